@@ -1,0 +1,115 @@
+"""Conditions of transitions, evaluated on the present tick."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import assert_never
+
+import numpy as np
+
+from multi_qp_controller.kinematics import Group, Kinematics
+from multi_qp_controller.relative_motion import relative_motion
+from multi_qp_controller.support import distance_inside, support_polygon
+from multi_qp_controller.tasks.base import Task
+from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.schema import states as st
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What conditions look at.
+
+    Attributes:
+        scenario: names of contacts and subsystems.
+        kinematics: at this tick.
+        tasks: the running tasks by name, as computed at the last tick.
+        time: [s].
+        entered: when the present state was entered [s].
+        commands: commands that the user has given and no transition has consumed.
+    """
+
+    scenario: Scenario
+    kinematics: Kinematics
+    tasks: Mapping[str, Task]
+    time: float
+    entered: float
+    commands: frozenset[str]
+
+
+def holds(condition: st.Condition, now: Situation) -> bool:
+    """Return whether a condition holds."""
+    match condition:
+        case st.TimeCondition():
+            return now.time - now.entered >= condition.after - 1e-9
+        case st.TaskCondition():
+            return _task_reached(condition, now)
+        case st.ReferenceCondition():
+            return now.tasks[condition.task].reference_done(now.time)
+        case st.CoMInsideCondition():
+            return _com_inside(condition, now)
+        case st.TouchingCondition():
+            return _touching(condition, now)
+        case st.SeparatedCondition():
+            return _gap(condition.contact, now)[0] >= condition.distance
+        case st.JointCondition():
+            return _joint_between(condition, now)
+        case st.CommandCondition():
+            return condition.name in now.commands
+        case st.AllCondition():
+            return all(holds(part, now) for part in condition.of)
+        case st.AnyCondition():
+            return any(holds(part, now) for part in condition.of)
+        case st.NotCondition():
+            return not holds(condition.of, now)
+        case _:
+            assert_never(condition)
+
+
+def _task_reached(condition: st.TaskCondition, now: Situation) -> bool:
+    task = now.tasks[condition.task]
+    if not task.reference_done(now.time):
+        return False
+    near = condition.error is None or task.error <= condition.error
+    return near and (condition.speed is None or task.speed <= condition.speed)
+
+
+def _com_inside(condition: st.CoMInsideCondition, now: Situation) -> bool:
+    scene, contacts = now.scenario.scene, now.scenario.spec.contacts
+    surfaces = [scene.surfaces[contacts[name].surfaces[0]] for name in condition.contacts]
+    polygon = support_polygon(now.kinematics, surfaces)
+    com = Group.of(scene, condition.subsystems).com(now.kinematics)
+    return distance_inside(polygon, com) >= condition.margin
+
+
+def _gap(contact: str, now: Situation) -> tuple[float, float, float, float]:
+    """Return how far the surfaces of a contact are from lying flush: distance [m], angle [rad], and both rates."""
+    scene = now.scenario.scene
+    first, second = (scene.surfaces[name] for name in now.scenario.spec.contacts[contact].surfaces)
+    motion = relative_motion(now.kinematics, first.frame_id, second.frame_id)
+    if first.kind == "grasp":
+        # a grasp closes anywhere around the handle's axis: only the axes must meet
+        angle = float(np.arccos(min(1.0, abs(motion.X_B_A.rotation[0, 0]))))
+        distance = float(np.linalg.norm(motion.X_B_A.translation[1:]))
+    else:
+        # flush: normals opposed, at any angle about them, anywhere on the second surface
+        distance = abs(float(motion.X_B_A.translation[2]))
+        tilt = -motion.X_B_A.rotation[2, 2]
+        angle = 0.0 if first.kind == "point" else float(np.arccos(min(1.0, max(-1.0, tilt))))
+    return distance, angle, float(np.linalg.norm(motion.twist[:3])), float(np.linalg.norm(motion.twist[3:]))
+
+
+def _touching(condition: st.TouchingCondition, now: Situation) -> bool:
+    distance, angle, speed, turning = _gap(condition.contact, now)
+    still = speed <= condition.speed and turning <= 10.0 * condition.speed
+    return distance <= condition.distance and angle <= condition.angle and still
+
+
+def _joint_between(condition: st.JointCondition, now: Situation) -> bool:
+    model = now.scenario.scene.model
+    joint = model.joints[model.getJointId(condition.joint)]
+    angle = float(now.kinematics.q[joint.idx_q])
+    above = condition.above is None or angle >= condition.above
+    return above and (condition.below is None or angle <= condition.below)
+
+

@@ -1,0 +1,49 @@
+"""What is commanded when nothing can be computed: hold, then damp to rest."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multi_qp_scene.scene import Scene, State
+from multi_qp_scene.schema.scenario_file import FallbackSpec
+
+Array = NDArray[np.float64]
+
+
+class Fallback:
+    """The defined command of a failing tick: never stale for long, never unbounded, never NaN.
+
+    For `hold` seconds the last good torques are repeated; after that every joint brakes, τ = −d q̇ within its limits. A
+    joint whose speed is not known gets no torque.
+    """
+
+    def __init__(self, scene: Scene, spec: FallbackSpec) -> None:
+        self._actuated_v = scene.actuated_v
+        self._limits = scene.torque_limits
+        self._spec = spec
+        self._held = np.zeros(scene.na)
+        self._since: float | None = None
+
+    @property
+    def since(self) -> float | None:
+        """When the present failure began [s], None if all is well."""
+        return self._since
+
+    def recovered(self, torque: Array) -> None:
+        """Note a good tick and its torques."""
+        self._since = None
+        np.copyto(self._held, torque)
+
+    def torque(self, state: State, time: float) -> Array:
+        """Return the torques of a failing tick, (na,) [N m]."""
+        if self._since is None:
+            self._since = time
+        if time - self._since < self._spec.hold - 1e-9:
+            return self._held.copy()
+        braking = -self._spec.joint_damping * state.v[self._actuated_v]
+        return np.clip(np.nan_to_num(braking, nan=0.0), -self._limits, self._limits)
+
+    def given_up(self, time: float) -> bool:
+        """Return whether the failure has lasted so long that a run should end."""
+        return self._since is not None and time - self._since >= self._spec.give_up_after - 1e-9

@@ -1,0 +1,77 @@
+"""`full`: the QP (35) as written, over q̈, τ and Λ."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multi_qp_controller.formulations.base import Formulation, PhysicalSolution
+from multi_qp_controller.qp.labels import Labels
+from multi_qp_controller.qp.problem import Problem
+
+Array = NDArray[np.float64]
+
+
+class FullFormulation(Formulation):
+    """x = (q̈, τ, Λ); equalities: dynamics (nv rows), no slip; inequalities: collision rows; bounds: all the rest."""
+
+    name = "full"
+
+    def prepare(self) -> None:
+        """Allocate, and write everything that does not change from tick to tick."""
+        s = self.statement
+        nv, na, nl = s.scene.nv, s.scene.na, s.contacts.n_lambda
+        n, m = nv + na + nl, nv + len(s.contacts.rhs)
+        self._n_free = nv + na
+        self._H = np.zeros((n, n))
+        self._H[range(nv, nv + na), range(nv, nv + na)] = s.cost.torque
+        self._H[nv + na :, nv + na :] = s.contacts.H
+        self._g = np.zeros(n)
+        self._A = np.zeros((m, n))
+        self._A[s.scene.actuated_v, nv + np.arange(na)] = -1.0
+        self._b = np.zeros(m)
+        self._lb = np.concatenate([np.full(nv, -np.inf), -s.torque_limits, np.zeros(nl)])
+        self._ub = np.concatenate([np.full(nv, np.inf), s.torque_limits, np.full(nl, np.inf)])
+        self._C = np.zeros((len(s.collisions.pairs), n))
+        self._relaxable_bounds = np.zeros(n, dtype=bool)
+        self._relaxable_bounds[:nv] = s.joint_limits.limited
+        self._variables = (s.acceleration_label, s.torque_label, *s.contacts.lambda_label)
+        self._equalities = (s.dynamics_label, *s.contacts.row_label)
+
+    def build(self) -> Problem:
+        """Write the QP of this tick."""
+        s = self.statement
+        nv = s.scene.nv
+        self._H[:nv, :nv] = s.tasks.H
+        self._H[range(nv), range(nv)] += s.cost.acceleration
+        self._g[:nv] = s.tasks.g
+        self._A[:nv, :nv] = s.M
+        np.negative(s.contacts.G, out=self._A[:nv, self._n_free :])
+        self._A[nv:, :nv] = s.contacts.J
+        np.negative(s.N, out=self._b[:nv])
+        self._b[nv:] = s.contacts.rhs
+        self._lb[:nv] = s.joint_limits.lower
+        self._ub[:nv] = s.joint_limits.upper
+        p = s.collisions.count
+        self._C[:p, :nv] = s.collisions.D
+        return Problem(
+            H=self._H,
+            g=self._g,
+            A=self._A,
+            b=self._b,
+            C=self._C[:p],
+            l=s.collisions.d.copy(),
+            u=np.full(p, np.inf),
+            lb=self._lb,
+            ub=self._ub,
+            labels=Labels(self._variables, self._equalities, (s.collisions.label(),)),
+            relaxable_rows=np.ones(p, dtype=bool),
+            relaxable_bounds=self._relaxable_bounds,
+        )
+
+    def recover(self, x: Array) -> PhysicalSolution:
+        """Split x."""
+        nv, nl = self.statement.scene.nv, self.statement.contacts.n_lambda
+        return PhysicalSolution(
+            x[:nv].copy(), x[nv : self._n_free].copy(), x[self._n_free : self._n_free + nl].copy()
+        )

@@ -1,0 +1,97 @@
+"""`reduced`: τ eliminated through the actuated rows of the dynamics."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multi_qp_controller.formulations.base import Formulation, PhysicalSolution
+from multi_qp_controller.qp.labels import Block, Labels
+from multi_qp_controller.qp.problem import Problem
+
+Array = NDArray[np.float64]
+
+
+class ReducedFormulation(Formulation):
+    """x = (q̈, Λ), with τ = T x + N_a, T = [M_a, −G_a], a the actuated rows.
+
+    Equalities: the other rows of the dynamics, no slip. Inequalities: −τ_max <= τ <= τ_max, then collision rows. The
+    cost of τ becomes ½ w_τ‖T x + N_a‖².
+    """
+
+    name = "reduced"
+
+    def prepare(self) -> None:
+        """Allocate, and write everything that does not change from tick to tick."""
+        s = self.statement
+        nv, na, nl = s.scene.nv, s.scene.na, s.contacts.n_lambda
+        nu = len(s.unactuated)
+        n, m = nv + nl, nu + len(s.contacts.rhs)
+        self._T = np.zeros((na, n))
+        self._H = np.zeros((n, n))
+        self._g = np.zeros(n)
+        self._A = np.zeros((m, n))
+        self._b = np.zeros(m)
+        self._C = np.zeros((na + len(s.collisions.pairs), n))
+        self._l = np.zeros(len(self._C))
+        self._u = np.full(len(self._C), np.inf)
+        self._lb = np.concatenate([np.full(nv, -np.inf), np.zeros(nl)])
+        self._ub = np.full(n, np.inf)
+        self._relaxable_rows = np.ones(len(self._C), dtype=bool)
+        self._relaxable_rows[:na] = False
+        self._relaxable_bounds = np.zeros(n, dtype=bool)
+        self._relaxable_bounds[:nv] = s.joint_limits.limited
+        names = s.scene.velocity_names
+        self._unactuated_label = Block("dynamics", "N m", tuple(names[k] for k in s.unactuated))
+        self._torque_label = Block("torque limit", "N m", s.scene.actuated_joint_names)
+        self._variables = (s.acceleration_label, *s.contacts.lambda_label)
+        self._equalities = (self._unactuated_label, *s.contacts.row_label)
+
+    def build(self) -> Problem:
+        """Write the QP of this tick."""
+        s = self.statement
+        nv, na, nu = s.scene.nv, s.scene.na, len(s.unactuated)
+        actuated, T = s.scene.actuated_v, self._T
+        T[:, :nv] = s.M[actuated]
+        np.negative(s.contacts.G[actuated], out=T[:, nv:])
+        N_a = s.N[actuated]
+        np.matmul(T.T, s.cost.torque * T, out=self._H)
+        self._H[:nv, :nv] += s.tasks.H
+        self._H[nv:, nv:] += s.contacts.H
+        self._H[range(nv), range(nv)] += s.cost.acceleration
+        np.matmul(T.T, s.cost.torque * N_a, out=self._g)
+        self._g[:nv] += s.tasks.g
+        self._A[:nu, :nv] = s.M[s.unactuated]
+        np.negative(s.contacts.G[s.unactuated], out=self._A[:nu, nv:])
+        self._A[nu:, :nv] = s.contacts.J
+        np.negative(s.N[s.unactuated], out=self._b[:nu])
+        self._b[nu:] = s.contacts.rhs
+        p = na + s.collisions.count
+        self._C[:na] = T
+        self._C[na:p, :nv] = s.collisions.D
+        self._l[:na] = -s.torque_limits - N_a
+        self._u[:na] = s.torque_limits - N_a
+        self._l[na:p] = s.collisions.d
+        self._lb[:nv] = s.joint_limits.lower
+        self._ub[:nv] = s.joint_limits.upper
+        return Problem(
+            H=self._H,
+            g=self._g,
+            A=self._A,
+            b=self._b,
+            C=self._C[:p],
+            l=self._l[:p],
+            u=self._u[:p],
+            lb=self._lb,
+            ub=self._ub,
+            labels=Labels(self._variables, self._equalities, (self._torque_label, s.collisions.label())),
+            relaxable_rows=self._relaxable_rows[:p],
+            relaxable_bounds=self._relaxable_bounds,
+        )
+
+    def recover(self, x: Array) -> PhysicalSolution:
+        """Split x, and compute τ from it."""
+        s = self.statement
+        nv, nl = s.scene.nv, s.contacts.n_lambda
+        torque = self._T @ x[: nv + nl] + s.N[s.scene.actuated_v]
+        return PhysicalSolution(x[:nv].copy(), torque, x[nv : nv + nl].copy())

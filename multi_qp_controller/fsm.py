@@ -1,0 +1,84 @@
+"""The state machine: which contacts and tasks are on, and when that changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from multi_qp_controller.conditions import Situation, holds
+from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.schema.states import StateSpec
+from multi_qp_scene.schema.tasks import TaskSpec
+
+
+@dataclass(frozen=True)
+class Phase:
+    """What one state asks for.
+
+    Attributes:
+        name: of the state.
+        spec: as the file has it.
+        contacts: names of the contacts that are on.
+        tasks: the tasks that are on: those of the scenario with the state's own over them.
+    """
+
+    name: str
+    spec: StateSpec
+    contacts: tuple[str, ...]
+    tasks: dict[str, TaskSpec]
+
+
+class StateMachine:
+    """Runs through the states of a scenario.
+
+    Attributes:
+        phase: the present state.
+        entered: when it was entered [s].
+        visited: names of all states so far, in order.
+    """
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._phases = {name: _phase(scenario, name, spec) for name, spec in scenario.spec.states.items()}
+        self._commands: set[str] = set()
+        self.phase = self._phases[scenario.spec.initial_state]
+        self.entered = 0.0
+        self.visited = [self.phase.name]
+
+    @property
+    def commands(self) -> frozenset[str]:
+        """Commands that wait for a transition."""
+        return frozenset(self._commands)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the present state has no way on."""
+        return not self.phase.spec.transitions
+
+    def command(self, name: str) -> None:
+        """Give a user's command; it waits until a state has a transition for it."""
+        self._commands.add(name)
+
+    def timed_out(self, time: float) -> bool:
+        """Return whether the present state has lasted too long."""
+        timeout = self.phase.spec.timeout
+        return timeout is not None and time - self.entered > timeout
+
+    def update(self, now: Situation) -> bool:
+        """Take the first transition whose condition holds; return whether there was one."""
+        for transition in self.phase.spec.transitions:
+            if holds(transition.when, now):
+                self.enter(transition.to, now.time)
+                return True
+        return False
+
+    def enter(self, name: str, time: float) -> None:
+        """Go to a state."""
+        self.phase = self._phases[name]
+        self.entered = time
+        self.visited.append(name)
+        self._commands.clear()
+
+
+def _phase(scenario: Scenario, name: str, state: StateSpec) -> Phase:
+    tasks: dict[str, TaskSpec | None] = {**scenario.spec.tasks, **state.tasks}
+    on = {task_name: task for task_name, task in tasks.items() if task is not None}
+    return Phase(name, state, tuple(state.contacts), on)

@@ -1,0 +1,136 @@
+"""Everything that one tick needs to know of the scene's motion, computed once per tick."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from multi_qp_controller.tsid_compat import tsid
+from multi_qp_scene.scene import Scene, State
+from multi_qp_scene.subsystem import Subsystem
+
+Array = NDArray[np.float64]
+
+
+class Kinematics:
+    """Dynamics and kinematics of the whole scene at one state.
+
+    Attributes:
+        scene: the scene.
+        model: its pinocchio model.
+        data: pinocchio data, filled by `update`; accelerations in it are those of zero q̈, i.e. drifts.
+        robot: the same model as tsid sees it; tsid's frame tasks run over it.
+        q: configuration, (nq,).
+        v: velocity, (nv,).
+        N: nonlinear effects, gravity and passive joint forces of (12), (nv,).
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.model = scene.model
+        self.data = scene.model.createData()
+        self.robot = tsid.RobotWrapper(scene.model, tsid.FIXED_BASE_SYSTEM, False)
+        self.q = scene.q0.copy()
+        self.v = np.zeros(scene.nv)
+        self.N = np.zeros(scene.nv)
+
+    def update(self, state: State) -> None:
+        """Compute all terms at `state`."""
+        self.q, self.v = state.q, state.v
+        # the centroidal map and its derivative; before tsid's pass, which leaves the drift accelerations in the data
+        pin.dccrba(self.model, self.data, state.q, state.v)
+        self.robot.computeAllTerms(self.data, state.q, state.v)
+        np.copyto(self.N, self.data.nle)
+        passive = self.scene.passive
+        if len(passive):
+            self.N[passive.v_index] += passive.resistance(state.q, state.v)
+
+    @property
+    def M(self) -> Array:
+        """Joint-space inertia of all, block diagonal, (nv, nv)."""
+        return self.data.M
+
+    def pose(self, frame_id: int) -> pin.SE3:
+        """Return X_world_frame."""
+        return self.data.oMf[frame_id]
+
+    def jacobian(self, frame_id: int) -> Array:
+        """Return the Jacobian of a frame's twist, in that frame: linear rows, then angular, (6, nv)."""
+        return pin.getFrameJacobian(self.model, self.data, frame_id, pin.LOCAL)
+
+    def twist(self, frame_id: int) -> Array:
+        """Return a frame's twist, in that frame, (6,) [m/s, rad/s]."""
+        return pin.getFrameVelocity(self.model, self.data, frame_id, pin.LOCAL).vector
+
+    def drift(self, frame_id: int) -> Array:
+        """Return J̇v of a frame's spatial acceleration, in that frame, (6,)."""
+        return pin.getFrameAcceleration(self.model, self.data, frame_id, pin.LOCAL).vector
+
+    def com(self, subsystem: Subsystem) -> Array:
+        """Return the centre of mass of one subsystem, world frame, (3,) [m]."""
+        total = np.zeros(3)
+        for joint_id in subsystem.root_joints:
+            total += self.data.mass[joint_id] * self.data.oMi[joint_id].act(self.data.com[joint_id])
+        return total / subsystem.mass
+
+
+@dataclass(frozen=True)
+class Group:
+    """Some subsystems taken as one body: its centre of mass and centroidal momentum.
+
+    Attributes:
+        subsystems: its members.
+        columns: their entries of v, (k,).
+        mass: [kg].
+    """
+
+    subsystems: tuple[Subsystem, ...]
+    columns: NDArray[np.intp]
+    mass: float
+
+    @classmethod
+    def of(cls, scene: Scene, names: list[str]) -> Group:
+        """Make the group of these subsystems."""
+        members = tuple(scene.subsystems[name] for name in names)
+        columns = np.concatenate([np.arange(s.v_slice.start, s.v_slice.stop) for s in members])
+        return cls(members, columns, sum(s.mass for s in members))
+
+    def com(self, kinematics: Kinematics) -> Array:
+        """Return its centre of mass, world frame, (3,) [m]."""
+        total = np.zeros(3)
+        for subsystem in self.subsystems:
+            total += subsystem.mass * kinematics.com(subsystem)
+        return total / self.mass
+
+    def com_velocity(self, kinematics: Kinematics) -> Array:
+        """Return the velocity of its centre of mass, world frame, (3,) [m/s]."""
+        return kinematics.data.Ag[:3, self.columns] @ kinematics.v[self.columns] / self.mass
+
+    def com_jacobian(self, kinematics: Kinematics, out: Array) -> None:
+        """Write the Jacobian of its centre of mass into `out`, (3, nv); other subsystems' columns stay as they are."""
+        out[:, self.columns] = kinematics.data.Ag[:3, self.columns] / self.mass
+
+    def com_drift(self, kinematics: Kinematics) -> Array:
+        """Return J̇v of its centre of mass, world frame, (3,) [m/s²]."""
+        return kinematics.data.dAg[:3, self.columns] @ kinematics.v[self.columns] / self.mass
+
+    def momentum(self, kinematics: Kinematics) -> tuple[Array, Array, Array]:
+        """Return its momentum about its own centre of mass: map (6, k), momentum (6,), drift (6,).
+
+        Rows are linear [N s], then angular [N m s], world axes. pinocchio's map is about the centre of mass c of the
+        whole scene; moving the reference point to the group's c_g adds (c - c_g) × p to the angular part.
+        """
+        data = kinematics.data
+        v = kinematics.v[self.columns]
+        A = data.Ag[:, self.columns].copy()
+        drift = data.dAg[:, self.columns] @ v
+        h = A @ v
+        lever = data.com[0] - self.com(kinematics)
+        lever_rate = data.vcom[0] - h[:3] / self.mass
+        drift[3:] += np.cross(lever_rate, h[:3]) + np.cross(lever, drift[:3])
+        A[3:] += pin.skew(lever) @ A[:3]
+        h[3:] += np.cross(lever, h[:3])
+        return A, h, drift

@@ -1,0 +1,201 @@
+"""A quadratic program as plain data."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multi_qp_controller.qp.labels import Block, Labels
+
+Array = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+_ARRAYS = ("H", "g", "A", "b", "C", "l", "u", "lb", "ub", "relaxable_rows", "relaxable_bounds")
+
+
+def _no_flags() -> BoolArray:
+    return np.zeros(0, dtype=bool)
+
+
+@dataclass(slots=True)
+class Problem:
+    """min 1/2 x'Hx + g'x  subject to  A x = b,  l <= C x <= u,  lb <= x <= ub.
+
+    Attributes:
+        H: Hessian, symmetric positive (semi-)definite, (n, n).
+        g: gradient at x = 0, (n,).
+        A: equality rows, (m, n).
+        b: right-hand side of the equalities, (m,).
+        C: inequality rows, (p, n).
+        l: lower side of the inequalities, (p,); -inf where there is none.
+        u: upper side of the inequalities, (p,); +inf where there is none.
+        lb: lower bounds of the variables, (n,); -inf where there is none.
+        ub: upper bounds of the variables, (n,); +inf where there is none.
+        labels: names of variables and rows, shared between ticks.
+        relaxable_rows: inequality rows that may get a slack when the problem is infeasible, (p,).
+        relaxable_bounds: bounds that may get a slack when the problem is infeasible, (n,).
+
+    Raises:
+        ValueError: if the shapes do not fit each other.
+    """
+
+    H: Array
+    g: Array
+    A: Array
+    b: Array
+    C: Array
+    l: Array  # noqa: E741  the letter that papers and solvers use
+    u: Array
+    lb: Array
+    ub: Array
+    labels: Labels = field(default_factory=Labels)
+    relaxable_rows: BoolArray = field(default_factory=_no_flags)
+    relaxable_bounds: BoolArray = field(default_factory=_no_flags)
+
+    def __post_init__(self) -> None:
+        """Check the shapes; fill the flags in that were left out."""
+        n, m, p = len(self.g), len(self.b), len(self.C)
+        if not self.relaxable_rows.size:
+            self.relaxable_rows = np.zeros(p, dtype=bool)
+        if not self.relaxable_bounds.size:
+            self.relaxable_bounds = np.zeros(n, dtype=bool)
+        shapes = ((n, n), (n,), (m, n), (m,), (p, n), (p,), (p,), (n,), (n,), (p,), (n,))
+        for name, shape in zip(_ARRAYS, shapes, strict=True):
+            if getattr(self, name).shape != shape:
+                raise ValueError(f"{name} has shape {getattr(self, name).shape}, expected {shape}")
+
+    @classmethod
+    def of(
+        cls,
+        H: Array,
+        g: Array,
+        *,
+        A: Array | None = None,
+        b: Array | None = None,
+        C: Array | None = None,
+        l: Array | None = None,  # noqa: E741
+        u: Array | None = None,
+        lb: Array | None = None,
+        ub: Array | None = None,
+        labels: Labels | None = None,
+    ) -> Problem:
+        """Make a problem in which every part that is left out constrains nothing."""
+        n = len(g)
+        A = np.zeros((0, n)) if A is None else A
+        C = np.zeros((0, n)) if C is None else C
+        return cls(
+            H=H,
+            g=g,
+            A=A,
+            b=np.zeros(len(A)) if b is None else b,
+            C=C,
+            l=np.full(len(C), -np.inf) if l is None else l,
+            u=np.full(len(C), np.inf) if u is None else u,
+            lb=np.full(n, -np.inf) if lb is None else lb,
+            ub=np.full(n, np.inf) if ub is None else ub,
+            labels=labels or Labels(),
+        )
+
+    @property
+    def n(self) -> int:
+        """Number of variables."""
+        return self.g.shape[0]
+
+    @property
+    def m(self) -> int:
+        """Number of equality rows."""
+        return self.b.shape[0]
+
+    @property
+    def p(self) -> int:
+        """Number of inequality rows."""
+        return self.l.shape[0]
+
+    def objective(self, x: Array) -> float:
+        """Return 1/2 x'Hx + g'x."""
+        return float(0.5 * x @ (self.H @ x) + self.g @ x)
+
+    def primal_residual(self, x: Array) -> float:
+        """Return the largest violation of any row or bound, each in its own unit; 0 when x is feasible."""
+        worst = _largest(self.lb - x, x - self.ub)
+        if self.m:
+            worst = max(worst, float(np.abs(self.A @ x - self.b).max()))
+        if self.p:
+            y = self.C @ x
+            worst = max(worst, _largest(self.l - y, y - self.u))
+        return worst
+
+    def dual_residual(self, x: Array, y_eq: Array, z_ineq: Array, z_bounds: Array) -> float:
+        """Return the largest entry of |H x + g + A'y_eq + C'z_ineq + z_bounds|."""
+        gradient = self.H @ x + self.g + self.A.T @ y_eq + self.C.T @ z_ineq + z_bounds
+        return float(np.abs(gradient).max(initial=0.0))
+
+    def complementarity(self, x: Array, z_ineq: Array, z_bounds: Array) -> float:
+        """Return the largest min(|multiplier|, |distance to its side|); 0 where one of them vanishes everywhere."""
+        return max(
+            _complementarity(self.C @ x, self.l, self.u, z_ineq),
+            _complementarity(x, self.lb, self.ub, z_bounds),
+        )
+
+    def is_finite(self) -> bool:
+        """Return whether a solver may be asked: no NaN, infinities only where allowed, no crossing bounds."""
+        # A sum is not finite as soon as one entry is not, and costs a tenth of np.isfinite(...).all().
+        total = self.H.sum() + self.g.sum() + self.A.sum() + self.b.sum() + self.C.sum()
+        return bool(np.isfinite(total)) and _ordered(self.l, self.u) and _ordered(self.lb, self.ub)
+
+    def non_finite_arrays(self) -> dict[str, NDArray[np.int64]]:
+        """Return the indices of the entries that are NaN, or infinite where that is not allowed, by array."""
+        bad = {name: ~np.isfinite(getattr(self, name)) for name in ("H", "g", "A", "b", "C")}
+        bad |= {name: np.isnan(getattr(self, name)) | np.isposinf(getattr(self, name)) for name in ("l", "lb")}
+        bad |= {name: np.isnan(getattr(self, name)) | np.isneginf(getattr(self, name)) for name in ("u", "ub")}
+        return {name: np.argwhere(mask) for name, mask in bad.items() if mask.any()}
+
+    def with_slack(self, weight: float, *, linear: float | None = None) -> Problem:
+        """Return the elastic problem, in which every relaxable row and bound may be violated at a price.
+
+        Each of them gets one slack s >= 0: l - s <= c'x <= u + s, at the price 1/2 weight s^2 + linear s. The linear
+        part makes the penalty exact: where the original problem is feasible and its multipliers of the relaxed rows
+        are below `linear`, both problems have the same optimum. x keeps its place as the first n variables.
+
+        Args:
+            weight: price of the squared slack.
+            linear: price of the slack; as `weight` when left out.
+        """
+        from multi_qp_controller.qp.elastic import elastic_problem
+
+        return elastic_problem(self, weight=weight, linear=weight if linear is None else linear)
+
+    def save(self, path: str | Path) -> None:
+        """Write the problem, with its names, to an .npz file, from which a test can replay it."""
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        np.savez_compressed(path, labels=np.array(json.dumps(asdict(self.labels))), **arrays)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Problem:
+        """Read a problem that `save` wrote."""
+        with np.load(path, allow_pickle=False) as file:
+            groups = json.loads(str(file["labels"]))
+            labels = Labels(**{key: tuple(_block(entry) for entry in group) for key, group in groups.items()})
+            return cls(**{name: file[name] for name in _ARRAYS}, labels=labels)
+
+
+def _block(entry: dict[str, object]) -> Block:
+    rows = entry.pop("rows")
+    return Block(rows=tuple(rows), **entry)  # type: ignore[arg-type]
+
+
+def _largest(*gaps: Array) -> float:
+    return max(0.0, *(float(gap.max(initial=0.0)) for gap in gaps))
+
+
+def _ordered(low: Array, high: Array) -> bool:
+    return bool((low <= high).all()) and bool((low < np.inf).all()) and bool((high > -np.inf).all())
+
+
+def _complementarity(y: Array, low: Array, high: Array, z: Array) -> float:
+    distance = np.where(z > 0, high - y, y - low)
+    return float(np.minimum(np.abs(z), np.abs(distance)).max(initial=0.0))

@@ -1,0 +1,53 @@
+"""Motion of one frame relative to another, or to the world: the geometry under contacts and pose tasks alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from multi_qp_controller.kinematics import Kinematics
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RelativeMotion:
+    """Frame A seen from frame B.
+
+    Attributes:
+        X_B_A: pose of A in B.
+        J: Jacobian of the twist of A relative to B, in A: linear rows, then angular, (6, nv).
+        twist: that twist, (6,) [m/s, rad/s].
+        drift: its time derivative at q̈ = 0 (of its components in A), (6,).
+    """
+
+    X_B_A: pin.SE3
+    J: Array
+    twist: Array
+    drift: Array
+
+
+def relative_motion(kinematics: Kinematics, frame_a: int, frame_b: int | None) -> RelativeMotion:
+    """Return the motion of A relative to B, both given by frame index; B = None is the world.
+
+    With v_A, v_B the spatial velocities of both in A's frame: v = v_A - X v_B and, as the adjoint X of the relative pose
+    changes at the rate -v ×, v̇ = a_A - X a_B + v × X v_B. The relative Jacobian J_A - X J_B is what lets one wrench act
+    on both bodies with opposite signs: F2 = Φ F1 in [Vaillant2015] (12), (15).
+    """
+    X_world_a = kinematics.pose(frame_a)
+    J = kinematics.jacobian(frame_a)
+    twist = kinematics.twist(frame_a)
+    drift = kinematics.drift(frame_a)
+    if frame_b is None:
+        return RelativeMotion(X_world_a.copy(), J, twist, drift)
+    X_b_a = kinematics.pose(frame_b).actInv(X_world_a)
+    if kinematics.model.frames[frame_b].parentJoint == 0:
+        return RelativeMotion(X_b_a, J, twist, drift)
+    X = X_b_a.toActionMatrixInverse()
+    twist_b = X @ kinematics.twist(frame_b)
+    twist = twist - twist_b
+    drift = drift - X @ kinematics.drift(frame_b) + pin.Motion(twist).cross(pin.Motion(twist_b)).vector
+    return RelativeMotion(X_b_a, J - X @ kinematics.jacobian(frame_b), twist, drift)

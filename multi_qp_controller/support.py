@@ -1,0 +1,51 @@
+"""Support polygons: where the weight can rest, seen from above."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import ConvexHull, QhullError
+
+from multi_qp_controller.kinematics import Kinematics
+from multi_qp_scene.surfaces import Surface
+
+Array = NDArray[np.float64]
+
+
+def contact_points(kinematics: Kinematics, surface: Surface) -> Array:
+    """Return the contact points of a surface in the world frame, (k, 3) [m]."""
+    X = kinematics.pose(surface.frame_id)
+    return surface.points @ X.rotation.T + X.translation
+
+
+def support_polygon(kinematics: Kinematics, surfaces: list[Surface]) -> Array:
+    """Return the convex hull of the surfaces' points, counter-clockwise from above, world frame, (k, 3) [m]."""
+    points = np.concatenate([contact_points(kinematics, surface) for surface in surfaces])
+    if len(points) < 3:
+        return points
+    try:
+        return points[ConvexHull(points[:, :2]).vertices]
+    except QhullError:  # collinear: a line is all there is
+        return points
+
+
+def centroid(polygon: Array) -> Array:
+    """Return the centre of area of a polygon seen from above (its mean point if it has no area), (3,) [m]."""
+    x, y = polygon[:, 0], polygon[:, 1]
+    cross = x * np.roll(y, -1) - np.roll(x, -1) * y
+    area = cross.sum() / 2.0
+    if len(polygon) < 3 or abs(area) < 1e-12:
+        return polygon.mean(axis=0)
+    centre_x = ((x + np.roll(x, -1)) * cross).sum() / (6.0 * area)
+    centre_y = ((y + np.roll(y, -1)) * cross).sum() / (6.0 * area)
+    return np.array([centre_x, centre_y, polygon[:, 2].mean()])
+
+
+def distance_inside(polygon: Array, point: Array) -> float:
+    """Return how far a point is inside a counter-clockwise polygon seen from above [m]; negative outside."""
+    if len(polygon) < 3:
+        return -float(np.linalg.norm(polygon[:, :2].mean(axis=0) - point[:2]))
+    edges = np.roll(polygon, -1, axis=0)[:, :2] - polygon[:, :2]
+    normals = np.stack([-edges[:, 1], edges[:, 0]], axis=1)
+    normals /= np.linalg.norm(normals, axis=1)[:, None]
+    return float(np.min(((point[:2] - polygon[:, :2]) * normals).sum(axis=1)))

@@ -1,0 +1,20 @@
+"""Tasks: the features of the scene that are asked to move, one class a file."""
+
+from multi_qp_controller.tasks.base import Task
+from multi_qp_controller.tasks.com import CoMTask
+from multi_qp_controller.tasks.joint import JointAngleTask, JointVelocityTask
+from multi_qp_controller.tasks.momentum import MomentumTask
+from multi_qp_controller.tasks.pose import PoseTask
+from multi_qp_controller.tasks.posture import PostureTask
+from multi_qp_controller.tasks.tsid_task import TsidTask
+
+__all__ = [
+    "CoMTask",
+    "JointAngleTask",
+    "JointVelocityTask",
+    "MomentumTask",
+    "PoseTask",
+    "PostureTask",
+    "Task",
+    "TsidTask",
+]

@@ -1,0 +1,85 @@
+"""What every task is: a feature x(q) with Jacobian J, and the acceleration ẍᵈ that is asked of it."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multi_qp_controller.kinematics import Kinematics
+from multi_qp_controller.snapshot import TargetSnapshot
+
+Array = NDArray[np.float64]
+
+
+class Task(ABC):
+    """One term w‖J q̈ + J̇v − ẍᵈ‖² of the cost (32), with ẍᵈ = −k(x − x_ref) − 2√k(ẋ − ẋ_ref) + ẍ_ref (33).
+
+    `start` is called when a state of the FSM takes the task up, `compute` at every tick after it.
+
+    Attributes:
+        name: unique in the scene.
+        weight: w of (32).
+        stiffness: k of (33) [1/s²].
+        damping: coefficient of the velocity error, 2√k unless given [1/s].
+        dim: number of rows of J.
+        row_weights: weight of each row relative to `weight`, (dim,), or None where all are 1.
+    """
+
+    dim: int
+    row_weights: Array | None = None
+
+    def __init__(
+        self, name: str, *, weight: float = 1.0, stiffness: float = 10.0, damping: float | None = None
+    ) -> None:
+        self.name = name
+        self.weight = weight
+        self.stiffness = stiffness
+        self.damping = 2.0 * math.sqrt(stiffness) if damping is None else damping
+        self.started_at = 0.0
+        self._error: Array = np.zeros(0)
+        self._speed: Array = np.zeros(0)
+
+    @property
+    def error(self) -> float:
+        """Norm of x - x_ref at the last `compute`, in the feature's unit."""
+        return float(np.linalg.norm(self._error))
+
+    @property
+    def speed(self) -> float:
+        """Norm of ẋ at the last `compute`, in the feature's unit per second."""
+        return float(np.linalg.norm(self._speed))
+
+    @property
+    def duration(self) -> float:
+        """Time that the reference moves for after the start [s]; 0 for a set-point."""
+        return 0.0
+
+    def reference_done(self, time: float) -> bool:
+        """Return whether the reference has come to its end."""
+        return time - self.started_at >= self.duration - 1e-9
+
+    def start(self, kinematics: Kinematics, time: float) -> None:
+        """Take the task up at `time` [s]; references begin at the present value."""
+        self.started_at = time
+
+    @abstractmethod
+    def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:
+        """Write the rows of J q̈ = b that would give ẍ = ẍᵈ: b = ẍᵈ − J̇v.
+
+        Args:
+            kinematics: at this tick.
+            time: [s].
+            J: to fill, (dim, nv); zero on entry wherever the task never writes.
+            b: to fill, (dim,).
+        """
+
+    def target(self, kinematics: Kinematics) -> TargetSnapshot | None:
+        """Return where the task wants to be, if that is a place."""
+        return None
+
+    def feedback(self, error: Array, velocity_error: Array) -> Array:
+        """Return −k(x − x_ref) − 2√k(ẋ − ẋ_ref)."""
+        return -self.stiffness * error - self.damping * velocity_error

@@ -1,0 +1,75 @@
+"""Centre of mass of one subsystem or of a group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multi_qp_controller.kinematics import Group, Kinematics
+from multi_qp_controller.references import minimum_jerk
+from multi_qp_controller.snapshot import TargetSnapshot
+from multi_qp_controller.tasks.base import Task
+
+Array = NDArray[np.float64]
+
+#: Where the centre of mass should go, decided when the task is started: from the present one, (3,) -> (3,) [m].
+CoMGoal = Callable[[Kinematics, Array], Array]
+
+
+class CoMTask(Task):
+    """x = centre of mass of a group of subsystems, along some world axes [m]."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        group: Group,
+        goal: CoMGoal,
+        axes: Sequence[int] = (0, 1, 2),
+        duration: float | None = None,
+        weight: float = 1.0,
+        stiffness: float = 10.0,
+        damping: float | None = None,
+    ) -> None:
+        """Make the task; `goal` says where to go, `axes` which world axes count, `duration` [s] how long it may take."""
+        super().__init__(name, weight=weight, stiffness=stiffness, damping=damping)
+        self.group = group
+        self.dim = len(axes)
+        self._axes = list(axes)
+        self._goal = goal
+        self._duration = duration or 0.0
+        self._from = np.zeros(3)
+        self._to = np.zeros(3)
+        self._full_J: Array = np.zeros((3, 0))
+        self._reference = np.zeros(3)
+
+    @property
+    def duration(self) -> float:
+        """Time that the reference moves for [s]."""
+        return self._duration
+
+    def start(self, kinematics: Kinematics, time: float) -> None:
+        """Begin at the present centre of mass."""
+        super().start(kinematics, time)
+        self._full_J = np.zeros((3, kinematics.scene.nv))
+        self._from = self.group.com(kinematics)
+        self._to = self._goal(kinematics, self._from)
+
+    def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:
+        """Write the rows of this tick."""
+        step = self._to - self._from
+        s, ds, dds = minimum_jerk(time - self.started_at, self._duration) if self._duration else (1.0, 0.0, 0.0)
+        self._reference = self._from + s * step
+        velocity = self.group.com_velocity(kinematics)
+        self._error = (self.group.com(kinematics) - self._reference)[self._axes]
+        self._speed = velocity[self._axes]
+        desired = self.feedback(self._error, (velocity - ds * step)[self._axes]) + dds * step[self._axes]
+        self.group.com_jacobian(kinematics, self._full_J)
+        J[:] = self._full_J[self._axes]
+        b[:] = desired - self.group.com_drift(kinematics)[self._axes]
+
+    def target(self, kinematics: Kinematics) -> TargetSnapshot:
+        """Return the reference point."""
+        return TargetSnapshot(self.name, self._reference.copy())

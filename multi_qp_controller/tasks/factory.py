@@ -1,0 +1,185 @@
+"""From the tasks of a scenario file to tasks that run."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Sequence
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from multi_qp_controller.kinematics import Group, Kinematics
+from multi_qp_controller.references import MinimumJerkPose, PoseReference, RandomPose, RestingPose
+from multi_qp_controller.support import centroid, support_polygon
+from multi_qp_controller.tasks.base import Task
+from multi_qp_controller.tasks.com import CoMGoal, CoMTask
+from multi_qp_controller.tasks.joint import JointAngleTask, JointVelocityTask
+from multi_qp_controller.tasks.momentum import MomentumTask
+from multi_qp_controller.tasks.pose import PoseGoal, PoseTask
+from multi_qp_controller.tasks.posture import PostureTask
+from multi_qp_scene.builder import set_joint_angle
+from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.schema import tasks as spec_of
+
+Array = NDArray[np.float64]
+
+_AXIS_INDEX = {"x": 0, "y": 1, "z": 2, "roll": 3, "pitch": 4, "yaw": 5}
+
+
+class TaskFactory:
+    """Makes the tasks of one scenario."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._scenario = scenario
+        self._scene = scenario.scene
+
+    def make(self, name: str, spec: spec_of.TaskSpec) -> Task:
+        """Make one task from its specification, whose names have been checked."""
+        gains = {"weight": spec.weight, "stiffness": spec.stiffness, "damping": spec.damping}
+        match spec:
+            case spec_of.PostureTaskSpec():
+                return self._posture(name, spec)
+            case spec_of.CoMTaskSpec():
+                return CoMTask(
+                    name,
+                    group=Group.of(self._scene, spec.subsystems),
+                    goal=self._com_goal(spec.target),
+                    axes=_indices(spec.axes),
+                    duration=spec.target.duration,
+                    **gains,
+                )
+            case spec_of.PoseTaskSpec():
+                return PoseTask(
+                    name,
+                    frame_a=self._scene.frame_id(spec.frame),
+                    frame_b=None if spec.relative_to is None else self._scene.frame_id(spec.relative_to),
+                    goal=self._pose_goal(spec),
+                    axes=_indices(spec.axes),
+                    max_speed=spec.max_speed,
+                    **gains,
+                )
+            case spec_of.JointAngleTaskSpec():
+                joint = self._joint(spec.joint)
+                return JointAngleTask(
+                    name, v_index=joint.idx_v, q_index=joint.idx_q, goal=spec.target, duration=spec.duration, **gains
+                )
+            case spec_of.JointVelocityTaskSpec():
+                joint = self._joint(spec.joint)
+                return JointVelocityTask(
+                    name, v_index=joint.idx_v, goal=spec.target, weight=spec.weight, stiffness=spec.stiffness
+                )
+            case spec_of.MomentumTaskSpec():
+                return MomentumTask(
+                    name,
+                    group=Group.of(self._scene, spec.subsystems),
+                    goal=np.array(spec.target),
+                    axes=_indices(spec.axes),
+                    weight=spec.weight,
+                    stiffness=spec.stiffness,
+                )
+
+    def _joint(self, name: str) -> pin.JointModel:
+        return self._scene.model.joints[self._scene.model.getJointId(name)]
+
+    def _posture(self, name: str, spec: spec_of.PostureTaskSpec) -> PostureTask:
+        subsystem = self._scene.subsystems[spec.subsystem]
+        all_names = self._scene.velocity_names
+        prefix = f"{spec.subsystem}/"
+        joints = subsystem.joint_v_slice
+        indices = np.arange(joints.start, joints.stop)
+        own_names = [all_names[k].removeprefix(prefix) for k in indices]
+        keep = [
+            spec.joints is None or any(fnmatch.fnmatch(own, pattern) for pattern in spec.joints) for own in own_names
+        ]
+        indices = indices[keep]
+        own_names = [own for own, kept in zip(own_names, keep, strict=True) if kept]
+        weights = np.ones(len(indices))
+        for pattern, weight in spec.joint_weights.items():
+            weights[[fnmatch.fnmatch(own, pattern) for own in own_names]] = weight
+        return PostureTask(
+            name,
+            v_index=indices,
+            q_reference=self._posture_reference(spec),
+            row_weights=weights,
+            duration=spec.duration,
+            weight=spec.weight,
+            stiffness=spec.stiffness,
+            damping=spec.damping,
+        )
+
+    def _posture_reference(self, spec: spec_of.PostureTaskSpec) -> Array | None:
+        subsystem = self._scene.subsystems[spec.subsystem]
+        if spec.posture == "entry":
+            return None
+        q = self._scene.q0.copy()
+        if isinstance(spec.posture, dict):
+            q[subsystem.q_slice] = subsystem.postures["initial"]
+            for joint, angle in spec.posture.items():
+                set_joint_angle(self._scene.model, q, f"{spec.subsystem}/{joint}", angle)
+        else:
+            q[subsystem.q_slice] = subsystem.postures[spec.posture or "initial"]
+        return q
+
+    def _com_goal(self, target: spec_of.CoMTargetSpec) -> CoMGoal:
+        contacts = self._scenario.spec.contacts
+        surfaces = [self._scene.surfaces[contacts[name].surfaces[0]] for name in target.over_contacts or []]
+        offset = np.array(target.offset)
+
+        def goal(kinematics: Kinematics, present: Array) -> Array:
+            place = present.copy() if target.position is None else np.array(target.position, dtype=float)
+            if surfaces:
+                place[:2] = centroid(support_polygon(kinematics, surfaces))[:2]
+            return place + offset
+
+        return goal
+
+    def _pose_goal(self, spec: spec_of.PoseTaskSpec) -> PoseGoal:
+        target = spec.target
+        frame_b = None if spec.relative_to is None else self._scene.frame_id(spec.relative_to)
+        frame_of = None if target.frame in ("world", "entry") else self._scene.frame_id(target.frame)
+
+        def goal(kinematics: Kinematics, present: pin.SE3) -> PoseReference:
+            if target.random_path is not None:
+                path = target.random_path
+                return RandomPose(
+                    present,
+                    duration=path.duration,
+                    position=np.array(path.position),
+                    angle=np.array(path.angle),
+                    seed=path.seed,
+                    knots_every=path.knots_every,
+                )
+            end = _target_pose(target, kinematics, present, frame_of, frame_b)
+            if target.duration is None:
+                return RestingPose(end)
+            return MinimumJerkPose(present, end, target.duration)
+
+        return goal
+
+
+def _target_pose(
+    target: spec_of.PoseTargetSpec,
+    kinematics: Kinematics,
+    present: pin.SE3,
+    frame_of: int | None,
+    frame_b: int | None,
+) -> pin.SE3:
+    """Return X_B_target; what the specification leaves open stays as it is at present."""
+    if target.frame == "entry":
+        rotation = np.eye(3) if target.rpy is None else pin.rpy.rpyToMatrix(*target.rpy)
+        position = np.zeros(3) if target.position is None else np.array(target.position)
+        # the offset is along B's axes, the turn about the tasked frame's own
+        return pin.SE3(present.rotation @ rotation, present.translation + position)
+    X_world_of = pin.SE3.Identity() if frame_of is None else kinematics.pose(frame_of)
+    X_b_of = X_world_of if frame_b is None else kinematics.pose(frame_b).actInv(X_world_of)
+    in_frame = X_b_of.actInv(present)
+    if target.position is not None:
+        in_frame.translation = np.array(target.position)
+    if target.rpy is not None:
+        in_frame.rotation = pin.rpy.rpyToMatrix(*target.rpy)
+    return X_b_of * in_frame
+
+
+def _indices(axes: Sequence[str]) -> list[int]:
+    return sorted(_AXIS_INDEX[axis] for axis in axes)

@@ -1,0 +1,78 @@
+"""One joint: its angle or its velocity."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multi_qp_controller.kinematics import Kinematics
+from multi_qp_controller.references import minimum_jerk
+from multi_qp_controller.tasks.base import Task
+
+Array = NDArray[np.float64]
+
+
+class JointAngleTask(Task):
+    """x = one joint's angle [rad] or position [m]; the joint may be nobody's motor, as a door's hinge."""
+
+    dim = 1
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        v_index: int,
+        q_index: int,
+        goal: float,
+        duration: float | None = None,
+        weight: float = 1.0,
+        stiffness: float = 10.0,
+        damping: float | None = None,
+    ) -> None:
+        """Make the task for the joint at `v_index` of v and `q_index` of q; `duration` [s] for a minimum-jerk path."""
+        super().__init__(name, weight=weight, stiffness=stiffness, damping=damping)
+        self.goal = goal
+        self._v_index = v_index
+        self._q_index = q_index
+        self._duration = duration or 0.0
+        self._from = goal
+
+    @property
+    def duration(self) -> float:
+        """Time that the reference moves for [s]."""
+        return self._duration
+
+    def start(self, kinematics: Kinematics, time: float) -> None:
+        """Begin at the present angle."""
+        super().start(kinematics, time)
+        self._from = float(kinematics.q[self._q_index])
+
+    def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:
+        """Write the row of this tick."""
+        step = self.goal - self._from
+        s, ds, dds = minimum_jerk(time - self.started_at, self._duration) if self._duration else (1.0, 0.0, 0.0)
+        self._error = np.array([kinematics.q[self._q_index] - self._from - s * step])
+        self._speed = kinematics.v[self._v_index : self._v_index + 1]
+        J[0, self._v_index] = 1.0
+        b[:] = self.feedback(self._error, self._speed - ds * step) + dds * step
+
+
+class JointVelocityTask(Task):
+    """x = one joint's velocity [rad/s] or [m/s]: ẍᵈ = −k(q̇ − q̇_ref), with k in 1/s."""
+
+    dim = 1
+
+    def __init__(
+        self, name: str, *, v_index: int, goal: float, weight: float = 1.0, stiffness: float = 10.0
+    ) -> None:
+        """Make the task for the joint at `v_index` of v."""
+        super().__init__(name, weight=weight, stiffness=stiffness)
+        self.goal = goal
+        self._v_index = v_index
+
+    def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:
+        """Write the row of this tick."""
+        self._speed = kinematics.v[self._v_index : self._v_index + 1]
+        self._error = self._speed - self.goal
+        J[0, self._v_index] = 1.0
+        b[:] = -self.stiffness * self._error

@@ -1,0 +1,45 @@
+"""Centroidal momentum of a subsystem or of a group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multi_qp_controller.kinematics import Group, Kinematics
+from multi_qp_controller.tasks.base import Task
+
+Array = NDArray[np.float64]
+
+
+class MomentumTask(Task):
+    """x = momentum about the group's own centre of mass: ḣᵈ = −k(h − h_ref), with k in 1/s.
+
+    Rows: linear [N s], then angular [N m s], world axes.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        group: Group,
+        goal: Array,
+        axes: Sequence[int] = (0, 1, 2, 3, 4, 5),
+        weight: float = 1.0,
+        stiffness: float = 10.0,
+    ) -> None:
+        """Make the task; `goal` is h_ref, (6,), of which the rows `axes` count."""
+        super().__init__(name, weight=weight, stiffness=stiffness)
+        self.dim = len(axes)
+        self.group = group
+        self.goal = np.asarray(goal, dtype=float)
+        self._axes = list(axes)
+
+    def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:
+        """Write the rows of this tick."""
+        A, h, drift = self.group.momentum(kinematics)
+        self._speed = h[self._axes]
+        self._error = (h - self.goal)[self._axes]
+        J[:, self.group.columns] = A[self._axes]
+        b[:] = -self.stiffness * self._error - drift[self._axes]

@@ -1,0 +1,150 @@
+"""Pose of a link, a surface or an object: in the world, or relative to another frame."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from multi_qp_controller.kinematics import Kinematics
+from multi_qp_controller.references import PoseReference, PoseSample
+from multi_qp_controller.relative_motion import RelativeMotion, relative_motion
+from multi_qp_controller.snapshot import TargetSnapshot
+from multi_qp_controller.tasks.base import Task
+
+Array = NDArray[np.float64]
+
+#: Makes the reference when the task is started, from the present pose X_B_A.
+PoseGoal = Callable[[Kinematics, pin.SE3], PoseReference]
+
+
+class PoseTask(Task):
+    """x = pose of frame A in frame B (None: the world): position [m] and orientation [rad], in B's axes."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        frame_a: int,
+        frame_b: int | None = None,
+        goal: PoseGoal,
+        axes: Sequence[int] = (0, 1, 2, 3, 4, 5),
+        max_speed: float | None = None,
+        weight: float = 1.0,
+        stiffness: float = 10.0,
+        damping: float | None = None,
+    ) -> None:
+        """Make the task.
+
+        Args:
+            name: unique in the scene.
+            frame_a: index of the tasked frame.
+            frame_b: index of the frame it is tasked in.
+            goal: makes the reference.
+            axes: rows to use: 0..2 position, 3..5 orientation, in B's axes.
+            max_speed: bounds the speed [m/s], [rad/s] with which a far set-point is approached.
+            weight: w of (32).
+            stiffness: k of (33).
+            damping: 2√k if None.
+        """
+        super().__init__(name, weight=weight, stiffness=stiffness, damping=damping)
+        self.dim = len(axes)
+        self.frame_a = frame_a
+        self.frame_b = frame_b
+        self._axes = list(axes)
+        self._goal = goal
+        self._max_speed = max_speed
+        self._reference: PoseReference | None = None
+        self._sample: PoseSample | None = None
+        self._full_error = np.zeros(6)
+
+    @property
+    def duration(self) -> float:
+        """Time that the reference moves for [s]."""
+        return self._reference.duration if self._reference else 0.0
+
+    @property
+    def position_error(self) -> float:
+        """Distance from the reference at the last `compute` [m]."""
+        return float(np.linalg.norm(self._full_error[:3]))
+
+    @property
+    def rotation_error(self) -> float:
+        """Angle from the reference at the last `compute` [rad]."""
+        return float(np.linalg.norm(self._full_error[3:]))
+
+    def start(self, kinematics: Kinematics, time: float) -> None:
+        """Begin at the present pose."""
+        super().start(kinematics, time)
+        self._reference = self._goal(kinematics, self._pose(kinematics))
+
+    def follow(self, reference: PoseReference, time: float) -> None:
+        """Follow another reference from now on."""
+        self.started_at = time
+        self._reference = reference
+
+    def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:
+        """Write the rows of this tick."""
+        if self._reference is None:
+            raise RuntimeError(f"task '{self.name}' has not been started")
+        motion = relative_motion(kinematics, self.frame_a, self.frame_b)
+        sample = self._sample = self._reference.sample(time - self.started_at)
+        R = motion.X_B_A.rotation
+        error = self._full_error
+        error[:3] = motion.X_B_A.translation - sample.position
+        error[3:] = R @ pin.log3(sample.rotation.T @ R)
+        velocity = _rotated(R, motion.twist)
+        desired = self.feedback(self._limited(error), velocity - sample.velocity) + sample.acceleration
+        axes = self._axes
+        self._error, self._speed = error[axes], velocity[axes]
+        J[:] = _jacobian_in_b(R, motion)[axes]
+        b[:] = (desired - _drift_in_b(R, motion))[axes]
+
+    def target(self, kinematics: Kinematics) -> TargetSnapshot | None:
+        """Return the reference pose in the world."""
+        if self._sample is None:
+            return None
+        pose = pin.SE3(self._sample.rotation, self._sample.position)
+        if self.frame_b is not None:
+            pose = kinematics.pose(self.frame_b) * pose
+        return TargetSnapshot(self.name, pose.translation.copy(), pose.rotation.copy())
+
+    def _pose(self, kinematics: Kinematics) -> pin.SE3:
+        X_world_a = kinematics.pose(self.frame_a)
+        return X_world_a.copy() if self.frame_b is None else kinematics.pose(self.frame_b).actInv(X_world_a)
+
+    def _limited(self, error: Array) -> Array:
+        """Shorten the error so that the feedback asks for no more than the maximum speed: k e = 2√k v_max."""
+        if self._max_speed is None or self.stiffness == 0.0:
+            return error
+        longest = self.damping * self._max_speed / self.stiffness
+        limited = error.copy()
+        for part in (limited[:3], limited[3:]):
+            length = math.sqrt(part @ part)
+            if length > longest:
+                part *= longest / length
+        return limited
+
+
+def _rotated(R: Array, twist: Array) -> Array:
+    out = np.empty(6)
+    out[:3] = R @ twist[:3]
+    out[3:] = R @ twist[3:]
+    return out
+
+
+def _jacobian_in_b(R: Array, motion: RelativeMotion) -> Array:
+    J = np.empty_like(motion.J)
+    np.matmul(R, motion.J[:3], out=J[:3])
+    np.matmul(R, motion.J[3:], out=J[3:])
+    return J
+
+
+def _drift_in_b(R: Array, motion: RelativeMotion) -> Array:
+    """Return d/dt(R v) at q̈ = 0: R (v̇ + ω × v), linear then angular, (6,)."""
+    drift = motion.drift.copy()
+    drift[:3] += np.cross(motion.twist[3:], motion.twist[:3])
+    return _rotated(R, drift)

@@ -1,0 +1,84 @@
+"""Posture: the joints of one subsystem near given angles."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from multi_qp_controller.kinematics import Kinematics
+from multi_qp_controller.references import minimum_jerk
+from multi_qp_controller.tasks.base import Task
+
+Array = NDArray[np.float64]
+
+
+class PostureTask(Task):
+    """x = joint angles of one subsystem; J selects them.
+
+    The background task of every scene: [Vaillant2015] section 3.5, "a reference rest pose".
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        v_index: NDArray[np.intp],
+        q_reference: Array | None,
+        row_weights: Array | None = None,
+        duration: float | None = None,
+        weight: float = 1.0,
+        stiffness: float = 10.0,
+        damping: float | None = None,
+    ) -> None:
+        """Make the task.
+
+        Args:
+            name: unique in the scene.
+            v_index: the joints, by index in v, (dim,).
+            q_reference: configuration of the whole scene of which the joints' entries count, (nq,); None keeps the
+                posture that the task finds when it is started.
+            row_weights: weight of each joint relative to `weight`, (dim,).
+            duration: of a minimum-jerk path to the reference [s]; a set-point if None.
+            weight: w of (32).
+            stiffness: k of (33).
+            damping: 2√k if None.
+        """
+        super().__init__(name, weight=weight, stiffness=stiffness, damping=damping)
+        self.dim = len(v_index)
+        self.row_weights = row_weights
+        self._v_index = v_index
+        self._rows = np.arange(self.dim)
+        self._q_reference = q_reference
+        self._goal = q_reference
+        self._duration = duration or 0.0
+        self._path: tuple[Array, Array] | None = None
+
+    @property
+    def duration(self) -> float:
+        """Time that the reference moves for [s]."""
+        return self._duration
+
+    def start(self, kinematics: Kinematics, time: float) -> None:
+        """Begin at the present posture."""
+        super().start(kinematics, time)
+        self._goal = kinematics.q.copy() if self._q_reference is None else self._q_reference
+        if self._duration:
+            start = kinematics.q.copy()
+            self._path = start, pin.difference(kinematics.model, start, self._goal)
+
+    def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:
+        """Write the rows of this tick."""
+        reference, rate, acceleration = self._reference(kinematics, time)
+        self._error = pin.difference(kinematics.model, reference, kinematics.q)[self._v_index]
+        self._speed = kinematics.v[self._v_index]
+        J[self._rows, self._v_index] = 1.0
+        b[:] = self.feedback(self._error, self._speed - rate) + acceleration
+
+    def _reference(self, kinematics: Kinematics, time: float) -> tuple[Array, Array | float, Array | float]:
+        if self._path is None:
+            return self._goal, 0.0, 0.0
+        start, step = self._path
+        s, ds, dds = minimum_jerk(time - self.started_at, self._duration)
+        moved = step[self._v_index]
+        return pin.integrate(kinematics.model, start, s * step), ds * moved, dds * moved

@@ -1,0 +1,35 @@
+"""Any task of tsid, as a task of ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multi_qp_controller.kinematics import Kinematics
+from multi_qp_controller.tasks.base import Task
+
+Array = NDArray[np.float64]
+
+
+class TsidTask(Task):
+    """A motion task of tsid made over `Kinematics.robot`: its equality rows, evaluated in C++, join the cost.
+
+    Frame tasks (`TaskSE3Equality`, `TaskTwoFramesEquality`) run over any scene. Tasks that slice actuated joints
+    (`TaskJointPosture`, the bounds) take the scene for one robot; use ours instead. Gains are the tsid task's own.
+    """
+
+    def __init__(self, name: str, *, task: Any, weight: float = 1.0) -> None:
+        """Wrap `task`, whose reference and gains its owner sets."""
+        super().__init__(name, weight=weight)
+        self.dim = int(task.dim)
+        self.task = task
+
+    def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:
+        """Write the rows of this tick."""
+        rows = self.task.compute(time, kinematics.q, kinematics.v, kinematics.data)
+        J[:] = rows.matrix
+        b[:] = rows.vector
+        self._error = np.asarray(self.task.position_error)
+        self._speed = np.asarray(self.task.velocity_error)

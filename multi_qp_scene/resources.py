@@ -1,0 +1,183 @@
+"""Where is a file that the project ships, or that a URDF names? The one place that knows."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote
+
+from multi_qp_scene.errors import MultiQpError, shown_path
+from multi_qp_scene.suggestions import unknown_name
+
+PACKAGE_NAME = "multi_qp_controller"
+_SUFFIXES = (".yaml", ".yml")
+_SOURCE_ROOT = Path(__file__).resolve().parents[1]
+
+
+def resource_dirs() -> tuple[Path, ...]:
+    """Return the existing folders that hold `urdf/`, `config/` and `launch/`, best first.
+
+    They are the ament share of a ROS workspace, the share folder beside an installed package, the source.
+    """
+    candidates = [*_ament_share(), *_installed_share(), *_source_tree()]
+    return tuple(dict.fromkeys(folder for folder in candidates if folder.is_dir()))
+
+
+def find_resource(name: str) -> Path:
+    """Return the shipped file or folder of that name, for example `urdf/humanoid.urdf`.
+
+    Raises:
+        MultiQpError: there is none; says which ones are in the same folder, or where it was looked for.
+    """
+    folders = resource_dirs()
+    for folder in folders:
+        if (folder / name).exists():
+            return folder / name
+    relative = Path(name)
+    siblings = [
+        str(relative.with_name(path.name))
+        for folder in folders
+        for path in sorted((folder / relative.parent).glob(f"*{relative.suffix}"))
+    ]
+    if siblings:
+        raise MultiQpError(unknown_name("file", name, siblings))
+    raise MultiQpError(f"the file {name!r} is not among the installed data; {_looked_in(folders)}")
+
+
+def scenario_names() -> list[str]:
+    """Return the names of the shipped scenarios, sorted."""
+    return _names("config/scenarios")
+
+
+def scenario_path(name_or_path: str | Path) -> Path:
+    """Return the file of a scenario.
+
+    Args:
+        name_or_path: a shipped scenario's name, or a path: anything with `.yaml` or a separator.
+
+    Raises:
+        MultiQpError: no such scenario or file.
+    """
+    return _configuration("scenario", "config/scenarios", name_or_path, Path())
+
+
+def model_path(name_or_path: str | Path, *, relative_to: Path | None = None) -> Path:
+    """Return the file of a model.
+
+    Args:
+        name_or_path: a shipped model's name, or a path: anything with `.yaml` or a separator.
+        relative_to: the folder that relative paths start from; the working directory by default.
+
+    Raises:
+        MultiQpError: no such model or file.
+    """
+    return _configuration("model", "config/models", name_or_path, relative_to or Path())
+
+
+def resolve_uri(uri: str, relative_to: Path | None = None) -> Path:
+    """Return the file that a URDF names: `package://<package>/...`, `file://...`, or a plain path.
+
+    Packages are looked for in our own data, ROS_PACKAGE_PATH, AMENT_PREFIX_PATH, among the folders around
+    `relative_to`, and in the share folders of this Python installation.
+
+    Args:
+        uri: the name as it stands in the URDF.
+        relative_to: the folder that relative paths start from, usually the URDF's.
+
+    Raises:
+        MultiQpError: no such file, no such package or an unknown scheme.
+    """
+    start = relative_to or Path()
+    scheme, separator, rest = uri.partition("://")
+    if not separator:
+        candidates = [start / uri]
+    elif scheme == "file":
+        candidates = [start / name for name in (rest, unquote(rest.removeprefix("localhost")))]
+    elif scheme == "package":
+        package, _, name = rest.partition("/")
+        folders = list(dict.fromkeys(_package_folders(package, start)))
+        if not folders:
+            raise MultiQpError(_unknown_package(uri, package))
+        candidates = [folder / each for folder in folders for each in (name, unquote(name))]
+    else:
+        raise MultiQpError(f"{uri!r} starts with {scheme}://, expected package://, file:// or a path")
+    for candidate in candidates:
+        if candidate.exists():
+            return candidate.resolve()
+    places = ", ".join(dict.fromkeys(shown_path(candidate) for candidate in candidates))
+    raise MultiQpError(f"{uri!r} does not exist (looked for {places})")
+
+
+def _configuration(kind: str, folder: str, name_or_path: str | Path, relative_to: Path) -> Path:
+    text = str(name_or_path)
+    if not (isinstance(name_or_path, Path) or text.endswith(_SUFFIXES) or "/" in text or os.sep in text):
+        names = _names(folder)
+        if text not in names:
+            raise MultiQpError(unknown_name(kind, text, names))
+        return find_resource(f"{folder}/{text}.yaml")
+    path = relative_to / Path(text).expanduser()
+    if path.is_file():
+        return path
+    reason = "this is a folder" if path.is_dir() else "no such file"
+    known = Path(text).stem in _names(folder)
+    hint = f"; did you mean the shipped {kind} {Path(text).stem!r}?" if known else ""
+    raise MultiQpError(f"{shown_path(path)}: {reason}{hint}")
+
+
+def _names(folder: str) -> list[str]:
+    return sorted({path.stem for root in resource_dirs() for path in (root / folder).glob("[!.]*.yaml")})
+
+
+def _ament_share() -> Iterator[Path]:
+    try:
+        from ament_index_python.packages import get_package_share_directory
+    except ImportError:
+        return
+    try:
+        yield Path(get_package_share_directory(PACKAGE_NAME))
+    except (LookupError, OSError):  # not in the sourced workspaces; no workspace is sourced
+        return
+
+
+def _installed_share() -> Iterator[Path]:
+    """Give `<prefix>/share/<package>` for the prefix that this package is installed under, however deep."""
+    if not list(_source_tree()):
+        yield from (parent / "share" / PACKAGE_NAME for parent in _SOURCE_ROOT.parents)
+        yield _SOURCE_ROOT / "share" / PACKAGE_NAME  # pip install --target
+
+
+def _source_tree() -> Iterator[Path]:
+    if (_SOURCE_ROOT / "package.xml").is_file():
+        yield _SOURCE_ROOT
+
+
+def _package_folders(package: str, start: Path) -> Iterator[Path]:
+    if package == PACKAGE_NAME:
+        yield from resource_dirs()
+    around = [start.absolute(), *start.absolute().parents]
+    shares = [
+        *(Path(entry) for entry in _path_variable("ROS_PACKAGE_PATH")),
+        *(Path(entry) / "share" for entry in _path_variable("AMENT_PREFIX_PATH")),
+        *around,
+        Path(sys.prefix) / "share",
+        *(Path(entry) / "cmeel.prefix" / "share" for entry in sys.path),  # robot models installed by pip
+    ]
+    for share in shares:
+        for folder in (share, share / package):
+            if folder.name == package and folder.is_dir():
+                yield folder
+
+
+def _unknown_package(uri: str, package: str) -> str:
+    hint = "set ROS_PACKAGE_PATH to the folder that contains it"
+    return f"the package {package!r} of {uri!r} was not found; {hint}"
+
+
+def _path_variable(name: str) -> list[str]:
+    return [entry for entry in os.environ.get(name, "").split(os.pathsep) if entry]
+
+
+def _looked_in(folders: tuple[Path, ...]) -> str:
+    return f"looked in {', '.join(map(shown_path, folders))}" if folders else "no data folder was found"

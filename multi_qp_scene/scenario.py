@@ -1,0 +1,134 @@
+"""Scenarios: loading one from its file, with every error of the file at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from multi_qp_scene.builder import SceneParts, build_scene
+from multi_qp_scene.checks import Names, ScenarioChecker
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.models import LoadedModel, load_model
+from multi_qp_scene.problems import Problems
+from multi_qp_scene.resources import model_path, scenario_path
+from multi_qp_scene.scene import Scene
+from multi_qp_scene.schema.scenario_file import ParameterSpec, ScenarioFile
+from multi_qp_scene.config_file import validate
+from multi_qp_scene.substitution import substitute
+from multi_qp_scene.yaml_document import YamlDocument
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A scenario, ready to run.
+
+    Attributes:
+        name: of the file, without its suffix.
+        path: the file.
+        spec: what the file says, parameters filled in.
+        scene: the scene it speaks of.
+        parameters: value of each parameter.
+        seed: of everything random in it.
+    """
+
+    name: str
+    path: Path
+    spec: ScenarioFile
+    scene: Scene
+    parameters: dict[str, float]
+    seed: int
+
+
+def load_scenario(
+    name_or_path: str | Path, *, parameters: Mapping[str, float] | None = None, seed: int = 0
+) -> Scenario:
+    """Load a scenario.
+
+    Args:
+        name_or_path: a name as in `multi-qp list`, or the path of a file.
+        parameters: values that replace the defaults of its parameters.
+        seed: fills `${seed}` in the file.
+
+    Raises:
+        ConfigError: with everything that is wrong in the file and in the model files it names.
+        MultiQpError: when there is no such scenario, or a parameter is unknown or out of its range.
+    """
+    path = scenario_path(name_or_path)
+    document = YamlDocument.load(path)
+    problems = Problems()
+    declared = _declared_parameters(document, problems)
+    values = _parameter_values(path, declared, parameters or {})
+    data = substitute(document, {**values, "seed": seed}, problems)
+    spec = validate(document, data, ScenarioFile, problems)
+    if spec is None:
+        problems.raise_if_any()
+        raise MultiQpError(f"{path} is not a valid scenario")
+    parts, names = _load_models(document, spec, path, problems)
+    ScenarioChecker(document, spec, names, problems).check()
+    problems.raise_if_any()
+    return Scenario(path.stem, path, spec, build_scene(parts), values, seed)
+
+
+def _declared_parameters(document: YamlDocument, problems: Problems) -> dict[str, ParameterSpec]:
+    raw: Any = document.data.get("parameters") or {}
+    if not isinstance(raw, dict):
+        return {}  # the schema says so
+    declared = {}
+    for name, entry in raw.items():
+        spec = validate(document, entry, ParameterSpec, Problems(), at=("parameters", name))
+        if spec is None:
+            continue  # the schema says so
+        if not spec.min <= spec.default <= spec.max:
+            location = document.location(("parameters", name, "default"))
+            problems.add(location, f"the default {spec.default} is outside [{spec.min}, {spec.max}]")
+        declared[name] = spec
+    return declared
+
+
+def _parameter_values(
+    path: Path, declared: dict[str, ParameterSpec], given: Mapping[str, float]
+) -> dict[str, float]:
+    values = {name: spec.default for name, spec in declared.items()}
+    for name, value in given.items():
+        if name not in declared:
+            known = ", ".join(sorted(declared)) or "none"
+            raise MultiQpError(f"{path.name} has no parameter '{name}' (parameters: {known})")
+        spec = declared[name]
+        if not spec.min <= value <= spec.max:
+            unit = f" {spec.unit}" if spec.unit else ""
+            raise MultiQpError(
+                f"parameter {name} = {value:g}{unit} is out of its range [{spec.min:g}, {spec.max:g}]{unit} in {path.name}"
+            )
+        values[name] = float(value)
+    return values
+
+
+def _load_models(
+    document: YamlDocument, spec: ScenarioFile, path: Path, problems: Problems
+) -> tuple[SceneParts, Names]:
+    parts, names = SceneParts(), Names()
+    cache: dict[Path, LoadedModel | None] = {}
+
+    def load(key: tuple[str, str], model: str) -> LoadedModel | None:
+        try:
+            file = model_path(model, relative_to=path.parent)
+        except MultiQpError as error:
+            problems.add(document.location((*key, "model")), str(error))
+            return None
+        if file not in cache:
+            cache[file] = load_model(file, problems)
+        return cache[file]
+
+    for name, subsystem in spec.subsystems.items():
+        loaded = load(("subsystems", name), subsystem.model)
+        names.add(name, loaded, moving=True)
+        if loaded is not None:
+            parts.subsystems[name] = (loaded, subsystem)
+    for name, environment in spec.environment.items():
+        loaded = load(("environment", name), environment.model)
+        names.add(name, loaded, moving=False)
+        if loaded is not None:
+            parts.environment[name] = (loaded, environment)
+    return parts, names

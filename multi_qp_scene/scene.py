@@ -1,0 +1,142 @@
+"""The scene: every subsystem in one pinocchio model, with its surfaces and limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from multi_qp_scene.subsystem import PassiveJoints, Subsystem, SubsystemKind
+from multi_qp_scene.surfaces import Surface
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class State:
+    """State of the whole scene.
+
+    Attributes:
+        q: configuration, (nq,).
+        v: velocity, (nv,): free-flyers as twists in their own frame, as pinocchio has them.
+    """
+
+    q: Array
+    v: Array
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether no entry is NaN or infinite."""
+        # a sum is finite only if every term is: one pass without temporaries
+        return bool(np.isfinite(self.q.sum() + self.v.sum()))
+
+
+@dataclass(frozen=True)
+class JointLimits:
+    """Limits of all joints with one degree of freedom that have some.
+
+    Attributes:
+        v_index: index in v, (k,).
+        q_index: index in q, (k,).
+        lower: [rad], (k,); -inf where there is none.
+        upper: [rad], (k,); inf where there is none.
+        velocity: [rad/s], (k,); inf where there is none.
+    """
+
+    v_index: Indices
+    q_index: Indices
+    lower: Array
+    upper: Array
+    velocity: Array
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What is there, as one model.
+
+    Attributes:
+        model: pinocchio model of all subsystems and the environment; names are "<subsystem>/<name>".
+        collision_model: collision geometry of all, in the same order of names.
+        visual_model: visual geometry of all, tinted.
+        subsystems: the moving ones by name, in the order of the scenario.
+        environment: the fixed pieces by name.
+        surfaces: by full name.
+        q0: initial configuration, (nq,).
+        actuated_joint_names: full names, in the order of the URDF files; the order of τ.
+        actuated_v: index in v of each motor, (na,).
+        torque_limits: [N m], (na,).
+        limits: position and velocity limits.
+        passive: springs, dampers and friction.
+        self_collisions: pairs of links that the model files name, by subsystem.
+    """
+
+    model: pin.Model
+    collision_model: pin.GeometryModel
+    visual_model: pin.GeometryModel
+    subsystems: dict[str, Subsystem]
+    environment: dict[str, Subsystem]
+    surfaces: dict[str, Surface]
+    q0: Array
+    actuated_joint_names: tuple[str, ...]
+    actuated_v: Indices
+    torque_limits: Array
+    limits: JointLimits
+    passive: PassiveJoints
+    self_collisions: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+
+    @property
+    def nq(self) -> int:
+        """Size of q."""
+        return int(self.model.nq)
+
+    @property
+    def nv(self) -> int:
+        """Degrees of freedom of the whole scene."""
+        return int(self.model.nv)
+
+    @property
+    def na(self) -> int:
+        """Number of motors."""
+        return len(self.actuated_v)
+
+    @cached_property
+    def characters(self) -> tuple[Subsystem, ...]:
+        """The actuated subsystems."""
+        return tuple(s for s in self.subsystems.values() if s.kind is SubsystemKind.CHARACTER)
+
+    @cached_property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of all joints of the model but the universe, full."""
+        return tuple(self.model.names)[1:]
+
+    @cached_property
+    def velocity_names(self) -> tuple[str, ...]:
+        """A name for each entry of v: the joint's, with the axis where the joint has several."""
+        names: list[str] = []
+        for joint_id in range(1, self.model.njoints):
+            joint, name = self.model.joints[joint_id], self.model.names[joint_id]
+            if joint.nv == 1:
+                names.append(name)
+            elif joint.nv == 6:
+                names.extend(f"{name} {axis}" for axis in ("x", "y", "z", "roll", "pitch", "yaw"))
+            else:
+                names.extend(f"{name} [{k}]" for k in range(joint.nv))
+        return tuple(names)
+
+    def frame_id(self, name: str) -> int:
+        """Return the index of a frame by its full name.
+
+        Raises:
+            KeyError: when there is none.
+        """
+        if not self.model.existFrame(name):
+            raise KeyError(f"no frame '{name}' in the scene")
+        return int(self.model.getFrameId(name))
+
+    def initial_state(self) -> State:
+        """Return the initial configuration, at rest."""
+        return State(self.q0.copy(), np.zeros(self.nv))

@@ -1,0 +1,173 @@
+"""Puts a scenario's parameters into its file: `${box.mass}`, `${2 * box.mass + 1}`, `a ${mass} kg box`."""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from multi_qp_scene.errors import KeyPath, Location
+from multi_qp_scene.problems import Problems
+from multi_qp_scene.suggestions import unknown_name
+from multi_qp_scene.yaml_document import YamlDocument
+
+ParameterValue = float | int | str | bool
+
+_LONGEST_EXPRESSION = 500  # [characters]
+_PLACEHOLDER = re.compile(r"\$\$\{|\$\{([^{}]*)\}")  # $${ stands for a literal ${
+_OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+}
+
+
+class _Mistake(Exception):
+    """An expression cannot be computed; the text says why."""
+
+
+def substitute(
+    document: YamlDocument,
+    values: Mapping[str, ParameterValue],
+    problems: Problems,
+    *,
+    at: KeyPath = (),
+) -> Any:
+    """Replace every `${...}` in the document's values.
+
+    A value that is one `${...}` takes the type of the result; inside longer text the result is written out.
+    The braces hold parameter names, numbers, + - * / and parentheses. `$${` gives a literal `${`. Keys stay.
+
+    Args:
+        document: the file.
+        values: the parameters by name; names may have dots.
+        problems: takes unknown names and expressions that cannot be computed, with their places.
+        at: the part of the file to work on; the whole by default.
+
+    Returns:
+        A copy of the data with parameters filled in. What could not be computed stays as it was written.
+    """
+    data: Any = document.data
+    for part in at:
+        data = data[part]
+    return _Substitution(document, values, problems).filled(data, tuple(at))
+
+
+def evaluate(expression: str, values: Mapping[str, ParameterValue]) -> ParameterValue:
+    """Compute the inside of one `${...}`.
+
+    Raises:
+        ValueError: unknown parameter, or not an expression of numbers, names, + - * / and parentheses.
+    """
+    try:
+        return _Arithmetic(values).result(expression)
+    except _Mistake as mistake:
+        raise ValueError(str(mistake)) from None
+
+
+class _Substitution:
+    def __init__(
+        self, document: YamlDocument, values: Mapping[str, ParameterValue], problems: Problems
+    ) -> None:
+        self._document = document
+        self._arithmetic = _Arithmetic(values)
+        self._problems = problems
+
+    def filled(self, data: Any, key: KeyPath) -> Any:
+        if isinstance(data, dict):
+            return {name: self.filled(value, (*key, name)) for name, value in data.items()}
+        if isinstance(data, list):
+            return [self.filled(value, (*key, index)) for index, value in enumerate(data)]
+        if isinstance(data, str) and "${" in data:
+            return self._filled_text(data, self._document.location(key))
+        return data
+
+    def _filled_text(self, text: str, location: Location) -> ParameterValue:
+        if "${" in _PLACEHOLDER.sub("", text):
+            message = f"'${{' without its '}}' in {text!r} (write '$${{' for a literal '${{')"
+            self._problems.add(location, message)
+            return text
+        try:
+            whole = _PLACEHOLDER.fullmatch(text)
+            if whole is not None and whole[1] is not None:
+                return self._arithmetic.result(whole[1])
+            return _PLACEHOLDER.sub(self._written, text)
+        except _Mistake as mistake:
+            self._problems.add(location, str(mistake))
+            return text
+
+    def _written(self, match: re.Match[str]) -> str:
+        if match[1] is None:
+            return "${"
+        value = self._arithmetic.result(match[1])
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return str(value)
+
+
+class _Arithmetic:
+    """Computes expressions from their syntax tree; nothing is ever executed."""
+
+    def __init__(self, values: Mapping[str, ParameterValue]) -> None:
+        self._values = values
+
+    def result(self, expression: str) -> ParameterValue:
+        text = expression.strip()
+        if text in self._values:  # also serves names that Python would not read as a name
+            return self._values[text]
+        if not text:
+            raise _Mistake("'${}' is empty; expected a parameter name or an expression")
+        if len(text) > _LONGEST_EXPRESSION:
+            raise _Mistake(f"the expression is longer than {_LONGEST_EXPRESSION} characters")
+        try:
+            value = self._value(ast.parse(text, mode="eval").body)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            raise self._unreadable(text) from None
+        except ZeroDivisionError:
+            raise _Mistake(f"'${{{text}}}' divides by zero") from None
+        except OverflowError:
+            raise _Mistake(f"'${{{text}}}' is too large a number") from None
+        if isinstance(value, float) and not math.isfinite(value):
+            raise _Mistake(f"'${{{text}}}' is not a finite number")
+        return value
+
+    def _value(self, node: ast.expr) -> ParameterValue:
+        if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+            return node.value  # type: ignore[return-value]
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            return _quotient(self._number(node.left), self._number(node.right))
+        if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+            number: float = _OPERATORS[type(node.op)](self._number(node.left), self._number(node.right))
+            return number
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
+            operand = self._number(node.operand)
+            return -operand if isinstance(node.op, ast.USub) else operand
+        if isinstance(node, ast.Name | ast.Attribute):
+            return self._parameter(ast.unparse(node))
+        raise self._unreadable(ast.unparse(node))
+
+    def _number(self, node: ast.expr) -> float:
+        value = self._value(node)
+        if isinstance(value, bool | str):
+            shown = repr(value) if isinstance(value, str) else str(value).lower()
+            raise _Mistake(f"arithmetic takes numbers, and {ast.unparse(node)!r} is {shown}")
+        return value
+
+    def _parameter(self, name: str) -> ParameterValue:
+        if name not in self._values:
+            raise _Mistake(unknown_name("parameter", name, self._values))
+        return self._values[name]
+
+    def _unreadable(self, text: str) -> _Mistake:
+        known = "parameter names, numbers, + - * / and parentheses"
+        return _Mistake(f"cannot compute {text!r}; expected {known}")
+
+
+def _quotient(dividend: float, divisor: float) -> float:
+    """Divide; integers that divide exactly stay integers, so that `${count / 2}` can be a count."""
+    if isinstance(dividend, int) and isinstance(divisor, int) and dividend % divisor == 0:
+        return dividend // divisor
+    return dividend / divisor

@@ -1,0 +1,94 @@
+"""Subsystems: the characters, objects, articulated parts and fixed pieces that a scene is put together from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class SubsystemKind(StrEnum):
+    """What a subsystem is to the controller."""
+
+    CHARACTER = "character"
+    OBJECT = "object"
+    ARTICULATED = "articulated"
+    ENVIRONMENT = "environment"
+
+
+@dataclass(frozen=True)
+class PassiveJoints:
+    """Springs, dampers and dry friction of joints; one entry for each concerned joint.
+
+    Attributes:
+        v_index: index in v, (k,).
+        q_index: index in q, (k,).
+        stiffness: [N m/rad], (k,).
+        rest: angle at which the spring is relaxed [rad], (k,).
+        damping: [N m s/rad], (k,).
+        friction: dry friction [N m], (k,).
+    """
+
+    v_index: NDArray[np.intp]
+    q_index: NDArray[np.intp]
+    stiffness: NDArray[np.float64]
+    rest: NDArray[np.float64]
+    damping: NDArray[np.float64]
+    friction: NDArray[np.float64]
+
+    #: Speed over which dry friction comes in smoothly [rad/s].
+    SMOOTHING = 0.01
+
+    def resistance(self, q: NDArray[np.float64], v: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the generalised force that these joints oppose to motion, (k,) [N m]; it adds to N in (12)."""
+        speed = v[self.v_index]
+        spring = self.stiffness * (q[self.q_index] - self.rest)
+        return spring + self.damping * speed + self.friction * np.tanh(speed / self.SMOOTHING)
+
+    def __len__(self) -> int:
+        return len(self.v_index)
+
+
+@dataclass(frozen=True)
+class Subsystem:
+    """One subsystem's place in the scene's model.
+
+    Attributes:
+        name: its name, the prefix of all its names in the model.
+        kind: character, object, articulated part or environment.
+        color: tint (red, green, blue) in 0..1, or None.
+        q_slice: its entries in q.
+        v_slice: its entries in v.
+        root_joints: joints whose parent is the universe.
+        floating: whether its root joint is a free-flyer.
+        mass: [kg].
+        actuated: positions of its motors in τ, (k,).
+        links: full names of its links.
+        postures: named configurations of its joints, (q_slice,) each; a free-flyer's part is the initial one.
+        base_link: full name of its root link.
+    """
+
+    name: str
+    kind: SubsystemKind
+    color: tuple[float, float, float] | None
+    q_slice: slice
+    v_slice: slice
+    root_joints: tuple[int, ...]
+    floating: bool
+    mass: float
+    actuated: NDArray[np.intp]
+    links: tuple[str, ...]
+    postures: dict[str, NDArray[np.float64]]
+    base_link: str
+
+    @property
+    def nv(self) -> int:
+        """Degrees of freedom."""
+        return self.v_slice.stop - self.v_slice.start
+
+    @property
+    def joint_v_slice(self) -> slice:
+        """Its entries in v without the free-flyer."""
+        return slice(self.v_slice.start + (6 if self.floating else 0), self.v_slice.stop)

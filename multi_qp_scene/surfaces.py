@@ -1,0 +1,104 @@
+"""Where bodies can touch: named surfaces on links, and the cone of wrenches that each can receive."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+SurfaceKind = Literal["planar", "grasp", "point"]
+
+#: Edges of the friction pyramid of one contact point.
+PYRAMID_EDGES = 4
+
+
+@dataclass(frozen=True)
+class Surface:
+    """A place on a link where a contact can be made.
+
+    Attributes:
+        name: full name, "<subsystem>/<surface>"; also the name of its frame in the scene's model.
+        kind: "planar" (rectangle), "grasp" (around a cylinder) or "point".
+        link: full name of the link that carries it.
+        frame_id: index of its frame in the scene's model.
+        joint_id: index of the joint that moves it (0 for the environment).
+        X_link_surface: placement of the surface frame in the link frame; +z is the outward normal.
+        points: contact points in the surface frame, (k, 3) [m].
+        normals: direction in which the body can be pushed at each point, in the surface frame, (k, 3).
+    """
+
+    name: str
+    kind: SurfaceKind
+    link: str
+    frame_id: int
+    joint_id: int
+    X_link_surface: pin.SE3
+    points: Array
+    normals: Array
+
+    def generators(self, friction: float) -> Array:
+        """Return W, whose columns are the unit generators of the wrench cone, (6, 4 k).
+
+        The wrench W Λ, Λ ≥ 0, is (force, moment) at the surface's origin, in its frame, acting on its body:
+        every point carries a 4-edge pyramid inscribed in its Coulomb cone.
+
+        Args:
+            friction: Coulomb coefficient of the contact.
+
+        Source: [Vaillant2015] section 3.4, (25).
+        """
+        columns = []
+        for point, normal in zip(self.points, self.normals, strict=True):
+            tangent_1, tangent_2 = tangents(normal)
+            for tangent in (tangent_1, tangent_2, -tangent_1, -tangent_2):
+                force = normal + friction * tangent
+                force = force / np.linalg.norm(force)
+                columns.append(np.concatenate([force, np.cross(point, force)]))
+        return np.array(columns).T
+
+    @property
+    def equality_rows(self) -> int:
+        """Rows of its no-slip constraint: 6, or 3 for a point, which may turn."""
+        return 3 if self.kind == "point" else 6
+
+
+def tangents(normal: Array) -> tuple[Array, Array]:
+    """Return two unit vectors that complete `normal` to a right-handed orthonormal basis, (3,) each."""
+    axis = np.array([1.0, 0.0, 0.0]) if abs(normal[0]) < 0.9 else np.array([0.0, 1.0, 0.0])
+    first = axis - normal * (axis @ normal)
+    first /= np.linalg.norm(first)
+    return first, np.cross(normal, first)
+
+
+def planar_points(size: tuple[float, float]) -> tuple[Array, Array]:
+    """Return the corners of a rectangle of `size` [m] in the x-y plane, and where they can be pushed: along -z."""
+    x, y = size[0] / 2.0, size[1] / 2.0
+    points = np.array([[x, y, 0.0], [-x, y, 0.0], [-x, -y, 0.0], [x, -y, 0.0]])
+    return points, np.tile([0.0, 0.0, -1.0], (4, 1))
+
+
+def grasp_points(radius: float, length: float, *, encloses: bool) -> tuple[Array, Array]:
+    """Return 4 points around a cylinder along x, and where they can be pushed.
+
+    Opposite points share an end of the cylinder, so that the grasp resists forces in every direction and moments about
+    every axis. A hand that encloses the cylinder is pushed outwards, the handle inside it inwards.
+
+    Args:
+        radius: of the cylinder [m].
+        length: between the two pairs of points [m].
+        encloses: whether the body is the hand around the cylinder.
+    """
+    angles = np.arange(4) * np.pi / 2.0
+    radial = np.stack([np.zeros(4), np.cos(angles), np.sin(angles)], axis=1)
+    points = radius * radial
+    points[:, 0] = np.array([1.0, -1.0, 1.0, -1.0]) * length / 2.0
+    return points, radial if encloses else -radial
+
+
+def single_point() -> tuple[Array, Array]:
+    """Return the one point of a point surface, at its origin, pushed along -z."""
+    return np.zeros((1, 3)), np.array([[0.0, 0.0, -1.0]])

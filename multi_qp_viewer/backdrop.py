@@ -1,0 +1,185 @@
+"""The floor and the light behind it: a pale studio with tiles, soft shadows and no horizon."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multi_qp_viewer.camera import Camera
+from multi_qp_viewer.raytracer import OCCLUSION_RANGE, Image, Lighting, Solids, from_srgb, visibility
+
+SKY_TOP = from_srgb(np.array([0.90, 0.925, 0.955]))
+SKY_LOW = from_srgb(np.array([0.955, 0.962, 0.970]))
+TILE = from_srgb(np.array([[0.885, 0.890, 0.897], [0.862, 0.868, 0.877]]))
+LINE = from_srgb(np.array([0.800, 0.810, 0.825]))
+TILE_SIZE = 0.5  # [m]
+LINE_WIDTH = 0.008  # [m]
+SHADOW_STRENGTH = np.array([0.50, 0.48, 0.43], dtype=np.float32)
+TEXEL = 0.011  # [m]
+MOST_TEXELS = 320  # along a side
+SHADOW_RAYS = 8
+OCCLUSION_RAYS = 12
+
+
+@dataclass(frozen=True)
+class Backdrop:
+    """The empty studio seen from one camera.
+
+    Attributes:
+        color: linear light, (h, w, 3).
+        distance: from the eye to the floor; infinite above the horizon, (h, w) [m].
+        ground: where each pixel meets the floor, x and y, (h, w, 2) [m].
+        presence: 1 on the near floor, 0 where it has faded out, (h, w).
+    """
+
+    color: Image
+    distance: Image
+    ground: Image
+    presence: Image
+
+    @classmethod
+    def seen_from(cls, camera: Camera, *, width: int, height: int, center: tuple[float, float]) -> Backdrop:
+        """Paint tiles around the scene's center [m] that fade into the background far away."""
+        pixels = pixel_centers(width, height)
+        rays = camera.directions(pixels, width=width, height=height)
+        eye = np.array(camera.position, dtype=np.float32)
+        down = rays[:, 2] < -1e-4
+        distance = np.where(down & (eye[2] > 0), -eye[2] / np.minimum(rays[:, 2], -1e-4), np.inf)
+        distance = distance.astype(np.float32)
+        near = np.where(np.isfinite(distance), distance, 0.0)[:, None]
+        ground = eye[:2] + near * rays[:, :2]
+        reach = max(3.0, 0.9 * float(np.linalg.norm(np.subtract(camera.position, camera.target))))
+        radius = np.sqrt(((ground - np.array(center, dtype=np.float32)) ** 2).sum(axis=1))
+        presence = np.where(np.isfinite(distance), 1.0 - _smooth(radius, reach, 3.2 * reach), 0.0)[:, None]
+        footprint = near[:, 0] * (2 * np.tan(camera.fov / 2) / height)
+        rise = np.clip(rays[:, 2:] * 1.6 + 0.1, 0.0, 1.0)
+        sky = (1 - rise) * SKY_LOW + rise * SKY_TOP
+        color = (1 - presence) * sky + presence * _tiles(ground, footprint / np.maximum(-rays[:, 2], 0.05))
+        shape = (height, width)
+        return cls(
+            color.astype(np.float32).reshape(*shape, 3),
+            distance.reshape(shape),
+            ground.astype(np.float32).reshape(*shape, 2),
+            presence.astype(np.float32).reshape(shape),
+        )
+
+    def with_shadows(self, solids: Solids, light: Lighting) -> Image:
+        """Return the floor darkened by what stands on it, (h, w, 3)."""
+        image = self.color.copy()
+        if len(solids.vertices) == 0:
+            return image
+        lower, upper = _shadow_area(solids.vertices, light.key)
+        inside = (
+            (self.presence > 0)
+            & np.all(self.ground > lower, axis=-1)
+            & np.all(self.ground < upper, axis=-1)
+        )
+        rows = np.flatnonzero(inside)
+        if len(rows) == 0:
+            return image
+        texture = _shadow_texture(solids, light, lower, upper)
+        share = (self.ground.reshape(-1, 2)[rows] - lower) / (upper - lower)
+        dark = _bilinear(texture, share) * self.presence.reshape(-1)[rows]
+        image.reshape(-1, 3)[rows] *= 1.0 - dark[:, None] * SHADOW_STRENGTH
+        return image
+
+
+def pixel_centers(width: int, height: int) -> Image:
+    """Return x, y of all pixel centres row by row, (h * w, 2)."""
+    x, y = np.meshgrid(np.arange(width) + 0.5, np.arange(height) + 0.5)
+    return np.column_stack([x.ravel(), y.ravel()]).astype(np.float32)
+
+
+def _shadow_area(vertices: Image, key: Image) -> tuple[Image, Image]:
+    """Return the floor rectangle that shadows and occlusion reach, lower and upper corner, (2,) [m]."""
+    cast = vertices[:, :2] - np.maximum(vertices[:, 2:], 0.0) * (key[:2] / key[2])
+    near = vertices[vertices[:, 2] < OCCLUSION_RANGE][:, :2]
+    lower = np.minimum(cast.min(axis=0) - 0.3, (near if len(near) else cast).min(axis=0) - OCCLUSION_RANGE)
+    upper = np.maximum(cast.max(axis=0) + 0.3, (near if len(near) else cast).max(axis=0) + OCCLUSION_RANGE)
+    return lower.astype(np.float32), upper.astype(np.float32)
+
+
+def _shadow_texture(solids: Solids, light: Lighting, lower: Image, upper: Image) -> Image:
+    """Return the darkness of the floor over the rectangle, (rows, columns) in [0, 1]."""
+    columns, rows = np.clip(np.ceil((upper - lower) / TEXEL), 48, MOST_TEXELS).astype(int)
+    full = _sample_floor(solids, light, lower, upper, columns, rows, shadow=SHADOW_RAYS, occlusion=0)
+    coarse = _sample_floor(
+        solids, light, lower, upper, columns // 3, rows // 3, shadow=0, occlusion=OCCLUSION_RAYS
+    )
+    y, x = np.mgrid[0:rows, 0:columns]
+    share = np.column_stack([(x.ravel() + 0.5) / columns, (y.ravel() + 0.5) / rows])
+    closed = _bilinear(coarse, share).reshape(rows, columns)
+    return 1.0 - (1.0 - 0.72 * full) * (1.0 - 0.95 * closed)
+
+
+def _sample_floor(
+    solids: Solids,
+    light: Lighting,
+    lower: Image,
+    upper: Image,
+    columns: int,
+    rows: int,
+    *,
+    shadow: int,
+    occlusion: int,
+) -> Image:
+    y, x = np.mgrid[0:rows, 0:columns]
+    share = np.column_stack([(x.ravel() + 0.5) / columns, (y.ravel() + 0.5) / rows])
+    points = np.zeros((len(share), 3), dtype=np.float32)
+    points[:, :2] = lower + share * (upper - lower)
+    up = np.tile(np.array([0, 0, 1], dtype=np.float32), (len(share), 1))
+    tile = ((y % 4) * 4 + x % 4).ravel()
+    lit, open_share = visibility(solids, light, points, up, tile, shadow=shadow, occlusion=occlusion)
+    return _blur((1.0 - (lit if shadow else open_share)).reshape(rows, columns))
+
+
+def _tiles(ground: Image, footprint: Image) -> Image:
+    """Return the tile pattern averaged over each pixel's footprint, (n, 3)."""
+    width = np.maximum(footprint, 1e-4)[:, None] / TILE_SIZE
+    at = ground / TILE_SIZE
+    wave = _triangle(at + 0.5 * width) - _triangle(at - 0.5 * width)
+    checker = 0.5 - 0.5 * np.clip(wave[:, 0] / width[:, 0], -1, 1) * np.clip(wave[:, 1] / width[:, 0], -1, 1)
+    distance = np.abs(at - np.round(at)) * TILE_SIZE
+    half = 0.5 * LINE_WIDTH
+    spread = np.maximum(footprint, 1e-4)[:, None]
+    line = np.clip((half + 0.5 * spread - distance) / spread, 0, 1) * np.minimum(1.0, LINE_WIDTH / spread)
+    covered = 1.0 - (1.0 - line[:, :1]) * (1.0 - line[:, 1:])
+    tiles = (1 - checker[:, None]) * TILE[0] + checker[:, None] * TILE[1]
+    return (1 - covered) * tiles + covered * LINE
+
+
+def _triangle(x: Image) -> Image:
+    """The integral of the square wave that is +1 on even and -1 on odd tiles."""
+    return np.abs(2.0 * (x / 2 - np.floor(x / 2)) - 1.0) * -1.0 + 1.0
+
+
+def _smooth(x: Image, low: float, high: float) -> Image:
+    t = np.clip((x - low) / (high - low), 0.0, 1.0)
+    return t * t * (3 - 2 * t)
+
+
+def _blur(image: Image) -> Image:
+    """Average over the 4 x 4 tile of the sample pattern."""
+    for axis in (0, 1):
+        padded = np.concatenate(
+            [np.take(image, [0, 0], axis), image, np.take(image, [-1, -1], axis)], axis
+        )  # 2 on either side
+        size = image.shape[axis]
+        parts = [np.take(padded, np.arange(k, k + size), axis) for k in range(5)]
+        image = (0.5 * parts[0] + parts[1] + parts[2] + parts[3] + 0.5 * parts[4]) / 4
+    return image.astype(np.float32)
+
+
+def _bilinear(texture: Image, share: Image) -> Image:
+    """Look up a texture at x, y shares of its sides, (n, 2) in [0, 1]."""
+    rows, columns = texture.shape
+    x = np.clip(share[:, 0] * columns - 0.5, 0, columns - 1.001)
+    y = np.clip(share[:, 1] * rows - 0.5, 0, rows - 1.001)
+    i, j = x.astype(np.int32), y.astype(np.int32)
+    a, b = (x - i).astype(np.float32), (y - j).astype(np.float32)
+    flat, at = texture.reshape(-1), j * columns + i
+    upper = (1 - a) * flat[at] + a * flat[at + 1]
+    lower = (1 - a) * flat[at + columns] + a * flat[at + columns + 1]
+    return (1 - b) * upper + b * lower

@@ -1,0 +1,95 @@
+"""Characters, objects and environment in the browser, moved with two small messages per shape."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+import viser
+import viser.transforms as vtf
+from numpy.typing import NDArray
+
+from multi_qp_viewer.meshes import Piece, pieces, rgba
+from multi_qp_viewer.pose import ScenePose
+from multi_qp_viewer.scene_view import DrawableScene, drawn_geometry
+
+Array = NDArray[np.float64]
+
+
+@dataclass
+class _Batch:
+    """All instances of one shape; `owners` are the geometries that they belong to."""
+
+    handle: viser.BatchedMeshHandle
+    owners: NDArray[np.int64]
+    offsets: Array  # (k, 3) in the geometry's frame [m]
+    opacities: Array  # (k,)
+
+
+class Bodies:
+    """Draws the scene's geometry at a configuration."""
+
+    def __init__(self, server: viser.ViserServer, scene: DrawableScene) -> None:
+        """Send every distinct shape once.
+
+        Args:
+            server: the running server.
+            scene: the scene.
+        """
+        geometries = drawn_geometry(scene)
+        self._pose = ScenePose(scene.model, geometries)
+        self._server = server
+        self.positions = np.zeros((len(geometries), 3))
+        self.names = [geometry.name for geometry in geometries]
+        parts: dict[str, list[tuple[int, Piece]]] = defaultdict(list)
+        for index, geometry in enumerate(geometries):
+            for piece in pieces(geometry):
+                parts[piece.shape.key].append((index, piece))
+        colors = np.array([rgba(geometry) for geometry in geometries]).reshape(-1, 4)
+        self._batches = [
+            self._add(f"/bodies/{number}", group, colors) for number, group in enumerate(parts.values())
+        ]
+        self.move(scene.q0)
+
+    def move(self, q: Array) -> None:
+        """Place everything at a configuration, (nq,)."""
+        rotations, self.positions = self._pose.placements(q)
+        wxyzs = vtf.SO3.from_matrix(rotations).wxyz if len(rotations) else np.zeros((0, 4))
+        for batch in self._batches:
+            turned = np.einsum("kij,kj->ki", rotations[batch.owners], batch.offsets)
+            batch.handle.batched_positions = (self.positions[batch.owners] + turned).astype(np.float32)
+            batch.handle.batched_wxyzs = wxyzs[batch.owners].astype(np.float32)
+
+    @property
+    def visible(self) -> bool:
+        """Whether the bodies are shown."""
+        return all(batch.handle.visible for batch in self._batches)
+
+    @visible.setter
+    def visible(self, shown: bool) -> None:
+        for batch in self._batches:
+            batch.handle.visible = shown
+
+    def fade(self, opacity: float) -> None:
+        """Make all bodies see-through; opacity in [0, 1]."""
+        for batch in self._batches:
+            batch.handle.batched_opacities = (opacity * batch.opacities).astype(np.float32)
+
+    def _add(self, name: str, parts: list[tuple[int, Piece]], colors: Array) -> _Batch:
+        owners = np.array([index for index, _ in parts])
+        shape = parts[0][1].shape
+        count = len(parts)
+        handle = self._server.scene.add_batched_meshes_simple(
+            name,
+            shape.vertices.astype(np.float32),
+            shape.faces.astype(np.uint32),
+            batched_wxyzs=np.tile([1.0, 0.0, 0.0, 0.0], (count, 1)),
+            batched_positions=np.zeros((count, 3)),
+            batched_scales=np.array([piece.scale for _, piece in parts]),
+            batched_colors=(255 * colors[owners, :3]).round().astype(np.uint8),
+            batched_opacities=colors[owners, 3].astype(np.float32),
+            lod="off",
+        )
+        offsets = np.array([piece.offset for _, piece in parts])
+        return _Batch(handle, owners, offsets, colors[owners, 3])

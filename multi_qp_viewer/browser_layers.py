@@ -1,0 +1,335 @@
+"""Everything that the browser draws over the bodies, one class per layer that can be switched off."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import viser
+import viser.transforms as vtf
+from numpy.typing import NDArray
+
+from multi_qp_controller.snapshot import PairSnapshot, Snapshot
+from multi_qp_viewer import annotations
+from multi_qp_viewer.annotations import Color
+from multi_qp_viewer.meshes import unit_shape
+
+Array = NDArray[np.float64]
+
+COM_RADIUS = 0.035  # [m]
+MARK_LIFT = 0.004  # of flat marks over the floor [m]
+MOST_LABELS = 10  # of the closest pairs
+MOST_CORNERS = 16  # of the support polygon
+AWAY = np.array([0.0, 0.0, -200.0])  # where unused instances wait
+
+
+class Layer(Protocol):
+    """Something that can be drawn and switched off."""
+
+    title: str
+
+    def draw(self, snapshot: Snapshot) -> None:
+        """Show this tick."""
+
+    def switch(self, shown: bool) -> None:
+        """Show or hide."""
+
+
+class Forces:
+    """Contact forces as arrows on the first surface's body."""
+
+    title = "Contact forces"
+
+    def __init__(self, server: viser.ViserServer, weight: float) -> None:
+        """Scale arrows by the weight of the heaviest character [N]."""
+        self._weight = weight
+        self._handle = server.scene.add_arrows(
+            "/forces",
+            np.zeros((0, 2, 3)),
+            _bytes(annotations.FORCE),
+            shaft_radius=0.009,
+            head_radius=0.024,
+            head_length=0.06,
+        )
+
+    def draw(self, snapshot: Snapshot) -> None:
+        """Show this tick."""
+        arrows = annotations.force_arrows(snapshot, weight=self._weight)
+        self._handle.points = np.stack([arrows.starts, arrows.ends], axis=1).astype(np.float32)
+
+    def switch(self, shown: bool) -> None:
+        """Show or hide."""
+        self._handle.visible = shown
+
+
+class Instances:
+    """Copies of one shape whose number changes: spare copies wait out of sight, so nothing is sent twice."""
+
+    def __init__(
+        self, server: viser.ViserServer, name: str, shape: str, color: Color, *, opacity: float | None = None
+    ) -> None:
+        """Name a unit shape ("sphere", "pyramid", ...) and its colour."""
+        self._server, self._name, self._color, self._opacity = server, name, color, opacity
+        self._vertices, self._faces = _pyramid() if shape == "pyramid" else _triangles(shape)
+        self._visible = True
+        self._capacity = 0
+        self._handle: viser.BatchedMeshHandle | None = None
+
+    def place(self, positions: Array, rotations: Array, scales: Array) -> None:
+        """Show n copies: positions (n, 3) [m], rotations (n, 3, 3), scales (n, 3)."""
+        count = len(positions)
+        if count > self._capacity:
+            self._reserve(2 ** int(np.ceil(np.log2(max(count, 4)))))
+        if self._handle is None:
+            return
+        spare = self._capacity - count
+        wxyzs = vtf.SO3.from_matrix(rotations).wxyz if count else np.zeros((0, 4))
+        rest = np.tile([1.0, 0.0, 0.0, 0.0], (spare, 1))
+        self._handle.batched_positions = np.vstack([positions, np.tile(AWAY, (spare, 1))]).astype(np.float32)
+        self._handle.batched_wxyzs = np.vstack([wxyzs, rest]).astype(np.float32)
+        self._handle.batched_scales = np.vstack([scales, np.full((spare, 3), 1e-3)]).astype(np.float32)
+
+    def switch(self, shown: bool) -> None:
+        """Show or hide."""
+        self._visible = shown
+        if self._handle is not None:
+            self._handle.visible = shown
+
+    def _reserve(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._handle = self._server.scene.add_batched_meshes_simple(
+            self._name,
+            self._vertices,
+            self._faces,
+            batched_wxyzs=np.tile([1.0, 0.0, 0.0, 0.0], (capacity, 1)),
+            batched_positions=np.tile(AWAY, (capacity, 1)),
+            batched_scales=np.ones((capacity, 3)),
+            batched_colors=np.array(_bytes(self._color), dtype=np.uint8),
+            lod="off",
+            opacity=self._opacity,
+            side="double" if self._opacity else "front",
+            cast_shadow=False,
+            receive_shadow=False,
+            visible=self._visible,
+        )
+
+
+class FrictionCones:
+    """The 4-edge friction pyramid at every contact point."""
+
+    title = "Friction cones"
+
+    def __init__(self, server: viser.ViserServer) -> None:
+        """Draw them see-through."""
+        self._instances = Instances(server, "/friction_cones", "pyramid", annotations.CONE, opacity=0.35)
+
+    def draw(self, snapshot: Snapshot) -> None:
+        """Show this tick."""
+        cones = annotations.friction_cones(snapshot)
+        widths = cones.slopes * annotations.CONE_HEIGHT
+        scales = np.column_stack([widths, widths, np.full(len(widths), annotations.CONE_HEIGHT)])
+        self._instances.place(cones.apexes, cones.rotations, scales)
+
+    def switch(self, shown: bool) -> None:
+        """Show or hide."""
+        self._instances.switch(shown)
+
+
+class CentersOfMass:
+    """Centre of mass per subsystem (small) and in total, with their ground projections."""
+
+    title = "Centre of mass"
+
+    def __init__(self, server: viser.ViserServer) -> None:
+        """Use one ball and one flat mark for all."""
+        self._balls = Instances(server, "/com/balls", "sphere", annotations.COM)
+        self._marks = Instances(server, "/com/marks", "cylinder", annotations.COM)
+        self._drops = server.scene.add_line_segments(
+            "/com/drops", np.zeros((0, 2, 3)), _bytes(annotations.COM), thickness=0.006
+        )
+
+    def draw(self, snapshot: Snapshot) -> None:
+        """Show this tick."""
+        points, sizes = list(snapshot.com.values()), [0.6] * len(snapshot.com)
+        if snapshot.com_total is not None:
+            points, sizes = [*points, snapshot.com_total], [*sizes, 1.0]
+        centers = np.reshape(points, (-1, 3)).astype(float)
+        radii = COM_RADIUS * np.array(sizes).reshape(-1, 1)
+        rotations = np.tile(np.eye(3), (len(centers), 1, 1))
+        feet = centers * [1.0, 1.0, 0.0] + [0.0, 0.0, MARK_LIFT]
+        self._balls.place(centers, rotations, np.tile(radii, (1, 3)))
+        self._marks.place(feet, rotations, np.hstack([radii, radii, np.full_like(radii, 0.003)]))
+        self._drops.points = np.stack([centers, feet], axis=1).astype(np.float32)
+
+    def switch(self, shown: bool) -> None:
+        """Show or hide."""
+        self._balls.switch(shown)
+        self._marks.switch(shown)
+        self._drops.visible = shown
+
+
+class SupportPolygon:
+    """The convex hull of the ground contacts."""
+
+    title = "Support polygon"
+
+    def __init__(self, server: viser.ViserServer) -> None:
+        """Send a fan of triangles once; corners move."""
+        _, faces = annotations.fan(np.zeros((MOST_CORNERS, 3)))
+        self._mesh = server.scene.add_mesh_simple(
+            "/support/area",
+            np.zeros((MOST_CORNERS, 3)),
+            faces.astype(np.uint32),
+            color=_bytes(annotations.SUPPORT),
+            opacity=0.3,
+            side="double",
+            flat_shading=True,
+            cast_shadow=False,
+            receive_shadow=False,
+        )
+        self._outline = server.scene.add_line_segments(
+            "/support/outline", np.zeros((0, 2, 3)), _bytes(annotations.SUPPORT), thickness=0.008
+        )
+
+    def draw(self, snapshot: Snapshot) -> None:
+        """Show this tick."""
+        polygon = snapshot.support_polygon
+        if polygon is None or len(polygon) < 3:
+            self._mesh.vertices = np.tile(AWAY, (MOST_CORNERS, 1))
+            self._outline.points = np.zeros((0, 2, 3))
+            return
+        corners = np.asarray(polygon) + [0.0, 0.0, MARK_LIFT]
+        rows = np.minimum(np.arange(MOST_CORNERS), len(corners) - 1)  # spare corners repeat the last
+        self._mesh.vertices = corners[rows].astype(np.float32)
+        self._outline.points = np.stack([corners, np.roll(corners, -1, axis=0)], axis=1).astype(np.float32)
+
+    def switch(self, shown: bool) -> None:
+        """Show or hide."""
+        self._mesh.visible = self._outline.visible = shown
+
+
+class Pairs:
+    """Watched collision pairs: grey far away, yellow where the damper acts, red at the security distance."""
+
+    title = "Watched pairs"
+
+    def __init__(self, server: viser.ViserServer) -> None:
+        """Reserve segments and labels."""
+        self._server = server
+        self._capacity = 0
+        self._visible = True
+        self._reserve(32)
+        self._labels = [
+            server.scene.add_label(
+                f"/pairs/label_{k}", "", visible=False, font_screen_scale=0.8, anchor="bottom-center"
+            )
+            for k in range(MOST_LABELS)
+        ]
+        self._labelled = 0
+
+    def draw(self, snapshot: Snapshot) -> None:
+        """Show this tick."""
+        if len(snapshot.pairs) > self._capacity:
+            self._reserve(2 * len(snapshot.pairs))
+        points = np.tile(AWAY, (self._capacity, 2, 1))
+        colors = np.zeros((self._capacity, 2, 3), dtype=np.uint8)
+        for index, pair in enumerate(snapshot.pairs):
+            points[index] = pair.point_a, pair.point_b
+            colors[index] = _bytes(annotations.pair_color(pair))
+        self._segments.colors = colors
+        self._segments.points = points.astype(np.float32)
+        self._label([pair for pair in snapshot.pairs if pair.distance < pair.influence])
+
+    def switch(self, shown: bool) -> None:
+        """Show or hide."""
+        self._visible = shown
+        self._segments.visible = shown
+        for index, label in enumerate(self._labels):
+            label.visible = shown and index < self._labelled
+
+    def _label(self, pairs: list[PairSnapshot]) -> None:
+        closest = sorted(pairs, key=lambda pair: pair.distance)[:MOST_LABELS]
+        self._labelled = len(closest)
+        for index, label in enumerate(self._labels):
+            label.visible = self._visible and index < len(closest)
+            if index < len(closest):
+                label.text = annotations.pair_label(closest[index])
+                label.position = (closest[index].point_a + closest[index].point_b) / 2
+
+    def _reserve(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._segments = self._server.scene.add_line_segments(
+            "/pairs/segments",
+            np.tile(AWAY, (capacity, 2, 1)),
+            np.zeros((capacity, 2, 3), dtype=np.uint8),
+            thickness=0.008,
+            visible=self._visible,
+        )
+
+
+class Targets:
+    """References of the tasks: frames where they turn, balls where they are points."""
+
+    title = "Targets"
+
+    def __init__(self, server: viser.ViserServer) -> None:
+        """Frames and points are made when first needed."""
+        self._server = server
+        self._visible = True
+        self._frames: dict[str, viser.FrameHandle] = {}
+        self._points = Instances(server, "/target_points", "sphere", annotations.TARGET)
+
+    def draw(self, snapshot: Snapshot) -> None:
+        """Show this tick."""
+        turning = {target.name: target for target in snapshot.targets if target.rotation is not None}
+        for name in turning.keys() - self._frames.keys():
+            path = f"/targets/{len(self._frames)}"
+            self._frames[name] = self._server.scene.add_frame(
+                path, axes_length=0.12, axes_radius=0.005, origin_radius=0.012
+            )
+        for name, frame in self._frames.items():
+            frame.visible = self._visible and name in turning
+            if name in turning:
+                frame.position = turning[name].position
+                frame.wxyz = vtf.SO3.from_matrix(np.asarray(turning[name].rotation)).wxyz
+        points = np.array([target.position for target in snapshot.targets if target.rotation is None])
+        count = len(points)
+        self._points.place(
+            points.reshape(-1, 3), np.tile(np.eye(3), (count, 1, 1)), np.full((count, 3), 0.6 * COM_RADIUS)
+        )
+
+    def switch(self, shown: bool) -> None:
+        """Show or hide."""
+        self._visible = shown
+        self._points.switch(shown)
+        for frame in self._frames.values():
+            frame.visible = shown
+
+
+def all_layers(server: viser.ViserServer, *, weight: float) -> list[Layer]:
+    """Return every layer; weight of the heaviest character [N] scales the forces."""
+    return [
+        Forces(server, weight),
+        FrictionCones(server),
+        CentersOfMass(server),
+        SupportPolygon(server),
+        Pairs(server),
+        Targets(server),
+    ]
+
+
+def _bytes(color: Color) -> tuple[int, int, int]:
+    red, green, blue = (round(255 * channel) for channel in color)
+    return red, green, blue
+
+
+def _triangles(shape: str) -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
+    unit = unit_shape(shape)
+    return unit.vertices.astype(np.float32), unit.faces.astype(np.uint32)
+
+
+def _pyramid() -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
+    """Return a pyramid with its apex at the origin and its base at z = 1, corners on the unit circle."""
+    vertices = np.array([[0, 0, 0], [1, 0, 1], [0, 1, 1], [-1, 0, 1], [0, -1, 1]], dtype=np.float32)
+    faces = np.array([[0, 2, 1], [0, 3, 2], [0, 4, 3], [0, 1, 4]], dtype=np.uint32)
+    return vertices[faces.reshape(-1)], np.arange(12, dtype=np.uint32).reshape(4, 3)  # flat sides

@@ -1,0 +1,145 @@
+"""The panel beside the 3-D view: status, playback, layers, tick times, targets."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import viser
+from numpy.typing import NDArray
+
+from multi_qp_controller.snapshot import Snapshot
+from multi_qp_viewer import annotations
+from multi_qp_viewer.browser_layers import Layer
+from multi_qp_viewer.playback import SPEEDS, Playhead
+
+Array = NDArray[np.float64]
+
+HIDDEN_AT_START = ("Friction cones",)
+
+
+class Panel:
+    """Widgets; what they do is decided by the callbacks."""
+
+    def __init__(
+        self,
+        server: viser.ViserServer,
+        *,
+        title: str,
+        on_play: Callable[[], None],
+        on_reset: Callable[[], None],
+        on_live: Callable[[], None],
+        on_seek: Callable[[float], None],
+        on_speed: Callable[[float], None],
+        on_restart: Callable[[], None] | None,
+    ) -> None:
+        """Build the upper part of the panel."""
+        self._server = server
+        self._title = title
+        self._status = server.gui.add_html("")
+        self._play = server.gui.add_button("Pause", icon=viser.Icon.PLAYER_PAUSE, color="blue")
+        self._play.on_click(lambda _: on_play())
+        server.gui.add_button("Reset", icon=viser.Icon.PLAYER_SKIP_BACK, color="gray").on_click(lambda _: on_reset())
+        self._live = server.gui.add_button("Go live", icon=viser.Icon.PLAYER_SKIP_FORWARD, color="gray")
+        self._live.on_click(lambda _: on_live())
+        if on_restart is not None:
+            restart = server.gui.add_button("Run again", icon=viser.Icon.REFRESH, color="gray")
+            restart.on_click(lambda _: on_restart())
+        self.time = server.gui.add_slider("Time [s]", min=0.0, max=0.01, step=0.01, initial_value=0.0)
+        self.time.on_update(lambda event: on_seek(event.target.value) if event.client is not None else None)
+        names = [f"{speed:g}×" for speed in SPEEDS]
+        self.speed = server.gui.add_dropdown("Speed", names, initial_value="1×")
+        self.speed.on_update(lambda event: on_speed(SPEEDS[names.index(event.target.value)]))
+        self.toggles: dict[str, viser.GuiCheckboxHandle] = {}
+        self._targets: viser.GuiFolderHandle | None = None
+
+    def add_layers(
+        self, layers: Sequence[Layer], *, on_bodies: Callable[[bool], None], on_fade: Callable[[float], None]
+    ) -> None:
+        """Add one checkbox per layer, the bodies' own, and how see-through they are."""
+        with self._server.gui.add_folder("Show"):
+            bodies = self._server.gui.add_checkbox("Bodies", True)
+            bodies.on_update(lambda event: on_bodies(event.target.value))
+            self.toggles["Bodies"] = bodies
+            fade = self._server.gui.add_slider("Opacity", min=0.1, max=1.0, step=0.05, initial_value=1.0)
+            fade.on_update(lambda event: on_fade(event.target.value))
+            for layer in layers:
+                self._add_toggle(layer)
+
+    def add_plot(self) -> None:
+        """Add the curve of tick times."""
+        with self._server.gui.add_folder("Tick time [ms]"):
+            self._plot = self._server.gui.add_uplot(
+                (np.array([0.0, 1.0]), np.array([0.0, 0.0])),
+                (
+                    viser.uplot.Series(label="time [s]"),
+                    viser.uplot.Series(label="tick [ms]", stroke="#3d85e3", width=1.5),
+                ),
+                scales={"x": viser.uplot.Scale(time=False)},
+                legend=viser.uplot.Legend(show=False),
+                height=130,
+            )
+
+    def add_target_slider(
+        self, name: str, minimum: float, maximum: float, initial: float, callback: Callable[[float], None]
+    ) -> viser.GuiSliderHandle[float]:
+        """Add a slider to the folder of targets."""
+        if self._targets is None:
+            self._targets = self._server.gui.add_folder("Targets", order=-1)
+        with self._targets:
+            step = (maximum - minimum) / 200
+            slider = self._server.gui.add_slider(
+                name, min=float(minimum), max=float(maximum), step=step, initial_value=float(initial)
+            )
+        slider.on_update(lambda event: callback(float(event.target.value)))
+        return slider
+
+    def show_status(self, snapshot: Snapshot | None, playhead: Playhead, realtime_factor: float | None) -> None:
+        """Write the state's name and the figures of the tick on screen."""
+        self._status.content = status_html(self._title, snapshot, playhead, realtime_factor)
+        moving = playhead.playing or playhead.live
+        self._play.label = "Pause" if moving else "Play"
+        self._play.icon = viser.Icon.PLAYER_PAUSE if moving else viser.Icon.PLAYER_PLAY
+        self._live.disabled = playhead.live
+        self._live.label = "Go to the end" if playhead.finished else "Go live"
+
+    def show_time(self, moment: float, *, start: float, end: float) -> None:
+        """Move the slider to a moment within the run's span [s]."""
+        self.time.max = max(end, start + 0.01)
+        self.time.min = start
+        self.time.value = float(min(max(moment, start), end))
+
+    def show_ticks(self, times: Array, ticks: Array) -> None:
+        """Draw the curve of tick times; times [s], ticks [ms]."""
+        if len(times) >= 2:
+            self._plot.data = (times, ticks)
+
+    def _add_toggle(self, layer: Layer) -> None:
+        shown = layer.title not in HIDDEN_AT_START
+        box = self._server.gui.add_checkbox(layer.title, shown)
+        box.on_update(lambda event: layer.switch(event.target.value))
+        layer.switch(shown)
+        self.toggles[layer.title] = box
+
+
+def status_html(
+    title: str, snapshot: Snapshot | None, playhead: Playhead, realtime_factor: float | None
+) -> str:
+    """Return the status card."""
+    head = f'<div style="font-size:0.8em;opacity:0.65">{html.escape(title)}</div>'
+    if snapshot is None:
+        return f'<div style="padding:0.6em 0.9em">{head}<div style="font-size:1.3em">waiting …</div></div>'
+    red, green, blue = (round(255 * channel) for channel in annotations.STATUS.get(snapshot.status, (0.4, 0.4, 0.4)))
+    chip = (
+        f'<span style="background:rgb({red},{green},{blue});color:white;border-radius:0.8em;padding:0.1em 0.6em;'
+        f'font-size:0.8em;margin-left:0.6em">{html.escape(snapshot.status)}</span>'
+    )
+    mode = "live" if playhead.live and not playhead.finished else "replay"
+    rate = f" · {realtime_factor:.2f}× real time" if realtime_factor is not None and mode == "live" else ""
+    return (
+        f'<div style="padding:0.6em 0.9em;line-height:1.5">{head}'
+        f'<div><span style="font-size:1.35em;font-weight:600">{html.escape(snapshot.state)}</span>{chip}</div>'
+        f'<div style="font-size:0.85em;font-variant-numeric:tabular-nums">t = {snapshot.time:.2f} s · '
+        f"tick {snapshot.tick_ms:.1f} ms · {mode}{rate}</div></div>"
+    )

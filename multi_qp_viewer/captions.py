@@ -1,0 +1,70 @@
+"""Text on pictures: the state's name, the status where it is not ok, and the time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+
+INK = (45, 50, 58)
+PAPER = (255, 255, 255)
+
+
+@dataclass(frozen=True)
+class Caption:
+    """What is written on a picture.
+
+    Attributes:
+        state: name of the FSM state.
+        time: [s].
+        status: shown beside the state, coloured, unless empty.
+        color: of the status, (3,) in [0, 1].
+    """
+
+    state: str
+    time: float
+    status: str = ""
+    color: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+
+def draw_caption(pixels: NDArray[np.uint8], caption: Caption) -> NDArray[np.uint8]:
+    """Return the picture (h, w, 3) with the caption in its lower corners."""
+    picture = Image.fromarray(pixels).convert("RGBA")
+    layer = Image.new("RGBA", picture.size, (255, 255, 255, 0))
+    draw = ImageDraw.Draw(layer)
+    size = max(10, round(picture.height / 26))
+    font = ImageFont.load_default(size)
+    margin, bottom = round(0.9 * size), picture.height - round(0.9 * size)
+    right = _pill(draw, caption.state, font, left=margin, bottom=bottom, ink=INK, size=size) if caption.state else margin
+    if caption.status:
+        ink = _bytes(caption.color)
+        _pill(draw, caption.status, font, left=right + size // 3, bottom=bottom, ink=ink, size=size)
+    time = f"{caption.time:.2f} s"
+    left = picture.width - margin - draw.textlength(time, font=font) - size
+    _pill(draw, time, font, left=round(left), bottom=bottom, ink=INK, size=size)
+    return np.asarray(Image.alpha_composite(picture, layer).convert("RGB"))
+
+
+def _pill(
+    draw: ImageDraw.ImageDraw,
+    text: str,
+    font: ImageFont.FreeTypeFont | ImageFont.ImageFont,
+    *,
+    left: int,
+    bottom: int,
+    ink: tuple[int, int, int],
+    size: int,
+) -> int:
+    """Write text on a pale rounded ground; return its right end [pixels]."""
+    width, height = round(draw.textlength(text, font=font)) + size, round(1.7 * size)
+    box = (left, bottom - height, left + width, bottom)
+    draw.rounded_rectangle(box, radius=height // 2, fill=(*PAPER, 190))
+    draw.text((left + width / 2, bottom - height / 2), text, font=font, fill=(*ink, 255), anchor="mm")
+    return left + width
+
+
+def _bytes(color: tuple[float, float, float]) -> tuple[int, int, int]:
+    red, green, blue = (round(255 * channel) for channel in color)
+    return red, green, blue

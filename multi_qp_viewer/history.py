@@ -1,0 +1,124 @@
+"""The run so far, for one writer and many readers."""
+
+from __future__ import annotations
+
+import threading
+import time
+from bisect import bisect_right
+from collections import deque
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multi_qp_controller.snapshot import Snapshot
+
+Array = NDArray[np.float64]
+
+SHORTEST_STEP = 0.01  # between stored snapshots [s]
+CAPACITY = 12_000  # stored snapshots; beyond, every second one is dropped
+RATE_WINDOW = 2.0  # wall time over which the real-time factor is measured [s]
+
+
+class History:
+    """Stores snapshots with bounded memory; a long run becomes coarser, never shorter.
+
+    A snapshot that is older than the newest one starts a new run and clears the store.
+    """
+
+    def __init__(self, *, shortest_step: float = SHORTEST_STEP, capacity: int = CAPACITY) -> None:
+        """Start empty.
+
+        Args:
+            shortest_step: snapshots that come sooner after the last stored one are shown live but not stored [s].
+            capacity: most snapshots to store.
+
+        Raises:
+            ValueError: if capacity < 2.
+        """
+        if capacity < 2:
+            raise ValueError(f"the history needs room for at least 2 snapshots, not {capacity}")
+        self._shortest_step = shortest_step
+        self._capacity = capacity
+        self._lock = threading.Lock()
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._clear()
+
+    def append(self, snapshot: Snapshot) -> None:
+        """Take one more tick; costs a few microseconds."""
+        with self._lock:
+            if self._latest is not None and snapshot.time < self._latest.time:
+                self._clear()
+            self._latest = snapshot
+            self._rates.append((time.perf_counter(), snapshot.time))
+            self._worst_tick = max(self._worst_tick, snapshot.tick_ms)
+            if self._times and snapshot.time - self._times[-1] < self._step - 1e-9:
+                return
+            self._kept.append(snapshot)
+            self._times.append(snapshot.time)
+            self._ticks.append(self._worst_tick)
+            self._worst_tick = 0.0
+            if len(self._kept) > self._capacity:
+                self._thin_out()
+
+    def at(self, moment: float) -> Snapshot | None:
+        """Return the newest stored snapshot at or before a time [s], the first one before that, None if empty."""
+        with self._lock:
+            if self._latest is None or moment >= self._latest.time:
+                return self._latest
+            return self._kept[max(bisect_right(self._times, moment + 1e-9) - 1, 0)]
+
+    @property
+    def latest(self) -> Snapshot | None:
+        """The newest snapshot."""
+        return self._latest
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """Times of the first and the newest snapshot [s]; zeros if empty."""
+        with self._lock:
+            return (self._times[0], self._latest.time) if self._latest else (0.0, 0.0)
+
+    @property
+    def realtime_factor(self) -> float | None:
+        """Run time per wall time over the last seconds; None if there is too little to tell."""
+        with self._lock:
+            if len(self._rates) < 2:
+                return None
+            newest = self._rates[-1][0]
+            while newest - self._rates[0][0] > RATE_WINDOW and len(self._rates) > 2:
+                self._rates.popleft()
+            (wall_a, run_a), (wall_b, run_b) = self._rates[0], self._rates[-1]
+        return (run_b - run_a) / (wall_b - wall_a) if wall_b > wall_a else None
+
+    def tick_curve(self, *, most: int = 400) -> tuple[Array, Array]:
+        """Return times [s] and tick times [ms], at most `most` points, each the largest of its interval."""
+        with self._lock:
+            times, ticks = np.array(self._times), np.array(self._ticks)
+        stride = max(1, int(np.ceil(len(times) / most)))
+        starts = np.arange(0, len(times), stride)
+        if len(starts) == 0:
+            return times, ticks
+        return times[starts], np.maximum.reduceat(ticks, starts)
+
+    def __len__(self) -> int:
+        """Return the number of stored snapshots."""
+        return len(self._kept)
+
+    def _clear(self) -> None:
+        self._kept: list[Snapshot] = []
+        self._times: list[float] = []
+        self._ticks: list[float] = []  # largest tick time since the snapshot stored before [ms]
+        self._latest: Snapshot | None = None
+        self._worst_tick = 0.0
+        self._step = self._shortest_step
+        self._rates: deque[tuple[float, float]] = deque(maxlen=5000)
+
+    def _thin_out(self) -> None:
+        pairs = zip(self._ticks[0::2], [*self._ticks[1::2], 0.0], strict=False)
+        self._ticks = [max(a, b) for a, b in pairs]
+        self._kept, self._times = self._kept[::2], self._times[::2]
+        self._step = 2 * max(self._step, 1e-4)

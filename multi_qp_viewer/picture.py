@@ -1,0 +1,272 @@
+"""One finished picture: floor, bodies, smooth edges, overlays.
+
+A `Job` is plain numpy data, so that a worker process needs neither pinocchio nor the scene.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multi_qp_viewer.backdrop import Backdrop, pixel_centers
+from multi_qp_viewer.camera import Camera
+from multi_qp_viewer.captions import Caption, draw_caption
+from multi_qp_viewer.raytracer import (
+    PATTERN,
+    Body,
+    Hits,
+    Image,
+    Lighting,
+    Solids,
+    shade,
+    to_srgb,
+    visibility,
+)
+
+SHADOW_RAYS = 3
+OCCLUSION_RAYS = 4
+EDGE_SAMPLES = np.array([[1, 5], [3, 1], [5, 7], [7, 3], [9, 9], [11, 4]]) / 12.0 + 0.02  # in the pixel
+OVERLAY_SAMPLES = np.array([[3, 1], [7, 3], [1, 5], [5, 7]]) / 8.0
+HIDDEN_OPACITY = 0.45  # of an overlay behind a body
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """A body in world coordinates that casts no shadow; `through` ones shine through what hides them."""
+
+    body: Body
+    through: bool = False
+
+
+@dataclass(frozen=True)
+class Job:
+    """Everything that one picture shows besides the bodies' meshes.
+
+    Attributes:
+        rotations: world rotations of the bodies, (n, 3, 3).
+        positions: world positions of the bodies, (n, 3) [m].
+        camera: the view.
+        width: of the picture [pixels].
+        height: of the picture [pixels].
+        center: where the floor's tiles are drawn strongest, x and y [m].
+        overlays: drawn over the bodies.
+        caption: text, if any.
+    """
+
+    rotations: NDArray[np.float64]
+    positions: NDArray[np.float64]
+    camera: Camera
+    width: int
+    height: int
+    center: tuple[float, float] = (0.0, 0.0)
+    overlays: Sequence[Overlay] = field(default_factory=tuple)
+    caption: Caption | None = None
+
+
+def render(bodies: Sequence[Body], job: Job) -> NDArray[np.uint8]:
+    """Return the picture, (height, width, 3)."""
+    light = Lighting.for_camera(job.camera)
+    opaque = np.array([body.color[3] > 0.99 for body in bodies], dtype=bool)
+    picked = [body for body, solid in zip(bodies, opaque, strict=True) if solid]
+    solids = Solids(picked, job.rotations[opaque], job.positions[opaque])
+    backdrop = _backdrop(job.camera, job.width, job.height, job.center)
+    image = backdrop.with_shadows(solids, light)
+    depth = backdrop.distance.copy()
+    _draw_solids(image, depth, solids, light, job)
+    _draw_overlays(image, depth, [*_translucent(bodies, opaque, job), *job.overlays], light, job)
+    pixels = to_srgb(image)
+    return draw_caption(pixels, job.caption) if job.caption else pixels
+
+
+@lru_cache(maxsize=2)
+def _backdrop(camera: Camera, width: int, height: int, center: tuple[float, float]) -> Backdrop:
+    return Backdrop.seen_from(camera, width=width, height=height, center=center)
+
+
+def _translucent(bodies: Sequence[Body], opaque: NDArray[np.bool_], job: Job) -> list[Overlay]:
+    found = []
+    for index in np.flatnonzero(~opaque):
+        body, rotation = bodies[index], job.rotations[index].astype(np.float32)
+        vertices = body.vertices @ rotation.T + job.positions[index].astype(np.float32)
+        found.append(Overlay(Body(vertices, body.normals @ rotation.T, body.faces, body.color)))
+    return found
+
+
+def _window(points: Image, job: Job, *, margin: int = 3) -> tuple[int, int, int, int]:
+    """Return the pixel rectangle that the points may cover: left, top, right, bottom."""
+    if len(points) == 0:
+        return 0, 0, 0, 0
+    pixels, depth = job.camera.project(points, width=job.width, height=job.height)
+    if np.min(depth) < 0.05:  # something reaches behind the eye
+        return 0, 0, job.width, job.height
+    left, top = np.floor(pixels.min(axis=0)).astype(int) - margin
+    right, bottom = np.ceil(pixels.max(axis=0)).astype(int) + margin
+    return (
+        int(np.clip(left, 0, job.width)),
+        int(np.clip(top, 0, job.height)),
+        int(np.clip(right, 0, job.width)),
+        int(np.clip(bottom, 0, job.height)),
+    )
+
+
+def _cast(solids: Solids, job: Job, pixels: Image) -> tuple[Hits, Image]:
+    rays = job.camera.directions(pixels, width=job.width, height=job.height)
+    eye = np.array(job.camera.position, dtype=np.float32)
+    return solids.cast(np.broadcast_to(eye, rays.shape).copy(), rays), rays
+
+
+def _draw_solids(image: Image, depth: Image, solids: Solids, light: Lighting, job: Job) -> None:
+    """Paint the bodies into the image and their distances into the depth."""
+    left, top, right, bottom = _window(solids.vertices, job)
+    width, height = right - left, bottom - top
+    if width <= 0 or height <= 0:
+        return
+    floor = image[top:bottom, left:right].copy().reshape(-1, 3)
+    floor_distance = depth[top:bottom, left:right].copy().reshape(-1)
+    pixels = pixel_centers(width, height) + np.array([left, top], dtype=np.float32)
+    window = _Window(solids, light, job, width, pixels, floor, floor_distance)
+    colors = window.paint()
+    image[top:bottom, left:right] = colors.reshape(height, width, 3)
+    near = np.where(window.hits.body >= 0, window.hits.distance, floor_distance)
+    depth[top:bottom, left:right] = near.reshape(height, width)
+
+
+class _Window:
+    """The pixels that the bodies may cover, row by row; n = width * height."""
+
+    def __init__(
+        self,
+        solids: Solids,
+        light: Lighting,
+        job: Job,
+        width: int,
+        pixels: Image,
+        floor: Image,
+        floor_distance: Image,
+    ) -> None:
+        """Cast one ray through every pixel; `floor` (n, 3) and its distance (n,) are what is seen elsewhere."""
+        self._solids, self._light, self._job = solids, light, job
+        self._width, self._pixels, self._floor, self._floor_distance = width, pixels, floor, floor_distance
+        self._eye = np.array(job.camera.position, dtype=np.float32)
+        self.hits, self._rays = _cast(solids, job, pixels)
+        self.hits.forget(self.hits.distance > floor_distance + 1e-3)
+        self._lit = np.ones((2, len(pixels)), dtype=np.float32)  # share of key light, of ambient light
+
+    def paint(self) -> Image:
+        """Return the colours, (n, 3)."""
+        colors = self._floor.copy()
+        shown = np.flatnonzero(self.hits.body >= 0)
+        if len(shown) == 0:
+            return colors
+        part, rays = self.hits.at(shown), self._rays[shown]
+        cell = self._pixels[shown].astype(np.int32) % PATTERN
+        tile = cell[:, 1] * PATTERN + cell[:, 0]
+        self._lit[:, shown] = self._visibility(part, rays, tile, SHADOW_RAYS, OCCLUSION_RAYS)
+        self._lit[:, shown] = self._share_among_neighbours(shown, part)
+        colors[shown] = shade(part, rays, self._light, *self._lit[:, shown])
+        edges = _edges(self.hits, self._width)
+        colors[edges] = self._supersample(edges)
+        return colors
+
+    def _visibility(self, part: Hits, rays: Image, tile: NDArray[np.int32], shadow: int, occlusion: int) -> Image:
+        points = self._eye + part.distance[:, None] * rays
+        shares = visibility(
+            self._solids, self._light, points, part.normal, tile, shadow=shadow, occlusion=occlusion
+        )
+        return np.stack(shares)
+
+    def _share_among_neighbours(self, shown: NDArray[np.int64], part: Hits) -> Image:
+        """Average over the tile of the sample pattern, but only within one smooth surface."""
+        sums = np.zeros((3, len(shown)), dtype=np.float32)
+        for dy in range(-PATTERN // 2, PATTERN // 2):
+            for dx in range(-PATTERN // 2, PATTERN // 2):
+                other = self._beside(shown, dy * self._width + dx)
+                like = self._alike(part, other)
+                sums[0] += like
+                sums[1:] += like * self._lit[:, other]
+        return np.where(sums[0] > 0, sums[1:] / np.maximum(sums[0], 1.0), self._lit[:, shown])
+
+    def _supersample(self, edges: NDArray[np.int64]) -> Image:
+        """Return the mean colour of several rays through each pixel, (n, 3).
+
+        Light shares come from the pixel or a neighbour that shows the same surface, and only else from new rays.
+        """
+        count = len(EDGE_SAMPLES)
+        shifts = (EDGE_SAMPLES - 0.5).astype(np.float32)
+        inside = (self._pixels[edges][:, None] + shifts).reshape(-1, 2)
+        hits, rays = _cast(self._solids, self._job, inside)
+        pixel = np.repeat(edges, count)
+        hits.forget(hits.distance > self._floor_distance[pixel] + 1e-3)
+        colors = self._floor[pixel]
+        shown = np.flatnonzero(hits.body >= 0)
+        part, rays, pixel = hits.at(shown), rays[shown], pixel[shown]
+        shares = np.full((2, len(shown)), np.nan, dtype=np.float32)
+        for step in (0, -1, 1, -self._width, self._width):
+            open_rows = np.flatnonzero(np.isnan(shares[0]))
+            other = self._beside(pixel[open_rows], step)
+            like = self._alike(part.at(open_rows), other)
+            shares[:, open_rows[like]] = self._lit[:, other[like]]
+        rest = np.flatnonzero(np.isnan(shares[0]))
+        tile = (np.arange(len(rest)) * 7 % 16).astype(np.int32)
+        shares[:, rest] = self._visibility(part.at(rest), rays[rest], tile, SHADOW_RAYS, OCCLUSION_RAYS)
+        colors[shown] = shade(part, rays, self._light, *shares)
+        return np.minimum(colors, 1.2).reshape(-1, count, 3).mean(axis=1)
+
+    def _beside(self, rows: NDArray[np.int64], step: int) -> NDArray[np.int64]:
+        return np.clip(rows + step, 0, len(self._pixels) - 1)
+
+    def _alike(self, part: Hits, other: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether the pixels `other` show the same smooth surface as the hits."""
+        like = self.hits.group[other] == part.group
+        like &= np.einsum("ij,ij->i", self.hits.normal[other], part.normal) > 0.9
+        return like
+
+
+def _edges(hits: Hits, width: int) -> NDArray[np.int64]:
+    """Return the pixels beside an outline or a sharp fold."""
+    group = hits.group.reshape(-1, width)
+    normal = hits.normal.reshape(-1, width, 3)
+    distance = np.where(hits.body >= 0, hits.distance, 0.0).reshape(-1, width)
+    mask = np.zeros(group.shape, dtype=bool)
+    for a, b in ((np.s_[:-1], np.s_[1:]), (np.s_[:, :-1], np.s_[:, 1:])):
+        differ = group[a] != group[b]
+        differ |= np.einsum("ijk,ijk->ij", normal[a], normal[b]) < np.where(group[a] >= 0, 0.85, -1.0)
+        differ |= np.abs(distance[a] - distance[b]) > 0.03 * distance[a] + 1e-6
+        mask[a] |= differ
+        mask[b] |= differ
+    return np.flatnonzero(mask)
+
+
+def _draw_overlays(
+    image: Image, depth: Image, overlays: Sequence[Overlay], light: Lighting, job: Job
+) -> None:
+    """Blend the overlays in; where a body hides them they stay faintly visible or vanish."""
+    if not overlays:
+        return
+    count = len(overlays)
+    shapes = Solids([o.body for o in overlays], np.tile(np.eye(3), (count, 1, 1)), np.zeros((count, 3)))
+    through = np.array([o.through for o in overlays])
+    left, top, right, bottom = _window(shapes.vertices, job)
+    width, height = right - left, bottom - top
+    if width <= 0 or height <= 0:
+        return
+    pixels = pixel_centers(width, height) + np.array([left, top], dtype=np.float32)
+    near = depth[top:bottom, left:right].reshape(-1)
+    region = image[top:bottom, left:right].reshape(-1, 3).copy()
+    behind = region.copy()
+    for shift in OVERLAY_SAMPLES - 0.5:
+        hits, rays = _cast(shapes, job, pixels + shift.astype(np.float32))
+        shown = np.flatnonzero(hits.body >= 0)
+        part = hits.at(shown)
+        hidden = part.distance > near[shown] + 2e-3
+        opacity = shapes.opacity[part.body] * np.where(hidden, HIDDEN_OPACITY * through[part.body], 1.0)
+        facing = np.maximum(-np.einsum("ij,ij->i", part.normal, rays[shown]), 0.0)
+        lit = np.maximum(part.normal @ light.key, 0.0)
+        color = part.albedo * (0.45 + 0.35 * facing + 0.35 * lit)[:, None]
+        region[shown] += opacity[:, None] * (color - behind[shown]) / len(OVERLAY_SAMPLES)
+    image[top:bottom, left:right] = region.reshape(height, width, 3)
+

@@ -1,0 +1,106 @@
+"""The annotations of a snapshot as bodies for the ray caster."""
+
+from __future__ import annotations
+
+import numpy as np
+import trimesh
+from numpy.typing import NDArray
+
+from multi_qp_controller.snapshot import Snapshot
+from multi_qp_viewer import annotations
+from multi_qp_viewer.annotations import Color
+from multi_qp_viewer.meshes import Shape, split_creases, unit_shape
+from multi_qp_viewer.picture import Overlay
+from multi_qp_viewer.raytracer import Body
+
+Array = NDArray[np.float64]
+
+SHAFT_RADIUS = 0.009  # [m]
+HEAD_RADIUS = 0.026  # [m]
+HEAD_LENGTH = 0.07  # [m]
+BALL_RADIUS = 0.035  # [m]
+ROD_RADIUS = 0.006  # [m]
+AXIS_LENGTH = 0.12  # [m]
+LIFT = 0.003  # of flat marks over the floor [m]
+
+
+def overlay_bodies(snapshot: Snapshot, *, weight: float) -> list[Overlay]:
+    """Return contact forces, centres of mass, support polygon, active pairs and targets.
+
+    Args:
+        snapshot: the tick.
+        weight: of the heaviest character [N], which scales the force arrows.
+    """
+    found: list[Overlay] = []
+    arrows = annotations.force_arrows(snapshot, weight=weight)
+    for start, end in zip(arrows.starts, arrows.ends, strict=True):
+        found += _arrow(start, end, annotations.FORCE)
+    if snapshot.support_polygon is not None and len(snapshot.support_polygon) >= 3:
+        found.append(_polygon(snapshot.support_polygon))
+    for point in snapshot.com.values():
+        found.append(_ball(point, 0.6 * BALL_RADIUS, annotations.COM))
+    if snapshot.com_total is not None:
+        found += _center_of_mass(snapshot.com_total)
+    for pair in snapshot.pairs:
+        if pair.active:
+            found.append(_rod(pair.point_a, pair.point_b, ROD_RADIUS, annotations.pair_color(pair)))
+    for target in snapshot.targets:
+        found += _target(target.position, target.rotation)
+    return found
+
+
+def _center_of_mass(point: Array) -> list[Overlay]:
+    height = LIFT
+    foot = annotations.ground_projection(point, height=height)
+    disc = _stretched(unit_shape("cylinder"), np.eye(3), foot, (BALL_RADIUS, BALL_RADIUS, 0.002))
+    drop = _rod(point, foot, 0.8 * ROD_RADIUS, annotations.COM)
+    return [_ball(point, BALL_RADIUS, annotations.COM), _overlay(disc, annotations.COM), drop]
+
+
+def _arrow(start: Array, end: Array, color: Color) -> list[Overlay]:
+    length = float(np.linalg.norm(end - start))
+    head = min(HEAD_LENGTH, 0.5 * length)
+    rotation = annotations.frames_along((end - start)[None])[0]
+    neck = end - head * rotation[:, 2]
+    radius = HEAD_RADIUS * head / HEAD_LENGTH
+    cone = _stretched(unit_shape("cone"), rotation, (neck + end) / 2, (radius, radius, head))
+    return [_rod(start, neck, SHAFT_RADIUS, color), _overlay(cone, color)]
+
+
+def _rod(start: Array, end: Array, radius: float, color: Color) -> Overlay:
+    length = max(float(np.linalg.norm(end - start)), 1e-4)
+    rotation = annotations.frames_along((end - start)[None])[0] if length > 1e-4 else np.eye(3)
+    return _overlay(_stretched(unit_shape("cylinder"), rotation, (start + end) / 2, (radius, radius, length)), color)
+
+
+def _ball(center: Array, radius: float, color: Color) -> Overlay:
+    return _overlay(_stretched(unit_shape("sphere"), np.eye(3), center, (radius, radius, radius)), color)
+
+
+def _polygon(corners: Array) -> Overlay:
+    vertices, faces = annotations.fan(corners)
+    mesh = trimesh.Trimesh(vertices + [0.0, 0.0, LIFT], faces, process=False)
+    return _overlay(split_creases(mesh), annotations.SUPPORT, opacity=0.35, through=False)
+
+
+def _target(position: Array, rotation: Array | None) -> list[Overlay]:
+    if rotation is None:
+        return [_ball(position, 0.5 * BALL_RADIUS, annotations.TARGET)]
+    colors: tuple[Color, ...] = ((0.85, 0.25, 0.22), (0.25, 0.65, 0.28), (0.22, 0.42, 0.85))
+    ends = position + AXIS_LENGTH * np.asarray(rotation).T
+    return [_rod(position, end, ROD_RADIUS, color) for end, color in zip(ends, colors, strict=True)]
+
+
+def _stretched(shape: Shape, rotation: Array, position: Array, scale: tuple[float, float, float]) -> Shape:
+    """Place a unit shape in the world."""
+    normals = shape.normals / np.array(scale)
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    vertices = (shape.vertices * scale) @ rotation.T + position
+    return Shape(shape.key, vertices, normals @ rotation.T, shape.faces)
+
+
+def _overlay(shape: Shape, color: Color, *, opacity: float = 1.0, through: bool = True) -> Overlay:
+    body = Body(
+        shape.vertices.astype(np.float32), shape.normals.astype(np.float32), shape.faces, (*color, opacity)
+    )
+    return Overlay(body, through)

@@ -1,0 +1,106 @@
+"""What the viewer needs of a scene: its models and its bounds, nothing of how it was loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from multi_qp_viewer.meshes import is_unbounded, local_bounds
+from multi_qp_viewer.pose import ScenePose
+
+Array = NDArray[np.float64]
+
+# A fixed body whose top lies this near z = 0 and that is this wide is the ground: the floor already shows it.
+FLOOR_TOLERANCE = 2e-3  # [m]
+FLOOR_WIDTH = 6.0  # [m]
+
+
+class DrawableScene(Protocol):
+    """The part of a scene that the viewer reads."""
+
+    model: pin.Model
+    visual_model: pin.GeometryModel
+    collision_model: pin.GeometryModel
+    q0: Array
+
+    @property
+    def subsystems(self) -> Mapping[str, Any]:
+        """The subsystems by name."""
+        ...
+
+
+def drawn_geometry(scene: DrawableScene) -> list[pin.GeometryObject]:
+    """Return what to draw: visual geometry, and collision geometry for subsystems that have no visuals.
+
+    Ground planes are left out, since both renderers draw a floor of their own.
+    """
+    visual = list(scene.visual_model.geometryObjects)
+    seen = {subsystem_of(geometry.name) for geometry in visual}
+    collision = scene.collision_model.geometryObjects
+    invisible = [geometry for geometry in collision if subsystem_of(geometry.name) not in seen]
+    return [geometry for geometry in visual + invisible if not is_floor(geometry)]
+
+
+def subsystem_of(name: str) -> str:
+    """Return the subsystem's name in "<subsystem>/<rest>"."""
+    return name.split("/", 1)[0]
+
+
+def is_floor(geometry: pin.GeometryObject) -> bool:
+    """Whether the geometry is the ground at z = 0, or has no bounds and cannot be drawn as a body."""
+    if is_unbounded(geometry):
+        return True
+    if geometry.parentJoint != 0:
+        return False
+    lower, upper = placed_bounds(geometry, geometry.placement.rotation, geometry.placement.translation)
+    width = np.min((upper - lower)[:2])
+    return bool(abs(upper[2]) < FLOOR_TOLERANCE and width > FLOOR_WIDTH)
+
+
+def placed_bounds(geometry: pin.GeometryObject, rotation: Array, position: Array) -> tuple[Array, Array]:
+    """Return the world axis-aligned box of a geometry at a pose: lower and upper corner, (3,) each [m]."""
+    lower, upper = local_bounds(geometry)
+    center, half = (lower + upper) / 2, (upper - lower) / 2
+    world_center = rotation @ center + position
+    world_half = np.abs(rotation) @ half
+    return world_center - world_half, world_center + world_half
+
+
+def scene_bounds(scene: DrawableScene, q: Array, *, only: str | None = None) -> tuple[Array, Array]:
+    """Return the world box around all drawn geometry at q, or around that of one subsystem.
+
+    Args:
+        scene: the scene.
+        q: configuration, (nq,).
+        only: a subsystem's name; everything if None.
+
+    Raises:
+        ValueError: if `only` names no subsystem with geometry.
+    """
+    geometries = drawn_geometry(scene)
+    rotations, positions = ScenePose(scene.model, geometries).placements(q)
+    boxes = [
+        placed_bounds(geometry, rotation, position)
+        for geometry, rotation, position in zip(geometries, rotations, positions, strict=True)
+        if only is None or subsystem_of(geometry.name) == only
+    ]
+    if not boxes and only is not None:
+        names = sorted({subsystem_of(geometry.name) for geometry in geometries})
+        raise ValueError(f"no geometry belongs to subsystem {only!r}; there are: {', '.join(names)}")
+    if not boxes:
+        return np.array([-0.5, -0.5, 0.0]), np.array([0.5, 0.5, 1.0])
+    lower, upper = zip(*boxes, strict=True)
+    return np.min(lower, axis=0), np.max(upper, axis=0)
+
+
+def character_weight(scene: DrawableScene) -> float:
+    """Return the weight of the heaviest subsystem [N]; force arrows are scaled by it."""
+    weights: dict[str, float] = {}
+    for name, inertia in zip(scene.model.names, scene.model.inertias, strict=True):
+        key = subsystem_of(name)
+        weights[key] = weights.get(key, 0.0) + 9.81 * float(inertia.mass)
+    return max(max(weights.values(), default=0.0), 1.0)

@@ -1,0 +1,272 @@
+"""Pictures and videos of a run without a window, a display or OpenGL.
+
+The scene is turned into plain triangles once; each picture is then ray cast on the processor, in as many processes as
+wanted.
+"""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multi_qp_controller.snapshot import Snapshot
+from multi_qp_viewer import annotations
+from multi_qp_viewer.camera import Camera
+from multi_qp_viewer.captions import Caption
+from multi_qp_viewer.encoding import check_format, encode
+from multi_qp_viewer.meshes import Piece, pieces, rgba
+from multi_qp_viewer.picture import Job, render
+from multi_qp_viewer.pose import ScenePose
+from multi_qp_viewer.raytracer import Body
+from multi_qp_viewer.render_overlays import overlay_bodies
+from multi_qp_viewer.scene_view import (
+    DrawableScene,
+    character_weight,
+    drawn_geometry,
+    scene_bounds,
+    subsystem_of,
+)
+
+Array = NDArray[np.float64]
+Frame = NDArray[np.uint8]
+CameraChoice = Literal["fixed", "follow"] | Camera
+
+FOLLOW_TIME = 0.6  # time constant with which the camera follows [s]
+BOUNDS_SAMPLES = 25  # snapshots over which the fixed camera looks for the scene's bounds
+
+
+class SceneRenderer:
+    """A scene as bodies for the ray caster."""
+
+    def __init__(self, scene: DrawableScene) -> None:
+        """Turn the scene's geometry into triangles.
+
+        Args:
+            scene: the scene.
+        """
+        self.scene = scene
+        geometries = drawn_geometry(scene)
+        self._pose = ScenePose(scene.model, geometries)
+        self._weight = character_weight(scene)
+        parts = [(index, piece) for index, g in enumerate(geometries) for piece in pieces(g)]
+        self._owner = np.array([index for index, _ in parts], dtype=int)
+        self._subsystems = np.array([subsystem_of(g.name) for g in geometries])
+        self.bodies = [_body(piece, tuple(rgba(geometries[index])), index) for index, piece in parts]
+
+    def job(
+        self, snapshot: Snapshot, *, camera: Camera, width: int, height: int, overlays: bool = True
+    ) -> Job:
+        """Return what one picture shows, ready to be sent to another process."""
+        rotations, positions = self._pose.placements(snapshot.q)
+        status = "" if snapshot.status == "ok" else snapshot.status
+        color = annotations.STATUS.get(snapshot.status, (0.0, 0.0, 0.0))
+        return Job(
+            rotations=rotations[self._owner],
+            positions=positions[self._owner],
+            camera=camera,
+            width=width,
+            height=height,
+            center=(round(camera.target[0], 2), round(camera.target[1], 2)),
+            overlays=overlay_bodies(snapshot, weight=self._weight) if overlays else (),
+            caption=Caption(snapshot.state, snapshot.time, status, color) if overlays else None,
+        )
+
+    def middle(self, snapshot: Snapshot, subsystem: str) -> Array:
+        """Return the mean position of a subsystem's geometry, (3,) [m]."""
+        _, positions = self._pose.placements(snapshot.q)
+        return np.asarray(positions[self._subsystems == subsystem].mean(axis=0))
+
+
+def render_frame(
+    scene: DrawableScene,
+    snapshot: Snapshot,
+    *,
+    camera: Camera | None = None,
+    width: int = 960,
+    height: int = 540,
+    overlays: bool = True,
+) -> Frame:
+    """Return one picture of a tick, (height, width, 3).
+
+    Args:
+        scene: the scene.
+        snapshot: the tick.
+        camera: the view; a three-quarter front view of the whole scene if None.
+        width: of the picture [pixels].
+        height: of the picture [pixels].
+        overlays: draw forces, centres of mass, pairs, targets and text too.
+    """
+    _check_size(width, height)
+    view = camera or _framing(scene, [snapshot], aspect=width / height)
+    renderer = SceneRenderer(scene)
+    job = renderer.job(snapshot, camera=view, width=width, height=height, overlays=overlays)
+    return render(renderer.bodies, job)
+
+
+def write_video(
+    path: str | Path,
+    scene: DrawableScene,
+    snapshots: Sequence[Snapshot],
+    *,
+    fps: float = 25.0,
+    width: int = 960,
+    height: int = 540,
+    camera: CameraChoice = "fixed",
+    follow: str | None = None,
+    speed: float = 1.0,
+    overlays: bool = True,
+    workers: int | None = None,
+) -> Path:
+    """Write a run as .mp4 or .gif and return the path.
+
+    Args:
+        path: where to; the suffix chooses the format.
+        scene: the scene.
+        snapshots: the run, by increasing time.
+        fps: pictures per second of video.
+        width: of the picture [pixels]; even for mp4.
+        height: of the picture [pixels]; even for mp4.
+        camera: "fixed" frames the whole run, "follow" keeps a subsystem in the middle, or a camera.
+        follow: the subsystem to follow; the first one if None.
+        speed: run time per video time; 2 is twice as fast.
+        overlays: draw forces, centres of mass, pairs, targets and text too.
+        workers: processes; None uses one per processor for long videos and none for short ones.
+
+    Raises:
+        ValueError: for another suffix, no snapshots, or impossible sizes, rates or names.
+    """
+    target = check_format(Path(path), width=width, height=height)
+    _check_size(width, height)
+    if not snapshots:
+        raise ValueError("there are no snapshots to make a video of")
+    if fps <= 0 or speed <= 0:
+        raise ValueError(f"fps and speed must be positive, not {fps} and {speed}")
+    chosen = frames_at(snapshots, fps=fps, speed=speed)
+    renderer = SceneRenderer(scene)
+    views = _views(renderer, chosen, camera=camera, follow=follow, aspect=width / height, step=speed / fps)
+    jobs = (
+        renderer.job(snapshot, camera=view, width=width, height=height, overlays=overlays)
+        for snapshot, view in zip(chosen, views, strict=True)
+    )
+    pictures = _render_all(renderer.bodies, jobs, count=len(chosen), workers=workers)
+    encode(target, _with_progress(pictures, len(chosen), target.name), fps=fps, width=width, height=height)
+    return target
+
+
+def frames_at(snapshots: Sequence[Snapshot], *, fps: float, speed: float = 1.0) -> list[Snapshot]:
+    """Return the newest snapshot at each picture's time; the last picture shows the end of the run."""
+    times = np.array([snapshot.time for snapshot in snapshots])
+    step = speed / fps
+    count = int(np.floor((times[-1] - times[0]) / step + 1e-6)) + 1
+    wanted = times[0] + step * np.arange(count) + 1e-9
+    return [snapshots[index] for index in np.searchsorted(times, wanted, side="right") - 1]
+
+
+def _views(
+    renderer: SceneRenderer,
+    snapshots: Sequence[Snapshot],
+    *,
+    camera: CameraChoice,
+    follow: str | None,
+    aspect: float,
+    step: float,
+) -> list[Camera]:
+    """Return one camera per picture."""
+    if isinstance(camera, Camera):
+        return [camera] * len(snapshots)
+    if camera == "fixed":
+        return [_framing(renderer.scene, snapshots, aspect=aspect)] * len(snapshots)
+    if camera != "follow":
+        raise ValueError(f'camera is "fixed", "follow" or a Camera, not {camera!r}')
+    names = list(renderer.scene.subsystems)
+    name = follow or names[0]
+    lower, upper = scene_bounds(renderer.scene, snapshots[0].q, only=name)
+    reach = 0.35 * (upper - lower) * [1, 1, 0] + 0.15
+    first = Camera.framing(lower - reach, upper + reach, aspect=aspect)
+    shifts = np.array([renderer.middle(snapshot, name) for snapshot in snapshots])
+    shifts = _smoothed(shifts - shifts[0], step / FOLLOW_TIME)
+    return [first.moved(np.round(shift, 4)) for shift in shifts]
+
+
+def _smoothed(track: Array, share: float) -> Array:
+    """Low-pass a track forwards and backwards, so that it does not lag."""
+    gain = 1.0 - np.exp(-share)
+    for _ in range(2):
+        track = track.copy()
+        for index in range(1, len(track)):
+            track[index] = track[index - 1] + gain * (track[index] - track[index - 1])
+        track = track[::-1]
+    return track
+
+
+def _framing(scene: DrawableScene, snapshots: Sequence[Snapshot], *, aspect: float) -> Camera:
+    """Return a camera that sees everything during the whole run."""
+    picked = np.unique(np.linspace(0, len(snapshots) - 1, BOUNDS_SAMPLES).astype(int))
+    boxes = [scene_bounds(scene, snapshots[index].q) for index in picked]
+    lower, upper = zip(*boxes, strict=True)
+    return Camera.framing(np.min(lower, axis=0), np.max(upper, axis=0), aspect=aspect)
+
+
+def _render_all(
+    bodies: Sequence[Body], jobs: Iterator[Job], *, count: int, workers: int | None
+) -> Iterator[Frame]:
+    if workers is not None and workers < 1:
+        raise ValueError(f"workers must be at least 1, not {workers}")
+    processes = workers or (multiprocessing.cpu_count() if count > 40 else 1)
+    if processes == 1:
+        yield from (render(bodies, job) for job in jobs)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, context, initializer=_keep_bodies, initargs=(bodies,)) as pool:
+        # A few jobs ahead of each worker, so that a long video does not pile up in memory.
+        waiting = [pool.submit(_render_kept, job) for job in itertools.islice(jobs, 3 * processes)]
+        while waiting:
+            yield waiting.pop(0).result()
+            waiting += [pool.submit(_render_kept, job) for job in itertools.islice(jobs, 1)]
+
+
+_KEPT: list[Body] = []
+
+
+def _keep_bodies(bodies: Sequence[Body]) -> None:
+    _KEPT[:] = bodies
+
+
+def _render_kept(job: Job) -> Frame:
+    return render(_KEPT, job)
+
+
+def _with_progress(pictures: Iterator[Frame], count: int, name: str) -> Iterator[Frame]:
+    if not sys.stderr.isatty():
+        return pictures
+    from rich.console import Console
+    from rich.progress import track
+
+    return iter(track(pictures, description=f"Rendering {name}", total=count, console=Console(stderr=True)))
+
+
+def _body(piece: Piece, color: tuple[float, ...], group: int) -> Body:
+    shape, scale, offset = piece.shape, np.array(piece.scale), np.array(piece.offset)
+    normals = shape.normals / scale
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    red, green, blue, opacity = color
+    return Body(
+        (shape.vertices * scale + offset).astype(np.float32),
+        normals.astype(np.float32),
+        shape.faces,
+        (red, green, blue, opacity),
+        group,
+    )
+
+
+def _check_size(width: int, height: int) -> None:
+    if width < 16 or height < 16:
+        raise ValueError(f"a picture of {width} x {height} pixels is too small; 16 x 16 is the least")

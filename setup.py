@@ -1,0 +1,67 @@
+"""Packaging for colcon (ament_python) and pip alike; name and version come from package.xml."""
+
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+ROOT = Path(__file__).resolve().parent
+TOP_LEVEL_PACKAGES = (
+    "multi_qp_scene",
+    "contact_planner",
+    "com_trajectory",
+    "multi_qp_controller",
+    "multi_qp_simulator",
+    "multi_qp_viewer",
+    "multi_qp_cli",
+)
+DATA_FOLDERS = ("launch", "urdf", "config")
+
+
+def from_package_xml(tag):
+    """Return the text of one element of package.xml."""
+    return " ".join(ElementTree.parse(ROOT / "package.xml").getroot().findtext(tag).split())
+
+
+def pinned(file_name):
+    """Return the requirements of a file, without comments and references to other files."""
+    lines = (line.split("#")[0].strip() for line in (ROOT / file_name).read_text("utf-8").splitlines())
+    return [line for line in lines if line and not line.startswith("-")]
+
+
+def packages():
+    """Return our top-level packages, as far as they exist, and everything below them; nothing else."""
+    return find_packages(str(ROOT), include=[f"{name}{end}" for name in TOP_LEVEL_PACKAGES for end in ("", ".*")])
+
+
+def data_files():
+    """Return (folder of installation, files) for the data folders, the ament marker and package.xml."""
+    share = Path("share") / NAME
+    files = {
+        Path("share/ament_index/resource_index/packages"): [f"resource/{NAME}"],
+        share: ["package.xml", "LICENSE"],
+    }
+    for path in sorted(path for folder in DATA_FOLDERS for path in (ROOT / folder).rglob("*")):
+        relative = path.relative_to(ROOT)
+        hidden = any(part.startswith((".", "__pycache__")) for part in relative.parts)
+        if path.is_file() and not hidden:
+            files.setdefault(share / relative.parent, []).append(str(relative))
+    return [(str(folder), names) for folder, names in files.items()]
+
+
+NAME = from_package_xml("name")
+
+setup(
+    name=NAME,
+    version=from_package_xml("version"),
+    description=from_package_xml("description"),
+    author=from_package_xml("maintainer"),
+    license=from_package_xml("license"),
+    python_requires=">=3.11,<3.14",
+    packages=packages(),
+    data_files=data_files(),
+    install_requires=pinned("requirements.txt"),
+    extras_require={"test": pinned("requirements-test.txt")},
+    entry_points={"console_scripts": ["multi-qp = multi_qp_cli.main:main"]},
+    zip_safe=False,
+)

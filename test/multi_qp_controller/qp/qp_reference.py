@@ -1,0 +1,61 @@
+"""A slow solver in extended precision, to measure the backends against."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multi_qp_controller.qp import Problem
+
+Array = NDArray[np.float64]
+Long = NDArray[np.longdouble]
+
+
+def solve_long(matrix: Long, rhs: Long) -> Long:
+    """Solve a square system by Gaussian elimination with partial pivoting, in extended precision."""
+    M = np.column_stack([matrix, rhs]).astype(np.longdouble)
+    size = len(M)
+    scale = np.abs(M[:, :size]).max(axis=1)
+    M /= scale[:, None]
+    for k in range(size):
+        pivot = k + int(np.argmax(np.abs(M[k:, k])))
+        if pivot != k:
+            M[[k, pivot]] = M[[pivot, k]]
+        M[k + 1 :, k:] -= np.outer(M[k + 1 :, k] / M[k, k], M[k, k:])
+    x = np.zeros(size, dtype=np.longdouble)
+    for k in range(size - 1, -1, -1):
+        x[k] = (M[k, size] - M[k, k + 1 : size] @ x[k + 1 :]) / M[k, k]
+    return x
+
+
+def reference_solution(problem: Problem, z_ineq: Array, z_bounds: Array, *, rounds: int = 60) -> Array:
+    """Return the optimum to about 1e-12, from a first guess of the active set given by multipliers.
+
+    An active-set method in its simplest form: solve the KKT system of the guess, then let the worst row in or out.
+
+    Raises:
+        RuntimeError: if no active set passes within `rounds`.
+    """
+    n, m = problem.n, problem.m
+    rows = np.vstack([problem.C, np.eye(n)])
+    low, high = np.concatenate([problem.l, problem.lb]), np.concatenate([problem.u, problem.ub])
+    side = np.sign(np.concatenate([z_ineq, z_bounds])).astype(int)
+    for _ in range(rounds):
+        active = np.flatnonzero(side)
+        G = np.vstack([problem.A, rows[active]])
+        rhs = np.concatenate([-problem.g, problem.b, np.where(side[active] > 0, high[active], low[active])])
+        KKT = np.block([[problem.H, G.T], [G, np.zeros((len(G), len(G)))]])
+        answer = solve_long(KKT.astype(np.longdouble), rhs.astype(np.longdouble))
+        x, z = answer[:n], answer[n + m :]
+        y = rows.astype(np.longdouble) @ x
+        violation = np.maximum(low - y, y - high) / (1 + np.abs(y))
+        violation[active] = 0
+        wrong = -z * side[active] / np.abs(answer[n:]).max(initial=1e-12)
+        if violation.max(initial=0) < 1e-13 and wrong.max(initial=0) < 1e-15:
+            return np.asarray(x, dtype=float)
+        if wrong.max(initial=0) >= 1e-15:
+            side[active[int(np.argmax(wrong))]] = 0
+        else:
+            worst = int(np.argmax(violation))
+            side[worst] = 1 if y[worst] > high[worst] else -1
+    raise RuntimeError("no active set passed")

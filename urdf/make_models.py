@@ -1,0 +1,47 @@
+"""Write the models of this folder: `python urdf/make_models.py`.
+
+URDF files and meshes go to `urdf/`, model files to `config/models/`; all of them are committed, and a test
+checks that they are what this program writes. To make another robot see docs/models.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from modelling.files import GENERATED, model_text, urdf_text
+from modelling.humanoid import humanoid
+from modelling.humanoid_figures import HumanoidFigures
+from modelling.props import carton, ground, table
+from modelling.robot import Robot
+
+
+def models() -> list[Robot]:
+    """All the models of the project."""
+    return [humanoid(HumanoidFigures()), carton(), table(), ground()]
+
+
+def files_of(robot: Robot) -> dict[str, str]:
+    """Text of all files of a model by path, relative to the root of the project."""
+    files = {f"urdf/{robot.name}.urdf": urdf_text(robot), f"config/models/{robot.name}.yaml": model_text(robot)}
+    for link in robot.links:
+        for visual in link.visuals:
+            files[f"urdf/meshes/{robot.name}/{visual.name}.obj"] = visual.mesh.obj(f"{visual.name}. {GENERATED}")
+    return files
+
+
+def main() -> None:
+    """Write every file below the output folder."""
+    parser = argparse.ArgumentParser(description="Write URDF files, meshes and model files.")
+    root = Path(__file__).resolve().parent.parent
+    parser.add_argument("--output", type=Path, default=root, help="root of the project to write into")
+    output = parser.parse_args().output
+    for robot in models():
+        for name, text in files_of(robot).items():
+            path = output / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,230 @@
+"""The humanoid's links, joints and surfaces, built from its figures."""
+
+from __future__ import annotations
+
+from math import pi
+
+from . import arm_shells, leg_shells, trunk_shells
+from .humanoid_figures import ARM, DEG, LEG, LIMITS, HumanoidFigures, bare, effort_set
+from .robot import MATERIALS, Joint, Link, Robot, Surface
+from .solids import Box, Capsule, Solid, Sphere, Triple
+
+ZERO: Triple = (0.0, 0.0, 0.0)
+FOOT_HEIGHT = 0.035  # of the sole's collision box
+PALM_DEPTH = 0.028  # of the hand's collision box, across the palm
+PALM_WIDTH = 0.078
+YOKE_TOP = 0.05  # shoulder axis to the flat top of the shoulders
+SEAT_DEPTH = 0.07  # hip axis to the seat
+GRIP_RADIUS = 0.02
+
+CHILD_LINKS = {
+    "HIP_Y": "hip_yaw_link",
+    "HIP_R": "hip_roll_link",
+    "HIP_P": "hip_pitch_link",
+    "KNEE_P": "knee_pitch_link",
+    "ANKLE_P": "ankle_pitch_link",
+    "ANKLE_R": "ankle_roll_link",
+    "SHOULDER_P": "shoulder_pitch_link",
+    "SHOULDER_R": "shoulder_roll_link",
+    "SHOULDER_Y": "shoulder_yaw_link",
+    "ELBOW_P": "elbow_pitch_link",
+    "WRIST_Y": "wrist_yaw_link",
+    "WRIST_P": "wrist_pitch_link",
+    "WRIST_R": "wrist_roll_link",
+}
+
+WATCHED = (
+    ("r_wrist_roll_link", "l_wrist_roll_link"),
+    ("r_wrist_roll_link", "torso"),
+    ("l_wrist_roll_link", "torso"),
+    ("r_wrist_roll_link", "base_link"),
+    ("l_wrist_roll_link", "base_link"),
+    ("r_wrist_roll_link", "r_hip_pitch_link"),
+    ("l_wrist_roll_link", "l_hip_pitch_link"),
+    ("r_wrist_roll_link", "head"),
+    ("l_wrist_roll_link", "head"),
+    ("r_wrist_yaw_link", "torso"),
+    ("l_wrist_yaw_link", "torso"),
+    ("r_wrist_yaw_link", "base_link"),
+    ("l_wrist_yaw_link", "base_link"),
+    ("r_elbow_pitch_link", "torso"),
+    ("l_elbow_pitch_link", "torso"),
+    ("r_hip_pitch_link", "l_hip_pitch_link"),
+    ("r_knee_pitch_link", "l_knee_pitch_link"),
+    ("r_ankle_roll_link", "l_ankle_roll_link"),
+)
+
+
+def humanoid(figures: HumanoidFigures) -> Robot:
+    """Build the humanoid.
+
+    Args:
+        figures: Its proportions, masses, postures and name.
+    """
+    right = [*_leg_links(figures), *_arm_links(figures)]
+    legs, arms = right[: len(LEG) + 1], right[len(LEG) + 1 :]
+    links = [*_base_links(figures)]
+    links += [*legs, *(link.mirrored() for link in legs)]
+    links += [*_trunk_links(figures), *arms, *(link.mirrored() for link in arms)]
+    return Robot(
+        name=figures.name,
+        description=figures.description,
+        root="free_flyer",
+        links=tuple(links),
+        joints=tuple(_joints(figures)),
+        materials=MATERIALS,
+        color=figures.color,
+        surfaces=_surfaces(figures),
+        postures={"standing": {}, **figures.postures},
+        effort_limits={"animation": effort_set("animation"), "robot": effort_set("robot")},
+        self_collisions=WATCHED,
+        notes={
+            "postures": "joint angles [rad]; joints not named are at zero",
+            "surfaces": "+z of a surface points out of the body; a grasp's cylinder lies along its x",
+            "effort_limits": (
+                "[N m]; animation: a strong person's joint moments; robot: motors of a 39 kg robot, as in the\n"
+                "URDF. Where both come from: docs/models.md"
+            ),
+            "self_collisions": "pairs of links that everyday movements bring close",
+        },
+    )
+
+
+def _base_links(figures: HumanoidFigures) -> list[Link]:
+    seat = Box(center=(-0.035, 0.0, -SEAT_DEPTH / 2), size=(0.15, 0.2, SEAT_DEPTH))
+    pelvis = Capsule(start=(0.0, -0.055, 0.03), end=(0.0, 0.055, 0.03), radius=0.085)
+    visuals = trunk_shells.pelvis(figures.proportions)
+    return [Link("base_link", figures.masses.base, collisions=(pelvis, seat), visuals=visuals)]
+
+
+def _trunk_links(figures: HumanoidFigures) -> list[Link]:
+    p, m = figures.proportions, figures.masses
+    top = p.chest_to_shoulder + YOKE_TOP
+    chest = Capsule(start=(0.0, -0.04, top - 0.15), end=(0.0, 0.04, top - 0.15), radius=0.1)
+    waist = Capsule(start=(0.0, 0.0, 0.07), end=(0.0, 0.0, top - 0.2), radius=0.09)
+    yoke = Box(center=(0.0, 0.0, top - 0.03), size=(0.13, 2 * (p.shoulder_half_width - 0.02), 0.06))
+    skull = Capsule(start=(0.012, 0.0, p.neck_to_crown - 0.125), end=(0.012, 0.0, p.neck_to_crown - 0.085), radius=0.085)
+    belly = Sphere(center=(0.0, 0.0, 0.0), radius=0.085)
+    neck = Capsule(start=(0.0, 0.0, -0.02), end=(0.0, 0.0, p.neck), radius=0.045)
+    return [
+        Link("chest_pitch_link", m.chest_pitch, collisions=(belly,), visuals=trunk_shells.waist(p)),
+        Link("torso", m.torso, collisions=(chest, waist, yoke), visuals=trunk_shells.torso(p)),
+        Link("neck_yaw_link", m.neck_yaw, solids=(neck,), visuals=trunk_shells.neck(p)),
+        Link("head", m.head, collisions=(skull,), visuals=trunk_shells.head(p)),
+        Link("gaze"),
+    ]
+
+
+def _leg_links(figures: HumanoidFigures) -> list[Link]:
+    p, m = figures.proportions, figures.masses
+    thigh = Capsule(start=(0.0, 0.0, -0.03), end=(0.0, 0.0, -p.thigh), radius=0.062)
+    shank = Capsule(start=(0.0, 0.0, 0.0), end=(0.0, 0.0, -p.shank), radius=0.05)
+    foot = Box(
+        center=(p.foot_ahead, -p.foot_outwards, FOOT_HEIGHT / 2 - p.sole_to_ankle),
+        size=(p.foot_length, p.foot_width, FOOT_HEIGHT),
+    )
+    return [
+        Link("r_hip_yaw_link", m.hip_yaw, solids=(Sphere((0.0, 0.0, 0.03), 0.045),)),
+        Link("r_hip_roll_link", m.hip_roll, solids=(Sphere(ZERO, 0.05),), visuals=leg_shells.hip(p)),
+        Link("r_hip_pitch_link", m.thigh, collisions=(thigh,), visuals=leg_shells.thigh(p)),
+        Link("r_knee_pitch_link", m.shank, collisions=(shank,), visuals=leg_shells.shank(p)),
+        Link("r_ankle_pitch_link", m.ankle_pitch, solids=(Sphere(ZERO, 0.035),), visuals=leg_shells.ankle(p)),
+        Link("r_ankle_roll_link", m.foot, collisions=(foot,), visuals=leg_shells.foot(p)),
+        Link("r_sole"),
+    ]
+
+
+def _arm_links(figures: HumanoidFigures) -> list[Link]:
+    p, m = figures.proportions, figures.masses
+    half = p.forearm - p.elbow_to_wrist_yaw
+    shoulder: tuple[Solid, ...] = (Sphere(ZERO, 0.055),)
+    upper = Capsule(start=(0.0, 0.0, -0.06), end=(0.0, 0.0, -p.upper_arm), radius=0.042)
+    forearm = Capsule(start=ZERO, end=(0.0, 0.0, -p.elbow_to_wrist_yaw), radius=0.04)
+    wrist = Capsule(start=ZERO, end=(0.0, 0.0, -half), radius=0.035)
+    palm = Box(
+        center=(0.0, 0.0, -(p.hand + 0.03) / 2), size=(PALM_WIDTH, PALM_DEPTH, p.hand - 0.03)
+    )
+    return [
+        Link("r_shoulder_pitch_link", m.shoulder_pitch, solids=(Sphere((0.0, 0.02, 0.0), 0.045),), visuals=arm_shells.shoulder_joint(p)),
+        Link("r_shoulder_roll_link", m.shoulder_roll, collisions=shoulder, visuals=arm_shells.shoulder(p)),
+        Link("r_shoulder_yaw_link", m.upper_arm, collisions=(upper,), visuals=arm_shells.upper_arm(p)),
+        Link("r_elbow_pitch_link", m.forearm, collisions=(forearm,), visuals=arm_shells.forearm(p)),
+        Link("r_wrist_yaw_link", m.wrist_yaw, collisions=(wrist,), visuals=arm_shells.wrist(p)),
+        Link("r_wrist_pitch_link", m.wrist_pitch, solids=(Sphere(ZERO, 0.025),), visuals=arm_shells.wrist_joint(p)),
+        Link("r_wrist_roll_link", m.hand, collisions=(palm,), visuals=arm_shells.hand(p, PALM_DEPTH)),
+        Link("r_wrist"),
+        Link("r_gripper"),
+    ]
+
+
+def _joints(figures: HumanoidFigures) -> list[Joint]:
+    """All joints, the actuated ones in HRP-4's order, then the fixed frames."""
+    p = figures.proportions
+    leg = _chain("base_link", "r_", LEG, {
+        "HIP_Y": (0.0, -p.hip_half_width, 0.0),
+        "KNEE_P": (0.0, 0.0, -p.thigh),
+        "ANKLE_P": (0.0, 0.0, -p.shank),
+    })
+    arm = _chain("torso", "r_", ARM, {
+        "SHOULDER_P": (0.0, -p.shoulder_half_width, p.chest_to_shoulder),
+        "ELBOW_P": (0.0, 0.0, -p.upper_arm),
+        "WRIST_Y": (0.0, 0.0, -p.elbow_to_wrist_yaw),
+        "WRIST_P": (0.0, 0.0, p.elbow_to_wrist_yaw - p.forearm),
+    })
+    middle = [
+        _actuated("CHEST_P", "base_link", "chest_pitch_link", (0.0, 0.0, p.hip_to_chest)),
+        _actuated("CHEST_Y", "chest_pitch_link", "torso", ZERO),
+        _actuated("NECK_Y", "torso", "neck_yaw_link", (0.0, 0.0, p.chest_to_neck)),
+        _actuated("NECK_P", "neck_yaw_link", "head", (0.0, 0.0, p.neck)),
+    ]
+    sole = (p.foot_ahead, -p.foot_outwards, -p.sole_to_ankle)
+    frames = [
+        Joint("r_sole_fixed", "r_ankle_roll_link", "r_sole", sole),
+        Joint("r_wrist_fixed", "r_wrist_roll_link", "r_wrist"),
+        Joint("r_gripper_fixed", "r_wrist_roll_link", "r_gripper", (0.0, PALM_DEPTH / 2, -p.palm)),
+    ]
+    gaze = Joint("gaze_fixed", "head", "gaze", (0.1, 0.0, trunk_shells.eye_height(p)))
+    return [
+        *leg, *(j.mirrored() for j in leg), *middle, *arm, *(j.mirrored() for j in arm),
+        *frames, *(j.mirrored() for j in frames), gaze,
+    ]
+
+
+def _chain(parent: str, side: str, names: tuple[str, ...], origins: dict[str, Triple]) -> list[Joint]:
+    """A limb's joints; those without an origin sit on the one before."""
+    joints = []
+    for name in names:
+        child = side + CHILD_LINKS[name]
+        joints.append(_actuated(side.upper() + name, parent, child, origins.get(name, ZERO)))
+        parent = child
+    return joints
+
+
+def _actuated(name: str, parent: str, child: str, xyz: Triple) -> Joint:
+    """A revolute joint with its limits; the name's last letter tells the axis."""
+    limits = LIMITS[bare(name)]
+    return Joint(
+        name, parent, child, xyz, {"Y": "z", "P": "y", "R": "x"}[name[-1]],
+        limits.lower * DEG, limits.upper * DEG, limits.velocity, limits.robot,
+    )
+
+
+def _surfaces(figures: HumanoidFigures) -> dict[str, Surface]:
+    """Soles, palms, seat, shoulders, grips; the left ones mirror the right ones."""
+    p = figures.proportions
+    palm_normal = (-pi / 2, 0.0, 0.0)  # towards the other hand
+    sole = (p.foot_ahead, -p.foot_outwards, -p.sole_to_ankle)
+    top = p.chest_to_shoulder + YOKE_TOP
+    right = {
+        "sole": Surface("r_ankle_roll_link", sole, (pi, 0.0, 0.0), size=(p.foot_length - 0.025, p.foot_width - 0.015)),
+        "palm": Surface("r_wrist_roll_link", (0.0, PALM_DEPTH / 2, -p.palm), palm_normal, size=(0.07, 0.1)),
+        "shoulder": Surface("torso", (0.0, -0.11, top), size=(0.12, 0.1)),
+        "grip": Surface("r_wrist_roll_link", (0.0, PALM_DEPTH / 2 + GRIP_RADIUS, -p.palm), palm_normal,
+                        radius=GRIP_RADIUS, length=0.08),
+    }
+    surfaces = {}
+    for name, surface in right.items():
+        surfaces[f"left_{name}"] = surface.mirrored()
+        surfaces[f"right_{name}"] = surface
+    surfaces["seat"] = Surface("base_link", (-0.035, 0.0, -SEAT_DEPTH), (pi, 0.0, 0.0), size=(0.15, 0.2))
+    return surfaces
