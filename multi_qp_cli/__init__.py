@@ -1,1 +1,1 @@
-"""."""
+"""The command line, `multi-qp`: the only place, beside the nodes, where everything comes together."""

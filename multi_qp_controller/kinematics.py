@@ -9,6 +9,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from multi_qp_controller.tsid_compat import tsid
+from multi_qp_controller.vectors import cross
 from multi_qp_scene.scene import Scene, State
 from multi_qp_scene.subsystem import Subsystem
 
@@ -130,7 +131,7 @@ class Group:
         h = A @ v
         lever = data.com[0] - self.com(kinematics)
         lever_rate = data.vcom[0] - h[:3] / self.mass
-        drift[3:] += np.cross(lever_rate, h[:3]) + np.cross(lever, drift[:3])
+        drift[3:] += cross(lever_rate, h[:3]) + cross(lever, drift[:3])
         A[3:] += pin.skew(lever) @ A[:3]
-        h[3:] += np.cross(lever, h[:3])
+        h[3:] += cross(lever, h[:3])
         return A, h, drift

@@ -81,7 +81,7 @@ class Snapshot:
         com: centre of mass of each moving subsystem, by name, world frame, (3,) [m].
         com_total: centre of mass of the balanced group, world frame, (3,) [m].
         support_polygon: convex hull of the ground contact points, counter-clockwise, world frame, (k, 3) [m].
-        pairs: the watched pairs within twice their influence distance.
+        pairs: the watched pairs within their influence distance.
         targets: references of the tasks.
     """
 

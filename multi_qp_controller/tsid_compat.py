@@ -1,7 +1,7 @@
 """One place that knows how the installed tsid is packed: `from multi_qp_controller.tsid_compat import tsid`.
 
-ROS and conda install a flat `tsid` package. The wheel of tsid 1.7.1 packs its files one level too deep, so that
-`import tsid` gives an empty namespace and the bindings are `tsid.tsid_pywrap`.
+ROS and conda install a flat `tsid` package. The wheel of tsid 1.7.1 packs its files one level too deep, so
+that `import tsid` gives an empty namespace and the bindings are `tsid.tsid_pywrap`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def _load() -> ModuleType:
             return module
         problems.append(f"{name}: holds no {_MARKER}")
     raise ImportError(
-        "tsid's Python bindings were not found. Install `pin==3.4.0 tsid==1.7.1` from PyPI, or ROS's or conda's tsid. "
-        f"Tried: {'; '.join(problems)}"
+        "tsid's Python bindings were not found. Install `pin==3.4.0 tsid==1.7.1` from PyPI, or ROS's or
+        conda's tsid. " f"Tried: {'; '.join(problems)}"
     )
 
 

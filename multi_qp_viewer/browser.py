@@ -16,10 +16,10 @@ from multi_qp_controller.snapshot import Snapshot
 from multi_qp_viewer.browser_bodies import Bodies
 from multi_qp_viewer.browser_layers import all_layers
 from multi_qp_viewer.browser_panel import Panel
-from multi_qp_viewer.camera import Camera
+from multi_qp_viewer.browser_studio import furnish
 from multi_qp_viewer.history import History
 from multi_qp_viewer.playback import SPEEDS, Playhead
-from multi_qp_viewer.scene_view import DrawableScene, character_weight, scene_bounds
+from multi_qp_viewer.scene_view import DrawableScene, character_weight
 
 Array = NDArray[np.float64]
 
@@ -48,7 +48,7 @@ class BrowserViewer:
 
         Args:
             scene: the scene.
-            title: shown over the state's name.
+            title: shown over the panel.
             port: where to serve; the next free one if it is taken.
             host: the address to listen at; "0.0.0.0" lets other machines watch.
             on_restart: called, from a thread of the viewer, when the user asks for a fresh run.
@@ -63,7 +63,7 @@ class BrowserViewer:
         self._closed = threading.Event()
         self._wake = threading.Event()
         self._next_text = self._next_slow = 0.0
-        self._prepare(scene, title)
+        self._prepare(scene)
         self._thread = threading.Thread(target=self._run, name="multi_qp_viewer", daemon=True)
         self._thread.start()
 
@@ -219,37 +219,13 @@ class BrowserViewer:
                 self._update_panel(snapshot, start=start, end=end)
             return snapshot
 
-    def _prepare(self, scene: DrawableScene, title: str) -> None:
+    def _prepare(self, scene: DrawableScene) -> None:
         server = self._server
-        server.gui.configure_theme(
-            control_layout="collapsible", show_logo=False, show_share_button=False, brand_color=(61, 133, 227)
-        )
-        server.scene.set_up_direction("+z")
-        server.scene.configure_default_lights(True, cast_shadow=True)
-        server.scene.add_grid(
-            "/floor",
-            width=40.0,
-            height=40.0,
-            cell_size=0.5,
-            section_size=1.0,
-            cell_color=(222, 225, 230),
-            section_color=(203, 208, 215),
-            infinite_grid=True,
-            fade_distance=25.0,
-            plane_color=(243, 244, 246),
-            plane_opacity=1.0,
-            shadow_opacity=0.25,
-        )
-        lower, upper = scene_bounds(scene, scene.q0)
-        camera = Camera.framing(lower, upper, aspect=1.5)
-        server.initial_camera.position = camera.position
-        server.initial_camera.look_at = camera.target
-        server.initial_camera.fov = camera.fov
+        furnish(server, scene)
         self.bodies = Bodies(server, scene)
         self.layers = all_layers(server, weight=character_weight(scene))
         self.panel = Panel(
             server,
-            title=title,
             on_play=self._toggle_play,
             on_reset=self.reset,
             on_live=self.go_live,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from multi_qp_viewer.meshes import Piece, pieces, rgba
 from multi_qp_viewer.pose import ScenePose
+from multi_qp_viewer.raytracer import from_srgb
 from multi_qp_viewer.scene_view import DrawableScene, drawn_geometry
 
 Array = NDArray[np.float64]
@@ -25,6 +26,7 @@ class _Batch:
     owners: NDArray[np.int64]
     offsets: Array  # (k, 3) in the geometry's frame [m]
     opacities: Array  # (k,)
+    fixed: bool  # hangs on the world
 
 
 class Bodies:
@@ -47,9 +49,11 @@ class Bodies:
             for piece in pieces(geometry):
                 parts[piece.shape.key].append((index, piece))
         colors = np.array([rgba(geometry) for geometry in geometries]).reshape(-1, 4)
+        fixed = np.array([geometry.parentJoint == 0 for geometry in geometries])
         self._batches = [
-            self._add(f"/bodies/{number}", group, colors) for number, group in enumerate(parts.values())
+            self._add(f"/bodies/{number}", group, colors, fixed) for number, group in enumerate(parts.values())
         ]
+        self._placed = False
         self.move(scene.q0)
 
     def move(self, q: Array) -> None:
@@ -57,9 +61,12 @@ class Bodies:
         rotations, self.positions = self._pose.placements(q)
         wxyzs = vtf.SO3.from_matrix(rotations).wxyz if len(rotations) else np.zeros((0, 4))
         for batch in self._batches:
+            if batch.fixed and self._placed:
+                continue
             turned = np.einsum("kij,kj->ki", rotations[batch.owners], batch.offsets)
             batch.handle.batched_positions = (self.positions[batch.owners] + turned).astype(np.float32)
             batch.handle.batched_wxyzs = wxyzs[batch.owners].astype(np.float32)
+        self._placed = True
 
     @property
     def visible(self) -> bool:
@@ -76,7 +83,9 @@ class Bodies:
         for batch in self._batches:
             batch.handle.batched_opacities = (opacity * batch.opacities).astype(np.float32)
 
-    def _add(self, name: str, parts: list[tuple[int, Piece]], colors: Array) -> _Batch:
+    def _add(
+        self, name: str, parts: list[tuple[int, Piece]], colors: Array, fixed: NDArray[np.bool_]
+    ) -> _Batch:
         owners = np.array([index for index, _ in parts])
         shape = parts[0][1].shape
         count = len(parts)
@@ -87,9 +96,14 @@ class Bodies:
             batched_wxyzs=np.tile([1.0, 0.0, 0.0, 0.0], (count, 1)),
             batched_positions=np.zeros((count, 3)),
             batched_scales=np.array([piece.scale for _, piece in parts]),
-            batched_colors=(255 * colors[owners, :3]).round().astype(np.uint8),
+            batched_colors=instance_colors(colors[owners, :3]),
             batched_opacities=colors[owners, 3].astype(np.float32),
             lod="off",
         )
         offsets = np.array([piece.offset for _, piece in parts])
-        return _Batch(handle, owners, offsets, colors[owners, 3])
+        return _Batch(handle, owners, offsets, colors[owners, 3], bool(fixed[owners].all()))
+
+
+def instance_colors(display: Array) -> NDArray[np.uint8]:
+    """Return what viser wants for instanced colours: linear light, not display values; (n, 3) in [0, 1]."""
+    return (255 * from_srgb(display)).round().astype(np.uint8)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from multi_qp_controller.snapshot import PairSnapshot, Snapshot
 from multi_qp_viewer import annotations
 from multi_qp_viewer.annotations import Color
+from multi_qp_viewer.browser_bodies import instance_colors
 from multi_qp_viewer.meshes import unit_shape
 
 Array = NDArray[np.float64]
@@ -46,7 +47,7 @@ class Forces:
         self._handle = server.scene.add_arrows(
             "/forces",
             np.zeros((0, 2, 3)),
-            _bytes(annotations.FORCE),
+            instance_colors(np.array(annotations.FORCE)),
             shaft_radius=0.009,
             head_radius=0.024,
             head_length=0.06,
@@ -104,7 +105,7 @@ class Instances:
             batched_wxyzs=np.tile([1.0, 0.0, 0.0, 0.0], (capacity, 1)),
             batched_positions=np.tile(AWAY, (capacity, 1)),
             batched_scales=np.ones((capacity, 3)),
-            batched_colors=np.array(_bytes(self._color), dtype=np.uint8),
+            batched_colors=instance_colors(np.array(self._color)),
             lod="off",
             opacity=self._opacity,
             side="double" if self._opacity else "front",

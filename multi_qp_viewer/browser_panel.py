@@ -26,7 +26,6 @@ class Panel:
         self,
         server: viser.ViserServer,
         *,
-        title: str,
         on_play: Callable[[], None],
         on_reset: Callable[[], None],
         on_live: Callable[[], None],
@@ -36,16 +35,14 @@ class Panel:
     ) -> None:
         """Build the upper part of the panel."""
         self._server = server
-        self._title = title
         self._status = server.gui.add_html("")
         self._play = server.gui.add_button("Pause", icon=viser.Icon.PLAYER_PAUSE, color="blue")
         self._play.on_click(lambda _: on_play())
-        server.gui.add_button("Reset", icon=viser.Icon.PLAYER_SKIP_BACK, color="gray").on_click(lambda _: on_reset())
-        self._live = server.gui.add_button("Go live", icon=viser.Icon.PLAYER_SKIP_FORWARD, color="gray")
-        self._live.on_click(lambda _: on_live())
+        jumps = {"Reset": on_reset, "Go live": on_live}
         if on_restart is not None:
-            restart = server.gui.add_button("Run again", icon=viser.Icon.REFRESH, color="gray")
-            restart.on_click(lambda _: on_restart())
+            jumps["Run again"] = on_restart
+        self._jumps = server.gui.add_button_group("Go to", list(jumps))
+        self._jumps.on_click(lambda event: jumps[event.target.value]())
         self.time = server.gui.add_slider("Time [s]", min=0.0, max=0.01, step=0.01, initial_value=0.0)
         self.time.on_update(lambda event: on_seek(event.target.value) if event.client is not None else None)
         names = [f"{speed:g}×" for speed in SPEEDS]
@@ -97,12 +94,10 @@ class Panel:
 
     def show_status(self, snapshot: Snapshot | None, playhead: Playhead, realtime_factor: float | None) -> None:
         """Write the state's name and the figures of the tick on screen."""
-        self._status.content = status_html(self._title, snapshot, playhead, realtime_factor)
+        self._status.content = status_html(snapshot, playhead, realtime_factor)
         moving = playhead.playing or playhead.live
         self._play.label = "Pause" if moving else "Play"
         self._play.icon = viser.Icon.PLAYER_PAUSE if moving else viser.Icon.PLAYER_PLAY
-        self._live.disabled = playhead.live
-        self._live.label = "Go to the end" if playhead.finished else "Go live"
 
     def show_time(self, moment: float, *, start: float, end: float) -> None:
         """Move the slider to a moment within the run's span [s]."""
@@ -123,13 +118,10 @@ class Panel:
         self.toggles[layer.title] = box
 
 
-def status_html(
-    title: str, snapshot: Snapshot | None, playhead: Playhead, realtime_factor: float | None
-) -> str:
+def status_html(snapshot: Snapshot | None, playhead: Playhead, realtime_factor: float | None) -> str:
     """Return the status card."""
-    head = f'<div style="font-size:0.8em;opacity:0.65">{html.escape(title)}</div>'
     if snapshot is None:
-        return f'<div style="padding:0.6em 0.9em">{head}<div style="font-size:1.3em">waiting …</div></div>'
+        return '<div style="padding:0.6em 0.9em;font-size:1.3em">waiting …</div>'
     red, green, blue = (round(255 * channel) for channel in annotations.STATUS.get(snapshot.status, (0.4, 0.4, 0.4)))
     chip = (
         f'<span style="background:rgb({red},{green},{blue});color:white;border-radius:0.8em;padding:0.1em 0.6em;'
@@ -138,7 +130,7 @@ def status_html(
     mode = "live" if playhead.live and not playhead.finished else "replay"
     rate = f" · {realtime_factor:.2f}× real time" if realtime_factor is not None and mode == "live" else ""
     return (
-        f'<div style="padding:0.6em 0.9em;line-height:1.5">{head}'
+        f'<div style="padding:0.6em 0.9em;line-height:1.5">'
         f'<div><span style="font-size:1.35em;font-weight:600">{html.escape(snapshot.state)}</span>{chip}</div>'
         f'<div style="font-size:0.85em;font-variant-numeric:tabular-nums">t = {snapshot.time:.2f} s · '
         f"tick {snapshot.tick_ms:.1f} ms · {mode}{rate}</div></div>"

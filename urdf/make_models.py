@@ -23,10 +23,15 @@ def models() -> list[Robot]:
 
 def files_of(robot: Robot) -> dict[str, str]:
     """Text of all files of a model by path, relative to the root of the project."""
-    files = {f"urdf/{robot.name}.urdf": urdf_text(robot), f"config/models/{robot.name}.yaml": model_text(robot)}
+    files = {
+        f"urdf/{robot.name}.urdf": urdf_text(robot),
+        f"config/models/{robot.name}.yaml": model_text(robot),
+    }
     for link in robot.links:
         for visual in link.visuals:
-            files[f"urdf/meshes/{robot.name}/{visual.name}.obj"] = visual.mesh.obj(f"{visual.name}. {GENERATED}")
+            files[f"urdf/meshes/{robot.name}/{visual.name}.obj"] = visual.mesh.obj(
+                f"{visual.name}. {GENERATED}"
+            )
     return files
 
 

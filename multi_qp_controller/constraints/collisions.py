@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.qp.labels import Block
+from multi_qp_controller.vectors import cross
 from multi_qp_scene.pairs import WatchedPair
 from multi_qp_scene.scene import Scene
 
@@ -76,7 +77,7 @@ class CollisionConstraint:
         self._centres = _local_centres(self._geometry)
         self._first = np.array([p.first for p in self._geometry.collisionPairs], dtype=np.intp)
         self._second = np.array([p.second for p in self._geometry.collisionPairs], dtype=np.intp)
-        self._reach = np.array([2.0 * pair.influence for pair in pairs])
+        self._reach = np.array([pair.influence for pair in pairs])
         self._last_normals: dict[int, Array] = {}
         self._D = np.zeros((len(pairs), scene.nv))
         self._d = np.zeros(len(pairs))
@@ -129,7 +130,7 @@ class CollisionConstraint:
         self._last_normals = normals
 
     def _near(self) -> NDArray[np.bool_]:
-        """Return which pairs may be within twice their influence distance, by bounding spheres."""
+        """Return which pairs may be within their influence distance, by bounding spheres."""
         placements = self._data.oMg
         centres = np.array([placements[k].act(c) for k, c in enumerate(self._centres)])
         if not len(centres) or not len(self._first):
@@ -156,10 +157,12 @@ class CollisionConstraint:
             if joint == 0:
                 continue
             J = pin.getJointJacobian(kinematics.model, kinematics.data, joint, pin.WORLD)
-            row += sign * (u @ J[:3] + np.cross(point, u) @ J[3:])
-            point_velocity, point_drift = _point_motion(kinematics, joint, point)
+            push = np.concatenate((u, cross(point, u)))
+            row += sign * (push @ J)
+            point_velocity, turning = _point_velocity(kinematics, joint, point)
             velocity += sign * point_velocity
-            drift += sign * float(u @ point_drift)
+            # classical acceleration of the point: spatial acceleration plus ω × v
+            drift += sign * float(push @ _world_acceleration(kinematics, joint) + u @ cross(turning, point_velocity))
         parameters = pair.pair
         rate = float(u @ velocity)
         room = (pair.distance - parameters.security) / (parameters.influence - parameters.security)
@@ -179,20 +182,16 @@ class CollisionConstraint:
         return float(step @ velocity) / self._dt
 
 
-def _point_motion(kinematics: Kinematics, joint: int, point: Array) -> tuple[Array, Array]:
-    """Return velocity and drift acceleration of the material point of a joint's body at `point`, world frame."""
-    data = kinematics.data
-    placement = data.oMi[joint]
-    lever = point - placement.translation
-    rotation = placement.rotation
-    omega = rotation @ data.v[joint].angular
-    linear = rotation @ data.v[joint].linear
-    velocity = linear + np.cross(omega, lever)
-    spatial = rotation @ data.a[joint].linear
-    alpha = rotation @ data.a[joint].angular
-    # classical acceleration of the point: a + ω × v at the joint's origin, then carried over the lever
-    acceleration = spatial + np.cross(omega, linear) + np.cross(alpha, lever) + np.cross(omega, np.cross(omega, lever))
-    return velocity, acceleration
+def _point_velocity(kinematics: Kinematics, joint: int, point: Array) -> tuple[Array, Array]:
+    """Return the velocity of the material point of a joint's body at `point`, and the body's ω, world frame, (3,)."""
+    twist = kinematics.data.oMi[joint].act(kinematics.data.v[joint])
+    omega = twist.angular
+    return twist.linear + cross(omega, point), omega
+
+
+def _world_acceleration(kinematics: Kinematics, joint: int) -> Array:
+    """Return the spatial drift acceleration of a joint's body, at the world's origin and in its axes, (6,)."""
+    return kinematics.data.oMi[joint].act(kinematics.data.a[joint]).vector
 
 
 def _geometry_of(scene: Scene, pairs: tuple[WatchedPair, ...]) -> pin.GeometryModel:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.optimize import linprog
 
+from multi_qp_controller.qp.feasibility import LeastViolation, least_violation
 from multi_qp_controller.qp.labels import Kind
 from multi_qp_controller.qp.problem import Problem
-
-Array = NDArray[np.float64]
 
 SMALLEST_VIOLATION = 1e-6
 """Violations below this, in units of the normalised row, count as round-off."""
@@ -42,7 +39,8 @@ class Conflict:
 
     Attributes:
         row: name of the row or bound.
-        multiplier: its part in the contradiction, for the row scaled to norm 1, in [-1, 1]; positive when an upper
+        multiplier: its part in the contradiction, for the row scaled to norm 1, in [-1, 1]; positive when an
+        upper
             side (or an equality from above) takes part, negative for a lower side.
     """
 
@@ -57,7 +55,8 @@ class Explanation:
     Attributes:
         message: one sentence.
         violated: the rows to give up for the least sum of violations, worst first.
-        conflict: the rows that contradict each other, strongest first: multiplied and added up they say 0 < 0.
+        conflict: the rows that contradict each other, strongest first: multiplied and added up they say 0 <
+        0.
     """
 
     message: str
@@ -84,18 +83,12 @@ class Explanation:
         }
 
 
-class _Row(NamedTuple):
-    kind: Kind
-    index: int
-    norm: float
-    side: int  # +1 upper, -1 lower, 0 equality
-
-
 def explain_infeasibility(problem: Problem, *, limit: int = 10, time_limit: float = 2.0) -> Explanation:
     """Find the rows and bounds of a problem that contradict each other.
 
-    Solves the elastic linear program "least sum of violations of all rows and bounds" with HiGHS, every row scaled to
-    norm 1. Its slacks are the least violations; its multipliers are a Farkas certificate of the contradiction.
+    Solves the elastic linear program "least sum of violations of all rows and bounds" with HiGHS, every row
+    scaled to norm 1. Its slacks are the least violations; its multipliers are a Farkas certificate of the
+    contradiction.
 
     Args:
         problem: the problem; its cost plays no part.
@@ -105,89 +98,40 @@ def explain_infeasibility(problem: Problem, *, limit: int = 10, time_limit: floa
     bad = problem.non_finite_arrays()
     if bad:
         return Explanation(message=f"the problem is not finite: {'; '.join(_describe(problem, bad))}")
-    rows, matrix, rhs, equal = _rows(problem)
     try:
-        result = _least_violation(matrix, rhs, equal, time_limit=time_limit)
-    except (ValueError, RuntimeError) as error:
-        return Explanation(message=f"no explanation: the linear program was refused ({error})")
-    if result.status != 0 or result.x is None:
-        return Explanation(message=f"no explanation: the linear program was not solved ({result.message})")
-    violation, multiplier = _slacks(problem.n, result, equal)
-    violated = _violated(problem, rows, violation, limit=limit)
+        least = least_violation(problem, time_limit=time_limit)
+    except RuntimeError as error:
+        return Explanation(message=f"no explanation: {error}")
+    violated = _violated(problem, least, limit=limit)
     if not violated:
         return Explanation(message="the constraints have a solution: no row has to be violated")
-    conflict = _conflict(problem, rows, multiplier, limit=limit)
-    count = int((np.abs(multiplier) > SMALLEST_MULTIPLIER).sum())
-    message = f"infeasible: {count} rows contradict each other, least sum of scaled violations {result.fun:.3g}"
-    return Explanation(message=message, violated=violated, conflict=conflict)
+    count = int((np.abs(least.multiplier) > SMALLEST_MULTIPLIER).sum())
+    total = float(least.violation.sum())
+    message = f"infeasible: {count} rows contradict each other, least sum of scaled violations {total:.3g}"
+    return Explanation(message=message, violated=violated, conflict=_conflict(problem, least, limit=limit))
 
 
-def _rows(problem: Problem) -> tuple[list[_Row], sparse.csr_matrix, Array, NDArray[np.bool_]]:
-    """Collect every finite side as a row of norm 1: equalities first, then "row <= rhs"."""
-    parts: list[tuple[Kind, int, Array, Array]] = [
-        ("equality", 0, problem.A, problem.b),
-        ("inequality", 1, problem.C, problem.u),
-        ("inequality", -1, problem.C, problem.l),
-        ("bound", 1, np.eye(problem.n), problem.ub),
-        ("bound", -1, np.eye(problem.n), problem.lb),
-    ]
-    rows: list[_Row] = []
-    blocks, sides = [], []
-    for kind, side, matrix, limit in parts:
-        finite = np.flatnonzero(np.isfinite(limit))
-        norms = np.linalg.norm(matrix[finite], axis=1)
-        norms[norms == 0] = 1.0
-        sign = -1.0 if side < 0 else 1.0
-        blocks.append(sparse.csr_matrix(sign * matrix[finite] / norms[:, None]))
-        sides.append(sign * limit[finite] / norms)
-        rows += [_Row(kind, int(i), float(norm), side) for i, norm in zip(finite, norms, strict=True)]
-    return rows, sparse.vstack(blocks, format="csr"), np.concatenate(sides), np.array([r.side == 0 for r in rows])
-
-
-def _least_violation(matrix: sparse.csr_matrix, rhs: Array, equal: NDArray[np.bool_], *, time_limit: float) -> Any:
-    """Minimise sum(s+ + s-) with row x + s- - s+ = rhs for equalities, row x - s+ <= rhs for the others."""
-    m, k = int(equal.sum()), len(rhs) - int(equal.sum())
-    n = matrix.shape[1]
-    A_eq = sparse.hstack([matrix[:m], sparse.eye(m), -sparse.eye(m), sparse.csr_matrix((m, k))], format="csr")
-    A_ub = sparse.hstack([matrix[m:], sparse.csr_matrix((k, 2 * m)), -sparse.eye(k)], format="csr")
-    return linprog(
-        np.concatenate([np.zeros(n), np.ones(2 * m + k)]),
-        A_ub=A_ub if k else None,
-        b_ub=rhs[m:] if k else None,
-        A_eq=A_eq if m else None,
-        b_eq=rhs[:m] if m else None,
-        bounds=np.column_stack([np.r_[np.full(n, -np.inf), np.zeros(2 * m + k)], np.full(n + 2 * m + k, np.inf)]),
-        method="highs",
-        options={"time_limit": time_limit},
-    )
-
-
-def _slacks(n: int, result: Any, equal: NDArray[np.bool_]) -> tuple[Array, Array]:
-    """Return violation and multiplier of every row, as seen for "row <= rhs"."""
-    m = int(equal.sum())
-    slack = result.x[n:]
-    violation = np.concatenate([slack[:m] + slack[m : 2 * m], slack[2 * m :]])
-    multiplier = -np.concatenate([result.eqlin.marginals if m else [], result.ineqlin.marginals])
-    return violation, multiplier
-
-
-def _violated(problem: Problem, rows: list[_Row], violation: Array, *, limit: int) -> tuple[Violation, ...]:
+def _violated(problem: Problem, least: LeastViolation, *, limit: int) -> tuple[Violation, ...]:
+    rows, violation = least.rows, least.violation
     order = [i for i in np.argsort(-violation, kind="stable") if violation[i] > SMALLEST_VIOLATION]
     return tuple(
         Violation(
-            row=problem.labels.name(rows[i].kind, rows[i].index),
-            unit=problem.labels.unit(rows[i].kind, rows[i].index),
+            row=problem.labels.name(rows[i].kind, rows[i].position),
+            unit=problem.labels.unit(rows[i].kind, rows[i].position),
             slack=float(violation[i] * rows[i].norm),
         )
         for i in order[:limit]
     )
 
 
-def _conflict(problem: Problem, rows: list[_Row], multiplier: Array, *, limit: int) -> tuple[Conflict, ...]:
-    order = [i for i in np.argsort(-np.abs(multiplier), kind="stable") if abs(multiplier[i]) > SMALLEST_MULTIPLIER]
+def _conflict(problem: Problem, least: LeastViolation, *, limit: int) -> tuple[Conflict, ...]:
+    rows, multiplier = least.rows, least.multiplier
+    order = [
+        i for i in np.argsort(-np.abs(multiplier), kind="stable") if abs(multiplier[i]) > SMALLEST_MULTIPLIER
+    ]
     return tuple(
         Conflict(
-            row=problem.labels.name(rows[i].kind, rows[i].index),
+            row=problem.labels.name(rows[i].kind, rows[i].position),
             multiplier=float(multiplier[i] * (rows[i].side or 1)),
         )
         for i in order[:limit]
@@ -213,5 +157,7 @@ def _describe(problem: Problem, bad: dict[str, NDArray[np.int64]]) -> list[str]:
     for name, entries in bad.items():
         pairs = zip(_AXES[name], entries[0], strict=True)
         place = " x ".join(problem.labels.name(kind, int(index)) for kind, index in pairs)
-        texts.append(f"{name}: {len(entries)} {'entry' if len(entries) == 1 else 'entries'}, first at {place}")
+        texts.append(
+            f"{name}: {len(entries)} {'entry' if len(entries) == 1 else 'entries'}, first at {place}"
+        )
     return texts

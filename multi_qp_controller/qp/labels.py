@@ -14,7 +14,8 @@ Kind = Literal["variable", "bound", "equality", "inequality"]
 class Block:
     """Consecutive rows (or variables) that mean the same thing for different joints, axes, pairs.
 
-    Blocks are made once and shared by reference between ticks; a name is only put together when somebody asks.
+    Blocks are made once and shared by reference between ticks; a name is only put together when somebody
+    asks.
 
     Attributes:
         name: what every row of the block is, such as "dynamics" or "no slip left_foot".

@@ -120,7 +120,7 @@ class Problem:
         return float(0.5 * x @ (self.H @ x) + self.g @ x)
 
     def primal_residual(self, x: Array) -> float:
-        """Return the largest violation of any row or bound, each in its own unit; 0 when x is feasible."""
+        """Return the largest violation of any row or bound by a finite x, each in its own unit; 0 when feasible."""
         worst = _largest(self.lb - x, x - self.ub)
         if self.m:
             worst = max(worst, float(np.abs(self.A @ x - self.b).max()))
@@ -150,16 +150,21 @@ class Problem:
     def non_finite_arrays(self) -> dict[str, NDArray[np.int64]]:
         """Return the indices of the entries that are NaN, or infinite where that is not allowed, by array."""
         bad = {name: ~np.isfinite(getattr(self, name)) for name in ("H", "g", "A", "b", "C")}
-        bad |= {name: np.isnan(getattr(self, name)) | np.isposinf(getattr(self, name)) for name in ("l", "lb")}
-        bad |= {name: np.isnan(getattr(self, name)) | np.isneginf(getattr(self, name)) for name in ("u", "ub")}
+        bad |= {
+            name: np.isnan(getattr(self, name)) | np.isposinf(getattr(self, name)) for name in ("l", "lb")
+        }
+        bad |= {
+            name: np.isnan(getattr(self, name)) | np.isneginf(getattr(self, name)) for name in ("u", "ub")
+        }
         return {name: np.argwhere(mask) for name, mask in bad.items() if mask.any()}
 
     def with_slack(self, weight: float, *, linear: float | None = None) -> Problem:
         """Return the elastic problem, in which every relaxable row and bound may be violated at a price.
 
-        Each of them gets one slack s >= 0: l - s <= c'x <= u + s, at the price 1/2 weight s^2 + linear s. The linear
-        part makes the penalty exact: where the original problem is feasible and its multipliers of the relaxed rows
-        are below `linear`, both problems have the same optimum. x keeps its place as the first n variables.
+        Each of them gets one slack s >= 0: l - s <= c'x <= u + s, at the price 1/2 weight s^2 + linear s.
+        The linear part makes the penalty exact: where the original problem is feasible and its multipliers
+        of the relaxed rows are below `linear`, both problems have the same optimum. x keeps its place as the
+        first n variables.
 
         Args:
             weight: price of the squared slack.

@@ -14,6 +14,7 @@ from multi_qp_controller.references import PoseReference, PoseSample
 from multi_qp_controller.relative_motion import RelativeMotion, relative_motion
 from multi_qp_controller.snapshot import TargetSnapshot
 from multi_qp_controller.tasks.base import Task
+from multi_qp_controller.vectors import cross
 
 Array = NDArray[np.float64]
 
@@ -146,5 +147,5 @@ def _jacobian_in_b(R: Array, motion: RelativeMotion) -> Array:
 def _drift_in_b(R: Array, motion: RelativeMotion) -> Array:
     """Return d/dt(R v) at q̈ = 0: R (v̇ + ω × v), linear then angular, (6,)."""
     drift = motion.drift.copy()
-    drift[:3] += np.cross(motion.twist[3:], motion.twist[:3])
+    drift[:3] += cross(motion.twist[3:], motion.twist[:3])
     return _rotated(R, drift)

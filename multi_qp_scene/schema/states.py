@@ -129,7 +129,7 @@ class TransitionSpec(StrictModel):
 class StateSpec(StrictModel):
     """One phase: its contacts, its tasks (over those of the whole scenario), its transitions.
 
-    A state without transitions is an end of the run. `tasks: {name: null}` drops a task of the scenario here.
+    A state without transitions is an end of the run, `hold` [s] after it was entered. `tasks: {name: null}` drops a task of the scenario here.
     `timeout` [s] ends the run, as failed, in a state that lasts too long.
     """
 
@@ -138,6 +138,7 @@ class StateSpec(StrictModel):
     tasks: dict[str, TaskSpec | None] = {}
     transitions: list[TransitionSpec] = []
     timeout: Positive | None = None
+    hold: NonNegative = 0.0
 
 
 class TrackingGoal(StrictModel):

@@ -26,7 +26,11 @@ def numbers(values: Iterable[float], separator: str = " ", digits: int = 9) -> s
 
 def urdf_text(robot: Robot) -> str:
     """The robot's URDF."""
-    lines = ['<?xml version="1.0"?>', f"<!-- {robot.description}. {GENERATED} -->", f'<robot name="{robot.name}">']
+    lines = [
+        '<?xml version="1.0"?>',
+        f"<!-- {robot.description}. {GENERATED} -->",
+        f'<robot name="{robot.name}">',
+    ]
     for name, rgb in robot.materials.items():
         lines.append(f'  <material name="{name}"><color rgba="{numbers(rgb)} 1"/></material>')
     for link in robot.links:
@@ -68,7 +72,9 @@ def _link_lines(robot: Robot, link: Link) -> list[str]:
             capsules.append(f'      <capsule name="{name}"/>')
     if capsules:  # pinocchio's extension: the cylinder of that name grows hemispheres at its ends
         lines += ["    <collision_checking>", *capsules, "    </collision_checking>"]
-    return [f'  <link name="{link.name}">', *lines, "  </link>"] if lines else [f'  <link name="{link.name}"/>']
+    return (
+        [f'  <link name="{link.name}">', *lines, "  </link>"] if lines else [f'  <link name="{link.name}"/>']
+    )
 
 
 def _collision_lines(name: str, solid: Solid) -> list[str]:
@@ -113,7 +119,12 @@ def _joint_lines(joint: Joint) -> list[str]:
 
 def model_text(robot: Robot) -> str:
     """The robot's YAML model file."""
-    lines = [f"# {GENERATED}", f"description: {robot.description}", f"urdf: {robot.name}.urdf", f"root: {robot.root}"]
+    lines = [
+        f"# {GENERATED}",
+        f"description: {robot.description}",
+        f"urdf: {robot.name}.urdf",
+        f"root: {robot.root}",
+    ]
     if robot.color:
         lines.append(f"color: [{numbers(robot.color, ', ')}]")
     if robot.postures:

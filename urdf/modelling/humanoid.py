@@ -82,8 +82,8 @@ def humanoid(figures: HumanoidFigures) -> Robot:
             "postures": "joint angles [rad]; joints not named are at zero",
             "surfaces": "+z of a surface points out of the body; a grasp's cylinder lies along its x",
             "effort_limits": (
-                "[N m]; animation: a strong person's joint moments; robot: motors of a 39 kg robot, as in the\n"
-                "URDF. Where both come from: docs/models.md"
+                "[N m]; animation: a strong person's joint moments; robot: motors of a 39 kg robot, as in\n"
+                "the URDF. Where both come from: docs/models.md"
             ),
             "self_collisions": "pairs of links that everyday movements bring close",
         },
@@ -103,7 +103,9 @@ def _trunk_links(figures: HumanoidFigures) -> list[Link]:
     chest = Capsule(start=(0.0, -0.04, top - 0.15), end=(0.0, 0.04, top - 0.15), radius=0.1)
     waist = Capsule(start=(0.0, 0.0, 0.07), end=(0.0, 0.0, top - 0.2), radius=0.09)
     yoke = Box(center=(0.0, 0.0, top - 0.03), size=(0.13, 2 * (p.shoulder_half_width - 0.02), 0.06))
-    skull = Capsule(start=(0.012, 0.0, p.neck_to_crown - 0.125), end=(0.012, 0.0, p.neck_to_crown - 0.085), radius=0.085)
+    skull = Capsule(
+        start=(0.012, 0.0, p.neck_to_crown - 0.125), end=(0.012, 0.0, p.neck_to_crown - 0.085), radius=0.085
+    )
     belly = Sphere(center=(0.0, 0.0, 0.0), radius=0.085)
     neck = Capsule(start=(0.0, 0.0, -0.02), end=(0.0, 0.0, p.neck), radius=0.045)
     return [
@@ -141,16 +143,24 @@ def _arm_links(figures: HumanoidFigures) -> list[Link]:
     upper = Capsule(start=(0.0, 0.0, -0.06), end=(0.0, 0.0, -p.upper_arm), radius=0.042)
     forearm = Capsule(start=ZERO, end=(0.0, 0.0, -p.elbow_to_wrist_yaw), radius=0.04)
     wrist = Capsule(start=ZERO, end=(0.0, 0.0, -half), radius=0.035)
-    palm = Box(
-        center=(0.0, 0.0, -(p.hand + 0.03) / 2), size=(PALM_WIDTH, PALM_DEPTH, p.hand - 0.03)
-    )
+    palm = Box(center=(0.0, 0.0, -(p.hand + 0.03) / 2), size=(PALM_WIDTH, PALM_DEPTH, p.hand - 0.03))
     return [
-        Link("r_shoulder_pitch_link", m.shoulder_pitch, solids=(Sphere((0.0, 0.02, 0.0), 0.045),), visuals=arm_shells.shoulder_joint(p)),
+        Link(
+            "r_shoulder_pitch_link",
+            m.shoulder_pitch,
+            solids=(Sphere((0.0, 0.02, 0.0), 0.045),),
+            visuals=arm_shells.shoulder_joint(p),
+        ),
         Link("r_shoulder_roll_link", m.shoulder_roll, collisions=shoulder, visuals=arm_shells.shoulder(p)),
         Link("r_shoulder_yaw_link", m.upper_arm, collisions=(upper,), visuals=arm_shells.upper_arm(p)),
         Link("r_elbow_pitch_link", m.forearm, collisions=(forearm,), visuals=arm_shells.forearm(p)),
         Link("r_wrist_yaw_link", m.wrist_yaw, collisions=(wrist,), visuals=arm_shells.wrist(p)),
-        Link("r_wrist_pitch_link", m.wrist_pitch, solids=(Sphere(ZERO, 0.025),), visuals=arm_shells.wrist_joint(p)),
+        Link(
+            "r_wrist_pitch_link",
+            m.wrist_pitch,
+            solids=(Sphere(ZERO, 0.025),),
+            visuals=arm_shells.wrist_joint(p),
+        ),
         Link("r_wrist_roll_link", m.hand, collisions=(palm,), visuals=arm_shells.hand(p, PALM_DEPTH)),
         Link("r_wrist"),
         Link("r_gripper"),
@@ -160,17 +170,27 @@ def _arm_links(figures: HumanoidFigures) -> list[Link]:
 def _joints(figures: HumanoidFigures) -> list[Joint]:
     """All joints, the actuated ones in HRP-4's order, then the fixed frames."""
     p = figures.proportions
-    leg = _chain("base_link", "r_", LEG, {
-        "HIP_Y": (0.0, -p.hip_half_width, 0.0),
-        "KNEE_P": (0.0, 0.0, -p.thigh),
-        "ANKLE_P": (0.0, 0.0, -p.shank),
-    })
-    arm = _chain("torso", "r_", ARM, {
-        "SHOULDER_P": (0.0, -p.shoulder_half_width, p.chest_to_shoulder),
-        "ELBOW_P": (0.0, 0.0, -p.upper_arm),
-        "WRIST_Y": (0.0, 0.0, -p.elbow_to_wrist_yaw),
-        "WRIST_P": (0.0, 0.0, p.elbow_to_wrist_yaw - p.forearm),
-    })
+    leg = _chain(
+        "base_link",
+        "r_",
+        LEG,
+        {
+            "HIP_Y": (0.0, -p.hip_half_width, 0.0),
+            "KNEE_P": (0.0, 0.0, -p.thigh),
+            "ANKLE_P": (0.0, 0.0, -p.shank),
+        },
+    )
+    arm = _chain(
+        "torso",
+        "r_",
+        ARM,
+        {
+            "SHOULDER_P": (0.0, -p.shoulder_half_width, p.chest_to_shoulder),
+            "ELBOW_P": (0.0, 0.0, -p.upper_arm),
+            "WRIST_Y": (0.0, 0.0, -p.elbow_to_wrist_yaw),
+            "WRIST_P": (0.0, 0.0, p.elbow_to_wrist_yaw - p.forearm),
+        },
+    )
     middle = [
         _actuated("CHEST_P", "base_link", "chest_pitch_link", (0.0, 0.0, p.hip_to_chest)),
         _actuated("CHEST_Y", "chest_pitch_link", "torso", ZERO),
@@ -185,8 +205,14 @@ def _joints(figures: HumanoidFigures) -> list[Joint]:
     ]
     gaze = Joint("gaze_fixed", "head", "gaze", (0.1, 0.0, trunk_shells.eye_height(p)))
     return [
-        *leg, *(j.mirrored() for j in leg), *middle, *arm, *(j.mirrored() for j in arm),
-        *frames, *(j.mirrored() for j in frames), gaze,
+        *leg,
+        *(j.mirrored() for j in leg),
+        *middle,
+        *arm,
+        *(j.mirrored() for j in arm),
+        *frames,
+        *(j.mirrored() for j in frames),
+        gaze,
     ]
 
 
@@ -204,8 +230,15 @@ def _actuated(name: str, parent: str, child: str, xyz: Triple) -> Joint:
     """A revolute joint with its limits; the name's last letter tells the axis."""
     limits = LIMITS[bare(name)]
     return Joint(
-        name, parent, child, xyz, {"Y": "z", "P": "y", "R": "x"}[name[-1]],
-        limits.lower * DEG, limits.upper * DEG, limits.velocity, limits.robot,
+        name,
+        parent,
+        child,
+        xyz,
+        {"Y": "z", "P": "y", "R": "x"}[name[-1]],
+        limits.lower * DEG,
+        limits.upper * DEG,
+        limits.velocity,
+        limits.robot,
     )
 
 
@@ -216,11 +249,18 @@ def _surfaces(figures: HumanoidFigures) -> dict[str, Surface]:
     sole = (p.foot_ahead, -p.foot_outwards, -p.sole_to_ankle)
     top = p.chest_to_shoulder + YOKE_TOP
     right = {
-        "sole": Surface("r_ankle_roll_link", sole, (pi, 0.0, 0.0), size=(p.foot_length - 0.025, p.foot_width - 0.015)),
+        "sole": Surface(
+            "r_ankle_roll_link", sole, (pi, 0.0, 0.0), size=(p.foot_length - 0.025, p.foot_width - 0.015)
+        ),
         "palm": Surface("r_wrist_roll_link", (0.0, PALM_DEPTH / 2, -p.palm), palm_normal, size=(0.07, 0.1)),
         "shoulder": Surface("torso", (0.0, -0.11, top), size=(0.12, 0.1)),
-        "grip": Surface("r_wrist_roll_link", (0.0, PALM_DEPTH / 2 + GRIP_RADIUS, -p.palm), palm_normal,
-                        radius=GRIP_RADIUS, length=0.08),
+        "grip": Surface(
+            "r_wrist_roll_link",
+            (0.0, PALM_DEPTH / 2 + GRIP_RADIUS, -p.palm),
+            palm_normal,
+            radius=GRIP_RADIUS,
+            length=0.08,
+        ),
     }
     surfaces = {}
     for name, surface in right.items():

@@ -174,9 +174,9 @@ def other_side(name: str) -> str:
     """Left for right and the other way round, in any of the spellings that models use."""
     for a, b in (("l_", "r_"), ("L_", "R_"), ("left_", "right_")):
         if name.startswith(a):
-            return b + name[len(a):]
+            return b + name[len(a) :]
         if name.startswith(b):
-            return a + name[len(b):]
+            return a + name[len(b) :]
     return name
 
 

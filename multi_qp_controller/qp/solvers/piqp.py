@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,8 +22,9 @@ _STATUS: dict[int, Status] = {
 class Piqp(Solver):
     """Takes about the same time for every problem of a size, whatever its active set. It has no warm start.
 
-    PIQP equilibrates the problem itself; scaling variables beforehand made it worse. Where it does not converge (one
-    in twenty of the badly conditioned problems, most of them infeasible), scaling the cost as well usually helps.
+    PIQP equilibrates the problem itself; scaling variables beforehand made it worse. Where it does not
+    converge (one in twenty of the badly conditioned problems, most of them infeasible), scaling the cost as
+    well usually helps.
 
     Args:
         max_iterations: interior-point steps, for each of the two tries.
@@ -32,18 +34,41 @@ class Piqp(Solver):
 
     name: ClassVar[str] = "piqp"
 
-    def __init__(self, *, max_iterations: int = 100, tolerance: float = 1e-6, time_limit: float = 1.0) -> None:
+    def __init__(
+        self, *, max_iterations: int = 100, tolerance: float = 1e-6, time_limit: float = 1.0
+    ) -> None:
         """Set the limits."""
         super().__init__(tolerance=tolerance, time_limit=time_limit)
         self._max_iterations = max_iterations
 
     def _solve(self, problem: Problem, warm_start: Solution | None) -> Solution:
+        limited = np.isfinite(problem.l) | np.isfinite(problem.u)
+        if limited.all():
+            return self._tried_twice(problem)
+        # PIQP complains on stderr about rows without any side.
+        answer = self._tried_twice(
+            replace(
+                problem,
+                C=problem.C[limited],
+                l=problem.l[limited],
+                u=problem.u[limited],
+                relaxable_rows=problem.relaxable_rows[limited],
+            )
+        )
+        if answer.z_ineq is None:
+            return answer
+        z_ineq = np.zeros(problem.p)
+        z_ineq[limited] = answer.z_ineq
+        return replace(answer, z_ineq=z_ineq)
+
+    def _tried_twice(self, problem: Problem) -> Solution:
         answer = self._run(problem, scale_cost=False)
         return self._run(problem, scale_cost=True) if answer.status == "iteration_limit" else answer
 
     def _run(self, problem: Problem, *, scale_cost: bool) -> Solution:
         solver, (H, A, C) = self._backend(problem)
-        # Absolute accuracy of 1e-9 is below round-off where gradients are 1e6; the relative part allows for it.
+        # Absolute accuracy of 1e-9 is below round-off where gradients are 1e6; the relative part allows for
+        # it.
         solver.settings.eps_abs = 1e-9
         solver.settings.eps_rel = 1e-12
         solver.settings.max_iter = self._max_iterations
@@ -54,7 +79,9 @@ class Piqp(Solver):
         result = solver.result
         iterations = int(result.info.iter)
         if status != "solved":
-            return Solution.failed(problem.n, status=status, iterations=iterations, message=f"PIQP: {code.name}")
+            return Solution.failed(
+                problem.n, status=status, iterations=iterations, message=f"PIQP: {code.name}"
+            )
         return Solution(
             x=np.array(result.x),
             found=True,
@@ -67,4 +94,5 @@ class Piqp(Solver):
 
     def _backend(self, problem: Problem) -> tuple[Any, tuple[Any, Any, Any]]:
         """Return a new PIQP object, and H, A and C as it takes them."""
-        return piqp.DenseSolver(), tuple(np.asfortranarray(M) for M in (problem.H, problem.A, problem.C))
+        H, A, C = (np.asfortranarray(M) for M in (problem.H, problem.A, problem.C))
+        return piqp.DenseSolver(), (H, A, C)

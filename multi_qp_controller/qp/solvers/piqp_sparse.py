@@ -19,7 +19,7 @@ class PiqpSparse(Piqp):
     name: ClassVar[str] = "piqp_sparse"
 
     def _backend(self, problem: Problem) -> tuple[Any, tuple[Any, Any, Any]]:
-        return piqp.SparseSolver(), tuple(compressed(M) for M in (problem.H, problem.A, problem.C))
+        return piqp.SparseSolver(), (compressed(problem.H), compressed(problem.A), compressed(problem.C))
 
 
 def compressed(matrix: NDArray[np.float64]) -> csc_matrix:

@@ -21,12 +21,15 @@ _STATUS: dict[Any, Status] = {
     _QP.PROXQP_MAX_ITER_REACHED: "iteration_limit",
 }
 
-# Penalty parameters of a warm start: near those at which a cold start ends, so that few outer iterations are left.
+# Penalty parameters of a warm start: near those at which a cold start ends, so that few outer iterations are
+# left.
 _WARM_MU_EQ, _WARM_MU_IN = 1e-6, 1e-5
 
 
 class Proxqp(Solver):
     """Needs no positive definite Hessian. A warm start hands the point and all multipliers over.
+
+    Its last digits depend on where its memory happens to lie, so two runs agree to about 1e-9 only.
 
     Args:
         max_iterations: outer iterations, and inner iterations of each.
@@ -35,8 +38,11 @@ class Proxqp(Solver):
     """
 
     name: ClassVar[str] = "proxqp"
+    reproducible: ClassVar[bool] = False
 
-    def __init__(self, *, max_iterations: int = 100, tolerance: float = 1e-6, time_limit: float = 1.0) -> None:
+    def __init__(
+        self, *, max_iterations: int = 100, tolerance: float = 1e-6, time_limit: float = 1.0
+    ) -> None:
         """Set the limits."""
         super().__init__(tolerance=tolerance, time_limit=time_limit)
         self._max_iterations = max_iterations
@@ -48,7 +54,9 @@ class Proxqp(Solver):
         status = _STATUS.get(info.status, "numerical")
         iterations = int(info.iter)
         if status != "solved":
-            return Solution.failed(problem.n, status=status, iterations=iterations, message=f"ProxQP: {info.status}")
+            return Solution.failed(
+                problem.n, status=status, iterations=iterations, message=f"ProxQP: {info.status}"
+            )
         z = np.array(qp.results.z)
         return Solution(
             x=np.array(qp.results.x),
@@ -68,17 +76,23 @@ class Proxqp(Solver):
         return qp
 
     def _warm(self, problem: Problem, start: tuple[Array, Array, Array]) -> Any:
-        # With box constraints ProxQP 0.8 takes no warm start of any length; here the bounds are ordinary rows.
+        # With box constraints ProxQP 0.8 takes no warm start of any length; here the bounds are ordinary
+        # rows.
         q = problem
         qp = self._configured(_QP.dense.QP(q.n, q.m, q.p + q.n))
         qp.settings.initial_guess = _QP.InitialGuess.WARM_START
-        rows, low, high = np.vstack([q.C, np.eye(q.n)]), np.concatenate([q.l, q.lb]), np.concatenate([q.u, q.ub])
+        rows, low, high = (
+            np.vstack([q.C, np.eye(q.n)]),
+            np.concatenate([q.l, q.lb]),
+            np.concatenate([q.u, q.ub]),
+        )
         qp.init(q.H, q.g, q.A, q.b, rows, low, high, mu_eq=_WARM_MU_EQ, mu_in=_WARM_MU_IN)
         qp.solve(*start)
         return qp
 
     def _configured(self, qp: Any) -> Any:
-        # Absolute accuracy of 1e-9 is below round-off where gradients are 1e6; the relative part allows for it.
+        # Absolute accuracy of 1e-9 is below round-off where gradients are 1e6; the relative part allows for
+        # it.
         qp.settings.eps_abs = 1e-9
         qp.settings.eps_rel = 1e-12
         qp.settings.max_iter = self._max_iterations
@@ -87,6 +101,11 @@ class Proxqp(Solver):
 
 
 def _start(warm_start: Solution | None) -> tuple[Array, Array, Array] | None:
-    if warm_start is None or warm_start.y_eq is None or warm_start.z_ineq is None or warm_start.z_bounds is None:
+    if (
+        warm_start is None
+        or warm_start.y_eq is None
+        or warm_start.z_ineq is None
+        or warm_start.z_bounds is None
+    ):
         return None
     return warm_start.x, warm_start.y_eq, np.concatenate([warm_start.z_ineq, warm_start.z_bounds])

@@ -8,7 +8,7 @@ import numpy as np
 import quadprog
 
 from multi_qp_controller.qp.problem import Problem
-from multi_qp_controller.qp.solution import Solution
+from multi_qp_controller.qp.solution import Solution, Status
 from multi_qp_controller.qp.solvers.base import Solver
 from multi_qp_controller.qp.solvers.one_sided import OneSided
 
@@ -24,9 +24,11 @@ class Quadprog(Solver):
         rows = np.concatenate([problem.A, sides.G, np.zeros((1, problem.n))])
         rhs = np.concatenate([problem.b, sides.h, [-1.0]])
         try:
-            x, _, _, iterations, multipliers, _ = quadprog.solve_qp(problem.H, -problem.g, rows.T, rhs, problem.m)
+            x, _, _, iterations, multipliers, _ = quadprog.solve_qp(
+                problem.H, -problem.g, rows.T, rhs, problem.m
+            )
         except ValueError as error:
-            status = "infeasible" if "inconsistent" in str(error) else "numerical"
+            status: Status = "infeasible" if "inconsistent" in str(error) else "numerical"
             return Solution.failed(problem.n, status=status, message=f"quadprog: {error}")
         z_ineq, z_bounds = sides.multipliers(multipliers[problem.m : -1])
         return Solution(

@@ -22,8 +22,8 @@ REGULARISATION = 1e-12
 def independent_equalities(A: Array, b: Array, *, tolerance: float) -> tuple[NDArray[np.int64], bool]:
     """Return a largest set of linearly independent rows of A, and whether the other rows agree with it.
 
-    QR with column pivoting of the transposed, normalised rows [Golub2013]_. A dependent row a = sum c_i a_i agrees
-    when |b - sum c_i b_i| <= tolerance (1 + sum |c_i b_i|), in units of the normalised row.
+    QR with column pivoting of the transposed, normalised rows [Golub2013]_. A dependent row a = sum c_i a_i
+    agrees when |b - sum c_i b_i| <= tolerance (1 + sum |c_i b_i|), in units of the normalised row.
 
     Args:
         A: equality rows, (m, n).

@@ -79,7 +79,8 @@ def facet_map(half_x: float = 0.1, half_y: float = 0.05) -> Array:
 def standing(seed: int, *, violent: bool = True, phase: float = 0.0) -> Standing:
     """Return a random moment of a humanoid on two feet with a 6-DoF object between its hands.
 
-    `phase` moves every joint by that many radians or less, and the task targets with it: the same motion, later.
+    `phase` moves every joint by that many radians or less, and the task targets with it: the same motion,
+    later.
     """
     rng = np.random.default_rng(seed)
     model = pin.buildSampleModelHumanoid()
@@ -116,7 +117,9 @@ def _contact_jacobian(
 ) -> Array:
     """Return the Jacobian of a link relative to the world (feet) or to the held object (hands), contact frame."""
     link = model.getJointId(name)
-    to_contact = pin.SE3(pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), np.array(normal)).matrix(), np.zeros(3))
+    to_contact = pin.SE3(
+        pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), np.array(normal)).matrix(), np.zeros(3)
+    )
     J = pin.getJointJacobian(model, data, link, pin.ReferenceFrame.LOCAL)
     if normal[1]:
         X = data.oMi[link].actInv(data.oMi[held]).toActionMatrix()

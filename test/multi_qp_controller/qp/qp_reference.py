@@ -31,7 +31,8 @@ def solve_long(matrix: Long, rhs: Long) -> Long:
 def reference_solution(problem: Problem, z_ineq: Array, z_bounds: Array, *, rounds: int = 60) -> Array:
     """Return the optimum to about 1e-12, from a first guess of the active set given by multipliers.
 
-    An active-set method in its simplest form: solve the KKT system of the guess, then let the worst row in or out.
+    An active-set method in its simplest form: solve the KKT system of the guess, then let the worst row in
+    or out.
 
     Raises:
         RuntimeError: if no active set passes within `rounds`.

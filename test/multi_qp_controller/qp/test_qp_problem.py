@@ -150,7 +150,10 @@ def test_slack_needs_a_price(problem, weight, linear):
 def test_labels_name_single_rows():
     joints = ("humanoid/R_KNEE_P", "humanoid/L_KNEE_P")
     labels = Labels(
-        variables=(Block("acceleration", "rad/s^2", joints), Block("torque", "N m", joints, limit="torque limit")),
+        variables=(
+            Block("acceleration", "rad/s^2", joints),
+            Block("torque", "N m", joints, limit="torque limit"),
+        ),
         equalities=(Block("dynamics", "N m", joints), Block("no slip left_foot", "rad/s^2", ("angular x",))),
         inequalities=(Block("collision", "m/s^2", ("humanoid/l_hand | box/box_link",)),),
     )

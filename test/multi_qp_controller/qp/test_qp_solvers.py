@@ -17,6 +17,7 @@ from multi_qp_controller.qp.solvers import SOLVERS
 
 NAMES = solver_names()
 WITH_MULTIPLIERS = [name for name in NAMES if name != "eiquadprog"]
+REPRODUCIBLE = [name for name in NAMES if name != "proxqp"]
 PROMPT = 0.5  # [s]
 
 
@@ -40,7 +41,9 @@ def problems(draw) -> Problem:
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n = draw(st.integers(1, 16))
     m, p = draw(st.integers(0, n // 2)), draw(st.integers(0, 12))
-    return random_problem(rng, n=n, m=m, p=p, bounded=draw(st.booleans()), condition=draw(st.sampled_from([1, 1e3, 1e6])))
+    return random_problem(
+        rng, n=n, m=m, p=p, bounded=draw(st.booleans()), condition=draw(st.sampled_from([1, 1e3, 1e6]))
+    )
 
 
 @pytest.mark.parametrize("name", WITH_MULTIPLIERS)
@@ -161,7 +164,9 @@ def test_nearly_dependent_equalities(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_contradicting_equalities(name):
     problem = random_problem(np.random.default_rng(7), n=12, m=4, p=6)
-    worse = replace(problem, A=np.vstack([problem.A, problem.A[0]]), b=np.append(problem.b, problem.b[0] + 0.1))
+    worse = replace(
+        problem, A=np.vstack([problem.A, problem.A[0]]), b=np.append(problem.b, problem.b[0] + 0.1)
+    )
     answer = one(name).solve(worse)
     assert answer.status == "infeasible", answer.message
     assert answer.solve_time < PROMPT
@@ -179,18 +184,19 @@ def test_semidefinite_hessian(name):
     assert_allclose(J @ answer.x, target, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", REPRODUCIBLE)
 def test_same_problems_same_bits(name):
-    def run() -> list[np.ndarray]:
-        solver, previous, answers = one(name), None, []
+    def run(noise: int) -> list[np.ndarray]:
+        solver, previous, answers, clutter = one(name), None, [], []
         for k in range(6):
             problem = random_problem(np.random.default_rng(3), n=25, m=6, p=10)
             problem.g += 0.01 * k
+            clutter.append(np.ones(1 + 997 * noise * k))  # so that memory lies elsewhere in each run
             previous = solver.solve(problem, warm_start=previous)
             answers.append(previous.x)
         return answers
 
-    for first, second in zip(run(), run(), strict=True):
+    for first, second in zip(run(1), run(3), strict=True):
         assert_array_equal(first, second)
 
 
@@ -212,7 +218,7 @@ def test_a_warm_start_that_does_not_fit_is_ignored(name):
     failed = Solution.failed(10, status="infeasible")
     expected = one(name).solve(problem).x
     for start in (other, failed):
-        assert_array_equal(one(name).solve(problem, warm_start=start).x, expected)
+        assert_allclose(one(name).solve(problem, warm_start=start).x, expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["daqp", "proxqp"])
@@ -230,6 +236,16 @@ def test_the_problem_is_not_modified(name):
     one(name).solve(problem)
     for key, copy in copies.items():
         assert_array_equal(getattr(problem, key), copy)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_without_sides_are_quiet(name, capfd):
+    problem = random_problem(np.random.default_rng(11), n=15, m=4, p=8)
+    problem.l[[0, 3]], problem.u[[0, 3]] = -np.inf, np.inf
+    answer = one(name).solve(problem)
+    assert answer.found
+    assert answer.z_ineq is None or (answer.z_ineq.shape == (8,) and not answer.z_ineq[[0, 3]].any())
+    assert "".join(capfd.readouterr()) == ""
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -252,6 +268,7 @@ def test_names_are_sorted_and_all_make_a_solver():
     assert sorted(SOLVERS) == NAMES
     for name in NAMES:
         assert make_solver(name).name == name
+        assert make_solver(name).reproducible == (name in REPRODUCIBLE)
 
 
 def test_an_unknown_name_is_answered_with_the_valid_ones():

@@ -1,0 +1,45 @@
+# `make` alone lists what there is. The set-up happens by itself, in .venv inside this folder, and nowhere else.
+
+SCENARIO ?= box
+HEADLESS ?=
+ARGS ?=
+# A sourced ROS workspace would put its own pinocchio before the one that tsid was built against.
+unexport PYTHONPATH PYTHONHOME
+export PYTHON
+
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint lock clean set-up
+
+help:
+	@echo 'make run                    open the viewer on the scenario "box"; stop with Ctrl-C'
+	@echo 'make run SCENARIO=king      the same with another scenario (a name, or a path to a .yaml file)'
+	@echo 'make run HEADLESS=1         run it to its end without the viewer and print the report'
+	@echo 'make run ARGS="--seed 3"    pass more arguments to multi-qp run'
+	@echo 'make test                   run the tests (ARGS="-k contact" chooses some)'
+	@echo 'make lint                   check style and types'
+	@echo 'make lock                   resolve requirements-test.txt anew into requirements.lock'
+	@echo 'make clean                  remove .venv and everything else that can be made again'
+	@echo 'PYTHON=python3.12           with any of them: the interpreter (3.11, 3.12 or 3.13)'
+
+set-up:
+	@sh tools/set_up.sh
+
+run: set-up
+	@$(BIN)/multi-qp run "$(SCENARIO)" $(if $(filter-out 0 no false,$(HEADLESS)),--headless) $(ARGS)
+
+# Two or more processes; on two cores that takes about a third off.
+test: set-up
+	@$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=8 $(ARGS)
+
+lint: set-up
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+lock:
+	@sh tools/lock.sh
+
+clean:
+	rm -rf .venv build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

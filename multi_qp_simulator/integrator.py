@@ -1,0 +1,87 @@
+"""`integrator`: the QP is its own simulator, as in the paper."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from multi_qp_controller.command import Command, Status
+from multi_qp_controller.contact import ActiveContact
+from multi_qp_controller.kinematics import Kinematics
+from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.scene import State
+from multi_qp_simulator.backend import Outcome
+
+Array = NDArray[np.float64]
+
+
+class Integrator:
+    """Integrates the q̈ of the QP: v⁺ = v + q̈ Δt, then q⁺ = q ⊕ v⁺ Δt.
+
+    The velocity is updated first because the constraints speak of the velocity after the step: no slip (20) and the
+    dampers (24), (31) then hold for the positions too. In a fallback there is no q̈; the motion then follows from the
+    torques and the contacts that were last made, taken as bonds.
+    """
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._scenario = scenario
+        self._model = scenario.scene.model
+        self._state = scenario.scene.initial_state()
+        self._kinematics: Kinematics | None = None
+        self._made: tuple[str, ...] = tuple(scenario.spec.states[scenario.spec.initial_state].contacts)
+        self._bonds: dict[str, ActiveContact] = {}
+
+    @property
+    def state(self) -> State:
+        """The present state."""
+        return self._state
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self._state = state
+
+    def step(self, command: Command, dt: float) -> Outcome:
+        """Integrate one step."""
+        if command.diagnostics.status is Status.FALLBACK:
+            outcome = self._follow_torques(command.tau, dt)
+        else:
+            self._made = tuple(command.wrenches)
+            self._bonds.clear()
+            outcome = Outcome(command.a, command.wrenches)
+        v = self._state.v + outcome.acceleration * dt
+        self._state = State(pin.integrate(self._model, self._state.q, v * dt), v)
+        return outcome
+
+    def _follow_torques(self, torque: Array, dt: float) -> Outcome:
+        """Solve M q̈ + N = S τ + Jᵀ w, J q̈ = rhs for q̈ and the wrenches of the bonds."""
+        scene = self._scenario.scene
+        if self._kinematics is None:
+            self._kinematics = Kinematics(scene)
+        kinematics = self._kinematics
+        kinematics.update(self._state)
+        contacts = [self._bond(name, kinematics) for name in self._made]
+        rows = [contact.no_slip(dt) for contact in contacts]
+        J = np.concatenate([J for J, _ in rows]) if rows else np.zeros((0, scene.nv))
+        rhs = np.concatenate([r for _, r in rows]) if rows else np.zeros(0)
+        force = -kinematics.N
+        force[scene.actuated_v] += torque
+        free = np.linalg.solve(kinematics.M, force)
+        weight = J @ np.linalg.solve(kinematics.M, J.T)
+        # least squares: bonds of a closed chain may say the same thing twice
+        wrench = np.linalg.lstsq(weight, rhs - J @ free, rcond=1e-10)[0] if len(rhs) else rhs
+        acceleration = free + np.linalg.solve(kinematics.M, J.T @ wrench)
+        wrenches, row = {}, 0
+        for contact in contacts:
+            wrenches[contact.name] = np.zeros(6)
+            wrenches[contact.name][: contact.rows] = wrench[row : row + contact.rows]
+            row += contact.rows
+        return Outcome(acceleration, wrenches)
+
+    def _bond(self, name: str, kinematics: Kinematics) -> ActiveContact:
+        if name not in self._bonds:
+            spec, surfaces = self._scenario.spec.contacts[name], self._scenario.scene.surfaces
+            first, second = (surfaces[surface] for surface in spec.surfaces)
+            self._bonds[name] = ActiveContact(name, first, second, friction=spec.friction, kinematics=kinematics)
+        self._bonds[name].update(kinematics)
+        return self._bonds[name]

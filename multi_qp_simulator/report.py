@@ -1,0 +1,112 @@
+"""The report of a run, as `--report` writes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from multi_qp_controller.command import Command, Status
+from multi_qp_controller.controller import Controller
+from multi_qp_scene.pairs import body_pair_count
+from multi_qp_scene.scenario import Scenario
+
+
+class Ledger:
+    """Counts ticks while a run goes on, and writes the report at its end.
+
+    Attributes:
+        relaxed_in_a_row: ticks since limits were last not relaxed.
+        unexplained: whether the present failure still waits for an explanation.
+    """
+
+    def __init__(self, scenario: Scenario, controller: Controller, backend: str) -> None:
+        self._scenario = scenario
+        self._controller = controller
+        self._backend = backend
+        self._tick_ms: list[float] = []
+        self._failures = 0
+        self._relaxed = 0
+        self._size = {"variables": 0, "equalities": 0, "inequalities": 0}
+        self._points = {"planar": 0, "grasp": 0, "point": 0}
+        self._failure: dict[str, Any] | None = None
+        self.relaxed_in_a_row = 0
+        self.unexplained = True
+
+    def count(self, command: Command) -> None:
+        """Take in one tick."""
+        diagnostics = command.diagnostics
+        self._tick_ms.append(diagnostics.tick_ms)
+        self._failures += diagnostics.status is Status.FALLBACK
+        relaxed = diagnostics.status is Status.RELAXED
+        self._relaxed += relaxed
+        self.relaxed_in_a_row = self.relaxed_in_a_row + 1 if relaxed else 0
+        for name in self._size:
+            self._size[name] = max(self._size[name], getattr(diagnostics, name))
+        points = dict.fromkeys(self._points, 0)
+        for contact in self._controller.contacts.values():
+            points[contact.first.kind] += len(contact.first.points)
+        self._points = {kind: max(count, points[kind]) for kind, count in self._points.items()}
+
+    def explain(self, controller: Controller, command: Command) -> None:
+        """Keep what is known of the first failing tick: the rows that could not be reconciled."""
+        explanation = controller.explain_failure()
+        diagnostics = command.diagnostics
+        self._failure = {
+            "time": command.time,
+            "state": diagnostics.state,
+            "status": str(diagnostics.status),
+            "message": diagnostics.message,
+            "relaxed": [
+                {"row": row, "slack": slack, "unit": unit} for row, (slack, unit) in diagnostics.slack.items()
+            ],
+        }
+        if explanation is not None:
+            self._failure |= {"unreconciled": explanation.to_dict()}
+        self.unexplained = False
+
+    def report(
+        self,
+        *,
+        ended: str,
+        sim_time: float,
+        wall_time: float,
+        worst: dict[str, float],
+        goals: dict[str, dict[str, Any]],
+    ) -> dict[str, Any]:
+        """Return the report as plain data."""
+        scenario, scene, controller = self._scenario, self._scenario.scene, self._controller
+        ticks = np.array(self._tick_ms)
+        return {
+            "scenario": scenario.name,
+            "backend": self._backend,
+            "solver": controller.solver_name,
+            "formulation": controller.formulation_name,
+            "seed": scenario.seed,
+            "parameters": scenario.parameters,
+            "completed": ended == "completed",
+            "ended": ended,
+            "sim_time": sim_time,
+            "ticks": len(ticks),
+            "dt": controller.dt,
+            "subsystems": len(scene.subsystems),
+            "dofs": scene.nv,
+            "actuated_dofs": scene.na,
+            "planar_contact_points": self._points["planar"],
+            "grasp_contact_points": self._points["grasp"],
+            "collision_pairs": body_pair_count(controller.pairs),
+            "qp": dict(self._size),
+            "tick_ms": {
+                "min": float(ticks.min()),
+                "median": float(np.median(ticks)),
+                "p99": float(np.percentile(ticks, 99)),
+                "max": float(ticks.max()),
+            },
+            "realtime_factor": sim_time / wall_time,
+            "states_visited": list(controller.machine.visited),
+            "qp_failures": self._failures,
+            "relaxed_ticks": self._relaxed,
+            "failure": self._failure,
+            "worst": worst,
+            "goals": goals,
+        }
