@@ -246,7 +246,7 @@ class Controller:
         residual = self.statement.dynamics_residual(physical.acceleration, physical.torque, physical.forces)
         if status is Status.OK:
             self._failed_problem = None
-        self._fallback.recovered(physical.torque)
+        self._fallback.recovered(physical.torque, self.statement.M)
         return self._command(time, started, physical, solution, status, slack, message, residual)
 
     def _command(

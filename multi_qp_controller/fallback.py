@@ -14,8 +14,9 @@ Array = NDArray[np.float64]
 class Fallback:
     """The defined command of a failing tick: never stale for long, never unbounded, never NaN.
 
-    For `hold` seconds the last good torques are repeated; after that every joint brakes, τ = −d q̇ within its limits. A
-    joint whose speed is not known gets no torque.
+    For `hold` seconds the last good torques are repeated; after that every joint brakes, τ = −(m/T) q̇ within its limits,
+    with m the inertia that the joint saw at the last good tick and T the time constant: light joints are braked gently
+    enough for any control period below T. A joint whose speed is not known gets no torque.
     """
 
     def __init__(self, scene: Scene, spec: FallbackSpec) -> None:
@@ -23,6 +24,7 @@ class Fallback:
         self._limits = scene.torque_limits
         self._spec = spec
         self._held = np.zeros(scene.na)
+        self._inertia = np.zeros(scene.na)
         self._since: float | None = None
 
     @property
@@ -30,10 +32,11 @@ class Fallback:
         """When the present failure began [s], None if all is well."""
         return self._since
 
-    def recovered(self, torque: Array) -> None:
-        """Note a good tick and its torques."""
+    def recovered(self, torque: Array, M: Array) -> None:
+        """Note a good tick: its torques, (na,), and the joint-space inertia, (nv, nv)."""
         self._since = None
         np.copyto(self._held, torque)
+        np.copyto(self._inertia, M[self._actuated_v, self._actuated_v])
 
     def torque(self, state: State, time: float) -> Array:
         """Return the torques of a failing tick, (na,) [N m]."""
@@ -41,7 +44,7 @@ class Fallback:
             self._since = time
         if time - self._since < self._spec.hold - 1e-9:
             return self._held.copy()
-        braking = -self._spec.joint_damping * state.v[self._actuated_v]
+        braking = -self._inertia / self._spec.time_constant * state.v[self._actuated_v]
         return np.clip(np.nan_to_num(braking, nan=0.0), -self._limits, self._limits)
 
     def given_up(self, time: float) -> bool:

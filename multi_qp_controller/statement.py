@@ -154,7 +154,7 @@ class Statement:
             name="acceleration", unit="m/s² or rad/s²", rows=scene.velocity_names, limit="joint limit"
         )
         self.torque_label = Block(name="torque", unit="N m", rows=scene.actuated_joint_names, limit="torque limit")
-        self.dynamics_label = Block(name="dynamics", unit="N m", rows=scene.velocity_names)
+        self.dynamics_label = Block(name="dynamics", unit="N or N m", rows=scene.velocity_names)
         passive = np.ones(scene.nv, dtype=bool)
         passive[scene.actuated_v] = False
         self.unactuated = np.flatnonzero(passive)

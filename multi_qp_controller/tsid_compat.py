@@ -25,8 +25,8 @@ def _load() -> ModuleType:
             return module
         problems.append(f"{name}: holds no {_MARKER}")
     raise ImportError(
-        "tsid's Python bindings were not found. Install `pin==3.4.0 tsid==1.7.1` from PyPI, or ROS's or
-        conda's tsid. " f"Tried: {'; '.join(problems)}"
+        "tsid's Python bindings were not found. Install `pin==3.4.0 tsid==1.7.1` from PyPI, "
+        f"or ROS's or conda's tsid. Tried: {'; '.join(problems)}"
     )
 
 

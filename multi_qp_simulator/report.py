@@ -76,7 +76,7 @@ class Ledger:
     ) -> dict[str, Any]:
         """Return the report as plain data."""
         scenario, scene, controller = self._scenario, self._scenario.scene, self._controller
-        ticks = np.array(self._tick_ms)
+        ticks = np.array(self._tick_ms or [0.0])
         return {
             "scenario": scenario.name,
             "backend": self._backend,
@@ -87,7 +87,7 @@ class Ledger:
             "completed": ended == "completed",
             "ended": ended,
             "sim_time": sim_time,
-            "ticks": len(ticks),
+            "ticks": len(self._tick_ms),
             "dt": controller.dt,
             "subsystems": len(scene.subsystems),
             "dofs": scene.nv,

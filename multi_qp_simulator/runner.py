@@ -68,6 +68,7 @@ class Run:
         controller: what decides.
         backend: the world.
         time: [s].
+        result: how it ended, None before that.
     """
 
     def __init__(
@@ -103,6 +104,8 @@ class Run:
         self._sensor = sensor
         self._real_time = real_time
         self._stopped = False
+        self._started = perf_counter()
+        self.result: RunResult | None = None
         self._recorder = LogRecorder(scenario, controller.dt)
         self._audit = Audit(scenario.scene)
         self._goals = GoalKeeper(scenario)
@@ -118,7 +121,7 @@ class Run:
         Args:
             progress: told the fraction of the duration that has passed, and the state, after every tick.
         """
-        started, tick = perf_counter(), 0
+        self._started, tick = perf_counter(), 0
         ended = None
         while ended is None:
             self.time = tick * self.controller.dt
@@ -128,8 +131,12 @@ class Run:
             if progress is not None:
                 progress(min(1.0, self.time / self._duration), command.diagnostics.state)
             if self._real_time:
-                sleep(max(0.0, started + self.time - perf_counter()))
-        return self._result(ended, perf_counter() - started)
+                sleep(max(0.0, self._started + self.time - perf_counter()))
+        return self._end(ended)
+
+    def interrupted(self) -> RunResult:
+        """Return the result of a run that an interrupt cut short."""
+        return self._end("stopped by the user")
 
     def _tick(self) -> Command:
         state, controller = self.backend.state, self.controller
@@ -166,16 +173,17 @@ class Run:
             return f"the duration of {self._duration:g} s is over"
         return None
 
-    def _result(self, ended: str, wall_time: float) -> RunResult:
+    def _end(self, ended: str) -> RunResult:
         goals = self._goals.results(self.backend.state, self.controller.machine.visited)
         report = self._ledger.report(
             ended=ended,
             sim_time=self.time + self.controller.dt,
-            wall_time=wall_time,
+            wall_time=perf_counter() - self._started,
             worst=self._audit.worst(),
             goals={name: goal.as_dict() for name, goal in goals.items()},
         )
-        return RunResult(report, self._recorder.finish())
+        self.result = RunResult(report, self._recorder.finish())
+        return self.result
 
 
 def run_scenario(

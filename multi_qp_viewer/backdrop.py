@@ -18,8 +18,8 @@ TILE_SIZE = 0.5  # [m]
 LINE_WIDTH = 0.008  # [m]
 SHADOW_STRENGTH = np.array([0.50, 0.48, 0.43], dtype=np.float32)
 TEXEL = 0.011  # [m]
-MOST_TEXELS = 320  # along a side
-SHADOW_RAYS = 8
+TEXELS_PER_PIXEL = 0.36  # most along a side, per pixel of the picture's width
+SHADOW_RAYS = 4
 OCCLUSION_RAYS = 12
 
 
@@ -79,7 +79,7 @@ class Backdrop:
         rows = np.flatnonzero(inside)
         if len(rows) == 0:
             return image
-        texture = _shadow_texture(solids, light, lower, upper)
+        texture = _shadow_texture(solids, light, lower, upper, most=int(TEXELS_PER_PIXEL * image.shape[1]))
         share = (self.ground.reshape(-1, 2)[rows] - lower) / (upper - lower)
         dark = _bilinear(texture, share) * self.presence.reshape(-1)[rows]
         image.reshape(-1, 3)[rows] *= 1.0 - dark[:, None] * SHADOW_STRENGTH
@@ -101,9 +101,9 @@ def _shadow_area(vertices: Image, key: Image) -> tuple[Image, Image]:
     return lower.astype(np.float32), upper.astype(np.float32)
 
 
-def _shadow_texture(solids: Solids, light: Lighting, lower: Image, upper: Image) -> Image:
+def _shadow_texture(solids: Solids, light: Lighting, lower: Image, upper: Image, *, most: int) -> Image:
     """Return the darkness of the floor over the rectangle, (rows, columns) in [0, 1]."""
-    columns, rows = np.clip(np.ceil((upper - lower) / TEXEL), 48, MOST_TEXELS).astype(int)
+    columns, rows = np.clip(np.ceil((upper - lower) / TEXEL), 48, max(most, 64)).astype(int)
     full = _sample_floor(solids, light, lower, upper, columns, rows, shadow=SHADOW_RAYS, occlusion=0)
     coarse = _sample_floor(
         solids, light, lower, upper, columns // 3, rows // 3, shadow=0, occlusion=OCCLUSION_RAYS

@@ -10,9 +10,9 @@ import viser
 import viser.transforms as vtf
 from numpy.typing import NDArray
 
+from multi_qp_viewer.browser_instances import instance_colors
 from multi_qp_viewer.meshes import Piece, pieces, rgba
 from multi_qp_viewer.pose import ScenePose
-from multi_qp_viewer.raytracer import from_srgb
 from multi_qp_viewer.scene_view import DrawableScene, drawn_geometry
 
 Array = NDArray[np.float64]
@@ -102,8 +102,3 @@ class Bodies:
         )
         offsets = np.array([piece.offset for _, piece in parts])
         return _Batch(handle, owners, offsets, colors[owners, 3], bool(fixed[owners].all()))
-
-
-def instance_colors(display: Array) -> NDArray[np.uint8]:
-    """Return what viser wants for instanced colours: linear light, not display values; (n, 3) in [0, 1]."""
-    return (255 * from_srgb(display)).round().astype(np.uint8)

@@ -10,10 +10,9 @@ import viser.transforms as vtf
 from numpy.typing import NDArray
 
 from multi_qp_controller.snapshot import PairSnapshot, Snapshot
-from multi_qp_viewer import annotations
-from multi_qp_viewer.annotations import Color
-from multi_qp_viewer.browser_bodies import instance_colors
-from multi_qp_viewer.meshes import unit_shape
+from multi_qp_viewer import marks
+from multi_qp_viewer.marks import Color
+from multi_qp_viewer.browser_instances import AWAY, Instances, instance_colors
 
 Array = NDArray[np.float64]
 
@@ -21,7 +20,6 @@ COM_RADIUS = 0.035  # [m]
 MARK_LIFT = 0.004  # of flat marks over the floor [m]
 MOST_LABELS = 10  # of the closest pairs
 MOST_CORNERS = 16  # of the support polygon
-AWAY = np.array([0.0, 0.0, -200.0])  # where unused instances wait
 
 
 class Layer(Protocol):
@@ -47,7 +45,7 @@ class Forces:
         self._handle = server.scene.add_arrows(
             "/forces",
             np.zeros((0, 2, 3)),
-            instance_colors(np.array(annotations.FORCE)),
+            instance_colors(np.array(marks.FORCE)),
             shaft_radius=0.009,
             head_radius=0.024,
             head_length=0.06,
@@ -55,64 +53,12 @@ class Forces:
 
     def draw(self, snapshot: Snapshot) -> None:
         """Show this tick."""
-        arrows = annotations.force_arrows(snapshot, weight=self._weight)
+        arrows = marks.force_arrows(snapshot, weight=self._weight)
         self._handle.points = np.stack([arrows.starts, arrows.ends], axis=1).astype(np.float32)
 
     def switch(self, shown: bool) -> None:
         """Show or hide."""
         self._handle.visible = shown
-
-
-class Instances:
-    """Copies of one shape whose number changes: spare copies wait out of sight, so nothing is sent twice."""
-
-    def __init__(
-        self, server: viser.ViserServer, name: str, shape: str, color: Color, *, opacity: float | None = None
-    ) -> None:
-        """Name a unit shape ("sphere", "pyramid", ...) and its colour."""
-        self._server, self._name, self._color, self._opacity = server, name, color, opacity
-        self._vertices, self._faces = _pyramid() if shape == "pyramid" else _triangles(shape)
-        self._visible = True
-        self._capacity = 0
-        self._handle: viser.BatchedMeshHandle | None = None
-
-    def place(self, positions: Array, rotations: Array, scales: Array) -> None:
-        """Show n copies: positions (n, 3) [m], rotations (n, 3, 3), scales (n, 3)."""
-        count = len(positions)
-        if count > self._capacity:
-            self._reserve(2 ** int(np.ceil(np.log2(max(count, 4)))))
-        if self._handle is None:
-            return
-        spare = self._capacity - count
-        wxyzs = vtf.SO3.from_matrix(rotations).wxyz if count else np.zeros((0, 4))
-        rest = np.tile([1.0, 0.0, 0.0, 0.0], (spare, 1))
-        self._handle.batched_positions = np.vstack([positions, np.tile(AWAY, (spare, 1))]).astype(np.float32)
-        self._handle.batched_wxyzs = np.vstack([wxyzs, rest]).astype(np.float32)
-        self._handle.batched_scales = np.vstack([scales, np.full((spare, 3), 1e-3)]).astype(np.float32)
-
-    def switch(self, shown: bool) -> None:
-        """Show or hide."""
-        self._visible = shown
-        if self._handle is not None:
-            self._handle.visible = shown
-
-    def _reserve(self, capacity: int) -> None:
-        self._capacity = capacity
-        self._handle = self._server.scene.add_batched_meshes_simple(
-            self._name,
-            self._vertices,
-            self._faces,
-            batched_wxyzs=np.tile([1.0, 0.0, 0.0, 0.0], (capacity, 1)),
-            batched_positions=np.tile(AWAY, (capacity, 1)),
-            batched_scales=np.ones((capacity, 3)),
-            batched_colors=instance_colors(np.array(self._color)),
-            lod="off",
-            opacity=self._opacity,
-            side="double" if self._opacity else "front",
-            cast_shadow=False,
-            receive_shadow=False,
-            visible=self._visible,
-        )
 
 
 class FrictionCones:
@@ -122,13 +68,13 @@ class FrictionCones:
 
     def __init__(self, server: viser.ViserServer) -> None:
         """Draw them see-through."""
-        self._instances = Instances(server, "/friction_cones", "pyramid", annotations.CONE, opacity=0.35)
+        self._instances = Instances(server, "/friction_cones", "pyramid", marks.CONE, opacity=0.35)
 
     def draw(self, snapshot: Snapshot) -> None:
         """Show this tick."""
-        cones = annotations.friction_cones(snapshot)
-        widths = cones.slopes * annotations.CONE_HEIGHT
-        scales = np.column_stack([widths, widths, np.full(len(widths), annotations.CONE_HEIGHT)])
+        cones = marks.friction_cones(snapshot)
+        widths = cones.slopes * marks.CONE_HEIGHT
+        scales = np.column_stack([widths, widths, np.full(len(widths), marks.CONE_HEIGHT)])
         self._instances.place(cones.apexes, cones.rotations, scales)
 
     def switch(self, shown: bool) -> None:
@@ -143,10 +89,10 @@ class CentersOfMass:
 
     def __init__(self, server: viser.ViserServer) -> None:
         """Use one ball and one flat mark for all."""
-        self._balls = Instances(server, "/com/balls", "sphere", annotations.COM)
-        self._marks = Instances(server, "/com/marks", "cylinder", annotations.COM)
+        self._balls = Instances(server, "/com/balls", "sphere", marks.COM)
+        self._marks = Instances(server, "/com/marks", "cylinder", marks.COM)
         self._drops = server.scene.add_line_segments(
-            "/com/drops", np.zeros((0, 2, 3)), _bytes(annotations.COM), thickness=0.006
+            "/com/drops", np.zeros((0, 2, 3)), _bytes(marks.COM), thickness=0.006
         )
 
     def draw(self, snapshot: Snapshot) -> None:
@@ -176,12 +122,12 @@ class SupportPolygon:
 
     def __init__(self, server: viser.ViserServer) -> None:
         """Send a fan of triangles once; corners move."""
-        _, faces = annotations.fan(np.zeros((MOST_CORNERS, 3)))
+        _, faces = marks.fan(np.zeros((MOST_CORNERS, 3)))
         self._mesh = server.scene.add_mesh_simple(
             "/support/area",
             np.zeros((MOST_CORNERS, 3)),
             faces.astype(np.uint32),
-            color=_bytes(annotations.SUPPORT),
+            color=_bytes(marks.SUPPORT),
             opacity=0.3,
             side="double",
             flat_shading=True,
@@ -189,7 +135,7 @@ class SupportPolygon:
             receive_shadow=False,
         )
         self._outline = server.scene.add_line_segments(
-            "/support/outline", np.zeros((0, 2, 3)), _bytes(annotations.SUPPORT), thickness=0.008
+            "/support/outline", np.zeros((0, 2, 3)), _bytes(marks.SUPPORT), thickness=0.008
         )
 
     def draw(self, snapshot: Snapshot) -> None:
@@ -236,7 +182,7 @@ class Pairs:
         colors = np.zeros((self._capacity, 2, 3), dtype=np.uint8)
         for index, pair in enumerate(snapshot.pairs):
             points[index] = pair.point_a, pair.point_b
-            colors[index] = _bytes(annotations.pair_color(pair))
+            colors[index] = _bytes(marks.pair_color(pair))
         self._segments.colors = colors
         self._segments.points = points.astype(np.float32)
         self._label([pair for pair in snapshot.pairs if pair.distance < pair.influence])
@@ -254,7 +200,7 @@ class Pairs:
         for index, label in enumerate(self._labels):
             label.visible = self._visible and index < len(closest)
             if index < len(closest):
-                label.text = annotations.pair_label(closest[index])
+                label.text = marks.pair_label(closest[index])
                 label.position = (closest[index].point_a + closest[index].point_b) / 2
 
     def _reserve(self, capacity: int) -> None:
@@ -278,7 +224,7 @@ class Targets:
         self._server = server
         self._visible = True
         self._frames: dict[str, viser.FrameHandle] = {}
-        self._points = Instances(server, "/target_points", "sphere", annotations.TARGET)
+        self._points = Instances(server, "/target_points", "sphere", marks.TARGET)
 
     def draw(self, snapshot: Snapshot) -> None:
         """Show this tick."""
@@ -322,15 +268,3 @@ def all_layers(server: viser.ViserServer, *, weight: float) -> list[Layer]:
 def _bytes(color: Color) -> tuple[int, int, int]:
     red, green, blue = (round(255 * channel) for channel in color)
     return red, green, blue
-
-
-def _triangles(shape: str) -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
-    unit = unit_shape(shape)
-    return unit.vertices.astype(np.float32), unit.faces.astype(np.uint32)
-
-
-def _pyramid() -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
-    """Return a pyramid with its apex at the origin and its base at z = 1, corners on the unit circle."""
-    vertices = np.array([[0, 0, 0], [1, 0, 1], [0, 1, 1], [-1, 0, 1], [0, -1, 1]], dtype=np.float32)
-    faces = np.array([[0, 2, 1], [0, 3, 2], [0, 4, 3], [0, 1, 4]], dtype=np.uint32)
-    return vertices[faces.reshape(-1)], np.arange(12, dtype=np.uint32).reshape(4, 3)  # flat sides

@@ -10,13 +10,14 @@ import viser
 from numpy.typing import NDArray
 
 from multi_qp_controller.snapshot import Snapshot
-from multi_qp_viewer import annotations
+from multi_qp_viewer import marks
 from multi_qp_viewer.browser_layers import Layer
 from multi_qp_viewer.playback import SPEEDS, Playhead
 
 Array = NDArray[np.float64]
 
 HIDDEN_AT_START = ("Friction cones",)
+AFTER_TARGETS = 1e6  # viser numbers widgets by age; targets come later but belong above the layers
 
 
 class Panel:
@@ -55,7 +56,7 @@ class Panel:
         self, layers: Sequence[Layer], *, on_bodies: Callable[[bool], None], on_fade: Callable[[float], None]
     ) -> None:
         """Add one checkbox per layer, the bodies' own, and how see-through they are."""
-        with self._server.gui.add_folder("Show"):
+        with self._server.gui.add_folder("Show", order=AFTER_TARGETS):
             bodies = self._server.gui.add_checkbox("Bodies", True)
             bodies.on_update(lambda event: on_bodies(event.target.value))
             self.toggles["Bodies"] = bodies
@@ -66,7 +67,7 @@ class Panel:
 
     def add_plot(self) -> None:
         """Add the curve of tick times."""
-        with self._server.gui.add_folder("Tick time [ms]"):
+        with self._server.gui.add_folder("Tick time [ms]", order=AFTER_TARGETS + 1):
             self._plot = self._server.gui.add_uplot(
                 (np.array([0.0, 1.0]), np.array([0.0, 0.0])),
                 (
@@ -83,7 +84,7 @@ class Panel:
     ) -> viser.GuiSliderHandle[float]:
         """Add a slider to the folder of targets."""
         if self._targets is None:
-            self._targets = self._server.gui.add_folder("Targets", order=-1)
+            self._targets = self._server.gui.add_folder("Targets", order=AFTER_TARGETS - 1)
         with self._targets:
             step = (maximum - minimum) / 200
             slider = self._server.gui.add_slider(
@@ -122,7 +123,7 @@ def status_html(snapshot: Snapshot | None, playhead: Playhead, realtime_factor: 
     """Return the status card."""
     if snapshot is None:
         return '<div style="padding:0.6em 0.9em;font-size:1.3em">waiting …</div>'
-    red, green, blue = (round(255 * channel) for channel in annotations.STATUS.get(snapshot.status, (0.4, 0.4, 0.4)))
+    red, green, blue = (round(255 * channel) for channel in marks.STATUS.get(snapshot.status, (0.4, 0.4, 0.4)))
     chip = (
         f'<span style="background:rgb({red},{green},{blue});color:white;border-radius:0.8em;padding:0.1em 0.6em;'
         f'font-size:0.8em;margin-left:0.6em">{html.escape(snapshot.status)}</span>'

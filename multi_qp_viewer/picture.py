@@ -27,7 +27,7 @@ from multi_qp_viewer.raytracer import (
     visibility,
 )
 
-SHADOW_RAYS = 3
+SHADOW_RAYS = 2
 OCCLUSION_RAYS = 4
 EDGE_SAMPLES = np.array([[1, 5], [3, 1], [5, 7], [7, 3], [9, 9], [11, 4]]) / 12.0 + 0.02  # in the pixel
 OVERLAY_SAMPLES = np.array([[3, 1], [7, 3], [1, 5], [5, 7]]) / 8.0

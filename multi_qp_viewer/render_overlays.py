@@ -1,4 +1,4 @@
-"""The annotations of a snapshot as bodies for the ray caster."""
+"""The marks of a snapshot as bodies for the ray caster."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import trimesh
 from numpy.typing import NDArray
 
 from multi_qp_controller.snapshot import Snapshot
-from multi_qp_viewer import annotations
-from multi_qp_viewer.annotations import Color
+from multi_qp_viewer import marks
+from multi_qp_viewer.marks import Color
 from multi_qp_viewer.meshes import Shape, split_creases, unit_shape
 from multi_qp_viewer.picture import Overlay
 from multi_qp_viewer.raytracer import Body
@@ -32,18 +32,18 @@ def overlay_bodies(snapshot: Snapshot, *, weight: float) -> list[Overlay]:
         weight: of the heaviest character [N], which scales the force arrows.
     """
     found: list[Overlay] = []
-    arrows = annotations.force_arrows(snapshot, weight=weight)
+    arrows = marks.force_arrows(snapshot, weight=weight)
     for start, end in zip(arrows.starts, arrows.ends, strict=True):
-        found += _arrow(start, end, annotations.FORCE)
+        found += _arrow(start, end, marks.FORCE)
     if snapshot.support_polygon is not None and len(snapshot.support_polygon) >= 3:
-        found.append(_polygon(snapshot.support_polygon))
+        found += _polygon(snapshot.support_polygon)
     for point in snapshot.com.values():
-        found.append(_ball(point, 0.6 * BALL_RADIUS, annotations.COM))
+        found.append(_ball(point, 0.6 * BALL_RADIUS, marks.COM))
     if snapshot.com_total is not None:
         found += _center_of_mass(snapshot.com_total)
     for pair in snapshot.pairs:
         if pair.active:
-            found.append(_rod(pair.point_a, pair.point_b, ROD_RADIUS, annotations.pair_color(pair)))
+            found.append(_rod(pair.point_a, pair.point_b, ROD_RADIUS, marks.pair_color(pair)))
     for target in snapshot.targets:
         found += _target(target.position, target.rotation)
     return found
@@ -51,16 +51,16 @@ def overlay_bodies(snapshot: Snapshot, *, weight: float) -> list[Overlay]:
 
 def _center_of_mass(point: Array) -> list[Overlay]:
     height = LIFT
-    foot = annotations.ground_projection(point, height=height)
+    foot = marks.ground_projection(point, height=height)
     disc = _stretched(unit_shape("cylinder"), np.eye(3), foot, (BALL_RADIUS, BALL_RADIUS, 0.002))
-    drop = _rod(point, foot, 0.8 * ROD_RADIUS, annotations.COM)
-    return [_ball(point, BALL_RADIUS, annotations.COM), _overlay(disc, annotations.COM), drop]
+    drop = _rod(point, foot, 0.8 * ROD_RADIUS, marks.COM)
+    return [_ball(point, BALL_RADIUS, marks.COM), _overlay(disc, marks.COM), drop]
 
 
 def _arrow(start: Array, end: Array, color: Color) -> list[Overlay]:
     length = float(np.linalg.norm(end - start))
     head = min(HEAD_LENGTH, 0.5 * length)
-    rotation = annotations.frames_along((end - start)[None])[0]
+    rotation = marks.frames_along((end - start)[None])[0]
     neck = end - head * rotation[:, 2]
     radius = HEAD_RADIUS * head / HEAD_LENGTH
     cone = _stretched(unit_shape("cone"), rotation, (neck + end) / 2, (radius, radius, head))
@@ -69,7 +69,7 @@ def _arrow(start: Array, end: Array, color: Color) -> list[Overlay]:
 
 def _rod(start: Array, end: Array, radius: float, color: Color) -> Overlay:
     length = max(float(np.linalg.norm(end - start)), 1e-4)
-    rotation = annotations.frames_along((end - start)[None])[0] if length > 1e-4 else np.eye(3)
+    rotation = marks.frames_along((end - start)[None])[0] if length > 1e-4 else np.eye(3)
     return _overlay(_stretched(unit_shape("cylinder"), rotation, (start + end) / 2, (radius, radius, length)), color)
 
 
@@ -77,15 +77,16 @@ def _ball(center: Array, radius: float, color: Color) -> Overlay:
     return _overlay(_stretched(unit_shape("sphere"), np.eye(3), center, (radius, radius, radius)), color)
 
 
-def _polygon(corners: Array) -> Overlay:
-    vertices, faces = annotations.fan(corners)
+def _polygon(corners: Array) -> list[Overlay]:
+    vertices, faces = marks.fan(corners)
     mesh = trimesh.Trimesh(vertices + [0.0, 0.0, LIFT], faces, process=False)
-    return _overlay(split_creases(mesh), annotations.SUPPORT, opacity=0.35, through=False)
+    area = _overlay(split_creases(mesh), marks.SUPPORT, opacity=0.4, through=False)
+    return [area, *(_rod(a, b, 0.7 * ROD_RADIUS, marks.SUPPORT) for a, b in zip(corners, np.roll(corners, -1, 0), strict=True))]
 
 
 def _target(position: Array, rotation: Array | None) -> list[Overlay]:
     if rotation is None:
-        return [_ball(position, 0.5 * BALL_RADIUS, annotations.TARGET)]
+        return [_ball(position, 0.5 * BALL_RADIUS, marks.TARGET)]
     colors: tuple[Color, ...] = ((0.85, 0.25, 0.22), (0.25, 0.65, 0.28), (0.22, 0.42, 0.85))
     ends = position + AXIS_LENGTH * np.asarray(rotation).T
     return [_rod(position, end, ROD_RADIUS, color) for end, color in zip(ends, colors, strict=True)]

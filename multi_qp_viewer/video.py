@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_controller.snapshot import Snapshot
-from multi_qp_viewer import annotations
+from multi_qp_viewer import marks
 from multi_qp_viewer.camera import Camera
 from multi_qp_viewer.captions import Caption
 from multi_qp_viewer.encoding import check_format, encode
@@ -67,7 +67,7 @@ class SceneRenderer:
         """Return what one picture shows, ready to be sent to another process."""
         rotations, positions = self._pose.placements(snapshot.q)
         status = "" if snapshot.status == "ok" else snapshot.status
-        color = annotations.STATUS.get(snapshot.status, (0.0, 0.0, 0.0))
+        color = marks.STATUS.get(snapshot.status, (0.0, 0.0, 0.0))
         return Job(
             rotations=rotations[self._owner],
             positions=positions[self._owner],

@@ -42,7 +42,7 @@ class ReducedFormulation(Formulation):
         self._relaxable_bounds = np.zeros(n, dtype=bool)
         self._relaxable_bounds[:nv] = s.joint_limits.limited
         names = s.scene.velocity_names
-        self._unactuated_label = Block("dynamics", "N m", tuple(names[k] for k in s.unactuated))
+        self._unactuated_label = Block("dynamics", "N or N m", tuple(names[k] for k in s.unactuated))
         self._torque_label = Block("torque limit", "N m", s.scene.actuated_joint_names)
         self._variables = (s.acceleration_label, *s.contacts.lambda_label)
         self._equalities = (self._unactuated_label, *s.contacts.row_label)

@@ -12,7 +12,7 @@ Array = NDArray[np.float64]
 
 
 def elastic_problem(problem: Problem, *, weight: float, linear: float) -> Problem:
-    """Return min 1/2 x'Hx + g'x + sum(1/2 weight s^2 + linear s) with a slack for each relaxable row and bound.
+    """Return min 1/2 x'Hx + g'x + sum(1/2 weight s^2 + linear s), a slack s for each relaxable row and bound.
 
     Variables are (x, s). The inequality rows are: the rows that stay, then "c'x - s <= u", then "c'x + s >=
     l", the last two for the finite sides of relaxable rows, followed by relaxable bounds (whose bounds
@@ -41,8 +41,7 @@ def elastic_problem(problem: Problem, *, weight: float, linear: float) -> Proble
     )
     H = np.zeros((n + k, n + k))
     H[:n, :n] = problem.H
-    # A slack without curvature would make the Hessian singular; keep a trace of it relative to the linear
-    # price.
+    # A slack without curvature would make the Hessian singular; keep a trace relative to the linear price.
     H[range(n, n + k), range(n, n + k)] = max(weight, 1e-6 * linear)
     lb, ub = problem.lb.copy(), problem.ub.copy()
     lb[bounds], ub[bounds] = -np.inf, np.inf

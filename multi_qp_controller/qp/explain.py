@@ -40,8 +40,7 @@ class Conflict:
     Attributes:
         row: name of the row or bound.
         multiplier: its part in the contradiction, for the row scaled to norm 1, in [-1, 1]; positive when an
-        upper
-            side (or an equality from above) takes part, negative for a lower side.
+            upper side (or an equality from above) takes part, negative for a lower side.
     """
 
     row: str
@@ -55,8 +54,8 @@ class Explanation:
     Attributes:
         message: one sentence.
         violated: the rows to give up for the least sum of violations, worst first.
-        conflict: the rows that contradict each other, strongest first: multiplied and added up they say 0 <
-        0.
+        conflict: the rows that contradict each other, strongest first: multiplied and added up they say
+            0 < 0.
     """
 
     message: str
@@ -152,7 +151,7 @@ _AXES: dict[str, tuple[Kind, ...]] = {
 
 
 def _describe(problem: Problem, bad: dict[str, NDArray[np.int64]]) -> list[str]:
-    """Say where the entries that are not finite are, such as "g: 3 entries, first at acceleration R_KNEE_P"."""
+    """Say where entries are not finite, such as "g: 3 entries, first at acceleration R_KNEE_P"."""
     texts = []
     for name, entries in bad.items():
         pairs = zip(_AXES[name], entries[0], strict=True)

@@ -41,8 +41,7 @@ class LeastViolation:
         rows: all finite sides, k of them.
         violation: of each scaled row, >= 0, (k,).
         multiplier: of each scaled row written as "row <= side", (k,); in [0, 1], for equalities in [-1, 1].
-        Multiplied
-            with these and added up, the rows say 0 <= -(sum of violations).
+            Multiplied with these and added up, the rows say 0 <= -(sum of violations).
     """
 
     rows: list[Row]
@@ -51,7 +50,7 @@ class LeastViolation:
 
 
 def least_violation(problem: Problem, *, time_limit: float) -> LeastViolation:
-    """Solve the elastic linear program "least sum of violations of all rows and bounds" with HiGHS [Huangfu2018]_.
+    """Solve the linear program "least sum of violations of all rows and bounds" with HiGHS [Huangfu2018]_.
 
     Args:
         problem: the problem, finite; its cost plays no part. Bounds may cross.

@@ -1,4 +1,4 @@
-"""Names for the variables and rows of a quadratic program, cheap enough to carry through every control tick."""
+"""Names for the variables and rows of a quadratic program, cheap enough for every control tick."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Kind = Literal["variable", "bound", "equality", "inequality"]
 class Block:
     """Consecutive rows (or variables) that mean the same thing for different joints, axes, pairs.
 
-    Blocks are made once and shared by reference between ticks; a name is only put together when somebody
-    asks.
+    Blocks are made once and shared by reference between ticks; a name is only put together when
+    somebody asks.
 
     Attributes:
         name: what every row of the block is, such as "dynamics" or "no slip left_foot".

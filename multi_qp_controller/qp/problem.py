@@ -120,7 +120,7 @@ class Problem:
         return float(0.5 * x @ (self.H @ x) + self.g @ x)
 
     def primal_residual(self, x: Array) -> float:
-        """Return the largest violation of any row or bound by a finite x, each in its own unit; 0 when feasible."""
+        """Return the largest violation of any row or bound by a finite x, each in its own unit."""
         worst = _largest(self.lb - x, x - self.ub)
         if self.m:
             worst = max(worst, float(np.abs(self.A @ x - self.b).max()))
@@ -135,7 +135,7 @@ class Problem:
         return float(np.abs(gradient).max(initial=0.0))
 
     def complementarity(self, x: Array, z_ineq: Array, z_bounds: Array) -> float:
-        """Return the largest min(|multiplier|, |distance to its side|); 0 where one of them vanishes everywhere."""
+        """Return the largest min(|multiplier|, |distance to its side|); 0 at an optimum."""
         return max(
             _complementarity(self.C @ x, self.l, self.u, z_ineq),
             _complementarity(x, self.lb, self.ub, z_bounds),

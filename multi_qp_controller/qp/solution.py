@@ -53,5 +53,5 @@ class Solution:
 
     @classmethod
     def failed(cls, n: int, *, status: Status, iterations: int = 0, message: str = "") -> Solution:
-        """Return the answer of a solve that found nothing; its x is NaN, so that nobody can use it by mistake."""
+        """Return the answer of a solve that found nothing; its x is NaN, lest somebody use it by mistake."""
         return cls(x=np.full(n, np.nan), found=False, status=status, iterations=iterations, message=message)

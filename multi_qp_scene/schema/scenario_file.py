@@ -98,10 +98,13 @@ class RegularisationSpec(StrictModel):
 
 
 class FallbackSpec(StrictModel):
-    """What to do when no command can be computed: hold the last torques for a while, then damp to rest."""
+    """What to do when no command can be computed: hold the last torques for `hold` [s], then damp each joint to rest.
+
+    `time_constant` [s] is that of the damping; after `give_up_after` [s] of failure a run ends.
+    """
 
     hold: NonNegative = 0.05
-    joint_damping: NonNegative = 5.0
+    time_constant: Positive = 0.1
     give_up_after: Positive = 0.5
 
 

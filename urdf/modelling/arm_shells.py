@@ -144,8 +144,8 @@ def _finger(x: float, start: float, tip: float, half: float) -> Mesh:
 def _thumb(tip: float, half: float) -> Mesh:
     """Thumb along the front edge of the palm."""
     sections = [
-        Section(-0.60 * tip, 0.0085, 0.0085, half - 0.001, half - 0.007, power=2.4, x=0.053),
-        Section(-0.46 * tip, 0.0105, 0.0105, half - 0.001, half - 0.004, power=2.4, x=0.050),
+        Section(-0.60 * tip, 0.0085, 0.0085, half - 0.001, half - 0.007, power=2.4, x=0.047),
+        Section(-0.46 * tip, 0.0105, 0.0105, half - 0.001, half - 0.004, power=2.4, x=0.045),
         Section(-0.26 * tip, 0.0125, 0.0125, half - 0.001, half - 0.002, power=2.4, x=0.030),
     ]
     return loft(sections, start_cap=0.009, end_cap=0.010, rings=6, cap_rings=4, segments=12)

@@ -10,7 +10,7 @@ from .robot import MATERIALS, Joint, Link, Robot, Surface
 from .solids import Box, Capsule, Solid, Sphere, Triple
 
 ZERO: Triple = (0.0, 0.0, 0.0)
-FOOT_HEIGHT = 0.035  # of the sole's collision box
+FOOT_HEIGHT = 0.045  # of the sole's collision box
 PALM_DEPTH = 0.028  # of the hand's collision box, across the palm
 PALM_WIDTH = 0.078
 YOKE_TOP = 0.05  # shoulder axis to the flat top of the shoulders
@@ -100,17 +100,17 @@ def _base_links(figures: HumanoidFigures) -> list[Link]:
 def _trunk_links(figures: HumanoidFigures) -> list[Link]:
     p, m = figures.proportions, figures.masses
     top = p.chest_to_shoulder + YOKE_TOP
-    chest = Capsule(start=(0.0, -0.04, top - 0.15), end=(0.0, 0.04, top - 0.15), radius=0.1)
-    waist = Capsule(start=(0.0, 0.0, 0.07), end=(0.0, 0.0, top - 0.2), radius=0.09)
-    yoke = Box(center=(0.0, 0.0, top - 0.03), size=(0.13, 2 * (p.shoulder_half_width - 0.02), 0.06))
+    chest = Capsule(start=(0.003, -0.036, top - 0.152), end=(0.003, 0.036, top - 0.152), radius=0.103)
+    ribs = Capsule(start=(0.002, -0.03, top - 0.285), end=(0.002, 0.03, top - 0.285), radius=0.085)
+    yoke = Box(center=(-0.008, 0.0, top - 0.03), size=(0.146, 2 * (p.shoulder_half_width - 0.02), 0.06))
     skull = Capsule(
-        start=(0.012, 0.0, p.neck_to_crown - 0.125), end=(0.012, 0.0, p.neck_to_crown - 0.085), radius=0.085
+        start=(0.006, 0.0, p.neck_to_crown - 0.125), end=(0.006, 0.0, p.neck_to_crown - 0.09), radius=0.089
     )
     belly = Sphere(center=(0.0, 0.0, 0.0), radius=0.085)
     neck = Capsule(start=(0.0, 0.0, -0.02), end=(0.0, 0.0, p.neck), radius=0.045)
     return [
         Link("chest_pitch_link", m.chest_pitch, collisions=(belly,), visuals=trunk_shells.waist(p)),
-        Link("torso", m.torso, collisions=(chest, waist, yoke), visuals=trunk_shells.torso(p)),
+        Link("torso", m.torso, collisions=(chest, ribs, yoke), visuals=trunk_shells.torso(p)),
         Link("neck_yaw_link", m.neck_yaw, solids=(neck,), visuals=trunk_shells.neck(p)),
         Link("head", m.head, collisions=(skull,), visuals=trunk_shells.head(p)),
         Link("gaze"),
@@ -139,7 +139,7 @@ def _leg_links(figures: HumanoidFigures) -> list[Link]:
 def _arm_links(figures: HumanoidFigures) -> list[Link]:
     p, m = figures.proportions, figures.masses
     half = p.forearm - p.elbow_to_wrist_yaw
-    shoulder: tuple[Solid, ...] = (Sphere(ZERO, 0.055),)
+    shoulder: tuple[Solid, ...] = (Sphere((0.0, 0.0, -0.008), 0.058),)
     upper = Capsule(start=(0.0, 0.0, -0.06), end=(0.0, 0.0, -p.upper_arm), radius=0.042)
     forearm = Capsule(start=ZERO, end=(0.0, 0.0, -p.elbow_to_wrist_yaw), radius=0.04)
     wrist = Capsule(start=ZERO, end=(0.0, 0.0, -half), radius=0.035)

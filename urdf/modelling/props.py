@@ -26,42 +26,51 @@ def carton(size: Triple = (0.24, 0.30, 0.22), mass: float = 3.0) -> Robot:
         "front": Surface("box_link", (x, 0.0, 0.0), (0.0, pi / 2, 0.0), (size[2], size[1])),
         "back": Surface("box_link", (-x, 0.0, 0.0), (0.0, -pi / 2, 0.0), (size[2], size[1])),
     }
-    visual = Visual("box", rounded_box(body.center, body.size, 0.006), "tint")
+    tape = (size[0] + 0.001, 0.05, size[2] + 0.001)  # around the box, clear of the sides that palms touch
+    visuals = (
+        Visual("box", rounded_box(body.center, body.size, 0.006), "tint"),
+        Visual("tape", rounded_box(body.center, tape, 0.006), "tape"),
+    )
     return Robot(
         name="box",
         description=f"rigid box, {size[0]:.2f} x {size[1]:.2f} x {size[2]:.2f} m, {mass:g} kg",
         root="free_flyer",
-        links=(Link("box_link", mass, collisions=(body,), visuals=(visual,)),),
-        materials={"tint": (0.76, 0.58, 0.38)},
+        links=(Link("box_link", mass, collisions=(body,), visuals=visuals),),
+        materials={"tint": (0.76, 0.58, 0.38), "tape": (0.86, 0.76, 0.60)},
         color=(0.76, 0.58, 0.38),
         surfaces=surfaces,
     )
 
 
 def table(
-    top: tuple[float, float] = (0.30, 0.28), height: float = 0.78, thickness: float = 0.03, leg: float = 0.036
+    top: tuple[float, float] = (0.30, 0.28),
+    height: float = 0.78,
+    thickness: float = 0.03,
+    column: float = 0.08,
 ) -> Robot:
-    """A small four-legged table; its top is narrower than the box, so that hands reach past it.
+    """A small pedestal table; its top is narrower than the box, so that hands reach past it.
 
     Args:
-        top: Extent of the top along x and y [m].
+        top: Extent of the top, and of the foot on the floor, along x and y [m].
         height: Top surface above the floor [m].
         thickness: Thickness of the top [m].
-        leg: Side of a leg's square section [m].
+        column: Side of the column's square section [m].
     """
+    foot_height = 0.02
+    length = height - thickness - foot_height
     board = Box((0.0, 0.0, height - thickness / 2), (top[0], top[1], thickness))
-    dx, dy, length = top[0] / 2 - leg / 2 - 0.012, top[1] / 2 - leg / 2 - 0.012, height - thickness
-    legs = [Box((sx * dx, sy * dy, length / 2), (leg, leg, length)) for sx in (1, -1) for sy in (1, -1)]
-    visuals = [Visual("table_top", rounded_box(board.center, board.size, 0.008), "tint")]
-    visuals += [
-        Visual(f"table_leg_{k}", rounded_box(box.center, box.size, 0.006), "frame")
-        for k, box in enumerate(legs)
-    ]
+    pillar = Box((0.0, 0.0, foot_height + length / 2), (column, column, length))
+    foot = Box((0.0, 0.0, foot_height / 2), (top[0], top[1], foot_height))
+    visuals = (
+        Visual("table_top", rounded_box(board.center, board.size, 0.008), "tint"),
+        Visual("table_column", rounded_box(pillar.center, pillar.size, 0.015), "frame"),
+        Visual("table_foot", rounded_box(foot.center, foot.size, 0.006), "frame"),
+    )
     return Robot(
         name="table",
         description=f"small table, top {top[0]:.2f} x {top[1]:.2f} m at {height:.2f} m; stands on the floor",
         root="fixed",
-        links=(Link("table_link", 12.0, collisions=(board, *legs), visuals=tuple(visuals)),),
+        links=(Link("table_link", 12.0, collisions=(board, pillar, foot), visuals=visuals),),
         materials={"tint": (0.62, 0.45, 0.30), "frame": (0.22, 0.23, 0.25)},
         color=(0.62, 0.45, 0.30),
         surfaces={"top": Surface("table_link", (0.0, 0.0, height), size=top)},

@@ -16,7 +16,7 @@ SOLVERS: dict[str, str] = {
     "proxqp": "proxqp:Proxqp",
     "quadprog": "quadprog:Quadprog",
 }
-"""Name of a solver: where its class is. Backends are imported when they are made, so a missing one harms nobody."""
+"""Name of a solver: where its class is. Backends are imported when made, so a missing one harms nobody."""
 
 DEFAULT_SOLVER = "daqp"
 

@@ -55,8 +55,7 @@ class Solver(ABC):
         Args:
             problem: the problem; it is not modified.
             warm_start: the answer to a similar problem. It changes the time, not the answer; one that does
-            not fit is
-                ignored.
+                not fit is ignored.
         """
         start = perf_counter()
         if problem.is_finite():
@@ -123,8 +122,7 @@ class Solver(ABC):
     def _checked(self, problem: Problem, warm_start: Solution | None) -> Solution:
         try:
             answer = self._solve(problem, warm_start)
-        # Whatever a backend raises about numbers, an IndexError of quadprog included, must not stop a
-        # robot's control.
+        # Whatever a backend raises, an IndexError of quadprog included, must not end a robot's control.
         except Exception as error:
             message = f"{self.name}: {type(error).__name__}: {error}"
             return Solution.failed(problem.n, status="numerical", message=message)

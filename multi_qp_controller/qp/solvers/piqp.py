@@ -67,8 +67,7 @@ class Piqp(Solver):
 
     def _run(self, problem: Problem, *, scale_cost: bool) -> Solution:
         solver, (H, A, C) = self._backend(problem)
-        # Absolute accuracy of 1e-9 is below round-off where gradients are 1e6; the relative part allows for
-        # it.
+        # Absolute accuracy of 1e-9 is below round-off where gradients are 1e6; the other allows for it.
         solver.settings.eps_abs = 1e-9
         solver.settings.eps_rel = 1e-12
         solver.settings.max_iter = self._max_iterations

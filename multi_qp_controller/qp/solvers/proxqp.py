@@ -21,8 +21,7 @@ _STATUS: dict[Any, Status] = {
     _QP.PROXQP_MAX_ITER_REACHED: "iteration_limit",
 }
 
-# Penalty parameters of a warm start: near those at which a cold start ends, so that few outer iterations are
-# left.
+# Penalty parameters of a warm start: near those at which a cold start ends, so that few iterations are left.
 _WARM_MU_EQ, _WARM_MU_IN = 1e-6, 1e-5
 
 
@@ -76,8 +75,7 @@ class Proxqp(Solver):
         return qp
 
     def _warm(self, problem: Problem, start: tuple[Array, Array, Array]) -> Any:
-        # With box constraints ProxQP 0.8 takes no warm start of any length; here the bounds are ordinary
-        # rows.
+        # With box constraints ProxQP 0.8 takes no warm start of any length; bounds are rows here.
         q = problem
         qp = self._configured(_QP.dense.QP(q.n, q.m, q.p + q.n))
         qp.settings.initial_guess = _QP.InitialGuess.WARM_START
@@ -91,8 +89,7 @@ class Proxqp(Solver):
         return qp
 
     def _configured(self, qp: Any) -> Any:
-        # Absolute accuracy of 1e-9 is below round-off where gradients are 1e6; the relative part allows for
-        # it.
+        # Absolute accuracy of 1e-9 is below round-off where gradients are 1e6; the other allows for it.
         qp.settings.eps_abs = 1e-9
         qp.settings.eps_rel = 1e-12
         qp.settings.max_iter = self._max_iterations

@@ -1,4 +1,4 @@
-"""Second attempts: what can be done about a problem that a backend failed on. None of it runs before a failure."""
+"""What can be done about a problem that a backend failed on. None of it runs before a failure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RANK_TOLERANCE = 1e-10
 """A row counts as dependent when less than this fraction of it lies outside the span of the others."""
 
 REGULARISATION = 1e-12
-"""Added to the Hessian's diagonal, relative to its largest entry, when a backend found it not positive definite."""
+"""Added to the Hessian's diagonal, relative to its largest entry, when a backend failed on it."""
 
 
 def independent_equalities(A: Array, b: Array, *, tolerance: float) -> tuple[NDArray[np.int64], bool]:
@@ -46,13 +46,13 @@ def independent_equalities(A: Array, b: Array, *, tolerance: float) -> tuple[NDA
 
 
 def regularised(problem: Problem) -> Problem:
-    """Return the problem with REGULARISATION times the largest diagonal entry added to the Hessian's diagonal."""
+    """Return the problem with REGULARISATION times the largest diagonal entry added to the diagonal of H."""
     extra = REGULARISATION * max(float(np.abs(np.diag(problem.H)).max(initial=0.0)), 1.0)
     return replace(problem, H=problem.H + extra * np.eye(problem.n))
 
 
 def mend_bounds(problem: Problem, *, tolerance: float) -> Problem | None:
-    """Return the problem with sides that cross by no more than round-off made equal; None if they cross by more."""
+    """Return the problem with sides that cross by round-off made equal; None if they cross by more."""
     rows = _mend(problem.l, problem.u, tolerance)
     bounds = _mend(problem.lb, problem.ub, tolerance)
     if rows is None or bounds is None:

@@ -13,7 +13,8 @@ from multi_qp_controller.qp import Block, Labels, Problem
 Array = NDArray[np.float64]
 
 FRICTION = 0.7
-CONTACTS = {  # joint that carries the surface: direction in its frame of the force on it (feet up, palms outward)
+# Joint that carries the surface: direction, in its frame, of the force on it.
+CONTACTS = {
     "rleg_wrist2_joint": (0.0, 0.0, 1.0),
     "lleg_wrist2_joint": (0.0, 0.0, 1.0),
     "rarm_wrist2_joint": (0.0, -1.0, 0.0),
@@ -25,7 +26,7 @@ AXES = ("linear x", "linear y", "linear z", "angular x", "angular y", "angular z
 def random_problem(
     rng: np.random.Generator, *, n: int, m: int, p: int, bounded: bool = True, condition: float = 1e3
 ) -> Problem:
-    """Return a strictly convex problem that is feasible by construction, some sides of which will be active."""
+    """Return a strictly convex problem, feasible by construction, some sides of which will be active."""
     Q, _ = np.linalg.qr(rng.normal(size=(n, n)))
     H = (Q * np.geomspace(1.0, condition, n)) @ Q.T
     inside = rng.normal(size=n)
@@ -115,7 +116,7 @@ def standing(seed: int, *, violent: bool = True, phase: float = 0.0) -> Standing
 def _contact_jacobian(
     model: pin.Model, data: pin.Data, name: str, held: int, normal: tuple[float, float, float]
 ) -> Array:
-    """Return the Jacobian of a link relative to the world (feet) or to the held object (hands), contact frame."""
+    """Return the Jacobian of a link relative to the world (feet) or the held object (hands)."""
     link = model.getJointId(name)
     to_contact = pin.SE3(
         pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), np.array(normal)).matrix(), np.zeros(3)

@@ -1,4 +1,4 @@
-"""All backends on the QP of a standing humanoid: badly conditioned, many active rows, near-null multipliers."""
+"""All backends on the QP of a standing humanoid: badly conditioned, many active rows."""
 
 from __future__ import annotations
 

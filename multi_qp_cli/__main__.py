@@ -1,0 +1,7 @@
+"""`python -m multi_qp_cli`: the command line where the script is not on the path."""
+
+import sys
+
+from multi_qp_cli.main import main
+
+sys.exit(main())

@@ -1,0 +1,41 @@
+"""`multi-qp list`: the scenarios, one line each."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from multi_qp_scene.errors import ConfigError
+from multi_qp_scene.resources import scenario_names, scenario_path
+from multi_qp_scene.yaml_document import YamlDocument
+
+
+def add_to(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser("list", help="the scenarios, one line each", description=__doc__)
+    parser.set_defaults(run=run)
+
+
+def run(_: argparse.Namespace) -> int:
+    """Print the scenarios with their parameters."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for name in scenario_names():
+        description, parameters = _about(name)
+        table.add_row(f"[bold]{name}[/bold]", description, f"[dim]{parameters}[/dim]")
+    Console(width=None, soft_wrap=True).print(table)
+    return 0
+
+
+def _about(name: str) -> tuple[str, str]:
+    try:
+        data = YamlDocument.load(scenario_path(name)).data
+    except ConfigError:
+        return "(cannot be read: see multi-qp check)", ""
+    parameters = data.get("parameters") or {}
+    shown = ", ".join(
+        f"{key}={value.get('default')}" for key, value in parameters.items() if isinstance(value, dict)
+    )
+    return str(data.get("description", "")), shown

@@ -1,0 +1,91 @@
+"""The report as a person reads it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+_WORST = {
+    "contact_slip_m": ("contact slip", 1e3, "mm"),
+    "contact_twist_rad": ("contact twist", 1e3, "mrad"),
+    "penetration_m": ("penetration", 1e3, "mm"),
+    "torque_ratio": ("torque / limit", 1.0, ""),
+    "joint_limit_violation_rad": ("outside joint limits", 1e3, "mrad"),
+    "velocity_ratio": ("velocity / limit", 1.0, ""),
+    "dynamics_residual": ("dynamics residual", 1.0, ""),
+}
+
+
+def print_report(report: dict[str, Any]) -> None:
+    """Print the gist of a report to standard output."""
+    console = Console()
+    verdict = "[green]reached[/green]" if _succeeded(report) else "[red]not reached[/red]"
+    console.print(f"[bold]{report['scenario']}[/bold]: goals {verdict}; {report['ended']}", highlight=False)
+    console.print(_facts(report))
+    if report["goals"]:
+        console.print(_goals(report["goals"]))
+    if report["failure"]:
+        _print_failure(console, report["failure"])
+
+
+def _succeeded(report: dict[str, Any]) -> bool:
+    return bool(report["completed"] and all(goal["reached"] for goal in report["goals"].values()))
+
+
+def _facts(report: dict[str, Any]) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    qp, tick = report["qp"], report["tick_ms"]
+    table.add_row("simulated", f"{report['sim_time']:.2f} s in {report['ticks']} ticks of {report['dt'] * 1e3:g} ms")
+    table.add_row(
+        "scene",
+        f"{report['subsystems']} subsystems, {report['dofs']} DoF ({report['actuated_dofs']} actuated), "
+        f"{report['planar_contact_points']} planar and {report['grasp_contact_points']} grasp contact points, "
+        f"{report['collision_pairs']} collision pairs",
+    )
+    table.add_row(
+        "QP",
+        f"{qp['variables']} variables, {qp['equalities']} equalities, {qp['inequalities']} inequalities; "
+        f"{report['formulation']}, {report['solver']}",
+    )
+    table.add_row(
+        "tick",
+        f"median {tick['median']:.2f} ms, p99 {tick['p99']:.2f} ms, max {tick['max']:.2f} ms; "
+        f"{report['realtime_factor']:.1f} x real time",
+    )
+    table.add_row("QP failures", f"{report['qp_failures']} ({report['relaxed_ticks']} ticks with relaxed limits)")
+    for key, (name, factor, unit) in _WORST.items():
+        table.add_row(f"worst {name}", f"{report['worst'][key] * factor:.3g} {unit}")
+    table.add_row("states", " → ".join(report["states_visited"]))
+    return table
+
+
+def _goals(goals: dict[str, dict[str, Any]]) -> Table:
+    table = Table("goal", "error", "tolerance", "", box=None, pad_edge=False)
+    for name, goal in goals.items():
+        table.add_row(
+            name,
+            "" if goal["error"] is None else f"{goal['error']:.4g}",
+            "" if goal["tolerance"] is None else f"{goal['tolerance']:.4g}",
+            "[green]reached[/green]" if goal["reached"] else "[red]not reached[/red]",
+        )
+    return table
+
+
+def _print_failure(console: Console, failure: dict[str, Any]) -> None:
+    console.print(
+        f"[red]first failing tick[/red] at {failure['time']:.3f} s in state '{failure['state']}': {failure['message']}",
+        highlight=False,
+    )
+    for row in failure["relaxed"][:8]:
+        console.print(f"  relaxed: {row['row']} by {row['slack']:.4g} {row['unit']}", highlight=False, markup=False)
+    unreconciled = failure.get("unreconciled") or {}
+    if unreconciled.get("message"):
+        console.print(f"  {unreconciled['message']}", highlight=False, markup=False)
+    for row in unreconciled.get("violated", []):
+        console.print(
+            f"  cannot be kept: {row['row']}, short by {row['slack']:.4g} {row['unit']}", highlight=False, markup=False
+        )
+    for row in unreconciled.get("conflict", [])[:8]:
+        console.print(f"  in conflict: {row['row']}", highlight=False, markup=False)
