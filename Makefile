@@ -29,9 +29,9 @@ set-up:
 run: set-up
 	@$(BIN)/multi-qp run "$(SCENARIO)" $(if $(filter-out 0 no false,$(HEADLESS)),--headless) $(ARGS)
 
-# Two or more processes; on two cores that takes about a third off.
+# One process: most of the time goes into imports, which every process of `ARGS="-n 2"` does again.
 test: set-up
-	@$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=8 $(ARGS)
+	@$(BIN)/python -m pytest $(ARGS)
 
 lint: set-up
 	@$(BIN)/ruff check .

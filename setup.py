@@ -31,7 +31,8 @@ def pinned(file_name):
 
 def packages():
     """Return our top-level packages, as far as they exist, and everything below them; nothing else."""
-    return find_packages(str(ROOT), include=[f"{name}{end}" for name in TOP_LEVEL_PACKAGES for end in ("", ".*")])
+    ours = [name + end for name in TOP_LEVEL_PACKAGES for end in ("", ".*")]
+    return find_packages(str(ROOT), include=ours)
 
 
 def data_files():

@@ -37,7 +37,8 @@ class Ledger:
         """Take in one tick."""
         diagnostics = command.diagnostics
         self._tick_ms.append(diagnostics.tick_ms)
-        self._failures += diagnostics.status is Status.FALLBACK
+        # a QP that has no solution as stated has failed, whether or not relaxing its limits helped
+        self._failures += diagnostics.status is not Status.OK
         relaxed = diagnostics.status is Status.RELAXED
         self._relaxed += relaxed
         self.relaxed_in_a_row = self.relaxed_in_a_row + 1 if relaxed else 0

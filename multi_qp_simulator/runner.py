@@ -29,7 +29,7 @@ Observer = Callable[[Controller, Command], None]
 Sensor = Callable[[State, float], State]
 
 #: A run whose limits have been relaxed for so long [s] is not going to recover.
-RELAXED_FOR_TOO_LONG = 0.5
+RELAXED_FOR_TOO_LONG = 0.2
 
 
 def make_backend(name: str, scenario: Scenario) -> Backend:

@@ -1,7 +1,7 @@
 """What a person sees of a run: a live page in the browser, and videos rendered without a window.
 
-`BrowserViewer` shows a run while it goes and lets one scrub through it; `render_frame` and `write_video` make pictures
-and videos. All of them draw `Snapshot`s and know nothing of the controller.
+`BrowserViewer` shows a run while it goes and lets one scrub through it; `render_frame` and `write_video` make
+pictures and videos. All of them draw `Snapshot`s and know nothing of the controller.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,9 +73,7 @@ class Backdrop:
             return image
         lower, upper = _shadow_area(solids.vertices, light.key)
         inside = (
-            (self.presence > 0)
-            & np.all(self.ground > lower, axis=-1)
-            & np.all(self.ground < upper, axis=-1)
+            (self.presence > 0) & np.all(self.ground > lower, axis=-1) & np.all(self.ground < upper, axis=-1)
         )
         rows = np.flatnonzero(inside)
         if len(rows) == 0:
@@ -111,7 +110,7 @@ def _shadow_texture(solids: Solids, light: Lighting, lower: Image, upper: Image,
     y, x = np.mgrid[0:rows, 0:columns]
     share = np.column_stack([(x.ravel() + 0.5) / columns, (y.ravel() + 0.5) / rows])
     closed = _bilinear(coarse, share).reshape(rows, columns)
-    return 1.0 - (1.0 - 0.72 * full) * (1.0 - 0.95 * closed)
+    return (1.0 - (1.0 - 0.72 * full) * (1.0 - 0.95 * closed)).astype(np.float32)
 
 
 def _sample_floor(
@@ -135,7 +134,7 @@ def _sample_floor(
     return _blur((1.0 - (lit if shadow else open_share)).reshape(rows, columns))
 
 
-def _tiles(ground: Image, footprint: Image) -> Image:
+def _tiles(ground: NDArray[Any], footprint: NDArray[Any]) -> NDArray[Any]:
     """Return the tile pattern averaged over each pixel's footprint, (n, 3)."""
     width = np.maximum(footprint, 1e-4)[:, None] / TILE_SIZE
     at = ground / TILE_SIZE
@@ -150,8 +149,8 @@ def _tiles(ground: Image, footprint: Image) -> Image:
     return (1 - covered) * tiles + covered * LINE
 
 
-def _triangle(x: Image) -> Image:
-    """The integral of the square wave that is +1 on even and -1 on odd tiles."""
+def _triangle(x: NDArray[Any]) -> NDArray[Any]:
+    """Return the integral of the square wave that is +1 on even and -1 on odd tiles."""
     return np.abs(2.0 * (x / 2 - np.floor(x / 2)) - 1.0) * -1.0 + 1.0
 
 

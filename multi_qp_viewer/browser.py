@@ -182,7 +182,11 @@ class BrowserViewer:
         """
         path = f"/handles/{name}"
         handle = self._server.scene.add_transform_controls(
-            path, scale=0.25, disable_rotations=True, depth_test=False, position=np.asarray(position, dtype=float)
+            path,
+            scale=0.25,
+            disable_rotations=True,
+            depth_test=False,
+            position=np.asarray(position, dtype=float),
         )
         self._server.scene.add_label(f"{path}/label", name, anchor="bottom-center", font_screen_scale=0.8)
         handle.on_update(lambda event: callback(np.array(event.target.position, dtype=float)))

@@ -51,7 +51,8 @@ class Bodies:
         colors = np.array([rgba(geometry) for geometry in geometries]).reshape(-1, 4)
         fixed = np.array([geometry.parentJoint == 0 for geometry in geometries])
         self._batches = [
-            self._add(f"/bodies/{number}", group, colors, fixed) for number, group in enumerate(parts.values())
+            self._add(f"/bodies/{number}", group, colors, fixed)
+            for number, group in enumerate(parts.values())
         ]
         self._placed = False
         self.move(scene.q0)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.snapshot import PairSnapshot, Snapshot
 from multi_qp_viewer import marks
-from multi_qp_viewer.marks import Color
 from multi_qp_viewer.browser_instances import AWAY, Instances, instance_colors
+from multi_qp_viewer.marks import Color
 
 Array = NDArray[np.float64]
 
@@ -142,8 +142,8 @@ class SupportPolygon:
         """Show this tick."""
         polygon = snapshot.support_polygon
         if polygon is None or len(polygon) < 3:
-            self._mesh.vertices = np.tile(AWAY, (MOST_CORNERS, 1))
-            self._outline.points = np.zeros((0, 2, 3))
+            self._mesh.vertices = np.tile(AWAY, (MOST_CORNERS, 1)).astype(np.float32)
+            self._outline.points = np.zeros((0, 2, 3), dtype=np.float32)
             return
         corners = np.asarray(polygon) + [0.0, 0.0, MARK_LIFT]
         rows = np.minimum(np.arange(MOST_CORNERS), len(corners) - 1)  # spare corners repeat the last

@@ -93,7 +93,9 @@ class Panel:
         slider.on_update(lambda event: callback(float(event.target.value)))
         return slider
 
-    def show_status(self, snapshot: Snapshot | None, playhead: Playhead, realtime_factor: float | None) -> None:
+    def show_status(
+        self, snapshot: Snapshot | None, playhead: Playhead, realtime_factor: float | None
+    ) -> None:
         """Write the state's name and the figures of the tick on screen."""
         self._status.content = status_html(snapshot, playhead, realtime_factor)
         moving = playhead.playing or playhead.live
@@ -123,16 +125,20 @@ def status_html(snapshot: Snapshot | None, playhead: Playhead, realtime_factor: 
     """Return the status card."""
     if snapshot is None:
         return '<div style="padding:0.6em 0.9em;font-size:1.3em">waiting …</div>'
-    red, green, blue = (round(255 * channel) for channel in marks.STATUS.get(snapshot.status, (0.4, 0.4, 0.4)))
+    red, green, blue = (
+        round(255 * channel) for channel in marks.STATUS.get(snapshot.status, (0.4, 0.4, 0.4))
+    )
     chip = (
-        f'<span style="background:rgb({red},{green},{blue});color:white;border-radius:0.8em;padding:0.1em 0.6em;'
+        f'<span style="background:rgb({red},{green},{blue});color:white;border-radius:0.8em;'
+        f"padding:0.1em 0.6em;"
         f'font-size:0.8em;margin-left:0.6em">{html.escape(snapshot.status)}</span>'
     )
     mode = "live" if playhead.live and not playhead.finished else "replay"
     rate = f" · {realtime_factor:.2f}× real time" if realtime_factor is not None and mode == "live" else ""
     return (
         f'<div style="padding:0.6em 0.9em;line-height:1.5">'
-        f'<div><span style="font-size:1.35em;font-weight:600">{html.escape(snapshot.state)}</span>{chip}</div>'
+        f'<div><span style="font-size:1.35em;font-weight:600">{html.escape(snapshot.state)}</span>'
+        f"{chip}</div>"
         f'<div style="font-size:0.85em;font-variant-numeric:tabular-nums">t = {snapshot.time:.2f} s · '
         f"tick {snapshot.tick_ms:.1f} ms · {mode}{rate}</div></div>"
     )

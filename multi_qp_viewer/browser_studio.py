@@ -11,7 +11,7 @@ BLUE = (61, 133, 227)
 
 
 def furnish(server: viser.ViserServer, scene: DrawableScene) -> None:
-    """Make an empty page a pale studio that looks at the scene's characters from a three-quarter front view."""
+    """Make an empty page a pale studio with a three-quarter front view of the scene."""
     server.gui.configure_theme(
         control_layout="collapsible", show_logo=False, show_share_button=False, brand_color=BLUE
     )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Points = NDArray[np.floating[Any]]
 
 AZIMUTH = np.deg2rad(38.0)  # three-quarter front view of characters that face +x
 ELEVATION = np.deg2rad(14.0)
@@ -85,16 +87,18 @@ class Camera:
         """Return the world directions of right, up and forward in the picture, (3,) each."""
         return _axes(np.subtract(self.target, self.position))
 
-    def project(self, points: Array, *, width: int, height: int) -> tuple[Array, Array]:
+    def project(self, points: Points, *, width: int, height: int) -> tuple[Array, Array]:
         """Return pixel coordinates (n, 2) and depths (n,) [m] of world points (n, 3)."""
         right, up, forward = self.axes()
         relative = np.asarray(points) - self.position
         depth = relative @ forward
         scale = height / (2 * np.tan(self.fov / 2)) / np.maximum(depth, 1e-6)
-        pixels = np.column_stack([width / 2 + scale * (relative @ right), height / 2 - scale * (relative @ up)])
+        pixels = np.column_stack(
+            [width / 2 + scale * (relative @ right), height / 2 - scale * (relative @ up)]
+        )
         return pixels, depth
 
-    def directions(self, pixels: Array, *, width: int, height: int) -> NDArray[np.float32]:
+    def directions(self, pixels: Points, *, width: int, height: int) -> NDArray[np.float32]:
         """Return unit world directions (n, 3) of the rays through pixel coordinates (n, 2)."""
         right, up, forward = (axis.astype(np.float32) for axis in self.axes())
         scale = np.float32(2 * np.tan(self.fov / 2) / height)
@@ -111,7 +115,7 @@ def _axes(forward: Array) -> tuple[Array, Array, Array]:
     if np.linalg.norm(right) < 1e-6:  # straight down or up: let +x be the top of the picture
         right = np.cross(forward, [1.0, 0.0, 0.0])
     right /= np.linalg.norm(right)
-    return right, np.cross(right, forward), forward
+    return np.asarray(right), np.asarray(np.cross(right, forward)), np.asarray(forward)
 
 
 def _tuple(values: Array) -> tuple[float, float, float]:

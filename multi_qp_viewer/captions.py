@@ -37,7 +37,11 @@ def draw_caption(pixels: NDArray[np.uint8], caption: Caption) -> NDArray[np.uint
     size = max(10, round(picture.height / 26))
     font = ImageFont.load_default(size)
     margin, bottom = round(0.9 * size), picture.height - round(0.9 * size)
-    right = _pill(draw, caption.state, font, left=margin, bottom=bottom, ink=INK, size=size) if caption.state else margin
+    right = (
+        _pill(draw, caption.state, font, left=margin, bottom=bottom, ink=INK, size=size)
+        if caption.state
+        else margin
+    )
     if caption.status:
         ink = _bytes(caption.color)
         _pill(draw, caption.status, font, left=right + size // 3, bottom=bottom, ink=ink, size=size)

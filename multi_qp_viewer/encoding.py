@@ -46,7 +46,13 @@ def encode(path: Path, pictures: Iterator[NDArray[np.uint8]], *, fps: float, wid
     else:
         options = {"codec": "gif", "pix_fmt_out": "pal8", "output_params": ["-filter_complex", GIF_FILTER]}
     writer = imageio_ffmpeg.write_frames(
-        str(path), (width, height), fps=fps, macro_block_size=1, quality=None, ffmpeg_log_level="error", **options
+        str(path),
+        (width, height),
+        fps=fps,
+        macro_block_size=1,
+        quality=None,
+        ffmpeg_log_level="error",
+        **options,
     )
     writer.send(None)
     try:

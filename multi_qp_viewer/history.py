@@ -29,7 +29,7 @@ class History:
         """Start empty.
 
         Args:
-            shortest_step: snapshots that come sooner after the last stored one are shown live but not stored [s].
+            shortest_step: of stored snapshots; what comes sooner is shown live only [s].
             capacity: most snapshots to store.
 
         Raises:
@@ -40,7 +40,13 @@ class History:
         self._shortest_step = shortest_step
         self._capacity = capacity
         self._lock = threading.Lock()
-        self.clear()
+        self._kept: list[Snapshot] = []
+        self._times: list[float] = []
+        self._ticks: list[float] = []  # largest tick time since the snapshot stored before [ms]
+        self._latest: Snapshot | None = None
+        self._worst_tick = 0.0
+        self._step = shortest_step
+        self._rates: deque[tuple[float, float]] = deque(maxlen=5000)  # wall time, run time
 
     def clear(self) -> None:
         """Forget everything."""
@@ -65,7 +71,7 @@ class History:
                 self._thin_out()
 
     def at(self, moment: float) -> Snapshot | None:
-        """Return the newest stored snapshot at or before a time [s], the first one before that, None if empty."""
+        """Return the newest stored snapshot at or before a time [s], else the first; None if empty."""
         with self._lock:
             if self._latest is None or moment >= self._latest.time:
                 return self._latest
@@ -109,13 +115,13 @@ class History:
         return len(self._kept)
 
     def _clear(self) -> None:
-        self._kept: list[Snapshot] = []
-        self._times: list[float] = []
-        self._ticks: list[float] = []  # largest tick time since the snapshot stored before [ms]
-        self._latest: Snapshot | None = None
+        self._kept.clear()
+        self._times.clear()
+        self._ticks.clear()
+        self._rates.clear()
+        self._latest = None
         self._worst_tick = 0.0
         self._step = self._shortest_step
-        self._rates: deque[tuple[float, float]] = deque(maxlen=5000)
 
     def _thin_out(self) -> None:
         pairs = zip(self._ticks[0::2], [*self._ticks[1::2], 0.0], strict=False)

@@ -20,7 +20,11 @@ FAR: Color = (0.62, 0.64, 0.67)
 NEAR: Color = (0.96, 0.78, 0.13)
 TOUCHING: Color = (0.86, 0.15, 0.15)
 TARGET: Color = (0.55, 0.27, 0.80)
-STATUS: dict[str, Color] = {"ok": (0.18, 0.60, 0.32), "relaxed": (0.90, 0.60, 0.05), "fallback": (0.85, 0.15, 0.15)}
+STATUS: dict[str, Color] = {
+    "ok": (0.18, 0.60, 0.32),
+    "relaxed": (0.90, 0.60, 0.05),
+    "fallback": (0.85, 0.15, 0.15),
+}
 
 WEIGHT_LENGTH = 2.0  # arrow length for a force equal to the heaviest character's weight [m]
 SMALLEST_ARROW = 0.01  # shorter arrows are not drawn [m]

@@ -1,14 +1,14 @@
 """Triangles for every kind of geometry that coal knows.
 
-Each geometry is one or more `Piece`s: a shape that many geometries share, stretched along the geometry's axes and
-shifted in its frame. Viewers draw each shape once per geometry without sending or storing it again.
+Each geometry is one or more `Piece`s: a shape that many geometries share, stretched along the geometry's axes
+and shifted in its frame. Viewers draw each shape once per geometry without sending or storing it again.
 """
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import coal
@@ -91,8 +91,8 @@ def pieces(geometry: pin.GeometryObject) -> list[Piece]:
 def to_trimesh(geometry: pin.GeometryObject) -> trimesh.Trimesh:
     """Return one closed mesh in the geometry's own frame [m], with its colour.
 
-    Mesh files were already read and scaled by pinocchio, so coal's own triangles come first: they are what the
-    controller avoids. The file is read only where coal holds none.
+    Mesh files were already read and scaled by pinocchio, so coal's own triangles come first: they are what
+    the controller sees. The file is read only where coal holds none.
 
     Raises:
         MeshError: if the geometry has no triangles or is of an unknown kind.
@@ -100,7 +100,7 @@ def to_trimesh(geometry: pin.GeometryObject) -> trimesh.Trimesh:
     mesh = _mesh_of(geometry)
     if len(mesh.faces) == 0:
         raise MeshError(f"geometry {geometry.name!r} has no triangles (mesh file: {geometry.meshPath!r})")
-    mesh.visual.face_colors = (255 * rgba(geometry)).round().astype(np.uint8)
+    mesh.visual = trimesh.visual.ColorVisuals(mesh, face_colors=_color_bytes(geometry))
     return mesh
 
 
@@ -114,7 +114,8 @@ def local_bounds(geometry: pin.GeometryObject) -> tuple[Array, Array]:
 def split_creases(mesh: trimesh.Trimesh, *, angle: float = CREASE_ANGLE, key: str | None = None) -> Shape:
     """Return the mesh with shading normals: smooth where it is smooth, sharp along edges over `angle` [rad].
 
-    Each corner's normal averages, by area, the faces around its vertex that turn less than `angle` from its own face.
+    Each corner's normal averages, by area, the faces around its vertex that turn less than `angle` from
+    its own face.
     """
     mesh = trimesh.Trimesh(mesh.vertices, mesh.faces, process=False)
     mesh.merge_vertices(merge_norm=True, merge_tex=True)
@@ -151,6 +152,10 @@ def _corner_normals(faces: NDArray[np.int64], normals: Array, areas: Array, cosi
     return np.where(length > 1e-15, result / np.maximum(length, 1e-15), flat).reshape(-1, 3, 3)
 
 
+def _color_bytes(geometry: pin.GeometryObject) -> NDArray[np.uint8]:
+    return (255 * rgba(geometry)).round().astype(np.uint8)
+
+
 def _mesh_shape(geometry: pin.GeometryObject) -> Shape:
     """Split a mesh once, however many characters carry it."""
     key = (type(geometry.geometry), geometry.meshPath, tuple(np.ravel(geometry.meshScale)))
@@ -177,7 +182,7 @@ def _capsule_pieces(radius: float, half_length: float) -> list[Piece]:
     ]
 
 
-@lru_cache(maxsize=None)
+@cache
 def unit_shape(kind: str) -> Shape:
     """Return a shape of unit radius, unit height or unit sides, centred at the origin."""
     if kind == "box":
@@ -233,7 +238,9 @@ def _stored_triangles(geometry: pin.GeometryObject) -> trimesh.Trimesh:
     shape = geometry.geometry
     if shape.num_tris == 0:
         return _read_mesh_file(geometry)
-    faces = [(triangle[0], triangle[1], triangle[2]) for triangle in map(shape.tri_indices, range(shape.num_tris))]
+    faces = [
+        (triangle[0], triangle[1], triangle[2]) for triangle in map(shape.tri_indices, range(shape.num_tris))
+    ]
     return trimesh.Trimesh(np.array(shape.vertices()).reshape(-1, 3), np.array(faces), process=False)
 
 
@@ -256,5 +263,7 @@ def _plane_patch(normal: Array, offset: float) -> trimesh.Trimesh:
     side /= np.linalg.norm(side)
     other = np.cross(normal, side)
     half = UNBOUNDED_SIZE / 2
-    corners = [normal * offset + half * (a * side + b * other) for a, b in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
+    corners = [
+        normal * offset + half * (a * side + b * other) for a, b in ((-1, -1), (1, -1), (1, 1), (-1, 1))
+    ]
     return trimesh.Trimesh(np.array(corners), np.array([[0, 1, 2], [0, 2, 3]]), process=False)

@@ -148,7 +148,7 @@ class _Window:
         floor: Image,
         floor_distance: Image,
     ) -> None:
-        """Cast one ray through every pixel; `floor` (n, 3) and its distance (n,) are what is seen elsewhere."""
+        """Cast one ray through every pixel; the floor (n, 3), (n,) [m] is what is seen elsewhere."""
         self._solids, self._light, self._job = solids, light, job
         self._width, self._pixels, self._floor, self._floor_distance = width, pixels, floor, floor_distance
         self._eye = np.array(job.camera.position, dtype=np.float32)
@@ -172,7 +172,9 @@ class _Window:
         colors[edges] = self._supersample(edges)
         return colors
 
-    def _visibility(self, part: Hits, rays: Image, tile: NDArray[np.int32], shadow: int, occlusion: int) -> Image:
+    def _visibility(
+        self, part: Hits, rays: Image, tile: NDArray[np.int32], shadow: int, occlusion: int
+    ) -> Image:
         points = self._eye + part.distance[:, None] * rays
         shares = visibility(
             self._solids, self._light, points, part.normal, tile, shadow=shadow, occlusion=occlusion
@@ -193,7 +195,7 @@ class _Window:
     def _supersample(self, edges: NDArray[np.int64]) -> Image:
         """Return the mean colour of several rays through each pixel, (n, 3).
 
-        Light shares come from the pixel or a neighbour that shows the same surface, and only else from new rays.
+        Light shares come from the pixel or a neighbour that shows the same surface, else from new rays.
         """
         count = len(EDGE_SAMPLES)
         shifts = (EDGE_SAMPLES - 0.5).astype(np.float32)
@@ -269,4 +271,3 @@ def _draw_overlays(
         color = part.albedo * (0.45 + 0.35 * facing + 0.35 * lit)[:, None]
         region[shown] += opacity[:, None] * (color - behind[shown]) / len(OVERLAY_SAMPLES)
     image[top:bottom, left:right] = region.reshape(height, width, 3)
-

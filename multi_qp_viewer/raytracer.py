@@ -1,7 +1,7 @@
 """Pictures by ray casting (Embree) and numpy: no window, no graphics driver.
 
-`Solids` are shaded bodies with soft shadows and ambient occlusion. Everything is float32; colours are linear light
-until `to_srgb`. Rays are drawn from fixed patterns, so that what does not move does not flicker.
+`Solids` are shaded bodies with soft shadows and ambient occlusion. Everything is float32; colours are linear
+light until `to_srgb`. Rays are drawn from fixed patterns, so that what does not move does not flicker.
 """
 
 from __future__ import annotations
@@ -50,7 +50,15 @@ class Body:
 
 @dataclass
 class Hits:
-    """What rays met: body and its group (-1: nothing), distance [m], unit normal towards the eye, linear albedo."""
+    """What n rays met.
+
+    Attributes:
+        body: index of the body, -1 for nothing, (n,).
+        group: the body's group, -1 for nothing, (n,).
+        distance: infinite for nothing, (n,) [m].
+        normal: smoothed unit normals, on the side of the eye, (n, 3).
+        albedo: linear colour, (n, 3).
+    """
 
     body: NDArray[np.int32]
     group: NDArray[np.int32]
@@ -60,7 +68,9 @@ class Hits:
 
     def at(self, rows: NDArray[np.int64]) -> Hits:
         """Return some of the hits."""
-        return Hits(self.body[rows], self.group[rows], self.distance[rows], self.normal[rows], self.albedo[rows])
+        return Hits(
+            self.body[rows], self.group[rows], self.distance[rows], self.normal[rows], self.albedo[rows]
+        )
 
     def forget(self, rows: NDArray[np.bool_]) -> None:
         """Let these rays have met nothing."""
@@ -150,7 +160,14 @@ class Lighting:
 
 
 def visibility(
-    solids: Solids, light: Lighting, points: Image, normals: Image, tile: NDArray[Any], *, shadow: int, occlusion: int
+    solids: Solids,
+    light: Lighting,
+    points: Image,
+    normals: Image,
+    tile: NDArray[Any],
+    *,
+    shadow: int,
+    occlusion: int,
 ) -> tuple[Image, Image]:
     """Return how much key light and how much ambient light arrive at points, (n,) each in [0, 1].
 
@@ -171,13 +188,14 @@ def visibility(
     local = _HEMISPHERE[(tile[:, None] * occlusion + np.arange(occlusion)) % len(_HEMISPHERE)]
     around = _rotate_to(normals, local)
     closed = _share(solids, start, around, within=OCCLUSION_RANGE)
-    floor = np.where(around[..., 2] < -1e-3, above / np.maximum(-around[..., 2], 1e-3) < OCCLUSION_RANGE, False)
+    down = np.maximum(-around[..., 2], 1e-3)
+    floor = (around[..., 2] < -1e-3) & (above / down < OCCLUSION_RANGE)
     open_share = 1.0 - np.maximum(closed, 0.55 * floor).mean(axis=1)
     return lit, open_share.astype(np.float32)
 
 
 def shade(hits: Hits, directions: Image, light: Lighting, lit: Image, open_share: Image) -> Image:
-    """Return the linear colour of hit points, (n, 3): key light, sky and ground light, soft highlight, rim."""
+    """Return the linear colour of hit points, (n, 3): key, sky and ground light, highlight and rim."""
     facing = np.maximum(hits.normal @ light.key, 0.0) * lit
     mix = (0.5 + 0.5 * hits.normal[:, 2:]).astype(np.float32)
     ambient = (mix * SKY + (1 - mix) * GROUND) * (0.25 + 0.75 * open_share)[:, None] * 0.62
@@ -198,11 +216,15 @@ def to_srgb(linear: Image) -> NDArray[np.uint8]:
 def from_srgb(display: NDArray[Any]) -> Image:
     """Return linear light of display colours in [0, 1]."""
     display = np.asarray(display, dtype=np.float32)
-    return np.where(display <= 0.04045, display / 12.92, ((display + 0.055) / 1.055) ** 2.4).astype(np.float32)
+    return np.where(display <= 0.04045, display / 12.92, ((display + 0.055) / 1.055) ** 2.4).astype(
+        np.float32
+    )
 
 
 def _encode(linear: NDArray[Any]) -> NDArray[Any]:
-    return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * np.maximum(linear, 1e-9) ** (1 / 2.4) - 0.055)
+    return np.where(
+        linear <= 0.0031308, 12.92 * linear, 1.055 * np.maximum(linear, 1e-9) ** (1 / 2.4) - 0.055
+    )
 
 
 def _embree(vertices: Image, faces: NDArray[np.int32]) -> Any:
@@ -247,7 +269,9 @@ def _disc_around(axis: Image, *, count: int, radius: float) -> Image:
 def _hemisphere(count: int) -> Image:
     """Return cosine-weighted directions around +z, (count, 3)."""
     radii, angles = _spiral(count)
-    return np.column_stack([radii * np.cos(angles), radii * np.sin(angles), np.sqrt(1 - radii**2)]).astype(np.float32)
+    return np.column_stack([radii * np.cos(angles), radii * np.sin(angles), np.sqrt(1 - radii**2)]).astype(
+        np.float32
+    )
 
 
 _HEMISPHERE = _hemisphere(128)

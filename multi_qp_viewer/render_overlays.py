@@ -70,7 +70,9 @@ def _arrow(start: Array, end: Array, color: Color) -> list[Overlay]:
 def _rod(start: Array, end: Array, radius: float, color: Color) -> Overlay:
     length = max(float(np.linalg.norm(end - start)), 1e-4)
     rotation = marks.frames_along((end - start)[None])[0] if length > 1e-4 else np.eye(3)
-    return _overlay(_stretched(unit_shape("cylinder"), rotation, (start + end) / 2, (radius, radius, length)), color)
+    return _overlay(
+        _stretched(unit_shape("cylinder"), rotation, (start + end) / 2, (radius, radius, length)), color
+    )
 
 
 def _ball(center: Array, radius: float, color: Color) -> Overlay:
@@ -81,7 +83,13 @@ def _polygon(corners: Array) -> list[Overlay]:
     vertices, faces = marks.fan(corners)
     mesh = trimesh.Trimesh(vertices + [0.0, 0.0, LIFT], faces, process=False)
     area = _overlay(split_creases(mesh), marks.SUPPORT, opacity=0.4, through=False)
-    return [area, *(_rod(a, b, 0.7 * ROD_RADIUS, marks.SUPPORT) for a, b in zip(corners, np.roll(corners, -1, 0), strict=True))]
+    return [
+        area,
+        *(
+            _rod(a, b, 0.7 * ROD_RADIUS, marks.SUPPORT)
+            for a, b in zip(corners, np.roll(corners, -1, 0), strict=True)
+        ),
+    ]
 
 
 def _target(position: Array, rotation: Array | None) -> list[Overlay]:

@@ -1,7 +1,7 @@
 """Pictures and videos of a run without a window, a display or OpenGL.
 
-The scene is turned into plain triangles once; each picture is then ray cast on the processor, in as many processes as
-wanted.
+The scene is turned into plain triangles once; each picture is then ray cast on the processor, in as many
+processes as wanted.
 """
 
 from __future__ import annotations

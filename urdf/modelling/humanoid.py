@@ -101,7 +101,7 @@ def _trunk_links(figures: HumanoidFigures) -> list[Link]:
     p, m = figures.proportions, figures.masses
     top = p.chest_to_shoulder + YOKE_TOP
     chest = Capsule(start=(0.003, -0.036, top - 0.152), end=(0.003, 0.036, top - 0.152), radius=0.103)
-    ribs = Capsule(start=(0.002, -0.03, top - 0.285), end=(0.002, 0.03, top - 0.285), radius=0.085)
+    ribs = Capsule(start=(0.004, -0.024, top - 0.258), end=(0.004, 0.024, top - 0.258), radius=0.09)
     yoke = Box(center=(-0.008, 0.0, top - 0.03), size=(0.146, 2 * (p.shoulder_half_width - 0.02), 0.06))
     skull = Capsule(
         start=(0.006, 0.0, p.neck_to_crown - 0.125), end=(0.006, 0.0, p.neck_to_crown - 0.09), radius=0.089
