@@ -35,7 +35,5 @@ def _about(name: str) -> tuple[str, str]:
     except ConfigError:
         return "(cannot be read: see multi-qp check)", ""
     parameters = data.get("parameters") or {}
-    shown = ", ".join(
-        f"{key}={value.get('default')}" for key, value in parameters.items() if isinstance(value, dict)
-    )
+    shown = ", ".join(f"{key}={value.get('default')}" for key, value in parameters.items() if isinstance(value, dict))
     return str(data.get("description", "")), shown

@@ -85,7 +85,9 @@ def _print_failure(console: Console, failure: dict[str, Any]) -> None:
         console.print(f"  {unreconciled['message']}", highlight=False, markup=False)
     for row in unreconciled.get("violated", []):
         console.print(
-            f"  cannot be kept: {row['row']}, short by {row['slack']:.4g} {row['unit']}", highlight=False, markup=False
+            f"  cannot be kept: {row['row']}, short by {row['slack']:.4g} {row['unit']}",
+            highlight=False,
+            markup=False,
         )
     for row in unreconciled.get("conflict", [])[:8]:
         console.print(f"  in conflict: {row['row']}", highlight=False, markup=False)

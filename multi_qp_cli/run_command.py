@@ -134,9 +134,7 @@ def _prepare(scenario: Scenario, options: argparse.Namespace) -> Controller:
     return Controller(scenario, dt=options.dt, solver=options.solver, formulation=options.formulation)
 
 
-def _run_once(
-    scenario: Scenario, options: argparse.Namespace, *, record: bool
-) -> tuple[RunResult, list[Snapshot]]:
+def _run_once(scenario: Scenario, options: argparse.Namespace, *, record: bool) -> tuple[RunResult, list[Snapshot]]:
     snapshots: list[Snapshot] = []
     controller = _prepare(scenario, options)
     observers: list[Observer] = [every(SNAPSHOT_RATE, controller.dt, snapshots.append)] if record else []

@@ -111,5 +111,3 @@ def _joint_between(condition: st.JointCondition, now: Situation) -> bool:
     angle = float(now.kinematics.q[joint.idx_q])
     above = condition.above is None or angle >= condition.above
     return above and (condition.below is None or angle <= condition.below)
-
-

@@ -30,9 +30,7 @@ class ActiveContact:
         motion: relative motion at this tick.
     """
 
-    def __init__(
-        self, name: str, first: Surface, second: Surface, *, friction: float, kinematics: Kinematics
-    ) -> None:
+    def __init__(self, name: str, first: Surface, second: Surface, *, friction: float, kinematics: Kinematics) -> None:
         self.name = name
         self.first = first
         self.second = second

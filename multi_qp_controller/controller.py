@@ -130,10 +130,6 @@ class Controller:
         """The QP that began the present (or the last) failure, to explain, save or replay; None if there was none."""
         return self._failed_problem
 
-    def given_up(self, time: float) -> bool:
-        """Return whether no command could be computed for as long as the scenario allows."""
-        return self._fallback.given_up(time)
-
     def explain_failure(self) -> Explanation | None:
         """Return which rows of the failed QP cannot be reconciled; slow, so never called within `step`."""
         return None if self._failed_problem is None else explain_infeasibility(self._failed_problem)
@@ -191,9 +187,7 @@ class Controller:
             self._enter_phase(time)
             self._started = True
             return
-        now = Situation(
-            self.scenario, self.kinematics, self.tasks, time, self.machine.entered, self.machine.commands
-        )
+        now = Situation(self.scenario, self.kinematics, self.tasks, time, self.machine.entered, self.machine.commands)
         if self.machine.update(now):
             self._enter_phase(time)
 

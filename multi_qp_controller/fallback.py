@@ -14,9 +14,9 @@ Array = NDArray[np.float64]
 class Fallback:
     """The defined command of a failing tick: never stale for long, never unbounded, never NaN.
 
-    For `hold` seconds the last good torques are repeated; after that every joint brakes, τ = −(m/T) q̇ within its limits,
-    with m the inertia that the joint saw at the last good tick and T the time constant: light joints are braked gently
-    enough for any control period below T. A joint whose speed is not known gets no torque.
+    For `hold` seconds the last good torques are repeated; after that every joint brakes, τ = −(m/T) q̇ within its
+    limits, with m the inertia that the joint saw at the last good tick and T the time constant: light joints are braked
+    gently enough for any control period below T. A joint whose speed is not known gets no torque.
     """
 
     def __init__(self, scene: Scene, spec: FallbackSpec) -> None:
@@ -46,7 +46,3 @@ class Fallback:
             return self._held.copy()
         braking = -self._inertia / self._spec.time_constant * state.v[self._actuated_v]
         return np.clip(np.nan_to_num(braking, nan=0.0), -self._limits, self._limits)
-
-    def given_up(self, time: float) -> bool:
-        """Return whether the failure has lasted so long that a run should end."""
-        return self._since is not None and time - self._since >= self._spec.give_up_after - 1e-9

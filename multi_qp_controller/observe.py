@@ -8,8 +8,8 @@ from multi_qp_controller.command import Command
 from multi_qp_controller.controller import Controller
 from multi_qp_controller.snapshot import ContactSnapshot, PairSnapshot, Snapshot, TargetSnapshot
 from multi_qp_controller.support import support_polygon
-from multi_qp_scene.surfaces import PYRAMID_EDGES
 from multi_qp_scene.subsystem import SubsystemKind
+from multi_qp_scene.surfaces import PYRAMID_EDGES
 
 
 def take_snapshot(controller: Controller, command: Command) -> Snapshot:

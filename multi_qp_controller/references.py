@@ -71,9 +71,7 @@ class MinimumJerkPose(PoseReference):
     def __init__(self, start: pin.SE3, end: pin.SE3, duration: float) -> None:
         self.duration = duration
         self._start = start.copy()
-        self._step = np.concatenate(
-            [end.translation - start.translation, pin.log3(start.rotation.T @ end.rotation)]
-        )
+        self._step = np.concatenate([end.translation - start.translation, pin.log3(start.rotation.T @ end.rotation)])
         self._rate = self._step.copy()
         self._rate[3:] = start.rotation @ self._step[3:]
 
@@ -118,9 +116,7 @@ class RandomPose(PoseReference):
         values = np.zeros((knots + 1, 6))
         values[1:-1] = random.uniform(-1.0, 1.0, (knots - 1, 6)) * np.concatenate([position, angle])
         rest = [(1, np.zeros(6)), (2, np.zeros(6))]
-        self._spline = make_interp_spline(
-            np.linspace(0.0, duration, knots + 1), values, k=5, bc_type=(rest, rest)
-        )
+        self._spline = make_interp_spline(np.linspace(0.0, duration, knots + 1), values, k=5, bc_type=(rest, rest))
         self._velocity = self._spline.derivative(1)
         self._acceleration = self._spline.derivative(2)
 

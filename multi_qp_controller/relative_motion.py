@@ -33,9 +33,9 @@ class RelativeMotion:
 def relative_motion(kinematics: Kinematics, frame_a: int, frame_b: int | None) -> RelativeMotion:
     """Return the motion of A relative to B, both given by frame index; B = None is the world.
 
-    With v_A, v_B the spatial velocities of both in A's frame: v = v_A - X v_B and, as the adjoint X of the relative pose
-    changes at the rate -v ×, v̇ = a_A - X a_B + v × X v_B. The relative Jacobian J_A - X J_B is what lets one wrench act
-    on both bodies with opposite signs: F2 = Φ F1 in [Vaillant2015] (12), (15).
+    With v_A, v_B the spatial velocities of both in A's frame: v = v_A - X v_B and, as the adjoint X of the relative
+    pose changes at the rate -v ×, v̇ = a_A - X a_B + v × X v_B. The relative Jacobian J_A - X J_B is what lets one
+    wrench act on both bodies with opposite signs: F2 = Φ F1 in [Vaillant2015] (12), (15).
     """
     X_world_a = kinematics.pose(frame_a)
     J = kinematics.jacobian(frame_a)

@@ -193,7 +193,7 @@ def _configurations(model: pin.Model, parts: SceneParts) -> tuple[Array, dict[st
     postures: dict[str, dict[str, Array]] = {}
     for name, (loaded, spec) in parts.subsystems.items():
         q_slice, _ = _slices(model, name)
-        named = {"zero": {}} | dict(loaded.spec.postures)
+        named: dict[str, dict[str, float]] = {"zero": {}} | dict(loaded.spec.postures)
         postures[name] = {}
         for posture_name, joints in named.items():
             postures[name][posture_name] = _with_joints(model, q0, name, joints)[q_slice]

@@ -152,7 +152,10 @@ class ScenarioChecker:
             influence = pair.influence or collisions.influence
             security = collisions.security if pair.security is None else pair.security
             if security >= influence:
-                self._complain(("collisions", "pairs", k), f"security ({security} m) must be below influence ({influence} m)")
+                self._complain(
+                    ("collisions", "pairs", k),
+                    f"security ({security} m) must be below influence ({influence} m)",
+                )
         for k, name in enumerate(collisions.self_collisions):
             self._known(("collisions", "self_collisions", k), "subsystem", name, self._names.moving)
         if collisions.security >= collisions.influence:

@@ -33,7 +33,7 @@ class WatchedPair:
 
     @property
     def name(self) -> str:
-        """"<body> | <body>"."""
+        """Names of both bodies, as "<body> | <body>"."""
         return f"{self.links[0]} | {self.links[1]}"
 
 

@@ -30,11 +30,6 @@ def pose_of(spec: HasPose) -> pin.SE3:
     return pin.SE3(pin.rpy.rpyToMatrix(*spec.rpy), np.array(spec.xyz, dtype=float))
 
 
-def flush(yaw: float = 0.0) -> pin.SE3:
-    """Return the pose of a surface lying flush on another, in the frame of the other: normals opposed, x axes at `yaw`."""
-    return pin.SE3(pin.utils.rotate("z", yaw) @ pin.utils.rotate("x", np.pi), np.zeros(3))
-
-
 def place_flush(
     model: pin.Model,
     q: NDArray[np.float64],

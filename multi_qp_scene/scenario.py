@@ -9,13 +9,13 @@ from typing import Any
 
 from multi_qp_scene.builder import SceneParts, build_scene
 from multi_qp_scene.checks import Names, ScenarioChecker
+from multi_qp_scene.config_file import validate
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.models import LoadedModel, load_model
 from multi_qp_scene.problems import Problems
 from multi_qp_scene.resources import model_path, scenario_path
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.scenario_file import ParameterSpec, ScenarioFile
-from multi_qp_scene.config_file import validate
 from multi_qp_scene.substitution import substitute
 from multi_qp_scene.yaml_document import YamlDocument
 
@@ -87,9 +87,7 @@ def _declared_parameters(document: YamlDocument, problems: Problems) -> dict[str
     return declared
 
 
-def _parameter_values(
-    path: Path, declared: dict[str, ParameterSpec], given: Mapping[str, float]
-) -> dict[str, float]:
+def _parameter_values(path: Path, declared: dict[str, ParameterSpec], given: Mapping[str, float]) -> dict[str, float]:
     values = {name: spec.default for name, spec in declared.items()}
     for name, value in given.items():
         if name not in declared:
@@ -99,7 +97,8 @@ def _parameter_values(
         if not spec.min <= value <= spec.max:
             unit = f" {spec.unit}" if spec.unit else ""
             raise MultiQpError(
-                f"parameter {name} = {value:g}{unit} is out of its range [{spec.min:g}, {spec.max:g}]{unit} in {path.name}"
+                f"parameter {name} = {value:g}{unit} is out of its range [{spec.min:g}, {spec.max:g}]{unit} "
+                f"in {path.name}"
             )
         values[name] = float(value)
     return values

@@ -15,9 +15,7 @@ _LEFT_ALONE = ("keys_schema", "default", "metadata", "serialization", "expected"
 
 def _with_strict_scalars(schema: Any) -> Any:
     if isinstance(schema, dict):
-        strict = {
-            key: value if key in _LEFT_ALONE else _with_strict_scalars(value) for key, value in schema.items()
-        }
+        strict = {key: value if key in _LEFT_ALONE else _with_strict_scalars(value) for key, value in schema.items()}
         if schema.get("type") in _SCALARS:
             strict.setdefault("strict", True)
         return strict

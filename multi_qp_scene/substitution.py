@@ -69,9 +69,7 @@ def evaluate(expression: str, values: Mapping[str, ParameterValue]) -> Parameter
 
 
 class _Substitution:
-    def __init__(
-        self, document: YamlDocument, values: Mapping[str, ParameterValue], problems: Problems
-    ) -> None:
+    def __init__(self, document: YamlDocument, values: Mapping[str, ParameterValue], problems: Problems) -> None:
         self._document = document
         self._arithmetic = _Arithmetic(values)
         self._problems = problems

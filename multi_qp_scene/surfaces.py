@@ -94,9 +94,10 @@ def grasp_points(radius: float, length: float, *, encloses: bool) -> tuple[Array
     """
     angles = np.arange(4) * np.pi / 2.0
     radial = np.stack([np.zeros(4), np.cos(angles), np.sin(angles)], axis=1)
-    points = radius * radial
+    points: Array = radius * radial
     points[:, 0] = np.array([1.0, -1.0, 1.0, -1.0]) * length / 2.0
-    return points, radial if encloses else -radial
+    normals: Array = radial if encloses else -radial
+    return points, normals
 
 
 def single_point() -> tuple[Array, Array]:

@@ -13,9 +13,7 @@ _PREFIX = "tag:yaml.org,2002:"
 MERGE_TAG = _PREFIX + "merge"
 
 _INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
-_FLOAT = re.compile(
-    r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"
-)
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _BOOLEAN = re.compile(r"true|True|TRUE|false|False|FALSE")
 _NULL = re.compile(r"null|Null|NULL|~|")
 
@@ -44,9 +42,7 @@ for _tag, _pattern, _first in (
 
 
 # PyYAML's parser in C would be eight times as fast, but says less about mistakes; long files take 50 ms.
-class _Loader(
-    yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser, yaml.composer.Composer, _CoreResolver
-):
+class _Loader(yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser, yaml.composer.Composer, _CoreResolver):
     def __init__(self, text: str) -> None:
         yaml.reader.Reader.__init__(self, text)
         yaml.scanner.Scanner.__init__(self)

@@ -8,7 +8,6 @@ from multi_qp_controller.command import Command, Status
 from multi_qp_controller.controller import Controller
 from multi_qp_scene.scene import Scene, State
 
-
 #: Distances are computed to about this accuracy: what is less is touching, not penetration [m].
 DISTANCE_ROUNDING = 1e-9
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,9 +100,10 @@ class LogRecorder:
         """Return the log."""
         scenario, scene = self._scenario, self._scenario.scene
         contacts, n = scenario.spec.contacts, len(self._contacts)
-        shapes: list[tuple[int, ...]] = [(), (scene.nq,), (scene.nv,), (scene.nv,), (scene.na,), (), (n,), (n, 6)]
-        kinds = [float, float, float, float, float, str, bool, float]
-        columns = [
+        nq, nv, na = scene.nq, scene.nv, scene.na
+        shapes: list[tuple[int, ...]] = [(), (nq,), (nv,), (nv,), (na,), (), (n,), (n, 6)]
+        kinds: list[Any] = [float, float, float, float, float, str, bool, float]
+        columns: list[Any] = [
             np.array([row[k] for row in self._rows], dtype=kind).reshape((len(self._rows), *shape))
             for k, (shape, kind) in enumerate(zip(shapes, kinds, strict=True))
         ]

@@ -16,7 +16,7 @@ class Ledger:
     """Counts ticks while a run goes on, and writes the report at its end.
 
     Attributes:
-        relaxed_in_a_row: ticks since limits were last not relaxed.
+        failures_in_a_row: ticks since the QP was last solved as stated.
         unexplained: whether the present failure still waits for an explanation.
     """
 
@@ -30,7 +30,7 @@ class Ledger:
         self._size = {"variables": 0, "equalities": 0, "inequalities": 0}
         self._points = {"planar": 0, "grasp": 0, "point": 0}
         self._failure: dict[str, Any] | None = None
-        self.relaxed_in_a_row = 0
+        self.failures_in_a_row = 0
         self.unexplained = True
 
     def count(self, command: Command) -> None:
@@ -38,10 +38,10 @@ class Ledger:
         diagnostics = command.diagnostics
         self._tick_ms.append(diagnostics.tick_ms)
         # a QP that has no solution as stated has failed, whether or not relaxing its limits helped
-        self._failures += diagnostics.status is not Status.OK
-        relaxed = diagnostics.status is Status.RELAXED
-        self._relaxed += relaxed
-        self.relaxed_in_a_row = self.relaxed_in_a_row + 1 if relaxed else 0
+        failed = diagnostics.status is not Status.OK
+        self._failures += failed
+        self._relaxed += diagnostics.status is Status.RELAXED
+        self.failures_in_a_row = self.failures_in_a_row + 1 if failed else 0
         for name in self._size:
             self._size[name] = max(self._size[name], getattr(diagnostics, name))
         points = dict.fromkeys(self._points, 0)
@@ -58,9 +58,7 @@ class Ledger:
             "state": diagnostics.state,
             "status": str(diagnostics.status),
             "message": diagnostics.message,
-            "relaxed": [
-                {"row": row, "slack": slack, "unit": unit} for row, (slack, unit) in diagnostics.slack.items()
-            ],
+            "relaxed": [{"row": row, "slack": slack, "unit": unit} for row, (slack, unit) in diagnostics.slack.items()],
         }
         if explanation is not None:
             self._failure |= {"unreconciled": explanation.to_dict()}

@@ -28,9 +28,6 @@ Observer = Callable[[Controller, Command], None]
 #: What the controller gets to see of the true state, at a time [s].
 Sensor = Callable[[State, float], State]
 
-#: A run whose limits have been relaxed for so long [s] is not going to recover.
-RELAXED_FOR_TOO_LONG = 0.2
-
 
 def make_backend(name: str, scenario: Scenario) -> Backend:
     """Make a backend by name.
@@ -161,14 +158,12 @@ class Run:
             return "stopped by the user"
         if not self.backend.state.is_finite:
             return "the state of the world is not finite"
-        if self.controller.given_up(self.time):
-            return f"no command could be computed: {diagnostics.message}"
-        if self._ledger.relaxed_in_a_row * self.controller.dt >= RELAXED_FOR_TOO_LONG:
-            return f"limits stayed violated for {RELAXED_FOR_TOO_LONG} s: {diagnostics.message}"
+        if self._ledger.failures_in_a_row * self.controller.dt >= self.scenario.spec.fallback.give_up_after:
+            return f"no QP could be solved as stated for {self.scenario.spec.fallback.give_up_after:g} s"
         if diagnostics.finished and self.time - machine.entered >= machine.phase.spec.hold - 1e-9:
             return "completed"
         if machine.timed_out(self.time):
-            return f"state '{machine.phase.name}' lasted longer than its timeout of {machine.phase.spec.timeout:g} s"
+            return f"state '{machine.phase.name}' took longer than its timeout of {machine.phase.spec.timeout:g} s"
         if self.time + self.controller.dt > self._duration + 1e-9:
             return f"the duration of {self._duration:g} s is over"
         return None

@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 
 #: Bodies closer than δ_s are moved apart no faster than this [m/s].
 RECOVERY_SPEED = 0.1
-#: A witness normal that turns further than this between two ticks [rad] has jumped to another feature: its rate is noise.
+#: A normal that turns further than this between two ticks [rad] has jumped to another feature: its rate is noise.
 MAX_NORMAL_STEP = 0.1
 
 
@@ -49,9 +49,9 @@ class PairDistance:
 class CollisionConstraint:
     """Rows D q̈ >= d: velocity dampers on the distance of watched pairs, [Vaillant2015] (21)–(24).
 
-    With d the signed distance, u the unit vector between the witness points and ḋ = u·(ṗ_1 − ṗ_2), a pair within δ_i gets
-    d̈ >= (−ξ (d − δ_s)/(δ_i − δ_s) − ḋ)/Δt. The rate u̇ of (24) is the change of u since the last tick: for flat faces the
-    witness points slide, so that (I − uuᵀ)(ṗ_1 − ṗ_2)/d would not be it.
+    With d the signed distance, u the unit vector between the witness points and ḋ = u·(ṗ_1 − ṗ_2), a pair within δ_i
+    gets d̈ >= (−ξ (d − δ_s)/(δ_i − δ_s) − ḋ)/Δt. The rate u̇ of (24) is the change of u since the last tick: for flat
+    faces the witness points slide, so that (I − uuᵀ)(ṗ_1 − ṗ_2)/d would not be it.
 
     Attributes:
         pairs: the distance of each pair of convex pieces, refreshed by `update`.
@@ -149,6 +149,8 @@ class CollisionConstraint:
 
     def _write_row(self, k: int, pair: PairDistance, kinematics: Kinematics) -> None:
         u, a, b = pair.normal, pair.point_a, pair.point_b
+        if u is None or a is None or b is None:
+            return
         joint_a, joint_b = self._joints[k]
         row = self._D[self.count]
         row[:] = 0.0

@@ -21,4 +21,11 @@ def make_formulation(name: str, statement: Statement) -> Formulation:
     return FORMULATIONS[name](statement)
 
 
-__all__ = ["FORMULATIONS", "Formulation", "FullFormulation", "QpSize", "ReducedFormulation", "make_formulation"]
+__all__ = [
+    "FORMULATIONS",
+    "Formulation",
+    "FullFormulation",
+    "QpSize",
+    "ReducedFormulation",
+    "make_formulation",
+]

@@ -125,9 +125,7 @@ def _violated(problem: Problem, least: LeastViolation, *, limit: int) -> tuple[V
 
 def _conflict(problem: Problem, least: LeastViolation, *, limit: int) -> tuple[Conflict, ...]:
     rows, multiplier = least.rows, least.multiplier
-    order = [
-        i for i in np.argsort(-np.abs(multiplier), kind="stable") if abs(multiplier[i]) > SMALLEST_MULTIPLIER
-    ]
+    order = [i for i in np.argsort(-np.abs(multiplier), kind="stable") if abs(multiplier[i]) > SMALLEST_MULTIPLIER]
     return tuple(
         Conflict(
             row=problem.labels.name(rows[i].kind, rows[i].position),
@@ -156,7 +154,5 @@ def _describe(problem: Problem, bad: dict[str, NDArray[np.int64]]) -> list[str]:
     for name, entries in bad.items():
         pairs = zip(_AXES[name], entries[0], strict=True)
         place = " x ".join(problem.labels.name(kind, int(index)) for kind, index in pairs)
-        texts.append(
-            f"{name}: {len(entries)} {'entry' if len(entries) == 1 else 'entries'}, first at {place}"
-        )
+        texts.append(f"{name}: {len(entries)} {'entry' if len(entries) == 1 else 'entries'}, first at {place}")
     return texts

@@ -117,7 +117,5 @@ def _slacks(n: int, result: Any, m: int) -> tuple[Array, Array]:
     """Return violation and multiplier of every row; scipy's marginals are minus the multipliers."""
     slack = result.x[n:]
     violation = np.concatenate([slack[:m] + slack[m : 2 * m], slack[2 * m :]])
-    marginals = [
-        part.marginals for part, used in ((result.eqlin, m), (result.ineqlin, len(violation) - m)) if used
-    ]
+    marginals = [part.marginals for part, used in ((result.eqlin, m), (result.ineqlin, len(violation) - m)) if used]
     return violation, -np.concatenate(marginals)

@@ -150,12 +150,8 @@ class Problem:
     def non_finite_arrays(self) -> dict[str, NDArray[np.int64]]:
         """Return the indices of the entries that are NaN, or infinite where that is not allowed, by array."""
         bad = {name: ~np.isfinite(getattr(self, name)) for name in ("H", "g", "A", "b", "C")}
-        bad |= {
-            name: np.isnan(getattr(self, name)) | np.isposinf(getattr(self, name)) for name in ("l", "lb")
-        }
-        bad |= {
-            name: np.isnan(getattr(self, name)) | np.isneginf(getattr(self, name)) for name in ("u", "ub")
-        }
+        bad |= {name: np.isnan(getattr(self, name)) | np.isposinf(getattr(self, name)) for name in ("l", "lb")}
+        bad |= {name: np.isnan(getattr(self, name)) | np.isneginf(getattr(self, name)) for name in ("u", "ub")}
         return {name: np.argwhere(mask) for name, mask in bad.items() if mask.any()}
 
     def with_slack(self, weight: float, *, linear: float | None = None) -> Problem:

@@ -33,7 +33,7 @@ class CoMTask(Task):
         stiffness: float = 10.0,
         damping: float | None = None,
     ) -> None:
-        """Make the task; `goal` says where to go, `axes` which world axes count, `duration` [s] how long it may take."""
+        """Make the task: `goal` says where to go, `axes` which world axes count, `duration` [s] how long it takes."""
         super().__init__(name, weight=weight, stiffness=stiffness, damping=damping)
         self.group = group
         self.dim = len(axes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -36,7 +37,7 @@ class TaskFactory:
 
     def make(self, name: str, spec: spec_of.TaskSpec) -> Task:
         """Make one task from its specification, whose names have been checked."""
-        gains = {"weight": spec.weight, "stiffness": spec.stiffness, "damping": spec.damping}
+        gains: dict[str, Any] = {"weight": spec.weight, "stiffness": spec.stiffness, "damping": spec.damping}
         match spec:
             case spec_of.PostureTaskSpec():
                 return self._posture(name, spec)
@@ -62,7 +63,12 @@ class TaskFactory:
             case spec_of.JointAngleTaskSpec():
                 joint = self._joint(spec.joint)
                 return JointAngleTask(
-                    name, v_index=joint.idx_v, q_index=joint.idx_q, goal=spec.target, duration=spec.duration, **gains
+                    name,
+                    v_index=joint.idx_v,
+                    q_index=joint.idx_q,
+                    goal=spec.target,
+                    duration=spec.duration,
+                    **gains,
                 )
             case spec_of.JointVelocityTaskSpec():
                 joint = self._joint(spec.joint)

@@ -62,9 +62,7 @@ class JointVelocityTask(Task):
 
     dim = 1
 
-    def __init__(
-        self, name: str, *, v_index: int, goal: float, weight: float = 1.0, stiffness: float = 10.0
-    ) -> None:
+    def __init__(self, name: str, *, v_index: int, goal: float, weight: float = 1.0, stiffness: float = 10.0) -> None:
         """Make the task for the joint at `v_index` of v."""
         super().__init__(name, weight=weight, stiffness=stiffness)
         self.goal = goal

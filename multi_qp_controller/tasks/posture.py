@@ -50,7 +50,7 @@ class PostureTask(Task):
         self._v_index = v_index
         self._rows = np.arange(self.dim)
         self._q_reference = q_reference
-        self._goal = q_reference
+        self._goal = np.zeros(0) if q_reference is None else q_reference
         self._duration = duration or 0.0
         self._path: tuple[Array, Array] | None = None
 

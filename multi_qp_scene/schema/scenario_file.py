@@ -100,12 +100,13 @@ class RegularisationSpec(StrictModel):
 class FallbackSpec(StrictModel):
     """What to do when no command can be computed: hold the last torques for `hold` [s], then damp each joint to rest.
 
-    `time_constant` [s] is that of the damping; after `give_up_after` [s] of failure a run ends.
+    `time_constant` [s] is that of the damping. A run ends when no tick of the last `give_up_after` [s] could be solved
+    as stated.
     """
 
     hold: NonNegative = 0.05
     time_constant: Positive = 0.1
-    give_up_after: Positive = 0.5
+    give_up_after: Positive = 0.2
 
 
 class CameraSpec(StrictModel):

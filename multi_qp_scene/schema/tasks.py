@@ -25,9 +25,9 @@ class RandomPathSpec(StrictModel):
 class PoseTargetSpec(StrictModel):
     """Where a frame should go.
 
-    `position` and `rpy` are given in `frame` (`world`, any frame of the scene, or `entry`: the pose of the tasked frame
-    when the state was entered). What is not given stays as it is at the entry. With `duration` the reference moves there
-    along a minimum-jerk path; without, the target is a set-point.
+    `position` and `rpy` are given in `frame`: `world`, any frame of the scene as it is when the state is entered, or
+    `entry`: the pose of the tasked frame itself at that moment. What is not given stays as it is. With `duration` the
+    reference moves there along a minimum-jerk path; without, the target is a set-point.
     """
 
     frame: str = "world"
@@ -38,7 +38,7 @@ class PoseTargetSpec(StrictModel):
 
 
 class CoMTargetSpec(StrictModel):
-    """Where a centre of mass should go: a place, or the centre of the support polygon of some contacts, plus an offset."""
+    """Where a centre of mass should go: a place, or the middle of the support polygon of some contacts; and an offset."""
 
     over_contacts: list[str] | None = None
     position: Vector3 | None = None

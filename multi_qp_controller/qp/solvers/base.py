@@ -70,14 +70,10 @@ class Solver(ABC):
 
     def _ill_posed(self, problem: Problem, *, deadline: float) -> Solution:
         if problem.non_finite_arrays():
-            return Solution.failed(
-                problem.n, status="not_finite", message="the problem holds NaN or infinity"
-            )
+            return Solution.failed(problem.n, status="not_finite", message="the problem holds NaN or infinity")
         mended = mend_bounds(problem, tolerance=self.tolerance)
         if mended is None:
-            return Solution.failed(
-                problem.n, status="infeasible", message="a lower side is above its upper side"
-            )
+            return Solution.failed(problem.n, status="infeasible", message="a lower side is above its upper side")
         return self._attempts(mended, None, deadline=deadline)
 
     def _attempts(self, problem: Problem, warm_start: Solution | None, *, deadline: float) -> Solution:
@@ -107,9 +103,7 @@ class Solver(ABC):
     def _without_dependent_rows(self, problem: Problem, answer: Solution) -> Solution:
         kept, consistent = independent_equalities(problem.A, problem.b, tolerance=self.tolerance)
         if not consistent:
-            return Solution.failed(
-                problem.n, status="infeasible", message="the equality rows contradict each other"
-            )
+            return Solution.failed(problem.n, status="infeasible", message="the equality rows contradict each other")
         if len(kept) == problem.m:
             return answer
         answer = self._checked(replace(problem, A=problem.A[kept], b=problem.b[kept]), None)
@@ -129,9 +123,7 @@ class Solver(ABC):
         flaw = self._flaw(problem, answer) if answer.found else ""
         if flaw:
             message = f"{self.name}: {flaw}"
-            return Solution.failed(
-                problem.n, status="numerical", iterations=answer.iterations, message=message
-            )
+            return Solution.failed(problem.n, status="numerical", iterations=answer.iterations, message=message)
         return answer
 
     def _flaw(self, problem: Problem, answer: Solution) -> str:

@@ -39,9 +39,7 @@ class Daqp(Solver):
 
     name: ClassVar[str] = "daqp"
 
-    def __init__(
-        self, *, max_iterations: int = 2000, tolerance: float = 1e-6, time_limit: float = 1.0
-    ) -> None:
+    def __init__(self, *, max_iterations: int = 2000, tolerance: float = 1e-6, time_limit: float = 1.0) -> None:
         """Set the limits."""
         super().__init__(tolerance=tolerance, time_limit=time_limit)
         self._settings = {

@@ -40,9 +40,7 @@ class Eiquadprog(Solver):
         output = solver.solve(_hierarchy(problem, T, rows, low, high))
         status = _STATUS.get(int(output.status), "numerical")
         if status != "solved":
-            return Solution.failed(
-                problem.n, status=status, message=f"eiquadprog status {int(output.status)}"
-            )
+            return Solution.failed(problem.n, status=status, message=f"eiquadprog status {int(output.status)}")
         return Solution(x=T @ output.x, found=True, status=status)
 
 

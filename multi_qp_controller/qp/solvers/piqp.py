@@ -34,9 +34,7 @@ class Piqp(Solver):
 
     name: ClassVar[str] = "piqp"
 
-    def __init__(
-        self, *, max_iterations: int = 100, tolerance: float = 1e-6, time_limit: float = 1.0
-    ) -> None:
+    def __init__(self, *, max_iterations: int = 100, tolerance: float = 1e-6, time_limit: float = 1.0) -> None:
         """Set the limits."""
         super().__init__(tolerance=tolerance, time_limit=time_limit)
         self._max_iterations = max_iterations
@@ -78,9 +76,7 @@ class Piqp(Solver):
         result = solver.result
         iterations = int(result.info.iter)
         if status != "solved":
-            return Solution.failed(
-                problem.n, status=status, iterations=iterations, message=f"PIQP: {code.name}"
-            )
+            return Solution.failed(problem.n, status=status, iterations=iterations, message=f"PIQP: {code.name}")
         return Solution(
             x=np.array(result.x),
             found=True,

@@ -39,9 +39,7 @@ class Proxqp(Solver):
     name: ClassVar[str] = "proxqp"
     reproducible: ClassVar[bool] = False
 
-    def __init__(
-        self, *, max_iterations: int = 100, tolerance: float = 1e-6, time_limit: float = 1.0
-    ) -> None:
+    def __init__(self, *, max_iterations: int = 100, tolerance: float = 1e-6, time_limit: float = 1.0) -> None:
         """Set the limits."""
         super().__init__(tolerance=tolerance, time_limit=time_limit)
         self._max_iterations = max_iterations
@@ -53,9 +51,7 @@ class Proxqp(Solver):
         status = _STATUS.get(info.status, "numerical")
         iterations = int(info.iter)
         if status != "solved":
-            return Solution.failed(
-                problem.n, status=status, iterations=iterations, message=f"ProxQP: {info.status}"
-            )
+            return Solution.failed(problem.n, status=status, iterations=iterations, message=f"ProxQP: {info.status}")
         z = np.array(qp.results.z)
         return Solution(
             x=np.array(qp.results.x),
@@ -98,11 +94,6 @@ class Proxqp(Solver):
 
 
 def _start(warm_start: Solution | None) -> tuple[Array, Array, Array] | None:
-    if (
-        warm_start is None
-        or warm_start.y_eq is None
-        or warm_start.z_ineq is None
-        or warm_start.z_bounds is None
-    ):
+    if warm_start is None or warm_start.y_eq is None or warm_start.z_ineq is None or warm_start.z_bounds is None:
         return None
     return warm_start.x, warm_start.y_eq, np.concatenate([warm_start.z_ineq, warm_start.z_bounds])

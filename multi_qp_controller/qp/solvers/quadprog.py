@@ -24,9 +24,7 @@ class Quadprog(Solver):
         rows = np.concatenate([problem.A, sides.G, np.zeros((1, problem.n))])
         rhs = np.concatenate([problem.b, sides.h, [-1.0]])
         try:
-            x, _, _, iterations, multipliers, _ = quadprog.solve_qp(
-                problem.H, -problem.g, rows.T, rhs, problem.m
-            )
+            x, _, _, iterations, multipliers, _ = quadprog.solve_qp(problem.H, -problem.g, rows.T, rhs, problem.m)
         except ValueError as error:
             status: Status = "infeasible" if "inconsistent" in str(error) else "numerical"
             return Solution.failed(problem.n, status=status, message=f"quadprog: {error}")
