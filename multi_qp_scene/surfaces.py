@@ -94,7 +94,7 @@ def grasp_points(radius: float, length: float, *, encloses: bool) -> tuple[Array
     """
     angles = np.arange(4) * np.pi / 2.0
     radial = np.stack([np.zeros(4), np.cos(angles), np.sin(angles)], axis=1)
-    points: Array = radius * radial
+    points: Array = np.array(radius * radial, dtype=np.float64)
     points[:, 0] = np.array([1.0, -1.0, 1.0, -1.0]) * length / 2.0
     normals: Array = radial if encloses else -radial
     return points, normals

@@ -168,7 +168,7 @@ class BrowserViewer:
         """
         if title not in self.panel.toggles:
             raise ValueError(f"no layer {title!r}; there are: {', '.join(self.panel.toggles)}")
-        self.panel.toggles[title].value = shown
+        self.panel.toggles[title].value = shown  # type: ignore[misc]  # viser hides the setter
 
     def add_target_handle(
         self, name: str, position: Array, callback: Callable[[Array], None]

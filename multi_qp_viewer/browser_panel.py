@@ -106,7 +106,7 @@ class Panel:
         """Move the slider to a moment within the run's span [s]."""
         self.time.max = max(end, start + 0.01)
         self.time.min = start
-        self.time.value = float(min(max(moment, start), end))
+        self.time.value = float(min(max(moment, start), end))  # type: ignore[misc]  # viser hides the setter
 
     def show_ticks(self, times: Array, ticks: Array) -> None:
         """Draw the curve of tick times; times [s], ticks [ms]."""

@@ -129,8 +129,8 @@ class TransitionSpec(StrictModel):
 class StateSpec(StrictModel):
     """One phase: its contacts, its tasks (over those of the whole scenario), its transitions.
 
-    A state without transitions is an end of the run, `hold` [s] after it was entered. `tasks: {name: null}` drops a task
-    of the scenario here. `timeout` [s] ends the run, as failed, in a state that lasts too long.
+    A state without transitions is an end of the run, `hold` [s] after it was entered. `tasks: {name: null}` drops a
+    task of the scenario here. `timeout` [s] ends the run, as failed, in a state that lasts too long.
     """
 
     description: str = ""

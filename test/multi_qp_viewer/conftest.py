@@ -33,8 +33,7 @@ def make_scene() -> SimpleNamespace:
     box = model.joints[model.getJointId("box/root_joint")]
     q0[box.idx_q : box.idx_q + 3] = [0.0, 0.0, 1.08]
     subsystems = {
-        name: SimpleNamespace(name=name, color=COLORS.get(name))
-        for name in ("red", "blue", "box", "table", "ground")
+        name: SimpleNamespace(name=name, color=COLORS.get(name)) for name in ("red", "blue", "box", "table", "ground")
     }
     return SimpleNamespace(
         model=model, visual_model=visual, collision_model=visual.copy(), subsystems=subsystems, q0=q0
@@ -90,13 +89,9 @@ def _humanoid(name):
     model, visual = pin.Model(), pin.GeometryModel()
     for link, (parent, origin, shape, center) in BODY.items():
         placement = pin.SE3(np.eye(3), np.array(origin, dtype=float))
-        parent_id = (
-            model.getJointId(f"{parent}_joint") if parent not in (None, "pelvis") else int(parent is not None)
-        )
+        parent_id = model.getJointId(f"{parent}_joint") if parent not in (None, "pelvis") else int(parent is not None)
         kind = pin.JointModelFreeFlyer() if parent is None else pin.JointModelRY()
-        joint = model.addJoint(
-            parent_id, kind, placement, "root_joint" if parent is None else f"{link}_joint"
-        )
+        joint = model.addJoint(parent_id, kind, placement, "root_joint" if parent is None else f"{link}_joint")
         model.appendBodyToJoint(joint, pin.Inertia.FromSphere(4.0, 0.1), pin.SE3.Identity())
         visual.addGeometryObject(_geometry(f"{name}/{link}_0", joint, center, shape, COLORS[name]))
     return model, visual
@@ -107,9 +102,7 @@ def _box():
     inertia = pin.Inertia.FromBox(5.0, 0.3, 0.4, 0.25)
     joint = model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), "root_joint")
     model.appendBodyToJoint(joint, inertia, pin.SE3.Identity())
-    visual.addGeometryObject(
-        _geometry("box/body_0", joint, [0, 0, 0], coal.Box(0.3, 0.4, 0.25), [0.87, 0.67, 0.33, 1])
-    )
+    visual.addGeometryObject(_geometry("box/body_0", joint, [0, 0, 0], coal.Box(0.3, 0.4, 0.25), [0.87, 0.67, 0.33, 1]))
     return model, visual
 
 
@@ -144,8 +137,7 @@ def _snapshot(scene, time):
     feet = [("red left foot", [-0.55, 0.1, 0]), ("red right foot", [-0.55, -0.1, 0])]
     up = np.tile([0.0, 0.0, 1.0], (4, 1))
     contacts = tuple(
-        ContactSnapshot(name, corners + center, up * 70 + [10 * sway, 200 * sway, 0], up, 0.7)
-        for name, center in feet
+        ContactSnapshot(name, corners + center, up * 70 + [10 * sway, 200 * sway, 0], up, 0.7) for name, center in feet
     )
     pairs = tuple(
         PairSnapshot(
