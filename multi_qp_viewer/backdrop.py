@@ -72,9 +72,7 @@ class Backdrop:
         if len(solids.vertices) == 0:
             return image
         lower, upper = _shadow_area(solids.vertices, light.key)
-        inside = (
-            (self.presence > 0) & np.all(self.ground > lower, axis=-1) & np.all(self.ground < upper, axis=-1)
-        )
+        inside = (self.presence > 0) & np.all(self.ground > lower, axis=-1) & np.all(self.ground < upper, axis=-1)
         rows = np.flatnonzero(inside)
         if len(rows) == 0:
             return image
@@ -104,9 +102,7 @@ def _shadow_texture(solids: Solids, light: Lighting, lower: Image, upper: Image,
     """Return the darkness of the floor over the rectangle, (rows, columns) in [0, 1]."""
     columns, rows = np.clip(np.ceil((upper - lower) / TEXEL), 48, max(most, 64)).astype(int)
     full = _sample_floor(solids, light, lower, upper, columns, rows, shadow=SHADOW_RAYS, occlusion=0)
-    coarse = _sample_floor(
-        solids, light, lower, upper, columns // 3, rows // 3, shadow=0, occlusion=OCCLUSION_RAYS
-    )
+    coarse = _sample_floor(solids, light, lower, upper, columns // 3, rows // 3, shadow=0, occlusion=OCCLUSION_RAYS)
     y, x = np.mgrid[0:rows, 0:columns]
     share = np.column_stack([(x.ravel() + 0.5) / columns, (y.ravel() + 0.5) / rows])
     closed = _bilinear(coarse, share).reshape(rows, columns)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -20,6 +21,8 @@ from multi_qp_viewer.browser_studio import furnish
 from multi_qp_viewer.history import History
 from multi_qp_viewer.playback import SPEEDS, Playhead
 from multi_qp_viewer.scene_view import DrawableScene, character_weight
+
+logger = logging.getLogger(__name__)
 
 Array = NDArray[np.float64]
 
@@ -63,6 +66,7 @@ class BrowserViewer:
         self._closed = threading.Event()
         self._wake = threading.Event()
         self._next_text = self._next_slow = 0.0
+        self._complained = False
         self._prepare(scene)
         self._thread = threading.Thread(target=self._run, name="multi_qp_viewer", daemon=True)
         self._thread.start()
@@ -268,11 +272,20 @@ class BrowserViewer:
             self._next_slow = now + SLOW_TIME
             self.panel.show_ticks(*self.history.tick_curve())
 
+    def _refresh_safely(self, elapsed: float) -> None:
+        """Draw; a snapshot that cannot be drawn is reported once and must not end the page."""
+        try:
+            self.refresh(elapsed)
+        except Exception:
+            if not self._complained:
+                logger.exception("the viewer cannot draw the tick at %.3f s", self.playhead.time)
+            self._complained = True
+
     def _run(self) -> None:
         last = time.monotonic()
         while not self._closed.is_set():
             now = time.monotonic()
-            self.refresh(now - last)
+            self._refresh_safely(now - last)
             last = now
             pause = FRAME_TIME if self._server.get_clients() else IDLE_TIME
             self._wake.wait(max(pause - (time.monotonic() - now), 0.002))

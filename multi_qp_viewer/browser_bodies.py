@@ -51,8 +51,7 @@ class Bodies:
         colors = np.array([rgba(geometry) for geometry in geometries]).reshape(-1, 4)
         fixed = np.array([geometry.parentJoint == 0 for geometry in geometries])
         self._batches = [
-            self._add(f"/bodies/{number}", group, colors, fixed)
-            for number, group in enumerate(parts.values())
+            self._add(f"/bodies/{number}", group, colors, fixed) for number, group in enumerate(parts.values())
         ]
         self._placed = False
         self.move(scene.q0)
@@ -84,9 +83,7 @@ class Bodies:
         for batch in self._batches:
             batch.handle.batched_opacities = (opacity * batch.opacities).astype(np.float32)
 
-    def _add(
-        self, name: str, parts: list[tuple[int, Piece]], colors: Array, fixed: NDArray[np.bool_]
-    ) -> _Batch:
+    def _add(self, name: str, parts: list[tuple[int, Piece]], colors: Array, fixed: NDArray[np.bool_]) -> _Batch:
         owners = np.array([index for index, _ in parts])
         shape = parts[0][1].shape
         count = len(parts)

@@ -93,9 +93,7 @@ class Panel:
         slider.on_update(lambda event: callback(float(event.target.value)))
         return slider
 
-    def show_status(
-        self, snapshot: Snapshot | None, playhead: Playhead, realtime_factor: float | None
-    ) -> None:
+    def show_status(self, snapshot: Snapshot | None, playhead: Playhead, realtime_factor: float | None) -> None:
         """Write the state's name and the figures of the tick on screen."""
         self._status.content = status_html(snapshot, playhead, realtime_factor)
         moving = playhead.playing or playhead.live
@@ -125,9 +123,7 @@ def status_html(snapshot: Snapshot | None, playhead: Playhead, realtime_factor: 
     """Return the status card."""
     if snapshot is None:
         return '<div style="padding:0.6em 0.9em;font-size:1.3em">waiting …</div>'
-    red, green, blue = (
-        round(255 * channel) for channel in marks.STATUS.get(snapshot.status, (0.4, 0.4, 0.4))
-    )
+    red, green, blue = (round(255 * channel) for channel in marks.STATUS.get(snapshot.status, (0.4, 0.4, 0.4)))
     chip = (
         f'<span style="background:rgb({red},{green},{blue});color:white;border-radius:0.8em;'
         f"padding:0.1em 0.6em;"

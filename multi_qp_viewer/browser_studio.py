@@ -12,9 +12,8 @@ BLUE = (61, 133, 227)
 
 def furnish(server: viser.ViserServer, scene: DrawableScene) -> None:
     """Make an empty page a pale studio with a three-quarter front view of the scene."""
-    server.gui.configure_theme(
-        control_layout="collapsible", show_logo=False, show_share_button=False, brand_color=BLUE
-    )
+    server.gui.configure_theme(show_logo=False, show_share_button=False, brand_color=BLUE)
+    server.gui.main_panel.dock_right()
     server.scene.set_up_direction("+z")
     _add_lights(server)
     _add_floor(server)

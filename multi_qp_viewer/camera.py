@@ -64,9 +64,7 @@ class Camera:
         """
         lower, upper = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
         target = (lower + upper) / 2
-        back = np.array(
-            [np.cos(azimuth) * np.cos(elevation), np.sin(azimuth) * np.cos(elevation), np.sin(elevation)]
-        )
+        back = np.array([np.cos(azimuth) * np.cos(elevation), np.sin(azimuth) * np.cos(elevation), np.sin(elevation)])
         corners = np.array(np.meshgrid(*zip(lower, upper, strict=True))).reshape(3, -1).T
         slope = np.tan(fov / 2)
         for _ in range(3):  # centre the box's outline, then step back far enough; settles at once
@@ -93,9 +91,7 @@ class Camera:
         relative = np.asarray(points) - self.position
         depth = relative @ forward
         scale = height / (2 * np.tan(self.fov / 2)) / np.maximum(depth, 1e-6)
-        pixels = np.column_stack(
-            [width / 2 + scale * (relative @ right), height / 2 - scale * (relative @ up)]
-        )
+        pixels = np.column_stack([width / 2 + scale * (relative @ right), height / 2 - scale * (relative @ up)])
         return pixels, depth
 
     def directions(self, pixels: Points, *, width: int, height: int) -> NDArray[np.float32]:

@@ -38,9 +38,7 @@ def draw_caption(pixels: NDArray[np.uint8], caption: Caption) -> NDArray[np.uint
     font = ImageFont.load_default(size)
     margin, bottom = round(0.9 * size), picture.height - round(0.9 * size)
     right = (
-        _pill(draw, caption.state, font, left=margin, bottom=bottom, ink=INK, size=size)
-        if caption.state
-        else margin
+        _pill(draw, caption.state, font, left=margin, bottom=bottom, ink=INK, size=size) if caption.state else margin
     )
     if caption.status:
         ink = _bytes(caption.color)

@@ -238,9 +238,7 @@ def _stored_triangles(geometry: pin.GeometryObject) -> trimesh.Trimesh:
     shape = geometry.geometry
     if shape.num_tris == 0:
         return _read_mesh_file(geometry)
-    faces = [
-        (triangle[0], triangle[1], triangle[2]) for triangle in map(shape.tri_indices, range(shape.num_tris))
-    ]
+    faces = [(triangle[0], triangle[1], triangle[2]) for triangle in map(shape.tri_indices, range(shape.num_tris))]
     return trimesh.Trimesh(np.array(shape.vertices()).reshape(-1, 3), np.array(faces), process=False)
 
 
@@ -263,7 +261,5 @@ def _plane_patch(normal: Array, offset: float) -> trimesh.Trimesh:
     side /= np.linalg.norm(side)
     other = np.cross(normal, side)
     half = UNBOUNDED_SIZE / 2
-    corners = [
-        normal * offset + half * (a * side + b * other) for a, b in ((-1, -1), (1, -1), (1, 1), (-1, 1))
-    ]
+    corners = [normal * offset + half * (a * side + b * other) for a, b in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
     return trimesh.Trimesh(np.array(corners), np.array([[0, 1, 2], [0, 2, 3]]), process=False)

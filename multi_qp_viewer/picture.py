@@ -172,13 +172,9 @@ class _Window:
         colors[edges] = self._supersample(edges)
         return colors
 
-    def _visibility(
-        self, part: Hits, rays: Image, tile: NDArray[np.int32], shadow: int, occlusion: int
-    ) -> Image:
+    def _visibility(self, part: Hits, rays: Image, tile: NDArray[np.int32], shadow: int, occlusion: int) -> Image:
         points = self._eye + part.distance[:, None] * rays
-        shares = visibility(
-            self._solids, self._light, points, part.normal, tile, shadow=shadow, occlusion=occlusion
-        )
+        shares = visibility(self._solids, self._light, points, part.normal, tile, shadow=shadow, occlusion=occlusion)
         return np.stack(shares)
 
     def _share_among_neighbours(self, shown: NDArray[np.int64], part: Hits) -> Image:
@@ -243,9 +239,7 @@ def _edges(hits: Hits, width: int) -> NDArray[np.int64]:
     return np.flatnonzero(mask)
 
 
-def _draw_overlays(
-    image: Image, depth: Image, overlays: Sequence[Overlay], light: Lighting, job: Job
-) -> None:
+def _draw_overlays(image: Image, depth: Image, overlays: Sequence[Overlay], light: Lighting, job: Job) -> None:
     """Blend the overlays in; where a body hides them they stay faintly visible or vanish."""
     if not overlays:
         return

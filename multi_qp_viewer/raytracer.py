@@ -68,9 +68,7 @@ class Hits:
 
     def at(self, rows: NDArray[np.int64]) -> Hits:
         """Return some of the hits."""
-        return Hits(
-            self.body[rows], self.group[rows], self.distance[rows], self.normal[rows], self.albedo[rows]
-        )
+        return Hits(self.body[rows], self.group[rows], self.distance[rows], self.normal[rows], self.albedo[rows])
 
     def forget(self, rows: NDArray[np.bool_]) -> None:
         """Let these rays have met nothing."""
@@ -216,15 +214,11 @@ def to_srgb(linear: Image) -> NDArray[np.uint8]:
 def from_srgb(display: NDArray[Any]) -> Image:
     """Return linear light of display colours in [0, 1]."""
     display = np.asarray(display, dtype=np.float32)
-    return np.where(display <= 0.04045, display / 12.92, ((display + 0.055) / 1.055) ** 2.4).astype(
-        np.float32
-    )
+    return np.where(display <= 0.04045, display / 12.92, ((display + 0.055) / 1.055) ** 2.4).astype(np.float32)
 
 
 def _encode(linear: NDArray[Any]) -> NDArray[Any]:
-    return np.where(
-        linear <= 0.0031308, 12.92 * linear, 1.055 * np.maximum(linear, 1e-9) ** (1 / 2.4) - 0.055
-    )
+    return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * np.maximum(linear, 1e-9) ** (1 / 2.4) - 0.055)
 
 
 def _embree(vertices: Image, faces: NDArray[np.int32]) -> Any:
@@ -269,9 +263,7 @@ def _disc_around(axis: Image, *, count: int, radius: float) -> Image:
 def _hemisphere(count: int) -> Image:
     """Return cosine-weighted directions around +z, (count, 3)."""
     radii, angles = _spiral(count)
-    return np.column_stack([radii * np.cos(angles), radii * np.sin(angles), np.sqrt(1 - radii**2)]).astype(
-        np.float32
-    )
+    return np.column_stack([radii * np.cos(angles), radii * np.sin(angles), np.sqrt(1 - radii**2)]).astype(np.float32)
 
 
 _HEMISPHERE = _hemisphere(128)

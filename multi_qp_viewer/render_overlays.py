@@ -70,9 +70,7 @@ def _arrow(start: Array, end: Array, color: Color) -> list[Overlay]:
 def _rod(start: Array, end: Array, radius: float, color: Color) -> Overlay:
     length = max(float(np.linalg.norm(end - start)), 1e-4)
     rotation = marks.frames_along((end - start)[None])[0] if length > 1e-4 else np.eye(3)
-    return _overlay(
-        _stretched(unit_shape("cylinder"), rotation, (start + end) / 2, (radius, radius, length)), color
-    )
+    return _overlay(_stretched(unit_shape("cylinder"), rotation, (start + end) / 2, (radius, radius, length)), color)
 
 
 def _ball(center: Array, radius: float, color: Color) -> Overlay:
@@ -85,10 +83,7 @@ def _polygon(corners: Array) -> list[Overlay]:
     area = _overlay(split_creases(mesh), marks.SUPPORT, opacity=0.4, through=False)
     return [
         area,
-        *(
-            _rod(a, b, 0.7 * ROD_RADIUS, marks.SUPPORT)
-            for a, b in zip(corners, np.roll(corners, -1, 0), strict=True)
-        ),
+        *(_rod(a, b, 0.7 * ROD_RADIUS, marks.SUPPORT) for a, b in zip(corners, np.roll(corners, -1, 0), strict=True)),
     ]
 
 
@@ -109,7 +104,5 @@ def _stretched(shape: Shape, rotation: Array, position: Array, scale: tuple[floa
 
 
 def _overlay(shape: Shape, color: Color, *, opacity: float = 1.0, through: bool = True) -> Overlay:
-    body = Body(
-        shape.vertices.astype(np.float32), shape.normals.astype(np.float32), shape.faces, (*color, opacity)
-    )
+    body = Body(shape.vertices.astype(np.float32), shape.normals.astype(np.float32), shape.faces, (*color, opacity))
     return Overlay(body, through)

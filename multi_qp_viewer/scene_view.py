@@ -17,6 +17,7 @@ Array = NDArray[np.float64]
 # A fixed body whose top lies this near z = 0 and that is this wide is the ground: the floor already shows it.
 FLOOR_TOLERANCE = 2e-3  # [m]
 FLOOR_WIDTH = 6.0  # [m]
+SURROUNDINGS = 1.5  # how far around what moves the environment belongs into the picture [m]
 
 
 class DrawableScene(Protocol):
@@ -71,7 +72,7 @@ def placed_bounds(geometry: pin.GeometryObject, rotation: Array, position: Array
 
 
 def scene_bounds(scene: DrawableScene, q: Array, *, only: str | None = None) -> tuple[Array, Array]:
-    """Return the world box around all drawn geometry at q, or around that of one subsystem.
+    """Return the world box around what moves at q and its surroundings, or around one subsystem.
 
     Args:
         scene: the scene.
@@ -84,7 +85,7 @@ def scene_bounds(scene: DrawableScene, q: Array, *, only: str | None = None) -> 
     geometries = drawn_geometry(scene)
     rotations, positions = ScenePose(scene.model, geometries).placements(q)
     boxes = [
-        placed_bounds(geometry, rotation, position)
+        (*placed_bounds(geometry, rotation, position), geometry.parentJoint != 0)
         for geometry, rotation, position in zip(geometries, rotations, positions, strict=True)
         if only is None or subsystem_of(geometry.name) == only
     ]
@@ -93,8 +94,26 @@ def scene_bounds(scene: DrawableScene, q: Array, *, only: str | None = None) -> 
         raise ValueError(f"no geometry belongs to subsystem {only!r}; there are: {', '.join(names)}")
     if not boxes:
         return np.array([-0.5, -0.5, 0.0]), np.array([0.5, 0.5, 1.0])
-    lower, upper = zip(*boxes, strict=True)
-    return np.min(lower, axis=0), np.max(upper, axis=0)
+    return _join(boxes)
+
+
+def moving_subsystems(scene: DrawableScene) -> list[str]:
+    """Return the names of the subsystems that have geometry on a joint, in the scene's order."""
+    moving = {subsystem_of(g.name) for g in drawn_geometry(scene) if g.parentJoint != 0}
+    return [name for name in scene.subsystems if name in moving]
+
+
+def _join(boxes: list[tuple[Array, Array, bool]]) -> tuple[Array, Array]:
+    """Join boxes; of what stands still only as much counts as is near what moves."""
+    lower, upper, moving = (np.array(column) for column in zip(*boxes, strict=True))
+    if not np.any(moving):
+        return lower.min(axis=0), upper.max(axis=0)
+    low, high = lower[moving].min(axis=0), upper[moving].max(axis=0)
+    near_low, near_high = low - SURROUNDINGS, high + SURROUNDINGS
+    seen = np.all((lower < near_high) & (upper > near_low), axis=1)
+    low = np.maximum(lower[seen].min(axis=0), near_low)
+    high = np.minimum(upper[seen].max(axis=0), near_high)
+    return low, high
 
 
 def character_weight(scene: DrawableScene) -> float:

@@ -31,6 +31,7 @@ from multi_qp_viewer.scene_view import (
     DrawableScene,
     character_weight,
     drawn_geometry,
+    moving_subsystems,
     scene_bounds,
     subsystem_of,
 )
@@ -61,9 +62,7 @@ class SceneRenderer:
         self._subsystems = np.array([subsystem_of(g.name) for g in geometries])
         self.bodies = [_body(piece, tuple(rgba(geometries[index])), index) for index, piece in parts]
 
-    def job(
-        self, snapshot: Snapshot, *, camera: Camera, width: int, height: int, overlays: bool = True
-    ) -> Job:
+    def job(self, snapshot: Snapshot, *, camera: Camera, width: int, height: int, overlays: bool = True) -> Job:
         """Return what one picture shows, ready to be sent to another process."""
         rotations, positions = self._pose.placements(snapshot.q)
         status = "" if snapshot.status == "ok" else snapshot.status
@@ -135,7 +134,7 @@ def write_video(
         width: of the picture [pixels]; even for mp4.
         height: of the picture [pixels]; even for mp4.
         camera: "fixed" frames the whole run, "follow" keeps a subsystem in the middle, or a camera.
-        follow: the subsystem to follow; the first one if None.
+        follow: the subsystem to follow; the first that moves if None.
         speed: run time per video time; 2 is twice as fast.
         overlays: draw forces, centres of mass, pairs, targets and text too.
         workers: processes; None uses one per processor for long videos and none for short ones.
@@ -186,8 +185,9 @@ def _views(
         return [_framing(renderer.scene, snapshots, aspect=aspect)] * len(snapshots)
     if camera != "follow":
         raise ValueError(f'camera is "fixed", "follow" or a Camera, not {camera!r}')
-    names = list(renderer.scene.subsystems)
-    name = follow or names[0]
+    name = follow or next(iter(moving_subsystems(renderer.scene)), None)
+    if name is None:
+        raise ValueError("there is nothing to follow: no subsystem moves")
     lower, upper = scene_bounds(renderer.scene, snapshots[0].q, only=name)
     reach = 0.35 * (upper - lower) * [1, 1, 0] + 0.15
     first = Camera.framing(lower - reach, upper + reach, aspect=aspect)
@@ -215,9 +215,7 @@ def _framing(scene: DrawableScene, snapshots: Sequence[Snapshot], *, aspect: flo
     return Camera.framing(np.min(lower, axis=0), np.max(upper, axis=0), aspect=aspect)
 
 
-def _render_all(
-    bodies: Sequence[Body], jobs: Iterator[Job], *, count: int, workers: int | None
-) -> Iterator[Frame]:
+def _render_all(bodies: Sequence[Body], jobs: Iterator[Job], *, count: int, workers: int | None) -> Iterator[Frame]:
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be at least 1, not {workers}")
     processes = workers or (multiprocessing.cpu_count() if count > 40 else 1)

@@ -38,7 +38,7 @@ class PoseTargetSpec(StrictModel):
 
 
 class CoMTargetSpec(StrictModel):
-    """Where a centre of mass should go: a place or the middle of the support polygon of some contacts, plus an offset."""
+    """Where a centre of mass should go: a place or the middle of the support polygon of some contacts, and an offset."""
 
     over_contacts: list[str] | None = None
     position: Vector3 | None = None

@@ -1,0 +1,275 @@
+from __future__ import annotations
+
+import io
+import shutil
+import threading
+import time
+import urllib.request
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from multi_qp_viewer import BrowserViewer
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
+
+
+@pytest.fixture
+def viewer(scene):
+    with BrowserViewer(scene, title="toy", port=18080) as viewer:
+        yield viewer
+
+
+@pytest.fixture
+def finished(viewer, snapshots):
+    for snapshot in snapshots:
+        viewer.show(snapshot)
+    viewer.finish()
+    return viewer
+
+
+def wait_for(condition, *, seconds=3.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+
+
+def body_position(viewer, name):
+    return viewer.bodies.positions[viewer.bodies.names.index(name)]
+
+
+def handle(viewer, name):
+    found = viewer._server.scene.get_handle_by_name(name)
+    assert found is not None, name
+    return found
+
+
+def test_serves_its_page(viewer):
+    with urllib.request.urlopen(viewer.url, timeout=5) as answer:
+        assert answer.status == 200
+        assert b"<html" in answer.read().lower()
+
+
+def test_takes_the_next_port_if_the_wanted_one_is_taken(scene, viewer):
+    with BrowserViewer(scene, title="second", port=18080) as second:
+        assert second.url != viewer.url
+
+
+def test_prints_nothing(scene, capsys):
+    BrowserViewer(scene, title="quiet", port=18090).close()
+    assert capsys.readouterr().out == ""
+
+
+def test_show_stores_and_costs_the_control_loop_little(viewer, snapshots):
+    costs = []
+    for snapshot in snapshots:
+        start = time.perf_counter()
+        viewer.show(snapshot)
+        costs.append(time.perf_counter() - start)
+    assert len(viewer.history) == len(snapshots)
+    assert np.median(costs) < 50e-6
+
+
+def test_live_view_shows_the_newest_tick(viewer, snapshots):
+    viewer.show(snapshots[0])
+    assert viewer.refresh() is snapshots[0]
+    viewer.show(snapshots[1])
+    assert viewer.refresh() is snapshots[1]
+
+
+def test_the_viewers_own_thread_draws(viewer, snapshots):
+    before = body_position(viewer, "red/torso_0").copy()
+    viewer.show(snapshots[10])
+    wait_for(lambda: not np.allclose(body_position(viewer, "red/torso_0"), before))
+
+
+def test_scrubbing_poses_the_bodies(finished):
+    finished.seek(0.25)
+    shown = finished.refresh()
+    assert shown.time == pytest.approx(0.24)
+    np.testing.assert_allclose(body_position(finished, "red/pelvis_0"), shown.q[:3], atol=1e-9)
+    finished.seek(0.76)
+    assert finished.refresh().time == pytest.approx(0.76)
+    assert body_position(finished, "red/pelvis_0")[1] < 0 < shown.q[1]
+
+
+def test_scrubbing_works_while_the_run_goes_on(viewer, snapshots):
+    for snapshot in snapshots[:50]:
+        viewer.show(snapshot)
+    viewer.seek(0.1)
+    viewer.show(snapshots[50])
+    assert viewer.refresh().time == pytest.approx(0.1)
+    viewer.go_live()
+    assert viewer.refresh() is snapshots[50]
+
+
+def test_play_moves_on_at_the_chosen_speed(finished):
+    finished.seek(0.5)
+    finished.refresh()
+    finished.set_speed(2.0)
+    finished.play()
+    first = finished.refresh().time
+    wait_for(lambda: finished.playhead.time > first + 0.2)
+    finished.pause()
+    held = finished.refresh().time
+    time.sleep(0.1)
+    assert finished.refresh().time == held
+
+
+def test_reset_replays_from_the_start(finished):
+    finished.refresh()
+    finished.reset()
+    assert finished.refresh().time < 0.3
+    assert finished.playhead.playing
+
+
+def test_text_names_state_status_and_tick(finished):
+    finished.seek(1.8)
+    finished._next_text = 0.0
+    finished.refresh()
+    text = finished.panel._status.content
+    assert "Carry" in text
+    assert "relaxed" in text
+    assert "1.80 s" in text
+
+
+def test_state_names_cannot_inject_markup(viewer, snapshots):
+    viewer.show(replace(snapshots[0], state="<script>"))
+    viewer._next_text = 0.0
+    viewer.refresh()
+    assert "<script>" not in viewer.panel._status.content
+
+
+@pytest.mark.parametrize(
+    ("title", "node"),
+    [
+        ("Bodies", "/bodies/0"),
+        ("Contact forces", "/forces"),
+        ("Friction cones", "/friction_cones"),
+        ("Centre of mass", "/com/balls"),
+        ("Support polygon", "/support/area"),
+        ("Watched pairs", "/pairs/segments"),
+        ("Targets", "/targets/0"),
+    ],
+)
+def test_layers_switch_off_and_stay_off(finished, title, node):
+    finished.refresh()
+    finished.set_layer(title, True)
+    assert handle(finished, node).visible
+    finished.set_layer(title, False)
+    finished.seek(0.3)
+    finished.refresh()
+    assert not handle(finished, node).visible
+
+
+def test_unknown_layer_lists_the_known_ones(viewer):
+    with pytest.raises(ValueError, match="Contact forces"):
+        viewer.set_layer("nonsense", True)
+
+
+def test_forces_are_arrows_from_their_points(finished, snapshots):
+    finished.seek(0.0)
+    finished.refresh()
+    arrows = handle(finished, "/forces").points
+    assert arrows.shape == (8, 2, 3)
+    np.testing.assert_allclose(arrows[:4, 0], snapshots[0].contacts[0].points, atol=1e-6)
+    assert np.all(arrows[:, 1, 2] > arrows[:, 0, 2])
+
+
+def test_contacts_may_come_and_go_without_new_meshes(viewer, snapshots):
+    viewer.set_layer("Friction cones", True)
+    viewer.show(snapshots[0])
+    viewer.refresh()
+    before = handle(viewer, "/friction_cones")
+    viewer.show(replace(snapshots[1], contacts=snapshots[1].contacts[:1], support_polygon=None, pairs=(), targets=()))
+    viewer.refresh()
+    assert handle(viewer, "/friction_cones") is before
+    assert np.sum(before.batched_positions[:, 2] > -100) == 4
+    assert handle(viewer, "/forces").points.shape == (4, 2, 3)
+
+
+def test_pairs_are_coloured_by_the_state_of_their_damper(finished):
+    finished.seek(0.0)  # 15 cm: beyond influence; 5 cm: inside
+    finished.refresh()
+    far, near = handle(finished, "/pairs/segments").colors[:2, 0].astype(int)
+    assert np.ptp(far) < 20  # grey
+    assert near[0] > near[2] + 100  # yellow to red
+    assert handle(finished, "/pairs/label_0").text == "5.0 cm"
+    assert not handle(finished, "/pairs/label_1").visible
+
+
+def test_run_again_forgets_and_calls_back(scene, snapshots):
+    called = threading.Event()
+    with BrowserViewer(scene, title="again", port=18100, on_restart=called.set) as viewer:
+        viewer.show(snapshots[5])
+        viewer.finish()
+        viewer.restart()
+        assert called.is_set()
+        assert len(viewer.history) == 0
+        viewer.show(snapshots[0])
+        assert viewer.refresh() is snapshots[0]
+
+
+def test_targets_can_be_dragged_and_slid(viewer):
+    heights = []
+    slider = viewer.add_slider("height", 0.0, 1.0, 0.5, heights.append)
+    slider.value = 0.75
+    assert heights == [0.75]
+    knob = viewer.add_target_handle("hand", np.array([0.1, 0.2, 0.3]), lambda position: None)
+    np.testing.assert_allclose(knob.position, [0.1, 0.2, 0.3])
+    with pytest.raises(ValueError, match="not within"):
+        viewer.add_slider("height", 0.0, 1.0, 2.0, heights.append)
+
+
+def test_wait_returns_when_closed(scene):
+    viewer = BrowserViewer(scene, title="wait", port=18110)
+    threading.Timer(0.1, viewer.close).start()
+    viewer.wait()
+    viewer.close()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium or Chrome")
+def test_page_in_a_real_browser(finished):
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser")
+    from PIL import Image
+
+    flags = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+    quiet = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
+    finished.seek(0.5)
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags + quiet)
+        page = browser.new_page(viewport={"width": 900, "height": 500})
+        page.goto(finished.url)
+        page.get_by_text("Lift").wait_for(timeout=15_000)
+        page.locator("canvas").first.wait_for(timeout=15_000)
+        picture = wait_for_picture(page)
+        page.get_by_role("button", name="Play").click()
+        page.get_by_text("Carry").wait_for(timeout=15_000)
+        browser.close()
+    pixels = np.asarray(Image.open(io.BytesIO(picture)).convert("RGB")).astype(int)
+    red, green, blue = np.moveaxis(pixels[:, :560], 2, 0)
+    assert np.sum((red > green + 40) & (red > blue + 40)) > 500  # the red toy
+    assert np.sum((blue > red + 40) & (blue > green + 15)) > 500  # the blue toy
+
+
+def wait_for_picture(page):
+    """Wait until the canvas shows more than the floor; software rendering takes its time."""
+    from PIL import Image
+
+    for _ in range(30):
+        picture = page.screenshot()
+        pixels = np.asarray(Image.open(io.BytesIO(picture)).convert("RGB")).astype(int)[:, :560]
+        if np.sum(np.ptp(pixels, axis=2) > 60) > 3000:
+            return picture
+        page.wait_for_timeout(300)
+    pytest.fail("the canvas stayed blank")
+
+
+def test_a_snapshot_that_cannot_be_drawn_does_not_end_the_page(viewer, snapshots, caplog):
+    viewer.show(replace(snapshots[0], q=np.zeros(3)))
+    wait_for(lambda: "cannot draw" in caplog.text)
+    viewer.show(snapshots[1])
+    assert viewer.refresh() is snapshots[1]
