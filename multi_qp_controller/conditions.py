@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -27,6 +27,7 @@ class Situation:
         time: [s].
         entered: when the present state was entered [s].
         commands: commands that the user has given and no transition has consumed.
+        visited: names of all states so far, in order, with the present one.
     """
 
     scenario: Scenario
@@ -35,6 +36,7 @@ class Situation:
     time: float
     entered: float
     commands: frozenset[str]
+    visited: Sequence[str] = ()
 
 
 def holds(condition: st.Condition, now: Situation) -> bool:
@@ -56,6 +58,8 @@ def holds(condition: st.Condition, now: Situation) -> bool:
             return _joint_between(condition, now)
         case st.CommandCondition():
             return condition.name in now.commands
+        case st.VisitsCondition():
+            return now.visited.count(condition.state) >= condition.count
         case st.AllCondition():
             return all(holds(part, now) for part in condition.of)
         case st.AnyCondition():
@@ -108,6 +112,8 @@ def _touching(condition: st.TouchingCondition, now: Situation) -> bool:
 def _joint_between(condition: st.JointCondition, now: Situation) -> bool:
     model = now.scenario.scene.model
     joint = model.joints[model.getJointId(condition.joint)]
-    angle = float(now.kinematics.q[joint.idx_q])
+    q = now.kinematics.q[joint.idx_q : joint.idx_q + joint.nq]
+    # a continuous joint holds (cos, sin)
+    angle = float(np.arctan2(q[1], q[0]) if joint.nq == 2 else q[0])
     above = condition.above is None or angle >= condition.above
     return above and (condition.below is None or angle <= condition.below)

@@ -18,13 +18,13 @@ from multi_qp_controller.fsm import StateMachine
 from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.qp import Explanation, Problem, Solution, explain_infeasibility, make_solver
 from multi_qp_controller.statement import Statement
-from multi_qp_controller.tasks import Task
+from multi_qp_controller.tasks import CoMTask, PoseTask, Task
 from multi_qp_controller.tasks.factory import TaskFactory
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.pairs import watched_pairs
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
-from multi_qp_scene.schema.tasks import TaskSpec
+from multi_qp_scene.schema.tasks import CoMTaskSpec, PoseTaskSpec, TaskSpec
 
 Array = NDArray[np.float64]
 
@@ -156,6 +156,28 @@ class Controller:
         del self._user_tasks[name]
         self.statement.set_tasks(tuple(self.tasks.values()))
 
+    @property
+    def targets(self) -> dict[str, Task]:
+        """The targets that a user may move now: name of each -> the task that follows it."""
+        return {
+            interactive: task
+            for spec, task in self._state_tasks.values()
+            if isinstance(spec, PoseTaskSpec | CoMTaskSpec) and (interactive := spec.target.interactive) is not None
+        }
+
+    def set_target(self, name: str, position: Array, rotation: Array | None = None) -> None:
+        """Move an interactive target: position (3,) [m] and rotation (3, 3), in the world.
+
+        However far it is put, the task approaches it no faster than its `max_speed`.
+
+        Raises:
+            KeyError: when the present state has no such target.
+            ValueError: when a number is not finite.
+        """
+        task = self.targets[name]
+        if isinstance(task, PoseTask | CoMTask):
+            task.move_target(self.kinematics, position, rotation)
+
     def command(self, name: str) -> None:
         """Give a user's command to the state machine."""
         self.machine.command(name)
@@ -187,7 +209,15 @@ class Controller:
             self._enter_phase(time)
             self._started = True
             return
-        now = Situation(self.scenario, self.kinematics, self.tasks, time, self.machine.entered, self.machine.commands)
+        now = Situation(
+            self.scenario,
+            self.kinematics,
+            self.tasks,
+            time,
+            self.machine.entered,
+            self.machine.commands,
+            self.machine.visited,
+        )
         if self.machine.update(now):
             self._enter_phase(time)
 

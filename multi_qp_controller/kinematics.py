@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -23,7 +25,6 @@ class Kinematics:
         scene: the scene.
         model: its pinocchio model.
         data: pinocchio data, filled by `update`; accelerations in it are those of zero q̈, i.e. drifts.
-        robot: the same model as tsid sees it; tsid's frame tasks run over it.
         q: configuration, (nq,).
         v: velocity, (nv,).
         N: nonlinear effects, gravity and passive joint forces of (12), (nv,).
@@ -33,7 +34,7 @@ class Kinematics:
         self.scene = scene
         self.model = scene.model
         self.data = scene.model.createData()
-        self.robot = tsid.RobotWrapper(scene.model, tsid.FIXED_BASE_SYSTEM, False)
+        self._rest = np.zeros(scene.nv)
         self.q = scene.q0.copy()
         self.v = np.zeros(scene.nv)
         self.N = np.zeros(scene.nv)
@@ -41,13 +42,21 @@ class Kinematics:
     def update(self, state: State) -> None:
         """Compute all terms at `state`."""
         self.q, self.v = state.q, state.v
-        # the centroidal map and its derivative; before tsid's pass, which leaves the drift accelerations in the data
-        pin.dccrba(self.model, self.data, state.q, state.v)
-        self.robot.computeAllTerms(self.data, state.q, state.v)
+        model, data = self.model, self.data
+        pin.dccrba(model, data, state.q, state.v)  # the centroidal map and its derivative
+        pin.computeAllTerms(model, data, state.q, state.v)
+        # last, as it leaves the accelerations of zero q̈ in the data: the drifts
+        pin.centerOfMass(model, data, state.q, state.v, self._rest)
+        pin.updateFramePlacements(model, data)
         np.copyto(self.N, self.data.nle)
         passive = self.scene.passive
         if len(passive):
             self.N[passive.v_index] += passive.resistance(state.q, state.v)
+
+    @cached_property
+    def robot(self) -> Any:
+        """The model as tsid sees it, to make tsid's tasks over; they read `data`."""
+        return tsid.RobotWrapper(self.model, tsid.FIXED_BASE_SYSTEM, False)
 
     @property
     def M(self) -> Array:
@@ -75,7 +84,11 @@ class Kinematics:
         total = np.zeros(3)
         for joint_id in subsystem.root_joints:
             total += self.data.mass[joint_id] * self.data.oMi[joint_id].act(self.data.com[joint_id])
-        return total / subsystem.mass
+        return total / self.mass(subsystem)
+
+    def mass(self, subsystem: Subsystem) -> float:
+        """Return the mass of one subsystem with its present loads [kg]."""
+        return float(sum(self.data.mass[joint_id] for joint_id in subsystem.root_joints))
 
 
 @dataclass(frozen=True)
@@ -85,38 +98,40 @@ class Group:
     Attributes:
         subsystems: its members.
         columns: their entries of v, (k,).
-        mass: [kg].
     """
 
     subsystems: tuple[Subsystem, ...]
     columns: NDArray[np.intp]
-    mass: float
 
     @classmethod
     def of(cls, scene: Scene, names: list[str]) -> Group:
         """Make the group of these subsystems."""
         members = tuple(scene.subsystems[name] for name in names)
         columns = np.concatenate([np.arange(s.v_slice.start, s.v_slice.stop) for s in members])
-        return cls(members, columns, sum(s.mass for s in members))
+        return cls(members, columns)
+
+    def mass(self, kinematics: Kinematics) -> float:
+        """Return its mass with its present loads [kg]."""
+        return sum(kinematics.mass(subsystem) for subsystem in self.subsystems)
 
     def com(self, kinematics: Kinematics) -> Array:
         """Return its centre of mass, world frame, (3,) [m]."""
         total = np.zeros(3)
         for subsystem in self.subsystems:
-            total += subsystem.mass * kinematics.com(subsystem)
-        return total / self.mass
+            total += kinematics.mass(subsystem) * kinematics.com(subsystem)
+        return total / self.mass(kinematics)
 
     def com_velocity(self, kinematics: Kinematics) -> Array:
         """Return the velocity of its centre of mass, world frame, (3,) [m/s]."""
-        return kinematics.data.Ag[:3, self.columns] @ kinematics.v[self.columns] / self.mass
+        return kinematics.data.Ag[:3, self.columns] @ kinematics.v[self.columns] / self.mass(kinematics)
 
     def com_jacobian(self, kinematics: Kinematics, out: Array) -> None:
         """Write the Jacobian of its centre of mass into `out`, (3, nv); other subsystems' columns stay as they are."""
-        out[:, self.columns] = kinematics.data.Ag[:3, self.columns] / self.mass
+        out[:, self.columns] = kinematics.data.Ag[:3, self.columns] / self.mass(kinematics)
 
     def com_drift(self, kinematics: Kinematics) -> Array:
         """Return J̇v of its centre of mass, world frame, (3,) [m/s²]."""
-        return kinematics.data.dAg[:3, self.columns] @ kinematics.v[self.columns] / self.mass
+        return kinematics.data.dAg[:3, self.columns] @ kinematics.v[self.columns] / self.mass(kinematics)
 
     def momentum(self, kinematics: Kinematics) -> tuple[Array, Array, Array]:
         """Return its momentum about its own centre of mass: map (6, k), momentum (6,), drift (6,).
@@ -130,7 +145,7 @@ class Group:
         drift = data.dAg[:, self.columns] @ v
         h = A @ v
         lever = data.com[0] - self.com(kinematics)
-        lever_rate = data.vcom[0] - h[:3] / self.mass
+        lever_rate = data.vcom[0] - h[:3] / self.mass(kinematics)
         drift[3:] += cross(lever_rate, h[:3]) + cross(lever, drift[:3])
         A[3:] += pin.skew(lever) @ A[:3]
         h[3:] += cross(lever, h[:3])

@@ -18,7 +18,7 @@ def take_snapshot(controller: Controller, command: Command) -> Snapshot:
     scene = controller.scenario.scene
     moving = [s for s in scene.subsystems.values() if s.kind is not SubsystemKind.ARTICULATED]
     com = {s.name: kinematics.com(s) for s in moving}
-    mass = sum(s.mass for s in moving)
+    mass = sum(kinematics.mass(s) for s in moving)
     on_ground = [c.first for c in controller.contacts.values() if _carries_character(controller, c.name)]
     targets = [task.target(kinematics) for task in controller.tasks.values()]
     return Snapshot(
@@ -29,7 +29,7 @@ def take_snapshot(controller: Controller, command: Command) -> Snapshot:
         tick_ms=command.diagnostics.tick_ms,
         contacts=tuple(_contact(controller, name) for name in controller.contacts),
         com=com,
-        com_total=sum((s.mass * com[s.name] for s in moving), np.zeros(3)) / mass if moving else None,
+        com_total=sum((kinematics.mass(s) * com[s.name] for s in moving), np.zeros(3)) / mass if moving else None,
         support_polygon=support_polygon(kinematics, on_ground) if on_ground else None,
         pairs=tuple(
             PairSnapshot(

@@ -66,10 +66,14 @@ class RestingPose(PoseReference):
 
 
 class MinimumJerkPose(PoseReference):
-    """A straight minimum-jerk path from one pose to another; the rotation turns about one axis."""
+    """A minimum-jerk path from one pose to another; the rotation turns about one axis.
 
-    def __init__(self, start: pin.SE3, end: pin.SE3, duration: float) -> None:
+    It is straight, but for `apex` [m]: with s going from 0 to 1, 64 s³(1 − s)³ of it is added along B's z axis.
+    """
+
+    def __init__(self, start: pin.SE3, end: pin.SE3, duration: float, *, apex: float = 0.0) -> None:
         self.duration = duration
+        self._apex = apex
         self._start = start.copy()
         self._step = np.concatenate([end.translation - start.translation, pin.log3(start.rotation.T @ end.rotation)])
         self._rate = self._step.copy()
@@ -78,12 +82,115 @@ class MinimumJerkPose(PoseReference):
     def sample(self, time: float) -> PoseSample:
         """Return the reference at `time` [s] after its start."""
         s, ds, dds = minimum_jerk(time, self.duration)
-        return PoseSample(
+        sample = PoseSample(
             self._start.translation + s * self._step[:3],
             self._start.rotation @ pin.exp3(s * self._step[3:]),
             self._rate * ds,
             self._rate * dds,
         )
+        if self._apex:
+            r = s * (1.0 - s)
+            slope = 192.0 * self._apex * r**2 * (1.0 - 2.0 * s)
+            curvature = 384.0 * self._apex * r * ((1.0 - 2.0 * s) ** 2 - r)
+            sample.position[2] += 64.0 * self._apex * r**3
+            sample.velocity[2] += slope * ds
+            sample.acceleration[2] += curvature * ds**2 + slope * dds
+        return sample
+
+
+class MovablePose(PoseReference):
+    """A set-point that a user may move at any time."""
+
+    def __init__(self, pose: pin.SE3) -> None:
+        self._sample = PoseSample(pose.translation.copy(), pose.rotation.copy(), np.zeros(6), np.zeros(6))
+
+    def move(self, position: Array, rotation: Array | None = None) -> None:
+        """Put the set-point at `position` [m], turned by `rotation`, both in B.
+
+        Raises:
+            ValueError: when a number is not finite.
+        """
+        if not np.isfinite(position).all() or (rotation is not None and not np.isfinite(rotation).all()):
+            raise ValueError("a target must be finite")
+        turned = self._sample.rotation if rotation is None else np.array(rotation)
+        self._sample = PoseSample(np.array(position, dtype=float), turned, np.zeros(6), np.zeros(6))
+
+    def sample(self, time: float) -> PoseSample:
+        """Return the set-point."""
+        return self._sample
+
+
+class RandomPoints(MovablePose):
+    """Random points in a box, one after the other.
+
+    Attributes:
+        misses: distance at which each point so far was left [m].
+        reached: whether each of them was reached.
+        tolerance: distance at which a point is reached [m].
+    """
+
+    def __init__(
+        self,
+        start: pin.SE3,
+        *,
+        count: int,
+        seed: int,
+        size: Array,
+        centre: Array,
+        tolerance: float,
+        hold: float,
+        timeout: float,
+    ) -> None:
+        """Draw the points.
+
+        Args:
+            start: pose at the beginning; its rotation is kept.
+            count: number of points.
+            seed: of the random numbers.
+            size: of the box [m].
+            centre: of the box, from the start [m].
+            tolerance: distance at which a point is reached [m].
+            hold: time it must then be held for [s].
+            timeout: after which the next point comes all the same [s].
+        """
+        super().__init__(start)
+        random = np.random.default_rng(seed)
+        middle = start.translation + centre
+        self._points = middle + (random.random((count, 3)) - 0.5) * size
+        self.tolerance = tolerance
+        self._hold, self._timeout = hold, timeout
+        self._since = 0.0
+        self._near_since: float | None = None
+        self.misses: list[float] = []
+        self.reached: list[bool] = []
+        self.move(self._points[0])
+
+    @property
+    def count(self) -> int:
+        """Number of points."""
+        return len(self._points)
+
+    @property
+    def finished(self) -> bool:
+        """Whether all points are done."""
+        return len(self.reached) == len(self._points)
+
+    def observe(self, time: float, error: float) -> None:
+        """Take in the distance from the point [m] at `time` [s] after the start; go on when it is time to."""
+        if self.finished:
+            return
+        if error > self.tolerance:
+            self._near_since = None
+        elif self._near_since is None:
+            self._near_since = time
+        held = self._near_since is not None and time - self._near_since >= self._hold
+        if not held and time - self._since < self._timeout:
+            return
+        self.misses.append(error)
+        self.reached.append(held)
+        self._since, self._near_since = time, None
+        if not self.finished:
+            self.move(self._points[len(self.reached)])
 
 
 class RandomPose(PoseReference):

@@ -9,11 +9,12 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from multi_qp_scene.loads import Loads
 from multi_qp_scene.models import LoadedModel
 from multi_qp_scene.placement import place_flush, pose_of
 from multi_qp_scene.scene import JointLimits, Scene
 from multi_qp_scene.schema.model_file import GraspSurfaceSpec, PlanarSurfaceSpec, PointSurfaceSpec
-from multi_qp_scene.schema.scenario_file import EnvironmentSpec, SubsystemSpec
+from multi_qp_scene.schema.scenario_file import EnvironmentSpec, LoadSpec, SubsystemSpec
 from multi_qp_scene.subsystem import PassiveJoints, Subsystem, SubsystemKind
 from multi_qp_scene.surfaces import Surface, grasp_points, planar_points, single_point
 
@@ -28,10 +29,12 @@ class SceneParts:
     Attributes:
         subsystems: the moving ones.
         environment: the fixed ones.
+        loads: masses on their links that may change.
     """
 
     subsystems: dict[str, tuple[LoadedModel, SubsystemSpec]] = field(default_factory=dict)
     environment: dict[str, tuple[LoadedModel, EnvironmentSpec]] = field(default_factory=dict)
+    loads: dict[str, LoadSpec] = field(default_factory=dict)
 
 
 def build_scene(parts: SceneParts) -> Scene:
@@ -75,6 +78,7 @@ def build_scene(parts: SceneParts) -> Scene:
         actuated_v=actuated_v,
         torque_limits=limits[actuated_v],
         limits=_joint_limits(model),
+        loads=Loads(model, parts.loads),
         passive=_passive_joints(model, parts, set(actuated)),
         self_collisions={
             name: tuple((f"{name}/{a}", f"{name}/{b}") for a, b in loaded.spec.self_collisions)

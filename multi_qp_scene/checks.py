@@ -83,6 +83,7 @@ class ScenarioChecker:
         self._check_subsystems()
         self._check_contacts()
         self._check_collisions()
+        self._check_loads()
         self._check_tasks(self._spec.tasks, ("tasks",))
         self._check_states()
         self._check_goals()
@@ -162,6 +163,14 @@ class ScenarioChecker:
             self._complain(("collisions", "security"), "security must be below influence")
         if self._spec.joint_limits.security >= self._spec.joint_limits.influence:
             self._complain(("joint_limits",), "security must be below influence")
+
+    def _check_loads(self) -> None:
+        for name, load in self._spec.loads.items():
+            self._known(("loads", name, "link"), "link", load.link, self._names.links)
+            if not load.min <= load.mass <= load.max:
+                self._complain(("loads", name, "mass"), f"{load.mass} kg is outside [{load.min}, {load.max}] kg")
+            if load.link.split("/")[0] in self._names.fixed:
+                self._complain(("loads", name, "link"), "a load on the environment changes nothing")
 
     def _check_tasks(self, tasks: Mapping[str, Any], key: Key) -> None:
         for name, task in tasks.items():
@@ -246,6 +255,8 @@ class ScenarioChecker:
                 self._known((*key, "joint"), "joint", condition.joint, names.joints)
                 if condition.above is None and condition.below is None:
                     self._complain(key, "give `above`, `below` or both")
+            case st.VisitsCondition():
+                self._known((*key, "state"), "state", condition.state, self._spec.states)
             case st.AllCondition() | st.AnyCondition():
                 for k, part in enumerate(condition.of):
                     self._check_condition(part, (*key, "of", k), active_tasks)
@@ -263,5 +274,18 @@ class ScenarioChecker:
                         self._complain(key, "give a tolerance: `position` [m], `rotation` [rad] or both")
                 case st.PoseGoal():
                     self._known((*key, "frame"), "link or surface", goal.frame, self._names.frames)
-                case st.StateGoal():
+                case st.StateGoal() | st.JointVelocityGoal():
                     self._known((*key, "state"), "state", goal.state, self._spec.states)
+                case st.PointsGoal():
+                    self._known((*key, "task"), "task", goal.task, tasks)
+                case st.TiltGoal():
+                    self._known((*key, "frame"), "link or surface", goal.frame, self._names.frames)
+                case st.BalanceGoal():
+                    self._check_group(goal.subsystems, key)
+                case st.JointGoal() if goal.state is not None:
+                    self._known((*key, "state"), "state", goal.state, self._spec.states)
+            if isinstance(goal, st.JointGoal | st.JointVelocityGoal):
+                self._known((*key, "joint"), "joint", goal.joint, self._names.joints)
+            if isinstance(goal, st.TiltGoal | st.BalanceGoal):
+                for k, state in enumerate(goal.states or []):
+                    self._known((*key, "states", k), "state", state, self._spec.states)

@@ -22,6 +22,7 @@ class WatchedPair:
         influence: δ_i [m].
         security: δ_s [m].
         damping: ξ [m/s].
+        damper: whether they are kept apart; else they are only measured.
     """
 
     links: tuple[str, str]
@@ -30,6 +31,7 @@ class WatchedPair:
     influence: float
     security: float
     damping: float
+    damper: bool = True
 
     @property
     def name(self) -> str:
@@ -47,13 +49,15 @@ def watched_pairs(scene: Scene, spec: CollisionsSpec) -> tuple[WatchedPair, ...]
     wanted: dict[frozenset[str], WatchedPair] = {}
     found: list[WatchedPair] = []
 
-    def watch(link_a: str, link_b: str, influence: float, security: float, damping: float) -> None:
+    def watch(
+        link_a: str, link_b: str, influence: float, security: float, damping: float, damper: bool = True
+    ) -> None:
         key = frozenset((link_a, link_b))
         if len(key) == 1 or key in wanted:
             return
         for first in pieces.get(link_a, []):
             for second in pieces.get(link_b, []):
-                pair = WatchedPair((link_a, link_b), first, second, influence, security, damping)
+                pair = WatchedPair((link_a, link_b), first, second, influence, security, damping, damper)
                 objects = scene.collision_model.geometryObjects
                 if objects[first].parentJoint != objects[second].parentJoint:
                     wanted[key] = pair
@@ -64,6 +68,7 @@ def watched_pairs(scene: Scene, spec: CollisionsSpec) -> tuple[WatchedPair, ...]
             entry.influence or spec.influence,
             spec.security if entry.security is None else entry.security,
             entry.damping or spec.damping,
+            entry.damper,
         )
         for link_a in fnmatch.filter(all_links, entry.bodies[0]):
             for link_b in fnmatch.filter(all_links, entry.bodies[1]):

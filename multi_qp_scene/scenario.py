@@ -107,7 +107,7 @@ def _parameter_values(path: Path, declared: dict[str, ParameterSpec], given: Map
 def _load_models(
     document: YamlDocument, spec: ScenarioFile, path: Path, problems: Problems
 ) -> tuple[SceneParts, Names]:
-    parts, names = SceneParts(), Names()
+    parts, names = SceneParts(loads=dict(spec.loads)), Names()
     cache: dict[Path, LoadedModel | None] = {}
 
     def load(key: tuple[str, str], model: str) -> LoadedModel | None:

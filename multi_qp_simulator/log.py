@@ -37,6 +37,8 @@ class Log:
         joint_names: of the model, without the universe.
         actuated_joint_names: the order of tau.
         subsystem_names: in the order of q.
+        load_names: names of the loads that may change, (L,).
+        load_mass: their masses, (T, L) [kg]; the model's inertias are those of the loads' masses.
         scenario: JSON of the scenario's name, parameters, seed and time step.
     """
 
@@ -54,6 +56,8 @@ class Log:
     joint_names: NDArray[np.str_]
     actuated_joint_names: NDArray[np.str_]
     subsystem_names: NDArray[np.str_]
+    load_names: NDArray[np.str_]
+    load_mass: Array
     scenario: NDArray[np.str_]
 
     def save(self, path: str | Path) -> None:
@@ -74,7 +78,7 @@ class LogRecorder:
         self._scenario = scenario
         self._dt = dt
         self._contacts = {name: k for k, name in enumerate(scenario.spec.contacts)}
-        self._rows: list[tuple[float, Array, Array, Array, Array, str, NDArray[np.bool_], Array]] = []
+        self._rows: list[tuple[float, Array, Array, Array, Array, str, NDArray[np.bool_], Array, list[float]]] = []
 
     def record(self, state: State, command: Command, outcome: Outcome) -> None:
         """Take one tick."""
@@ -93,6 +97,7 @@ class LogRecorder:
                 command.diagnostics.state,
                 active,
                 wrench,
+                list(self._scenario.scene.loads.masses.values()),
             )
         )
 
@@ -100,9 +105,9 @@ class LogRecorder:
         """Return the log."""
         scenario, scene = self._scenario, self._scenario.scene
         contacts, n = scenario.spec.contacts, len(self._contacts)
-        nq, nv, na = scene.nq, scene.nv, scene.na
-        shapes: list[tuple[int, ...]] = [(), (nq,), (nv,), (nv,), (na,), (), (n,), (n, 6)]
-        kinds: list[Any] = [float, float, float, float, float, str, bool, float]
+        nq, nv, na, loads = scene.nq, scene.nv, scene.na, tuple(scene.loads.masses)
+        shapes: list[tuple[int, ...]] = [(), (nq,), (nv,), (nv,), (na,), (), (n,), (n, 6), (len(loads),)]
+        kinds: list[Any] = [float, float, float, float, float, str, bool, float, float]
         columns: list[Any] = [
             np.array([row[k] for row in self._rows], dtype=kind).reshape((len(self._rows), *shape))
             for k, (shape, kind) in enumerate(zip(shapes, kinds, strict=True))
@@ -113,7 +118,7 @@ class LogRecorder:
             "seed": scenario.seed,
             "dt": self._dt,
         }
-        time, q, v, a, tau, state, active, wrench = columns
+        time, q, v, a, tau, state, active, wrench, load_mass = columns
         return Log(
             time=time,
             q=q,
@@ -129,5 +134,7 @@ class LogRecorder:
             joint_names=np.array(scene.joint_names, dtype=str),
             actuated_joint_names=np.array(scene.actuated_joint_names, dtype=str),
             subsystem_names=np.array(list(scene.subsystems), dtype=str),
+            load_names=np.array(loads, dtype=str),
+            load_mass=load_mass,
             scenario=np.array(json.dumps(about, sort_keys=True)),
         )

@@ -137,6 +137,7 @@ class Run:
 
     def _tick(self) -> Command:
         state, controller = self.backend.state, self.controller
+        self.scenario.scene.loads.advance(self.time)
         seen = state if self._sensor is None else self._sensor(state, self.time)
         command = controller.step(seen, self.time)
         self._ledger.count(command)
@@ -144,7 +145,7 @@ class Run:
             self._ledger.explain(controller, command)
         self._audit.observe(state, command, controller)
         if command.diagnostics.status is not Status.FALLBACK:
-            self._goals.observe(controller)
+            self._goals.observe(controller, state, self.time)
         for observer in self._observers:
             observer(controller, command)
         outcome = self.backend.step(command, controller.dt)

@@ -124,7 +124,7 @@ class CollisionConstraint:
             if pair.normal is None or pair.distance >= pair.pair.influence:
                 continue
             normals[k] = pair.normal
-            if not pair.exempt:
+            if pair.pair.damper and not pair.exempt:
                 pair.active = True
                 self._write_row(k, pair, kinematics)
         self._last_normals = normals

@@ -24,7 +24,7 @@ class JointLimitConstraint:
 
     Position limits act as velocity dampers, [Vaillant2015] (31): with d the distance to the limit, the next velocity
     towards it may be ξ (d − δ_s)/(δ_i − δ_s) at most, once d < δ_i. Velocity limits are (29). δ_i and δ_s are fractions
-    of the joint's range, ξ of its velocity limit: at d = δ_i the damper then begins near the velocity limit. Beyond δ_s
+    of the joint's range, ξ of its velocity limit: at d = δ_i the damper then begins near the velocity limit. Below δ_s
     the damper asks for a way back; it asks gently, because a start outside the limits must not be infeasible.
 
     Attributes:
@@ -49,14 +49,16 @@ class JointLimitConstraint:
         self._limits = limits
         self._dt = dt
         span = limits.upper - limits.lower
-        self._influence = np.where(np.isfinite(span), np.minimum(influence * span, MAX_INFLUENCE), np.inf)
-        scale = np.where(np.isfinite(span), self._influence / (influence * span), 1.0)
-        self._security = np.where(np.isfinite(span), security * span * scale, 0.0)
+        # a side without a limit is infinitely far away: any width will do
+        span = np.where(np.isfinite(span), span, MAX_INFLUENCE / influence)
+        self._influence = np.minimum(influence * span, MAX_INFLUENCE)
+        self._security = self._influence * security / influence
         speed = np.where(np.isfinite(limits.velocity), limits.velocity, MAX_DAMPING / damping)
         self._damping = np.minimum(damping * speed, MAX_DAMPING)
         self._width = self._influence - self._security
         # a damper may not close more than the distance that is left in one step
         self._damping = np.minimum(self._damping, self._width / dt)
+        self._recovery = np.minimum(RECOVERY_SPEED, limits.velocity)
         self.lower = np.full(nv, -np.inf)
         self.upper = np.full(nv, np.inf)
         self.limited = np.zeros(nv, dtype=bool)
@@ -81,16 +83,18 @@ class JointLimitConstraint:
         self.upper[limits.v_index] = upper
 
     def _least_acceleration(self, distance: Array, speed: Array) -> Array:
-        """Return the acceleration away from a limit that the damper asks for, -inf beyond δ_i.
+        """Return the acceleration away from a limit that the damper asks for.
+
+        Beyond δ_i it only keeps a fast joint from passing δ_s within the next step.
 
         Args:
             distance: to the limit; negative outside it.
             speed: away from the limit.
         """
-        with np.errstate(invalid="ignore"):
-            allowed = -self._damping * (distance - self._security) / self._width
-        back = np.minimum(allowed, RECOVERY_SPEED)
+        allowed = -self._damping * (distance - self._security) / self._width
+        back = np.minimum(allowed, self._recovery)
         braking = (np.minimum(allowed, 0.0) - speed) / self._dt
         recovering = np.minimum((back - speed) / self._dt, np.maximum(braking, 0.0) + RECOVERY_ACCELERATION)
         demanded = np.where(allowed > 0.0, recovering, braking)
-        return np.where(distance <= self._influence, demanded, -np.inf)
+        beyond = ((self._security - distance) / self._dt - speed) / self._dt
+        return np.where(distance <= self._influence, demanded, beyond)

@@ -14,6 +14,15 @@ from multi_qp_controller.snapshot import TargetSnapshot
 Array = NDArray[np.float64]
 
 
+def limited_error(error: Array, *, stiffness: float, damping: float, max_speed: float | None) -> Array:
+    """Shorten an error so that the feedback asks for no more than a speed: at it, k e = 2√k v_max."""
+    if max_speed is None or stiffness == 0.0:
+        return error
+    longest = damping * max_speed / stiffness
+    length = math.sqrt(error @ error)
+    return error if length <= longest else error * (longest / length)
+
+
 class Task(ABC):
     """One term w‖J q̈ + J̇v − ẍᵈ‖² of the cost (32), with ẍᵈ = −k(x − x_ref) − 2√k(ẋ − ẋ_ref) + ẍ_ref (33).
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from multi_qp_controller.kinematics import Group, Kinematics
 from multi_qp_controller.references import minimum_jerk
 from multi_qp_controller.snapshot import TargetSnapshot
-from multi_qp_controller.tasks.base import Task
+from multi_qp_controller.tasks.base import Task, limited_error
 
 Array = NDArray[np.float64]
 
@@ -29,17 +29,22 @@ class CoMTask(Task):
         goal: CoMGoal,
         axes: Sequence[int] = (0, 1, 2),
         duration: float | None = None,
+        max_speed: float | None = None,
         weight: float = 1.0,
         stiffness: float = 10.0,
         damping: float | None = None,
     ) -> None:
-        """Make the task: `goal` says where to go, `axes` which world axes count, `duration` [s] how long it takes."""
+        """Make the task: `goal` says where to go, `axes` which world axes count, `duration` [s] how long it takes.
+
+        `max_speed` [m/s] bounds the speed with which a far set-point is approached.
+        """
         super().__init__(name, weight=weight, stiffness=stiffness, damping=damping)
         self.group = group
         self.dim = len(axes)
         self._axes = list(axes)
         self._goal = goal
         self._duration = duration or 0.0
+        self._max_speed = max_speed
         self._from = np.zeros(3)
         self._to = np.zeros(3)
         self._full_J: Array = np.zeros((3, 0))
@@ -65,10 +70,21 @@ class CoMTask(Task):
         velocity = self.group.com_velocity(kinematics)
         self._error = (self.group.com(kinematics) - self._reference)[self._axes]
         self._speed = velocity[self._axes]
-        desired = self.feedback(self._error, (velocity - ds * step)[self._axes]) + dds * step[self._axes]
+        error = limited_error(self._error, stiffness=self.stiffness, damping=self.damping, max_speed=self._max_speed)
+        desired = self.feedback(error, (velocity - ds * step)[self._axes]) + dds * step[self._axes]
         self.group.com_jacobian(kinematics, self._full_J)
         J[:] = self._full_J[self._axes]
         b[:] = desired - self.group.com_drift(kinematics)[self._axes]
+
+    def move_target(self, kinematics: Kinematics, position: Array, rotation: Array | None = None) -> None:
+        """Make `position`, in the world, the set-point from now on.
+
+        Raises:
+            ValueError: when a number is not finite.
+        """
+        if not np.isfinite(position).all():
+            raise ValueError("a target must be finite")
+        self._from = self._to = np.array(position, dtype=float)
 
     def target(self, kinematics: Kinematics) -> TargetSnapshot:
         """Return the reference point."""

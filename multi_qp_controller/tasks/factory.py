@@ -11,7 +11,14 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from multi_qp_controller.kinematics import Group, Kinematics
-from multi_qp_controller.references import MinimumJerkPose, PoseReference, RandomPose, RestingPose
+from multi_qp_controller.references import (
+    MinimumJerkPose,
+    MovablePose,
+    PoseReference,
+    RandomPoints,
+    RandomPose,
+    RestingPose,
+)
 from multi_qp_controller.support import centroid, support_polygon
 from multi_qp_controller.tasks.base import Task
 from multi_qp_controller.tasks.com import CoMGoal, CoMTask
@@ -48,6 +55,7 @@ class TaskFactory:
                     goal=self._com_goal(spec.target),
                     axes=_indices(spec.axes),
                     duration=spec.target.duration,
+                    max_speed=spec.max_speed,
                     **gains,
                 )
             case spec_of.PoseTaskSpec():
@@ -67,6 +75,7 @@ class TaskFactory:
                     v_index=joint.idx_v,
                     q_index=joint.idx_q,
                     goal=spec.target,
+                    continuous=joint.nq == 2,
                     duration=spec.duration,
                     **gains,
                 )
@@ -156,10 +165,24 @@ class TaskFactory:
                     seed=path.seed,
                     knots_every=path.knots_every,
                 )
+            if target.random_points is not None:
+                points = target.random_points
+                return RandomPoints(
+                    present,
+                    count=points.count,
+                    seed=points.seed,
+                    size=np.array(points.size),
+                    centre=np.array(points.centre),
+                    tolerance=points.tolerance,
+                    hold=points.hold,
+                    timeout=points.timeout,
+                )
             end = _target_pose(target, kinematics, present, frame_of, frame_b)
+            if target.interactive is not None:
+                return MovablePose(end)
             if target.duration is None:
                 return RestingPose(end)
-            return MinimumJerkPose(present, end, target.duration)
+            return MinimumJerkPose(present, end, target.duration, apex=target.apex)
 
         return goal
 

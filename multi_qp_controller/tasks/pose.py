@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -10,10 +9,10 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from multi_qp_controller.kinematics import Kinematics
-from multi_qp_controller.references import PoseReference, PoseSample
+from multi_qp_controller.references import MovablePose, PoseReference, PoseSample, RandomPoints
 from multi_qp_controller.relative_motion import RelativeMotion, relative_motion
 from multi_qp_controller.snapshot import TargetSnapshot
-from multi_qp_controller.tasks.base import Task
+from multi_qp_controller.tasks.base import Task, limited_error
 from multi_qp_controller.vectors import cross
 
 Array = NDArray[np.float64]
@@ -82,6 +81,32 @@ class PoseTask(Task):
         super().start(kinematics, time)
         self._reference = self._goal(kinematics, self._pose(kinematics))
 
+    @property
+    def reference(self) -> PoseReference | None:
+        """What the task follows since it was started."""
+        return self._reference
+
+    def reference_done(self, time: float) -> bool:
+        """Return whether the reference has come to its end; random points end with the last of them."""
+        if isinstance(self._reference, RandomPoints):
+            return self._reference.finished
+        return super().reference_done(time)
+
+    def move_target(self, kinematics: Kinematics, position: Array, rotation: Array | None = None) -> None:
+        """Move an interactive set-point, given in the world.
+
+        Raises:
+            ValueError: when the task has no such set-point now, or a number is not finite.
+        """
+        if not isinstance(self._reference, MovablePose):
+            raise ValueError(f"the target of task '{self.name}' cannot be moved")
+        position = np.asarray(position, dtype=float)
+        if self.frame_b is not None:
+            X_world_b = kinematics.pose(self.frame_b)
+            position = X_world_b.actInv(position)
+            rotation = None if rotation is None else X_world_b.rotation.T @ rotation
+        self._reference.move(position, rotation)
+
     def follow(self, reference: PoseReference, time: float) -> None:
         """Follow another reference from now on."""
         self.started_at = time
@@ -97,6 +122,8 @@ class PoseTask(Task):
         error = self._full_error
         error[:3] = motion.X_B_A.translation - sample.position
         error[3:] = R @ pin.log3(sample.rotation.T @ R)
+        if isinstance(self._reference, RandomPoints):
+            self._reference.observe(time - self.started_at, self.position_error)
         velocity = _rotated(R, motion.twist)
         desired = self.feedback(self._limited(error), velocity - sample.velocity) + sample.acceleration
         axes = self._axes
@@ -118,16 +145,11 @@ class PoseTask(Task):
         return X_world_a.copy() if self.frame_b is None else kinematics.pose(self.frame_b).actInv(X_world_a)
 
     def _limited(self, error: Array) -> Array:
-        """Shorten the error so that the feedback asks for no more than the maximum speed: k e = 2√k v_max."""
-        if self._max_speed is None or self.stiffness == 0.0:
+        """Shorten position and rotation error, each to what the maximum speed allows."""
+        if self._max_speed is None:
             return error
-        longest = self.damping * self._max_speed / self.stiffness
-        limited = error.copy()
-        for part in (limited[:3], limited[3:]):
-            length = math.sqrt(part @ part)
-            if length > longest:
-                part *= longest / length
-        return limited
+        k, d, v = self.stiffness, self.damping, self._max_speed
+        return np.concatenate([limited_error(e, stiffness=k, damping=d, max_speed=v) for e in (error[:3], error[3:])])
 
 
 def _rotated(R: Array, twist: Array) -> Array:

@@ -14,7 +14,12 @@ Vector3 = tuple[float, float, float]
 
 
 class PoseSpec(StrictModel):
-    """A pose in space: position [m] and roll-pitch-yaw angles [rad]."""
+    """A pose in space: position [m] and roll-pitch-yaw angles [rad].
+
+    Attributes:
+        xyz: position [m].
+        rpy: roll, pitch, yaw about the fixed axes x, y, z, in this order [rad].
+    """
 
     xyz: Vector3 = (0.0, 0.0, 0.0)
     rpy: Vector3 = (0.0, 0.0, 0.0)

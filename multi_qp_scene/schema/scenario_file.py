@@ -13,7 +13,15 @@ from multi_qp_scene.schema.tasks import TaskSpec
 
 
 class ParameterSpec(StrictModel):
-    """A number that `--set` can change; used in the file as `${name}`."""
+    """A number that `--set` can change; used in the file as `${name}`.
+
+    Attributes:
+        default: value unless set.
+        min: least value allowed.
+        max: largest value allowed.
+        unit: for people.
+        description: for people.
+    """
 
     default: float
     min: float
@@ -23,7 +31,14 @@ class ParameterSpec(StrictModel):
 
 
 class PlaceSpec(StrictModel):
-    """Put a body so that its surfaces lie flush on another one, centred at `xy` of it and turned by `yaw`."""
+    """Put a body so that its surfaces lie flush on another one, centred at `xy` of it and turned by `yaw`.
+
+    Attributes:
+        surfaces: surfaces of this subsystem, without its name; their mean point is put at `xy`.
+        onto: full name of the surface of the environment that carries it.
+        xy: place in the carrying surface's frame [m].
+        yaw: heading of the base's x axis about the carrying surface's normal [rad].
+    """
 
     surfaces: list[str] = Field(min_length=1)
     onto: str
@@ -32,7 +47,17 @@ class PlaceSpec(StrictModel):
 
 
 class SubsystemSpec(StrictModel):
-    """A robot, an object or an articulated part: which model, where, in which posture."""
+    """A robot, an object or an articulated part: which model, where, in which posture.
+
+    Attributes:
+        model: name of a shipped model, or path of a model file, seen from this file.
+        pose: of the base in the world; of a floating base, the initial one.
+        place: instead of `pose`, for floating bases: flush on a surface.
+        posture: initial joint angles: a posture of the model, or angles [rad] by joint; `zero` if left out.
+        mass: total mass [kg]; masses and inertias of all its links are scaled to it.
+        effort_limits: which set of the model's effort limits holds; its first if left out.
+        color: red, green, blue in 0..1; the model's if left out.
+    """
 
     model: str
     pose: PoseSpec | None = None
@@ -44,7 +69,13 @@ class SubsystemSpec(StrictModel):
 
 
 class EnvironmentSpec(StrictModel):
-    """A fixed piece of the surroundings."""
+    """A fixed piece of the surroundings.
+
+    Attributes:
+        model: name of a shipped model, or path of a model file, seen from this file; its root must be `fixed`.
+        pose: of its base in the world.
+        color: red, green, blue in 0..1; the model's if left out.
+    """
 
     model: str
     pose: PoseSpec = PoseSpec()
@@ -55,6 +86,10 @@ class ContactSpec(StrictModel):
     """Two surfaces that can touch; the first one gives the contact points, so it should be the smaller.
 
     The wrench of the contact is the one that acts on the first surface's body.
+
+    Attributes:
+        surfaces: full names of the first and the second surface; the environment's must be second.
+        friction: Coulomb coefficient.
     """
 
     surfaces: tuple[str, str]
@@ -62,16 +97,33 @@ class ContactSpec(StrictModel):
 
 
 class CollisionPairSpec(StrictModel):
-    """Two bodies to keep apart: links, or patterns with `*`; [m], [m], [m/s]."""
+    """Two bodies to keep apart; what is left out is taken from `collisions`.
+
+    Attributes:
+        bodies: full names of two links, or patterns with `*`; the first entry that matches a pair of links counts.
+        influence: δ_i: the damper acts below this distance [m].
+        security: δ_s: the distance that is kept [m]; below `influence`.
+        damping: ξ: approach speed allowed at δ_i [m/s].
+        damper: whether they are kept apart; with `false` their distance is only measured.
+    """
 
     bodies: tuple[str, str]
     influence: Positive | None = None
     security: NonNegative | None = None
     damping: Positive | None = None
+    damper: bool = True
 
 
 class CollisionsSpec(StrictModel):
-    """Which bodies are kept apart, and the damper's parameters ξ, δ_i, δ_s of (22)."""
+    """Which bodies are kept apart, and the damper's parameters ξ, δ_i, δ_s of (22).
+
+    Attributes:
+        influence: δ_i: the damper acts below this distance [m].
+        security: δ_s: the distance that is kept [m]; below `influence`.
+        damping: ξ: approach speed allowed at δ_i [m/s].
+        pairs: the pairs of bodies; a pair that an active contact holds together is left alone meanwhile.
+        self_collisions: subsystems of which the model file's `self_collisions` are watched too.
+    """
 
     influence: Positive = 0.08
     security: NonNegative = 0.01
@@ -81,7 +133,13 @@ class CollisionsSpec(StrictModel):
 
 
 class JointLimitsSpec(StrictModel):
-    """The damper of (31): distances as fractions of each joint's range; ξ as a fraction of its velocity limit."""
+    """The damper of (31): distances as fractions of each joint's range; ξ as a fraction of its velocity limit.
+
+    Attributes:
+        influence: δ_i / range; δ_i is at most 0.3 rad.
+        security: δ_s / range; below `influence`, and reduced with δ_i where that is cut.
+        damping: ξ / velocity limit; ξ is at most 4 rad/s.
+    """
 
     influence: Positive = 0.1
     security: NonNegative = 0.01
@@ -89,7 +147,14 @@ class JointLimitsSpec(StrictModel):
 
 
 class RegularisationSpec(StrictModel):
-    """Small costs on physical quantities, which make the optimum unique."""
+    """Small costs on physical quantities, which make the optimum unique.
+
+    Attributes:
+        acceleration: of ½‖q̈‖².
+        torque: of ½‖τ‖².
+        force: of ½‖f‖² of each contact's wrench.
+        moment: of ½‖m‖² of each contact's wrench, at the first surface's origin.
+    """
 
     acceleration: NonNegative = 1e-4
     torque: NonNegative = 1e-5
@@ -98,10 +163,12 @@ class RegularisationSpec(StrictModel):
 
 
 class FallbackSpec(StrictModel):
-    """What to do when no command can be computed: hold the last torques for `hold` [s], then damp each joint to rest.
+    """What to do when no command can be computed: hold the last torques, then damp each joint to rest.
 
-    `time_constant` [s] is that of the damping. A run ends when no tick of the last `give_up_after` [s] could be solved
-    as stated.
+    Attributes:
+        hold: how long the last torques are repeated [s].
+        time_constant: of the damping [s].
+        give_up_after: a run ends when no tick of so long could be solved as stated [s].
     """
 
     hold: NonNegative = 0.05
@@ -109,8 +176,46 @@ class FallbackSpec(StrictModel):
     give_up_after: Positive = 0.2
 
 
+class RandomMassSpec(StrictModel):
+    """A mass that wanders smoothly and at random between its limits.
+
+    Attributes:
+        seed: of the random numbers; `${seed}` is the run's `--seed`.
+        every: time between new values [s].
+    """
+
+    seed: int
+    every: Positive = 1.0
+
+
+class LoadSpec(StrictModel):
+    """A point mass on a link that may change while the scenario runs, at random or by a user.
+
+    Attributes:
+        link: full name of the link that carries it.
+        xyz: place in the link's frame [m].
+        mass: at the beginning [kg].
+        min: least mass [kg].
+        max: largest mass [kg].
+        random: how it changes by itself; it keeps its mass if left out.
+    """
+
+    link: str
+    xyz: Vector3 = (0.0, 0.0, 0.0)
+    mass: NonNegative
+    min: NonNegative
+    max: Positive
+    random: RandomMassSpec | None = None
+
+
 class CameraSpec(StrictModel):
-    """Where pictures are taken from."""
+    """Where pictures are taken from.
+
+    Attributes:
+        position: of the eye, world [m].
+        target: the point in the middle of the picture, world [m].
+        fov: vertical opening angle [rad].
+    """
 
     position: Vector3
     target: Vector3
@@ -118,7 +223,29 @@ class CameraSpec(StrictModel):
 
 
 class ScenarioFile(StrictModel):
-    """A scenario: what is there, what happens, and what must be reached."""
+    """A scenario: what is there, what happens, and what must be reached.
+
+    Attributes:
+        description: one line, as `multi-qp list` shows it.
+        dt: control period [s]; `--dt` overrides it.
+        duration: longest simulated time [s]; a run that is not at its end by then has failed.
+        parameters: numbers that `--set` can change, by name.
+        subsystems: what moves, by name; the order is that of q and v.
+        environment: what does not move, by name.
+        contacts: pairs of surfaces that states can make touch, by name.
+        collisions: what is kept apart.
+        loads: masses that may change while it runs, by name.
+        joint_limits: how joints approach their limits.
+        regularisation: small costs of the QP.
+        fallback: what happens when the QP cannot be solved.
+        formulation: how the QP is written; `--formulation` overrides it.
+        solver: name of the QP solver; the fastest for the formulation if left out; `--solver` overrides it.
+        tasks: tasks of every state, by name; a state may replace or drop them.
+        initial_state: where the state machine begins.
+        states: phases of the motion, by name.
+        goals: what decides whether a run has succeeded, by name; it must also come to an end of its state machine.
+        camera: of videos with `--camera fixed`; one that sees the whole run if left out.
+    """
 
     description: str
     dt: Positive = 0.005
@@ -128,6 +255,7 @@ class ScenarioFile(StrictModel):
     environment: dict[str, EnvironmentSpec] = {}
     contacts: dict[str, ContactSpec] = {}
     collisions: CollisionsSpec = CollisionsSpec()
+    loads: dict[str, LoadSpec] = {}
     joint_limits: JointLimitsSpec = JointLimitsSpec()
     regularisation: RegularisationSpec = RegularisationSpec()
     fallback: FallbackSpec = FallbackSpec()

@@ -14,7 +14,8 @@ import yaml
 
 from multi_qp_controller.command import Command
 from multi_qp_controller.controller import Controller
-from multi_qp_controller.formulations import FORMULATIONS, PhysicalSolution, make_formulation
+from multi_qp_controller.formulations import FORMULATIONS, make_formulation
+from multi_qp_controller.formulations.base import PhysicalSolution
 from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.qp import Problem
 from multi_qp_controller.tasks import Task
@@ -226,7 +227,7 @@ class Workshop:
 
     def load(self, **scenario: Any) -> Scenario:
         """Write and load a scenario; models written here are found by their names."""
-        scenario = {"description": "made by a test", "initial_state": "only", "states": {"only": {}}} | scenario
+        scenario = {"description": "made by a test", "initial_state": "only", "states": {"only": {"hold": 1000}}} | scenario
         for part in ("subsystems", "environment"):
             for spec in scenario.get(part, {}).values():
                 if (self.folder / f"{spec['model']}.yaml").is_file():

@@ -1,0 +1,119 @@
+"""Loads: masses on links that change while a scenario runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+from scipy.interpolate import PchipInterpolator
+
+from multi_qp_scene.schema.scenario_file import LoadSpec, RandomMassSpec
+
+#: Random masses are drawn for runs up to this length [s]; later they stay as they are.
+LONGEST_RUN = 600.0
+
+
+@dataclass(frozen=True)
+class Load:
+    """A point mass on a link.
+
+    Attributes:
+        name: the scenario's name of it.
+        joint_id: joint that moves it.
+        position: in that joint's frame, (3,) [m].
+        limits: least and largest mass [kg].
+        initial: mass at the beginning [kg].
+        profile: mass over time, or None where only a user changes it.
+    """
+
+    name: str
+    joint_id: int
+    position: NDArray[np.float64]
+    limits: tuple[float, float]
+    initial: float
+    profile: RandomMass | None
+
+
+class RandomMass:
+    """A mass that wanders smoothly between its limits: a monotone spline through random values."""
+
+    def __init__(self, spec: LoadSpec, random_spec: RandomMassSpec) -> None:
+        knots = np.arange(0.0, LONGEST_RUN + random_spec.every, random_spec.every)
+        masses = np.random.default_rng(random_spec.seed).uniform(spec.min, spec.max, len(knots))
+        masses[0] = spec.mass
+        self._spline = PchipInterpolator(knots, masses)
+        self._end = float(knots[-1])
+
+    def at(self, time: float) -> float:
+        """Return the mass at `time` [s], in [kg]; it never leaves the limits, as the spline never overshoots."""
+        return float(self._spline(min(time, self._end)))
+
+
+class Loads:
+    """The loads of a scene, and their present masses.
+
+    Changing one changes the inertia in the scene's model, so that everybody who uses the model from then on sees it.
+    """
+
+    def __init__(self, model: pin.Model, specs: dict[str, LoadSpec]) -> None:
+        self._model = model
+        self._loads = {name: _load(model, name, spec) for name, spec in specs.items()}
+        self._bare = {load.joint_id: model.inertias[load.joint_id].copy() for load in self._loads.values()}
+        self._masses = {name: load.initial for name, load in self._loads.items()}
+        for joint_id in self._bare:
+            self._apply(joint_id)
+
+    @property
+    def masses(self) -> dict[str, float]:
+        """The present mass of each [kg]."""
+        return dict(self._masses)
+
+    @property
+    def limits(self) -> dict[str, tuple[float, float]]:
+        """Least and largest mass of each [kg]."""
+        return {name: load.limits for name, load in self._loads.items()}
+
+    def set_mass(self, name: str, mass: float) -> None:
+        """Change one load.
+
+        Raises:
+            KeyError: when there is no such load.
+            ValueError: when the mass is outside its limits.
+        """
+        load = self._loads[name]
+        if not load.limits[0] <= mass <= load.limits[1]:
+            raise ValueError(f"load '{name}': {mass} kg is outside {load.limits} kg")
+        self._masses[name] = mass
+        self._apply(load.joint_id)
+
+    def advance(self, time: float) -> None:
+        """Give the random ones their mass at `time` [s]."""
+        for name, load in self._loads.items():
+            if load.profile is not None:
+                self.set_mass(name, load.profile.at(time))
+
+    def reset(self) -> None:
+        """Give all of them their mass at the beginning."""
+        for name, load in self._loads.items():
+            self.set_mass(name, load.initial)
+
+    def _apply(self, joint_id: int) -> None:
+        total = self._bare[joint_id].copy()
+        for name, load in self._loads.items():
+            if load.joint_id == joint_id and self._masses[name] > 0.0:
+                total += pin.Inertia(self._masses[name], load.position, np.zeros((3, 3)))
+        self._model.inertias[joint_id] = total
+
+
+def _load(model: pin.Model, name: str, spec: LoadSpec) -> Load:
+    frame = model.frames[model.getFrameId(spec.link, pin.FrameType.BODY)]
+    return Load(
+        name=name,
+        joint_id=frame.parentJoint,
+        position=frame.placement.act(np.array(spec.xyz, dtype=float)),
+        limits=(spec.min, spec.max),
+        initial=spec.mass,
+        profile=None if spec.random is None else RandomMass(spec, spec.random),
+    )

@@ -1,0 +1,150 @@
+"""Writes the reference of the file formats out of the schema: types, defaults, ranges, and the docstrings' words.
+
+`python -m multi_qp_scene.schema.reference > docs/scenario_format.md`
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel
+
+from multi_qp_scene.expectations import Expectation
+from multi_qp_scene.schema.introduction import MODELS, SCENARIOS
+from multi_qp_scene.schema.model_file import ModelFile
+from multi_qp_scene.schema.scenario_file import ScenarioFile
+from multi_qp_scene.wording import described
+
+Model = type[BaseModel]
+Headings = dict[Model, str]
+
+_ATTRIBUTE = re.compile(r"^ {4}(\w+): ")
+_KEYS = re.compile(r" with (the keys|type:) .*")
+
+
+def reference() -> str:
+    """Return the page, as Markdown."""
+    parts = [SCENARIOS, *_sections(ScenarioFile), MODELS, *_sections(ModelFile)]
+    return "\n".join(part.rstrip() + "\n" for part in parts)
+
+
+def descriptions(model: Model) -> dict[str, str]:
+    """Return the words of the docstring's "Attributes" section, by key."""
+    _, _, attributes = _docstring(model).partition("\n\nAttributes:\n")
+    found: dict[str, str] = {}
+    name = ""
+    for line in attributes.splitlines():
+        start = _ATTRIBUTE.match(line)
+        if start:
+            name = start[1]
+            found[name] = line[start.end() :]
+        elif name and line.strip():
+            found[name] += f" {line.strip()}"
+    return {key: text.removesuffix(".") for key, text in found.items()}
+
+
+def models_of(top: Model) -> Headings:
+    """Return every model that can stand in a file, the file itself first, with a heading that says where."""
+    headings: Headings = {top: ""}
+    order: list[Model] = []
+
+    def visit(model: Model, path: str) -> None:
+        order.append(model)
+        fresh = [part for part in _parts(model, path) if part[1] not in headings]
+        headings.update({part: heading for heading, part, _ in fresh})
+        for _, part, below in fresh:
+            visit(part, below)
+
+    visit(top, "")
+    return {model: headings[model] for model in order}
+
+
+def _sections(top: Model) -> Iterator[str]:
+    headings = models_of(top)
+    for model, heading in headings.items():
+        title = f"### {heading}\n\n" if heading else ""
+        yield f"{title}{_summary(model)}\n\n{_table(model, headings)}"
+
+
+def _parts(model: Model, path: str) -> Iterator[tuple[str, Model, str]]:
+    """Give heading, model and path of the models right below one."""
+    for key, child in _children(model).items():
+        for steps, tag, inner in _models_in(child):
+            place = f"{path}{key}{steps}"
+            yield f"`{place}`" + (f" of type `{tag}`" if tag else ""), inner, f"{place}({tag})." if tag else f"{place}."
+
+
+def _models_in(expected: Expectation, steps: str = "") -> Iterator[tuple[str, str, Model]]:
+    """Give the models that may stand at a place, or in the mapping or list there, with the way to them and the tag."""
+    if expected.tagged_members:
+        for tag, member in expected.tagged_members.items():
+            yield steps, tag, member.annotation
+    elif expected.fields:
+        yield steps, "", expected.annotation
+    elif expected.members:
+        for member in expected.members:
+            yield from _models_in(member, steps)
+    elif isinstance(expected.items, Expectation):
+        yield from _models_in(expected.items, f"{steps}[]")
+    elif expected.is_mapping:
+        yield from _models_in(expected.child("*"), f"{steps}.*")
+
+
+def _children(model: Model) -> dict[str, Expectation]:
+    """Return what each key takes, the one that chooses the form first."""
+    whole = Expectation(model)
+    return {key: whole.child(key) for key in sorted(whole.keys, key=lambda key: key != "type")}
+
+
+def _table(model: Model, headings: Headings) -> str:
+    words = descriptions(model)
+    rows = ["| key | takes | default | meaning |", "|---|---|---|---|"]
+    for key, expected in _children(model).items():
+        cells = (f"`{key}`", _takes(expected, headings), _default(model, key), words.get(key, ""))
+        rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(rows)
+
+
+def _takes(expected: Expectation, headings: Headings) -> str:
+    links = [f"[{tag or 'see there'}](#{_anchor(headings[model])})" for _, tag, model in _models_in(expected)]
+    text = described(expected)
+    return f"{_KEYS.sub('', text)}: {', '.join(links)}" if links else text
+
+
+def _anchor(heading: str) -> str:
+    """Return the name that GitHub gives to a heading."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+def _default(model: Model, key: str) -> str:
+    field = model.model_fields[key]
+    if field.is_required():
+        return "*required*"
+    value = field.get_default(call_default_factory=True)
+    if value is None or isinstance(value, BaseModel) or value in ("", [], {}):
+        return ""
+    return f"`{_written(value)}`"
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_written, value))}]"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _summary(model: Model) -> str:
+    return _docstring(model).partition("\n\nAttributes:\n")[0]
+
+
+def _docstring(model: Model) -> str:
+    return inspect.cleandoc(model.__doc__ or "")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(reference())
