@@ -28,6 +28,7 @@ class Situation:
         entered: when the present state was entered [s].
         commands: commands that the user has given and no transition has consumed.
         visited: names of all states so far, in order, with the present one.
+        attended: whether somebody is there to interact.
     """
 
     scenario: Scenario
@@ -37,6 +38,7 @@ class Situation:
     entered: float
     commands: frozenset[str]
     visited: Sequence[str] = ()
+    attended: bool = False
 
 
 def holds(condition: st.Condition, now: Situation) -> bool:
@@ -58,6 +60,8 @@ def holds(condition: st.Condition, now: Situation) -> bool:
             return _joint_between(condition, now)
         case st.CommandCondition():
             return condition.name in now.commands
+        case st.UnattendedCondition():
+            return not now.attended
         case st.VisitsCondition():
             return now.visited.count(condition.state) >= condition.count
         case st.AllCondition():

@@ -49,6 +49,7 @@ class Controller:
         machine: the state machine.
         solver_name: the backend.
         formulation_name: how the QP is written.
+        attended: whether somebody is there to interact; else phases for the user are passed over.
     """
 
     def __init__(
@@ -109,6 +110,7 @@ class Controller:
         self._failed_problem: Problem | None = None
         self._started = False
         self.forces: dict[str, Array] = {}
+        self.attended = False
 
     @property
     def tasks(self) -> dict[str, Task]:
@@ -217,6 +219,7 @@ class Controller:
             self.machine.entered,
             self.machine.commands,
             self.machine.visited,
+            self.attended,
         )
         if self.machine.update(now):
             self._enter_phase(time)

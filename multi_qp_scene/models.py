@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from multi_qp_scene.config_file import Problems, YamlDocument, validate
-from multi_qp_scene.errors import ConfigError, MultiQpError
-from multi_qp_scene.resources import find_resource
+from multi_qp_scene.errors import ConfigError, MultiQpError, shown_path
+from multi_qp_scene.resources import find_resource, resolve_uri, resource_dirs
+from multi_qp_scene.salvage import salvage
 from multi_qp_scene.schema.model_file import ModelFile
+from multi_qp_scene.suggestions import unknown_name
 from multi_qp_scene.urdf import UrdfModel, read_urdf
 
 
@@ -38,34 +40,49 @@ def load_model(path: Path, problems: Problems) -> LoadedModel | None:
             problems.add(problem.location, problem.message)
         return None
     spec = validate(document, document.data, ModelFile, problems)
-    if spec is None:
+    rest = spec or salvage(document, document.data, ModelFile)
+    if rest is None:
         return None
     try:
-        urdf = read_urdf(_urdf_path(spec.urdf, path), free_flyer=spec.root == "free_flyer")
+        urdf = read_urdf(_urdf_path(rest.urdf, path), free_flyer=rest.root == "free_flyer")
+    except ConfigError as error:
+        problems.extend(error.problems)
+        return None
     except MultiQpError as error:
         problems.add(document.location(("urdf",)), str(error))
         return None
-    _check_names(document, spec, urdf, problems)
-    return LoadedModel(document, spec, urdf)
+    _check_names(document, rest, urdf, problems)
+    if rest.root == "free_flyer" and urdf.mass == 0.0:
+        message = f"no link of {shown_path(urdf.path)} has a mass; what floats needs one (or give `root: fixed`)"
+        problems.add(document.location(("urdf",)), message)
+        return None
+    return None if spec is None else LoadedModel(document, spec, urdf)
 
 
 def _urdf_path(name: str, beside: Path) -> Path:
+    if "://" in name:
+        return resolve_uri(name, relative_to=beside.parent)
     local = beside.parent / name
     if local.is_file():
         return local
     try:
         return find_resource(f"urdf/{name}")
     except MultiQpError:
-        raise MultiQpError(f"the URDF '{name}' is neither beside this file nor in the urdf folder") from None
+        shipped = (path.name for folder in resource_dirs() for path in (folder / "urdf").glob("*.urdf"))
+        there = sorted({path.name for path in beside.parent.glob("*.urdf")} | set(shipped))
+        known = unknown_name("URDF", name, there)
+        raise MultiQpError(f"{known}; looked beside this file and among the shipped ones") from None
 
 
 def _check_names(document: YamlDocument, spec: ModelFile, urdf: UrdfModel, problems: Problems) -> None:
-    joints = [name for name in urdf.model.names[1:] if name != "root_joint"]
+    joints = urdf.joints
+    frames = {frame.name for frame in urdf.model.frames}
     for name, surface in spec.surfaces.items():
         if surface.link not in urdf.links:
             problems.unknown(document.location(("surfaces", name, "link")), "link", surface.link, urdf.links)
-        if name in urdf.links:
-            problems.add(document.location(("surfaces", name)), f"'{name}' is already the name of a link")
+        if name in frames:
+            kind = "link" if name in urdf.links else "joint"
+            problems.add(document.location(("surfaces", name)), f"'{name}' is already the name of a {kind}")
     for group, sets in (("postures", spec.postures), ("effort_limits", spec.effort_limits)):
         for set_name, values in sets.items():
             for joint in values:
@@ -75,6 +92,6 @@ def _check_names(document: YamlDocument, spec: ModelFile, urdf: UrdfModel, probl
         if joint not in joints:
             problems.unknown(document.location(("passive_joints", joint)), "joint", joint, joints)
     for k, pair in enumerate(spec.self_collisions):
-        for link in pair:
+        for j, link in enumerate(pair):
             if link not in urdf.links:
-                problems.unknown(document.location(("self_collisions", k)), "link", link, urdf.links)
+                problems.unknown(document.location(("self_collisions", k, j)), "link", link, urdf.links)

@@ -38,7 +38,11 @@ def closest_name(name: str, valid_names: Iterable[str]) -> str | None:
 
 
 def plural(noun: str) -> str:
-    """Return the plural of an English noun that names a kind of thing: bodies, boxes, contacts."""
+    """Return the plural of an English noun that names a kind of thing: boxes, links or surfaces, tasks of this state."""
+    for joint in (" or ", " of "):
+        first, found, second = noun.partition(joint)
+        if found:
+            return plural(first) + joint + (plural(second) if joint == " or " else second)
     if noun.endswith("y") and noun[-2:-1] not in "aeiou":
         return noun[:-1] + "ies"
     if noun.endswith(("s", "x", "z", "ch", "sh")):

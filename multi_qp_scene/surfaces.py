@@ -71,7 +71,8 @@ def tangents(normal: Array) -> tuple[Array, Array]:
     axis = np.array([1.0, 0.0, 0.0]) if abs(normal[0]) < 0.9 else np.array([0.0, 1.0, 0.0])
     first = axis - normal * (axis @ normal)
     first /= np.linalg.norm(first)
-    return first, np.cross(normal, first)
+    second: Array = np.asarray(np.cross(normal, first), dtype=np.float64)
+    return first, second
 
 
 def planar_points(size: tuple[float, float]) -> tuple[Array, Array]:

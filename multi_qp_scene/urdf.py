@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 import math
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
+from xml.etree.ElementTree import Element, SubElement
 
 import pinocchio as pin
 
-from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.errors import ConfigError, Location, MultiQpError, Problem, shown_path
+from multi_qp_scene.problems import Problems
 from multi_qp_scene.resources import resolve_uri
+from multi_qp_scene.urdf_checks import INERTIA_ROUNDING, check_urdf, principal_moments
+from multi_qp_scene.urdf_document import UrdfDocument
 
 _T = TypeVar("_T")
+_log = logging.getLogger(__name__)
 
 #: Material whose colour is replaced by the character's.
 TINT_MATERIAL = "tint"
+#: Name of the joint between the world and a floating base, and its stand-in where the URDF has a joint of that name.
+ROOT_JOINT, OTHER_ROOT_JOINT = "root_joint", "floating_base_joint"
 
 
 @dataclass(frozen=True)
@@ -29,6 +36,7 @@ class UrdfModel:
         model: pinocchio model, with the root joint asked for.
         collision_model: collision geometry.
         visual_model: visual geometry.
+        joints: movable joints of the file, in pinocchio's order, without the floating base's.
         actuated_joints: movable joints with a finite effort limit above zero, in the order of the file.
         links: names of all links.
         tinted: names of the visual geometries that take the character's colour.
@@ -38,9 +46,15 @@ class UrdfModel:
     model: pin.Model
     collision_model: pin.GeometryModel
     visual_model: pin.GeometryModel
+    joints: tuple[str, ...]
     actuated_joints: tuple[str, ...]
     links: tuple[str, ...]
     tinted: frozenset[str]
+
+    @property
+    def mass(self) -> float:
+        """Mass of what moves with its joints [kg]."""
+        return float(sum(self.model.inertias[k].mass for k in range(1, self.model.njoints)))
 
 
 def read_urdf(path: Path, *, free_flyer: bool) -> UrdfModel:
@@ -51,59 +65,104 @@ def read_urdf(path: Path, *, free_flyer: bool) -> UrdfModel:
         free_flyer: whether its root floats.
 
     Raises:
-        MultiQpError: when the file is missing, is not a URDF, or names a mesh that is not there.
+        ConfigError: with everything that is wrong in the file, and the lines.
+        MultiQpError: when the file is missing.
     """
     if not path.is_file():
-        raise MultiQpError(f"the URDF {path} does not exist")
-    try:
-        root = ElementTree.fromstring(path.read_bytes())
-    except ElementTree.ParseError as error:
-        raise MultiQpError(f"{path} is not valid XML: {error}") from None
-    if root.tag != "robot":
-        raise MultiQpError(f"{path} is not a URDF: its top element is <{root.tag}>, expected <robot>")
-    _require_link_masses(root, path)
+        raise MultiQpError(f"the URDF {shown_path(path)} does not exist")
+    document = UrdfDocument.load(path)
+    problems = Problems()
+    check_urdf(document, problems)
+    problems.raise_if_any()
+    root = document.root
+    _warn_of_odd_inertias(document)
+    _complete_limits(root)
     _resolve_meshes(root, path)
-    xml = ElementTree.tostring(root, encoding="unicode")
-    model = _pinocchio(path, lambda: _build_model(xml, free_flyer))
+    xml = document.to_xml()
+    root_joint = _root_joint_name(root) if free_flyer else None
+    model = _pinocchio(path, lambda: _build_model(xml, root_joint))
     collision = _pinocchio(path, lambda: pin.buildGeomFromUrdfString(model, xml, pin.GeometryType.COLLISION))
     visual = _pinocchio(path, lambda: pin.buildGeomFromUrdfString(model, xml, pin.GeometryType.VISUAL))
+    _separate_frame_names(model)
     return UrdfModel(
         path=path,
         model=model,
         collision_model=collision,
         visual_model=visual,
+        joints=tuple(name for name in list(model.names)[1:] if name != root_joint),
         actuated_joints=_actuated_joints(root, model),
         links=tuple(link.get("name", "") for link in root.findall("link")),
         tinted=_tinted_visuals(root),
     )
 
 
-def _build_model(xml: str, free_flyer: bool) -> pin.Model:
-    return pin.buildModelFromXML(xml, pin.JointModelFreeFlyer()) if free_flyer else pin.buildModelFromXML(xml)
+def _build_model(xml: str, root_joint: str | None) -> pin.Model:
+    if root_joint is None:
+        return pin.buildModelFromXML(xml)
+    return pin.buildModelFromXML(xml, pin.JointModelFreeFlyer(), root_joint)
+
+
+def _root_joint_name(root: Element) -> str:
+    taken = {joint.get("name") for joint in root.findall("joint")}
+    return OTHER_ROOT_JOINT if ROOT_JOINT in taken else ROOT_JOINT
 
 
 def _pinocchio(path: Path, build: Callable[[], _T]) -> _T:
     try:
         return build()
     except Exception as error:  # pinocchio raises several types, among them bare RuntimeError and ValueError
-        raise MultiQpError(f"{path} cannot be read as a URDF: {error}") from None
+        raise ConfigError([Problem(Location(path), f"cannot be read as a URDF: {_in_one_line(error)}")]) from None
 
 
-def _require_link_masses(root: ElementTree.Element, path: Path) -> None:
-    """Refuse negative masses, which pinocchio takes in silence."""
+def _in_one_line(error: Exception) -> str:
+    """Return what an error says; coal's meshes say it on several lines, after the place in its own source."""
+    _, _, said = str(error).rpartition("message:")
+    return " ".join(said.split()) or type(error).__name__
+
+
+def _warn_of_odd_inertias(document: UrdfDocument) -> None:
+    """Warn of inertias that no distribution of mass has: many published robots have some, and can still be moved."""
+    for link in document.root.findall("link"):
+        inertia = link.find("inertial/inertia")
+        moments = None if inertia is None else principal_moments(inertia)
+        if inertia is None or moments is None or moments[2] <= moments[0] + moments[1] + INERTIA_ROUNDING:
+            continue
+        shown = ", ".join(f"{moment:.3g}" for moment in moments)
+        _log.warning(
+            "%s: link %r: no rigid body has this inertia: of its principal moments %s kg m² the largest is above the "
+            "sum of the others",
+            document.location(inertia),
+            link.get("name"),
+            shown,
+        )
+
+
+def _complete_limits(root: Element) -> None:
+    """Give joints without limits what pinocchio's parser demands: no effort, and no range, which is none at all."""
+    for joint in root.findall("joint"):
+        limit = joint.find("limit")
+        if joint.get("type") in ("revolute", "prismatic"):
+            limit = SubElement(joint, "limit") if limit is None else limit
+        if limit is not None:
+            for name in ("effort", "velocity"):
+                limit.attrib.setdefault(name, "0")
+
+
+def _resolve_meshes(root: Element, path: Path) -> None:
     for link in root.findall("link"):
-        mass = link.find("inertial/mass")
-        if mass is not None and float(mass.get("value", "0")) < 0:
-            raise MultiQpError(f"{path}: link '{link.get('name')}' has the negative mass {mass.get('value')} kg")
+        for mesh in link.iter("mesh"):
+            mesh.set("filename", str(resolve_uri(mesh.get("filename", ""), relative_to=path.parent)))
 
 
-def _resolve_meshes(root: ElementTree.Element, path: Path) -> None:
-    for mesh in root.iter("mesh"):
-        uri = mesh.get("filename", "")
-        mesh.set("filename", str(resolve_uri(uri, relative_to=path.parent)))
+def _separate_frame_names(model: pin.Model) -> None:
+    """Rename the frames of joints that are called like a link: a name in a scenario means the link."""
+    links = {frame.name for frame in model.frames if frame.type == pin.FrameType.BODY}
+    for frame in list(model.frames)[1:]:
+        if frame.type != pin.FrameType.BODY and frame.name in links:
+            model.frames[model.getFrameId(frame.name, frame.type)].name = f"{frame.name} (joint)"
 
 
-def _actuated_joints(root: ElementTree.Element, model: pin.Model) -> tuple[str, ...]:
+def _actuated_joints(root: Element, model: pin.Model) -> tuple[str, ...]:
     names = []
     for joint in root.findall("joint"):
         limit = joint.find("limit")
@@ -114,7 +173,7 @@ def _actuated_joints(root: ElementTree.Element, model: pin.Model) -> tuple[str, 
     return tuple(names)
 
 
-def _tinted_visuals(root: ElementTree.Element) -> frozenset[str]:
+def _tinted_visuals(root: Element) -> frozenset[str]:
     """Return the names that pinocchio gives ("<link>_<k>") to visuals of the tint material."""
     return frozenset(
         f"{link.get('name')}_{k}"

@@ -23,10 +23,25 @@ SURROUNDINGS = 1.5  # how far around what moves the environment belongs into the
 class DrawableScene(Protocol):
     """The part of a scene that the viewer reads."""
 
-    model: pin.Model
-    visual_model: pin.GeometryModel
-    collision_model: pin.GeometryModel
-    q0: Array
+    @property
+    def model(self) -> pin.Model:
+        """The model of all."""
+        ...
+
+    @property
+    def visual_model(self) -> pin.GeometryModel:
+        """What is seen."""
+        ...
+
+    @property
+    def collision_model(self) -> pin.GeometryModel:
+        """What collides."""
+        ...
+
+    @property
+    def q0(self) -> Array:
+        """The initial configuration, (nq,)."""
+        ...
 
     @property
     def subsystems(self) -> Mapping[str, Any]:

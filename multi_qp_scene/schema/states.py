@@ -129,6 +129,16 @@ class CommandCondition(StrictModel):
     name: str
 
 
+class UnattendedCondition(StrictModel):
+    """Holds when nobody is there to interact: in headless runs; a phase for the user is passed over then.
+
+    Attributes:
+        type: chooses this condition.
+    """
+
+    type: Literal["unattended"]
+
+
 class VisitsCondition(StrictModel):
     """Holds when a state has been entered so many times.
 
@@ -189,6 +199,7 @@ Condition = Annotated[
         SeparatedCondition,
         JointCondition,
         CommandCondition,
+        UnattendedCondition,
         VisitsCondition,
         AllCondition,
         AnyCondition,

@@ -1,0 +1,166 @@
+"""Contacts: no slip under the integrator's scheme, and wrenches inside friction cones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from multi_qp_controller.contact import ActiveContact
+from multi_qp_scene.scene import State
+
+STEPS = [0.002, 0.005, 0.01, 0.02]
+PLANAR = {"character on ground": ("humanoid/left_sole", "ground/floor"), "character on object": (
+    "humanoid/left_palm", "box/left")}  # fmt: skip
+
+
+def contact_of(scene, kinematics, first, second, friction=0.7):
+    surfaces = scene.surfaces
+    return ActiveContact("contact", surfaces[first], surfaces[second], friction=friction, kinematics=kinematics)
+
+
+def near(scene, state, seed, *, distance, speed):
+    """Return a state that is off by `distance` and moves with `speed` in all directions."""
+    random = np.random.default_rng(seed)
+    q = pin.integrate(scene.model, state.q, distance * random.uniform(-1, 1, scene.nv))
+    return State(q, speed * random.uniform(-1, 1, scene.nv))
+
+
+def hold(scene, contact, kinematics, state, dt):
+    """Take one step with the least q̈ that keeps the contact."""
+    kinematics.update(state)
+    contact.update(kinematics)
+    J, rhs = contact.no_slip(dt)
+    v = state.v + dt * (np.linalg.pinv(J) @ rhs)
+    state = State(pin.integrate(scene.model, state.q, dt * v), v)
+    kinematics.update(state)
+    contact.update(kinematics)
+    return state
+
+
+@pytest.mark.parametrize("dt", STEPS)
+@pytest.mark.parametrize("pair", PLANAR)
+def test_an_error_and_a_velocity_are_gone_within_two_steps(scene, lab, pair, dt):
+    made = lab.random_state(scene, 2)
+    kinematics = lab.kinematics(scene, made)
+    contact = contact_of(scene, kinematics, *PLANAR[pair])
+    state = near(scene, made, 3, distance=2e-4, speed=0.02)
+    before = near_error(contact, kinematics, state)
+    state = hold(scene, contact, kinematics, state, dt)
+    # what is left is of second order in what was there
+    moved = before + 0.02 * dt
+    assert np.abs(contact.pose_error()).max() < 20 * moved**2
+    state = hold(scene, contact, kinematics, state, dt)
+    assert np.abs(contact.pose_error()).max() < 1e-3 * moved
+    assert np.abs(contact.motion.twist).max() < 0.05 * moved / dt
+
+
+def near_error(contact, kinematics, state):
+    kinematics.update(state)
+    contact.update(kinematics)
+    return float(np.abs(contact.pose_error()).max())
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.5])
+def test_the_remainder_is_of_second_order(scene, lab, scale):
+    """Half the error and half the velocity leave a quarter."""
+    made, dt = lab.random_state(scene, 2), 0.01
+    left = []
+    for factor in (scale, scale / 2):
+        kinematics = lab.kinematics(scene, made)
+        contact = contact_of(scene, kinematics, "humanoid/left_palm", "box/left")
+        state = near(scene, made, 3, distance=4e-3 * factor, speed=0.4 * factor)
+        hold(scene, contact, kinematics, state, dt)
+        left.append(np.linalg.norm(contact.pose_error()))
+    assert left[0] / left[1] == pytest.approx(4.0, rel=0.1)
+
+
+def test_a_made_contact_does_not_move_a_still_body(scene, lab):
+    kinematics = lab.kinematics(scene, lab.random_state(scene, 1, speed=0.0))
+    contact = contact_of(scene, kinematics, "humanoid/left_palm", "box/left")
+    J, rhs = contact.no_slip(0.005)
+    np.testing.assert_allclose(rhs, np.zeros(6), atol=1e-9)  # rounding, over dt²
+    assert contact.slip() == pytest.approx((0.0, 0.0), abs=1e-12)
+    assert J.shape == (6, scene.nv)
+
+
+def test_slip_is_the_distance_and_the_angle_since_it_was_made(scene, lab):
+    state = scene.initial_state()
+    kinematics = lab.kinematics(scene, state)
+    contact = contact_of(scene, kinematics, "box/bottom", "table/top")
+    step = np.zeros(scene.nv)
+    box = scene.subsystems["box"].v_slice
+    step[box] = [0.003, 0.0, 0.004, 0.0, 0.0, 0.1]
+    kinematics.update(State(pin.integrate(scene.model, state.q, step), state.v))
+    contact.update(kinematics)
+    distance, angle = contact.slip()
+    assert angle == pytest.approx(0.1)
+    expected = np.linalg.norm(pin.exp6(pin.Motion(step[box])).translation + lever_change(contact, 0.1))
+    assert distance == pytest.approx(expected, abs=1e-9)
+
+
+def lever_change(contact, yaw):
+    lever = contact.first.X_link_surface.translation
+    return pin.utils.rotate("z", yaw) @ lever - lever
+
+
+def point_scenario(workshop):
+    workshop.block(
+        "ball",
+        surfaces={
+            "tip": {"type": "point", "link": "body", "xyz": [0, 0, -0.1], "rpy": [np.pi, 0, 0]},
+            "grip": {"type": "grasp", "link": "body", "radius": 0.03, "length": 0.1},
+        },
+    )
+    workshop.block(
+        "handle",
+        surfaces={
+            "bar": {"type": "grasp", "link": "body", "radius": 0.03, "length": 0.1, "encloses": False},
+            "top": {"type": "planar", "link": "body", "xyz": [0, 0, 0.1], "size": [0.2, 0.2]},
+        },
+    )
+    return workshop.load(
+        subsystems={
+            "hand": {"model": "ball", "pose": {"xyz": [0, 0, 0.5]}},
+            "bar": {"model": "handle"},
+        }
+    )
+
+
+@pytest.mark.parametrize("dt", STEPS)
+def test_a_point_stays_but_may_turn(workshop, lab, dt):
+    scene = point_scenario(workshop).scene
+    state = scene.initial_state()
+    kinematics = lab.kinematics(scene, state)
+    contact = contact_of(scene, kinematics, "hand/tip", "bar/top")
+    assert contact.rows == 3
+    spin = np.zeros(scene.nv)
+    spin[scene.subsystems["hand"].v_slice] = [0.1, 0.0, 0.0, 0.5, 0.3, 1.0]
+    state = State(state.q, spin)
+    for _ in range(20):
+        state = hold(scene, contact, kinematics, state, dt)
+    assert contact.slip()[0] < 20 * (0.5 * dt) ** 2
+    assert contact.slip()[1] == 0.0
+    turning = state.v[scene.subsystems["hand"].v_slice][3:]
+    assert np.linalg.norm(turning) > 0.3
+
+
+@pytest.mark.parametrize("dt", STEPS)
+def test_a_grasp_holds_in_all_six_directions(workshop, lab, dt):
+    scene = point_scenario(workshop).scene
+    made = scene.initial_state()
+    kinematics = lab.kinematics(scene, made)
+    contact = contact_of(scene, kinematics, "hand/grip", "bar/bar")
+    state = near(scene, made, 1, distance=1e-3, speed=0.05)
+    for _ in range(5):
+        state = hold(scene, contact, kinematics, state, dt)
+    assert contact.rows == 6
+    assert np.abs(contact.pose_error()).max() < 1e-10
+    assert np.abs(contact.motion.twist).max() < 1e-7
+
+
+def test_a_contact_keeps_the_wrench_cone_of_its_first_surface(scene, lab):
+    kinematics = lab.kinematics(scene, scene.initial_state())
+    contact = contact_of(scene, kinematics, "humanoid/left_palm", "box/left", friction=0.4)
+    np.testing.assert_array_equal(contact.W, scene.surfaces["humanoid/left_palm"].generators(0.4))
+    assert contact.W.shape == (6, 16)
