@@ -29,7 +29,7 @@ set-up:
 run: set-up
 	@$(BIN)/multi-qp run "$(SCENARIO)" $(if $(filter-out 0 no false,$(HEADLESS)),--headless) $(ARGS)
 
-# One process: most of the time goes into imports, which every process of `ARGS="-n 2"` does again.
+# One process: on two cores a second one gains little, for it repeats the imports. ARGS="-n auto" where there are more.
 test: set-up
 	@$(BIN)/python -m pytest $(ARGS)
 

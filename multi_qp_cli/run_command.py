@@ -16,6 +16,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
+from multi_qp_cli.interaction import Interaction
 from multi_qp_cli.options import add_scenario_options, load_from, output_path
 from multi_qp_cli.report_view import print_report
 from multi_qp_controller.command import Command
@@ -159,6 +160,7 @@ def _make_run(
         duration=options.duration,
         observers=observers,
         real_time=real_time,
+        attended=real_time,
     )
 
 
@@ -182,13 +184,14 @@ def _run_in_viewer(
     console = Console(stderr=True)
     console.print(f"[bold]{scenario.name}[/bold] in the viewer at [bold]{viewer.url}[/bold]  (Ctrl-C ends)")
     _open_browser(viewer.url)
+    interaction = Interaction(viewer)
     snapshots: list[Snapshot] = []
     result = None
     try:
         while True:
             again.clear()
             snapshots.clear()
-            observers: list[Observer] = [every(SNAPSHOT_RATE, controller.dt, viewer.show)]
+            observers: list[Observer] = [every(SNAPSHOT_RATE, controller.dt, viewer.show), interaction]
             if record:
                 observers.append(every(SNAPSHOT_RATE, controller.dt, snapshots.append))
             run = _make_run(scenario, controller, options, observers, real_time=True)
@@ -198,6 +201,8 @@ def _run_in_viewer(
             if not again.is_set():
                 console.print(f"{result.report['ended']}; the viewer stays open, Ctrl-C ends")
                 again.wait()
+            interaction.clear()
+            scenario.scene.loads.reset()
             viewer.restart()
             controller = _prepare(scenario, options)
     except KeyboardInterrupt:

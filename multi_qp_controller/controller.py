@@ -14,7 +14,7 @@ from multi_qp_controller.contact import ActiveContact
 from multi_qp_controller.fallback import Fallback
 from multi_qp_controller.formulations import QpSize, make_formulation
 from multi_qp_controller.formulations.base import PhysicalSolution
-from multi_qp_controller.fsm import StateMachine
+from multi_qp_controller.fsm import StateMachine, commands_in
 from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.qp import Explanation, Problem, Solution, explain_infeasibility, make_solver
 from multi_qp_controller.statement import Statement
@@ -166,6 +166,11 @@ class Controller:
             for spec, task in self._state_tasks.values()
             if isinstance(spec, PoseTaskSpec | CoMTaskSpec) and (interactive := spec.target.interactive) is not None
         }
+
+    @property
+    def awaited_commands(self) -> tuple[str, ...]:
+        """The commands that the transitions of the present state wait for."""
+        return commands_in(self.machine.phase.spec)
 
     def set_target(self, name: str, position: Array, rotation: Array | None = None) -> None:
         """Move an interactive target: position (3,) [m] and rotation (3, 3), in the world.

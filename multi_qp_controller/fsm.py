@@ -6,7 +6,14 @@ from dataclasses import dataclass
 
 from multi_qp_controller.conditions import Situation, holds
 from multi_qp_scene.scenario import Scenario
-from multi_qp_scene.schema.states import StateSpec
+from multi_qp_scene.schema.states import (
+    AllCondition,
+    AnyCondition,
+    CommandCondition,
+    Condition,
+    NotCondition,
+    StateSpec,
+)
 from multi_qp_scene.schema.tasks import TaskSpec
 
 
@@ -76,6 +83,23 @@ class StateMachine:
         self.entered = time
         self.visited.append(name)
         self._commands.clear()
+
+
+def commands_in(state: StateSpec) -> tuple[str, ...]:
+    """Return the user's commands that the transitions of a state wait for."""
+    return tuple(dict.fromkeys(name for transition in state.transitions for name in _commands(transition.when)))
+
+
+def _commands(condition: Condition) -> list[str]:
+    match condition:
+        case CommandCondition():
+            return [condition.name]
+        case AllCondition() | AnyCondition():
+            return [name for part in condition.of for name in _commands(part)]
+        case NotCondition():
+            return _commands(condition.of)
+        case _:
+            return []
 
 
 def _phase(scenario: Scenario, name: str, state: StateSpec) -> Phase:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from multi_qp_scene.models import LoadedModel
+from multi_qp_scene.names import Names
 from multi_qp_scene.problems import Problems
 from multi_qp_scene.schema import states as st
 from multi_qp_scene.schema import tasks as tk
@@ -15,58 +14,6 @@ from multi_qp_scene.schema.scenario_file import ScenarioFile
 from multi_qp_scene.yaml_document import YamlDocument
 
 Key = tuple[str | int, ...]
-
-
-@dataclass
-class Names:
-    """Every name that a scenario may use. A subsystem whose model failed to load is `unreadable`: its names pass.
-
-    Attributes:
-        moving: subsystems.
-        fixed: environment pieces.
-        unreadable: those without a usable model.
-        links: full names of links.
-        joints: full names of movable joints.
-        surfaces: full names of surfaces.
-        kinds: type of each surface.
-        characters: subsystems with motors.
-        postures: names of postures, by subsystem.
-        effort_limits: names of the sets of effort limits, by subsystem.
-        floating: subsystems with a free-flyer.
-    """
-
-    moving: set[str] = field(default_factory=set)
-    fixed: set[str] = field(default_factory=set)
-    unreadable: set[str] = field(default_factory=set)
-    links: set[str] = field(default_factory=set)
-    joints: set[str] = field(default_factory=set)
-    surfaces: set[str] = field(default_factory=set)
-    postures: dict[str, set[str]] = field(default_factory=dict)
-    effort_limits: dict[str, set[str]] = field(default_factory=dict)
-    floating: set[str] = field(default_factory=set)
-
-    def add(self, name: str, loaded: LoadedModel | None, *, moving: bool) -> None:
-        """Take in the names of one subsystem."""
-        (self.moving if moving else self.fixed).add(name)
-        if loaded is None:
-            self.unreadable.add(name)
-            return
-        self.links |= {f"{name}/{link}" for link in loaded.urdf.links}
-        self.joints |= {f"{name}/{joint}" for joint in list(loaded.urdf.model.names)[1:] if joint != "root_joint"}
-        self.surfaces |= {f"{name}/{surface}" for surface in loaded.spec.surfaces}
-        self.postures[name] = {"zero", *loaded.spec.postures}
-        self.effort_limits[name] = set(loaded.spec.effort_limits)
-        if loaded.spec.root == "free_flyer":
-            self.floating.add(name)
-
-    @property
-    def frames(self) -> set[str]:
-        """Everything that has a pose."""
-        return self.links | self.surfaces
-
-    def excused(self, name: str) -> bool:
-        """Whether a name belongs to a subsystem that could not be read, so that nothing can be said of it."""
-        return name.split("/")[0] in self.unreadable
 
 
 class ScenarioChecker:
@@ -92,6 +39,13 @@ class ScenarioChecker:
         if name not in (valid := set(valid)) and not self._names.excused(name):
             self._problems.unknown(self._document.location(key), kind, name, sorted(valid))
 
+    def _written(self, *section: str) -> set[str]:
+        """Return the names of a section's entries in the file: also of those that are wrong and were taken out."""
+        content: Any = self._document.data
+        for part in section:
+            content = content.get(part) if isinstance(content, dict) else None
+        return set(content) if isinstance(content, dict) else set()
+
     def _complain(self, key: Key, message: str) -> None:
         self._problems.add(self._document.location(key), message)
 
@@ -99,9 +53,10 @@ class ScenarioChecker:
         names = self._names
         for clash in sorted(names.moving & names.fixed):
             self._complain(("environment", clash), f"'{clash}' is already the name of a subsystem")
-        for name in [*self._spec.subsystems, *self._spec.environment]:
-            if "/" in name or " " in name:
-                self._complain(("subsystems", name), f"the name '{name}' must not hold '/' or blanks")
+        for section in ("subsystems", "environment"):
+            for name in getattr(self._spec, section):
+                if "/" in name or " " in name:
+                    self._complain((section, name), f"the name '{name}' must not hold '/' or blanks")
         for name, spec in self._spec.subsystems.items():
             key: Key = ("subsystems", name)
             if spec.place is not None and spec.pose is not None:
@@ -111,11 +66,13 @@ class ScenarioChecker:
             if spec.place is not None:
                 if name not in names.floating:
                     self._complain((*key, "place"), "only a subsystem with a free-flyer can be placed; give `pose`")
-                for surface in spec.place.surfaces:
+                for k, surface in enumerate(spec.place.surfaces):
                     own = {s.removeprefix(f"{name}/") for s in names.surfaces if s.startswith(f"{name}/")}
-                    self._known((*key, "place", "surfaces"), "surface", surface, own)
+                    self._known((*key, "place", "surfaces", k), "surface", surface, own)
                 fixed_surfaces = {s for s in names.surfaces if s.split("/")[0] in names.fixed}
                 self._known((*key, "place", "onto"), "surface of the environment", spec.place.onto, fixed_surfaces)
+            if spec.mass is not None and name in names.massless:
+                self._complain((*key, "mass"), "no moving link of its URDF has a mass that could be scaled to this")
             if isinstance(spec.posture, str):
                 self._known((*key, "posture"), "posture", spec.posture, names.postures[name])
             elif spec.posture is not None:
@@ -142,6 +99,9 @@ class ScenarioChecker:
                 self._complain(key, "the first surface must belong to a subsystem; put the environment's second")
             elif contact.surfaces[0] == contact.surfaces[1]:
                 self._complain(key, "a surface cannot touch itself")
+            elif (link := self._names.surfaces.get(contact.surfaces[0])) is not None:
+                if link == self._names.surfaces.get(contact.surfaces[1]):
+                    self._complain(key, f"both surfaces are on the link '{link}'")
 
     def _check_collisions(self) -> None:
         collisions = self._spec.collisions
@@ -150,19 +110,20 @@ class ScenarioChecker:
                 key: Key = ("collisions", "pairs", k, "bodies", j)
                 if not fnmatch.filter(self._names.links, pattern) and not self._names.excused(pattern):
                     self._problems.unknown(self._document.location(key), "link", pattern, sorted(self._names.links))
-            influence = pair.influence or collisions.influence
-            security = collisions.security if pair.security is None else pair.security
-            if security >= influence:
-                self._complain(
-                    ("collisions", "pairs", k),
-                    f"security ({security} m) must be below influence ({influence} m)",
-                )
+            if pair.influence is not None or pair.security is not None:
+                influence = pair.influence or collisions.influence
+                security = collisions.security if pair.security is None else pair.security
+                own = "influence" if pair.security is None else "security"
+                self._check_security(("collisions", "pairs", k, own), security, influence, " m")
         for k, name in enumerate(collisions.self_collisions):
             self._known(("collisions", "self_collisions", k), "subsystem", name, self._names.moving)
-        if collisions.security >= collisions.influence:
-            self._complain(("collisions", "security"), "security must be below influence")
-        if self._spec.joint_limits.security >= self._spec.joint_limits.influence:
-            self._complain(("joint_limits",), "security must be below influence")
+        self._check_security(("collisions", "security"), collisions.security, collisions.influence, " m")
+        limits = self._spec.joint_limits
+        self._check_security(("joint_limits", "security"), limits.security, limits.influence, " of the range")
+
+    def _check_security(self, key: Key, security: float, influence: float, unit: str) -> None:
+        if security >= influence:
+            self._complain(key, f"security ({security:g}{unit}) must be below influence ({influence:g}{unit})")
 
     def _check_loads(self) -> None:
         for name, load in self._spec.loads.items():
@@ -185,11 +146,22 @@ class ScenarioChecker:
                 self._check_posture(task, key)
             case tk.CoMTaskSpec():
                 self._check_group(task.subsystems, key)
+                self._check_axes(task.axes, key)
+                self._check_target(task, key, "`over_contacts`, `position` or `offset`")
+                if task.target.over_contacts == []:
+                    self._complain((*key, "target", "over_contacts"), "name at least one contact")
                 for k, contact in enumerate(task.target.over_contacts or []):
-                    self._known((*key, "target", "over_contacts", k), "contact", contact, self._spec.contacts)
+                    self._known((*key, "target", "over_contacts", k), "contact", contact, self._written("contacts"))
                 if task.target.over_contacts and task.target.position:
                     self._complain((*key, "target"), "give either `over_contacts` or `position`, not both")
             case tk.PoseTaskSpec():
+                self._check_axes(task.axes, key)
+                self._check_target(task, key, "`position`, `rpy` or `random_path`, or `frame: entry` to stay")
+                for path in ("random_path", "random_points"):
+                    if (random := getattr(task.target, path, None)) is not None and random.seed < 0:
+                        self._complain((*key, "target", path, "seed"), f"a seed is 0 or above, got {random.seed}")
+                if task.frame == task.relative_to:
+                    self._complain((*key, "relative_to"), "a frame cannot be placed relative to itself")
                 self._known((*key, "frame"), "link or surface", task.frame, names.frames)
                 if task.relative_to is not None:
                     self._known((*key, "relative_to"), "link or surface", task.relative_to, names.frames)
@@ -199,6 +171,23 @@ class ScenarioChecker:
                 self._known((*key, "joint"), "joint", task.joint, names.joints)
             case tk.MomentumTaskSpec():
                 self._check_group(task.subsystems, key)
+                self._check_axes(task.axes, key)
+
+    def _check_target(self, task: tk.CoMTaskSpec | tk.PoseTaskSpec, key: Key, choices: str) -> None:
+        if "target" not in task.model_fields_set:
+            self._complain(key, f"the key 'target' is missing; give in it {choices}")
+        elif not task.target.model_fields_set:
+            self._complain((*key, "target"), f"the target is empty; give {choices}")
+
+    def _check_axes(self, axes: Sequence[str], key: Key) -> None:
+        if not axes:
+            self._complain((*key, "axes"), "name at least one axis")
+        self._check_repeated((*key, "axes"), "axis", axes)
+
+    def _check_repeated(self, key: Key, kind: str, names: Sequence[str]) -> None:
+        for k, name in enumerate(names):
+            if name in names[:k]:
+                self._complain((*key, k), f"the {kind} '{name}' is named twice")
 
     def _check_posture(self, task: tk.PostureTaskSpec, key: Key) -> None:
         if task.subsystem not in self._names.postures:
@@ -222,24 +211,26 @@ class ScenarioChecker:
             self._complain((*key, "subsystems"), "name at least one subsystem")
 
     def _check_states(self) -> None:
-        states = self._spec.states
+        states = self._written("states")
         self._known(("initial_state",), "state", self._spec.initial_state, states)
-        for name, state in states.items():
+        for name, state in self._spec.states.items():
             key: Key = ("states", name)
+            self._check_repeated((*key, "contacts"), "contact", state.contacts)
             for k, contact in enumerate(state.contacts):
-                self._known((*key, "contacts", k), "contact", contact, self._spec.contacts)
+                self._known((*key, "contacts", k), "contact", contact, self._written("contacts"))
             self._check_tasks(state.tasks, (*key, "tasks"))
             for task_name, task in state.tasks.items():
                 if task is None:
-                    self._known((*key, "tasks", task_name), "task of the scenario", task_name, self._spec.tasks)
-            active = {n for n in [*self._spec.tasks, *state.tasks] if state.tasks.get(n, n) is not None}
+                    self._known((*key, "tasks", task_name), "task of the scenario", task_name, self._written("tasks"))
+            own_tasks = self._written("states", name, "tasks")
+            active = {n for n in self._written("tasks") | own_tasks if state.tasks.get(n, n) is not None}
             for k, transition in enumerate(state.transitions):
                 at: Key = (*key, "transitions", k)
                 self._known((*at, "to"), "state", transition.to, states)
                 self._check_condition(transition.when, (*at, "when"), active)
 
     def _check_condition(self, condition: Any, key: Key, active_tasks: set[str]) -> None:
-        contacts, names = self._spec.contacts, self._names
+        contacts, names = self._written("contacts"), self._names
         match condition:
             case st.TaskCondition() | st.ReferenceCondition():
                 self._known((*key, "task"), "task of this state", condition.task, active_tasks)
@@ -247,6 +238,8 @@ class ScenarioChecker:
                     self._complain(key, "give `error`, `speed` or both")
             case st.CoMInsideCondition():
                 self._check_group(condition.subsystems, key)
+                if not condition.contacts:
+                    self._complain((*key, "contacts"), "name at least one contact")
                 for k, contact in enumerate(condition.contacts):
                     self._known((*key, "contacts", k), "contact", contact, contacts)
             case st.TouchingCondition() | st.SeparatedCondition():
@@ -256,26 +249,29 @@ class ScenarioChecker:
                 if condition.above is None and condition.below is None:
                     self._complain(key, "give `above`, `below` or both")
             case st.VisitsCondition():
-                self._known((*key, "state"), "state", condition.state, self._spec.states)
+                self._known((*key, "state"), "state", condition.state, self._written("states"))
             case st.AllCondition() | st.AnyCondition():
+                if not condition.of:
+                    self._complain((*key, "of"), "give at least one condition")
                 for k, part in enumerate(condition.of):
                     self._check_condition(part, (*key, "of", k), active_tasks)
             case st.NotCondition():
                 self._check_condition(condition.of, (*key, "of"), active_tasks)
 
     def _check_goals(self) -> None:
-        tasks = set(self._spec.tasks) | {name for state in self._spec.states.values() for name in state.tasks}
+        tasks = self._written("tasks").union(*(self._written("states", s, "tasks") for s in self._written("states")))
         for name, goal in self._spec.goals.items():
             key: Key = ("goals", name)
             match goal:
                 case st.TrackingGoal():
                     self._known((*key, "task"), "task", goal.task, tasks)
+                    self._check_pose_task(goal.task, (*key, "task"))
                     if goal.position is None and goal.rotation is None:
                         self._complain(key, "give a tolerance: `position` [m], `rotation` [rad] or both")
                 case st.PoseGoal():
                     self._known((*key, "frame"), "link or surface", goal.frame, self._names.frames)
                 case st.StateGoal() | st.JointVelocityGoal():
-                    self._known((*key, "state"), "state", goal.state, self._spec.states)
+                    self._known((*key, "state"), "state", goal.state, self._written("states"))
                 case st.PointsGoal():
                     self._known((*key, "task"), "task", goal.task, tasks)
                 case st.TiltGoal():
@@ -283,9 +279,16 @@ class ScenarioChecker:
                 case st.BalanceGoal():
                     self._check_group(goal.subsystems, key)
                 case st.JointGoal() if goal.state is not None:
-                    self._known((*key, "state"), "state", goal.state, self._spec.states)
+                    self._known((*key, "state"), "state", goal.state, self._written("states"))
             if isinstance(goal, st.JointGoal | st.JointVelocityGoal):
                 self._known((*key, "joint"), "joint", goal.joint, self._names.joints)
             if isinstance(goal, st.TiltGoal | st.BalanceGoal):
                 for k, state in enumerate(goal.states or []):
-                    self._known((*key, "states", k), "state", state, self._spec.states)
+                    self._known((*key, "states", k), "state", state, self._written("states"))
+
+    def _check_pose_task(self, name: str, key: Key) -> None:
+        """Complain of a goal that follows a task which places no frame."""
+        everywhere = [self._spec.tasks, *(state.tasks for state in self._spec.states.values())]
+        found = [tasks[name] for tasks in everywhere if tasks.get(name) is not None]
+        if found and not any(isinstance(task, tk.PoseTaskSpec) for task in found):
+            self._complain(key, f"expected a task of type pose, and '{name}' is of type {found[0].type}")

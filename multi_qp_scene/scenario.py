@@ -8,15 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from multi_qp_scene.builder import SceneParts, build_scene
-from multi_qp_scene.checks import Names, ScenarioChecker
+from multi_qp_scene.checks import ScenarioChecker
 from multi_qp_scene.config_file import validate
-from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.errors import MultiQpError, shown_path
 from multi_qp_scene.models import LoadedModel, load_model
+from multi_qp_scene.names import Names
 from multi_qp_scene.problems import Problems
 from multi_qp_scene.resources import model_path, scenario_path
+from multi_qp_scene.salvage import salvage
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.scenario_file import ParameterSpec, ScenarioFile
 from multi_qp_scene.substitution import substitute
+from multi_qp_scene.suggestions import unknown_name
 from multi_qp_scene.yaml_document import YamlDocument
 
 
@@ -59,47 +62,64 @@ def load_scenario(
     document = YamlDocument.load(path)
     problems = Problems()
     declared = _declared_parameters(document, problems)
-    values = _parameter_values(path, declared, parameters or {})
-    data = substitute(document, {**values, "seed": seed}, problems)
+    values = _parameter_values(document, declared, parameters or {})
+    if seed < 0:
+        raise MultiQpError(f"the seed must be 0 or above, got {seed}")
+    # a parameter whose declaration is wrong stands for 1: what uses it is not wrong for that
+    stand_ins = dict.fromkeys(_section(document, "parameters"), 1)
+    data = substitute(document, {**stand_ins, **values, "seed": seed}, problems)
     spec = validate(document, data, ScenarioFile, problems)
-    if spec is None:
-        problems.raise_if_any()
-        raise MultiQpError(f"{path} is not a valid scenario")
-    parts, names = _load_models(document, spec, path, problems)
-    ScenarioChecker(document, spec, names, problems).check()
+    rest = spec or _salvage(document, data)
+    if rest is not None:
+        parts, names = _load_models(document, rest, path, problems)
+        ScenarioChecker(document, rest, names, problems).check()
     problems.raise_if_any()
+    if spec is None:
+        raise MultiQpError(f"{shown_path(path)} is not a valid scenario")
     return Scenario(path.stem, path, spec, build_scene(parts), values, seed)
 
 
+def _salvage(document: YamlDocument, data: Any) -> ScenarioFile | None:
+    """Return what is right in a wrong file, so that its names are checked too."""
+    states = _section(document, "states")
+    required = {"description": "", "initial_state": next(iter(states), "")}
+    return salvage(document, {**required, **data}, ScenarioFile)
+
+
+def _section(document: YamlDocument, name: str) -> dict[str, Any]:
+    """Return a mapping at the top of the file as it is written; an empty one if it is none."""
+    section = document.data.get(name)
+    return section if isinstance(section, dict) else {}
+
+
 def _declared_parameters(document: YamlDocument, problems: Problems) -> dict[str, ParameterSpec]:
-    raw: Any = document.data.get("parameters") or {}
-    if not isinstance(raw, dict):
-        return {}  # the schema says so
     declared = {}
-    for name, entry in raw.items():
+    for name, entry in _section(document, "parameters").items():
         spec = validate(document, entry, ParameterSpec, Problems(), at=("parameters", name))
         if spec is None:
             continue  # the schema says so
         if not spec.min <= spec.default <= spec.max:
             location = document.location(("parameters", name, "default"))
-            problems.add(location, f"the default {spec.default} is outside [{spec.min}, {spec.max}]")
+            problems.add(location, f"the default {spec.default:g} is outside [{spec.min:g}, {spec.max:g}]")
         declared[name] = spec
     return declared
 
 
-def _parameter_values(path: Path, declared: dict[str, ParameterSpec], given: Mapping[str, float]) -> dict[str, float]:
+def _parameter_values(
+    document: YamlDocument, declared: dict[str, ParameterSpec], given: Mapping[str, float]
+) -> dict[str, float]:
     values = {name: spec.default for name, spec in declared.items()}
     for name, value in given.items():
         if name not in declared:
-            known = ", ".join(sorted(declared)) or "none"
-            raise MultiQpError(f"{path.name} has no parameter '{name}' (parameters: {known})")
+            if name in _section(document, "parameters"):
+                continue  # declared, but wrongly: the schema says how
+            place = document.location(("parameters",))
+            raise MultiQpError(f"{place}: {unknown_name('parameter', name, sorted(declared))}")
         spec = declared[name]
         if not spec.min <= value <= spec.max:
             unit = f" {spec.unit}" if spec.unit else ""
-            raise MultiQpError(
-                f"parameter {name} = {value:g}{unit} is out of its range [{spec.min:g}, {spec.max:g}]{unit} "
-                f"in {path.name}"
-            )
+            place = document.location(("parameters", name))
+            raise MultiQpError(f"{place}: {value:g}{unit} is outside [{spec.min:g}, {spec.max:g}]{unit}")
         values[name] = float(value)
     return values
 
@@ -120,6 +140,10 @@ def _load_models(
             cache[file] = load_model(file, problems)
         return cache[file]
 
+    for name in _section(document, "subsystems"):
+        names.add(name, None, moving=True)
+    for name in _section(document, "environment"):
+        names.add(name, None, moving=False)
     for name, subsystem in spec.subsystems.items():
         loaded = load(("subsystems", name), subsystem.model)
         names.add(name, loaded, moving=True)

@@ -38,7 +38,7 @@ def closest_name(name: str, valid_names: Iterable[str]) -> str | None:
 
 
 def plural(noun: str) -> str:
-    """Return the plural of an English noun that names a kind of thing: boxes, links or surfaces, tasks of this state."""
+    """Return the plural of an English noun that names a kind of thing: boxes, tasks of this state."""
     for joint in (" or ", " of "):
         first, found, second = noun.partition(joint)
         if found:

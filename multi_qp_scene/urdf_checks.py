@@ -151,8 +151,7 @@ class _Checker:
         if limit is not None:
             lower, upper = (numbers(limit.get(name, "0")) for name in ("lower", "upper"))
             if lower and upper and lower > upper:
-                message = f"the lower limit {limit.get('lower', '0')} is above the upper limit {limit.get('upper', '0')}"
-                self._complain(joint, limit, message)
+                self._complain(joint, limit, f"the lower limit {lower[0]:g} is above the upper limit {upper[0]:g}")
 
     def _check_tree(self) -> None:
         """Every link but one hangs on one joint, and there are no loops."""

@@ -79,6 +79,7 @@ class Run:
         observers: Sequence[Observer] = (),
         sensor: Sensor | None = None,
         real_time: bool = False,
+        attended: bool = False,
     ) -> None:
         """Prepare a run.
 
@@ -91,6 +92,7 @@ class Run:
             observers: called after every tick.
             sensor: what the controller sees of the state; the truth if None.
             real_time: whether to wait so that simulated time does not run ahead of the clock.
+            attended: whether somebody is there to interact; phases with targets to move then last until a command.
         """
         self.scenario = scenario
         self.controller = controller
@@ -100,6 +102,7 @@ class Run:
         self._observers = list(observers)
         self._sensor = sensor
         self._real_time = real_time
+        controller.attended = attended
         self._stopped = False
         self._started = perf_counter()
         self.result: RunResult | None = None
@@ -161,6 +164,8 @@ class Run:
             return "the state of the world is not finite"
         if self._ledger.failures_in_a_row * self.controller.dt >= self.scenario.spec.fallback.give_up_after:
             return f"no QP could be solved as stated for {self.scenario.spec.fallback.give_up_after:g} s"
+        if self.controller.attended and self.controller.targets:
+            return None
         if diagnostics.finished and self.time - machine.entered >= machine.phase.spec.hold - 1e-9:
             return "completed"
         if machine.timed_out(self.time):

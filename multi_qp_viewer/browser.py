@@ -215,6 +215,15 @@ class BrowserViewer:
             raise ValueError(f"slider {name!r}: {initial} is not within [{minimum}, {maximum}]")
         return self.panel.add_target_slider(name, minimum, maximum, initial, callback)
 
+    def add_button(self, name: str, callback: Callable[[], None]) -> viser.GuiButtonHandle:
+        """Add a button that gives a command.
+
+        Args:
+            name: its label.
+            callback: called from a thread of the viewer.
+        """
+        return self.panel.add_command_button(name, callback)
+
     def refresh(self, elapsed: float = 0.0) -> Snapshot | None:
         """Move the replay on by wall time [s], draw the moment that is due and return its snapshot."""
         with self._lock:

@@ -93,6 +93,15 @@ class Panel:
         slider.on_update(lambda event: callback(float(event.target.value)))
         return slider
 
+    def add_command_button(self, name: str, callback: Callable[[], None]) -> viser.GuiButtonHandle:
+        """Add a button to the folder of targets."""
+        if self._targets is None:
+            self._targets = self._server.gui.add_folder("Targets", order=AFTER_TARGETS - 1)
+        with self._targets:
+            button = self._server.gui.add_button(name)
+        button.on_click(lambda _: callback())
+        return button
+
     def show_status(self, snapshot: Snapshot | None, playhead: Playhead, realtime_factor: float | None) -> None:
         """Write the state's name and the figures of the tick on screen."""
         self._status.content = status_html(snapshot, playhead, realtime_factor)

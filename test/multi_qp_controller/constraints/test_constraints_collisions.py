@@ -12,6 +12,7 @@ import pytest
 from multi_qp_controller.constraints import CollisionConstraint
 from multi_qp_controller.constraints.collisions import RECOVERY_SPEED
 from multi_qp_controller.controller import Controller
+from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.references import RestingPose
 from multi_qp_controller.tasks import PoseTask
 from multi_qp_scene.pairs import WatchedPair
@@ -83,7 +84,7 @@ def row_of(scene, lab, pair, state, dt, *, last=None):
 
 @pytest.mark.parametrize("fixed", [None, "b"])
 @pytest.mark.parametrize("kinds", KINDS)
-@pytest.mark.parametrize("gap", [0.03, -0.06])
+@pytest.mark.parametrize("gap", [0.03, -0.09])
 def test_the_row_is_the_rate_of_the_distance(workshop, lab, kinds, gap, fixed):
     """D v = ḋ, apart and in penetration: coal's normal keeps its sign."""
     scene, pair = two_bodies(workshop, kinds, fixed=fixed)
@@ -96,21 +97,33 @@ def test_the_row_is_the_rate_of_the_distance(workshop, lab, kinds, gap, fixed):
     assert (constraint.D @ state.v)[0] == pytest.approx(rate, abs=2e-4)
 
 
-@pytest.mark.parametrize("kinds", [("sphere", "sphere"), ("sphere", "capsule"), ("capsule", "capsule")])
+@pytest.mark.parametrize("kinds", KINDS)
 def test_row_and_drift_are_the_second_derivative(workshop, lab, kinds):
-    """With u̇ from the last tick: D q̈ + (drift + u̇·Δṗ) = d̈ up to first order in the tick, and d follows from it."""
+    """D q̈ + drift = d̈ for bodies that do not turn; how witness points slide on turning ones is left out."""
     scene, pair = two_bodies(workshop, kinds)
-    state, acceleration = placed(scene, 0.03, speed=0.4), np.random.default_rng(2).uniform(-1, 1, scene.nv)
+    shift = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0] * 2)
+    state = placed(scene, 0.03, speed=0.5)
+    state = State(state.q, shift * state.v)
+    acceleration = shift * np.random.default_rng(2).uniform(-1, 1, scene.nv)
     distance, dt = measured(scene, pair), 1e-4
-    last = lab.along(scene, state, acceleration, -dt)
-    constraint = row_of(scene, lab, pair, state, dt, last=last)
-    values = [distance(lab.along(scene, state, acceleration, k * 1e-2)) for k in (-1, 0, 1)]
-    second = (values[0] - 2 * values[1] + values[2]) / 1e-4
-    ddot = float((constraint.D @ acceleration)[0] + drift_of(constraint, state, dt))
-    if kinds != ("sphere", "sphere"):
-        # the witness point slides along the capsule, which the row leaves out: d̈ has a term of its own for it
-        pytest.skip("sliding witness points")
-    assert ddot == pytest.approx(second, rel=0.02)
+    constraint = row_of(scene, lab, pair, state, dt, last=lab.along(scene, state, acceleration, -dt))
+    h = 5e-3
+    values = [distance(lab.along(scene, state, acceleration, k * h)) for k in (-1, 0, 1)]
+    second = (values[0] - 2 * values[1] + values[2]) / h**2
+    assert (constraint.D @ acceleration)[0] + drift_of(constraint, state, dt) == pytest.approx(second, abs=0.01)
+
+
+@pytest.mark.parametrize("kinds", KINDS)
+def test_what_sliding_witness_points_leave_out_is_small(workshop, lab, kinds):
+    """The neglected part of d̈ is of the order of (size of the body) ω², which a tick turns into micrometres."""
+    scene, pair = two_bodies(workshop, kinds)
+    state, acceleration = placed(scene, 0.03, speed=0.5), np.random.default_rng(2).uniform(-1, 1, scene.nv)
+    distance, dt = measured(scene, pair), 1e-4
+    constraint = row_of(scene, lab, pair, state, dt, last=lab.along(scene, state, acceleration, -dt))
+    h = 5e-3
+    values = [distance(lab.along(scene, state, acceleration, k * h)) for k in (-1, 0, 1)]
+    second = (values[0] - 2 * values[1] + values[2]) / h**2
+    assert (constraint.D @ acceleration)[0] + drift_of(constraint, state, dt) == pytest.approx(second, abs=0.5)
 
 
 def drift_of(constraint, state, dt):
@@ -159,7 +172,7 @@ PUSHED = {"sphere on sphere": ("sphere", "sphere"), "capsule on box": ("capsule"
 @pytest.mark.parametrize("dt", STEPS)
 @pytest.mark.parametrize("kinds", PUSHED)
 def test_a_body_that_is_driven_at_another_stops(workshop, kinds, dt):
-    """A flying body, pulled through a fixed one: gravity is its only force, so the pull is given as q̈ by the row."""
+    """A flying body that a pose task pulls into the middle of a fixed one."""
     scene, pair = two_bodies(workshop, PUSHED[kinds], fixed="b")
     distances = drive(scene, pair, dt=dt, duration=2.5)
     assert distances.min() > SECURITY - 2e-3
@@ -169,10 +182,8 @@ def test_a_body_that_is_driven_at_another_stops(workshop, kinds, dt):
 def drive(scene, pair, *, dt, duration):
     """Pull body a to the middle of b by a pose task, least squares under the collision row; return all distances."""
     constraint = CollisionConstraint(scene, (pair,), dt=dt)
-    through = PoseTask("through", frame_a=scene.frame_id("a/body"), goal=lambda *_: RestingPose(pin.SE3.Identity()),
-                       axes=[0, 1, 2, 3, 4, 5], stiffness=25.0)  # fmt: skip
-    from multi_qp_controller.kinematics import Kinematics
-
+    goal = lambda *_: RestingPose(pin.SE3.Identity())  # noqa: E731
+    through = PoseTask("through", frame_a=scene.frame_id("a/body"), goal=goal, stiffness=25.0)
     state, kinematics, distances = placed(scene, 0.25, speed=0.0), Kinematics(scene), []
     for step in range(round(duration / dt)):
         kinematics.update(state)

@@ -1,0 +1,62 @@
+"""The names that a scenario file may use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from multi_qp_scene.models import LoadedModel
+
+
+@dataclass
+class Names:
+    """Every name that a scenario may use. A subsystem whose model failed to load is `unreadable`: its names pass.
+
+    Attributes:
+        moving: subsystems.
+        fixed: environment pieces.
+        unreadable: those without a usable model.
+        links: full names of links.
+        joints: full names of movable joints.
+        surfaces: full names of surfaces, each with that of its link.
+        postures: names of postures, by subsystem.
+        effort_limits: names of the sets of effort limits, by subsystem.
+        floating: subsystems with a free-flyer.
+        massless: subsystems of which no moving link has a mass.
+    """
+
+    moving: set[str] = field(default_factory=set)
+    fixed: set[str] = field(default_factory=set)
+    unreadable: set[str] = field(default_factory=set)
+    links: set[str] = field(default_factory=set)
+    joints: set[str] = field(default_factory=set)
+    surfaces: dict[str, str] = field(default_factory=dict)
+    postures: dict[str, set[str]] = field(default_factory=dict)
+    effort_limits: dict[str, set[str]] = field(default_factory=dict)
+    floating: set[str] = field(default_factory=set)
+    massless: set[str] = field(default_factory=set)
+
+    def add(self, name: str, loaded: LoadedModel | None, *, moving: bool) -> None:
+        """Take in the names of one subsystem."""
+        (self.moving if moving else self.fixed).add(name)
+        if loaded is None:
+            self.unreadable.add(name)
+            return
+        self.unreadable.discard(name)
+        self.links |= {f"{name}/{link}" for link in loaded.urdf.links}
+        self.joints |= {f"{name}/{joint}" for joint in loaded.urdf.joints}
+        self.surfaces |= {f"{name}/{surface}": f"{name}/{spec.link}" for surface, spec in loaded.spec.surfaces.items()}
+        self.postures[name] = {"zero", *loaded.spec.postures}
+        self.effort_limits[name] = set(loaded.spec.effort_limits)
+        if loaded.spec.root == "free_flyer":
+            self.floating.add(name)
+        if loaded.urdf.mass == 0.0:
+            self.massless.add(name)
+
+    @property
+    def frames(self) -> set[str]:
+        """Everything that has a pose."""
+        return self.links | set(self.surfaces)
+
+    def excused(self, name: str) -> bool:
+        """Whether a name belongs to a subsystem that could not be read, so that nothing can be said of it."""
+        return name.split("/")[0] in self.unreadable
