@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from multi_qp_controller.command import Command
+from multi_qp_controller.constraints import PairDistance
 from multi_qp_controller.controller import Controller
 from multi_qp_controller.snapshot import ContactSnapshot, PairSnapshot, Snapshot, TargetSnapshot
 from multi_qp_controller.support import support_polygon
@@ -42,10 +43,15 @@ def take_snapshot(controller: Controller, command: Command) -> Snapshot:
                 active=pair.active,
             )
             for pair in controller.pair_distances
-            if pair.point_a is not None and pair.point_b is not None and np.isfinite(pair.distance)
+            if pair.point_a is not None and pair.point_b is not None and _shown(pair)
         ),
         targets=tuple(target for target in targets if isinstance(target, TargetSnapshot)),
     )
+
+
+def _shown(pair: PairDistance) -> bool:
+    """Return whether a watched pair is near, and not held together by a contact."""
+    return not pair.exempt and pair.distance < pair.pair.influence
 
 
 def _carries_character(controller: Controller, contact_name: str) -> bool:
