@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any, NoReturn
 
 from multi_qp_cli import check_command, list_command, run_command
 from multi_qp_scene.errors import MultiQpError
@@ -17,6 +19,7 @@ SUCCESS, GOALS_MISSED, BAD_INPUT = 0, 1, 2
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     options = _parser().parse_args(arguments)
+    logging.basicConfig(format="multi-qp: %(levelname)s: %(message)s", level=logging.WARNING)
     try:
         return int(options.run(options))
     except MultiQpError as error:
@@ -30,12 +33,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return SUCCESS
 
 
+class _Parser(argparse.ArgumentParser):
+    """Takes options only in full and answers a wrong one with one line, as do the parsers of the commands."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{"allow_abbrev": False, **settings})
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and exit."""
+        self.exit(BAD_INPUT, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="multi-qp",
         description="Several robots, their objects and their surroundings, controlled by one quadratic program.",
         epilog="Exit status: 0 the goals were reached, 1 they were not, 2 bad arguments or a bad file.",
-        allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)

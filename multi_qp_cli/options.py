@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import math
+from collections.abc import Iterable
 from pathlib import Path
 
-from multi_qp_scene.errors import MultiQpError
+from multi_qp_controller.qp import solver_names
+from multi_qp_scene.errors import ConfigError, MultiQpError, Problem
 from multi_qp_scene.scenario import Scenario, load_scenario
+from multi_qp_scene.suggestions import unknown_name
+from multi_qp_scene.yaml_document import YamlDocument
 
 
 def add_scenario_options(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +34,27 @@ def load_from(options: argparse.Namespace) -> Scenario:
     Raises:
         MultiQpError: when an option or the scenario is wrong.
     """
-    return load_scenario(options.scenario, parameters=_parameters(options.parameters), seed=options.seed)
+    if options.seed < 0:
+        raise MultiQpError(f"--seed: expected 0 or above, got {options.seed}")
+    scenario = load_scenario(options.scenario, parameters=_parameters(options.parameters), seed=options.seed)
+    solver = scenario.spec.solver
+    if solver is not None and solver not in solver_names():  # the scene package knows no solvers
+        place = YamlDocument.load(scenario.path).location(("solver",))
+        raise ConfigError([Problem(place, unknown_name("solver", solver, solver_names()))])
+    return scenario
+
+
+def require_known(option: str, kind: str, name: str | None, valid: Iterable[str]) -> None:
+    """Raise a MultiQpError when an option that was given holds none of the valid names."""
+    names = list(valid)
+    if name is not None and name not in names:
+        raise MultiQpError(f"{option}: {unknown_name(kind, name, names)}")
+
+
+def require_positive(option: str, value: float | None, what: str) -> None:
+    """Raise a MultiQpError when an option that was given is not a positive finite number."""
+    if value is not None and not (math.isfinite(value) and value > 0):
+        raise MultiQpError(f"{option}: expected a positive {what}, got {value:g}")
 
 
 def _parameters(settings: list[str]) -> dict[str, float]:
@@ -37,7 +62,7 @@ def _parameters(settings: list[str]) -> dict[str, float]:
     for setting in settings:
         name, equals, value = setting.partition("=")
         if not equals or not name:
-            raise MultiQpError(f"--set takes NAME=VALUE, got '{setting}'")
+            raise MultiQpError(f"--set: expected NAME=VALUE, got '{setting}'")
         try:
             values[name] = float(value)
         except ValueError:

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from multi_qp_cli.interaction import Interaction
-from multi_qp_cli.options import add_scenario_options, load_from, output_path
+from multi_qp_cli.options import add_scenario_options, load_from, output_path, require_known, require_positive
 from multi_qp_cli.report_view import print_report
 from multi_qp_controller.command import Command
 from multi_qp_controller.controller import Controller
@@ -60,17 +60,29 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the scenario that the options name and return the exit status."""
-    scenario = load_from(options)
+    _check(options)
     paths = _Outputs(options)
-    if options.duration is not None and not options.duration > 0:
-        raise MultiQpError(f"--duration: expected a positive number of seconds, got {options.duration}")
+    scenario = load_from(options)
     if options.headless:
         result, snapshots = _run_once(scenario, options, record=paths.video is not None)
     else:
         result, snapshots = _run_in_viewer(scenario, options, record=paths.video is not None)
-    paths.write(result, scenario, snapshots, options)
     print_report(result.report)
+    paths.write(result, scenario, snapshots, options)
     return 0 if result.succeeded else 1
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Refuse what is wrong in the options themselves, before any work is done."""
+    require_known("--backend", "backend", options.backend, BACKENDS)
+    require_known("--solver", "solver", options.solver, solver_names())
+    require_known("--formulation", "formulation", options.formulation, FORMULATIONS)
+    for option in ("dt", "duration"):
+        require_positive(f"--{option}", getattr(options, option), "number of seconds")
+    for option in ("fps", "speed"):
+        require_positive(f"--{option}", getattr(options, option), "number")
+    if not 0 <= options.port <= 65535:
+        raise MultiQpError(f"--port: expected a number from 0 to 65535, got {options.port}")
 
 
 class _Outputs:
@@ -81,16 +93,17 @@ class _Outputs:
         self.log = output_path("--log", options.log, suffixes=(".npz",))
         self.video = output_path("--video", options.video, suffixes=(".mp4", ".gif"))
         self.size = _size(options.size)
-        if options.fps <= 0 or options.speed <= 0:
-            raise MultiQpError("--fps and --speed: expected positive numbers")
 
     def write(
         self, result: RunResult, scenario: Scenario, snapshots: list[Snapshot], options: argparse.Namespace
     ) -> None:
-        if self.report is not None:
-            self.report.write_text(json.dumps(result.report, indent=2) + "\n", encoding="utf-8")
-        if self.log is not None:
-            result.log.save(self.log)
+        try:
+            if self.report is not None:
+                self.report.write_text(json.dumps(result.report, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+            if self.log is not None:
+                result.log.save(self.log)
+        except OSError as error:
+            raise MultiQpError(f"cannot write '{error.filename}': {error.strerror}") from None
         if self.video is not None:
             _write_video(self.video, scenario, snapshots, self.size, options)
 
@@ -141,7 +154,10 @@ def _run_once(scenario: Scenario, options: argparse.Namespace, *, record: bool) 
     observers: list[Observer] = [every(SNAPSHOT_RATE, controller.dt, snapshots.append)] if record else []
     run = _make_run(scenario, controller, options, observers, real_time=False)
     with _progress(scenario.name) as progress:
-        return run.execute(progress), snapshots
+        try:
+            return run.execute(progress), snapshots
+        except KeyboardInterrupt:
+            return run.interrupted(), snapshots
 
 
 def _make_run(

@@ -9,7 +9,12 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.command import Command, Diagnostics, Status
 from multi_qp_controller.conditions import Situation
-from multi_qp_controller.constraints import CollisionConstraint, JointLimitConstraint, PairDistance
+from multi_qp_controller.constraints import (
+    BalanceConstraint,
+    CollisionConstraint,
+    JointLimitConstraint,
+    PairDistance,
+)
 from multi_qp_controller.contact import ActiveContact
 from multi_qp_controller.fallback import Fallback
 from multi_qp_controller.formulations import QpSize, make_formulation
@@ -95,6 +100,7 @@ class Controller:
                 damping=limits.damping,
             ),
             collisions=self._collisions,
+            balance=None if spec.balance is None else BalanceConstraint(scene, spec.balance),
         )
         try:
             self._formulation = make_formulation(self.formulation_name, self.statement)
@@ -253,7 +259,7 @@ class Controller:
                 task.start(self.kinematics, time)
         self._contacts, self._state_tasks = contacts, tasks
         self.statement.set_tasks(tuple(self.tasks.values()))
-        self.statement.set_contacts(tuple(contacts.values()))
+        self.statement.set_contacts(tuple(contacts.values()), self.kinematics)
         self._formulation.prepare()
         self._last_solution = None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from multi_qp_controller.constraints.balance import BalanceConstraint
 from multi_qp_controller.constraints.collisions import CollisionConstraint
 from multi_qp_controller.constraints.joint_limits import JointLimitConstraint
 from multi_qp_controller.contact import ActiveContact
@@ -119,7 +120,8 @@ class Statement:
     """Everything that (35) needs at one tick.
 
     min ½ q̈ᵀH q̈ + gᵀq̈ + ½ w_τ‖τ‖² + ½ ΛᵀH_Λ Λ
-    s.t. M q̈ + N = G Λ + S τ (12), J q̈ = rhs (18) (20), D q̈ >= d (24), q̈ limits (29) (31), τ limits (28), Λ >= 0 (25)
+    s.t. M q̈ + N = G Λ + S τ (12), J q̈ = rhs (18) (20), D q̈ >= d (24) and balance,
+    limits of q̈ (29) (31) and τ (28), Λ >= 0 (25)
 
     Attributes:
         scene: the scene.
@@ -129,6 +131,7 @@ class Statement:
         contacts: contact rows.
         joint_limits: bounds on q̈.
         collisions: rows on q̈.
+        balance: rows on q̈, or None.
         torque_limits: (na,).
         cost: of accelerations, torques, forces and moments.
     """
@@ -140,11 +143,15 @@ class Statement:
         cost: RegularisationSpec,
         joint_limits: JointLimitConstraint,
         collisions: CollisionConstraint,
+        balance: BalanceConstraint | None = None,
     ) -> None:
         self.scene = scene
         self.cost = cost
         self.joint_limits = joint_limits
         self.collisions = collisions
+        self.balance = balance
+        self._D = np.zeros((0, scene.nv))
+        self._d = np.zeros(0)
         self.torque_limits = scene.torque_limits
         self.M = np.zeros((scene.nv, scene.nv))
         self.N = np.zeros(scene.nv)
@@ -163,10 +170,40 @@ class Statement:
         """Take these tasks from now on."""
         self.tasks = TaskRows(tasks, self.scene.nv)
 
-    def set_contacts(self, contacts: tuple[ActiveContact, ...]) -> None:
+    @property
+    def largest_row_count(self) -> int:
+        """Number of rows of D that can be active with the present contacts."""
+        return len(self._d)
+
+    @property
+    def row_count(self) -> int:
+        """Number of active rows of D."""
+        return self.collisions.count + (self.balance.count if self.balance else 0)
+
+    @property
+    def D(self) -> Array:
+        """Left-hand side of the active rows on q̈, (row_count, nv)."""
+        return self.collisions.D if self.balance is None else self._D[: self.row_count]
+
+    @property
+    def d(self) -> Array:
+        """Least value of the active rows on q̈, (row_count,)."""
+        return self.collisions.d if self.balance is None else self._d[: self.row_count]
+
+    def row_labels(self) -> tuple[Block, ...]:
+        """Name the active rows on q̈."""
+        return (self.collisions.label(),) if self.balance is None else (self.collisions.label(), self.balance.label())
+
+    def set_contacts(self, contacts: tuple[ActiveContact, ...], kinematics: Kinematics) -> None:
         """Take these contacts from now on."""
         self.contacts = ContactRows(contacts, self.scene.nv, self.cost)
         self.collisions.exempt({frozenset((c.first.link, c.second.link)) for c in contacts})
+        rows = len(self.collisions.pairs)
+        if self.balance is not None:
+            self.balance.set_contacts(contacts, kinematics)
+            rows += self.balance.size
+        self._D = np.zeros((rows, self.scene.nv))
+        self._d = np.zeros(rows)
 
     def update(self, kinematics: Kinematics, time: float, dt: float) -> None:
         """Compute everything at this tick."""
@@ -174,6 +211,11 @@ class Statement:
         np.copyto(self.N, kinematics.N)
         self.contacts.update(kinematics, dt)
         self.collisions.update(kinematics)
+        if self.balance is not None:
+            self.balance.update(kinematics)
+            first, last = self.collisions.count, self.row_count
+            self._D[:first], self._d[:first] = self.collisions.D, self.collisions.d
+            self._D[first:last], self._d[first:last] = self.balance.D, self.balance.d
         self.joint_limits.update(kinematics.q, kinematics.v)
         self.tasks.update(kinematics, time)
 

@@ -51,7 +51,7 @@ class ScenarioChecker:
 
     def _check_subsystems(self) -> None:
         names = self._names
-        for clash in sorted(names.moving & names.fixed):
+        for clash in sorted(names.moving & self._written("environment")):
             self._complain(("environment", clash), f"'{clash}' is already the name of a subsystem")
         for section in ("subsystems", "environment"):
             for name in getattr(self._spec, section):
@@ -118,6 +118,8 @@ class ScenarioChecker:
         for k, name in enumerate(collisions.self_collisions):
             self._known(("collisions", "self_collisions", k), "subsystem", name, self._names.moving)
         self._check_security(("collisions", "security"), collisions.security, collisions.influence, " m")
+        if (balance := self._spec.balance) is not None:
+            self._check_security(("balance", "security"), balance.security, balance.influence, " m")
         limits = self._spec.joint_limits
         self._check_security(("joint_limits", "security"), limits.security, limits.influence, " of the range")
 
@@ -288,7 +290,7 @@ class ScenarioChecker:
 
     def _check_pose_task(self, name: str, key: Key) -> None:
         """Complain of a goal that follows a task which places no frame."""
-        everywhere = [self._spec.tasks, *(state.tasks for state in self._spec.states.values())]
+        everywhere: list[Mapping[str, Any]] = [self._spec.tasks, *(s.tasks for s in self._spec.states.values())]
         found = [tasks[name] for tasks in everywhere if tasks.get(name) is not None]
         if found and not any(isinstance(task, tk.PoseTaskSpec) for task in found):
             self._complain(key, f"expected a task of type pose, and '{name}' is of type {found[0].type}")

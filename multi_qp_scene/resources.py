@@ -96,7 +96,7 @@ def resolve_uri(uri: str, relative_to: Path | None = None) -> Path:
     elif scheme == "file":
         candidates = [start / name for name in (rest, unquote(rest.removeprefix("localhost")))]
     elif scheme == "package":
-        package, _, name = rest.partition("/")
+        package, _, name = rest.lstrip("/").partition("/")  # some exporters write package:///
         folders = list(dict.fromkeys(_package_folders(package, start)))
         if not folders:
             raise MultiQpError(_unknown_package(uri, package))

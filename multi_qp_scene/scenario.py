@@ -67,7 +67,8 @@ def load_scenario(
         raise MultiQpError(f"the seed must be 0 or above, got {seed}")
     # a parameter whose declaration is wrong stands for 1: what uses it is not wrong for that
     stand_ins = dict.fromkeys(_section(document, "parameters"), 1)
-    data = substitute(document, {**stand_ins, **values, "seed": seed}, problems)
+    filled = {name: _whole(value) for name, value in values.items()}
+    data = substitute(document, {**stand_ins, **filled, "seed": seed}, problems)
     spec = validate(document, data, ScenarioFile, problems)
     rest = spec or _salvage(document, data)
     if rest is not None:
@@ -124,6 +125,11 @@ def _parameter_values(
     return values
 
 
+def _whole(value: float) -> float | int:
+    """Return a number without a fraction as an integer, so that `${steps / 2}` can be a count."""
+    return int(value) if float(value).is_integer() else value
+
+
 def _load_models(
     document: YamlDocument, spec: ScenarioFile, path: Path, problems: Problems
 ) -> tuple[SceneParts, Names]:
@@ -142,7 +148,7 @@ def _load_models(
 
     for name in _section(document, "subsystems"):
         names.add(name, None, moving=True)
-    for name in _section(document, "environment"):
+    for name in _section(document, "environment").keys() - names.moving:
         names.add(name, None, moving=False)
     for name, subsystem in spec.subsystems.items():
         loaded = load(("subsystems", name), subsystem.model)
@@ -150,6 +156,8 @@ def _load_models(
         if loaded is not None:
             parts.subsystems[name] = (loaded, subsystem)
     for name, environment in spec.environment.items():
+        if name in names.moving:
+            continue  # the checks say that the name is taken
         loaded = load(("environment", name), environment.model)
         names.add(name, loaded, moving=False)
         if loaded is not None:

@@ -117,6 +117,7 @@ def _pinocchio(path: Path, build: Callable[[], _T]) -> _T:
 def _in_one_line(error: Exception) -> str:
     """Return what an error says; coal's meshes say it on several lines, after the place in its own source."""
     _, _, said = str(error).rpartition("message:")
+    said, _, _ = said.partition("Hint:")
     return " ".join(said.split()) or type(error).__name__
 
 

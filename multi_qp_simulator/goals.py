@@ -12,6 +12,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from multi_qp_controller.contact import ActiveContact
 from multi_qp_controller.controller import Controller
 from multi_qp_controller.kinematics import Group
 from multi_qp_controller.references import RandomPoints
@@ -266,11 +267,16 @@ class _Balance(_Goal):
         if self._goal.states is not None and moment.phase not in self._goal.states:
             return
         controller = moment.controller
-        carrying = [c.first for c in controller.contacts.values() if c.second.joint_id == 0 and c.first.joint_id != 0]
+        carrying = [contact.first for contact in controller.contacts.values() if self._is_carried_by(contact)]
         if carrying:
             polygon = support_polygon(controller.kinematics, carrying)
             com = self._group.com(controller.kinematics)
             self._least = min(self._least, distance_inside(polygon, com))
+
+    def _is_carried_by(self, contact: ActiveContact) -> bool:
+        """Return whether a contact rests a member of the group on the environment: other characters' feet carry them."""
+        member = contact.first.name.split("/")[0] in self._goal.subsystems
+        return member and contact.second.joint_id == 0 and contact.first.joint_id != 0
 
     def results(self, state: State, visited: list[str]) -> dict[str, GoalResult]:
         missing = max(0.0, self._goal.margin - self._least)

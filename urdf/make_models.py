@@ -10,15 +10,18 @@ import argparse
 from pathlib import Path
 
 from modelling.files import GENERATED, model_text, urdf_text
+from modelling.funambulist import barbell, beam
 from modelling.humanoid import humanoid
 from modelling.humanoid_figures import HumanoidFigures
+from modelling.litter import litter
 from modelling.props import carton, ground, table
 from modelling.robot import Robot
+from modelling.sword import sword
 
 
 def models() -> list[Robot]:
     """All the models of the project."""
-    return [humanoid(HumanoidFigures()), carton(), table(), ground()]
+    return [humanoid(HumanoidFigures()), carton(), table(), ground(), beam(), barbell(), litter(), sword()]
 
 
 def files_of(robot: Robot) -> dict[str, str]:

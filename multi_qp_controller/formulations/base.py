@@ -30,7 +30,7 @@ class QpSize:
         return cls(
             variables=scene.nv + scene.na + contacts.n_lambda,
             equalities=scene.nv + contacts.paper_equalities,
-            inequalities=int(bounded.sum()) + scene.na + contacts.n_lambda + statement.collisions.count,
+            inequalities=int(bounded.sum()) + scene.na + contacts.n_lambda + statement.row_count,
         )
 
 

@@ -32,7 +32,7 @@ class FullFormulation(Formulation):
         self._b = np.zeros(m)
         self._lb = np.concatenate([np.full(nv, -np.inf), -s.torque_limits, np.zeros(nl)])
         self._ub = np.concatenate([np.full(nv, np.inf), s.torque_limits, np.full(nl, np.inf)])
-        self._C = np.zeros((len(s.collisions.pairs), n))
+        self._C = np.zeros((s.largest_row_count, n))
         self._relaxable_bounds = np.zeros(n, dtype=bool)
         self._relaxable_bounds[:nv] = s.joint_limits.limited
         self._variables = (s.acceleration_label, s.torque_label, *s.contacts.lambda_label)
@@ -52,19 +52,19 @@ class FullFormulation(Formulation):
         self._b[nv:] = s.contacts.rhs
         self._lb[:nv] = s.joint_limits.lower
         self._ub[:nv] = s.joint_limits.upper
-        p = s.collisions.count
-        self._C[:p, :nv] = s.collisions.D
+        p = s.row_count
+        self._C[:p, :nv] = s.D
         return Problem(
             H=self._H,
             g=self._g,
             A=self._A,
             b=self._b,
             C=self._C[:p],
-            l=s.collisions.d.copy(),
+            l=s.d.copy(),
             u=np.full(p, np.inf),
             lb=self._lb,
             ub=self._ub,
-            labels=Labels(self._variables, self._equalities, (s.collisions.label(),)),
+            labels=Labels(self._variables, self._equalities, s.row_labels()),
             relaxable_rows=np.ones(p, dtype=bool),
             relaxable_bounds=self._relaxable_bounds,
         )

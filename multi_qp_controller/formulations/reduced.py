@@ -32,7 +32,7 @@ class ReducedFormulation(Formulation):
         self._g = np.zeros(n)
         self._A = np.zeros((m, n))
         self._b = np.zeros(m)
-        self._C = np.zeros((na + len(s.collisions.pairs), n))
+        self._C = np.zeros((na + s.largest_row_count, n))
         self._l = np.zeros(len(self._C))
         self._u = np.full(len(self._C), np.inf)
         self._lb = np.concatenate([np.full(nv, -np.inf), np.zeros(nl)])
@@ -66,12 +66,12 @@ class ReducedFormulation(Formulation):
         self._A[nu:, :nv] = s.contacts.J
         np.negative(s.N[s.unactuated], out=self._b[:nu])
         self._b[nu:] = s.contacts.rhs
-        p = na + s.collisions.count
+        p = na + s.row_count
         self._C[:na] = T
-        self._C[na:p, :nv] = s.collisions.D
+        self._C[na:p, :nv] = s.D
         self._l[:na] = -s.torque_limits - N_a
         self._u[:na] = s.torque_limits - N_a
-        self._l[na:p] = s.collisions.d
+        self._l[na:p] = s.d
         self._lb[:nv] = s.joint_limits.lower
         self._ub[:nv] = s.joint_limits.upper
         return Problem(
@@ -84,7 +84,7 @@ class ReducedFormulation(Formulation):
             u=self._u[:p],
             lb=self._lb,
             ub=self._ub,
-            labels=Labels(self._variables, self._equalities, (self._torque_label, s.collisions.label())),
+            labels=Labels(self._variables, self._equalities, (self._torque_label, *s.row_labels())),
             relaxable_rows=self._relaxable_rows[:p],
             relaxable_bounds=self._relaxable_bounds,
         )

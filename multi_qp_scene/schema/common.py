@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from multi_qp_scene.config_file import StrictModel
 
 Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
 Vector3 = tuple[float, float, float]
+
+
+def _switched(value: Any) -> Any:
+    """Read 1 and 0 as true and false: parameters are numbers, and `${name}` may fill a switch."""
+    return bool(value) if type(value) in (int, float) and value in (0, 1) else value
+
+
+#: True or false, in a file also 1 or 0.
+Switch = Annotated[bool, BeforeValidator(_switched)]
 
 
 class PoseSpec(StrictModel):

@@ -6,8 +6,8 @@ SCENARIOS = """\
 Generated from the schema by `python -m multi_qp_scene.schema.reference > docs/scenario_format.md`; do not edit.
 
 A scenario is one YAML file: what is there, what happens, and what must be reached. It names model files, each of which
-says what the URDF beside it does not. `multi-qp check FILE` reports the mistakes in both with file, line and key: first
-those of form, then, once the form is right, all names that do not exist.
+says what the URDF beside it does not. `multi-qp check FILE` reports every mistake in both at once, with file, line and
+key.
 
 - YAML 1.2 core schema: `yes`, `no`, `on`, `off` are text, `1e-3` is a number.
 - SI units and radians throughout. The world has z up; the shipped floor is at z = 0.

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from multi_qp_scene.config_file import StrictModel
-from multi_qp_scene.schema.common import NonNegative, PoseSpec, Positive, Vector3
+from multi_qp_scene.schema.common import NonNegative, PoseSpec, Positive, Switch, Vector3
 from multi_qp_scene.schema.states import GoalSpec, StateSpec
 from multi_qp_scene.schema.tasks import TaskSpec
 
@@ -104,14 +104,14 @@ class CollisionPairSpec(StrictModel):
         influence: δ_i: the damper acts below this distance [m].
         security: δ_s: the distance that is kept [m]; below `influence`.
         damping: ξ: approach speed allowed at δ_i [m/s].
-        damper: whether they are kept apart; with `false` their distance is only measured.
+        damper: whether they are kept apart; with `false` their distance is only measured. A parameter may give it: 1, 0.
     """
 
     bodies: tuple[str, str]
     influence: Positive | None = None
     security: NonNegative | None = None
     damping: Positive | None = None
-    damper: bool = True
+    damper: Switch = True
 
 
 class CollisionsSpec(StrictModel):
@@ -144,6 +144,20 @@ class JointLimitsSpec(StrictModel):
     influence: Positive = 0.1
     security: NonNegative = 0.01
     damping: Positive = 0.5
+
+
+class BalanceSpec(StrictModel):
+    """Keeps the capture point of everybody who stands, with all that he holds, over his support polygon.
+
+    Attributes:
+        influence: δ_i: the damper acts below this distance from an edge [m].
+        security: δ_s: the distance that is kept [m]; below `influence`.
+        damping: ξ: approach speed of the capture point allowed at δ_i [m/s].
+    """
+
+    influence: Positive = 0.03
+    security: NonNegative = 0.01
+    damping: Positive = 0.3
 
 
 class RegularisationSpec(StrictModel):
@@ -236,6 +250,7 @@ class ScenarioFile(StrictModel):
         collisions: what is kept apart.
         loads: masses that may change while it runs, by name.
         joint_limits: how joints approach their limits.
+        balance: keeps capture points over support polygons; off if left out, on with `balance: {}`.
         regularisation: small costs of the QP.
         fallback: what happens when the QP cannot be solved.
         formulation: how the QP is written; `--formulation` overrides it.
@@ -257,6 +272,7 @@ class ScenarioFile(StrictModel):
     collisions: CollisionsSpec = CollisionsSpec()
     loads: dict[str, LoadSpec] = {}
     joint_limits: JointLimitsSpec = JointLimitsSpec()
+    balance: BalanceSpec | None = None
     regularisation: RegularisationSpec = RegularisationSpec()
     fallback: FallbackSpec = FallbackSpec()
     formulation: Literal["full", "reduced"] = "reduced"

@@ -118,7 +118,7 @@ class JointCondition(StrictModel):
 
 
 class CommandCondition(StrictModel):
-    """Holds when the user has given this command, by `Controller.command` in Python.
+    """Holds when the user has given this command: by its button in the viewer, or by `Controller.command`.
 
     Attributes:
         type: chooses this condition.
@@ -363,7 +363,7 @@ class TiltGoal(StrictModel):
 
 
 class BalanceGoal(StrictModel):
-    """How far inside the support polygon of all contacts with the environment a centre of mass always was.
+    """How far inside the support polygon of the group's own contacts with the environment its centre of mass always was.
 
     Attributes:
         type: chooses this goal.

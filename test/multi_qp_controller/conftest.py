@@ -213,7 +213,9 @@ class Workshop:
         links = [LINK.format(name=f"link{k}", mass=1.0, shape=shape) for k in range(len(joints) + 1)]
         between = [
             JOINT.format(
-                **({"name": f"joint{k}", "type": "revolute", "axis": "0 1 0", "extra": "", "origin": "0 0 0.3"} | joint),
+                **(
+                    {"name": f"joint{k}", "type": "revolute", "axis": "0 1 0", "extra": "", "origin": "0 0 0.3"} | joint
+                ),
                 parent=f"link{k}",
                 child=f"link{k + 1}",
             )
@@ -227,7 +229,11 @@ class Workshop:
 
     def load(self, **scenario: Any) -> Scenario:
         """Write and load a scenario; models written here are found by their names."""
-        scenario = {"description": "made by a test", "initial_state": "only", "states": {"only": {"hold": 1000}}} | scenario
+        scenario = {
+            "description": "made by a test",
+            "initial_state": "only",
+            "states": {"only": {"hold": 1000}},
+        } | scenario
         for part in ("subsystems", "environment"):
             for spec in scenario.get(part, {}).values():
                 if (self.folder / f"{spec['model']}.yaml").is_file():

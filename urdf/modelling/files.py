@@ -135,6 +135,11 @@ def model_text(robot: Robot) -> str:
     if robot.effort_limits:
         lines += _heading(robot, "effort_limits")
         lines += _nested(robot.effort_limits)
+    if robot.passive_joints:
+        lines += _heading(robot, "passive_joints")
+        for joint, values in robot.passive_joints.items():
+            inside = ", ".join(f"{key}: {number(value)}" for key, value in values.items())
+            lines.append(f"  {joint}: {{{inside}}}")
     if robot.self_collisions:
         lines += _heading(robot, "self_collisions")
         lines += [f"  - [{a}, {b}]" for a, b in robot.self_collisions]
@@ -162,4 +167,5 @@ def _surface_text(surface: Surface) -> str:
     text += f", rpy: [{numbers(surface.rpy, ', ', 12)}]"
     if surface.size:
         return text + f", size: [{numbers(surface.size, ', ')}]}}"
-    return text + f", radius: {number(surface.radius or 0.0)}, length: {number(surface.length or 0.0)}}}"
+    text += f", radius: {number(surface.radius or 0.0)}, length: {number(surface.length or 0.0)}"
+    return text + ("}" if surface.encloses else ", encloses: false}")

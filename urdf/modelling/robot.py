@@ -121,6 +121,7 @@ class Surface:
         size: Planar: rectangle along the frame's x and y [m].
         radius: Grasp: radius of the cylinder, whose axis is the frame's x [m].
         length: Grasp: length of the cylinder [m].
+        encloses: Grasp: whether this is the hand around the cylinder, not the handle.
     """
 
     link: str
@@ -129,6 +130,7 @@ class Surface:
     size: tuple[float, float] | None = None
     radius: float | None = None
     length: float | None = None
+    encloses: bool = True
 
     def mirrored(self) -> Surface:
         """The same surface on the other side of the body."""
@@ -153,6 +155,7 @@ class Robot:
         postures: Joint angles by posture [rad]; missing joints are 0.
         effort_limits: Torques by set and joint [N m]; the first set is the default.
         self_collisions: Pairs of links worth watching.
+        passive_joints: Stiffness, rest, damping and friction of joints without a motor [SI].
         notes: Comment lines by key of the model file.
     """
 
@@ -167,6 +170,7 @@ class Robot:
     postures: dict[str, dict[str, float]] = field(default_factory=dict)
     effort_limits: dict[str, dict[str, float]] = field(default_factory=dict)
     self_collisions: tuple[tuple[str, str], ...] = ()
+    passive_joints: dict[str, dict[str, float]] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
 
 

@@ -68,6 +68,9 @@ class Piqp(Solver):
         # Absolute accuracy of 1e-9 is below round-off where gradients are 1e6; the other allows for it.
         solver.settings.eps_abs = 1e-9
         solver.settings.eps_rel = 1e-12
+        # With less regularisation than this, round-off in the multipliers grows from iteration to iteration.
+        solver.settings.reg_lower_limit = 1e-8
+        solver.settings.reg_finetune_lower_limit = 1e-8
         solver.settings.max_iter = self._max_iterations
         solver.settings.preconditioner_scale_cost = scale_cost
         solver.setup(H, problem.g, A, problem.b, C, problem.l, problem.u, problem.lb, problem.ub)
@@ -75,6 +78,8 @@ class Piqp(Solver):
         status = _STATUS.get(int(code), "numerical")
         result = solver.result
         iterations = int(result.info.iter)
+        if status == "iteration_limit" and self._stalled_at_optimum(problem, result.info):
+            status = "solved"
         if status != "solved":
             return Solution.failed(problem.n, status=status, iterations=iterations, message=f"PIQP: {code.name}")
         return Solution(
@@ -86,6 +91,15 @@ class Piqp(Solver):
             z_ineq=result.z_u - result.z_l,
             z_bounds=result.z_bu - result.z_bl,
         )
+
+    def _stalled_at_optimum(self, problem: Problem, info: Any) -> bool:
+        """Tell whether an iteration limit was reached at an optimum.
+
+        Where contact forces hardly cost anything, the dual residual stalls above 1e-9 while x is exact to 1e-8.
+        """
+        residual = max(info.primal_res, info.dual_res / (1.0 + np.abs(problem.g).max(initial=0.0)))
+        gap = info.duality_gap / (1.0 + abs(info.primal_obj))
+        return bool(max(residual, gap) <= self.tolerance)
 
     def _backend(self, problem: Problem) -> tuple[Any, tuple[Any, Any, Any]]:
         """Return a new PIQP object, and H, A and C as it takes them."""

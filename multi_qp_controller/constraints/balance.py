@@ -1,0 +1,159 @@
+"""Balance: the capture point of everybody who stands on the ground stays over the feet."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multi_qp_controller.contact import ActiveContact
+from multi_qp_controller.kinematics import Group, Kinematics
+from multi_qp_controller.qp.labels import Block
+from multi_qp_controller.support import support_polygon
+from multi_qp_scene.scene import Scene
+from multi_qp_scene.schema.scenario_file import BalanceSpec
+from multi_qp_scene.subsystem import SubsystemKind
+
+Array = NDArray[np.float64]
+
+GRAVITY = 9.81
+#: A centre of mass lower than this over its support [m] is treated as if it were here: the pendulum's rate is bounded.
+LEAST_HEIGHT = 0.2
+#: A contact counts as ground while its normal is within this of the vertical (cosine).
+LEVEL = 0.85
+#: A capture point outside is asked to come back no faster than this [m/s].
+RECOVERY_SPEED = 0.1
+
+
+@dataclass(frozen=True)
+class StandingGroup:
+    """Subsystems that contacts hold together, and the ground under them.
+
+    Attributes:
+        group: its members.
+        corners: a point on each edge of the support polygon, (k, 2) [m].
+        normals: inward normals of the edges, (k, 2).
+        ground: mean height of the polygon [m].
+    """
+
+    group: Group
+    corners: Array
+    normals: Array
+    ground: float
+
+
+class BalanceConstraint:
+    """Rows that keep the capture point c + ċ/ω, ω = √(g/h), of each standing group over its support polygon.
+
+    A group is a set of subsystems that contacts join, with at least one character; its polygon is the hull of its level
+    contacts with the environment. With n the inward normal of an edge and d the capture point's distance from it, the
+    damper asks n·(ċ + c̈/ω) >= −ξ (d − δ_s)/(δ_i − δ_s) once d < δ_i. While the capture point is inside, a centre of
+    pressure under the feet exists that brings the centre of mass to rest; so the tasks may ask for what they like.
+
+    Attributes:
+        count: number of active rows.
+    """
+
+    def __init__(self, scene: Scene, spec: BalanceSpec) -> None:
+        self._scene = scene
+        self._spec = spec
+        self._groups: list[StandingGroup] = []
+        self._J = np.zeros((3, scene.nv))
+        self._D = np.zeros((0, scene.nv))
+        self._d = np.zeros(0)
+        self._labels: list[str] = []
+        self._names: tuple[tuple[str, ...], ...] = ()
+        self.count = 0
+
+    @property
+    def size(self) -> int:
+        """Number of rows that can be active with the present contacts."""
+        return len(self._d)
+
+    @property
+    def D(self) -> Array:
+        """Left-hand side of the active rows, (count, nv)."""
+        return self._D[: self.count]
+
+    @property
+    def d(self) -> Array:
+        """Least value of the active rows, (count,)."""
+        return self._d[: self.count]
+
+    def label(self) -> Block:
+        """Name the active rows."""
+        return Block(name="balance", unit="m/s²", rows=tuple(self._labels))
+
+    def set_contacts(self, contacts: Iterable[ActiveContact], kinematics: Kinematics) -> None:
+        """Find the standing groups of these contacts; contacts with the environment do not move while they last."""
+        self._groups, names = [], []
+        for members, grounds in _standing(self._scene, tuple(contacts)):
+            surfaces = [contact.first for contact in grounds]
+            if not all(abs(kinematics.pose(s.frame_id).rotation[2, 2]) > LEVEL for s in surfaces):
+                continue
+            polygon = support_polygon(kinematics, surfaces)
+            if len(polygon) < 3:
+                continue
+            edges = np.roll(polygon, -1, axis=0)[:, :2] - polygon[:, :2]
+            normals = np.stack([-edges[:, 1], edges[:, 0]], axis=1)
+            normals /= np.linalg.norm(normals, axis=1)[:, None]
+            group = Group.of(self._scene, members)
+            self._groups.append(StandingGroup(group, polygon[:, :2].copy(), normals, float(polygon[:, 2].mean())))
+            names.append(tuple(f"{'+'.join(members)} edge {k}" for k in range(len(edges))))
+        self._names = tuple(names)
+        rows = sum(len(edges) for edges in names)
+        self._D = np.zeros((rows, self._scene.nv))
+        self._d = np.zeros(rows)
+
+    def update(self, kinematics: Kinematics) -> None:
+        """Write the rows of the edges that a capture point is near to."""
+        self.count = 0
+        self._labels.clear()
+        for standing, names in zip(self._groups, self._names, strict=True):
+            self._update_group(standing, names, kinematics)
+
+    def _update_group(self, standing: StandingGroup, names: tuple[str, ...], kinematics: Kinematics) -> None:
+        spec, group = self._spec, standing.group
+        com, velocity = group.com(kinematics), group.com_velocity(kinematics)
+        rate = math.sqrt(GRAVITY / max(LEAST_HEIGHT, com[2] - standing.ground))
+        capture_point = com[:2] + velocity[:2] / rate
+        inside = ((capture_point - standing.corners) * standing.normals).sum(axis=1)
+        near = np.flatnonzero(inside < spec.influence)
+        if not len(near):
+            return
+        self._J[:] = 0.0
+        group.com_jacobian(kinematics, self._J)
+        drift = group.com_drift(kinematics)
+        for edge in near:
+            normal = standing.normals[edge]
+            room = (inside[edge] - spec.security) / (spec.influence - spec.security)
+            allowed = min(-spec.damping * room, RECOVERY_SPEED)
+            self._D[self.count] = normal @ self._J[:2]
+            self._d[self.count] = rate * (allowed - normal @ velocity[:2]) - normal @ drift[:2]
+            self._labels.append(names[edge])
+            self.count += 1
+
+
+def _standing(scene: Scene, contacts: tuple[ActiveContact, ...]) -> list[tuple[list[str], list[ActiveContact]]]:
+    """Return the groups of subsystems that contacts join and that stand: their names, and their contacts below."""
+    group_of = {name: {name} for name in scene.subsystems}
+    grounds: list[tuple[str, ActiveContact]] = []
+    for contact in contacts:
+        first, second = contact.first.name.split("/")[0], contact.second.name.split("/")[0]
+        if second not in scene.subsystems:
+            grounds.append((first, contact))
+            continue
+        joined = group_of[first] | group_of[second]
+        for name in joined:
+            group_of[name] = joined
+    found = []
+    for group in {id(g): g for g in group_of.values()}.values():
+        below = [contact for name, contact in grounds if name in group]
+        with_character = any(scene.subsystems[name].kind is SubsystemKind.CHARACTER for name in group)
+        floating = all(scene.subsystems[name].floating for name in group)
+        if below and with_character and floating:
+            found.append(([name for name in scene.subsystems if name in group], below))
+    return found

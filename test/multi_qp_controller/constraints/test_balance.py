@@ -1,0 +1,78 @@
+"""The capture point stays over the feet, whatever the tasks ask for."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from multi_qp_controller import Controller, Status
+from multi_qp_controller.constraints.balance import GRAVITY, BalanceConstraint
+from multi_qp_controller.contact import ActiveContact
+from multi_qp_controller.kinematics import Group, Kinematics
+from multi_qp_controller.support import distance_inside, support_polygon
+from multi_qp_controller.tasks import CoMTask
+from multi_qp_scene import State, load_scenario
+from multi_qp_scene.schema.scenario_file import BalanceSpec
+
+
+def _capture_point(kinematics: Kinematics, group: Group) -> np.ndarray:
+    com = group.com(kinematics)
+    return com + group.com_velocity(kinematics) / math.sqrt(GRAVITY / com[2])
+
+
+def test_rows_are_the_rate_of_the_capture_point() -> None:
+    scenario = load_scenario("box")
+    scene = scenario.scene
+    kinematics = Kinematics(scene)
+    kinematics.update(scene.initial_state())
+    surface = {name: scene.surfaces[name] for name in ("humanoid/left_sole", "humanoid/right_sole", "ground/floor")}
+    contacts = [
+        ActiveContact(name, surface[f"humanoid/{name}"], surface["ground/floor"], friction=0.7, kinematics=kinematics)
+        for name in ("left_sole", "right_sole")
+    ]
+    # an influence as wide as the feet makes every edge a row
+    constraint = BalanceConstraint(scene, BalanceSpec(influence=10.0, security=0.0, damping=1e-9))
+    constraint.set_contacts(contacts, kinematics)
+    random = np.random.default_rng(0)
+    v = 0.1 * random.normal(size=scene.nv)
+    a = random.normal(size=scene.nv)
+    kinematics.update(State(scene.q0, v))
+    constraint.update(kinematics)
+    polygon = support_polygon(kinematics, [surface["humanoid/left_sole"], surface["humanoid/right_sole"]])
+    assert constraint.count == len(polygon)
+    group = Group.of(scene, ["humanoid"])
+    rate = math.sqrt(GRAVITY / group.com(kinematics)[2])
+    slack = constraint.D @ a - constraint.d  # = ω × (n · d/dt of the capture point), with no damping
+    # finite difference of the capture point at constant ω
+    velocity, dt = group.com_velocity(kinematics), 1e-6
+    after = State(pin.integrate(scene.model, scene.q0, v * dt), v + a * dt)
+    kinematics.update(after)
+    acceleration = (group.com_velocity(kinematics) - velocity) / dt
+    motion = (velocity + acceleration / rate)[:2]
+    edges = np.roll(polygon, -1, axis=0)[:, :2] - polygon[:, :2]
+    normals = np.stack([-edges[:, 1], edges[:, 0]], axis=1) / np.linalg.norm(edges, axis=1)[:, None]
+    assert slack == pytest.approx(rate * (normals @ motion), abs=1e-4)
+
+
+@pytest.mark.parametrize("direction", [(1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (-0.7, -0.7)])
+def test_a_task_that_pulls_the_centre_of_mass_over_the_edge_does_not_topple(direction: tuple[float, float]) -> None:
+    scenario = load_scenario("box")
+    scene = scenario.scene
+    controller = Controller(scenario, dt=0.01)
+    pull = np.array([*direction, 0.0])
+    group = Group.of(scene, ["humanoid"])
+    task = CoMTask("pull", group=group, goal=lambda _, com: com + pull, weight=1e4, stiffness=30.0, max_speed=0.4)
+    controller.add_task(task)
+    state, least = scene.initial_state(), np.inf
+    for tick in range(150):
+        command = controller.step(state, 0.001 * tick)  # slow time: the machine stays in its first state
+        assert command.diagnostics.status is Status.OK
+        feet = [controller.contacts[name].first for name in ("left_foot", "right_foot")]
+        polygon = support_polygon(controller.kinematics, feet)
+        least = min(least, distance_inside(polygon, _capture_point(controller.kinematics, group)))
+        v = state.v + command.a * controller.dt
+        state = State(pin.integrate(scene.model, state.q, v * controller.dt), v)
+    assert least > 0.005

@@ -1,0 +1,222 @@
+"""The QP as a whole, in scenes that leave something out or say something twice: solvable, and physical."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from multi_qp_controller.controller import Controller
+from multi_qp_controller.kinematics import Group
+from multi_qp_scene import load_scenario
+from multi_qp_scene.scene import State
+
+GRAVITY = 9.81
+BOTH = ("full", "reduced")
+
+
+@pytest.fixture
+def box():
+    """Return a box scenario whose specification the test may change."""
+    return load_scenario("box")
+
+
+def without_tasks(scenario, keep=()):
+    """Drop all tasks of the first state but those named."""
+    state = scenario.spec.states["stand"]
+    for name in list(scenario.spec.tasks):
+        if name not in keep:
+            del scenario.spec.tasks[name]
+    state.tasks.clear()
+    state.transitions.clear()
+
+
+def first_tick(scenario, **options):
+    controller = Controller(scenario, dt=0.005, **options)
+    command = controller.step(scenario.scene.initial_state(), 0.0)
+    assert command.diagnostics.status == "ok", command.diagnostics.message
+    assert command.diagnostics.dynamics_residual < 1e-9
+    return controller, command
+
+
+def ground_force(controller, command, names):
+    """Return the sum of the forces of these contacts, world frame, (3,)."""
+    total = np.zeros(3)
+    for name in names:
+        contact = controller.contacts[name]
+        total += controller.kinematics.pose(contact.first.frame_id).rotation @ command.wrenches[name][:3]
+    return total
+
+
+def weight_and_inertia(scenario, controller, command, subsystem):
+    """Return m (c̈ − g), what has to push a subsystem, world frame, (3,)."""
+    scene = scenario.scene
+    group, J = Group.of(scene, [subsystem]), np.zeros((3, scene.nv))
+    group.com_jacobian(controller.kinematics, J)
+    acceleration = J @ command.a + group.com_drift(controller.kinematics)
+    return mass_of(scene, subsystem) * (acceleration + [0.0, 0.0, GRAVITY])
+
+
+def mass_of(scene, subsystem):
+    names = scene.model.names
+    return sum(i.mass for i, name in zip(scene.model.inertias, names, strict=True) if name.startswith(f"{subsystem}/"))
+
+
+@pytest.mark.parametrize("formulation", BOTH)
+def test_without_any_task_physics_is_left(box, formulation):
+    """Nothing is asked for: the cheapest torques and accelerations that keep the contacts."""
+    without_tasks(box)
+    controller, command = first_tick(box, formulation=formulation)
+    assert controller.tasks == {}
+    for subsystem, contacts in (("humanoid", ["left_foot", "right_foot"]), ("box", ["box_on_table"])):
+        needed = weight_and_inertia(box, controller, command, subsystem)
+        np.testing.assert_allclose(ground_force(controller, command, contacts), needed, atol=1e-6)
+    for contact in controller.contacts.values():
+        np.testing.assert_allclose(contact.motion.J @ command.a + contact.motion.drift, np.zeros(6), atol=1e-8)
+
+
+def test_standing_still_the_feet_carry_the_weight(box):
+    box.spec.states["stand"].transitions.clear()
+    controller, state, dt = Controller(box, dt=0.01), box.scene.initial_state(), 0.01
+    for step in range(250):
+        command = controller.step(state, step * dt)
+        v = state.v + dt * command.a
+        state = State(pin.integrate(box.scene.model, state.q, dt * v), v)
+    assert np.abs(state.v).max() < 2e-3
+    feet = ground_force(controller, command, ["left_foot", "right_foot"])
+    np.testing.assert_allclose(feet, [0.0, 0.0, mass_of(box.scene, "humanoid") * GRAVITY], atol=1.0)
+    table = ground_force(controller, command, ["box_on_table"])
+    np.testing.assert_allclose(table, [0.0, 0.0, mass_of(box.scene, "box") * GRAVITY], atol=1e-6)
+
+
+@pytest.mark.parametrize("formulation", BOTH)
+def test_the_contacts_carry_weight_and_inertia(box, formulation):
+    controller, command = first_tick(box, formulation=formulation)
+    for subsystem, contacts in (("humanoid", ["left_foot", "right_foot"]), ("box", ["box_on_table"])):
+        needed = weight_and_inertia(box, controller, command, subsystem)
+        np.testing.assert_allclose(ground_force(controller, command, contacts), needed, atol=1e-6)
+
+
+@pytest.mark.parametrize("formulation", BOTH)
+def test_a_contact_that_is_said_twice_is_shared(box, formulation):
+    without_tasks(box, keep=["posture"])
+    for name, spec in list(box.spec.contacts.items()):
+        if name in ("left_foot", "right_foot"):
+            box.spec.contacts[f"{name}_again"] = spec.model_copy()
+    box.spec.states["stand"].contacts.extend(["left_foot_again", "right_foot_again"])
+    controller, command = first_tick(box, formulation=formulation)
+    assert len(controller.contacts) == 5
+    feet = [name for name in controller.contacts if "foot" in name]
+    needed = weight_and_inertia(box, controller, command, "humanoid")
+    np.testing.assert_allclose(ground_force(controller, command, feet), needed, atol=1e-5)
+    # what is cheapest is to share equally
+    np.testing.assert_allclose(command.wrenches["left_foot"], command.wrenches["left_foot_again"], atol=0.05)
+
+
+@pytest.mark.parametrize("solver", ["daqp", "piqp_sparse", "proxqp", "quadprog", "eiquadprog"])
+def test_every_solver_takes_redundant_contacts(box, solver):
+    box.spec.contacts["again"] = box.spec.contacts["left_foot"].model_copy()
+    box.spec.states["stand"].contacts.extend(["again"])
+    controller, command = first_tick(box, solver=solver)
+    needed = weight_and_inertia(box, controller, command, "humanoid")
+    feet = ground_force(controller, command, ["left_foot", "right_foot", "again"])
+    np.testing.assert_allclose(feet, needed, atol=1e-3)
+
+
+def test_redundant_contacts_change_neither_acceleration_nor_sums(box):
+    plain = first_tick(box)[1]
+    box.spec.contacts["again"] = box.spec.contacts["left_foot"].model_copy()
+    box.spec.states["stand"].contacts.extend(["again"])
+    doubled = first_tick(box)[1]
+    np.testing.assert_allclose(doubled.a, plain.a, atol=2e-2)
+
+
+@pytest.mark.parametrize("formulation", BOTH)
+def test_a_task_of_weight_zero_costs_nothing_but_is_measured(box, formulation):
+    plain = first_tick(box, formulation=formulation)[1]
+    box.spec.tasks["upright"] = box.spec.tasks["upright"].model_copy(update={"weight": 0.0})
+    box.spec.states["stand"].tasks["idle"] = box.spec.states["stand"].tasks["posture"].model_copy(
+        update={"weight": 0.0, "posture": "ready"}
+    )
+    controller, command = first_tick(box, formulation=formulation)
+    assert controller.tasks["idle"].error > 0.1
+    box.spec.tasks["upright"] = box.spec.tasks["upright"].model_copy(update={"weight": 20.0})
+    again = first_tick(box, formulation=formulation)[1]
+    np.testing.assert_allclose(again.a, plain.a, atol=1e-9)
+    assert np.abs(command.a - plain.a).max() > 1e-6 or controller.tasks["upright"].error < 1e-6
+
+
+def test_a_character_without_a_task_stays_solvable(workshop):
+    """Two arms, one of which nobody asks for anything: it is at ease, the other one moves."""
+    limit = '<limit lower="-2" upper="2" velocity="5" effort="60"/>'
+    workshop.chain("arm", [{"extra": limit}, {"extra": limit}])
+    scenario = workshop.load(
+        subsystems={"busy": {"model": "arm"}, "idle": {"model": "arm", "pose": {"xyz": [2, 0, 0]}}},
+        tasks={"posture": {"type": "posture", "subsystem": "busy", "posture": {"joint0": 0.5}, "stiffness": 20}},
+    )
+    _, command = first_tick(scenario)
+    assert command.a[0] == pytest.approx(20 * 0.5, rel=1e-2)
+    # the cheapest for the idle one weighs acceleration against torque
+    assert np.abs(command.a[2:]).max() < 1.0
+
+
+def test_torques_are_limited(box):
+    """A task that asks for much more than the motors give: limits hold, the status stays ok."""
+    controller, _ = first_tick(box)
+    posture = box.spec.states["stand"].tasks["posture"]
+    box.spec.states["stand"].tasks["posture"] = posture.model_copy(update={"stiffness": 1e5, "posture": "ready"})
+    controller, command = first_tick(box)
+    limits = box.scene.torque_limits
+    assert (np.abs(command.tau) <= limits * (1 + 1e-9)).all()
+    assert (np.abs(command.tau) > 0.99 * limits).any()
+
+
+@pytest.mark.parametrize("formulation", BOTH)
+def test_friction_cones_hold_under_a_hard_pull(box, formulation):
+    balance = box.spec.states["stand"].tasks["balance"]
+    target = balance.target.model_copy(update={"offset": (0.5, 0.5, 0.0), "duration": None})
+    box.spec.states["stand"].tasks["balance"] = balance.model_copy(
+        update={"stiffness": 100.0, "weight": 1e4, "target": target}
+    )
+    controller, command = first_tick(box, formulation=formulation)
+    for name in ("left_foot", "right_foot"):
+        assert (controller.forces[name] >= -1e-8).all()
+        fx, fy, fz = command.wrenches[name][:3]  # +z is into the ground: it pushes along -z
+        assert fz < 0.0
+        assert np.hypot(fx, fy) <= -0.7 * fz + 1e-9
+        x, y = np.abs(controller.contacts[name].first.points).max(axis=0)[:2]
+        mx, my = command.wrenches[name][3:5]
+        assert abs(mx) <= -y * fz + 1e-8  # the centre of pressure is on the sole
+        assert abs(my) <= -x * fz + 1e-8
+
+
+@pytest.mark.parametrize("formulation", BOTH)
+def test_moving_states_stay_consistent(scenario, lab, formulation):
+    """From a state with velocities: contacts come to rest within the tick, as (20) says."""
+    scene = scenario.scene
+    controller = Controller(scenario, dt=0.01, formulation=formulation)
+    controller.step(scene.initial_state(), 0.0)
+    v = 0.02 * np.random.default_rng(1).uniform(-1, 1, scene.nv)
+    command = controller.step(State(scene.q0.copy(), v), 0.01)
+    assert command.diagnostics.status == "ok"
+    for contact in controller.contacts.values():
+        after = contact.motion.twist + 0.01 * (contact.motion.J @ command.a + contact.motion.drift)
+        np.testing.assert_allclose(after, np.zeros(6), atol=1e-9)
+
+
+def test_passive_joints_resist(workshop, lab):
+    """A spring, a damper and friction without a motor enter the dynamics as (12) has them."""
+    workshop.chain(
+        "door",
+        [{"axis": "0 0 1", "extra": '<dynamics damping="0" friction="0"/>'}],
+        passive_joints={"joint0": {"stiffness": 8.0, "rest": 0.2, "damping": 3.0, "friction": 0.5}},
+    )
+    scenario = workshop.load(subsystems={"door": {"model": "door"}})
+    scene = scenario.scene
+    assert scene.na == 0
+    kinematics = lab.kinematics(scene, State(np.array([0.5]), np.array([1.0])))
+    controller = Controller(scenario)
+    command = controller.step(State(np.array([0.5]), np.array([1.0])), 0.0)
+    resisting = 8.0 * 0.3 + 3.0 * 1.0 + 0.5
+    assert command.diagnostics.status == "ok", command.diagnostics.message
+    assert command.a[0] == pytest.approx(-resisting / kinematics.M[0, 0], rel=1e-9)
