@@ -10,7 +10,7 @@ export PYTHON
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint lock clean set-up
+.PHONY: help run test test-slow lint lock clean set-up
 
 help:
 	@echo 'make run                    open the viewer on the scenario "box"; stop with Ctrl-C'
@@ -18,6 +18,7 @@ help:
 	@echo 'make run HEADLESS=1         run it to its end without the viewer and print the report'
 	@echo 'make run ARGS="--seed 3"    pass more arguments to multi-qp run'
 	@echo 'make test                   run the tests (ARGS="-k contact" chooses some)'
+	@echo 'make test-slow              run those that take minutes: all seeds and masses, a fine time step'
 	@echo 'make lint                   check style and types'
 	@echo 'make lock                   resolve requirements-test.txt anew into requirements.lock'
 	@echo 'make clean                  remove .venv and everything else that can be made again'
@@ -32,6 +33,9 @@ run: set-up
 # One process: on two cores a second one gains little, for it repeats the imports. ARGS="-n auto" where there are more.
 test: set-up
 	@$(BIN)/python -m pytest $(ARGS)
+
+test-slow: set-up
+	@$(BIN)/python -m pytest -m slow $(ARGS)
 
 lint: set-up
 	@$(BIN)/ruff check .

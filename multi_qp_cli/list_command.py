@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
 from multi_qp_scene.errors import ConfigError
 from multi_qp_scene.resources import scenario_names, scenario_path
@@ -20,12 +20,17 @@ def add_to(commands: Any) -> None:
 
 
 def run(_: argparse.Namespace) -> int:
-    """Print the scenarios with their parameters."""
-    table = Table(box=None, show_header=False, pad_edge=False)
-    for name in scenario_names():
+    """Print the scenarios with their parameters; on a terminal cut to its width, so that each keeps to one line."""
+    console = Console()
+    names = scenario_names()
+    width = max(map(len, names), default=0)
+    for name in names:
         description, parameters = _about(name)
-        table.add_row(f"[bold]{name}[/bold]", description, f"[dim]{parameters}[/dim]")
-    Console(width=None, soft_wrap=True).print(table)
+        line = Text.assemble((name.ljust(width), "bold"), "  ", description, ("  " + parameters, "dim"))
+        line.rstrip()
+        if console.is_terminal:
+            line.truncate(console.width, overflow="ellipsis")
+        console.print(line, soft_wrap=True)
     return 0
 
 

@@ -114,6 +114,7 @@ class Controller:
         self._contacts: dict[str, ActiveContact] = {}
         self._last_solution: Solution | None = None
         self._failed_problem: Problem | None = None
+        self._failing = False
         self._started = False
         self.forces: dict[str, Array] = {}
         self.attended = False
@@ -272,18 +273,17 @@ class Controller:
         else:
             message = f"the QP has no solution ({solution.status}); "
             self._last_solution = None
-            first_failure = self._fallback.since is None
-            if first_failure or self._failed_problem is None:
+            if not self._failing:
                 self._failed_problem = _copy(problem)
+                self._failing = True
             solution = self._solver.solve(problem.with_slack(SLACK_WEIGHT))
             if not solution.found:
                 return self._fall_back(state, time, started, message + "relaxing limits does not help", solution)
             status, slack = Status.RELAXED, _slack(problem, solution.x[: problem.n])
-            message += "collision and joint limits were relaxed"
+            message += "collision, balance and joint limits were relaxed"
         physical = self._formulation.recover(solution.x)
         residual = self.statement.dynamics_residual(physical.acceleration, physical.torque, physical.forces)
-        if status is Status.OK:
-            self._failed_problem = None
+        self._failing = status is not Status.OK
         self._fallback.recovered(physical.torque, self.statement.M)
         return self._command(time, started, physical, solution, status, slack, message, residual)
 

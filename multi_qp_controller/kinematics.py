@@ -79,6 +79,14 @@ class Kinematics:
         """Return J̇v of a frame's spatial acceleration, in that frame, (6,)."""
         return pin.getFrameAcceleration(self.model, self.data, frame_id, pin.LOCAL).vector
 
+    def point_motion(self, frame_id: int) -> tuple[Array, Array, Array]:
+        """Return Jacobian (3, nv), velocity (3,) and drift (3,) of a frame's origin, along the axes of the world."""
+        aligned = pin.LOCAL_WORLD_ALIGNED
+        J = pin.getFrameJacobian(self.model, self.data, frame_id, aligned)[:3]
+        velocity = pin.getFrameVelocity(self.model, self.data, frame_id, aligned).linear
+        drift = pin.getFrameClassicalAcceleration(self.model, self.data, frame_id, aligned).linear
+        return J, velocity, drift
+
     def com(self, subsystem: Subsystem) -> Array:
         """Return the centre of mass of one subsystem, world frame, (3,) [m]."""
         total = np.zeros(3)

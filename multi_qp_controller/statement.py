@@ -92,15 +92,12 @@ class TaskRows:
     """The weighted task rows of one set of tasks, stacked; allocated when the set changes."""
 
     def __init__(self, tasks: tuple[Task, ...], nv: int) -> None:
-        self.tasks = tuple(task for task in tasks if task.weight > 0.0)
-        self.idle = tuple(task for task in tasks if task.weight == 0.0)
+        self.tasks = tasks
         ends = np.concatenate([[0], np.cumsum([task.dim for task in self.tasks])]).astype(int)
         self._slices = [slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)]
         self._J = np.zeros((ends[-1], nv))
         self._b = np.zeros(ends[-1])
         self._scale = np.ones(ends[-1])
-        for task, rows in zip(self.tasks, self._slices, strict=True):
-            self._scale[rows] = np.sqrt(task.weight * (1.0 if task.row_weights is None else task.row_weights))
         self._weighted = np.zeros_like(self._J)
         self.H = np.zeros((nv, nv))
         self.g = np.zeros(nv)
@@ -109,11 +106,11 @@ class TaskRows:
         """Compute ½ H, g of Σ w‖J q̈ − b‖²: H = Jᵀ w J, g = −Jᵀ w b."""
         for task, rows in zip(self.tasks, self._slices, strict=True):
             task.compute(kinematics, time, self._J[rows], self._b[rows])
+            # at every tick, for a weight may change while its task runs
+            self._scale[rows] = np.sqrt(task.weight * (1.0 if task.row_weights is None else task.row_weights))
         np.multiply(self._J, self._scale[:, None], out=self._weighted)
         np.matmul(self._weighted.T, self._weighted, out=self.H)
         np.matmul(self._weighted.T, -self._scale * self._b, out=self.g)
-        for task in self.idle:
-            task.compute(kinematics, time, np.zeros((task.dim, len(self.g))), np.zeros(task.dim))
 
 
 class Statement:

@@ -328,21 +328,23 @@ def _passive_joints(model: pin.Model, parts: SceneParts, actuated: Iterable[str]
     for name, (loaded, _) in parts.subsystems.items():
         for k in _joint_ids(model, name):
             joint, full_name = model.joints[k], model.names[k]
-            if joint.nq != 1 or joint.nv != 1:
+            if joint.nv != 1:
                 continue
+            place = (joint.idx_v, joint.idx_q, joint.nq == 2)
             spec = loaded.spec.passive_joints.get(full_name.removeprefix(f"{name}/"))
             if spec is not None:
-                rows.append((joint.idx_v, joint.idx_q, spec.stiffness, spec.rest, spec.damping, spec.friction))
+                rows.append((*place, spec.stiffness, spec.rest, spec.damping, spec.friction))
             elif full_name not in actuated:
                 damping, friction = model.damping[joint.idx_v], model.friction[joint.idx_v]
                 if damping > 0 or friction > 0:
-                    rows.append((joint.idx_v, joint.idx_q, 0.0, 0.0, damping, friction))
-    columns = list(zip(*rows, strict=True)) or [()] * 6
+                    rows.append((*place, 0.0, 0.0, damping, friction))
+    columns = list(zip(*rows, strict=True)) or [()] * 7
     return PassiveJoints(
         v_index=np.array(columns[0], dtype=np.intp),
         q_index=np.array(columns[1], dtype=np.intp),
-        stiffness=np.array(columns[2], dtype=float),
-        rest=np.array(columns[3], dtype=float),
-        damping=np.array(columns[4], dtype=float),
-        friction=np.array(columns[5], dtype=float),
+        continuous=np.array(columns[2], dtype=bool),
+        stiffness=np.array(columns[3], dtype=float),
+        rest=np.array(columns[4], dtype=float),
+        damping=np.array(columns[5], dtype=float),
+        friction=np.array(columns[6], dtype=float),
     )

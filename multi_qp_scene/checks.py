@@ -57,6 +57,8 @@ class ScenarioChecker:
             for name in getattr(self._spec, section):
                 if "/" in name or " " in name:
                     self._complain((section, name), f"the name '{name}' must not hold '/' or blanks")
+        for name in sorted(names.fixed & names.floating):
+            self._complain(("environment", name, "model"), "the root of a piece of the environment must be `fixed`")
         for name, spec in self._spec.subsystems.items():
             key: Key = ("subsystems", name)
             if spec.place is not None and spec.pose is not None:
@@ -280,8 +282,12 @@ class ScenarioChecker:
                     self._known((*key, "frame"), "link or surface", goal.frame, self._names.frames)
                 case st.BalanceGoal():
                     self._check_group(goal.subsystems, key)
+                    for k, contact in enumerate(goal.contacts or []):
+                        self._known((*key, "contacts", k), "contact", contact, self._written("contacts"))
                 case st.JointGoal() if goal.state is not None:
                     self._known((*key, "state"), "state", goal.state, self._written("states"))
+            if isinstance(goal, st.JointVelocityGoal) and goal.target == 0.0:
+                self._complain((*key, "target"), "the tolerance is relative to the target, which cannot be 0")
             if isinstance(goal, st.JointGoal | st.JointVelocityGoal):
                 self._known((*key, "joint"), "joint", goal.joint, self._names.joints)
             if isinstance(goal, st.TiltGoal | st.BalanceGoal):

@@ -33,7 +33,8 @@ class State:
     def is_finite(self) -> bool:
         """Whether no entry is NaN or infinite."""
         # a sum is finite only if every term is: one pass without temporaries
-        return bool(np.isfinite(self.q.sum() + self.v.sum()))
+        with np.errstate(invalid="ignore"):
+            return bool(np.isfinite(self.q.sum() + self.v.sum()))
 
 
 @dataclass(frozen=True)

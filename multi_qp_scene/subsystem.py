@@ -29,6 +29,7 @@ class PassiveJoints:
         rest: angle at which the spring is relaxed [rad], (k,).
         damping: [N m s/rad], (k,).
         friction: dry friction [N m], (k,).
+        continuous: whether q holds (cos, sin) of the joint's angle, (k,).
     """
 
     v_index: NDArray[np.intp]
@@ -37,6 +38,7 @@ class PassiveJoints:
     rest: NDArray[np.float64]
     damping: NDArray[np.float64]
     friction: NDArray[np.float64]
+    continuous: NDArray[np.bool_]
 
     #: Speed over which dry friction comes in smoothly [rad/s].
     SMOOTHING = 0.01
@@ -44,7 +46,12 @@ class PassiveJoints:
     def resistance(self, q: NDArray[np.float64], v: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the generalised force that these joints oppose to motion, (k,) [N m]; it adds to N in (12)."""
         speed = v[self.v_index]
-        spring = self.stiffness * (q[self.q_index] - self.rest)
+        stretch = q[self.q_index] - self.rest
+        if self.continuous.any():  # the short way round
+            cos, sin = q[self.q_index[self.continuous]], q[self.q_index[self.continuous] + 1]
+            turned = np.arctan2(sin, cos) - self.rest[self.continuous]
+            stretch[self.continuous] = np.arctan2(np.sin(turned), np.cos(turned))
+        spring = self.stiffness * stretch
         return spring + self.damping * speed + self.friction * np.tanh(speed / self.SMOOTHING)
 
     def __len__(self) -> int:

@@ -11,6 +11,9 @@ from multi_qp_scene.scene import Scene, State
 #: Distances are computed to about this accuracy: what is less is touching, not penetration [m].
 DISTANCE_ROUNDING = 1e-9
 
+#: A ratio to a limit that is above 1 by no more than this is at the limit: solvers round.
+RATIO_ROUNDING = 1e-9
+
 
 class Audit:
     """Running maxima over a run, in SI units; the `worst` of a report."""
@@ -28,12 +31,12 @@ class Audit:
     def observe(self, state: State, command: Command, controller: Controller) -> None:
         """Take in one tick."""
         ratio = np.abs(command.tau) / self._scene.torque_limits
-        self._torque_ratio = max(self._torque_ratio, float(ratio.max(initial=0.0)))
+        self._torque_ratio = max(self._torque_ratio, _at_limit(float(ratio.max(initial=0.0))))
         limits = self._scene.limits
         angle, speed = state.q[limits.q_index], np.abs(state.v[limits.v_index])
         outside = np.maximum(limits.lower - angle, angle - limits.upper)
         self._outside_limits = max(self._outside_limits, float(outside.max(initial=0.0)))
-        self._velocity_ratio = max(self._velocity_ratio, float((speed / limits.velocity).max(initial=0.0)))
+        self._velocity_ratio = max(self._velocity_ratio, _at_limit(float((speed / limits.velocity).max(initial=0.0))))
         if command.diagnostics.status is Status.FALLBACK:
             return
         self._residual = max(self._residual, command.diagnostics.dynamics_residual)
@@ -56,3 +59,7 @@ class Audit:
             "velocity_ratio": self._velocity_ratio,
             "dynamics_residual": self._residual,
         }
+
+
+def _at_limit(ratio: float) -> float:
+    return 1.0 if 1.0 < ratio <= 1.0 + RATIO_ROUNDING else ratio

@@ -35,7 +35,13 @@ class GoalResult:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain data; a number that is not finite becomes None, for JSON has none."""
-        return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in asdict(self).items()}
+        return {name: _finite(value) for name, value in asdict(self).items()}
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 @dataclass(frozen=True)
@@ -267,14 +273,16 @@ class _Balance(_Goal):
         if self._goal.states is not None and moment.phase not in self._goal.states:
             return
         controller = moment.controller
-        carrying = [contact.first for contact in controller.contacts.values() if self._is_carried_by(contact)]
+        carrying = [contact.first for name, contact in controller.contacts.items() if self._is_carried_by(name, contact)]
         if carrying:
             polygon = support_polygon(controller.kinematics, carrying)
             com = self._group.com(controller.kinematics)
             self._least = min(self._least, distance_inside(polygon, com))
 
-    def _is_carried_by(self, contact: ActiveContact) -> bool:
+    def _is_carried_by(self, name: str, contact: ActiveContact) -> bool:
         """Return whether a contact rests a member of the group on the environment: other characters' feet carry them."""
+        if self._goal.contacts is not None:
+            return name in self._goal.contacts
         member = contact.first.name.split("/")[0] in self._goal.subsystems
         return member and contact.second.joint_id == 0 and contact.first.joint_id != 0
 

@@ -56,6 +56,8 @@ class Integrator:
     def _follow_torques(self, torque: Array, dt: float) -> Outcome:
         """Solve M q̈ + N = S τ + Jᵀ w, J q̈ = rhs for q̈ and the wrenches of the bonds."""
         scene = self._scenario.scene
+        if not self._state.is_finite:
+            return Outcome(np.full(scene.nv, np.nan), {})
         if self._kinematics is None:
             self._kinematics = Kinematics(scene)
         kinematics = self._kinematics

@@ -170,7 +170,7 @@ class Run:
             return "completed"
         if machine.timed_out(self.time):
             return f"state '{machine.phase.name}' took longer than its timeout of {machine.phase.spec.timeout:g} s"
-        if self.time + self.controller.dt > self._duration + 1e-9:
+        if self.time + self.controller.dt >= self._duration - 1e-9:
             return f"the duration of {self._duration:g} s is over"
         return None
 

@@ -9,19 +9,24 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from modelling.acrobats import podium
+from modelling.door import door
 from modelling.files import GENERATED, model_text, urdf_text
 from modelling.funambulist import barbell, beam
 from modelling.humanoid import humanoid
 from modelling.humanoid_figures import HumanoidFigures
+from modelling.lever import lever
 from modelling.litter import litter
 from modelling.props import carton, ground, table
 from modelling.robot import Robot
 from modelling.sword import sword
+from modelling.valve import valve
 
 
 def models() -> list[Robot]:
     """All the models of the project."""
-    return [humanoid(HumanoidFigures()), carton(), table(), ground(), beam(), barbell(), litter(), sword()]
+    props = [carton(), table(), ground(), beam(), barbell(), litter(), sword(), podium()]
+    return [humanoid(HumanoidFigures()), *props, door(), valve(), lever()]
 
 
 def files_of(robot: Robot) -> dict[str, str]:

@@ -19,7 +19,11 @@ CoMGoal = Callable[[Kinematics, Array], Array]
 
 
 class CoMTask(Task):
-    """x = centre of mass of a group of subsystems, along some world axes [m]."""
+    """x = c − p: centre of mass of a group of subsystems, along some world axes [m].
+
+    p is the mean of the origins of some frames that the target goes along with, as shoulders that carry the group; 0 if
+    there are none.
+    """
 
     def __init__(
         self,
@@ -28,6 +32,7 @@ class CoMTask(Task):
         group: Group,
         goal: CoMGoal,
         axes: Sequence[int] = (0, 1, 2),
+        along_with: Sequence[int] = (),
         duration: float | None = None,
         max_speed: float | None = None,
         weight: float = 1.0,
@@ -36,12 +41,14 @@ class CoMTask(Task):
     ) -> None:
         """Make the task: `goal` says where to go, `axes` which world axes count, `duration` [s] how long it takes.
 
-        `max_speed` [m/s] bounds the speed with which a far set-point is approached.
+        The target goes along with the frames `along_with`, by index. `max_speed` [m/s] bounds the speed with which a
+        far set-point is approached.
         """
         super().__init__(name, weight=weight, stiffness=stiffness, damping=damping)
         self.group = group
         self.dim = len(axes)
         self._axes = list(axes)
+        self._along_with = list(along_with)
         self._goal = goal
         self._duration = duration or 0.0
         self._max_speed = max_speed
@@ -59,22 +66,30 @@ class CoMTask(Task):
         """Begin at the present centre of mass."""
         super().start(kinematics, time)
         self._full_J = np.zeros((3, kinematics.scene.nv))
-        self._from = self.group.com(kinematics)
-        self._to = self._goal(kinematics, self._from)
+        com, base = self.group.com(kinematics), self._base(kinematics)
+        self._from = com - base
+        self._to = self._goal(kinematics, com) - base
 
     def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:
         """Write the rows of this tick."""
         step = self._to - self._from
         s, ds, dds = minimum_jerk(time - self.started_at, self._duration) if self._duration else (1.0, 0.0, 0.0)
-        self._reference = self._from + s * step
-        velocity = self.group.com_velocity(kinematics)
+        self._reference = self._base(kinematics) + self._from + s * step
+        velocity, drift = self.group.com_velocity(kinematics), self.group.com_drift(kinematics)
+        self._full_J[:] = 0.0
+        self.group.com_jacobian(kinematics, self._full_J)
+        for frame in self._along_with:
+            point_J, point_velocity, point_drift = kinematics.point_motion(frame)
+            share = 1.0 / len(self._along_with)
+            self._full_J -= share * point_J
+            velocity = velocity - share * point_velocity
+            drift = drift - share * point_drift
         self._error = (self.group.com(kinematics) - self._reference)[self._axes]
         self._speed = velocity[self._axes]
         error = limited_error(self._error, stiffness=self.stiffness, damping=self.damping, max_speed=self._max_speed)
         desired = self.feedback(error, (velocity - ds * step)[self._axes]) + dds * step[self._axes]
-        self.group.com_jacobian(kinematics, self._full_J)
         J[:] = self._full_J[self._axes]
-        b[:] = desired - self.group.com_drift(kinematics)[self._axes]
+        b[:] = desired - drift[self._axes]
 
     def move_target(self, kinematics: Kinematics, position: Array, rotation: Array | None = None) -> None:
         """Make `position`, in the world, the set-point from now on.
@@ -84,8 +99,14 @@ class CoMTask(Task):
         """
         if not np.isfinite(position).all():
             raise ValueError("a target must be finite")
-        self._from = self._to = np.array(position, dtype=float)
+        self._from = self._to = np.array(position, dtype=float) - self._base(kinematics)
 
     def target(self, kinematics: Kinematics) -> TargetSnapshot:
         """Return the reference point."""
         return TargetSnapshot(self.name, self._reference.copy())
+
+    def _base(self, kinematics: Kinematics) -> Array:
+        """Return p, world frame, (3,) [m]."""
+        if not self._along_with:
+            return np.zeros(3)
+        return np.mean([kinematics.pose(frame).translation for frame in self._along_with], axis=0)

@@ -54,6 +54,7 @@ class TaskFactory:
                     group=Group.of(self._scene, spec.subsystems),
                     goal=self._com_goal(spec.target),
                     axes=_indices(spec.axes),
+                    along_with=self._carriers(spec.target),
                     duration=spec.target.duration,
                     max_speed=spec.max_speed,
                     **gains,
@@ -148,6 +149,13 @@ class TaskFactory:
             return place + offset
 
         return goal
+
+    def _carriers(self, target: spec_of.CoMTargetSpec) -> list[int]:
+        """Return the frames that a target goes along with, by index."""
+        if not target.follow:
+            return []
+        contacts = self._scenario.spec.contacts
+        return [self._scene.surfaces[contacts[name].surfaces[0]].frame_id for name in target.over_contacts or []]
 
     def _pose_goal(self, spec: spec_of.PoseTaskSpec) -> PoseGoal:
         target = spec.target

@@ -104,7 +104,7 @@ class CollisionPairSpec(StrictModel):
         influence: δ_i: the damper acts below this distance [m].
         security: δ_s: the distance that is kept [m]; below `influence`.
         damping: ξ: approach speed allowed at δ_i [m/s].
-        damper: whether they are kept apart; with `false` their distance is only measured. A parameter may give it: 1, 0.
+        damper: whether they are kept apart; with `false` they are only measured. A parameter may give it: 1, 0.
     """
 
     bodies: tuple[str, str]

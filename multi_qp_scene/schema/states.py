@@ -363,17 +363,20 @@ class TiltGoal(StrictModel):
 
 
 class BalanceGoal(StrictModel):
-    """How far inside the support polygon of the group's own contacts with the environment its centre of mass always was.
+    """How far inside the support polygon of its own contacts with the environment a group's centre of mass always was.
 
     Attributes:
         type: chooses this goal.
         subsystems: whose common centre of mass.
+        contacts: of the contacts that are on, those that carry the group, as when it stands on other characters'
+            shoulders; if left out, its own contacts with the environment.
         margin: least distance from the polygon's edge, seen from above [m].
         states: in which states; all if left out.
     """
 
     type: Literal["balance"]
     subsystems: list[str]
+    contacts: list[str] | None = None
     margin: float = 0.0
     states: list[str] | None = None
 

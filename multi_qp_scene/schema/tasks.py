@@ -88,12 +88,15 @@ class CoMTargetSpec(StrictModel):
         over_contacts: contacts whose first surfaces span the support polygon; its centre gives x and y, z stays as it
             is.
         position: the place instead, world [m]; the present one if neither is given.
+        follow: whether the target goes along with the first surfaces of `over_contacts` where these move, as shoulders
+            do that carry somebody; the axes stay those of the world.
         offset: added to it [m].
         duration: of a minimum-jerk path to it [s]; a set-point if left out.
         interactive: name under which a user may move this set-point while the state lasts.
     """
 
     over_contacts: list[str] | None = None
+    follow: bool = False
     position: Vector3 | None = None
     offset: Vector3 = (0.0, 0.0, 0.0)
     duration: Positive | None = None

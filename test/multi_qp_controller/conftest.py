@@ -90,6 +90,12 @@ def scenario() -> Scenario:
     return load_scenario("box")
 
 
+@pytest.fixture
+def box(scenario: Scenario) -> Scenario:
+    """Return the box scenario with a specification that the test may change."""
+    return replace(scenario, spec=scenario.spec.model_copy(deep=True))
+
+
 @pytest.fixture(scope="session")
 def scene(scenario: Scenario) -> Scene:
     return scenario.scene

@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from multi_qp_controller.controller import Controller
 from multi_qp_controller.formulations import FORMULATIONS, make_formulation
 from multi_qp_controller.qp import make_solver, solver_names
 
@@ -108,15 +109,13 @@ def test_joint_limits_and_collisions_may_give_way_but_nothing_else(recordings, s
     problem = recordings["carry"].problems[formulation]
     soft = {problem.labels.name("bound", k) for k in np.flatnonzero(problem.relaxable_bounds)}
     soft |= {problem.labels.name("inequality", k) for k in np.flatnonzero(problem.relaxable_rows)}
-    assert all(name.startswith(("joint limit", "collision")) for name in soft)
+    assert all(name.startswith(("joint limit", "collision", "balance")) for name in soft)
     assert f"joint limit {scene.actuated_joint_names[0]}" in soft
     assert any(name.startswith("collision") for name in soft)
 
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_recover_reads_what_build_wrote(scenario, formulation):
-    from multi_qp_controller.controller import Controller
-
     controller = Controller(scenario, formulation=formulation)
     command = controller.step(scenario.scene.initial_state(), 0.0)
     made = make_formulation(formulation, controller.statement)
@@ -133,7 +132,5 @@ def test_recover_reads_what_build_wrote(scenario, formulation):
 
 
 def test_an_unknown_formulation_names_the_valid_ones(scenario):
-    from multi_qp_controller.controller import Controller
-
     with pytest.raises(ValueError, match="unknown formulation 'fuller' .*full, reduced"):
         make_formulation("fuller", Controller(scenario).statement)

@@ -8,17 +8,10 @@ import pytest
 
 from multi_qp_controller.controller import Controller
 from multi_qp_controller.kinematics import Group
-from multi_qp_scene import load_scenario
 from multi_qp_scene.scene import State
 
 GRAVITY = 9.81
 BOTH = ("full", "reduced")
-
-
-@pytest.fixture
-def box():
-    """Return a box scenario whose specification the test may change."""
-    return load_scenario("box")
 
 
 def without_tasks(scenario, keep=()):
@@ -135,8 +128,8 @@ def test_redundant_contacts_change_neither_acceleration_nor_sums(box):
 def test_a_task_of_weight_zero_costs_nothing_but_is_measured(box, formulation):
     plain = first_tick(box, formulation=formulation)[1]
     box.spec.tasks["upright"] = box.spec.tasks["upright"].model_copy(update={"weight": 0.0})
-    box.spec.states["stand"].tasks["idle"] = box.spec.states["stand"].tasks["posture"].model_copy(
-        update={"weight": 0.0, "posture": "ready"}
+    box.spec.states["stand"].tasks["idle"] = (
+        box.spec.states["stand"].tasks["posture"].model_copy(update={"weight": 0.0, "posture": "ready"})
     )
     controller, command = first_tick(box, formulation=formulation)
     assert controller.tasks["idle"].error > 0.1
@@ -204,19 +197,31 @@ def test_moving_states_stay_consistent(scenario, lab, formulation):
         np.testing.assert_allclose(after, np.zeros(6), atol=1e-9)
 
 
-def test_passive_joints_resist(workshop, lab):
+@pytest.mark.parametrize("kind", ["revolute", "continuous"])
+def test_passive_joints_resist(workshop, lab, kind):
     """A spring, a damper and friction without a motor enter the dynamics as (12) has them."""
     workshop.chain(
         "door",
-        [{"axis": "0 0 1", "extra": '<dynamics damping="0" friction="0"/>'}],
+        [{"type": kind, "axis": "0 0 1", "extra": '<limit lower="-4" upper="4" effort="0" velocity="9"/>'}],
         passive_joints={"joint0": {"stiffness": 8.0, "rest": 0.2, "damping": 3.0, "friction": 0.5}},
     )
     scenario = workshop.load(subsystems={"door": {"model": "door"}})
-    scene = scenario.scene
+    scene, angle = scenario.scene, 1.1
     assert scene.na == 0
-    kinematics = lab.kinematics(scene, State(np.array([0.5]), np.array([1.0])))
-    controller = Controller(scenario)
-    command = controller.step(State(np.array([0.5]), np.array([1.0])), 0.0)
-    resisting = 8.0 * 0.3 + 3.0 * 1.0 + 0.5
+    q = np.array([angle] if kind == "revolute" else [np.cos(angle), np.sin(angle)])
+    state = State(q, np.array([1.0]))
+    kinematics = lab.kinematics(scene, state)
+    command = Controller(scenario).step(state, 0.0)
+    resisting = 8.0 * (angle - 0.2) + 3.0 * 1.0 + 0.5
     assert command.diagnostics.status == "ok", command.diagnostics.message
     assert command.a[0] == pytest.approx(-resisting / kinematics.M[0, 0], rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["revolute", "continuous"])
+def test_dynamics_of_the_urdf_resist_too(workshop, lab, kind):
+    limit = '<limit lower="-4" upper="4" effort="0" velocity="9"/><dynamics damping="2" friction="0.3"/>'
+    workshop.chain("valve", [{"type": kind, "axis": "0 0 1", "extra": limit}])
+    scenario = workshop.load(subsystems={"valve": {"model": "valve"}})
+    state = State(scenario.scene.q0, np.array([-1.5]))
+    command = Controller(scenario).step(state, 0.0)
+    assert command.a[0] == pytest.approx((2 * 1.5 + 0.3) / lab.kinematics(scenario.scene, state).M[0, 0], rel=1e-9)

@@ -18,8 +18,8 @@ MISTAKES = {
         "frame: arm/plam,",
         "reach:",
         "states.wait.tasks.reach.frame",
-        "unknown link or surface 'arm/plam'; did you mean 'arm/palm'? (links or surfaces: arm/base, arm/hand, arm/palm, "
-        "arm/upper, crate/bottom, crate/crate, crate/side, floor/slab, floor/spot, floor/top)",
+        "unknown link or surface 'arm/plam'; did you mean 'arm/palm'? (links or surfaces: arm/base, arm/hand, "
+        "arm/palm, arm/upper, crate/bottom, crate/crate, crate/side, floor/slab, floor/spot, floor/top)",
     ),
     "unknown surface in a contact": (
         "scene.yaml",

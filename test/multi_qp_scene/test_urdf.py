@@ -205,7 +205,8 @@ def test_what_is_no_urdf_at_all(write, tmp_path):
     assert problems_of(write('<sdf version="1.6"/>')) == ["1: not a URDF: its top element is <sdf>, expected <robot>"]
     assert problems_of(write("<robot/>")) == ["1: there are no links"]
     assert problems_of(write(""))[0].startswith("1: not valid XML")
-    assert problems_of(write('<?xml version="1.0" encoding="nonsense"?><robot/>'))[0].split(": ")[1].startswith("not valid")
+    (problem,) = problems_of(write('<?xml version="1.0" encoding="nonsense"?><robot/>'))
+    assert "not valid XML" in problem
     with pytest.raises(MultiQpError, match=r"the URDF .*no\.urdf does not exist"):
         read_urdf(tmp_path / "no.urdf", free_flyer=True)
 
@@ -274,7 +275,8 @@ def test_mimic_continuous_prismatic_and_unlimited_joints(run):
     assert scene.nv == 6 + 5
     assert scene.actuated_joint_names == ("r/turn", "r/slide", "r/copy")
     limits = dict(zip(scene.limits.v_index, scene.limits.upper, strict=True))
-    upper = {name: limits[scene.model.joints[scene.model.getJointId(f"r/{name}")].idx_v] for name in scene_joints(scene)}
+    joints = {name: scene.model.joints[scene.model.getJointId(f"r/{name}")] for name in scene_joints(scene)}
+    upper = {name: limits[joint.idx_v] for name, joint in joints.items()}
     assert upper == {"turn": math.inf, "free": math.inf, "slide": 0.1, "copy": 1.0, "bare": math.inf}
     assert np.isfinite(result.log.q).all()
 
@@ -335,7 +337,7 @@ def test_a_link_named_world(run):
 
 
 def test_urdf_extensions_of_others_are_passed_over(write):
-    extension = '<gazebo reference="tip"><mu1>0.2</mu1></gazebo><transmission name="t"><joint name="hinge"/></transmission>'
+    extension = '<gazebo reference="tip"><mu1>x</mu1></gazebo><transmission><joint name="hinge"/></transmission>'
     read = read_urdf(write(TWO_LINKS.replace("</robot>", extension + "</robot>")), free_flyer=True)
     assert read.joints == read.actuated_joints == ("hinge",)
     assert read.links == ("base", "tip")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,9 +11,20 @@ import yaml
 
 from multi_qp_scene.resources import scenario_path
 from multi_qp_scene.scenario import Scenario, load_scenario
+from multi_qp_scene.schema.scenario_file import ScenarioFile
 from multi_qp_simulator.runner import RunResult, run_scenario
 
 SHORT = {"path.duration": 2.0}
+TASKS = {
+    "balance": {
+        "type": "com",
+        "subsystems": ["humanoid"],
+        "axes": ["x", "y"],
+        "target": {"over_contacts": ["left_foot", "right_foot"]},
+        "weight": 100.0,
+    },
+    "posture": {"type": "posture", "subsystem": "humanoid"},
+}
 STANDING = ["left_foot", "right_foot", "box_on_table"]
 
 
@@ -35,25 +45,24 @@ def robot_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Scenario, RunRe
     return scenario, run_scenario(scenario, dt=0.01)
 
 
-@pytest.fixture
-def stand(tmp_path: Path) -> Callable[..., Scenario]:
+@pytest.fixture(scope="session")
+def stand() -> Callable[..., Scenario]:
     """Return what makes the scene of `box` with states of the test's own, the humanoid standing in each."""
+    base = load_scenario("box")  # reading it takes far longer than the few ticks that these tests run
+    document = yaml.safe_load(base.path.read_text())
+    sections = ("subsystems", "environment", "contacts", "collisions")
 
     def make(states: dict[str, Any], **more: Any) -> Scenario:
-        data = yaml.safe_load(scenario_path("box").read_text())
-        of_box = data["states"]["stand"]["tasks"]
-        data |= {"states": {}, "goals": {}, "dt": 0.01, "tasks": copy.deepcopy(of_box), **more}
-        for name, state in states.items():
-            data["states"][name] = {"contacts": STANDING, **state}
-        data["initial_state"] = next(iter(states))
-        path = tmp_path / "stand.yaml"
-        path.write_text(yaml.safe_dump(data, sort_keys=False))
-        return load_scenario(path)
+        data: dict[str, Any] = {section: document[section] for section in sections}
+        data["subsystems"]["box"].pop("mass", None)
+        data |= {"description": "stands", "dt": 0.01, "tasks": TASKS, "initial_state": next(iter(states))}
+        data["states"] = {name: {"contacts": STANDING, **state} for name, state in states.items()}
+        return replace(base, spec=ScenarioFile.model_validate(data | more))
 
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def standing(stand: Callable[..., Scenario]) -> Scenario:
     """Return a humanoid that stands for half a second."""
     return stand({"only": {"hold": 0.5}})

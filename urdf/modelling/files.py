@@ -9,7 +9,7 @@ import numpy as np
 from .robot import Joint, Link, Robot, Surface
 from .solids import Box, Capsule, Solid, Sphere, Vector
 
-AXES = {"x": "1 0 0", "y": "0 1 0", "z": "0 0 1"}
+AXES = {"x": "1 0 0", "y": "0 1 0", "z": "0 0 1", "-x": "-1 0 0", "-y": "0 -1 0", "-z": "0 0 -1"}
 GENERATED = "Written by urdf/make_models.py; change the figures there and run it again."
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import pi
 
 from . import arm_shells, leg_shells, trunk_shells
-from .humanoid_figures import ARM, DEG, LEG, LIMITS, HumanoidFigures, bare, effort_set
+from .humanoid_figures import ARM, DEG, LEG, LIMITS, HumanoidFigures, bare, effort_set, joint_order
 from .robot import MATERIALS, Joint, Link, Robot, Surface
 from .solids import Box, Capsule, Solid, Sphere, Triple
 
@@ -16,6 +16,7 @@ PALM_WIDTH = 0.078
 YOKE_TOP = 0.05  # shoulder axis to the flat top of the shoulders
 SEAT_DEPTH = 0.07  # hip axis to the seat
 GRIP_RADIUS = 0.02
+SUPERHUMAN = 2000.0  # torque of every joint of who carries what nobody could [N m]
 
 CHILD_LINKS = {
     "HIP_Y": "hip_yaw_link",
@@ -76,14 +77,18 @@ def humanoid(figures: HumanoidFigures) -> Robot:
         color=figures.color,
         surfaces=_surfaces(figures),
         postures={"standing": {}, **figures.postures},
-        effort_limits={"animation": effort_set("animation"), "robot": effort_set("robot")},
+        effort_limits={
+            "animation": effort_set("animation"),
+            "robot": effort_set("robot"),
+            "superhuman": dict.fromkeys(joint_order(), SUPERHUMAN),
+        },
         self_collisions=WATCHED,
         notes={
             "postures": "joint angles [rad]; joints not named are at zero",
             "surfaces": "+z of a surface points out of the body; a grasp's cylinder lies along its x",
             "effort_limits": (
                 "[N m]; animation: a strong person's joint moments; robot: motors of a 39 kg robot, as in\n"
-                "the URDF. Where both come from: docs/models.md"
+                "the URDF. Where both come from: docs/models.md; superhuman: as good as none"
             ),
             "self_collisions": "pairs of links that everyday movements bring close",
         },
@@ -243,7 +248,10 @@ def _actuated(name: str, parent: str, child: str, xyz: Triple) -> Joint:
 
 
 def _surfaces(figures: HumanoidFigures) -> dict[str, Surface]:
-    """Soles, palms, seat, shoulders, grips; the left ones mirror the right ones."""
+    """Soles, palms, seat, shoulders, grips; the left ones mirror the right ones.
+
+    A yoke is what the foot of somebody who stands on the shoulder, his shin behind the ear, has below it.
+    """
     p = figures.proportions
     palm_normal = (-pi / 2, 0.0, 0.0)  # towards the other hand
     sole = (p.foot_ahead, -p.foot_outwards, -p.sole_to_ankle)
@@ -254,6 +262,7 @@ def _surfaces(figures: HumanoidFigures) -> dict[str, Surface]:
         ),
         "palm": Surface("r_wrist_roll_link", (0.0, PALM_DEPTH / 2, -p.palm), palm_normal, size=(0.07, 0.1)),
         "shoulder": Surface("torso", (0.0, -0.11, top), size=(0.12, 0.1)),
+        "yoke": Surface("torso", (-0.015, -0.119, top), size=(0.09, 0.074)),
         "grip": Surface(
             "r_wrist_roll_link",
             (0.0, PALM_DEPTH / 2 + GRIP_RADIUS, -p.palm),

@@ -79,7 +79,7 @@ class Joint:
         parent: Name of the parent link.
         child: Name of the child link.
         xyz: Origin in the parent link [m].
-        axis: "x", "y" or "z"; None makes the joint fixed.
+        axis: "x", "y" or "z", or one of these with a minus; None makes the joint fixed.
         lower: Smallest angle [rad].
         upper: Largest angle [rad].
         velocity: Largest speed [rad/s].
@@ -98,7 +98,7 @@ class Joint:
 
     def mirrored(self) -> Joint:
         """The same joint on the other side: roll and yaw change their sense, pitch does not."""
-        lower, upper = (self.lower, self.upper) if self.axis == "y" else (0.0 - self.upper, 0.0 - self.lower)
+        lower, upper = (self.lower, self.upper) if self.axis in ("y", "-y") else (0.0 - self.upper, 0.0 - self.lower)
         return replace(
             self,
             name=other_side(self.name),

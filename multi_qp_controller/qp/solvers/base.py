@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from multi_qp_controller.qp.feasibility import least_violation
 from multi_qp_controller.qp.problem import Problem
 from multi_qp_controller.qp.solution import Solution
+from multi_qp_controller.qp.solvers.polish import polished
 from multi_qp_controller.qp.solvers.repair import independent_equalities, mend_bounds, regularised
 
 Array = NDArray[np.float64]
@@ -33,6 +34,7 @@ class Solver(ABC):
     Attributes:
         name: what `make_solver` calls it.
         reproducible: whether the same sequence of problems gives the same bits.
+        polishes: whether answers are made exact on their active set, as iterative methods need.
 
     Args:
         tolerance: violation of a row that an answer may have, relative to 1 + |value of the row|.
@@ -41,6 +43,7 @@ class Solver(ABC):
 
     name: ClassVar[str]
     reproducible: ClassVar[bool] = True
+    polishes: ClassVar[bool] = False
 
     def __init__(self, *, tolerance: float = 1e-6, time_limit: float = 1.0) -> None:
         """Set what an answer has to satisfy."""
@@ -120,6 +123,8 @@ class Solver(ABC):
         except Exception as error:
             message = f"{self.name}: {type(error).__name__}: {error}"
             return Solution.failed(problem.n, status="numerical", message=message)
+        if self.polishes and answer.found:
+            answer = polished(problem, answer) or answer
         flaw = self._flaw(problem, answer) if answer.found else ""
         if flaw:
             message = f"{self.name}: {flaw}"

@@ -33,6 +33,7 @@ class Piqp(Solver):
     """
 
     name: ClassVar[str] = "piqp"
+    polishes: ClassVar[bool] = True
 
     def __init__(self, *, max_iterations: int = 100, tolerance: float = 1e-6, time_limit: float = 1.0) -> None:
         """Set the limits."""
@@ -61,7 +62,8 @@ class Piqp(Solver):
 
     def _tried(self, problem: Problem) -> Solution:
         answer = self._run(problem, scale_cost=False)
-        if answer.status == "iteration_limit":
+        # where a slack costs much, PIQP takes a problem for infeasible that is not
+        if answer.status in ("iteration_limit", "infeasible"):
             answer = self._run(problem, scale_cost=True)
         if answer.status == "iteration_limit":
             answer = self._run(problem, scale_cost=False, accuracy=1e-7)

@@ -38,6 +38,7 @@ class Proxqp(Solver):
 
     name: ClassVar[str] = "proxqp"
     reproducible: ClassVar[bool] = False
+    polishes: ClassVar[bool] = True
 
     def __init__(self, *, max_iterations: int = 100, tolerance: float = 1e-6, time_limit: float = 1.0) -> None:
         """Set the limits."""

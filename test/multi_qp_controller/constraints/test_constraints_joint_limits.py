@@ -66,7 +66,7 @@ def test_nothing_that_is_allowed_leaves_the_limits(span, velocity, dt, place, ch
 
 
 @pytest.mark.parametrize("side", [-1, 1])
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(span=spans, velocity=st.floats(1.0, 15.0), dt=steps, outside=st.floats(0.0, 0.1))
 def test_a_start_outside_comes_back_monotonically(side, span, velocity, dt, outside):
     """With the least motion that the bounds allow: out of the limit, never back out, and it gets inside."""

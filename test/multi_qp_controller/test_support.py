@@ -1,0 +1,63 @@
+"""Support polygons and distances in them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from multi_qp_controller.support import centroid, contact_points, distance_inside, support_polygon
+
+SQUARE = np.array([[0.0, 0.0, 0.1], [2.0, 0.0, 0.1], [2.0, 1.0, 0.1], [0.0, 1.0, 0.1]])
+
+
+def area(polygon):
+    x, y = polygon[:, 0], polygon[:, 1]
+    return 0.5 * (x @ np.roll(y, -1) - np.roll(x, -1) @ y)
+
+
+def test_both_soles_span_one_polygon(scene, lab):
+    kinematics = lab.kinematics(scene, scene.initial_state())
+    soles = [scene.surfaces[f"humanoid/{side}_sole"] for side in ("left", "right")]
+    polygon = support_polygon(kinematics, soles)
+    points = np.concatenate([contact_points(kinematics, sole) for sole in soles])
+    assert area(polygon) > 0.0  # counter-clockwise
+    np.testing.assert_allclose(points[:, 2], 0.0, atol=1e-9)
+    assert min(distance_inside(polygon, point) for point in points) == pytest.approx(0.0, abs=1e-9)
+    np.testing.assert_allclose(centroid(polygon)[1], 0.0, atol=1e-6)
+    alone = support_polygon(kinematics, soles[:1])
+    assert area(alone) == pytest.approx(0.21 * 0.10)
+    assert distance_inside(alone, centroid(alone)) == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize(
+    ("point", "distance"),
+    [((1.0, 0.5), 0.5), ((0.1, 0.5), 0.1), ((2.0, 0.5), 0.0), ((2.3, 0.5), -0.3), ((1.0, -0.2), -0.2)],
+)
+def test_distance_inside(point, distance):
+    assert distance_inside(SQUARE, np.array([*point, 5.0])) == pytest.approx(distance)
+
+
+def test_the_centroid_is_that_of_the_area():
+    np.testing.assert_allclose(centroid(SQUARE), [1.0, 0.5, 0.1])
+    triangle = np.array([[0.0, 0.0, 0.0], [3.0, 0.0, 0.0], [0.0, 3.0, 0.0]])
+    np.testing.assert_allclose(centroid(triangle), [1.0, 1.0, 0.0])
+    uneven = np.insert(SQUARE, 1, [[0.5, 0.0, 0.1], [0.6, 0.0, 0.1]], axis=0)
+    np.testing.assert_allclose(centroid(uneven), [1.0, 0.5, 0.1])
+
+
+def test_a_line_has_no_inside_but_a_middle():
+    line = np.array([[0.0, 0.0, 0.0], [2.0, 0.0, 0.0]])
+    np.testing.assert_allclose(centroid(line), [1.0, 0.0, 0.0])
+    assert distance_inside(line, np.array([1.0, 0.0, 0.0])) == 0.0
+    assert distance_inside(line, np.array([1.0, 0.4, 0.0])) == pytest.approx(-0.4)
+
+
+def test_points_in_a_row_are_passed_on(workshop, lab):
+    point = {"type": "point", "link": "body", "rpy": [np.pi, 0, 0]}
+    workshop.block("rail", surfaces={f"p{k}": point | {"xyz": [0.1 * k, 0, 0]} for k in range(3)})
+    scene = workshop.load(subsystems={"rail": {"model": "rail"}}).scene
+    kinematics = lab.kinematics(scene, scene.initial_state())
+    polygon = support_polygon(kinematics, list(scene.surfaces.values()))
+    assert len(polygon) == 3
+    np.testing.assert_allclose(centroid(polygon), [0.1, 0.0, 0.0], atol=1e-12)
+    assert len(support_polygon(kinematics, [scene.surfaces["rail/p0"]])) == 1

@@ -1,0 +1,71 @@
+"""From names and patterns to pairs of convex pieces."""
+
+from __future__ import annotations
+
+import pytest
+
+from multi_qp_scene import load_scenario
+from multi_qp_scene.pairs import body_pair_count, watched_pairs
+from multi_qp_scene.schema.scenario_file import CollisionsSpec
+
+
+@pytest.fixture(scope="module")
+def scene():
+    return load_scenario("box").scene
+
+
+def watch(scene, *pairs, **rest):
+    spec = CollisionsSpec.model_validate({"pairs": list(pairs), **rest})
+    return watched_pairs(scene, spec)
+
+
+def bodies(a, b, **parameters):
+    return {"bodies": [a, b], **parameters}
+
+
+def test_every_piece_of_one_meets_every_piece_of_the_other(scene):
+    pairs = watch(scene, bodies("box/box_link", "table/table_link"))
+    assert len(pairs) == 3  # the table has three pieces
+    assert body_pair_count(pairs) == 1
+    assert {p.links for p in pairs} == {("box/box_link", "table/table_link")}
+    names = [scene.collision_model.geometryObjects[p.second].name for p in pairs]
+    assert sorted(names) == ["table/table_link_0", "table/table_link_1", "table/table_link_2"]
+    assert pairs[0].name == "box/box_link | table/table_link"
+
+
+def test_patterns_name_many_links(scene):
+    pairs = watch(scene, bodies("humanoid/*_wrist_roll_link", "box/box_link"))
+    assert {p.links[0] for p in pairs} == {"humanoid/l_wrist_roll_link", "humanoid/r_wrist_roll_link"}
+
+
+def test_the_first_mention_of_a_pair_counts_in_either_order(scene):
+    pairs = watch(
+        scene,
+        bodies("humanoid/l_wrist_roll_link", "box/box_link", influence=0.06, security=0.0),
+        bodies("box/*", "humanoid/*_wrist_roll_link"),
+    )
+    parameters = {p.links: (p.influence, p.security) for p in pairs}
+    assert parameters == {
+        ("humanoid/l_wrist_roll_link", "box/box_link"): (0.06, 0.0),
+        ("box/box_link", "humanoid/r_wrist_roll_link"): (0.08, 0.01),
+    }
+
+
+def test_what_cannot_move_apart_is_left_out(scene):
+    assert watch(scene, bodies("table/*", "ground/*")) == ()
+    assert watch(scene, bodies("box/box_link", "box/box_link")) == ()
+    joints = [(p.first, p.second) for p in watch(scene, bodies("humanoid/*", "humanoid/*"))]
+    parents = [scene.collision_model.geometryObjects[k].parentJoint for pair in joints for k in pair]
+    assert all(a != b for a, b in zip(parents[::2], parents[1::2], strict=True))
+
+
+def test_self_collisions_are_those_of_the_model_file(scene):
+    pairs = watch(scene, self_collisions=["humanoid"], influence=0.05, security=0.02, damping=0.3)
+    links = {frozenset(p.links) for p in pairs}
+    assert links == {frozenset(pair) for pair in scene.self_collisions["humanoid"]}
+    assert all((p.influence, p.security, p.damping) == (0.05, 0.02, 0.3) for p in pairs)
+
+
+def test_nothing_is_watched_unless_asked_for(scene):
+    assert watch(scene) == ()
+    assert body_pair_count(()) == 0

@@ -1,0 +1,73 @@
+"""Poses of specifications, and bodies laid flush onto others."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from multi_qp_scene import load_scenario
+from multi_qp_scene.placement import place_flush, pose_of
+
+
+@pytest.fixture(scope="module")
+def scene():
+    return load_scenario("box").scene
+
+
+def test_pose_of_is_roll_pitch_yaw_about_fixed_axes():
+    X = pose_of(SimpleNamespace(xyz=(1.0, 2.0, 3.0), rpy=(0.1, 0.2, 0.3)))
+    expected = pin.utils.rotate("z", 0.3) @ pin.utils.rotate("y", 0.2) @ pin.utils.rotate("x", 0.1)
+    np.testing.assert_allclose(X.rotation, expected, atol=1e-12)
+    np.testing.assert_array_equal(X.translation, [1.0, 2.0, 3.0])
+
+
+def placed(scene, subsystem, surfaces, onto, **where):
+    """Return the frames' poses after placing a subsystem."""
+    root = scene.subsystems[subsystem].q_slice.start
+    base = place_flush(
+        scene.model, scene.q0, root, [scene.surfaces[name] for name in surfaces], scene.surfaces[onto], **where
+    )
+    q = scene.q0.copy()
+    q[root : root + 7] = pin.SE3ToXYZQUAT(base)
+    data = scene.model.createData()
+    pin.framesForwardKinematics(scene.model, data, q)
+    return {name: data.oMf[scene.surfaces[name].frame_id] for name in [*surfaces, onto]}, base
+
+
+@pytest.mark.parametrize("yaw", [0.0, 0.7, -2.5, np.pi])
+@pytest.mark.parametrize("surface", ["bottom", "top", "left", "front", "back"])
+def test_a_box_lies_on_any_of_its_faces(scene, surface, yaw):
+    poses, _ = placed(scene, "box", [f"box/{surface}"], "table/top", xy=(0.03, -0.02), yaw=yaw)
+    face, table = poses[f"box/{surface}"], poses["table/top"]
+    np.testing.assert_allclose(face.rotation[:, 2], -table.rotation[:, 2], atol=1e-9)
+    np.testing.assert_allclose(table.actInv(face).translation, [0.03, -0.02, 0.0], atol=1e-9)
+
+
+@pytest.mark.parametrize("yaw", [0.0, 0.9, -1.8])
+def test_yaw_is_the_heading_of_the_base(scene, yaw):
+    _, base = placed(scene, "box", ["box/bottom"], "table/top", xy=(0.0, 0.0), yaw=yaw)
+    np.testing.assert_allclose(base.rotation[:, 0], [np.cos(yaw), np.sin(yaw), 0.0], atol=1e-9)
+
+
+@pytest.mark.parametrize("yaw", [0.0, 1.2])
+def test_a_humanoid_stands_on_both_soles(scene, yaw):
+    soles = ["humanoid/left_sole", "humanoid/right_sole"]
+    poses, base = placed(scene, "humanoid", soles, "ground/floor", xy=(1.0, 2.0), yaw=yaw)
+    for sole in soles:
+        np.testing.assert_allclose(poses[sole].rotation[:, 2], [0, 0, -1], atol=1e-6)
+        assert poses[sole].translation[2] == pytest.approx(0.0, abs=1e-6)
+    middle = 0.5 * (poses[soles[0]].translation + poses[soles[1]].translation)
+    np.testing.assert_allclose(middle, [1.0, 2.0, 0.0], atol=1e-9)
+    np.testing.assert_allclose(base.rotation[:, 0], [np.cos(yaw), np.sin(yaw), 0.0], atol=1e-6)
+
+
+def test_where_the_base_was_does_not_matter(scene):
+    root = scene.subsystems["box"].q_slice.start
+    q = scene.q0.copy()
+    q[root : root + 7] = pin.SE3ToXYZQUAT(pin.SE3.Random())
+    surfaces = [scene.surfaces["box/bottom"]], scene.surfaces["table/top"]
+    one, other = (place_flush(scene.model, at, root, *surfaces, xy=(0.0, 0.0), yaw=0.3) for at in (scene.q0, q))
+    np.testing.assert_allclose(one.homogeneous, other.homogeneous, atol=1e-12)

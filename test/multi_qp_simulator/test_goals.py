@@ -1,0 +1,78 @@
+"""Goals: what they measure, and when they are reached."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from multi_qp_scene.scene import State
+from multi_qp_simulator.goals import GoalKeeper, GoalResult
+from multi_qp_simulator.runner import run_scenario
+
+
+def goals_of(stand, goals, states=None, **more):
+    scenario = stand(states or {"only": {"hold": 0.05}}, goals=goals, **more)
+    return run_scenario(scenario).report["goals"]
+
+
+def test_a_pose_goal_measures_a_distance_at_the_end(stand):
+    scenario = stand({"only": {}})
+    box = scenario.scene.q0[scenario.scene.subsystems["box"].q_slice][:3]
+    goal = {"type": "pose", "frame": "box/box_link", "tolerance": 0.05}
+    near, far = (box + [0.03, 0.0, 0.04]).tolist(), (box + [0.0, 0.06, 0.0]).tolist()
+    goals = goals_of(
+        stand, {"near": goal | {"target": near}, "far": goal | {"target": far}, "home": goal | {"target": "initial"}}
+    )
+    np.testing.assert_allclose(goals["near"]["value"], box, atol=1e-6)
+    assert goals["near"]["error"] == pytest.approx(0.05, abs=1e-6)
+    assert goals["far"]["error"] == pytest.approx(0.06, abs=1e-6) and not goals["far"]["reached"]
+    assert goals["home"]["error"] == pytest.approx(0.0, abs=1e-6) and goals["home"]["reached"]
+    assert goals["home"]["target"] == pytest.approx(box.tolist())
+
+
+def test_a_tracking_goal_is_the_rms_while_its_task_runs(stand):
+    """A set-point 4 cm away of a task without any weight: the error stays what it is."""
+    target = {"frame": "entry", "position": [0.04, 0.0, 0.0]}
+    idle = {"type": "pose", "frame": "box/box_link", "target": target, "weight": 0.0}
+    last = {"type": "time", "after": 0.05}
+    states = {"off": {"transitions": [{"to": "on", "when": last}]}, "on": {"tasks": {"idle": idle}, "hold": 0.1}}
+    goal = {"type": "tracking", "task": "idle", "position": 0.05, "rotation": 0.01}
+    goals = goals_of(stand, {"track": goal, "strict": goal | {"position": 0.03}}, states)
+    assert goals["track_position"]["value"] == pytest.approx(0.04, rel=1e-3)
+    assert goals["track_position"]["tolerance"] == 0.05 and goals["track_position"]["reached"]
+    assert goals["track_rotation"]["value"] == pytest.approx(0.0, abs=1e-4) and goals["track_rotation"]["reached"]
+    assert not goals["strict_position"]["reached"]
+
+
+def test_a_tracking_goal_whose_task_never_ran_is_missed(stand):
+    idle = {"type": "pose", "frame": "box/box_link", "target": {"frame": "entry"}}
+    states = {"only": {"hold": 0.02}, "never": {"tasks": {"idle": idle}}}
+    goals = goals_of(stand, {"track": {"type": "tracking", "task": "idle", "position": 0.05}}, states)
+    assert set(goals) == {"track_position"}, "only what has a tolerance"
+    assert goals["track_position"]["error"] is None and not goals["track_position"]["reached"]
+
+
+def test_a_state_goal_asks_where_the_run_has_been(stand):
+    soon = {"type": "time", "after": 0.02}
+    states = {"a": {"transitions": [{"to": "b", "when": soon}]}, "b": {}, "c": {}}
+    goals = goals_of(stand, {name: {"type": "state", "state": name} for name in "abc"}, states)
+    assert goals["a"]["reached"] and goals["b"]["reached"] and not goals["c"]["reached"]
+    assert goals["c"]["value"] == "b" and goals["c"]["target"] == "c"
+
+
+def test_a_missed_goal_fails_a_run_that_was_completed(stand):
+    goal = {"type": "pose", "frame": "box/box_link", "target": [9.0, 0.0, 0.0], "tolerance": 0.01}
+    result = run_scenario(stand({"only": {}}, goals={"far": goal}))
+    assert result.report["completed"] and not result.succeeded
+
+
+def test_results_hold_no_number_that_json_has_not():
+    result = GoalResult([math.nan, 1.0], 0.0, math.inf, 0.1, False).as_dict()
+    assert result == {"value": [None, 1.0], "target": 0.0, "error": None, "tolerance": 0.1, "reached": False}
+
+
+def test_goals_are_judged_at_the_state_that_is_given(standing):
+    keeper = GoalKeeper(standing)
+    assert keeper.results(State(standing.scene.q0, np.zeros(standing.scene.nv)), ["only"]) == {}
