@@ -198,12 +198,12 @@ def _run_in_viewer(
 
     viewer = BrowserViewer(scenario.scene, title=f"multi-qp · {scenario.name}", port=options.port, on_restart=restart)
     console = Console(stderr=True)
-    console.print(f"[bold]{scenario.name}[/bold] in the viewer at [bold]{viewer.url}[/bold]  (Ctrl-C ends)")
-    _open_browser(viewer.url)
-    interaction = Interaction(viewer)
     snapshots: list[Snapshot] = []
     result = None
     try:
+        console.print(f"[bold]{scenario.name}[/bold] in the viewer at [bold]{viewer.url}[/bold]  (Ctrl-C ends)")
+        _open_browser(viewer.url)
+        interaction = Interaction(viewer)
         while True:
             again.clear()
             snapshots.clear()
@@ -222,6 +222,8 @@ def _run_in_viewer(
             viewer.restart()
             controller = _prepare(scenario, options)
     except KeyboardInterrupt:
+        if not current:
+            raise
         if result is None or current[0].result is None:
             result = current[0].interrupted()
     finally:

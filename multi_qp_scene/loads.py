@@ -25,6 +25,7 @@ class Load:
         position: in that joint's frame, (3,) [m].
         limits: least and largest mass [kg].
         initial: mass at the beginning [kg].
+        rate: how fast a user can change it [kg/s], or None for at once.
         profile: mass over time, or None where only a user changes it.
     """
 
@@ -33,6 +34,7 @@ class Load:
     position: NDArray[np.float64]
     limits: tuple[float, float]
     initial: float
+    rate: float | None
     profile: RandomMass | None
 
 
@@ -55,6 +57,7 @@ class Loads:
     """The loads of a scene, and their present masses.
 
     Changing one changes the inertia in the scene's model, so that everybody who uses the model from then on sees it.
+    A random one wanders until a user sets it; from then on, until `reset`, it is the user's.
     """
 
     def __init__(self, model: pin.Model, specs: dict[str, LoadSpec]) -> None:
@@ -62,6 +65,8 @@ class Loads:
         self._loads = {name: _load(model, name, spec) for name, spec in specs.items()}
         self._bare = {load.joint_id: model.inertias[load.joint_id].copy() for load in self._loads.values()}
         self._masses = {name: load.initial for name, load in self._loads.items()}
+        self._wanted: dict[str, float] = {}
+        self._time = 0.0
         for joint_id in self._bare:
             self._apply(joint_id)
 
@@ -76,7 +81,7 @@ class Loads:
         return {name: load.limits for name, load in self._loads.items()}
 
     def set_mass(self, name: str, mass: float) -> None:
-        """Change one load.
+        """Change one load, as a user; where it has a rate, `advance` brings it there no faster.
 
         Raises:
             KeyError: when there is no such load.
@@ -85,19 +90,31 @@ class Loads:
         load = self._loads[name]
         if not load.limits[0] <= mass <= load.limits[1]:
             raise ValueError(f"load '{name}': {mass} kg is outside {load.limits} kg")
-        self._masses[name] = mass
-        self._apply(load.joint_id)
+        self._wanted[name] = mass
+        if load.rate is None:
+            self._put(name, mass)
 
     def advance(self, time: float) -> None:
-        """Give the random ones their mass at `time` [s]."""
+        """Give each its mass at `time` [s]: the random ones by themselves, the user's on their way."""
+        elapsed, self._time = max(0.0, time - self._time), time
         for name, load in self._loads.items():
-            if load.profile is not None:
-                self.set_mass(name, load.profile.at(time))
+            if name in self._wanted:
+                step = np.inf if load.rate is None else load.rate * elapsed
+                missing = self._wanted[name] - self._masses[name]
+                self._put(name, self._masses[name] + float(np.clip(missing, -step, step)))
+            elif load.profile is not None:
+                self._put(name, load.profile.at(time))
 
     def reset(self) -> None:
-        """Give all of them their mass at the beginning."""
+        """Give all of them their mass at the beginning, at time 0."""
+        self._wanted.clear()
+        self._time = 0.0
         for name, load in self._loads.items():
-            self.set_mass(name, load.initial)
+            self._put(name, load.initial)
+
+    def _put(self, name: str, mass: float) -> None:
+        self._masses[name] = mass
+        self._apply(self._loads[name].joint_id)
 
     def _apply(self, joint_id: int) -> None:
         total = self._bare[joint_id].copy()
@@ -115,5 +132,6 @@ def _load(model: pin.Model, name: str, spec: LoadSpec) -> Load:
         position=frame.placement.act(np.array(spec.xyz, dtype=float)),
         limits=(spec.min, spec.max),
         initial=spec.mass,
+        rate=spec.rate,
         profile=None if spec.random is None else RandomMass(spec, spec.random),
     )

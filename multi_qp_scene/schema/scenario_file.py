@@ -211,7 +211,8 @@ class LoadSpec(StrictModel):
         mass: at the beginning [kg].
         min: least mass [kg].
         max: largest mass [kg].
-        random: how it changes by itself; it keeps its mass if left out.
+        rate: how fast a user can change it [kg/s]; at once if left out.
+        random: how it changes by itself, until a user sets it; it keeps its mass if left out.
     """
 
     link: str
@@ -219,6 +220,7 @@ class LoadSpec(StrictModel):
     mass: NonNegative
     min: NonNegative
     max: Positive
+    rate: Positive | None = None
     random: RandomMassSpec | None = None
 
 

@@ -288,15 +288,26 @@ def test_ctrl_c_ends_a_headless_run_and_keeps_what_there_is(standing):
 
 
 def test_the_viewer_serves_its_page_until_ctrl_c(standing):
-    process = start("run", "standing.yaml", "--set", "hold=90", "--port", "0", cwd=standing.parent)
+    arguments = ["run", "standing.yaml", "--set", "hold=90", "--port", "0"]
+    process = start(*arguments, cwd=standing.parent, program=("-c", ANNOUNCED))
     try:
         url = wait_for(process, r"http://\S+")
         with urllib.request.urlopen(url, timeout=30) as page:
             assert page.status == 200
             assert b"<html" in page.read().lower()
+        wait_for(process, "running")
     finally:
         process.send_signal(signal.SIGINT)
     status, out, err = finish(process)
     assert status == 1, "it was stopped before its end"
     assert "Traceback" not in err and "Exception" not in err, err
     assert "stopped by the user" in out
+
+
+def test_ctrl_c_before_the_first_tick_is_no_traceback_either(standing):
+    process = start("run", "standing.yaml", "--port", "0", cwd=standing.parent)
+    wait_for(process, r"http://\S+")
+    process.send_signal(signal.SIGINT)
+    status, _, err = finish(process)
+    assert status == 1
+    assert "Traceback" not in err and "Exception" not in err, err
