@@ -23,9 +23,9 @@ SPRING = 1.0  # of the handle [N m/rad]
 
 
 def door(
-    leaf: tuple[float, float] = (0.56, 1.80), mass: float = 18.0, height: float = 0.92, stand_off: float = 0.09
+    leaf: tuple[float, float] = (0.56, 1.80), mass: float = 18.0, height: float = 1.05, stand_off: float = 0.10
 ) -> Robot:
-    """A door that opens towards negative x; its base is on the floor, below the hinge, the leaf extends to -y.
+    """A door that opens towards negative x; its base is on the floor, below the hinge, the leaf extends to +y.
 
     A positive hinge angle opens it, a positive knob angle presses the lever down.
 
@@ -36,19 +36,19 @@ def door(
         stand_off: Of the lever before the leaf [m].
     """
     width, top = leaf
-    board = Box((THICKNESS / 2, -GAP - width / 2, GAP + top / 2), (THICKNESS, width, top))
-    pivot = (0.0, BACKSET - GAP - width, height)
+    board = Box((THICKNESS / 2, GAP + width / 2, GAP + top / 2), (THICKNESS, width, top))
+    pivot = (0.0, GAP + width - BACKSET, height)
     handle = _handle(stand_off)
     center = inertial_of(handle.solids, HANDLE_MASS).center
-    carried = HANDLE_MASS * GRAVITY * float(center[1]) / SPRING  # the spring holds the lever's weight at angle 0
+    carried = HANDLE_MASS * GRAVITY * float(-center[1]) / SPRING  # the spring holds the lever's weight at angle 0
     return Robot(
         name="door",
         description=f"door in its frame, leaf {width:.2f} x {top:.2f} m, {mass:g} kg, with a lever handle",
         root="fixed",
         links=(_frame(width, top), Link("leaf", mass, (board,), visuals=_leaf_visuals(board, pivot)), handle),
         joints=(
-            Joint("hinge", "frame", "leaf", axis="-z", lower=-0.06, upper=1.75, velocity=3.0),
-            Joint("knob", "leaf", "lever", pivot, axis="-x", lower=-0.06, upper=0.9, velocity=4.0),
+            Joint("hinge", "frame", "leaf", axis="z", lower=-0.06, upper=1.75, velocity=3.0),
+            Joint("knob", "leaf", "lever", pivot, axis="x", lower=-0.06, upper=0.9, velocity=4.0),
         ),
         materials={
             "tint": (0.46, 0.55, 0.60),
@@ -59,7 +59,7 @@ def door(
         color=(0.46, 0.55, 0.60),
         surfaces={
             "handle": Surface(
-                "lever", (-stand_off, GRIP, 0.0), (0.0, 0.0, pi / 2), radius=0.02, length=0.08, encloses=False
+                "lever", (-stand_off, -GRIP, 0.0), (0.0, 0.0, pi / 2), radius=0.02, length=0.08, encloses=False
             )
         },
         passive_joints={
@@ -73,19 +73,19 @@ def door(
 def _frame(width: float, top: float) -> Link:
     """Posts beside the leaf, a lintel above, and behind it the strips that it closes against."""
     high = top + 2 * GAP
-    sides = (POST / 2, -2 * GAP - width - POST / 2)
+    sides = (-POST / 2, 2 * GAP + width + POST / 2)
     middle = sum(sides) / 2
     posts = [Box((DEPTH / 2, y, (high + POST) / 2), (DEPTH, POST, high + POST)) for y in sides]
     lintel = Box((DEPTH / 2, middle, high + POST / 2), (DEPTH, width + 2 * GAP, POST))
     strip = 0.014
     inner = DEPTH - THICKNESS - GAP
     stops = [
-        rounded_box((DEPTH - inner / 2, y, high / 2), (inner, 2 * strip, high), 0.003) for y in (0.0, -2 * GAP - width)
+        rounded_box((DEPTH - inner / 2, y, high / 2), (inner, 2 * strip, high), 0.003) for y in (0.0, 2 * GAP + width)
     ]
     stops.append(rounded_box((DEPTH - inner / 2, middle, high), (inner, width + 2 * GAP, 2 * strip), 0.003))
     trims = []
     for x in (-0.006, DEPTH + 0.006):
-        for y, outwards in zip(sides, (1.0, -1.0), strict=True):
+        for y, outwards in zip(sides, (-1.0, 1.0), strict=True):
             trims.append(rounded_box((x, y + 0.012 * outwards, (high + POST) / 2), (0.02, 0.07, high + POST), 0.005))
         trims.append(rounded_box((x, middle, high + POST / 2 + 0.012), (0.02, width + 2 * POST + 0.05, 0.07), 0.005))
     visuals = (
@@ -116,12 +116,12 @@ def _leaf_visuals(board: Box, pivot: tuple[float, float, float]) -> tuple[Visual
 def _handle(stand_off: float) -> Link:
     """The lever, and a shorter one on the other side; only the near one is in anybody's way."""
     neck = Capsule((0.0, 0.0, 0.0), (-stand_off, 0.0, 0.0), 0.011)
-    lever = Capsule((-stand_off, 0.0, 0.0), (-stand_off, HANDLE_LENGTH, 0.0), HANDLE_RADIUS)
+    lever = Capsule((-stand_off, 0.0, 0.0), (-stand_off, -HANDLE_LENGTH, 0.0), HANDLE_RADIUS)
     far = THICKNESS + 0.06
     meshes = [
         rod((0.0, 0.0, 0.0), (-stand_off, 0.0, 0.0), 0.011),
-        rod((-stand_off, -0.014, 0.0), (-stand_off, HANDLE_LENGTH, 0.0), HANDLE_RADIUS, rim=0.012),
+        rod((-stand_off, 0.014, 0.0), (-stand_off, -HANDLE_LENGTH, 0.0), HANDLE_RADIUS, rim=0.012),
         rod((THICKNESS, 0.0, 0.0), (far, 0.0, 0.0), 0.011),
-        rod((far, -0.014, 0.0), (far, HANDLE_LENGTH, 0.0), 0.012, rim=0.008),
+        rod((far, 0.014, 0.0), (far, -HANDLE_LENGTH, 0.0), 0.012, rim=0.008),
     ]
     return Link("lever", HANDLE_MASS, (neck, lever), (neck, lever), (Visual("lever", merged(meshes), "steel"),))
