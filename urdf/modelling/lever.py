@@ -16,7 +16,7 @@ ROD_RADIUS = 0.014
 
 
 def lever(
-    pivot: float = 0.50, grip: float = 0.42, ball: float = 0.60, ball_radius: float = 0.10, ball_mass: float = 1.5
+    pivot: float = 0.50, grip: float = 0.42, ball: float = 0.62, ball_radius: float = 0.13, ball_mass: float = 1.5
 ) -> Robot:
     """A lever that stands upright at angle 0; a positive angle leans it towards negative x.
 
