@@ -68,6 +68,7 @@ class Command:
         a: q̈ that the QP chose, (nv,); NaN in a fallback, where nobody chose one.
         wrenches: by contact: force, then moment, at the first surface's origin, in its frame, on its body, (6,).
         diagnostics: what happened.
+        couplings: force of each coupling on the joint that follows [N or N m], by that joint; empty in a fallback.
     """
 
     time: float
@@ -75,3 +76,4 @@ class Command:
     a: Array
     wrenches: dict[str, Array]
     diagnostics: Diagnostics
+    couplings: dict[str, float] = field(default_factory=dict)

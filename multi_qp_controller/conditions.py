@@ -12,6 +12,7 @@ from multi_qp_controller.kinematics import Group, Kinematics
 from multi_qp_controller.relative_motion import relative_motion
 from multi_qp_controller.support import distance_inside, support_polygon
 from multi_qp_controller.tasks.base import Task
+from multi_qp_scene.scalar_joint import ScalarJoint
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema import states as st
 
@@ -114,10 +115,6 @@ def _touching(condition: st.TouchingCondition, now: Situation) -> bool:
 
 
 def _joint_between(condition: st.JointCondition, now: Situation) -> bool:
-    model = now.scenario.scene.model
-    joint = model.joints[model.getJointId(condition.joint)]
-    q = now.kinematics.q[joint.idx_q : joint.idx_q + joint.nq]
-    # a continuous joint holds (cos, sin)
-    angle = float(np.arctan2(q[1], q[0]) if joint.nq == 2 else q[0])
+    angle = ScalarJoint.of(now.scenario.scene.model, condition.joint).angle(now.kinematics.q)
     above = condition.above is None or angle >= condition.above
     return above and (condition.below is None or angle <= condition.below)

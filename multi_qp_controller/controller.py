@@ -7,6 +7,7 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
+from multi_qp_controller.activity import Activity
 from multi_qp_controller.command import Command, Diagnostics, Status
 from multi_qp_controller.conditions import Situation
 from multi_qp_controller.constraints import (
@@ -21,24 +22,19 @@ from multi_qp_controller.formulations import QpSize, make_formulation
 from multi_qp_controller.formulations.base import PhysicalSolution
 from multi_qp_controller.fsm import StateMachine, commands_in
 from multi_qp_controller.kinematics import Kinematics
+from multi_qp_controller.ladder import Answer, Ladder
 from multi_qp_controller.qp import Explanation, Problem, Solution, explain_infeasibility, make_solver
 from multi_qp_controller.statement import Statement
 from multi_qp_controller.tasks import CoMTask, PoseTask, Task
-from multi_qp_controller.tasks.factory import TaskFactory
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.pairs import watched_pairs
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
-from multi_qp_scene.schema.tasks import CoMTaskSpec, PoseTaskSpec, TaskSpec
 
 Array = NDArray[np.float64]
 
 #: Solver of each formulation, unless the scenario or the user chooses: the fastest that was measured.
 DEFAULT_SOLVERS = {"full": "daqp", "reduced": "daqp"}
-#: Price of slack on collision and joint-limit rows, far above any task's.
-SLACK_WEIGHT = 1e6
-#: Slack below this is rounding [SI unit of the row].
-SLACK_NOISE = 1e-6
 
 
 class Controller:
@@ -103,18 +99,12 @@ class Controller:
             balance=None if spec.balance is None else BalanceConstraint(scene, spec.balance),
         )
         try:
-            self._formulation = make_formulation(self.formulation_name, self.statement)
-            self._solver = make_solver(self.solver_name)
+            written = make_formulation(self.formulation_name, self.statement)
+            self._ladder = Ladder(written, make_solver(self.solver_name))
         except ValueError as error:
             raise MultiQpError(str(error)) from None
-        self._factory = TaskFactory(scenario)
+        self._activity = Activity(scenario)
         self._fallback = Fallback(scene, spec.fallback)
-        self._state_tasks: dict[str, tuple[TaskSpec, Task]] = {}
-        self._user_tasks: dict[str, Task] = {}
-        self._contacts: dict[str, ActiveContact] = {}
-        self._last_solution: Solution | None = None
-        self._failed_problem: Problem | None = None
-        self._failing = False
         self._started = False
         self.forces: dict[str, Array] = {}
         self.attended = False
@@ -122,12 +112,12 @@ class Controller:
     @property
     def tasks(self) -> dict[str, Task]:
         """The running tasks by name."""
-        return {name: task for name, (_, task) in self._state_tasks.items()} | self._user_tasks
+        return self._activity.tasks
 
     @property
     def contacts(self) -> dict[str, ActiveContact]:
         """The active contacts by name."""
-        return self._contacts
+        return self._activity.contacts
 
     @property
     def pair_distances(self) -> list[PairDistance]:
@@ -137,11 +127,11 @@ class Controller:
     @property
     def failed_problem(self) -> Problem | None:
         """The QP that began the present (or the last) failure, to explain, save or replay; None if there was none."""
-        return self._failed_problem
+        return self._ladder.failed_problem
 
     def explain_failure(self) -> Explanation | None:
         """Return which rows of the failed QP cannot be reconciled; slow, so never called within `step`."""
-        return None if self._failed_problem is None else explain_infeasibility(self._failed_problem)
+        return None if self.failed_problem is None else explain_infeasibility(self.failed_problem)
 
     def add_task(self, task: Task) -> None:
         """Add a task of the user's own; it stays through all states until it is removed.
@@ -149,9 +139,7 @@ class Controller:
         Raises:
             ValueError: when a task of that name is running.
         """
-        if task.name in self.tasks:
-            raise ValueError(f"there is a task '{task.name}' already")
-        self._user_tasks[task.name] = task
+        self._activity.add(task)
         if self._started:
             task.start(self.kinematics, self.machine.entered)
             self.statement.set_tasks(tuple(self.tasks.values()))
@@ -162,17 +150,13 @@ class Controller:
         Raises:
             KeyError: when there is none.
         """
-        del self._user_tasks[name]
+        self._activity.remove(name)
         self.statement.set_tasks(tuple(self.tasks.values()))
 
     @property
     def targets(self) -> dict[str, Task]:
         """The targets that a user may move now: name of each -> the task that follows it."""
-        return {
-            interactive: task
-            for spec, task in self._state_tasks.values()
-            if isinstance(spec, PoseTaskSpec | CoMTaskSpec) and (interactive := spec.target.interactive) is not None
-        }
+        return self._activity.targets
 
     @property
     def awaited_commands(self) -> tuple[str, ...]:
@@ -237,67 +221,23 @@ class Controller:
             self._enter_phase(time)
 
     def _enter_phase(self, time: float) -> None:
-        """Take up the contacts and tasks of the present state; those that were on before go on undisturbed."""
-        phase, scene = self.machine.phase, self.scenario.scene
-        contacts = {}
-        for name in phase.contacts:
-            spec = self.scenario.spec.contacts[name]
-            first, second = (scene.surfaces[surface] for surface in spec.surfaces)
-            contacts[name] = self._contacts.get(name) or ActiveContact(
-                name, first, second, friction=spec.friction, kinematics=self.kinematics
-            )
-        tasks = {}
-        for name, task_spec in phase.tasks.items():
-            running = self._state_tasks.get(name)
-            if running is not None and running[0] is task_spec:
-                tasks[name] = running
-                continue
-            task = self._factory.make(name, task_spec)
-            task.start(self.kinematics, time)
-            tasks[name] = (task_spec, task)
+        """Take up the contacts and tasks of the present state."""
+        self._activity.enter(self.machine.phase, self.kinematics, time)
         if not self._started:
-            for task in self._user_tasks.values():
-                task.start(self.kinematics, time)
-        self._contacts, self._state_tasks = contacts, tasks
+            self._activity.start_user_tasks(self.kinematics, time)
         self.statement.set_tasks(tuple(self.tasks.values()))
-        self.statement.set_contacts(tuple(contacts.values()), self.kinematics)
-        self._formulation.prepare()
-        self._last_solution = None
+        self.statement.set_contacts(tuple(self.contacts.values()), self.kinematics)
+        self._ladder.prepare()
 
     def _solve(self, state: State, time: float, started: float) -> Command:
-        problem = self._formulation.build()
-        solution = self._solver.solve(problem, warm_start=self._last_solution)
-        status, slack, message = Status.OK, {}, ""
-        if solution.found:
-            self._last_solution = solution
-        else:
-            message = f"the QP has no solution ({solution.status}); "
-            self._last_solution = None
-            if not self._failing:
-                self._failed_problem = _copy(problem)
-                self._failing = True
-            solution = self._solver.solve(problem.with_slack(SLACK_WEIGHT))
-            if not solution.found:
-                return self._fall_back(state, time, started, message + "relaxing limits does not help", solution)
-            status, slack = Status.RELAXED, _slack(problem, solution.x[: problem.n])
-            message += "collision, balance and joint limits were relaxed"
-        physical = self._formulation.recover(solution.x)
-        residual = self.statement.dynamics_residual(physical.acceleration, physical.torque, physical.forces)
-        self._failing = status is not Status.OK
+        answer = self._ladder.solve()
+        physical = answer.physical
+        if physical is None:
+            return self._fall_back(state, time, started, answer.message, answer.solution)
         self._fallback.recovered(physical.torque, self.statement.M)
-        return self._command(time, started, physical, solution, status, slack, message, residual)
+        return self._command(time, started, answer, physical)
 
-    def _command(
-        self,
-        time: float,
-        started: float,
-        physical: PhysicalSolution,
-        solution: Solution,
-        status: Status,
-        slack: dict[str, tuple[float, str]],
-        message: str,
-        residual: float,
-    ) -> Command:
+    def _command(self, time: float, started: float, answer: Answer, physical: PhysicalSolution) -> Command:
         size = QpSize.of(self.statement)
         rows = self.statement.contacts
         self.forces = {
@@ -306,26 +246,27 @@ class Controller:
         }
         wrenches = rows.wrenches(physical.forces)
         diagnostics = Diagnostics(
-            status=status,
-            message=message,
+            status=answer.status,
+            message=answer.message,
             state=self.machine.phase.name,
             finished=self.machine.finished,
-            solver_status=solution.status,
-            iterations=solution.iterations,
-            solve_ms=solution.solve_time * 1e3,
-            dynamics_residual=residual,
+            solver_status=answer.solution.status,
+            iterations=answer.solution.iterations,
+            solve_ms=answer.solution.solve_time * 1e3,
+            dynamics_residual=self.statement.dynamics_residual(physical.acceleration, physical.torque, physical.forces),
             variables=size.variables,
             equalities=size.equalities,
             inequalities=size.inequalities,
-            slack=slack,
+            slack=answer.slack,
             tick_ms=(perf_counter() - started) * 1e3,
         )
-        return Command(time, physical.torque, physical.acceleration, wrenches, diagnostics)
+        couplings = rows.coupling_forces(physical.forces)
+        return Command(time, physical.torque, physical.acceleration, wrenches, diagnostics, couplings)
 
     def _fall_back(
         self, state: State, time: float, started: float, message: str, solution: Solution | None = None
     ) -> Command:
-        self._last_solution = None
+        self._ladder.forget()
         self._collisions.reset()
         self.forces = {}
         scene = self.scenario.scene
@@ -342,31 +283,6 @@ class Controller:
             tick_ms=(perf_counter() - started) * 1e3,
         )
         return Command(time, torque, np.full(scene.nv, np.nan), {}, diagnostics)
-
-
-def _slack(problem: Problem, x: Array) -> dict[str, tuple[float, str]]:
-    """Return how far a relaxed solution violates the rows of the problem, by name."""
-    y = problem.C @ x
-    row_slack = np.maximum(problem.l - y, y - problem.u)
-    bound_slack = np.maximum(problem.lb - x, x - problem.ub)
-    found = {}
-    for k in np.flatnonzero(row_slack > SLACK_NOISE):
-        found[problem.labels.name("inequality", int(k))] = (
-            float(row_slack[k]),
-            problem.labels.unit("inequality", int(k)),
-        )
-    for k in np.flatnonzero(bound_slack > SLACK_NOISE):
-        found[problem.labels.name("bound", int(k))] = (
-            float(bound_slack[k]),
-            problem.labels.unit("variable", int(k)),
-        )
-    return found
-
-
-def _copy(problem: Problem) -> Problem:
-    """Return a copy whose arrays the next tick does not overwrite."""
-    arrays = ("H", "g", "A", "b", "C", "l", "u", "lb", "ub", "relaxable_rows", "relaxable_bounds")
-    return Problem(**{name: getattr(problem, name).copy() for name in arrays}, labels=problem.labels)
 
 
 def _describe_nan(scenario: Scenario, state: State) -> str:

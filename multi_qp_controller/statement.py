@@ -12,6 +12,7 @@ from multi_qp_controller.contact import ActiveContact
 from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.qp.labels import Block
 from multi_qp_controller.tasks.base import Task
+from multi_qp_scene.couplings import Couplings
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.scenario_file import RegularisationSpec
 
@@ -19,6 +20,8 @@ Array = NDArray[np.float64]
 
 #: Cost of the part of Λ that makes no wrench: it only picks one of the equivalent decompositions.
 NULL_FORCE_COST = 1e-8
+#: Cost of the force of a coupling: only there to make the Hessian positive definite, for the force is no one's effort.
+COUPLING_FORCE_COST = 1e-8
 
 _TWIST_AXES = ("linear x", "linear y", "linear z", "angular x", "angular y", "angular z")
 
@@ -26,27 +29,42 @@ _TWIST_AXES = ("linear x", "linear y", "linear z", "angular x", "angular y", "an
 class ContactRows:
     """The arrays that belong to one set of active contacts; allocated when the set changes.
 
+    The couplings of joints come after the contacts: a row of J each, and an entry of Λ that may have either sign.
+
     Attributes:
         contacts: the contacts, in their order in Λ.
+        couplings: joints that follow others.
         lambda_slices: entries of each contact in Λ.
+        coupling_slice: entries of the couplings in Λ.
         row_slices: rows of each contact in J.
-        J: no-slip rows, (m, nv).
+        J: no-slip rows and couplings, (m, nv).
         rhs: their right-hand side, (m,).
-        G: generalised force of each generator, Σ Jᵀ W, (nv, nλ).
+        G: generalised force of each entry of Λ: Σ Jᵀ W, then Jᵀ of the couplings, (nv, nλ).
         H: cost of the wrenches and of the null part of Λ, (nλ, nλ).
+        lower: least value of each entry of Λ: 0, or -inf for couplings, (nλ,).
     """
 
-    def __init__(self, contacts: tuple[ActiveContact, ...], nv: int, cost: RegularisationSpec) -> None:
+    def __init__(self, contacts: tuple[ActiveContact, ...], couplings: Couplings, cost: RegularisationSpec) -> None:
         self.contacts = contacts
+        self.couplings = couplings
+        nv, coupled = couplings.J.shape[1], len(couplings)
         sizes = [contact.W.shape[1] for contact in contacts]
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
         self.lambda_slices = [slice(a, b) for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
         rows = np.concatenate([[0], np.cumsum([contact.rows for contact in contacts])]).astype(int)
         self.row_slices = [slice(a, b) for a, b in zip(rows[:-1], rows[1:], strict=True)]
-        self.J = np.zeros((rows[-1], nv))
-        self.rhs = np.zeros(rows[-1])
-        self.G = np.zeros((nv, offsets[-1]))
-        self.H = np.zeros((offsets[-1], offsets[-1]))
+        n, m = offsets[-1] + coupled, rows[-1] + coupled
+        self.coupling_slice = slice(offsets[-1], n)
+        self._coupling_rows = slice(rows[-1], m)
+        self.J = np.zeros((m, nv))
+        self.J[self._coupling_rows] = couplings.J
+        self.rhs = np.zeros(m)
+        self.G = np.zeros((nv, n))
+        self.G[:, self.coupling_slice] = couplings.J.T
+        self.H = np.zeros((n, n))
+        self.H[self.coupling_slice, self.coupling_slice] = COUPLING_FORCE_COST * np.eye(coupled)
+        self.lower = np.zeros(n)
+        self.lower[self.coupling_slice] = -np.inf
         weights = np.array([cost.force] * 3 + [cost.moment] * 3)
         for contact, where in zip(contacts, self.lambda_slices, strict=True):
             W = contact.W
@@ -65,16 +83,19 @@ class ContactRows:
             )
             for contact in contacts
         )
+        if coupled:
+            self.row_label += (Block(name="coupling", unit="m/s² or rad/s²", rows=couplings.names),)
+            self.lambda_label += (Block(name="coupling force", unit="N or N m", rows=couplings.names),)
 
     @property
     def n_lambda(self) -> int:
-        """Number of generators."""
+        """Number of entries of Λ."""
         return self.G.shape[1]
 
     @property
     def paper_equalities(self) -> int:
-        """Equality rows as the paper counts them: 3 a contact point."""
-        return sum(3 * len(contact.first.points) for contact in self.contacts)
+        """Equality rows as the paper counts them, 3 a contact point; and one for each coupling."""
+        return sum(3 * len(contact.first.points) for contact in self.contacts) + len(self.couplings)
 
     def update(self, kinematics: Kinematics, dt: float) -> None:
         """Compute the rows and generalised forces of this tick."""
@@ -82,10 +103,16 @@ class ContactRows:
             contact.update(kinematics)
             self.J[rows], self.rhs[rows] = contact.no_slip(dt)
             np.matmul(contact.motion.J.T, contact.W, out=self.G[:, where])
+        if len(self.couplings):
+            self.rhs[self._coupling_rows] = self.couplings.rhs(kinematics.q, kinematics.v, dt)
 
     def wrenches(self, forces: Array) -> dict[str, Array]:
         """Return the wrench of each contact, (6,), from Λ."""
         return {c.name: c.W @ forces[s] for c, s in zip(self.contacts, self.lambda_slices, strict=True)}
+
+    def coupling_forces(self, forces: Array) -> dict[str, float]:
+        """Return the force of each coupling on the joint that follows [N or N m], from Λ."""
+        return dict(zip(self.couplings.names, forces[self.coupling_slice].tolist(), strict=True))
 
 
 class TaskRows:
@@ -117,8 +144,8 @@ class Statement:
     """Everything that (35) needs at one tick.
 
     min ½ q̈ᵀH q̈ + gᵀq̈ + ½ w_τ‖τ‖² + ½ ΛᵀH_Λ Λ
-    s.t. M q̈ + N = G Λ + S τ (12), J q̈ = rhs (18) (20), D q̈ >= d (24) and balance,
-    limits of q̈ (29) (31) and τ (28), Λ >= 0 (25)
+    s.t. M q̈ + N = G Λ + S τ (12), J q̈ = rhs (18) (20) and couplings, D q̈ >= d (24) and balance,
+    limits of q̈ (29) (31) and τ (28), Λ >= 0 (25) but for couplings
 
     Attributes:
         scene: the scene.
@@ -153,7 +180,7 @@ class Statement:
         self.M = np.zeros((scene.nv, scene.nv))
         self.N = np.zeros(scene.nv)
         self.tasks = TaskRows((), scene.nv)
-        self.contacts = ContactRows((), scene.nv, cost)
+        self.contacts = ContactRows((), scene.couplings, cost)
         self.acceleration_label = Block(
             name="acceleration", unit="m/s² or rad/s²", rows=scene.velocity_names, limit="joint limit"
         )
@@ -193,7 +220,7 @@ class Statement:
 
     def set_contacts(self, contacts: tuple[ActiveContact, ...], kinematics: Kinematics) -> None:
         """Take these contacts from now on."""
-        self.contacts = ContactRows(contacts, self.scene.nv, self.cost)
+        self.contacts = ContactRows(contacts, self.scene.couplings, self.cost)
         self.collisions.exempt({frozenset((c.first.link, c.second.link)) for c in contacts})
         rows = len(self.collisions.pairs)
         if self.balance is not None:

@@ -6,6 +6,7 @@ import fnmatch
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from multi_qp_scene.mimic import contradictions
 from multi_qp_scene.names import Names
 from multi_qp_scene.problems import Problems
 from multi_qp_scene.schema import states as st
@@ -81,6 +82,8 @@ class ScenarioChecker:
                 own_joints = self._joints_of(name)
                 for joint in spec.posture:
                     self._known((*key, "posture", joint), "joint", joint, own_joints)
+                for joint, message in contradictions(names.mimics[name], spec.posture):
+                    self._complain((*key, "posture", joint), message)
             if spec.effort_limits is not None:
                 self._known((*key, "effort_limits"), "set of effort limits", spec.effort_limits,
                             names.effort_limits[name])  # fmt: skip

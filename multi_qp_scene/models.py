@@ -7,6 +7,7 @@ from pathlib import Path
 
 from multi_qp_scene.config_file import Problems, YamlDocument, validate
 from multi_qp_scene.errors import ConfigError, MultiQpError, shown_path
+from multi_qp_scene.mimic import contradictions
 from multi_qp_scene.resources import find_resource, resolve_uri, resource_dirs
 from multi_qp_scene.salvage import salvage
 from multi_qp_scene.schema.model_file import ModelFile
@@ -88,6 +89,9 @@ def _check_names(document: YamlDocument, spec: ModelFile, urdf: UrdfModel, probl
             for joint in values:
                 if joint not in joints:
                     problems.unknown(document.location((group, set_name, joint)), "joint", joint, joints)
+    for posture, angles in spec.postures.items():
+        for joint, message in contradictions(urdf.mimics, angles):
+            problems.add(document.location(("postures", posture, joint)), message)
     for joint in spec.passive_joints:
         if joint not in joints:
             problems.unknown(document.location(("passive_joints", joint)), "joint", joint, joints)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from multi_qp_scene.mimic import Mimic
 from multi_qp_scene.models import LoadedModel
 
 
@@ -20,6 +21,7 @@ class Names:
         surfaces: full names of surfaces, each with that of its link.
         postures: names of postures, by subsystem.
         effort_limits: names of the sets of effort limits, by subsystem.
+        mimics: what joints follow, by subsystem and joint.
         floating: subsystems with a free-flyer.
         massless: subsystems of which no moving link has a mass.
     """
@@ -32,6 +34,7 @@ class Names:
     surfaces: dict[str, str] = field(default_factory=dict)
     postures: dict[str, set[str]] = field(default_factory=dict)
     effort_limits: dict[str, set[str]] = field(default_factory=dict)
+    mimics: dict[str, dict[str, Mimic]] = field(default_factory=dict)
     floating: set[str] = field(default_factory=set)
     massless: set[str] = field(default_factory=set)
 
@@ -47,6 +50,7 @@ class Names:
         self.surfaces |= {f"{name}/{surface}": f"{name}/{spec.link}" for surface, spec in loaded.spec.surfaces.items()}
         self.postures[name] = {"zero", *loaded.spec.postures}
         self.effort_limits[name] = set(loaded.spec.effort_limits)
+        self.mimics[name] = loaded.urdf.mimics
         if loaded.spec.root == "free_flyer":
             self.floating.add(name)
         if loaded.urdf.mass == 0.0:

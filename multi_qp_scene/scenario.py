@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from multi_qp_scene.builder import SceneParts, build_scene
+from multi_qp_scene.builder import build_scene
 from multi_qp_scene.checks import ScenarioChecker
 from multi_qp_scene.config_file import validate
 from multi_qp_scene.errors import MultiQpError, shown_path
 from multi_qp_scene.models import LoadedModel, load_model
 from multi_qp_scene.names import Names
+from multi_qp_scene.parts import SceneParts
 from multi_qp_scene.problems import Problems
 from multi_qp_scene.resources import model_path, scenario_path
 from multi_qp_scene.salvage import salvage

@@ -9,6 +9,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from multi_qp_scene.couplings import Couplings
 from multi_qp_scene.loads import Loads
 from multi_qp_scene.subsystem import PassiveJoints, Subsystem, SubsystemKind
 from multi_qp_scene.surfaces import Surface
@@ -73,6 +74,7 @@ class Scene:
         torque_limits: [N m], (na,).
         limits: position and velocity limits.
         passive: springs, dampers and friction.
+        couplings: joints that follow another joint.
         loads: masses that may change.
         self_collisions: pairs of links that the model files name, by subsystem.
     """
@@ -89,6 +91,7 @@ class Scene:
     torque_limits: Array
     limits: JointLimits
     passive: PassiveJoints
+    couplings: Couplings
     loads: Loads
     self_collisions: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
 

@@ -13,6 +13,7 @@ from xml.etree.ElementTree import Element, SubElement
 import pinocchio as pin
 
 from multi_qp_scene.errors import ConfigError, Location, MultiQpError, Problem, shown_path
+from multi_qp_scene.mimic import Mimic, read_mimics
 from multi_qp_scene.problems import Problems
 from multi_qp_scene.resources import resolve_uri
 from multi_qp_scene.urdf_checks import INERTIA_ROUNDING, check_urdf, principal_moments
@@ -37,7 +38,8 @@ class UrdfModel:
         collision_model: collision geometry.
         visual_model: visual geometry.
         joints: movable joints of the file, in pinocchio's order, without the floating base's.
-        actuated_joints: movable joints with a finite effort limit above zero, in the order of the file.
+        actuated_joints: movable joints with a finite effort limit above zero that mimic no other, in the file's order.
+        mimics: what each joint that mimics another follows, in the order of the file.
         links: names of all links.
         tinted: names of the visual geometries that take the character's colour.
     """
@@ -48,6 +50,7 @@ class UrdfModel:
     visual_model: pin.GeometryModel
     joints: tuple[str, ...]
     actuated_joints: tuple[str, ...]
+    mimics: dict[str, Mimic]
     links: tuple[str, ...]
     tinted: frozenset[str]
 
@@ -84,13 +87,15 @@ def read_urdf(path: Path, *, free_flyer: bool) -> UrdfModel:
     collision = _pinocchio(path, lambda: pin.buildGeomFromUrdfString(model, xml, pin.GeometryType.COLLISION))
     visual = _pinocchio(path, lambda: pin.buildGeomFromUrdfString(model, xml, pin.GeometryType.VISUAL))
     _separate_frame_names(model)
+    mimics = read_mimics(root)
     return UrdfModel(
         path=path,
         model=model,
         collision_model=collision,
         visual_model=visual,
         joints=tuple(name for name in list(model.names)[1:] if name != root_joint),
-        actuated_joints=_actuated_joints(root, model),
+        actuated_joints=tuple(name for name in _joints_with_effort(root, model) if name not in mimics),
+        mimics=mimics,
         links=tuple(link.get("name", "") for link in root.findall("link")),
         tinted=_tinted_visuals(root),
     )
@@ -163,7 +168,7 @@ def _separate_frame_names(model: pin.Model) -> None:
             model.frames[model.getFrameId(frame.name, frame.type)].name = f"{frame.name} (joint)"
 
 
-def _actuated_joints(root: Element, model: pin.Model) -> tuple[str, ...]:
+def _joints_with_effort(root: Element, model: pin.Model) -> tuple[str, ...]:
     names = []
     for joint in root.findall("joint"):
         limit = joint.find("limit")

@@ -13,6 +13,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.mimic import MIMIC_TYPES
 from multi_qp_scene.problems import Problems
 from multi_qp_scene.resources import resolve_uri
 from multi_qp_scene.suggestions import unknown_name
@@ -76,6 +77,7 @@ class _Checker:
             self._check_meshes(link)
         for joint in self._joints:
             self._check_joint(joint)
+        self._check_mimics()
         self._check_tree()
 
     def _complain(self, owner: Element, place: Element, message: str) -> None:
@@ -153,6 +155,29 @@ class _Checker:
             if lower and upper and lower > upper:
                 self._complain(joint, limit, f"the lower limit {lower[0]:g} is above the upper limit {upper[0]:g}")
 
+    def _check_mimics(self) -> None:
+        """Every joint that mimics, at the end of its chain, follows one that moves and mimics nothing."""
+        types = {joint.get("name", ""): joint.get("type", "") for joint in self._joints}
+        written = {
+            joint.get("name", ""): (joint, mimic)
+            for joint in self._joints
+            if joint.get("type") != "fixed" and (mimic := joint.find("mimic")) is not None
+        }
+        leaders = {name: mimic.get("joint", "") for name, (_, mimic) in written.items()}
+        for name, (joint, mimic) in written.items():
+            leader = leaders[name]
+            if types[name] not in MIMIC_TYPES:
+                self._complain(joint, mimic, f"a {types[name]} joint cannot mimic another")
+            elif "joint" not in mimic.attrib:
+                self._complain(joint, mimic, "<mimic> without a joint")
+            elif leader not in types:
+                others = [other for other in types if other != name]
+                self._complain(joint, mimic, f"mimics {unknown_name('joint', leader, others)}")
+            elif types[leader] not in MIMIC_TYPES:
+                self._complain(joint, mimic, f"mimics '{leader}', which is a {types[leader]} joint")
+            elif _comes_back(name, leaders):
+                self._complain(joint, mimic, "mimics itself" if leader == name else f"mimics itself through '{leader}'")
+
     def _check_tree(self) -> None:
         """Every link but one hangs on one joint, and there are no loops."""
         if not self._links:
@@ -198,6 +223,15 @@ def attribute_name(element: Element, attribute: str) -> str:
     if element.tag == "mass":
         return "mass"
     return f"{attribute} {element.tag}" if element.tag == "limit" else f"{element.tag} {attribute}"
+
+
+def _comes_back(name: str, leaders: dict[str, str]) -> bool:
+    """Return whether a joint that follows others, by name, follows itself in the end."""
+    passed, present = {name}, leaders[name]
+    while present in leaders and present not in passed:
+        passed.add(present)
+        present = leaders[present]
+    return present == name
 
 
 def _end(joint: Element, end: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -21,10 +21,13 @@ class Outcome:
     Attributes:
         acceleration: q̈ that came about, (nv,).
         wrenches: of the active contacts: force, then moment, at the first surface's origin, in its frame, (6,).
+        couplings: force of each coupling on the joint that follows [N or N m], by that joint; those that the world
+            does not tell are left out.
     """
 
     acceleration: Array
     wrenches: dict[str, Array]
+    couplings: dict[str, float] = field(default_factory=dict)
 
 
 class Backend(Protocol):

@@ -21,7 +21,7 @@ class Integrator:
 
     The velocity is updated first because the constraints speak of the velocity after the step: no slip (20) and the
     dampers (24), (31) then hold for the positions too. In a fallback there is no q̈; the motion then follows from the
-    torques and the contacts that were last made, taken as bonds.
+    torques, the couplings of joints, and the contacts that were last made, taken as bonds.
     """
 
     def __init__(self, scenario: Scenario) -> None:
@@ -48,13 +48,13 @@ class Integrator:
         else:
             self._made = tuple(command.wrenches)
             self._bonds.clear()
-            outcome = Outcome(command.a, command.wrenches)
+            outcome = Outcome(command.a, command.wrenches, command.couplings)
         v = self._state.v + outcome.acceleration * dt
         self._state = State(pin.integrate(self._model, self._state.q, v * dt), v)
         return outcome
 
     def _follow_torques(self, torque: Array, dt: float) -> Outcome:
-        """Solve M q̈ + N = S τ + Jᵀ w, J q̈ = rhs for q̈ and the wrenches of the bonds."""
+        """Solve M q̈ + N = S τ + Jᵀ w, J q̈ = rhs for q̈ and the forces of bonds and couplings."""
         scene = self._scenario.scene
         if not self._state.is_finite:
             return Outcome(np.full(scene.nv, np.nan), {})
@@ -64,21 +64,23 @@ class Integrator:
         kinematics.update(self._state)
         contacts = [self._bond(name, kinematics) for name in self._made]
         rows = [contact.no_slip(dt) for contact in contacts]
-        J = np.concatenate([J for J, _ in rows]) if rows else np.zeros((0, scene.nv))
-        rhs = np.concatenate([r for _, r in rows]) if rows else np.zeros(0)
+        rows.append((scene.couplings.J, scene.couplings.rhs(kinematics.q, kinematics.v, dt)))
+        J = np.concatenate([J for J, _ in rows])
+        rhs = np.concatenate([r for _, r in rows])
         force = -kinematics.N
         force[scene.actuated_v] += torque
         free = np.linalg.solve(kinematics.M, force)
         weight = J @ np.linalg.solve(kinematics.M, J.T)
         # least squares: bonds of a closed chain may say the same thing twice
         wrench = np.linalg.lstsq(weight, rhs - J @ free, rcond=1e-10)[0] if len(rhs) else rhs
-        acceleration = free + np.linalg.solve(kinematics.M, J.T @ wrench)
+        acceleration = np.asarray(free + np.linalg.solve(kinematics.M, J.T @ wrench), dtype=np.float64)
         wrenches, row = {}, 0
         for contact in contacts:
             wrenches[contact.name] = np.zeros(6)
             wrenches[contact.name][: contact.rows] = wrench[row : row + contact.rows]
             row += contact.rows
-        return Outcome(acceleration, wrenches)
+        couplings = dict(zip(scene.couplings.names, wrench[row:].tolist(), strict=True))
+        return Outcome(acceleration, wrenches, couplings)
 
     def _bond(self, name: str, kinematics: Kinematics) -> ActiveContact:
         if name not in self._bonds:

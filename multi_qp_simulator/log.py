@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Log:
-    """What happened, one entry a tick; T ticks, C contacts of the scenario.
+    """What happened, one entry a tick; T ticks, C contacts of the scenario, K couplings of joints.
 
     Attributes:
         time: of the state [s], (T,).
@@ -34,6 +34,11 @@ class Log:
         contact_wrench: force, then moment, at the first surface's origin, in its frame, on its body, (T, C, 6).
         contact_surfaces: first and second surface of each, also names of frames in the model, (C, 2).
         contact_friction: Coulomb coefficient of each, (C,).
+        coupling_names: joints that follow another one, (K,).
+        coupling_force: force of each coupling on the joint that follows, (T, K) [N or N m]; NaN where the backend does
+            not tell it. The leader bears −multiplier times it.
+        coupling_jacobian: row of each coupling, 1 at the joint and −multiplier at its leader, (K, nv); its transpose
+            takes the forces into the equation of motion.
         joint_names: of the model, without the universe.
         actuated_joint_names: the order of tau.
         subsystem_names: in the order of q.
@@ -53,6 +58,9 @@ class Log:
     contact_wrench: Array
     contact_surfaces: NDArray[np.str_]
     contact_friction: Array
+    coupling_names: NDArray[np.str_]
+    coupling_force: Array
+    coupling_jacobian: Array
     joint_names: NDArray[np.str_]
     actuated_joint_names: NDArray[np.str_]
     subsystem_names: NDArray[np.str_]
@@ -78,63 +86,71 @@ class LogRecorder:
         self._scenario = scenario
         self._dt = dt
         self._contacts = {name: k for k, name in enumerate(scenario.spec.contacts)}
-        self._rows: list[tuple[float, Array, Array, Array, Array, str, NDArray[np.bool_], Array, list[float]]] = []
+        self._rows: list[dict[str, Any]] = []
 
     def record(self, state: State, command: Command, outcome: Outcome) -> None:
         """Take one tick."""
+        scene = self._scenario.scene
         active = np.zeros(len(self._contacts), dtype=bool)
         wrench = np.zeros((len(self._contacts), 6))
         for name, value in outcome.wrenches.items():
             active[self._contacts[name]] = True
             wrench[self._contacts[name]] = value
         self._rows.append(
-            (
-                command.time,
-                state.q,
-                state.v,
-                outcome.acceleration,
-                command.tau,
-                command.diagnostics.state,
-                active,
-                wrench,
-                list(self._scenario.scene.loads.masses.values()),
-            )
+            {
+                "time": command.time,
+                "q": state.q,
+                "v": state.v,
+                "a": outcome.acceleration,
+                "tau": command.tau,
+                "state": command.diagnostics.state,
+                "contact_active": active,
+                "contact_wrench": wrench,
+                "coupling_force": [outcome.couplings.get(name, np.nan) for name in scene.couplings.names],
+                "load_mass": list(scene.loads.masses.values()),
+            }
         )
 
     def finish(self) -> Log:
         """Return the log."""
         scenario, scene = self._scenario, self._scenario.scene
-        contacts, n = scenario.spec.contacts, len(self._contacts)
-        nq, nv, na, loads = scene.nq, scene.nv, scene.na, tuple(scene.loads.masses)
-        shapes: list[tuple[int, ...]] = [(), (nq,), (nv,), (nv,), (na,), (), (n,), (n, 6), (len(loads),)]
-        kinds: list[Any] = [float, float, float, float, float, str, bool, float, float]
-        columns: list[Any] = [
-            np.array([row[k] for row in self._rows], dtype=kind).reshape((len(self._rows), *shape))
-            for k, (shape, kind) in enumerate(zip(shapes, kinds, strict=True))
-        ]
+        contacts = scenario.spec.contacts
         about = {
             "name": scenario.name,
             "parameters": scenario.parameters,
             "seed": scenario.seed,
             "dt": self._dt,
         }
-        time, q, v, a, tau, state, active, wrench, load_mass = columns
         return Log(
-            time=time,
-            q=q,
-            v=v,
-            a=a,
-            tau=tau,
-            state=state,
+            **self._columns(),
             contact_names=np.array(list(contacts), dtype=str),
-            contact_active=active,
-            contact_wrench=wrench,
-            contact_surfaces=np.array([c.surfaces for c in contacts.values()], dtype=str).reshape(n, 2),
+            contact_surfaces=np.array([c.surfaces for c in contacts.values()], dtype=str).reshape(len(contacts), 2),
             contact_friction=np.array([c.friction for c in contacts.values()], dtype=float),
+            coupling_names=np.array(scene.couplings.names, dtype=str),
+            coupling_jacobian=scene.couplings.J.copy(),
             joint_names=np.array(scene.joint_names, dtype=str),
             actuated_joint_names=np.array(scene.actuated_joint_names, dtype=str),
             subsystem_names=np.array(list(scene.subsystems), dtype=str),
-            load_names=np.array(loads, dtype=str),
-            load_mass=load_mass,
+            load_names=np.array(list(scene.loads.masses), dtype=str),
             scenario=np.array(json.dumps(about, sort_keys=True)),
         )
+
+    def _columns(self) -> dict[str, Any]:
+        """Return what changes from tick to tick, with its shape even if there were no ticks."""
+        scene, contacts, loads = self._scenario.scene, len(self._contacts), self._scenario.scene.loads.masses
+        shapes: dict[str, tuple[type, tuple[int, ...]]] = {
+            "time": (float, ()),
+            "q": (float, (scene.nq,)),
+            "v": (float, (scene.nv,)),
+            "a": (float, (scene.nv,)),
+            "tau": (float, (scene.na,)),
+            "state": (str, ()),
+            "contact_active": (bool, (contacts,)),
+            "contact_wrench": (float, (contacts, 6)),
+            "coupling_force": (float, (len(scene.couplings),)),
+            "load_mass": (float, (len(loads),)),
+        }
+        return {
+            name: np.array([row[name] for row in self._rows], dtype=kind).reshape((len(self._rows), *shape))
+            for name, (kind, shape) in shapes.items()
+        }

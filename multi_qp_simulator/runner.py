@@ -92,7 +92,8 @@ class Run:
             observers: called after every tick.
             sensor: what the controller sees of the state; the truth if None.
             real_time: whether to wait so that simulated time does not run ahead of the clock.
-            attended: whether somebody is there to interact; phases with targets to move then last until a command.
+            attended: whether somebody is there to interact; phases with targets to move, or that wait for a command,
+                then last as long as the user likes.
         """
         self.scenario = scenario
         self.controller = controller
@@ -164,7 +165,7 @@ class Run:
             return "the state of the world is not finite"
         if self._ledger.failures_in_a_row * self.controller.dt >= self.scenario.spec.fallback.give_up_after:
             return f"no QP could be solved as stated for {self.scenario.spec.fallback.give_up_after:g} s"
-        if self.controller.attended and self.controller.targets:
+        if self.controller.attended and (self.controller.targets or self.controller.awaited_commands):
             return None
         if diagnostics.finished and self.time - machine.entered >= machine.phase.spec.hold - 1e-9:
             return "completed"

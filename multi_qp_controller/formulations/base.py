@@ -26,11 +26,12 @@ class QpSize:
     def of(cls, statement: Statement) -> QpSize:
         """Count the QP of this tick: inequalities are active damper rows, joint and torque limits and Λ >= 0."""
         scene, contacts = statement.scene, statement.contacts
+        signed = int(np.isfinite(contacts.lower).sum())
         bounded = np.isfinite(statement.joint_limits.lower) | np.isfinite(statement.joint_limits.upper)
         return cls(
             variables=scene.nv + scene.na + contacts.n_lambda,
             equalities=scene.nv + contacts.paper_equalities,
-            inequalities=int(bounded.sum()) + scene.na + contacts.n_lambda + statement.row_count,
+            inequalities=int(bounded.sum()) + scene.na + signed + statement.row_count,
         )
 
 
@@ -41,7 +42,7 @@ class PhysicalSolution:
     Attributes:
         acceleration: q̈, (nv,).
         torque: τ, (na,) [N m].
-        forces: Λ, (nλ,) [N].
+        forces: Λ, (nλ,) [N]; couplings' at its end.
     """
 
     acceleration: Array

@@ -13,7 +13,10 @@ Array = NDArray[np.float64]
 
 
 class FullFormulation(Formulation):
-    """x = (q̈, τ, Λ); equalities: dynamics (nv rows), no slip; inequalities: collision rows; bounds: all the rest."""
+    """x = (q̈, τ, Λ); equalities: dynamics (nv rows), no slip, couplings; inequalities: collision rows.
+
+    All the rest are bounds.
+    """
 
     name = "full"
 
@@ -30,7 +33,7 @@ class FullFormulation(Formulation):
         self._A = np.zeros((m, n))
         self._A[s.scene.actuated_v, nv + np.arange(na)] = -1.0
         self._b = np.zeros(m)
-        self._lb = np.concatenate([np.full(nv, -np.inf), -s.torque_limits, np.zeros(nl)])
+        self._lb = np.concatenate([np.full(nv, -np.inf), -s.torque_limits, s.contacts.lower])
         self._ub = np.concatenate([np.full(nv, np.inf), s.torque_limits, np.full(nl, np.inf)])
         self._C = np.zeros((s.largest_row_count, n))
         self._relaxable_bounds = np.zeros(n, dtype=bool)

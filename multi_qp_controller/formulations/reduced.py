@@ -15,8 +15,8 @@ Array = NDArray[np.float64]
 class ReducedFormulation(Formulation):
     """x = (q̈, Λ), with τ = T x + N_a, T = [M_a, −G_a], a the actuated rows.
 
-    Equalities: the other rows of the dynamics, no slip. Inequalities: −τ_max <= τ <= τ_max, then collision rows. The
-    cost of τ becomes ½ w_τ‖T x + N_a‖².
+    Equalities: the other rows of the dynamics, no slip, couplings. Inequalities: −τ_max <= τ <= τ_max, then collision
+    rows. The cost of τ becomes ½ w_τ‖T x + N_a‖².
     """
 
     name = "reduced"
@@ -35,7 +35,7 @@ class ReducedFormulation(Formulation):
         self._C = np.zeros((na + s.largest_row_count, n))
         self._l = np.zeros(len(self._C))
         self._u = np.full(len(self._C), np.inf)
-        self._lb = np.concatenate([np.full(nv, -np.inf), np.zeros(nl)])
+        self._lb = np.concatenate([np.full(nv, -np.inf), s.contacts.lower])
         self._ub = np.full(n, np.inf)
         self._relaxable_rows = np.ones(len(self._C), dtype=bool)
         self._relaxable_rows[:na] = False

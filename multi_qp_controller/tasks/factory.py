@@ -26,7 +26,8 @@ from multi_qp_controller.tasks.joint import JointAngleTask, JointVelocityTask
 from multi_qp_controller.tasks.momentum import MomentumTask
 from multi_qp_controller.tasks.pose import PoseGoal, PoseTask
 from multi_qp_controller.tasks.posture import PostureTask
-from multi_qp_scene.builder import set_joint_angle
+from multi_qp_scene.configuration import set_joint_angles
+from multi_qp_scene.scalar_joint import ScalarJoint
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema import tasks as spec_of
 
@@ -70,20 +71,12 @@ class TaskFactory:
                     **gains,
                 )
             case spec_of.JointAngleTaskSpec():
-                joint = self._joint(spec.joint)
-                return JointAngleTask(
-                    name,
-                    v_index=joint.idx_v,
-                    q_index=joint.idx_q,
-                    goal=spec.target,
-                    continuous=joint.nq == 2,
-                    duration=spec.duration,
-                    **gains,
-                )
+                joint = ScalarJoint.of(self._scene.model, spec.joint)
+                return JointAngleTask(name, joint=joint, goal=spec.target, duration=spec.duration, **gains)
             case spec_of.JointVelocityTaskSpec():
-                joint = self._joint(spec.joint)
+                joint = ScalarJoint.of(self._scene.model, spec.joint)
                 return JointVelocityTask(
-                    name, v_index=joint.idx_v, goal=spec.target, weight=spec.weight, stiffness=spec.stiffness
+                    name, v_index=joint.v_index, goal=spec.target, weight=spec.weight, stiffness=spec.stiffness
                 )
             case spec_of.MomentumTaskSpec():
                 return MomentumTask(
@@ -95,15 +88,13 @@ class TaskFactory:
                     stiffness=spec.stiffness,
                 )
 
-    def _joint(self, name: str) -> pin.JointModel:
-        return self._scene.model.joints[self._scene.model.getJointId(name)]
-
     def _posture(self, name: str, spec: spec_of.PostureTaskSpec) -> PostureTask:
         subsystem = self._scene.subsystems[spec.subsystem]
         all_names = self._scene.velocity_names
         prefix = f"{spec.subsystem}/"
         joints = subsystem.joint_v_slice
-        indices = np.arange(joints.start, joints.stop)
+        # joints that follow others are not to be asked for: their leaders are
+        indices = np.setdiff1d(np.arange(joints.start, joints.stop), self._scene.couplings.v_index)
         own_names = [all_names[k].removeprefix(prefix) for k in indices]
         keep = [
             spec.joints is None or any(fnmatch.fnmatch(own, pattern) for pattern in spec.joints) for own in own_names
@@ -131,8 +122,7 @@ class TaskFactory:
         q = self._scene.q0.copy()
         if isinstance(spec.posture, dict):
             q[subsystem.q_slice] = subsystem.postures["initial"]
-            for joint, angle in spec.posture.items():
-                set_joint_angle(self._scene.model, q, f"{spec.subsystem}/{joint}", angle)
+            set_joint_angles(self._scene.model, q, spec.subsystem, spec.posture)
         else:
             q[subsystem.q_slice] = subsystem.postures[spec.posture or "initial"]
         return q

@@ -9,6 +9,7 @@ from pydantic import TypeAdapter
 
 from multi_qp_controller.conditions import Situation, holds
 from multi_qp_controller.tasks import JointAngleTask
+from multi_qp_scene.scalar_joint import ScalarJoint
 from multi_qp_scene.scene import State
 from multi_qp_scene.schema.states import Condition
 
@@ -64,7 +65,7 @@ def test_task(situation, lab, bounds, time, expected):
     q, v = scene.q0.copy(), np.zeros(scene.nv)
     q[20], v[19] = 0.3, 0.5
     now = situation(time=time, q=q, v=v)
-    task = JointAngleTask("arm", v_index=19, q_index=20, goal=0.0, duration=2.0)
+    task = JointAngleTask("arm", joint=ScalarJoint(q_index=20, v_index=19), goal=0.0, duration=2.0)
     task.start(lab.kinematics(scene, scene.initial_state()), ENTERED)
     lab.rows(task, now.kinematics, ENTERED + 5.0)
     now = situation(time=time, q=q, v=v, tasks={"arm": task})

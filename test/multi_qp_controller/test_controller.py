@@ -14,6 +14,7 @@ from multi_qp_controller.tasks.base import Task
 from multi_qp_controller.tsid_compat import tsid
 from multi_qp_scene import load_scenario
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.scalar_joint import ScalarJoint
 from multi_qp_scene.scene import State
 from multi_qp_simulator.runner import run_scenario
 
@@ -172,7 +173,7 @@ def test_a_task_that_writes_nan_is_a_fallback(bench):
 
 def knee_task(bench, goal=0.6, weight=1000.0, name="knee"):
     iq, iv = bench.index("humanoid/NECK_Y")
-    return JointAngleTask(name, v_index=iv, q_index=iq, goal=goal, weight=weight, stiffness=50.0)
+    return JointAngleTask(name, joint=ScalarJoint(iq, iv), goal=goal, weight=weight, stiffness=50.0)
 
 
 @pytest.mark.parametrize("early", [True, False])

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from multi_qp_scene import load_scenario
-from multi_qp_scene.builder import set_joint_angle
+from multi_qp_scene.scalar_joint import ScalarJoint
 from multi_qp_scene.scene import State
 from multi_qp_scene.subsystem import SubsystemKind
 
@@ -185,6 +185,6 @@ def test_an_angle_of_a_continuous_joint_is_cosine_and_sine():
     model.addJoint(0, pin.JointModelRX(), pin.SE3.Identity(), "hinge")
     model.addJoint(1, pin.JointModelRUBX(), pin.SE3.Identity(), "wheel")
     q = pin.neutral(model)
-    set_joint_angle(model, q, "hinge", 0.4)
-    set_joint_angle(model, q, "wheel", 2.0)
+    ScalarJoint.of(model, "hinge").set_angle(q, 0.4)
+    ScalarJoint.of(model, "wheel").set_angle(q, 2.0)
     np.testing.assert_allclose(q, [0.4, np.cos(2.0), np.sin(2.0)])

@@ -273,7 +273,8 @@ def test_mimic_continuous_prismatic_and_unlimited_joints(run):
     scenario, result = run(text)
     scene = scenario.scene
     assert scene.nv == 6 + 5
-    assert scene.actuated_joint_names == ("r/turn", "r/slide", "r/copy")
+    assert scene.actuated_joint_names == ("r/turn", "r/slide"), "a joint that mimics has no motor of its own"
+    assert scene.couplings.names == ("r/copy",)
     limits = dict(zip(scene.limits.v_index, scene.limits.upper, strict=True))
     joints = {name: scene.model.joints[scene.model.getJointId(f"r/{name}")] for name in scene_joints(scene)}
     upper = {name: limits[joint.idx_v] for name, joint in joints.items()}

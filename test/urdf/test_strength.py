@@ -26,9 +26,9 @@ def held(humanoid, mass: float, friction: float | None = None) -> dict[str, np.n
     }
 
 
-def test_both_effort_sets_are_complete_and_positive(humanoid):
+def test_the_effort_sets_are_complete_and_positive(humanoid):
     sets = humanoid.file["effort_limits"]
-    assert list(sets) == ["animation", "robot"]
+    assert list(sets) == ["animation", "robot", "superhuman"]
     for limits in sets.values():
         assert set(limits) == set(humanoid.joints)
         assert min(limits.values()) > 0

@@ -60,9 +60,7 @@ def _scaffold(front: float, depth: float, height: float, width: float) -> Mesh:
     """Four posts below a deck, with bars between them."""
     rear, side = front - depth + POST / 2, (width - POST) / 2
     front -= POST / 2
-    parts = [
-        rounded_box((x, y, height / 2), (POST, POST, height), 0.012) for x in (front, rear) for y in (side, -side)
-    ]
+    parts = [rounded_box((x, y, height / 2), (POST, POST, height), 0.012) for x in (front, rear) for y in (side, -side)]
     span = front - rear
     for level in (0.3 * height, 0.75 * height):
         for y in (side, -side):

@@ -18,6 +18,7 @@ from multi_qp_controller.tasks import (
     TsidTask,
 )
 from multi_qp_controller.tsid_compat import tsid
+from multi_qp_scene.scalar_joint import ScalarJoint
 
 K, DT, DURATION = 25.0, 2e-3, 0.8
 
@@ -36,6 +37,7 @@ def com(scene, *subsystems):
     return CoMTask("com", group=Group.of(scene, list(subsystems)), goal=goal, stiffness=K)
 
 
+KNEE = ScalarJoint(q_index=10, v_index=9)
 TASKS = {
     "posture": lambda s: PostureTask("posture", v_index=np.arange(6, 36), q_reference=s.q0, stiffness=K),
     "com of one": lambda s: com(s, "humanoid"),
@@ -43,7 +45,7 @@ TASKS = {
     "pose": lambda s: pose(s, "humanoid/left_palm"),
     "pose of an object": lambda s: pose(s, "box/box_link"),
     "relative pose": lambda s: pose(s, "humanoid/left_palm", "box/left"),
-    "joint angle": lambda s: JointAngleTask("knee", v_index=9, q_index=10, goal=0.9, stiffness=K),
+    "joint angle": lambda s: JointAngleTask("knee", joint=KNEE, goal=0.9, stiffness=K),
 }
 
 

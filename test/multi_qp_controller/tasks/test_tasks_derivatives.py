@@ -20,7 +20,9 @@ from multi_qp_controller.tasks import (
     TsidTask,
 )
 from multi_qp_controller.tsid_compat import tsid
+from multi_qp_scene.scalar_joint import ScalarJoint
 
+KNEE = ScalarJoint(q_index=10, v_index=9)
 GOAL = pin.SE3(pin.rpy.rpyToMatrix(0.3, -0.2, 0.5), np.array([0.3, -0.1, 0.9]))
 PALM, BOX, TORSO = "humanoid/left_palm", "box/box_link", "humanoid/torso"
 
@@ -83,6 +85,11 @@ def com(subsystems):
     return lambda reading, _: reading.com(subsystems)
 
 
+def com_beside(subsystems, frames):
+    """Give the centre of mass from the mean of some frames' origins, as a task gives it that goes along with them."""
+    return lambda reading, _: reading.com(subsystems) - np.mean([reading.pose(f).translation for f in frames], axis=0)
+
+
 def momentum(subsystems):
     return lambda reading, _: reading.momentum(subsystems)
 
@@ -112,13 +119,18 @@ CASES = {
     "com of a group": Case(
         lambda s, **o: com_task(s, ["humanoid", "box"], axes=[0, 2], **o), com(["humanoid", "box"]), (0, 2)
     ),
+    "com beside moving frames": Case(
+        lambda s, **o: com_task(s, ["humanoid"], along_with=[s.frame_id(BOX), s.frame_id(PALM)], **o),
+        com_beside(["humanoid"], [BOX, PALM]),
+        (0, 1, 2),
+    ),
     "pose": Case(lambda s, **o: pose_task(s, PALM, **o), pose_step(PALM)),
     "pose, some axes": Case(lambda s, **o: pose_task(s, TORSO, axes=[2, 3, 5], **o), pose_step(TORSO), (2, 3, 5)),
     "pose relative to another subsystem": Case(lambda s, **o: pose_task(s, PALM, BOX, **o), pose_step(PALM, BOX)),
     "pose relative to the same subsystem": Case(
         lambda s, **o: pose_task(s, PALM, TORSO, axes=[0, 1, 4], **o), pose_step(PALM, TORSO), (0, 1, 4)
     ),
-    "joint angle": Case(lambda s, **o: JointAngleTask("knee", v_index=9, q_index=10, goal=0.4, **o), entry_of_q(10)),
+    "joint angle": Case(lambda s, **o: JointAngleTask("knee", joint=KNEE, goal=0.4, **o), entry_of_q(10)),
     "joint velocity": Case(
         lambda s, **o: JointVelocityTask("knee", v_index=9, goal=0.4, **o),
         lambda r, _: r.state.v[9:10],

@@ -1,0 +1,83 @@
+"""What is going on in the present state: the contacts that are made, and the tasks that run."""
+
+from __future__ import annotations
+
+from multi_qp_controller.contact import ActiveContact
+from multi_qp_controller.fsm import Phase
+from multi_qp_controller.kinematics import Kinematics
+from multi_qp_controller.tasks import Task
+from multi_qp_controller.tasks.factory import TaskFactory
+from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.schema.tasks import CoMTaskSpec, PoseTaskSpec, TaskSpec
+
+
+class Activity:
+    """The contacts and tasks of the present state, and the tasks that a user added.
+
+    Attributes:
+        contacts: the active contacts by name.
+    """
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._scenario = scenario
+        self._factory = TaskFactory(scenario)
+        self._state_tasks: dict[str, tuple[TaskSpec, Task]] = {}
+        self._user_tasks: dict[str, Task] = {}
+        self.contacts: dict[str, ActiveContact] = {}
+
+    @property
+    def tasks(self) -> dict[str, Task]:
+        """The running tasks by name."""
+        return {name: task for name, (_, task) in self._state_tasks.items()} | self._user_tasks
+
+    @property
+    def targets(self) -> dict[str, Task]:
+        """The targets that a user may move now: name of each -> the task that follows it."""
+        return {
+            interactive: task
+            for spec, task in self._state_tasks.values()
+            if isinstance(spec, PoseTaskSpec | CoMTaskSpec) and (interactive := spec.target.interactive) is not None
+        }
+
+    def add(self, task: Task) -> None:
+        """Add a task of the user's own.
+
+        Raises:
+            ValueError: when a task of that name is running.
+        """
+        if task.name in self.tasks:
+            raise ValueError(f"there is a task '{task.name}' already")
+        self._user_tasks[task.name] = task
+
+    def remove(self, name: str) -> None:
+        """Remove a task of the user's own.
+
+        Raises:
+            KeyError: when there is none.
+        """
+        del self._user_tasks[name]
+
+    def start_user_tasks(self, kinematics: Kinematics, time: float) -> None:
+        """Start the tasks that a user added before the first tick."""
+        for task in self._user_tasks.values():
+            task.start(kinematics, time)
+
+    def enter(self, phase: Phase, kinematics: Kinematics, time: float) -> None:
+        """Take up the contacts and tasks of a state; those that were on before go on undisturbed."""
+        # both are made before either is taken up: a failure on the way leaves the old ones
+        contacts = {name: self.contacts.get(name) or self._made(name, kinematics) for name in phase.contacts}
+        tasks = {name: self._running(name, spec, kinematics, time) for name, spec in phase.tasks.items()}
+        self.contacts, self._state_tasks = contacts, tasks
+
+    def _made(self, name: str, kinematics: Kinematics) -> ActiveContact:
+        spec, surfaces = self._scenario.spec.contacts[name], self._scenario.scene.surfaces
+        first, second = (surfaces[surface] for surface in spec.surfaces)
+        return ActiveContact(name, first, second, friction=spec.friction, kinematics=kinematics)
+
+    def _running(self, name: str, spec: TaskSpec, kinematics: Kinematics, time: float) -> tuple[TaskSpec, Task]:
+        running = self._state_tasks.get(name)
+        if running is not None and running[0] is spec:
+            return running
+        task = self._factory.make(name, spec)
+        task.start(kinematics, time)
+        return spec, task

@@ -1,0 +1,49 @@
+"""One joint's place in q and v; the one way to read its angle."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ScalarJoint:
+    """Where a joint with one degree of freedom stands in q and v.
+
+    Attributes:
+        q_index: index in q.
+        v_index: index in v.
+        continuous: whether q holds (cos, sin) of its angle.
+    """
+
+    q_index: int
+    v_index: int
+    continuous: bool = False
+
+    @classmethod
+    def of(cls, model: pin.Model, name: str) -> ScalarJoint:
+        """Return the joint of this name, which must have been checked."""
+        joint = model.joints[model.getJointId(name)]
+        return cls(joint.idx_q, joint.idx_v, joint.nq == 2)
+
+    def angle(self, q: Array) -> float:
+        """Return its angle [rad], in (−π, π] if it is continuous, or its position [m]."""
+        k = self.q_index
+        return math.atan2(q[k + 1], q[k]) if self.continuous else float(q[k])
+
+    def set_angle(self, q: Array, angle: float) -> None:
+        """Set its angle [rad] or position [m], in place."""
+        if self.continuous:
+            q[self.q_index : self.q_index + 2] = math.cos(angle), math.sin(angle)
+        else:
+            q[self.q_index] = angle
+
+    def difference(self, angle: float, other: float) -> float:
+        """Return angle − other; the short way round if it is continuous."""
+        return math.remainder(angle - other, math.tau) if self.continuous else angle - other

@@ -1,0 +1,55 @@
+"""How far and how fast joints turned."""
+
+from __future__ import annotations
+
+import math
+
+from multi_qp_scene.scalar_joint import ScalarJoint
+from multi_qp_scene.scene import Scene, State
+from multi_qp_scene.schema import states as st
+from multi_qp_simulator.goals.base import Goal, GoalResult, Moment
+
+
+class Joint(Goal):
+    """The angle of a joint when a state was last left."""
+
+    def __init__(self, goal: st.JointGoal, scene: Scene) -> None:
+        self._goal = goal
+        self._joint = ScalarJoint.of(scene.model, goal.joint)
+        self._angle = math.inf
+
+    def observe(self, moment: Moment) -> None:
+        """Note the angle."""
+        if self._goal.state in (None, moment.phase):
+            self._angle = self._joint.angle(moment.state.q)
+
+    def results(self, state: State, visited: list[str]) -> dict[str, GoalResult]:
+        """Judge the angle, the short way round."""
+        goal = self._goal
+        angle = self._joint.angle(state.q) if goal.state in (None, visited[-1]) else self._angle
+        # the state that counts may never have been entered
+        error = abs(self._joint.difference(angle, goal.target)) if math.isfinite(angle) else math.inf
+        return {"": GoalResult(angle, goal.target, error, goal.tolerance, error <= goal.tolerance)}
+
+
+class JointVelocity(Goal):
+    """The worst velocity of a joint in a state; the error is relative."""
+
+    def __init__(self, goal: st.JointVelocityGoal, scene: Scene) -> None:
+        self._goal = goal
+        self._v_index = ScalarJoint.of(scene.model, goal.joint).v_index
+        self._worst: float | None = None
+
+    def observe(self, moment: Moment) -> None:
+        """Note the velocity that is furthest from the target."""
+        if moment.phase != self._goal.state or moment.since < self._goal.after:
+            return
+        speed, target = float(moment.state.v[self._v_index]), self._goal.target
+        if self._worst is None or abs(speed - target) > abs(self._worst - target):
+            self._worst = speed
+
+    def results(self, state: State, visited: list[str]) -> dict[str, GoalResult]:
+        """Judge the worst."""
+        goal = self._goal
+        error = math.inf if self._worst is None else abs(self._worst - goal.target) / abs(goal.target)
+        return {"": GoalResult(self._worst, goal.target, error, goal.tolerance, error <= goal.tolerance)}

@@ -1,0 +1,120 @@
+"""Where frames, centres of mass and bodies were."""
+
+from __future__ import annotations
+
+import math
+from fnmatch import fnmatch
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from multi_qp_controller.contact import ActiveContact
+from multi_qp_controller.kinematics import Group
+from multi_qp_controller.support import distance_inside, support_polygon
+from multi_qp_scene.scene import Scene, State
+from multi_qp_scene.schema import states as st
+from multi_qp_simulator.goals.base import Goal, GoalResult, Moment
+
+
+class Pose(Goal):
+    """Where a frame is at the end."""
+
+    def __init__(self, goal: st.PoseGoal, scene: Scene) -> None:
+        self._goal = goal
+        self._scene = scene
+
+    def results(self, state: State, visited: list[str]) -> dict[str, GoalResult]:
+        """Judge where the frame is."""
+        goal = self._goal
+        place = self._place(state.q)
+        wanted = self._place(self._scene.q0) if goal.target == "initial" else np.array(goal.target)
+        error = float(np.linalg.norm(place - wanted))
+        return {"": GoalResult(place.tolist(), wanted.tolist(), error, goal.tolerance, error <= goal.tolerance)}
+
+    def _place(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
+        data = self._scene.model.createData()
+        pin.framesForwardKinematics(self._scene.model, data, q)
+        return np.array(data.oMf[self._scene.frame_id(self._goal.frame)].translation)
+
+
+class Tilt(Goal):
+    """The largest angle of a frame's z axis from the vertical."""
+
+    def __init__(self, goal: st.TiltGoal, scene: Scene) -> None:
+        self._goal = goal
+        self._frame = scene.frame_id(goal.frame)
+        self._worst: float | None = None
+
+    def observe(self, moment: Moment) -> None:
+        """Note the largest angle."""
+        if self._goal.states is not None and moment.phase not in self._goal.states:
+            return
+        up = moment.controller.kinematics.pose(self._frame).rotation[:, 2]
+        tilt = math.atan2(math.hypot(up[0], up[1]), up[2])
+        self._worst = tilt if self._worst is None else max(self._worst, tilt)
+
+    def results(self, state: State, visited: list[str]) -> dict[str, GoalResult]:
+        """Judge it."""
+        error = math.inf if self._worst is None else self._worst
+        return {"": GoalResult(self._worst, 0.0, error, self._goal.tolerance, error <= self._goal.tolerance)}
+
+
+class Balance(Goal):
+    """The least distance of a centre of mass inside the support polygon; the error is what is missing."""
+
+    def __init__(self, goal: st.BalanceGoal, scene: Scene) -> None:
+        self._goal = goal
+        self._group = Group.of(scene, goal.subsystems)
+        self._least = math.inf
+
+    def observe(self, moment: Moment) -> None:
+        """Note the least distance."""
+        if self._goal.states is not None and moment.phase not in self._goal.states:
+            return
+        controller = moment.controller
+        carrying = [made.first for name, made in controller.contacts.items() if self._is_carried_by(name, made)]
+        if carrying:
+            polygon = support_polygon(controller.kinematics, carrying)
+            com = self._group.com(controller.kinematics)
+            self._least = min(self._least, distance_inside(polygon, com))
+
+    def _is_carried_by(self, name: str, contact: ActiveContact) -> bool:
+        """Return whether a contact rests the group on the environment; others stand on feet of their own."""
+        if self._goal.contacts is not None:
+            return name in self._goal.contacts
+        member = contact.first.name.split("/")[0] in self._goal.subsystems
+        return member and contact.second.joint_id == 0 and contact.first.joint_id != 0
+
+    def results(self, state: State, visited: list[str]) -> dict[str, GoalResult]:
+        """Judge what is missing of the margin."""
+        missing = max(0.0, self._goal.margin - self._least)
+        observed = math.isfinite(self._least)
+        return {"": GoalResult(self._least, self._goal.margin, missing, 0.0, observed and missing == 0.0)}
+
+
+class Clearance(Goal):
+    """The least distance of watched pairs; one that never came within its influence distance counts as far."""
+
+    def __init__(self, goal: st.ClearanceGoal) -> None:
+        self._goal = goal
+        self._least = math.inf
+        self._indices: list[int] | None = None
+
+    def observe(self, moment: Moment) -> None:
+        """Note the least distance."""
+        pairs = moment.controller.pair_distances
+        if self._indices is None:
+            self._indices = [k for k, pair in enumerate(pairs) if self._concerns(pair.pair.links)]
+        for k in self._indices:
+            self._least = min(self._least, pairs[k].distance)
+
+    def _concerns(self, links: tuple[str, str]) -> bool:
+        first, second = self._goal.bodies
+        return any(fnmatch(a, first) and fnmatch(b, second) for a, b in (links, links[::-1]))
+
+    def results(self, state: State, visited: list[str]) -> dict[str, GoalResult]:
+        """Judge it."""
+        missing = max(0.0, self._goal.at_least - self._least)
+        good = bool(self._indices) and self._least > self._goal.at_least
+        return {"": GoalResult(self._least, self._goal.at_least, missing, 0.0, good)}

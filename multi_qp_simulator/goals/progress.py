@@ -1,0 +1,77 @@
+"""How well tasks were followed, and which states were entered."""
+
+from __future__ import annotations
+
+import math
+
+from multi_qp_controller.references import RandomPoints
+from multi_qp_controller.tasks import PoseTask
+from multi_qp_scene.scene import State
+from multi_qp_scene.schema import states as st
+from multi_qp_simulator.goals.base import Goal, GoalResult, Moment
+
+
+class Tracking(Goal):
+    """Mean squares of a pose task's errors."""
+
+    def __init__(self, goal: st.TrackingGoal) -> None:
+        self._goal = goal
+        self._count = 0
+        self._squares = {"position": 0.0, "rotation": 0.0}
+
+    def observe(self, moment: Moment) -> None:
+        """Add up the squares."""
+        task = moment.controller.tasks.get(self._goal.task)
+        if isinstance(task, PoseTask):
+            self._count += 1
+            self._squares["position"] += task.position_error**2
+            self._squares["rotation"] += task.rotation_error**2
+
+    def results(self, state: State, visited: list[str]) -> dict[str, GoalResult]:
+        """Judge their means, one result for each quantity that is bounded."""
+        bounds = {"position": self._goal.position, "rotation": self._goal.rotation}
+        results = {}
+        for quantity, tolerance in bounds.items():
+            if tolerance is None:
+                continue
+            rms = math.sqrt(self._squares[quantity] / self._count) if self._count else math.inf
+            results[quantity] = GoalResult(rms, 0.0, rms, tolerance, rms <= tolerance)
+        return results
+
+
+class Visited(Goal):
+    """Whether a state was entered often enough."""
+
+    def __init__(self, goal: st.StateGoal) -> None:
+        self._goal = goal
+
+    def results(self, state: State, visited: list[str]) -> dict[str, GoalResult]:
+        """Count the visits."""
+        count = visited.count(self._goal.state)
+        if self._goal.visits == 1:
+            return {"": GoalResult(visited[-1], self._goal.state, None, None, count >= 1)}
+        missing = float(max(0, self._goal.visits - count))
+        return {"": GoalResult(count, self._goal.visits, missing, 0.0, missing == 0)}
+
+
+class Points(Goal):
+    """How many random points were missed; the error is the largest distance at which one was left."""
+
+    def __init__(self, goal: st.PointsGoal) -> None:
+        self._goal = goal
+        self._reference: RandomPoints | None = None
+
+    def observe(self, moment: Moment) -> None:
+        """Note the reference that says which points were reached."""
+        task = moment.controller.tasks.get(self._goal.task)
+        if isinstance(task, PoseTask) and isinstance(task.reference, RandomPoints):
+            self._reference = task.reference
+
+    def results(self, state: State, visited: list[str]) -> dict[str, GoalResult]:
+        """Count the misses."""
+        points = self._reference
+        if points is None:
+            return {"": GoalResult(0, None, None, None, False)}
+        reached, worst = sum(points.reached), max(points.misses, default=math.inf)
+        good = points.finished and len(points.reached) - reached <= self._goal.misses
+        return {"": GoalResult(reached, points.count, worst, points.tolerance, good)}

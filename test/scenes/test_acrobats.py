@@ -1,0 +1,129 @@
+"""The acrobats: the stances are geometrically sound, the climbs, the steps and the user's phase happen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from multi_qp_controller import Command, Controller
+from multi_qp_controller.kinematics import Group
+from multi_qp_controller.support import contact_points, distance_inside, support_polygon
+from multi_qp_scene import load_scenario
+from multi_qp_simulator import Integrator, Run
+from multi_qp_simulator.runner import run_scenario
+
+#: Half the outline of the humanoid's shoe, (x, y) [m]: what can lie on a shoulder.
+HALF_SHOE = np.array([0.1175, 0.0575])
+#: Who stands on what once the tower is built.
+LEVELS = {
+    "top": (["top"], ["top_left", "top_right"]),
+    "middle": (["middle", "top"], ["middle_left", "middle_right"]),
+    "bottom": (["bottom", "middle", "top"], ["bottom_left", "bottom_right"]),
+}
+
+
+class Watcher:
+    """Keeps the least margin of every level in some states, and the largest jump of an acceleration between ticks."""
+
+    def __init__(self, *states: str) -> None:
+        self._states = states
+        self._last: np.ndarray | None = None
+        self._phase = ""
+        self.least_margin = dict.fromkeys(LEVELS, np.inf)
+        self.largest_jump = 0.0
+
+    def __call__(self, controller: Controller, command: Command) -> None:
+        phase = controller.machine.phase.name
+        if self._last is not None and phase == self._phase:
+            self.largest_jump = max(self.largest_jump, float(np.abs(command.a - self._last).max()))
+        self._last, self._phase = command.a.copy(), phase
+        if phase not in self._states:
+            return
+        for level, (members, contacts) in LEVELS.items():
+            polygon = support_polygon(controller.kinematics, [controller.contacts[name].first for name in contacts])
+            com = Group.of(controller.scenario.scene, members).com(controller.kinematics)
+            self.least_margin[level] = min(self.least_margin[level], distance_inside(polygon, com))
+
+
+class WildUser(Watcher):
+    """Throws the target of the top's centre of mass about, up to a metre and more away; then lets the run go on."""
+
+    def __init__(self, *, ticks: int, every: int, reach: float) -> None:
+        super().__init__("play")
+        self._random = np.random.default_rng(1)
+        self._left, self._every, self._reach = ticks, every, reach
+        self._home: np.ndarray | None = None
+        self.farthest = np.zeros(3)
+
+    def __call__(self, controller: Controller, command: Command) -> None:
+        super().__call__(controller, command)
+        if controller.machine.phase.name != "play":
+            return
+        com = Group.of(controller.scenario.scene, ["top"]).com(controller.kinematics)
+        self._home = com if self._home is None else self._home
+        self.farthest = np.maximum(self.farthest, np.abs(com - self._home))
+        if self._left % self._every == 0:
+            controller.set_target("top_com", self._home + self._random.uniform(-self._reach, self._reach, 3))
+        self._left -= 1
+        if self._left == 0:
+            controller.command("finish")
+
+
+def assert_sound(worst: dict[str, float]) -> None:
+    assert worst["contact_slip_m"] < 2e-3
+    assert worst["penetration_m"] == 0.0
+    assert worst["torque_ratio"] <= 1.0 + 1e-9
+    assert worst["joint_limit_violation_rad"] == 0.0
+    assert worst["velocity_ratio"] < 1.0
+    assert worst["dynamics_residual"] < 1e-6
+
+
+def test_the_first_foot_lies_wholly_over_the_contact_points_on_the_shoulder() -> None:
+    scenario = load_scenario("acrobats")
+    controller = Controller(scenario)
+    result = Run(scenario, controller, Integrator(scenario), duration=4.2).execute()
+    report = result.report
+    assert report["states_visited"][-1] == "top_crosses"
+    assert report["qp_failures"] == 0
+    assert_sound(report["worst"])
+    contact = controller.contacts["top_right"]
+    points = contact_points(controller.kinematics, contact.first)
+    on_sole = [controller.kinematics.pose(contact.second.frame_id).actInv(point) for point in points]
+    assert (np.abs(np.array(on_sole)[:, :2]) <= HALF_SHOE).all()
+    assert np.abs(np.array(on_sole)[:, 2]).max() < 1e-3
+
+
+def test_only_the_bottom_has_no_torque_limits_to_speak_of() -> None:
+    scene = load_scenario("acrobats").scene
+    limits = dict(zip(scene.actuated_joint_names, scene.torque_limits, strict=True))
+    assert {limit for name, limit in limits.items() if name.startswith("bottom/")} == {2000.0}
+    assert limits["middle/L_KNEE_P"] == limits["top/L_KNEE_P"] == 300.0
+
+
+@pytest.mark.slow
+def test_all_four_phases_happen() -> None:
+    watcher = Watcher("right_leans", "left_leans", "centre", "shake_left", "shake_right", "done")
+    report = run_scenario(load_scenario("acrobats"), observers=[watcher]).report
+    assert report["completed"]
+    assert all(goal["reached"] for goal in report["goals"].values())
+    assert report["qp_failures"] == 0
+    assert_sound(report["worst"])
+    size = (report["qp"]["variables"], report["qp"]["equalities"])
+    assert size == (294, 180)
+    counts = ("dofs", "actuated_dofs", "planar_contact_points", "grasp_contact_points", "collision_pairs")
+    assert [report[key] for key in counts] == [108, 90, 24, 0, 6]
+    assert min(watcher.least_margin.values()) > 0.01
+    assert watcher.largest_jump < 20.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("every", "reach"), [(70, 1.5), (1, 1.0), (350, 1e6)])
+def test_wild_targets_leave_the_tower_standing_and_the_qp_solvable(every: int, reach: float) -> None:
+    scenario = load_scenario("acrobats")
+    user = WildUser(ticks=700, every=every, reach=reach)
+    result = Run(scenario, Controller(scenario), Integrator(scenario), observers=[user], attended=True).execute()
+    assert result.report["qp_failures"] == 0
+    assert_sound(result.report["worst"])
+    assert min(user.least_margin.values()) > 0.0
+    assert every == 1 or user.farthest.max() > 0.02
+    assert result.succeeded
