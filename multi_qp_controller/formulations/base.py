@@ -24,14 +24,17 @@ class QpSize:
 
     @classmethod
     def of(cls, statement: Statement) -> QpSize:
-        """Count the QP of this tick: inequalities are active damper rows, joint and torque limits and Λ >= 0."""
+        """Count the QP of this tick.
+
+        Inequalities are active damper rows, joint and torque limits, and Λ >= 0 where it is not a coupling's.
+        """
         scene, contacts = statement.scene, statement.contacts
-        signed = int(np.isfinite(contacts.lower).sum())
+        bounded_forces = int(np.isfinite(contacts.lower).sum())
         bounded = np.isfinite(statement.joint_limits.lower) | np.isfinite(statement.joint_limits.upper)
         return cls(
             variables=scene.nv + scene.na + contacts.n_lambda,
             equalities=scene.nv + contacts.paper_equalities,
-            inequalities=int(bounded.sum()) + scene.na + signed + statement.row_count,
+            inequalities=int(bounded.sum()) + scene.na + bounded_forces + statement.row_count,
         )
 
 

@@ -135,6 +135,6 @@ def test_a_contradicting_posture_is_refused_in_the_model_file_and_in_the_scenari
         load(urdf, model="postures:\n  wide: {a: 0.5, b: 0.2}\n", subsystem=", posture: {b: 0.4}")
     said = [(p.location.file.name, p.location.line, p.message) for p in caught.value.problems]
     assert sorted(said) == [
-        ("r.yaml", 4, "postures.wide.b: 'b' mimics 'a': it is at 1 where that is at 0.5"),
-        ("s.yaml", 2, "subsystems.r.posture.b: 'b' mimics 'a': it is at 0 where that is at 0"),
+        ("r.yaml", 4, "'b' mimics 'a': it is at 1 where that is at 0.5"),
+        ("s.yaml", 2, "'b' mimics 'a': it is at 0 where that is at 0"),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -31,8 +32,10 @@ JOINT = """<joint name="{name}" type="{type}"><parent link="{parent}"/><child li
 JOINTS = (
     ("shoulder", "revolute", "base", "upper", "0 0 1", "0 1 0", 60, ""),
     ("left", "revolute", "upper", "left_finger", "0.3 0.05 0", "0 0 1", 20, ""),
-    ("right", "revolute", "upper", "right_finger", "0.3 -0.05 0", "0 0 1", 20, '<mimic joint="left" multiplier="-1"/>'),
-    ("thumb", "revolute", "upper", "thumb", "0.3 0 0.05", "0 1 0", 20, '<mimic joint="left" multiplier="2" offset="0.1"/>'),
+    ("right", "revolute", "upper", "right_finger", "0.3 -0.05 0", "0 0 1", 20,
+     '<mimic joint="left" multiplier="-1"/>'),
+    ("thumb", "revolute", "upper", "thumb", "0.3 0 0.05", "0 1 0", 20,
+     '<mimic joint="left" multiplier="2" offset="0.1"/>'),
     ("tip", "continuous", "right_finger", "right_tip", "0.1 0 0", "0 1 0", 0,
      '<mimic joint="right" multiplier="0.5" offset="-0.2"/>'),
     ("rack", "prismatic", "upper", "rack", "0.1 0 0", "1 0 0", 0, '<mimic joint="left" multiplier="0.2"/>'),
@@ -171,11 +174,9 @@ def test_sizes_count_a_variable_and_a_row_for_each(closed):
 
 def test_a_mimicking_joints_own_limit_stops_the_leader(gripper):
     """`thumb` = 2 left + 0.1 ends at 1.5: the leader cannot go beyond 0.7, wherever it is sent."""
-    gripper.spec.tasks["close"].target, before = 1.4, gripper.spec.tasks["close"].target
-    try:
-        result = run_scenario(gripper, duration=2.0)
-    finally:
-        gripper.spec.tasks["close"].target = before
+    beyond = gripper.spec.tasks["close"].model_copy(update={"target": 1.4})
+    spec = gripper.spec.model_copy(update={"tasks": gripper.spec.tasks | {"close": beyond}})
+    result = run_scenario(replace(gripper, spec=spec), duration=2.0)
     assert result.report["qp_failures"] == 0
     assert followers_error(gripper, result.log.q) < 1e-9
     assert angle(gripper, result.log.q, "thumb").max() <= 1.5

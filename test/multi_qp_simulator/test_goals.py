@@ -6,7 +6,9 @@ import math
 
 import numpy as np
 import pytest
+import yaml
 
+from multi_qp_scene.scenario import load_scenario
 from multi_qp_scene.scene import State
 from multi_qp_simulator.goals import GoalKeeper, GoalResult
 from multi_qp_simulator.runner import run_scenario
@@ -76,3 +78,47 @@ def test_results_hold_no_number_that_json_has_not():
 def test_goals_are_judged_at_the_state_that_is_given(standing):
     keeper = GoalKeeper(standing)
     assert keeper.results(State(standing.scene.q0, np.zeros(standing.scene.nv)), ["only"]) == {}
+
+
+@pytest.fixture
+def turntable(tmp_path):
+    """Return what runs a platter on a continuous joint, 3 rad from zero and sent on to 3.4 rad, under some goals."""
+    inertia = '<inertia ixx="0.02" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/>'
+    (tmp_path / "table.urdf").write_text(
+        '<robot name="table"><link name="base"/>'
+        f'<link name="platter"><inertial><mass value="1"/>{inertia}</inertial></link>'
+        '<joint name="axle" type="continuous"><parent link="base"/><child link="platter"/><axis xyz="0 0 1"/>'
+        '<limit effort="20" velocity="9"/></joint></robot>'
+    )
+    (tmp_path / "table.yaml").write_text("urdf: table.urdf\nroot: fixed\n")
+    turn = {"type": "joint_angle", "joint": "t/axle", "target": 3.4, "duration": 0.3, "stiffness": 200}
+
+    def run(goals):
+        scenario = {
+            "description": "a platter turns past half a turn",
+            "dt": 0.01,
+            "subsystems": {"t": {"model": "table.yaml", "posture": {"axle": 3.0}}},
+            "initial_state": "turn",
+            "states": {"turn": {"tasks": {"turn": turn}, "hold": 0.6}, "never": {}},
+            "goals": goals,
+        }
+        (tmp_path / "turn.yaml").write_text(yaml.safe_dump(scenario, sort_keys=False))
+        return run_scenario(load_scenario(tmp_path / "turn.yaml")).report["goals"]
+
+    return run
+
+
+def test_a_goal_on_a_continuous_joint_is_on_its_angle_the_short_way_round(turntable):
+    goal = {"type": "joint", "joint": "t/axle", "tolerance": 0.05}
+    goals = turntable(
+        {
+            "there": goal | {"target": 3.4},
+            "a turn before": goal | {"target": 3.4 - math.tau, "state": "turn"},
+            "where it began": goal | {"target": 3.0},
+            "in no state": goal | {"target": 3.4, "state": "never"},
+        }
+    )
+    assert goals["there"]["reached"] and goals["a turn before"]["reached"]
+    assert goals["there"]["value"] == pytest.approx(3.4 - math.tau, abs=0.05), "in (−π, π]"
+    assert goals["where it began"]["error"] == pytest.approx(0.4, abs=0.05)
+    assert goals["in no state"]["error"] is None and not goals["in no state"]["reached"]
