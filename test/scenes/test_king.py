@@ -23,7 +23,8 @@ from multi_qp_simulator.runner import RunResult, run_scenario
 EVERYBODY = ["front", "back", "king", "litter"]
 SIX_STEPS = ["over_right", "step_left", "over_left", "step_right"] * 3
 GRASPS = ("front_left_hand", "front_right_hand", "back_left_hand", "back_right_hand")
-REACH_TASKS = {"balance", "front_upright", "back_upright", "front_posture", "back_posture", "king_posture", "hand"}
+CARRIER_TASKS = {f"{carrier}_{task}" for carrier in ("front", "back") for task in ("upright", "posture")}
+REACH_TASKS = {"balance", "hand", "king_posture", "right_hand_on_thigh"} | CARRIER_TASKS
 
 
 @cache

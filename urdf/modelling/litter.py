@@ -20,7 +20,7 @@ BACK_GAP = 0.10  # between the seat and the back's lower rail
 
 def litter(
     mass: float = 20.0,
-    pole: tuple[float, float] = (1.92, 0.50),
+    pole: tuple[float, float] = (1.92, 0.54),
     handles: float = 0.78,
     seat: Triple = (-0.11, 0.0, 0.27),
     seat_depth: float = 0.30,
