@@ -7,7 +7,7 @@ import numpy as np
 from .loft import ellipsoid, loft, ring
 from .mesh import Mesh, merged, rounded_box
 from .robot import Link, Robot, Surface, Visual
-from .solids import Box, Capsule, Triple
+from .solids import Box, Capsule, Solid, Triple
 
 AHEAD = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
 """Loft axis along +x; sections extend towards -z (ahead), +z (behind), +y (left), -y (right)."""
@@ -20,8 +20,8 @@ BACK_GAP = 0.10  # between the seat and the back's lower rail
 
 def litter(
     mass: float = 20.0,
-    pole: tuple[float, float] = (1.92, 0.54),
-    handles: float = 0.78,
+    pole: tuple[float, float] = (2.24, 0.54),
+    handles: float = 0.94,
     seat: Triple = (-0.11, 0.0, 0.27),
     seat_depth: float = 0.30,
     footrest: Triple = (0.28, 0.0, -0.075),
@@ -59,7 +59,7 @@ def litter(
             surfaces[f"{name}_{hand}_handle"] = Surface(
                 "litter_link", (x, y, 0.0), radius=POLE_RADIUS, length=0.08, encloses=False
             )
-    collisions = (*poles, board, step, back, *beams)
+    collisions: tuple[Solid, ...] = (*poles, board, step, back, *beams)
     visuals = (
         Visual("poles", merged([_pole(half, y) for y in (side, -side)]), "wood"),
         Visual("knobs", merged([_knob(x, y) for x in (half, -half) for y in (side, -side)]), "gold"),
