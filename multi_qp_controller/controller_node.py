@@ -114,7 +114,7 @@ class ControllerNode(LifecycleNode):
         )
         self._controller.attended = settings["attended"]
         dt = self._controller.dt
-        self._assembler = StateAssembler(scenario.scene, max_age=settings["max_state_age"] * dt)
+        self._assembler = StateAssembler(scenario.scene, max_age=settings["max_state_age"] * dt, period=dt)
         self._referee = Referee(scenario, self._controller, backend="ros", duration=settings["duration"] or None)
         self._health.statistics.dt = dt
         self._markers = MarkerMaker()
@@ -167,9 +167,8 @@ class ControllerNode(LifecycleNode):
 
         self._took(put)
 
-    def _arrival(self, message: Any) -> tuple[int, float]:
-        stamp = conversions.from_stamp(message.header.stamp)
-        return stamp, stamp * 1e-9 if self._lock_step else monotonic()
+    def _arrival(self, message: Any) -> tuple[int, float | None]:
+        return conversions.from_stamp(message.header.stamp), None if self._lock_step else monotonic()
 
     def _took(self, put: Callable[[], Receipt]) -> None:
         if not self._active:
@@ -185,7 +184,7 @@ class ControllerNode(LifecycleNode):
         if not self._lock_step:
             return
         newest = self._assembler.newest
-        if not self._assembler.settled(newest * 1e-9):
+        if not self._assembler.settled(self._assembler.clock):
             return
         if newest != self._answered:
             self._tick(newest * 1e-9, newest)
@@ -238,7 +237,7 @@ class ControllerNode(LifecycleNode):
         began = monotonic()
         if self._zero is None:
             self._zero = now
-        state, faults = self._assembler.state(now)
+        state, faults = self._assembler.state(self._assembler.clock if self._lock_step else now)
         time = now - self._zero
         self._controller.scenario.scene.loads.advance(time)
         command = self._controller.step(state, time)

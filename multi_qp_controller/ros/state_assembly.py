@@ -78,14 +78,15 @@ class StateAssembler:
     and damps those joints whose speed it knows.
     """
 
-    def __init__(self, scene: Scene, *, max_age: float) -> None:
+    def __init__(self, scene: Scene, *, max_age: float, period: float) -> None:
         """Wait for every subsystem.
 
         Args:
             scene: whose state it is.
             max_age: from when on a message is too old [s].
+            period: from one state to the next [s].
         """
-        self._max_age = max_age
+        self._max_age, self._period, self._rounds = max_age, period, 0
         self._q, self._v = scene.q0.copy(), np.zeros(scene.nv)
         self.joints = {name: joints_of(scene, subsystem) for name, subsystem in scene.subsystems.items()}
         self._parts: dict[str, _Part] = {}
@@ -113,6 +114,11 @@ class StateAssembler:
         """The newest stamp of all [ns]."""
         return max((part.stamp for part in self._parts.values() if part.stamp is not None), default=0)
 
+    @property
+    def clock(self) -> float:
+        """A time that goes on by one period with each new stamp [s]: in lock-step, a world that waits ages nothing."""
+        return self._rounds * self._period
+
     def settled(self, now: float) -> bool:
         """Return whether all topics have told of the newest stamp, but for those that are too old."""
         newest = self.newest
@@ -121,9 +127,9 @@ class StateAssembler:
         )
 
     def put_joints(
-        self, subsystem: str, stamp: int, at: float, names: Sequence[str], q: Sequence[float], v: Sequence[float]
+        self, subsystem: str, stamp: int, at: float | None, names: Sequence[str], q: Sequence[float], v: Sequence[float]
     ) -> Receipt:
-        """Take in a joint state: its stamp [ns], the time of its arrival [s], angles [rad] and speeds [rad/s]."""
+        """Take in a joint state: its stamp [ns], the time of its arrival [s] (None: `clock`), angles [rad] and speeds [rad/s]."""
         topic = f"{subsystem}/joint_states"
         receipt = self._receive(topic, stamp, at)
         if receipt is not Receipt.TAKEN:
@@ -147,13 +153,13 @@ class StateAssembler:
         part.faults = faults
         return receipt
 
-    def put_root(self, subsystem: str, stamp: int, at: float, pose: Array, twist: Array) -> Receipt:
+    def put_root(self, subsystem: str, stamp: int, at: float | None, pose: Array, twist: Array) -> Receipt:
         """Take in odometry.
 
         Args:
             subsystem: whose.
             stamp: [ns].
-            at: time of its arrival [s].
+            at: time of its arrival [s]; `clock` if None.
             pose: position [m] and quaternion (x, y, z, w) in the world, (7,); the quaternion is normalised.
             twist: in the base's own frame: linear [m/s], angular [rad/s], (6,).
         """
@@ -169,13 +175,15 @@ class StateAssembler:
         self._v[part.v_index] = twist
         return receipt
 
-    def _receive(self, topic: str, stamp: int, at: float) -> Receipt:
+    def _receive(self, topic: str, stamp: int, at: float | None) -> Receipt:
         part = self._parts[topic]
         if part.stamp is not None and stamp <= part.stamp:
             if stamp == part.stamp:
                 return Receipt.REPEATED
             return Receipt.JUMPED_BACK if (part.stamp - stamp) * 1e-9 > self._max_age else Receipt.OUTDATED
-        part.stamp, part.at = stamp, at
+        if stamp > self.newest:
+            self._rounds += 1
+        part.stamp, part.at = stamp, self.clock if at is None else at
         return Receipt.TAKEN
 
     def _is_old(self, part: _Part, now: float) -> bool:
