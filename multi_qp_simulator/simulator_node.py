@@ -156,7 +156,7 @@ class SimulatorNode(Node):
         return len(self._answered) == len(self._stand_in.robots) + 1
 
     def _is_ready(self, now: float) -> bool:
-        if now < self._due:
+        if now < self._due or self._stand_in.broken:
             return False
         if not self._lock_step:
             return self._stand_in.started
@@ -185,6 +185,8 @@ class SimulatorNode(Node):
 
     def _status(self) -> tuple[Level, str]:
         unheard = self._stand_in.unheard
+        if self._stand_in.broken:
+            return Level.ERROR, "the state would not be finite: the world stands still"
         if not self._stand_in.started:
             return Level.STALE, "waits for the first commands"
         if unheard:

@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from multi_qp_controller.fallback import Fallback
+from multi_qp_controller.kinematics import Kinematics
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
 from multi_qp_simulator.backend import Outcome
@@ -32,33 +32,48 @@ class TorqueWorld(Integrator):
         self._state = State(pin.integrate(self._model, self._state.q, v * dt), v)
         return outcome
 
-    @property
-    def inertia(self) -> Array:
-        """M at the last step, (nv, nv)."""
+    def braking(self, torque: Array, motors: Array, contacts: Sequence[str], dt: float, time_constant: float) -> Array:
+        """Return torques, (na,) [N m], with which these motors slow their joints down, q̈ = −q̇/T, others as given."""
+        scene = self._scenario.scene
         if self._kinematics is None:
-            return np.eye(self._model.nv)
-        return self._kinematics.M
+            self._kinematics = Kinematics(scene)
+        kinematics = self._kinematics
+        kinematics.update(self._state)
+        braked = scene.actuated_v[motors]
+        rows = [self._bond(name, kinematics).no_slip(dt) for name in contacts]
+        J = np.concatenate([*(J for J, _ in rows), np.eye(scene.nv)[braked]])
+        rhs = np.concatenate([*(r for _, r in rows), -self._state.v[braked] / time_constant])
+        force = -kinematics.N
+        driven = torque.copy()
+        driven[motors] = 0.0
+        force[scene.actuated_v] += driven
+        free = np.linalg.solve(kinematics.M, force)
+        weight = J @ np.linalg.solve(kinematics.M, J.T)
+        driven[motors] = np.linalg.lstsq(weight, rhs - J @ free, rcond=1e-10)[0][-len(braked) :]
+        return driven
 
 
 class StandIn:
     """The robots of a scene, each with the watchdog that a real set-up needs, in one world.
 
-    A robot that no command has reached for more than `watchdog_periods` steps brakes each of its joints, τ = −(m/T) q̇,
-    with T the time constant of the scenario's fallback. Before the first command of all, the world stands still.
+    A robot that no command has reached for more than `watchdog_periods` steps brakes: its drives bring all its joints to
+    rest, q̈ = −q̇/T within their torque limits, with T the time constant of the scenario's fallback. Before the first
+    command of all, the world stands still.
 
     Attributes:
         world: in which they are.
+        broken: whether its state would not be finite; it then stays as it was.
         tick: steps so far.
         contacts: that are on.
     """
 
     def __init__(self, scenario: Scenario, *, dt: float, watchdog_periods: int) -> None:
         self.world = TorqueWorld(scenario)
+        self.broken = False
         self.tick = 0
         self.contacts = tuple(scenario.spec.states[scenario.spec.initial_state].contacts)
         self._scenario, self._scene, self._dt, self._patience = scenario, scenario.scene, dt, watchdog_periods
         self._contact_names = frozenset(scenario.spec.contacts)
-        self._brake = Fallback(scenario.scene, scenario.spec.fallback.model_copy(update={"hold": 0.0}))
         self._tau = np.zeros(scenario.scene.na)
         robots = [s for s in scenario.scene.subsystems.values() if len(s.actuated)]
         self._motors = {
@@ -115,17 +130,17 @@ class StandIn:
 
     def step(self) -> State:
         """Let one period pass and return the state after it."""
-        limits = self._scene.torque_limits
-        tau = np.clip(self._tau, -limits, limits)
-        late = self.unheard
-        if late:
-            braking = self._brake.torque(self.world.state, self.tick * self._dt)
-            for robot in late:
-                motors = self._scene.subsystems[robot].actuated
-                tau[motors] = braking[motors]
         self._scene.loads.advance(self.tick * self._dt)
+        tau, late = self._tau, self.unheard
+        if late:
+            motors = np.concatenate([self._scene.subsystems[robot].actuated for robot in late])
+            slowing = self._scenario.spec.fallback.time_constant
+            tau = self.world.braking(tau, motors, self.contacts, self._dt, slowing)
+        limits = self._scene.torque_limits
+        tau = np.clip(tau, -limits, limits)
+        before = self.world.state
         self.world.advance(tau, self.contacts, self._dt)
-        if not late:
-            self._brake.recovered(tau, self.world.inertia)
+        if not self.world.state.is_finite:
+            self.broken, self.world.state = True, before
         self.tick += 1
         return self.world.state

@@ -127,7 +127,13 @@ class StateAssembler:
         )
 
     def put_joints(
-        self, subsystem: str, stamp: int, at: float | None, names: Sequence[str], q: Sequence[float], v: Sequence[float]
+        self,
+        subsystem: str,
+        stamp: int,
+        at: float | None,
+        names: Sequence[str],
+        q: Sequence[float],
+        v: Sequence[float],
     ) -> Receipt:
         """Take in a joint state: its stamp [ns], the time of its arrival [s] (None: `clock`), angles [rad] and speeds [rad/s]."""
         topic = f"{subsystem}/joint_states"

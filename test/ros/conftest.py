@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,9 +30,9 @@ def ros_environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def start(ros_environment, tmp_path_factory) -> Iterator:
-    """Starts a node of the table; all that still run are ended with the tests."""
+    """Starts a node of the table; all that still run are ended with the module's tests."""
     running = []
 
     def start_node(module: str, **settings) -> subprocess.Popen:
@@ -99,7 +98,8 @@ class Graph:
             if found:
                 return found
             self.executor.spin_once(timeout_sec=0.02)
-        raise AssertionError(f"not within {timeout} s: {what}")
+        told = {(s.name, s.level, s.message) for m in self.heard["/diagnostics"] for s in m.status}
+        raise AssertionError(f"not within {timeout} s: {what}; diagnosed: {sorted(told)}")
 
     def listen(self, seconds: float) -> None:
         end = time.monotonic() + seconds
@@ -107,6 +107,7 @@ class Graph:
             self.executor.spin_once(timeout_sec=0.01)
 
     def forget(self) -> None:
+        self.listen(0.15)  # what waits in the queues was said before
         for messages in self.heard.values():
             messages.clear()
 

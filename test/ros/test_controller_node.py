@@ -23,10 +23,7 @@ HOLD = 5
 
 @pytest.fixture(scope="module")
 def process(start, graph):
-    running = start("multi_qp_controller.controller_node", scenario="no_such_scenario", dt=DT, lock_step=True)
-    yield running
-    running.terminate()
-    assert running.wait(10) == 0
+    return start("multi_qp_controller.controller_node", scenario="no_such_scenario", dt=DT, lock_step=True)
 
 
 @pytest.fixture(scope="module")
