@@ -32,8 +32,10 @@ class TorqueWorld(Integrator):
         self._state = State(pin.integrate(self._model, self._state.q, v * dt), v)
         return outcome
 
-    def braking(self, torque: Array, motors: Array, contacts: Sequence[str], dt: float, time_constant: float) -> Array:
-        """Return torques, (na,) [N m], with which these motors slow their joints down, q̈ = −q̇/T, others as given."""
+    def braking(
+        self, torque: Array, motors: NDArray[np.intp], contacts: Sequence[str], dt: float, *, time_constant: float
+    ) -> Array:
+        """Return torques, (na,) [N m], with which these motors slow their joints, q̈ = −q̇/T; others as given."""
         scene = self._scenario.scene
         if self._kinematics is None:
             self._kinematics = Kinematics(scene)
@@ -56,7 +58,7 @@ class TorqueWorld(Integrator):
 class StandIn:
     """The robots of a scene, each with the watchdog that a real set-up needs, in one world.
 
-    A robot that no command has reached for more than `watchdog_periods` steps brakes: its drives bring all its joints to
+    A robot that no command has reached for more than `watchdog_periods` steps brakes: its drives bring all joints to
     rest, q̈ = −q̇/T within their torque limits, with T the time constant of the scenario's fallback. Before the first
     command of all, the world stands still.
 
@@ -135,7 +137,7 @@ class StandIn:
         if late:
             motors = np.concatenate([self._scene.subsystems[robot].actuated for robot in late])
             slowing = self._scenario.spec.fallback.time_constant
-            tau = self.world.braking(tau, motors, self.contacts, self._dt, slowing)
+            tau = self.world.braking(tau, motors, self.contacts, self._dt, time_constant=slowing)
         limits = self._scene.torque_limits
         tau = np.clip(tau, -limits, limits)
         before = self.world.state

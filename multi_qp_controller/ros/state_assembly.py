@@ -135,7 +135,7 @@ class StateAssembler:
         q: Sequence[float],
         v: Sequence[float],
     ) -> Receipt:
-        """Take in a joint state: its stamp [ns], the time of its arrival [s] (None: `clock`), angles [rad] and speeds [rad/s]."""
+        """Take in a joint state: stamp [ns], time of arrival [s] (`clock` if None), angles [rad], speeds [rad/s]."""
         topic = f"{subsystem}/joint_states"
         receipt = self._receive(topic, stamp, at)
         if receipt is not Receipt.TAKEN:

@@ -80,7 +80,7 @@ def test_when_answers_stop_it_goes_on_and_brakes_until_they_are_back(hand, graph
     stopped = hand.stamp
     graph.until(lambda: hand.stamp > stopped + 20 * DT * 1e9, what="time that goes on")
     graph.until(lambda: graph.diagnosed("simulator", "braking", DiagnosticStatus.ERROR), what="a diagnostic")
-    at_rest = stopped + 150 * DT * 1e9
+    at_rest = stopped + 100 * DT * 1e9
     graph.until(lambda: hand.stamp > at_rest, what="rest")
     assert np.abs(graph.heard["humanoid/joint_states"][-1].velocity).max() < 1e-3
     graph.forget()
@@ -89,12 +89,13 @@ def test_when_answers_stop_it_goes_on_and_brakes_until_they_are_back(hand, graph
     graph.until(lambda: graph.diagnosed("simulator", "", DiagnosticStatus.OK), what="recovery")
 
 
-@pytest.mark.parametrize(
-    "spoil, told",
-    [(lambda e: e[:-1], "29 efforts for 30 joints"), (lambda e: [float("nan"), *e[1:]], "an effort is not finite")],
-    ids=["wrong length", "NaN"],
-)
-def test_spoilt_bare_efforts_are_not_followed(start, graph, spoil, told):
+SPOILT = {
+    "29 efforts for 30 joints": lambda efforts: efforts[:-1],
+    "an effort is not finite": lambda efforts: [float("nan"), *efforts[1:]],
+}
+
+
+def test_spoilt_bare_efforts_are_not_followed(start, graph):
     """By the wall clock, with what ros2_control takes: a refused array is as good as none."""
     slowly = {"dt": DT, "speed": 0.1}  # without effort it falls
     bare = {"scenario": "box", "command_interface": "effort_controller"}
@@ -113,8 +114,9 @@ def test_spoilt_bare_efforts_are_not_followed(start, graph, spoil, told):
         graph.forget()
 
     say_until(good, "simulator", "", DiagnosticStatus.OK)
-    say_until(spoil(good), "simulator", f"braking (humanoid: {told})", DiagnosticStatus.ERROR)
-    say_until(good, "simulator", "", DiagnosticStatus.OK)
+    for told, spoil in SPOILT.items():
+        say_until(spoil(good), "simulator", f"braking (humanoid: {told})", DiagnosticStatus.ERROR)
+        say_until(good, "simulator", "", DiagnosticStatus.OK)
     graph.node.destroy_publisher(publisher)
     process.terminate()
     assert process.wait(10) == 0
