@@ -62,7 +62,13 @@ setup(
     packages=packages(),
     data_files=data_files(),
     install_requires=pinned("requirements.txt"),
-    extras_require={"test": pinned("requirements-test.txt")},
-    entry_points={"console_scripts": ["multi-qp = multi_qp_cli.main:main"]},
+    extras_require={"test": pinned("requirements-test.txt"), "ros": pinned("requirements-ros.txt")},
+    entry_points={
+        "console_scripts": [
+            "multi-qp = multi_qp_cli.main:main",
+            "controller_node = multi_qp_controller.controller_node:main",
+            "simulator_node = multi_qp_simulator.simulator_node:main",
+        ]
+    },
     zip_safe=False,
 )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NoReturn
 
-from multi_qp_cli import check_command, list_command, run_command
+from multi_qp_cli import check_command, list_command, ros_command, run_command
 from multi_qp_scene.errors import MultiQpError
 
 #: Exit statuses: the goals were reached; they were not; the arguments or a file are wrong.
@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (list_command, run_command, check_command):
+    for command in (list_command, run_command, ros_command, check_command):
         command.add_to(commands)
     return parser
 

@@ -81,7 +81,7 @@ def test_citations_are_in_the_references():
 
 def test_the_commands_of_the_pages_have_these_options(capsys):
     helps = {}
-    for command in ("run", "check", "list"):
+    for command in ("run", "ros", "check", "list"):
         with pytest.raises(SystemExit):
             main([command, "--help"])
         helps[command] = capsys.readouterr().out

@@ -1,0 +1,4 @@
+"""The ROS side of the stack: messages, parameters, diagnostics, markers and the table of nodes.
+
+`node_table` and `state_assembly` need no ROS; everything else imports rclpy or message packages.
+"""

@@ -1,0 +1,79 @@
+"""What the controller sends at every tick."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from visualization_msgs.msg import MarkerArray
+
+from multi_qp_controller.command import Command
+from multi_qp_controller.ros import conversions, topics
+from multi_qp_scene.scenario import Scenario
+
+
+class CommandOutput:
+    """The publishers of a controller node.
+
+    Attributes:
+        markers: for RViz.
+        report: of a run at its end.
+    """
+
+    def __init__(self, node: Any, scenario: Scenario) -> None:
+        self._node = node
+        self._scene = scenario.scene
+        self._robots = {
+            s.name: (
+                conversions.motor_names(self._scene, s),
+                node.create_publisher(JointState, topics.joint_commands(s.name), topics.COMMAND_QOS),
+                node.create_publisher(Float64MultiArray, topics.effort_commands(s.name), topics.COMMAND_QOS),
+            )
+            for s in scenario.scene.subsystems.values()
+            if len(s.actuated)
+        }
+        self._state = node.create_publisher(String, topics.CONTROLLER_STATE, topics.LATCHED_QOS)
+        self.markers = node.create_publisher(MarkerArray, topics.MARKERS, topics.COMMAND_QOS)
+        self.report = node.create_publisher(String, topics.REPORT, topics.LATCHED_QOS)
+        self._last: tuple[Any, Any, int] | None = None
+
+    def send(self, command: Command, contacts: tuple[str, ...], stamp: int) -> None:
+        """Send a command as the answer to the state of a stamp [ns], with the contacts that are on."""
+        diagnostics = command.diagnostics
+        state = {
+            "stamp": stamp,
+            "state": diagnostics.state,
+            "status": str(diagnostics.status),
+            "message": diagnostics.message,
+            "contacts": list(contacts),
+            "finished": diagnostics.finished,
+        }
+        self._send(state, command.tau, stamp)
+
+    def rest(self, stamp: int, contacts: tuple[str, ...]) -> None:
+        """Send zero efforts, as the last command."""
+        state = {"stamp": stamp, "status": "inactive", "contacts": list(contacts)}
+        self._send(state, np.zeros(self._scene.na), stamp)
+
+    def repeat(self) -> None:
+        """Send the last command again."""
+        if self._last is not None:
+            self._send(*self._last)
+
+    def _send(self, state: dict[str, Any], tau: conversions.Array, stamp: int) -> None:
+        self._last = (state, tau, stamp)
+        # first of all the contacts: the efforts are then taken for what they are meant
+        self._state.publish(String(data=json.dumps(state)))
+        for name, (joints, with_names, bare) in self._robots.items():
+            efforts = tau[self._scene.subsystems[name].actuated]
+            bare.publish(conversions.effort_command(efforts))
+            with_names.publish(conversions.joint_command(joints, efforts, stamp))
+
+    def destroy(self) -> None:
+        """Take the publishers back."""
+        bare = [publisher for _, *pair in self._robots.values() for publisher in pair]
+        for publisher in (*bare, self._state, self.markers, self.report):
+            self._node.destroy_publisher(publisher)

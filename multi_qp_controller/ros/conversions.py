@@ -1,0 +1,126 @@
+"""Messages to numpy and back."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Point, PoseStamped
+from nav_msgs.msg import Odometry
+from numpy.typing import NDArray
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from multi_qp_controller.ros.state_assembly import Joint
+from multi_qp_scene.scene import Scene, State
+from multi_qp_scene.subsystem import Subsystem
+
+Array = NDArray[np.float64]
+
+WORLD = "world"
+
+
+def doubles(values: Array | Sequence[float]) -> array[float]:
+    """Return numbers as message fields of type double[] take them without a look at each one."""
+    return array("d", np.ascontiguousarray(values, dtype=np.float64).tobytes())
+
+
+def to_stamp(nanoseconds: int) -> Time:
+    """Return a time since the epoch of the clock [ns] as a message."""
+    return Time(sec=nanoseconds // 1_000_000_000, nanosec=nanoseconds % 1_000_000_000)
+
+
+def from_stamp(stamp: Any) -> int:
+    """Return a stamp in [ns]."""
+    return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
+
+
+def to_point(position: Array) -> Point:
+    """Return a position, (3,) [m], as a message."""
+    return Point(x=float(position[0]), y=float(position[1]), z=float(position[2]))
+
+
+def joint_state(joints: Sequence[Joint], state: State, stamp: int) -> JointState:
+    """Return what a robot says of its joints at a time [ns]."""
+    message = JointState()
+    message.header.stamp = to_stamp(stamp)
+    message.name = [joint.name for joint in joints]
+    message.position = doubles([_angle(joint, state.q) for joint in joints])
+    message.velocity = doubles(state.v[[joint.v_index for joint in joints]])
+    return message
+
+
+def _angle(joint: Joint, q: Array) -> float:
+    if joint.continuous:
+        return float(np.arctan2(q[joint.q_index + 1], q[joint.q_index]))
+    return float(q[joint.q_index])
+
+
+def odometry(subsystem: Subsystem, state: State, stamp: int) -> Odometry:
+    """Return where a floating subsystem is at a time [ns]: pose in the world, twist in its own frame (REP 105)."""
+    q, v = state.q[subsystem.q_slice], state.v[subsystem.v_slice]
+    message = Odometry()
+    message.header.stamp = to_stamp(stamp)
+    message.header.frame_id = WORLD
+    message.child_frame_id = subsystem.base_link
+    pose, twist = message.pose.pose, message.twist.twist
+    pose.position.x, pose.position.y, pose.position.z = q[:3].tolist()
+    pose.orientation.x, pose.orientation.y, pose.orientation.z, pose.orientation.w = q[3:7].tolist()
+    twist.linear.x, twist.linear.y, twist.linear.z = v[:3].tolist()
+    twist.angular.x, twist.angular.y, twist.angular.z = v[3:6].tolist()
+    return message
+
+
+def pose_array(pose: Any) -> Array:
+    """Return a Pose as position [m] and quaternion (x, y, z, w), (7,)."""
+    p, o = pose.position, pose.orientation
+    return np.array([p.x, p.y, p.z, o.x, o.y, o.z, o.w])
+
+
+def twist_array(twist: Any) -> Array:
+    """Return a Twist as linear [m/s], then angular [rad/s], (6,)."""
+    a, b = twist.linear, twist.angular
+    return np.array([a.x, a.y, a.z, b.x, b.y, b.z])
+
+
+def motor_names(scene: Scene, subsystem: Subsystem) -> list[str]:
+    """Return a subsystem's actuated joints, without its name, in the order of its commands."""
+    return [scene.actuated_joint_names[k].partition("/")[2] for k in subsystem.actuated]
+
+
+def joint_command(names: list[str], efforts: Array, stamp: int) -> JointState:
+    """Return efforts with the names of their joints, as the answer to the state of a stamp [ns]."""
+    message = JointState()
+    message.header.stamp = to_stamp(stamp)
+    message.name = names
+    message.effort = doubles(efforts)
+    return message
+
+
+def effort_command(efforts: Array) -> Float64MultiArray:
+    """Return efforts as ros2_control's ForwardCommandController takes them."""
+    return Float64MultiArray(data=doubles(efforts))
+
+
+def read_target(message: PoseStamped) -> tuple[Array, Array | None]:
+    """Return the position (3,) [m] and rotation (3, 3) of a target in the world; no rotation for a zero quaternion.
+
+    Raises:
+        ValueError: when it is in another frame, not finite, or its quaternion is not of norm 1.
+    """
+    if message.header.frame_id not in ("", WORLD):
+        raise ValueError(f"it is in the frame '{message.header.frame_id}', expected '{WORLD}'")
+    pose = pose_array(message.pose)
+    if not np.isfinite(pose).all():
+        raise ValueError("it is not finite")
+    x, y, z, w = pose[3:]
+    norm = float(np.linalg.norm(pose[3:]))
+    if norm < 1e-9:
+        return pose[:3], None
+    if abs(norm - 1.0) > 1e-3:
+        raise ValueError(f"its quaternion has the norm {norm:.3g}")
+    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]]) / norm
+    return pose[:3], np.eye(3) + 2.0 * (w / norm * cross + cross @ cross)

@@ -1,0 +1,206 @@
+"""Which state of the scene the messages received so far amount to, and what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.scene import Scene, State
+from multi_qp_scene.subsystem import Subsystem
+
+Array = NDArray[np.float64]
+
+
+class Receipt(Enum):
+    """What became of a message: taken; the same stamp as before; older than what is known; from an earlier time."""
+
+    TAKEN = "taken"
+    REPEATED = "repeated"
+    OUTDATED = "outdated"
+    JUMPED_BACK = "jumped back"
+
+
+@dataclass(frozen=True)
+class Joint:
+    """Where one joint with one degree of freedom stands in the scene's state.
+
+    Attributes:
+        name: without the subsystem.
+        q_index: in q; of cos, where the joint is continuous, with sin behind it.
+        v_index: in v.
+        continuous: whether q holds (cos, sin) of its angle.
+    """
+
+    name: str
+    q_index: int
+    v_index: int
+    continuous: bool
+
+
+def joints_of(scene: Scene, subsystem: Subsystem) -> tuple[Joint, ...]:
+    """Return the joints that a subsystem's joint states speak of, in the order of the model.
+
+    Raises:
+        MultiQpError: when a joint has more than one degree of freedom; a JointState cannot hold it.
+    """
+    found = []
+    names, joints = list(scene.model.names)[1:], list(scene.model.joints)[1:]
+    where = subsystem.joint_v_slice
+    for name, joint in zip(names, joints, strict=True):
+        if not where.start <= joint.idx_v < where.stop:
+            continue
+        if joint.nv != 1:
+            raise MultiQpError(f"joint '{name}' has {joint.nv} degrees of freedom: a joint state cannot hold it")
+        found.append(Joint(name.partition("/")[2], joint.idx_q, joint.idx_v, joint.nq == 2))
+    return tuple(found)
+
+
+@dataclass
+class _Part:
+    """What one topic tells: its entries of q and v, and the last message's stamp [ns], time [s] and faults."""
+
+    q_index: NDArray[np.intp]
+    v_index: NDArray[np.intp]
+    stamp: int | None = None
+    at: float = 0.0
+    faults: list[str] = field(default_factory=list)
+
+
+class StateAssembler:
+    """Puts joint states and odometry together to the state of the whole scene.
+
+    What a message lacks is NaN in the state, and so is the velocity of whatever is too old: the controller then holds,
+    and damps those joints whose speed it knows.
+    """
+
+    def __init__(self, scene: Scene, *, max_age: float, period: float) -> None:
+        """Wait for every subsystem.
+
+        Args:
+            scene: whose state it is.
+            max_age: from when on a message is too old [s].
+            period: from one state to the next [s].
+        """
+        self._max_age, self._period, self._rounds = max_age, period, 0
+        self._q, self._v = scene.q0.copy(), np.zeros(scene.nv)
+        self.joints = {name: joints_of(scene, subsystem) for name, subsystem in scene.subsystems.items()}
+        self._parts: dict[str, _Part] = {}
+        for name, subsystem in scene.subsystems.items():
+            joints = self.joints[name]
+            if joints:
+                q_index = [k for joint in joints for k in range(joint.q_index, joint.q_index + 1 + joint.continuous)]
+                self._parts[f"{name}/joint_states"] = _Part(np.array(q_index), np.array([j.v_index for j in joints]))
+            if subsystem.floating:
+                q, v = subsystem.q_slice.start, subsystem.v_slice.start
+                self._parts[f"{name}/odom"] = _Part(np.arange(q, q + 7), np.arange(v, v + 6))
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The topics that a state is put together from."""
+        return tuple(self._parts)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The topics that nothing was ever heard from."""
+        return tuple(topic for topic, part in self._parts.items() if part.stamp is None)
+
+    @property
+    def newest(self) -> int:
+        """The newest stamp of all [ns]."""
+        return max((part.stamp for part in self._parts.values() if part.stamp is not None), default=0)
+
+    @property
+    def clock(self) -> float:
+        """A time that goes on by one period with each new stamp [s]: in lock-step, a world that waits ages nothing."""
+        return self._rounds * self._period
+
+    def settled(self, now: float) -> bool:
+        """Return whether all topics have told of the newest stamp, but for those that are too old."""
+        newest = self.newest
+        return not self.missing and all(
+            part.stamp == newest or self._is_old(part, now) for part in self._parts.values()
+        )
+
+    def put_joints(
+        self,
+        subsystem: str,
+        stamp: int,
+        at: float | None,
+        names: Sequence[str],
+        q: Sequence[float],
+        v: Sequence[float],
+    ) -> Receipt:
+        """Take in a joint state: stamp [ns], time of arrival [s] (`clock` if None), angles [rad], speeds [rad/s]."""
+        topic = f"{subsystem}/joint_states"
+        receipt = self._receive(topic, stamp, at)
+        if receipt is not Receipt.TAKEN:
+            return receipt
+        part, faults = self._parts[topic], []
+        whole = len(names) == len(q) == len(v)
+        if not whole:
+            faults.append(f"{topic} has {len(names)} names, {len(q)} positions and {len(v)} velocities")
+        row = {name: k for k, name in enumerate(names)} if whole else {}
+        absent = [joint.name for joint in self.joints[subsystem] if joint.name not in row]
+        if whole and absent:
+            faults.append(f"{topic} lacks {', '.join(absent[:5])}")
+        for joint in self.joints[subsystem]:
+            k = row.get(joint.name)
+            angle, speed = (q[k], v[k]) if k is not None else (np.nan, np.nan)
+            self._v[joint.v_index] = speed
+            if joint.continuous:
+                self._q[joint.q_index : joint.q_index + 2] = np.cos(angle), np.sin(angle)
+            else:
+                self._q[joint.q_index] = angle
+        part.faults = faults
+        return receipt
+
+    def put_root(self, subsystem: str, stamp: int, at: float | None, pose: Array, twist: Array) -> Receipt:
+        """Take in odometry.
+
+        Args:
+            subsystem: whose.
+            stamp: [ns].
+            at: time of its arrival [s]; `clock` if None.
+            pose: position [m] and quaternion (x, y, z, w) in the world, (7,); the quaternion is normalised.
+            twist: in the base's own frame: linear [m/s], angular [rad/s], (6,).
+        """
+        topic = f"{subsystem}/odom"
+        receipt = self._receive(topic, stamp, at)
+        if receipt is not Receipt.TAKEN:
+            return receipt
+        part, norm = self._parts[topic], float(np.linalg.norm(pose[3:]))
+        good = abs(norm - 1.0) < 1e-3
+        part.faults = [] if good or not np.isfinite(norm) else [f"{topic} has a quaternion of norm {norm:.3g}"]
+        self._q[part.q_index[:3]] = pose[:3]
+        self._q[part.q_index[3:]] = pose[3:] / norm if good else np.nan
+        self._v[part.v_index] = twist
+        return receipt
+
+    def _receive(self, topic: str, stamp: int, at: float | None) -> Receipt:
+        part = self._parts[topic]
+        if part.stamp is not None and stamp <= part.stamp:
+            if stamp == part.stamp:
+                return Receipt.REPEATED
+            return Receipt.JUMPED_BACK if (part.stamp - stamp) * 1e-9 > self._max_age else Receipt.OUTDATED
+        if stamp > self.newest:
+            self._rounds += 1
+        part.stamp, part.at = stamp, self.clock if at is None else at
+        return Receipt.TAKEN
+
+    def _is_old(self, part: _Part, now: float) -> bool:
+        return now - part.at > self._max_age + 1e-9
+
+    def state(self, now: float) -> tuple[State, list[str]]:
+        """Return the state at `now` [s] and what is wrong with it; the arrays are the caller's to keep."""
+        q, v, faults = self._q.copy(), self._v.copy(), []
+        for topic, part in self._parts.items():
+            faults += part.faults
+            if self._is_old(part, now):
+                faults.append(f"{topic} is {(now - part.at) * 1e3:.0f} ms old")
+                v[part.v_index] = np.nan
+        return State(q, v), faults

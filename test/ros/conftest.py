@@ -1,0 +1,222 @@
+"""A real graph for tests: nodes as processes of their own, in a domain of their own, and none is left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from multi_qp_controller.ros.node_table import NodeSpec
+from multi_qp_scene import load_scenario
+
+ROOT = Path(__file__).resolve().parents[2]
+DT = 0.01
+PERIOD = round(DT * 1e9)  # [ns]
+
+
+@pytest.fixture(scope="package")
+def ros_environment() -> dict[str, str]:
+    pytest.importorskip("rclpy")
+    # one domain for each run of the tests; above 101 the ports of DDS meet the ephemeral ones
+    os.environ["ROS_DOMAIN_ID"] = str(1 + os.getpid() % 100)
+    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    return {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+
+
+@pytest.fixture(scope="module")
+def start(ros_environment, tmp_path_factory) -> Iterator:
+    """Starts a node of the table; all that still run are ended with the module's tests."""
+    running = []
+
+    def start_node(module: str, **settings) -> subprocess.Popen:
+        spec = NodeSpec("", module, "", settings)
+        log = (tmp_path_factory.mktemp("node") / "log.txt").open("wb")
+        process = subprocess.Popen(spec.command(log_level="warn"), env=ros_environment, cwd=ROOT, stderr=log)
+        running.append(process)
+        return process
+
+    yield start_node
+    for process in running:
+        stop(process)
+
+
+def stop(process: subprocess.Popen, number: int = signal.SIGTERM) -> int:
+    if process.poll() is None:
+        process.send_signal(number)
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+    return process.wait()
+
+
+class Graph:
+    """The test's own node: everything it hears is kept, by topic."""
+
+    def __init__(self) -> None:
+        import rclpy
+        from diagnostic_msgs.msg import DiagnosticArray
+        from rclpy.context import Context
+        from rclpy.executors import SingleThreadedExecutor
+        from rosgraph_msgs.msg import Clock
+        from sensor_msgs.msg import JointState
+        from std_msgs.msg import Float64MultiArray, String
+        from visualization_msgs.msg import MarkerArray
+
+        from multi_qp_controller.ros import topics
+
+        self.context = Context()
+        rclpy.init(context=self.context)
+        self.node = rclpy.create_node("tester", context=self.context)
+        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor.add_node(self.node)
+        self.heard: dict[str, list] = {}
+        for message, topic, qos in (
+            (JointState, topics.joint_commands("humanoid"), topics.EVENT_QOS),
+            (Float64MultiArray, topics.effort_commands("humanoid"), topics.EVENT_QOS),
+            (String, topics.CONTROLLER_STATE, topics.EVENT_QOS),
+            (DiagnosticArray, topics.DIAGNOSTICS, topics.EVENT_QOS),
+            (Clock, topics.CLOCK, topics.STATE_QOS),
+            (JointState, topics.joint_states("humanoid"), topics.STATE_QOS),
+            (MarkerArray, topics.MARKERS, topics.EVENT_QOS),
+        ):
+            self.heard[topic] = []
+            self.node.create_subscription(message, topic, self.heard[topic].append, qos)
+
+    def until(self, holds, timeout: float = 20.0, what: str = ""):
+        """Listen until something holds, and return it."""
+        end = time.monotonic() + timeout
+        while time.monotonic() < end:
+            found = holds()
+            if found:
+                return found
+            self.executor.spin_once(timeout_sec=0.02)
+        told = {(s.name, s.level, s.message) for m in self.heard["/diagnostics"] for s in m.status}
+        raise AssertionError(f"not within {timeout} s: {what}; diagnosed: {sorted(told)}")
+
+    def listen(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.executor.spin_once(timeout_sec=0.01)
+
+    def forget(self) -> None:
+        self.listen(0.15)  # what waits in the queues was said before
+        for messages in self.heard.values():
+            messages.clear()
+
+    def call(self, kind, service: str, request):
+        client = self.node.create_client(kind, service)
+        assert client.wait_for_service(20.0), service
+        future = client.call_async(request)
+        self.until(future.done, what=service)
+        self.node.destroy_client(client)
+        return future.result()
+
+    def transition(self, name: str) -> bool:
+        from lifecycle_msgs.msg import Transition
+        from lifecycle_msgs.srv import ChangeState
+
+        number = getattr(Transition, f"TRANSITION_{name.upper()}")
+        request = ChangeState.Request(transition=Transition(id=number))
+        return self.call(ChangeState, "/multi_qp_controller/change_state", request).success
+
+    def states(self) -> list[dict]:
+        return [json.loads(message.data) for message in self.heard["multi_qp/state"]]
+
+    def diagnosed(self, node: str, text: str, level: bytes | None = None):
+        """Return the first status of a node that says something."""
+        for message in self.heard["/diagnostics"]:
+            for status in message.status:
+                told = status.message + " ".join(f"{pair.key}={pair.value}" for pair in status.values)
+                if status.name == f"/{node}" and text in told and level in (None, status.level):
+                    return status
+        return None
+
+    def close(self) -> None:
+        self.executor.shutdown()
+        self.node.destroy_node()
+        self.context.try_shutdown()
+
+
+@pytest.fixture(scope="package")
+def graph(ros_environment) -> Iterator[Graph]:
+    made = Graph()
+    yield made
+    made.close()
+
+
+class FakeRobots:
+    """The box scene's robots at rest in their initial state, faults to order."""
+
+    def __init__(self, graph: Graph) -> None:
+        from nav_msgs.msg import Odometry
+        from sensor_msgs.msg import JointState
+
+        from multi_qp_controller.ros import topics
+        from multi_qp_controller.ros.state_assembly import joints_of
+
+        self.graph, self.scenario = graph, load_scenario("box")
+        scene = self.scenario.scene
+        self.joints = joints_of(scene, scene.subsystems["humanoid"])
+        make = graph.node.create_publisher
+        self.outputs = {
+            "humanoid/joint_states": make(JointState, topics.joint_states("humanoid"), topics.COMMAND_QOS),
+            "humanoid/odom": make(Odometry, topics.odom("humanoid"), topics.COMMAND_QOS),
+            "box/odom": make(Odometry, topics.odom("box"), topics.COMMAND_QOS),
+        }
+        self.state = scene.initial_state()
+
+    def say(self, tick: int, *, but=(), edit=None) -> None:
+        """Publish the state of a tick, but for some topics; `edit` may spoil the joint states."""
+        from multi_qp_controller.ros import conversions
+
+        stamp, subsystems = tick * PERIOD, self.scenario.scene.subsystems
+        messages = {
+            "humanoid/joint_states": conversions.joint_state(self.joints, self.state, stamp),
+            "humanoid/odom": conversions.odometry(subsystems["humanoid"], self.state, stamp),
+            "box/odom": conversions.odometry(subsystems["box"], self.state, stamp),
+        }
+        if edit is not None:
+            edit(messages["humanoid/joint_states"])
+        for topic, message in messages.items():
+            if topic not in but:
+                self.outputs[topic].publish(message)
+
+    def ask(self, tick: int, **faults) -> tuple[np.ndarray, dict]:
+        """Publish the state of a tick and return the answer: efforts and the controller's state."""
+        heard, stamp = self.graph.heard, tick * PERIOD
+        heard["humanoid/joint_commands"].clear()
+        heard["multi_qp/state"].clear()
+        self.say(tick, **faults)
+
+        def answered():
+            efforts = [m.effort for m in heard["humanoid/joint_commands"] if nanoseconds(m.header.stamp) == stamp]
+            states = [state for state in self.graph.states() if state["stamp"] == stamp]
+            return (np.array(efforts[-1]), states[-1]) if efforts and states else None
+
+        return self.graph.until(answered, what=f"an answer to tick {tick}")
+
+    def begin(self) -> tuple[np.ndarray, dict]:
+        """Say tick 0 until it is answered: the controller may not have met us yet."""
+        for _ in range(40):
+            self.say(0)
+            self.graph.listen(0.1)
+            if self.graph.states() and self.graph.heard["humanoid/joint_commands"]:
+                break
+        return self.ask(0)
+
+
+@pytest.fixture(scope="package")
+def fake_robots(graph) -> FakeRobots:
+    return FakeRobots(graph)
+
+
+def nanoseconds(stamp) -> int:
+    return stamp.sec * 1_000_000_000 + stamp.nanosec

@@ -1,0 +1,122 @@
+"""The simulator node on a real graph; the test plays the controller, and breaks what can break."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy")
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+
+from multi_qp_controller import Controller
+from multi_qp_controller.ros import conversions, topics
+from multi_qp_scene import load_scenario
+from multi_qp_scene.scene import State
+
+DT = 0.01
+
+
+@pytest.fixture(scope="module")
+def process(start):
+    return start("multi_qp_simulator.simulator_node", scenario="box", dt=DT, lock_step=True, speed=0.0, patience=0.1)
+
+
+@pytest.fixture(scope="module")
+def hand(process, graph):
+    return Hand(graph)
+
+
+class Hand:
+    """Answers the simulator with zero efforts, or with what the test says."""
+
+    def __init__(self, graph) -> None:
+        self.graph, self.scenario = graph, load_scenario("box")
+        scene = self.scenario.scene
+        self.motors = conversions.motor_names(scene, scene.subsystems["humanoid"])
+        make = graph.node.create_publisher
+        self.commands = make(JointState, topics.joint_commands("humanoid"), topics.COMMAND_QOS)
+        self.state = make(String, topics.CONTROLLER_STATE, topics.LATCHED_QOS)
+
+    @property
+    def stamp(self) -> int | None:
+        """The stamp of the last state that was heard."""
+        heard = self.graph.heard["humanoid/joint_states"]
+        return conversions.from_stamp(heard[-1].header.stamp) if heard else None
+
+    def answer(self, efforts, *, contacts=("left_foot", "right_foot", "box_on_table")) -> None:
+        """Answer the present state and wait for the next."""
+        stamp = self.graph.until(lambda: self.stamp is not None, what="a state") and self.stamp
+        self.state.publish(String(data=json.dumps({"stamp": stamp, "contacts": list(contacts)})))
+        self.commands.publish(conversions.joint_command(self.motors, efforts, stamp))
+        self.graph.until(lambda: self.stamp > stamp, 5.0, f"a state after {stamp}")
+
+
+def test_nothing_moves_before_the_first_command(hand, graph):
+    graph.forget()
+    graph.until(lambda: len(graph.heard["humanoid/joint_states"]) > 2, what="states")
+    assert hand.stamp == 0
+
+
+def test_a_command_moves_it_as_the_equation_of_motion_says(hand, graph):
+    scenario = hand.scenario
+    controller = Controller(scenario, dt=DT)
+    command = controller.step(scenario.scene.initial_state(), 0.0)
+    graph.until(lambda: hand.commands.get_subscription_count() > 1, what="the simulator")  # it and the test's own
+    hand.answer(command.tau)
+    told = graph.heard["humanoid/joint_states"][-1]
+    humanoid = scenario.scene.subsystems["humanoid"]
+    expected = State(scenario.scene.q0, command.a * DT)  # only its velocities are looked at
+    np.testing.assert_allclose(told.velocity, expected.v[humanoid.joint_v_slice], atol=1e-8)
+
+
+def test_when_answers_stop_it_goes_on_and_brakes_until_they_are_back(hand, graph):
+    for _ in range(5):
+        hand.answer(np.zeros(len(hand.motors)))
+    stopped = hand.stamp
+    graph.until(lambda: hand.stamp > stopped + 20 * DT * 1e9, what="time that goes on")
+    graph.until(lambda: graph.diagnosed("simulator", "braking", DiagnosticStatus.ERROR), what="a diagnostic")
+    at_rest = stopped + 100 * DT * 1e9
+    graph.until(lambda: hand.stamp > at_rest, what="rest")
+    assert np.abs(graph.heard["humanoid/joint_states"][-1].velocity).max() < 1e-3
+    graph.forget()
+    for _ in range(10):
+        hand.answer(np.zeros(len(hand.motors)))
+    graph.until(lambda: graph.diagnosed("simulator", "", DiagnosticStatus.OK), what="recovery")
+
+
+SPOILT = {
+    "29 efforts for 30 joints": lambda efforts: efforts[:-1],
+    "an effort is not finite": lambda efforts: [float("nan"), *efforts[1:]],
+}
+
+
+def test_spoilt_bare_efforts_are_not_followed(start, graph):
+    """By the wall clock, with what ros2_control takes: a refused array is as good as none."""
+    slowly = {"dt": DT, "speed": 0.1}  # without effort it falls
+    bare = {"scenario": "box", "command_interface": "effort_controller"}
+    process = start("multi_qp_simulator.simulator_node", **bare, **slowly)
+    publisher = graph.node.create_publisher(Float64MultiArray, topics.effort_commands("humanoid"), topics.COMMAND_QOS)
+    graph.forget()
+    motors = load_scenario("box").scene.na
+    good = [0.0] * motors
+
+    def say_until(efforts, node, text, level):
+        def diagnosed():
+            publisher.publish(Float64MultiArray(data=efforts))
+            return graph.diagnosed(node, text, level)
+
+        graph.until(diagnosed, what=text)
+        graph.forget()
+
+    say_until(good, "simulator", "", DiagnosticStatus.OK)
+    for told, spoil in SPOILT.items():
+        say_until(spoil(good), "simulator", f"braking (humanoid: {told})", DiagnosticStatus.ERROR)
+        say_until(good, "simulator", "", DiagnosticStatus.OK)
+    graph.node.destroy_publisher(publisher)
+    process.terminate()
+    assert process.wait(10) == 0
