@@ -54,7 +54,8 @@ def stand() -> Callable[..., Scenario]:
 
     def make(states: dict[str, Any], **more: Any) -> Scenario:
         data: dict[str, Any] = {section: document[section] for section in sections}
-        data["subsystems"]["box"].pop("mass", None)
+        for subsystem in data["subsystems"].values():
+            subsystem.pop("mass", None)
         data |= {"description": "stands", "dt": 0.01, "tasks": TASKS, "initial_state": next(iter(states))}
         data["states"] = {name: {"contacts": STANDING, **state} for name, state in states.items()}
         return replace(base, spec=ScenarioFile.model_validate(data | more))
