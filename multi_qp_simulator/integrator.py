@@ -44,7 +44,10 @@ class Integrator:
     def step(self, command: Command, dt: float) -> Outcome:
         """Integrate one step."""
         if command.diagnostics.status is Status.FALLBACK:
-            outcome = self._follow_torques(command.tau, dt)
+            try:
+                outcome = self._follow_torques(command.tau, dt)
+            except np.linalg.LinAlgError:  # the state has exploded: say so by a state that is not finite
+                outcome = Outcome(np.full(self._scenario.scene.nv, np.nan), {})
         else:
             self._made = tuple(command.wrenches)
             self._bonds.clear()
