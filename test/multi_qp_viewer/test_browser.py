@@ -230,7 +230,6 @@ def test_wait_returns_when_closed(scene):
     viewer.close()
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium or Chrome")
 def test_page_in_a_real_browser(finished):
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser")
