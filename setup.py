@@ -15,7 +15,7 @@ TOP_LEVEL_PACKAGES = (
     "multi_qp_viewer",
     "multi_qp_cli",
 )
-DATA_FOLDERS = ("launch", "urdf", "config")
+DATA_FOLDERS = ("launch", "urdf", "config", "rviz")
 
 
 def from_package_xml(tag):
@@ -67,7 +67,9 @@ setup(
         "console_scripts": [
             "multi-qp = multi_qp_cli.main:main",
             "controller_node = multi_qp_controller.controller_node:main",
+            "com_trajectory_node = com_trajectory.com_trajectory_node:main",
             "simulator_node = multi_qp_simulator.simulator_node:main",
+            "viewer_node = multi_qp_viewer.viewer_node:main",
         ]
     },
     zip_safe=False,

@@ -1,57 +1,83 @@
 """Starts a scenario: `ros2 launch multi_qp_controller scenario.launch.py scenario:=king`."""
 
+import shutil
+import tempfile
+
+from ament_index_python.packages import PackageNotFoundError, get_package_prefix
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, ExecuteProcess, OpaqueFunction, Shutdown
+from launch.actions import DeclareLaunchArgument, ExecuteProcess, LogInfo, OpaqueFunction, Shutdown
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
 
-from multi_qp_controller.ros.node_table import node_table
-
-ARGUMENTS = {
-    "scenario": (None, "name of a scenario, or path of its file"),
-    "backend": ("integrator", "who plays the robots; none: they are real"),
-    "rviz": ("true", "open RViz"),
-    "headless": ("false", "no RViz, and as fast as the nodes go"),
-    "record": ("false", "record all topics with ros2 bag, as MCAP"),
-    "use_sim_time": ("true", "lock-step with the simulator's clock; else by the wall clock"),
-    "log_level": ("info", "of the nodes"),
-    "namespace": ("", "of all nodes and topics"),
-}
+from multi_qp_controller.ros.node_table import LAUNCH_ARGUMENTS, node_table
+from multi_qp_controller.ros.rviz_config import rviz_config
+from multi_qp_scene.scenario import load_scenario
 
 
 def generate_launch_description():
     declared = [
-        DeclareLaunchArgument(name, default_value=default, description=text)
-        for name, (default, text) in ARGUMENTS.items()
+        DeclareLaunchArgument(
+            name,
+            default_value=argument.default,
+            description=argument.description,
+            choices=list(argument.choices) or None,
+        )
+        for name, argument in LAUNCH_ARGUMENTS.items()
     ]
     return LaunchDescription([*declared, OpaqueFunction(function=start)])
 
 
 def start(context):
-    given = {name: LaunchConfiguration(name).perform(context) for name in ARGUMENTS}
-    headless, use_sim_time = given["headless"] == "true", given["use_sim_time"] == "true"
+    given = {name: LaunchConfiguration(name).perform(context) for name in LAUNCH_ARGUMENTS}
+    on = {name: given[name] == "true" for name, argument in LAUNCH_ARGUMENTS.items() if argument.is_switch}
+    scenario = load_scenario(given["scenario"])  # a wrong one is refused before any process starts
+    headless = on["headless"]
     nodes = node_table(
-        given["scenario"],
+        str(scenario.path.resolve()),
         backend=given["backend"],
-        use_sim_time=use_sim_time,
-        speed=0.0 if headless and use_sim_time else 1.0,
-        controller={"exit_at_end": headless},
+        use_sim_time=on["use_sim_time"],
+        speed=0.0 if headless and on["use_sim_time"] else 1.0,
+        controller={"exit_at_end": headless, "record": f"{scenario.name}.mcap" if on["record"] else ""},
+        viewer=None if headless else {"page": on["page"]},
     )
-    actions = [
-        Node(
-            package="multi_qp_controller",
-            executable=node.executable,
-            name=node.name,
-            namespace=given["namespace"],
-            parameters=[dict(node.parameters)],
-            arguments=["--ros-args", "--log-level", given["log_level"]],
-            output="screen",
-            on_exit=Shutdown(),
-        )
-        for node in nodes
-    ]
-    if given["rviz"] == "true" and not headless:
-        actions.append(Node(package="rviz2", executable="rviz2", arguments=["-f", "world"]))
-    if given["record"] == "true":
-        actions.append(ExecuteProcess(cmd=["ros2", "bag", "record", "-a", "-s", "mcap"], output="screen"))
+    actions = [node_action(node, given) for node in nodes]
+    if on["rviz"] and not headless:
+        actions.append(rviz_action(scenario, given))
+    if on["record"] and shutil.which("ros2"):  # all topics; what multi-qp replay reads is the controller's own
+        actions.append(ExecuteProcess(cmd=["ros2", "bag", "record", "--all", "--storage", "mcap"], output="screen"))
     return actions
+
+
+def node_action(node, given):
+    return Node(
+        package="multi_qp_controller",
+        executable=node.executable,
+        name=node.name,
+        namespace=given["namespace"],
+        parameters=[{name: ParameterValue(value, value_type=type(value)) for name, value in node.parameters.items()}],
+        ros_arguments=["--log-level", given["log_level"]],
+        output="screen",
+        # the solvers' matrices are small: threads of the linear algebra only get into each other's way
+        additional_env={"OPENBLAS_NUM_THREADS": "1"},
+        on_exit=Shutdown(reason=f"{node.name} has ended") if node.essential else None,
+    )
+
+
+def rviz_action(scenario, given):
+    try:
+        get_package_prefix("rviz2")
+    except PackageNotFoundError:
+        return LogInfo(msg="rviz2 is not installed: going on without it (rviz:=false says so beforehand)")
+    with tempfile.NamedTemporaryFile(
+        "w", prefix=f"{scenario.name}_", suffix=".rviz", delete=False, encoding="utf-8"
+    ) as file:
+        file.write(rviz_config(scenario, namespace=given["namespace"]))
+    simulated = given["use_sim_time"] == "true" and given["backend"] != "none"
+    return Node(
+        package="rviz2",
+        executable="rviz2",
+        arguments=["-d", file.name],
+        parameters=[{"use_sim_time": simulated}],
+        output="log",
+    )

@@ -19,11 +19,20 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Check one scenario; its errors are raised."""
     scenario = load_from(options)
-    controller = Controller(scenario)
     scene = scenario.scene
-    print(
-        f"{scenario.name}: valid; {len(scene.subsystems)} subsystems, {scene.nv} degrees of freedom, {scene.na} "
-        f"actuated, {len(scenario.spec.contacts)} contacts, {len(controller.pairs)} pairs of convex pieces watched, "
-        f"{len(scenario.spec.states)} states"
-    )
+    found = f"{len(scene.subsystems)} subsystems, {scene.nv} degrees of freedom, {scene.na} actuated"
+    if scenario.spec.contact_sequence is not None:
+        from multi_qp_controller.sequences import follow_sequence  # loads compiled kernels: only where it is needed
+
+        followed = follow_sequence(scenario)
+        found += f", {len(followed.trajectory.phases)} contact phases, {len(followed.scenario.spec.states)} states"
+    elif scenario.spec.plan is None:
+        controller = Controller(scenario)
+        found += (
+            f", {len(scenario.spec.contacts)} contacts, {len(controller.pairs)} pairs of convex pieces watched, "
+            f"{len(scenario.spec.states)} states"
+        )
+    else:
+        found += ", a goal for the contact planner"
+    print(f"{scenario.name}: valid; {found}")
     return 0

@@ -9,11 +9,37 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NoReturn
 
-from multi_qp_cli import check_command, list_command, ros_command, run_command
+from multi_qp_cli import (
+    bench_command,
+    check_command,
+    com_command,
+    list_command,
+    plan_command,
+    plot_command,
+    replay_command,
+    robustness_command,
+    ros_command,
+    run_command,
+    table_command,
+)
 from multi_qp_scene.errors import MultiQpError
 
 #: Exit statuses: the goals were reached; they were not; the arguments or a file are wrong.
 SUCCESS, GOALS_MISSED, BAD_INPUT = 0, 1, 2
+#: In the order in which the help lists them.
+COMMANDS: tuple[Any, ...] = (
+    list_command,
+    run_command,
+    plan_command,
+    ros_command,
+    check_command,
+    replay_command,
+    com_command,
+    table_command,
+    plot_command,
+    bench_command,
+    robustness_command,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -52,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (list_command, run_command, ros_command, check_command):
+    for command in COMMANDS:
         command.add_to(commands)
     return parser
 

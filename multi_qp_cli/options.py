@@ -36,7 +36,7 @@ def load_from(options: argparse.Namespace) -> Scenario:
     """
     if options.seed < 0:
         raise MultiQpError(f"--seed: expected 0 or above, got {options.seed}")
-    scenario = load_scenario(options.scenario, parameters=_parameters(options.parameters), seed=options.seed)
+    scenario = load_scenario(options.scenario, parameters=parameters_from(options.parameters), seed=options.seed)
     solver = scenario.spec.solver
     if solver is not None and solver not in solver_names():  # the scene package knows no solvers
         place = YamlDocument.load(scenario.path).location(("solver",))
@@ -57,7 +57,12 @@ def require_positive(option: str, value: float | None, what: str) -> None:
         raise MultiQpError(f"{option}: expected a positive {what}, got {value:g}")
 
 
-def _parameters(settings: list[str]) -> dict[str, float]:
+def parameters_from(settings: list[str]) -> dict[str, float]:
+    """Return the parameters that `--set` gives.
+
+    Raises:
+        MultiQpError: when one is wrong.
+    """
     values = {}
     for setting in settings:
         name, equals, value = setting.partition("=")

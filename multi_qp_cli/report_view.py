@@ -21,7 +21,7 @@ _WORST = {
 def print_report(report: dict[str, Any]) -> None:
     """Print the gist of a report to standard output."""
     console = Console()
-    verdict = "[green]reached[/green]" if _succeeded(report) else "[red]not reached[/red]"
+    verdict = "[green]reached[/green]" if succeeded(report) else "[red]not reached[/red]"
     console.print(f"[bold]{report['scenario']}[/bold]: goals {verdict}; {report['ended']}", highlight=False)
     console.print(_facts(report))
     if report["goals"]:
@@ -30,7 +30,8 @@ def print_report(report: dict[str, Any]) -> None:
         _print_failure(console, report["failure"])
 
 
-def _succeeded(report: dict[str, Any]) -> bool:
+def succeeded(report: dict[str, Any]) -> bool:
+    """Return whether a run came to its end and reached all its goals."""
     return bool(report["completed"] and all(goal["reached"] for goal in report["goals"].values()))
 
 
@@ -57,6 +58,13 @@ def _facts(report: dict[str, Any]) -> Table:
     table.add_row("QP failures", f"{report['qp_failures']} ({report['relaxed_ticks']} ticks with relaxed limits)")
     for key, (name, factor, unit) in _WORST.items():
         table.add_row(f"worst {name}", f"{report['worst'][key] * factor:.3g} {unit}")
+    for phase, of_phase in report.get("contact_forces", {}).items():
+        if of_phase["relative"] is not None:
+            table.add_row(
+                f"forces, {phase}",
+                f"predicted {of_phase['relative'] * 100.0:.1f} % off the simulated ones "
+                f"(RMS {of_phase['rms_error_n']:.2f} N of {of_phase['rms_force_n']:.1f} N)",
+            )
     table.add_row("states", " → ".join(report["states_visited"]))
     return table
 

@@ -8,16 +8,20 @@ import os
 import sys
 import threading
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from multi_qp_cli.interaction import Interaction
 from multi_qp_cli.options import add_scenario_options, load_from, output_path, require_known, require_positive
+from multi_qp_cli.pictures import size_of, write_still, write_video_of
+from multi_qp_cli.plan_command import with_plan
+from multi_qp_cli.progress import run_progress
+from multi_qp_cli.reality_options import add_reality_options, reality_from, with_reality
 from multi_qp_cli.report_view import print_report
 from multi_qp_controller.command import Command
 from multi_qp_controller.controller import Controller
@@ -27,7 +31,9 @@ from multi_qp_controller.qp import solver_names
 from multi_qp_controller.snapshot import Snapshot
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
-from multi_qp_simulator.runner import BACKENDS, Observer, Run, RunResult, make_backend
+from multi_qp_simulator.backend import Backend
+from multi_qp_simulator.bags import BagRecorder
+from multi_qp_simulator.runner import BACKENDS, Observer, Run, RunResult, make_backend, make_controller
 
 #: Snapshots a second, for the viewer and for videos.
 SNAPSHOT_RATE = 50.0
@@ -41,6 +47,7 @@ def add_to(commands: Any) -> None:
         description="Run a scenario: in the browser viewer, or with --headless to its end.",
     )
     add_scenario_options(parser)
+    add_reality_options(parser)
     parser.add_argument("--headless", action="store_true", help="no viewer: run to the end as fast as possible")
     parser.add_argument("--backend", default="integrator", help=f"who plays the world: {', '.join(BACKENDS)}")
     parser.add_argument("--solver", help=f"QP solver: {', '.join(solver_names())}")
@@ -49,9 +56,12 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--duration", type=float, help="longest simulated time [s]")
     parser.add_argument("--report", metavar="FILE.json", help="write the report here")
     parser.add_argument("--log", metavar="FILE.npz", help="write the log of every tick here")
+    parser.add_argument("--record", metavar="FILE.mcap", help="record every tick here, for replay and ROS 2 tools")
     parser.add_argument("--video", metavar="FILE", help="render a video off screen: .mp4 or .gif")
+    parser.add_argument("--still", metavar="FILE.png", help="render one picture off screen")
+    parser.add_argument("--at", type=float, metavar="S", help="simulated time of the still (default: the middle) [s]")
     parser.add_argument("--camera", choices=("fixed", "follow"), default="fixed", help="camera of the video")
-    parser.add_argument("--size", default="960x540", metavar="WxH", help="of the video (default 960x540)")
+    parser.add_argument("--size", default="960x540", metavar="WxH", help="of video and still (default 960x540)")
     parser.add_argument("--fps", type=float, default=25.0, help="pictures a second of the video (default 25)")
     parser.add_argument("--speed", type=float, default=1.0, help="of the video: 2 is twice as fast (default 1)")
     parser.add_argument("--port", type=int, default=8080, help="of the viewer (default 8080, or the next free one)")
@@ -62,14 +72,14 @@ def run(options: argparse.Namespace) -> int:
     """Run the scenario that the options name and return the exit status."""
     _check(options)
     paths = _Outputs(options)
-    scenario = load_from(options)
-    if options.headless:
-        result, snapshots = _run_once(scenario, options, record=paths.video is not None)
-    else:
-        result, snapshots = _run_in_viewer(scenario, options, record=paths.video is not None)
+    scenario, complete = with_plan(load_from(options))
+    scenario = with_reality(scenario, reality_from(options, scenario.spec.reality))
+    run_it = _run_once if options.headless else _run_in_viewer
+    with _recorder(paths.record, scenario, options) as recorder:
+        result, snapshots = run_it(scenario, options, recorder, film=paths.drawn)
     print_report(result.report)
     paths.write(result, scenario, snapshots, options)
-    return 0 if result.succeeded else 1
+    return 0 if result.succeeded and complete else 1
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -77,6 +87,8 @@ def _check(options: argparse.Namespace) -> None:
     require_known("--backend", "backend", options.backend, BACKENDS)
     require_known("--solver", "solver", options.solver, solver_names())
     require_known("--formulation", "formulation", options.formulation, FORMULATIONS)
+    if (options.reality or options.push) and options.backend != "mujoco":
+        raise MultiQpError("--reality and --push need a world of its own: add --backend mujoco")
     for option in ("dt", "duration"):
         require_positive(f"--{option}", getattr(options, option), "number of seconds")
     for option in ("fps", "speed"):
@@ -91,8 +103,10 @@ class _Outputs:
     def __init__(self, options: argparse.Namespace) -> None:
         self.report = output_path("--report", options.report)
         self.log = output_path("--log", options.log, suffixes=(".npz",))
+        self.record = output_path("--record", options.record, suffixes=(".mcap",))
         self.video = output_path("--video", options.video, suffixes=(".mp4", ".gif"))
-        self.size = _size(options.size)
+        self.still = output_path("--still", options.still, suffixes=(".png",))
+        self.size = size_of(options.size)
 
     def write(
         self, result: RunResult, scenario: Scenario, snapshots: list[Snapshot], options: argparse.Namespace
@@ -105,55 +119,47 @@ class _Outputs:
         except OSError as error:
             raise MultiQpError(f"cannot write '{error.filename}': {error.strerror}") from None
         if self.video is not None:
-            _write_video(self.video, scenario, snapshots, self.size, options)
+            write_video_of(self.video, scenario, snapshots, self.size, options)
+        if self.still is not None:
+            write_still(self.still, scenario, snapshots, self.size, options.at)
 
-
-def _size(text: str) -> tuple[int, int]:
-    try:
-        width, height = (int(part) for part in text.lower().split("x"))
-    except ValueError:
-        raise MultiQpError(f"--size: expected WIDTHxHEIGHT, as 960x540, got '{text}'") from None
-    return width, height
-
-
-def _write_video(
-    path: Path,
-    scenario: Scenario,
-    snapshots: list[Snapshot],
-    size: tuple[int, int],
-    options: argparse.Namespace,
-) -> None:
-    from multi_qp_viewer import Camera, write_video
-
-    camera: Any = options.camera
-    if scenario.spec.camera is not None and options.camera == "fixed":
-        spec = scenario.spec.camera
-        camera = Camera(position=spec.position, target=spec.target, fov=spec.fov)
-    try:
-        write_video(
-            path,
-            scenario.scene,
-            snapshots,
-            fps=options.fps,
-            width=size[0],
-            height=size[1],
-            camera=camera,
-            speed=options.speed,
-        )
-    except ValueError as error:
-        raise MultiQpError(f"--video: {error}") from None
+    @property
+    def drawn(self) -> bool:
+        """Whether pictures are asked for."""
+        return self.video is not None or self.still is not None
 
 
 def _prepare(scenario: Scenario, options: argparse.Namespace) -> Controller:
-    return Controller(scenario, dt=options.dt, solver=options.solver, formulation=options.formulation)
+    return make_controller(
+        scenario, options.backend, dt=options.dt, solver=options.solver, formulation=options.formulation
+    )
 
 
-def _run_once(scenario: Scenario, options: argparse.Namespace, *, record: bool) -> tuple[RunResult, list[Snapshot]]:
+@contextmanager
+def _recorder(path: Path | None, scenario: Scenario, options: argparse.Namespace) -> Iterator[BagRecorder | None]:
+    """Give a recorder if one is wanted, and finish its file whatever happens."""
+    if path is None:
+        yield None
+        return
+    recorder = BagRecorder(path, scenario, backend=options.backend)
+    try:
+        yield recorder
+    finally:
+        recorder.close()
+
+
+def _run_once(
+    scenario: Scenario, options: argparse.Namespace, recorder: BagRecorder | None, *, film: bool
+) -> tuple[RunResult, list[Snapshot]]:
     snapshots: list[Snapshot] = []
     controller = _prepare(scenario, options)
-    observers: list[Observer] = [every(SNAPSHOT_RATE, controller.dt, snapshots.append)] if record else []
-    run = _make_run(scenario, controller, options, observers, real_time=False)
-    with _progress(scenario.name) as progress:
+    run = _make_run(scenario, controller, options, real_time=False)
+    if film:
+        run.observe(every(SNAPSHOT_RATE, controller.dt, snapshots.append, run.backend))
+    if recorder is not None:
+        recorder.attach(controller)
+        run.observe(recorder)
+    with run_progress(scenario.name) as progress:
         try:
             return run.execute(progress), snapshots
         except KeyboardInterrupt:
@@ -164,7 +170,6 @@ def _make_run(
     scenario: Scenario,
     controller: Controller,
     options: argparse.Namespace,
-    observers: list[Observer],
     *,
     real_time: bool,
 ) -> Run:
@@ -174,14 +179,13 @@ def _make_run(
         make_backend(options.backend, scenario),
         backend_name=options.backend,
         duration=options.duration,
-        observers=observers,
         real_time=real_time,
         attended=real_time,
     )
 
 
 def _run_in_viewer(
-    scenario: Scenario, options: argparse.Namespace, *, record: bool
+    scenario: Scenario, options: argparse.Namespace, recorder: BagRecorder | None, *, film: bool
 ) -> tuple[RunResult, list[Snapshot]]:
     """Run in real time in front of the viewer, again whenever the user asks; Ctrl-C ends it."""
     from multi_qp_viewer import BrowserViewer
@@ -207,10 +211,14 @@ def _run_in_viewer(
         while True:
             again.clear()
             snapshots.clear()
-            observers: list[Observer] = [every(SNAPSHOT_RATE, controller.dt, viewer.show), interaction]
-            if record:
-                observers.append(every(SNAPSHOT_RATE, controller.dt, snapshots.append))
-            run = _make_run(scenario, controller, options, observers, real_time=True)
+            run = _make_run(scenario, controller, options, real_time=True)
+            run.observe(every(SNAPSHOT_RATE, controller.dt, viewer.show, run.backend))
+            run.observe(interaction)
+            if film:
+                run.observe(every(SNAPSHOT_RATE, controller.dt, snapshots.append, run.backend))
+            if recorder is not None:
+                recorder.attach(controller)
+                run.observe(recorder)
             current[:] = [run]
             result = run.execute()
             viewer.finish()
@@ -237,28 +245,15 @@ def _open_browser(url: str) -> None:
         webbrowser.open(url)
 
 
-def every(rate: float, dt: float, take: Callable[[Snapshot], None]) -> Observer:
-    """Return an observer that takes a snapshot `rate` times a second of simulated time."""
+def every(rate: float, dt: float, take: Callable[[Snapshot], None], world: Backend) -> Observer:
+    """Return an observer that takes a snapshot `rate` times a second of simulated time: of the world as it truly is."""
     ticks = max(1, round(1.0 / (rate * dt)))
     count = 0
 
     def observe(controller: Controller, command: Command) -> None:
         nonlocal count
         if count % ticks == 0:
-            take(take_snapshot(controller, command))
+            take(replace(take_snapshot(controller, command), q=world.state.q.copy()))
         count += 1
 
     return observe
-
-
-@contextmanager
-def _progress(name: str) -> Any:
-    """Show a progress bar where standard error is a terminal."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    columns = (TextColumn("[bold]{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(name, total=1.0)
-        yield lambda fraction, state: bar.update(task, completed=fraction, description=f"{name}: {state}")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from multi_qp_controller.contact import ActiveContact
+from multi_qp_controller.contact import ActiveContact, ContactFeedback
 from multi_qp_controller.fsm import Phase
 from multi_qp_controller.kinematics import Kinematics
+from multi_qp_controller.memory import Memory
 from multi_qp_controller.tasks import Task
 from multi_qp_controller.tasks.factory import TaskFactory
+from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.tasks import CoMTaskSpec, PoseTaskSpec, TaskSpec
 
@@ -18,8 +20,9 @@ class Activity:
         contacts: the active contacts by name.
     """
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: Scenario, feedback: ContactFeedback | None = None) -> None:
         self._scenario = scenario
+        self._feedback = feedback
         self._factory = TaskFactory(scenario)
         self._state_tasks: dict[str, tuple[TaskSpec, Task]] = {}
         self._user_tasks: dict[str, Task] = {}
@@ -69,10 +72,38 @@ class Activity:
         tasks = {name: self._running(name, spec, kinematics, time) for name, spec in phase.tasks.items()}
         self.contacts, self._state_tasks = contacts, tasks
 
+    def memory(self) -> Memory:
+        """Return how the contacts were made and how far the tasks are."""
+        return {
+            "contacts": {name: contact.memory() for name, contact in self.contacts.items()},
+            "tasks": {name: task.memory() for name, (_, task) in self._state_tasks.items()},
+            "user_tasks": {name: task.memory() for name, task in self._user_tasks.items()},
+        }
+
+    def resume(self, memory: Memory, phase: Phase, kinematics: Kinematics) -> None:
+        """Go on from a memory, in a state.
+
+        Raises:
+            MultiQpError: when it has a task of the user's own that was not added here.
+        """
+        missing = memory["user_tasks"].keys() - self._user_tasks.keys()
+        if missing:
+            raise MultiQpError(f"the task '{min(missing)}' was added by a program, which has to add it here too")
+        self.contacts = {name: self._made(name, kinematics) for name in memory["contacts"]}
+        for name, contact in self.contacts.items():
+            contact.resume(memory["contacts"][name])
+        specs = {name: phase.tasks[name] for name in memory["tasks"]}
+        self._state_tasks = {name: (spec, self._factory.make(name, spec)) for name, spec in specs.items()}
+        for kind in ("tasks", "user_tasks"):
+            for name, kept in memory[kind].items():
+                self.tasks[name].resume(kept, kinematics)
+
     def _made(self, name: str, kinematics: Kinematics) -> ActiveContact:
         spec, surfaces = self._scenario.spec.contacts[name], self._scenario.scene.surfaces
         first, second = (surfaces[surface] for surface in spec.surfaces)
-        return ActiveContact(name, first, second, friction=spec.friction, kinematics=kinematics)
+        return ActiveContact(
+            name, first, second, friction=spec.friction, kinematics=kinematics, feedback=self._feedback
+        )
 
     def _running(self, name: str, spec: TaskSpec, kinematics: Kinematics, time: float) -> tuple[TaskSpec, Task]:
         running = self._state_tasks.get(name)

@@ -16,25 +16,31 @@ from multi_qp_controller.constraints import (
     JointLimitConstraint,
     PairDistance,
 )
-from multi_qp_controller.contact import ActiveContact
+from multi_qp_controller.contact import ActiveContact, ContactFeedback
+from multi_qp_controller.estimate import DisturbanceObserver, StateEstimate
 from multi_qp_controller.fallback import Fallback
 from multi_qp_controller.formulations import QpSize, make_formulation
 from multi_qp_controller.formulations.base import PhysicalSolution
 from multi_qp_controller.fsm import StateMachine, commands_in
 from multi_qp_controller.kinematics import Kinematics
-from multi_qp_controller.ladder import Answer, Ladder
+from multi_qp_controller.ladder import Answer, Ladder, Reserve
+from multi_qp_controller.memory import Memory, TickInput
+from multi_qp_controller.motion_table import Pair
 from multi_qp_controller.qp import Explanation, Problem, Solution, explain_infeasibility, make_solver
 from multi_qp_controller.statement import Statement
 from multi_qp_controller.tasks import CoMTask, PoseTask, Task
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.pairs import watched_pairs
 from multi_qp_scene.scenario import Scenario
-from multi_qp_scene.scene import State
+from multi_qp_scene.scene import Scene, State
+from multi_qp_scene.schema.scenario_file import ClosedLoopSpec
 
 Array = NDArray[np.float64]
 
 #: Solver of each formulation, unless the scenario or the user chooses: the fastest that was measured.
-DEFAULT_SOLVERS = {"full": "daqp", "reduced": "daqp"}
+DEFAULT_SOLVERS = {"full": "daqp", "reduced": "daqp", "condensed": "active_set"}
+#: What takes over where the condensed problem cannot be solved; the last of the solvers also solves it with slack.
+RESERVE_FORMULATION, RESERVE_SOLVERS = "reduced", ("piqp_sparse", "daqp")
 
 
 class Controller:
@@ -50,7 +56,11 @@ class Controller:
         machine: the state machine.
         solver_name: the backend.
         formulation_name: how the QP is written.
+        formulation: which writes it.
+        reactions: of the last tick, one a no-slip row: wrenches, then forces of couplings; None in a fallback.
         attended: whether somebody is there to interact; else phases for the user are passed over.
+        keeps_input: whether each step keeps what it was given and what it remembered, for a recorder.
+        last_input: of the last step, where they are kept.
     """
 
     def __init__(
@@ -60,6 +70,8 @@ class Controller:
         dt: float | None = None,
         solver: str | None = None,
         formulation: str | None = None,
+        deadline: float | None = None,
+        closed_loop: ClosedLoopSpec | None = None,
     ) -> None:
         """Prepare everything that does not change from tick to tick.
 
@@ -68,13 +80,18 @@ class Controller:
             dt: control period [s]; the scenario's if None.
             solver: name of the backend; the scenario's, else the fastest, if None.
             formulation: name of the formulation; the scenario's if None.
+            deadline: a tick that takes longer falls back, for its answer is too old to be followed [s]; None where the
+                world waits for it.
+            closed_loop: how to act where the world answers torques for itself; None where q̈ is integrated as it is.
 
         Raises:
             MultiQpError: when dt is not positive, or there is no such solver or formulation.
         """
         spec, scene = scenario.spec, scenario.scene
         self.scenario = scenario
-        self.dt = spec.dt if dt is None else dt
+        self.closed_loop = closed_loop
+        own = spec.dt if closed_loop is None or closed_loop.dt is None else closed_loop.dt
+        self.dt = own if dt is None else dt
         if not (np.isfinite(self.dt) and self.dt > 0.0):
             raise MultiQpError(f"the time step must be a positive number of seconds, got {self.dt}")
         self.formulation_name = formulation or spec.formulation
@@ -82,7 +99,8 @@ class Controller:
         self.kinematics = Kinematics(scene)
         self.machine = StateMachine(scenario)
         self.pairs = watched_pairs(scene, spec.collisions)
-        self._collisions = CollisionConstraint(scene, self.pairs, dt=self.dt)
+        self.horizon = self.dt if closed_loop is None else max(self.dt, closed_loop.horizon)
+        self._collisions = CollisionConstraint(scene, self.pairs, dt=self.dt, horizon=self.horizon)
         limits = spec.joint_limits
         self.statement = Statement(
             scene,
@@ -90,7 +108,7 @@ class Controller:
             joint_limits=JointLimitConstraint(
                 scene.limits,
                 scene.nv,
-                dt=self.dt,
+                dt=self.horizon,
                 influence=limits.influence,
                 security=limits.security,
                 damping=limits.damping,
@@ -100,14 +118,33 @@ class Controller:
         )
         try:
             written = make_formulation(self.formulation_name, self.statement)
-            self._ladder = Ladder(written, make_solver(self.solver_name))
+            self.formulation = written
+            # there may be several attempts in a tick
+            limit: dict[str, float] = {} if deadline is None else {"time_limit": 0.25 * deadline}
+            self._ladder = Ladder(written, make_solver(self.solver_name, **limit), self._reserve(limit))
         except ValueError as error:
             raise MultiQpError(str(error)) from None
-        self._activity = Activity(scenario)
+        except ImportError as error:
+            raise MultiQpError(f"the solver '{self.solver_name}' is not installed: {error}") from None
+        for contact in spec.contacts.values():  # some 10 ms each, which no change of contacts shall wait for
+            scene.surfaces[contact.surfaces[0]].facets(contact.friction)
+        self._activity = Activity(scenario, _contact_feedback(closed_loop))
         self._fallback = Fallback(scene, spec.fallback)
+        self._estimate = None if closed_loop is None else _estimate(scene, self.dt, closed_loop)
+        self._observer = None if closed_loop is None else _observer(scene, self.dt, closed_loop)
         self._started = False
-        self.forces: dict[str, Array] = {}
+        self._deadline = np.inf if deadline is None else deadline
+        self.reactions: Array | None = None
         self.attended = False
+        self.keeps_input = False
+        self.last_input: TickInput | None = None
+
+    def _reserve(self, limit: dict[str, float]) -> Reserve | None:
+        """Return what takes over when the formulation or its solver fails; the others have no need of it."""
+        if self.formulation_name != "condensed":
+            return None
+        written = make_formulation(RESERVE_FORMULATION, self.statement)
+        return Reserve(written, tuple(make_solver(name, **limit) for name in RESERVE_SOLVERS))
 
     @property
     def tasks(self) -> dict[str, Task]:
@@ -132,6 +169,15 @@ class Controller:
     def explain_failure(self) -> Explanation | None:
         """Return which rows of the failed QP cannot be reconciled; slow, so never called within `step`."""
         return None if self.failed_problem is None else explain_infeasibility(self.failed_problem)
+
+    @property
+    def forces(self) -> dict[str, Array]:
+        """Multipliers Λ ≥ 0 that make the last tick's wrenches, by contact: one of many such; computed when asked."""
+        rows = self.statement.contacts
+        if self.reactions is None:
+            return {}
+        multipliers = rows.multipliers(self.reactions)
+        return {c.name: multipliers[where] for c, where in zip(rows.contacts, rows.lambda_slices, strict=True)}
 
     def add_task(self, task: Task) -> None:
         """Add a task of the user's own; it stays through all states until it is removed.
@@ -180,6 +226,74 @@ class Controller:
         """Give a user's command to the state machine."""
         self.machine.command(name)
 
+    def memory(self) -> Memory:
+        """Return everything that the next step depends on besides its arguments.
+
+        The state of the scene's loads is in it; q and v of the last step are not, and matter only to a target that is
+        moved between `resume` and the first step after it.
+        """
+        return {
+            "started": self._started,
+            "attended": self.attended,
+            "machine": self.machine.memory(),
+            "activity": self._activity.memory(),
+            "watched": self.kinematics.watched,
+            "statement": self.statement.memory(),
+            "qp": self._ladder.memory(),
+            "fallback": self._fallback.memory(),
+            "estimate": None if self._estimate is None else self._estimate.memory(),
+            "observer": None if self._observer is None else self._observer.memory(),
+            "loads": self.scenario.scene.loads.memory(),
+        }
+
+    def resume(self, memory: Memory) -> None:
+        """Go on from a memory: the next step answers as the controller that it was taken from would have.
+
+        The controller must be of the same scenario, parameters, seed and time step.
+
+        Raises:
+            MultiQpError: when the memory does not fit the scenario.
+        """
+        try:
+            self._resume(memory)
+        except (KeyError, ValueError, TypeError, AttributeError) as error:
+            raise MultiQpError(f"the memory is not of this scenario: {type(error).__name__}: {error}") from None
+
+    def _resume(self, memory: Memory) -> None:
+        self._started, self.attended = memory["started"], memory["attended"]
+        self.scenario.scene.loads.resume(memory["loads"])
+        self.machine.resume(memory["machine"])
+        self._activity.resume(memory["activity"], self.machine.phase, self.kinematics)
+        if self._started:
+            self.kinematics.update(self.scenario.scene.initial_state())  # places what does not move
+            self.kinematics.watch([(a, b) for a, b in memory["watched"]])
+            self.statement.set_tasks(tuple(self.tasks.values()))
+            self.statement.resume(memory["statement"], tuple(self.contacts.values()))
+            self._ladder.prepare()
+            self._ladder.resume(memory["qp"])
+        self._fallback.resume(memory["fallback"])
+        if self._estimate is not None:
+            self._estimate.resume(memory["estimate"])
+        if self._observer is not None:
+            self._observer.resume(memory["observer"])
+
+    def rehearse(self) -> None:
+        """Answer the initial state once in each state of the state machine, for nobody.
+
+        What is compiled, loaded or computed once a surface is then there for every other controller of this process:
+        a first tick takes a hundred times as long as the second, the first grasp ten times. This controller is not to
+        be used any more.
+        """
+        state = self.scenario.scene.initial_state()
+        self.step(state, 0.0)
+        for name in self.scenario.spec.states:
+            self.machine.enter(name, 0.0)
+            try:
+                self._enter_phase(0.0)
+            except Exception:  # a target may want what is not there yet; nothing depends on it
+                continue
+            self.step(state, 0.0)
+
     def step(self, state: State, time: float) -> Command:
         """Answer one state with a command.
 
@@ -188,14 +302,21 @@ class Controller:
             time: [s]; of the state machine and of moving references.
         """
         started = perf_counter()
+        if self.keeps_input:
+            self.last_input = TickInput(state, time, self.memory())
         if state.q.shape != (self.scenario.scene.nq,) or state.v.shape != (self.scenario.scene.nv,):
             return self._fall_back(state, time, started, "the state has the wrong size")
         if not state.is_finite:
             return self._fall_back(state, time, started, _describe_nan(self.scenario, state))
         try:
+            measured = state.v
+            if self._estimate is not None:
+                state = self._estimate.update(state)
             self.kinematics.update(state)
+            if self._observer is not None:
+                self.kinematics.N -= self._observer.update(measured, self.kinematics.M)
             self._advance(time)
-            self.statement.update(self.kinematics, time, self.dt)
+            self.statement.update(self.kinematics, time, self.horizon)
             return self._solve(state, time, started)
         except Exception as error:  # the loop goes on whatever happens in a tick; the message says what did
             return self._fall_back(state, time, started, f"{type(error).__name__}: {error}")
@@ -225,8 +346,13 @@ class Controller:
         self._activity.enter(self.machine.phase, self.kinematics, time)
         if not self._started:
             self._activity.start_user_tasks(self.kinematics, time)
+        contacts = tuple(self.contacts.values())
+        # the contacts first: they are written from the table all at once
+        pairs: list[Pair] = [contact.frames for contact in contacts]
+        pairs += [(t.frame_a, t.frame_b) for t in self.tasks.values() if isinstance(t, PoseTask)]
+        self.kinematics.watch(pairs)
         self.statement.set_tasks(tuple(self.tasks.values()))
-        self.statement.set_contacts(tuple(self.contacts.values()), self.kinematics)
+        self.statement.set_contacts(contacts, self.kinematics)
         self._ladder.prepare()
 
     def _solve(self, state: State, time: float, started: float) -> Command:
@@ -234,17 +360,22 @@ class Controller:
         physical = answer.physical
         if physical is None:
             return self._fall_back(state, time, started, answer.message, answer.solution)
+        took = perf_counter() - started
+        if took > self._deadline:
+            message = f"the tick took {took * 1e3:.0f} ms, longer than its deadline of {self._deadline * 1e3:.0f} ms"
+            return self._fall_back(state, time, started, message, answer.solution)
         self._fallback.recovered(physical.torque, self.statement.M)
         return self._command(time, started, answer, physical)
 
     def _command(self, time: float, started: float, answer: Answer, physical: PhysicalSolution) -> Command:
         size = QpSize.of(self.statement)
         rows = self.statement.contacts
-        self.forces = {
-            contact.name: physical.forces[where]
-            for contact, where in zip(rows.contacts, rows.lambda_slices, strict=True)
-        }
-        wrenches = rows.wrenches(physical.forces)
+        self.reactions = physical.reactions
+        wrenches = rows.wrenches(physical.reactions)
+        if self._estimate is not None:
+            self._estimate.commanded(physical.acceleration)
+        if self._observer is not None:
+            self._observer.commanded(physical.acceleration)
         diagnostics = Diagnostics(
             status=answer.status,
             message=answer.message,
@@ -253,14 +384,16 @@ class Controller:
             solver_status=answer.solution.status,
             iterations=answer.solution.iterations,
             solve_ms=answer.solution.solve_time * 1e3,
-            dynamics_residual=self.statement.dynamics_residual(physical.acceleration, physical.torque, physical.forces),
+            dynamics_residual=self.statement.dynamics_residual(
+                physical.acceleration, physical.torque, physical.reactions
+            ),
             variables=size.variables,
             equalities=size.equalities,
             inequalities=size.inequalities,
             slack=answer.slack,
             tick_ms=(perf_counter() - started) * 1e3,
         )
-        couplings = rows.coupling_forces(physical.forces)
+        couplings = rows.coupling_forces(physical.reactions)
         return Command(time, physical.torque, physical.acceleration, wrenches, diagnostics, couplings)
 
     def _fall_back(
@@ -268,7 +401,11 @@ class Controller:
     ) -> Command:
         self._ladder.forget()
         self._collisions.reset()
-        self.forces = {}
+        self.reactions = None
+        if self._estimate is not None:
+            self._estimate.reset()
+        if self._observer is not None:
+            self._observer.reset()
         scene = self.scenario.scene
         v = state.v if state.v.shape == (scene.nv,) else np.zeros(scene.nv)
         torque = self._fallback.torque(State(state.q, v), time)
@@ -283,6 +420,23 @@ class Controller:
             tick_ms=(perf_counter() - started) * 1e3,
         )
         return Command(time, torque, np.full(scene.nv, np.nan), {}, diagnostics)
+
+
+def _contact_feedback(closed_loop: ClosedLoopSpec | None) -> ContactFeedback | None:
+    if closed_loop is None:
+        return None
+    return ContactFeedback(closed_loop.contact_stiffness, closed_loop.contact_damping, closed_loop.friction)
+
+
+def _estimate(scene: Scene, dt: float, closed_loop: ClosedLoopSpec) -> StateEstimate:
+    lead = dt / 2.0 if closed_loop.lead is None else closed_loop.lead
+    return StateEstimate(scene.model, dt=dt, time_constant=closed_loop.velocity_filter, lead=lead)
+
+
+def _observer(scene: Scene, dt: float, closed_loop: ClosedLoopSpec) -> DisturbanceObserver | None:
+    if closed_loop.disturbance is None:
+        return None
+    return DisturbanceObserver(scene.nv, dt=dt, time_constant=closed_loop.disturbance)
 
 
 def _describe_nan(scenario: Scenario, state: State) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from multi_qp_controller.memory import Memory
 from multi_qp_scene.scene import Scene, State
 from multi_qp_scene.schema.scenario_file import FallbackSpec
 
@@ -31,6 +32,14 @@ class Fallback:
     def since(self) -> float | None:
         """When the present failure began [s], None if all is well."""
         return self._since
+
+    def memory(self) -> Memory:
+        """Return what the next failing tick would do."""
+        return {"held": self._held.copy(), "inertia": self._inertia.copy(), "since": self._since}
+
+    def resume(self, memory: Memory) -> None:
+        """Go on from a memory."""
+        self._held[:], self._inertia[:], self._since = memory["held"], memory["inertia"], memory["since"]
 
     def recovered(self, torque: Array, M: Array) -> None:
         """Note a good tick: its torques, (na,), and the joint-space inertia, (nv, nv)."""

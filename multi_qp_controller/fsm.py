@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from multi_qp_controller.conditions import Situation, holds
+from multi_qp_controller.memory import Memory
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.states import (
     AllCondition,
@@ -59,6 +60,22 @@ class StateMachine:
     def finished(self) -> bool:
         """Whether the present state has no way on."""
         return not self.phase.spec.transitions
+
+    def memory(self) -> Memory:
+        """Return where it stands."""
+        return {
+            "state": self.phase.name,
+            "entered": self.entered,
+            "visited": list(self.visited),
+            "commands": sorted(self._commands),
+        }
+
+    def resume(self, memory: Memory) -> None:
+        """Go on from a memory."""
+        self.phase = self._phases[memory["state"]]
+        self.entered = memory["entered"]
+        self.visited = list(memory["visited"])
+        self._commands = set(memory["commands"])
 
     def command(self, name: str) -> None:
         """Give a user's command; it waits until a state has a transition for it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,6 +11,8 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from multi_qp_controller.jit import COMPILED
+from multi_qp_controller.motion_table import MotionTable, Pair
 from multi_qp_controller.tsid_compat import tsid
 from multi_qp_controller.vectors import cross
 from multi_qp_scene.scene import Scene, State
@@ -28,6 +31,8 @@ class Kinematics:
         q: configuration, (nq,).
         v: velocity, (nv,).
         N: nonlinear effects, gravity and passive joint forces of (12), (nv,).
+        motions: relative motions that are computed together, or None.
+        watched: the pairs of frames that were asked for together.
     """
 
     def __init__(self, scene: Scene) -> None:
@@ -38,6 +43,18 @@ class Kinematics:
         self.q = scene.q0.copy()
         self.v = np.zeros(scene.nv)
         self.N = np.zeros(scene.nv)
+        self.motions: MotionTable | None = None
+        self._columns: dict[int, NDArray[np.intp]] = {}
+        self.watched: tuple[Pair, ...] = ()
+
+    def watch(self, pairs: Iterable[Pair]) -> None:
+        """Compute the relative motions of these pairs of frames together, now and at every `update`; others singly."""
+        wanted = self.watched = tuple(pairs)
+        # pinocchio hands a Jacobian of one column out as a vector
+        together = COMPILED and bool(wanted) and self.model.nv > 1
+        self.motions = MotionTable(self.model, self.data, wanted, self._columns) if together else None
+        if self.motions is not None:
+            self.motions.update()
 
     def update(self, state: State) -> None:
         """Compute all terms at `state`."""
@@ -52,6 +69,8 @@ class Kinematics:
         passive = self.scene.passive
         if len(passive):
             self.N[passive.v_index] += passive.resistance(state.q, state.v)
+        if self.motions is not None:
+            self.motions.update()
 
     @cached_property
     def robot(self) -> Any:
@@ -111,6 +130,18 @@ class Group:
     subsystems: tuple[Subsystem, ...]
     columns: NDArray[np.intp]
 
+    @cached_property
+    def roots(self) -> tuple[int, ...]:
+        """Root joints of its members."""
+        return tuple(joint_id for subsystem in self.subsystems for joint_id in subsystem.root_joints)
+
+    @cached_property
+    def where(self) -> slice | NDArray[np.intp]:
+        """Its entries of v: a slice where they are consecutive, in any order of members, else `columns`."""
+        columns = np.sort(self.columns)
+        consecutive = len(columns) > 0 and bool((np.diff(columns) == 1).all())
+        return slice(int(columns[0]), int(columns[-1]) + 1) if consecutive else self.columns
+
     @classmethod
     def of(cls, scene: Scene, names: list[str]) -> Group:
         """Make the group of these subsystems."""
@@ -120,26 +151,32 @@ class Group:
 
     def mass(self, kinematics: Kinematics) -> float:
         """Return its mass with its present loads [kg]."""
-        return sum(kinematics.mass(subsystem) for subsystem in self.subsystems)
+        masses = kinematics.data.mass
+        return float(sum(masses[joint_id] for joint_id in self.roots))
 
     def com(self, kinematics: Kinematics) -> Array:
         """Return its centre of mass, world frame, (3,) [m]."""
-        total = np.zeros(3)
-        for subsystem in self.subsystems:
-            total += kinematics.mass(subsystem) * kinematics.com(subsystem)
-        return total / self.mass(kinematics)
+        data = kinematics.data
+        total, mass = np.zeros(4), 0.0
+        point = np.ones(4)
+        for joint_id in self.roots:
+            point[:3] = data.com[joint_id]
+            share = data.mass[joint_id]
+            total += share * (data.oMi[joint_id].homogeneous @ point)
+            mass += share
+        return total[:3] / mass
 
     def com_velocity(self, kinematics: Kinematics) -> Array:
         """Return the velocity of its centre of mass, world frame, (3,) [m/s]."""
-        return kinematics.data.Ag[:3, self.columns] @ kinematics.v[self.columns] / self.mass(kinematics)
+        return kinematics.data.Ag[:3, self.where] @ kinematics.v[self.where] / self.mass(kinematics)
 
     def com_jacobian(self, kinematics: Kinematics, out: Array) -> None:
         """Write the Jacobian of its centre of mass into `out`, (3, nv); other subsystems' columns stay as they are."""
-        out[:, self.columns] = kinematics.data.Ag[:3, self.columns] / self.mass(kinematics)
+        out[:, self.where] = kinematics.data.Ag[:3, self.where] / self.mass(kinematics)
 
     def com_drift(self, kinematics: Kinematics) -> Array:
         """Return J̇v of its centre of mass, world frame, (3,) [m/s²]."""
-        return kinematics.data.dAg[:3, self.columns] @ kinematics.v[self.columns] / self.mass(kinematics)
+        return kinematics.data.dAg[:3, self.where] @ kinematics.v[self.where] / self.mass(kinematics)
 
     def momentum(self, kinematics: Kinematics) -> tuple[Array, Array, Array]:
         """Return its momentum about its own centre of mass: map (6, k), momentum (6,), drift (6,).

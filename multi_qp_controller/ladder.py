@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_controller.command import Status
-from multi_qp_controller.formulations import Formulation
+from multi_qp_controller.formulations import DegenerateError, Formulation
 from multi_qp_controller.formulations.base import PhysicalSolution
+from multi_qp_controller.memory import Memory
 from multi_qp_controller.qp import Problem, Solution, Solver
 
 Array = NDArray[np.float64]
@@ -18,6 +19,8 @@ Array = NDArray[np.float64]
 SLACK_WEIGHT = 1e6
 #: Slack below this is rounding [SI unit of the row].
 SLACK_NOISE = 1e-6
+#: What a solver may take of an earlier answer.
+_WARM_START = ("x", "y_eq", "z_ineq", "z_bounds")
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,19 @@ class Answer:
     slack: dict[str, tuple[float, str]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Reserve:
+    """What takes over where the first way of solving fails.
+
+    Attributes:
+        formulation: whose problems can be relaxed and explained row by row.
+        solvers: asked one after the other, where the first failed other than by finding the problem infeasible.
+    """
+
+    formulation: Formulation
+    solvers: tuple[Solver, ...]
+
+
 class Ladder:
     """Solves the QP of each tick, one rung down after the other.
 
@@ -46,43 +62,96 @@ class Ladder:
         failed_problem: the QP that began the present (or the last) failure; None if there was none.
     """
 
-    def __init__(self, formulation: Formulation, solver: Solver) -> None:
+    def __init__(self, formulation: Formulation, solver: Solver, reserve: Reserve | None = None) -> None:
         self._formulation = formulation
         self._solver = solver
+        self._reserve = reserve
         self._last_solution: Solution | None = None
         self._failing = False
+        self._reserve_is_ready = False
         self.failed_problem: Problem | None = None
 
     def prepare(self) -> None:
         """Take up the statement's present contacts."""
         self._formulation.prepare()
+        self._reserve_is_ready = False
         self.forget()
 
     def forget(self) -> None:
         """Start the next tick's solver from nothing."""
         self._last_solution = None
 
+    def memory(self) -> Memory:
+        """Return what the solver starts from, and whether the last tick failed."""
+        last = self._last_solution
+        warm = None if last is None else {name: getattr(last, name) for name in _WARM_START}
+        return {"warm_start": warm, "failing": self._failing}
+
+    def resume(self, memory: Memory) -> None:
+        """Go on from a memory, after `prepare`."""
+        warm = memory["warm_start"]
+        self._last_solution = None if warm is None else Solution(found=True, status="solved", **warm)
+        self._failing = memory["failing"]
+
     def solve(self) -> Answer:
         """Solve the QP of this tick."""
-        problem = self._formulation.build()
-        solution = self._solver.solve(problem, warm_start=self._last_solution)
+        problem: Problem | None = None
+        try:
+            if self._may_be_free and (solution := self._formulation.free()) is not None:
+                return self._found(solution)
+            problem = self._formulation.build()
+            solution = self._solver.solve(problem, warm_start=self._last_solution)
+        except DegenerateError as error:
+            solution = Solution.failed(0, status="numerical", message=str(error))
         if solution.found:
-            self._last_solution = solution
-            self._failing = False
-            return Answer(Status.OK, solution, self._formulation.recover(solution.x))
+            return self._found(solution)
         self.forget()
+        return self._solve_otherwise(problem, solution)
+
+    @property
+    def _may_be_free(self) -> bool:
+        """Whether it is worth a try: our own solver would find nothing else, and the last tick had nothing active."""
+        last = self._last_solution
+        return self._solver.name == "active_set" and (last is None or last.z_ineq is None or not last.z_ineq.any())
+
+    def _found(self, solution: Solution) -> Answer:
+        self._last_solution = solution
+        self._failing = False
+        return Answer(Status.OK, solution, self._formulation.recover(solution.x))
+
+    def _solve_otherwise(self, problem: Problem | None, solution: Solution) -> Answer:
+        """Solve with the reserve; failing that, with slack."""
+        formulation, solver = self._formulation, self._solver
+        if self._reserve is not None:
+            formulation, solver = self._reserve.formulation, self._reserve.solvers[-1]
+            if not self._reserve_is_ready:
+                formulation.prepare()
+                self._reserve_is_ready = True
+            problem = formulation.build()
+            if solution.status not in ("infeasible", "not_finite", "time_limit"):
+                for other in self._reserve.solvers:
+                    spent = solution.solve_time
+                    solution = other.solve(problem)
+                    solution = replace(solution, solve_time=solution.solve_time + spent)
+                    if solution.found:
+                        self._failing = False
+                        return Answer(Status.OK, solution, formulation.recover(solution.x))
+        if problem is None:
+            return Answer(Status.FALLBACK, solution, None, f"the QP cannot be written: {solution.message}")
         if not self._failing:
             self.failed_problem = _copy(problem)
             self._failing = True
-        return self._solve_relaxed(problem, f"the QP has no solution ({solution.status}); ")
+        message = f"the QP has no solution ({solution.status}); "
+        return _solve_relaxed(formulation, solver, problem, message)
 
-    def _solve_relaxed(self, problem: Problem, message: str) -> Answer:
-        solution = self._solver.solve(problem.with_slack(SLACK_WEIGHT))
-        if not solution.found:
-            return Answer(Status.FALLBACK, solution, None, message + "relaxing limits does not help")
-        message += "collision, balance and joint limits were relaxed"
-        slack = _slack(problem, solution.x[: problem.n])
-        return Answer(Status.RELAXED, solution, self._formulation.recover(solution.x), message, slack)
+
+def _solve_relaxed(formulation: Formulation, solver: Solver, problem: Problem, message: str) -> Answer:
+    solution = solver.solve(problem.with_slack(SLACK_WEIGHT))
+    if not solution.found:
+        return Answer(Status.FALLBACK, solution, None, message + "relaxing limits does not help")
+    message += "collision, balance and joint limits were relaxed"
+    slack = _slack(problem, solution.x[: problem.n])
+    return Answer(Status.RELAXED, solution, formulation.recover(solution.x), message, slack)
 
 
 def _slack(problem: Problem, x: Array) -> dict[str, tuple[float, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from multi_qp_controller.command import Command
 from multi_qp_controller.constraints import PairDistance
@@ -12,10 +13,12 @@ from multi_qp_controller.support import support_polygon
 from multi_qp_scene.subsystem import SubsystemKind
 from multi_qp_scene.surfaces import PYRAMID_EDGES
 
+Array = NDArray[np.float64]
+
 
 def take_snapshot(controller: Controller, command: Command) -> Snapshot:
     """Return everything drawable of the step that gave `command`; the arrays are the caller's to keep."""
-    kinematics = controller.kinematics
+    kinematics, forces = controller.kinematics, controller.forces
     scene = controller.scenario.scene
     moving = [s for s in scene.subsystems.values() if s.kind is not SubsystemKind.ARTICULATED]
     com = {s.name: kinematics.com(s) for s in moving}
@@ -28,7 +31,7 @@ def take_snapshot(controller: Controller, command: Command) -> Snapshot:
         state=command.diagnostics.state,
         status=str(command.diagnostics.status),
         tick_ms=command.diagnostics.tick_ms,
-        contacts=tuple(_contact(controller, name) for name in controller.contacts),
+        contacts=tuple(_contact(controller, name, forces.get(name)) for name in controller.contacts),
         com=com,
         com_total=sum((kinematics.mass(s) * com[s.name] for s in moving), np.zeros(3)) / mass if moving else None,
         support_polygon=support_polygon(kinematics, on_ground) if on_ground else None,
@@ -62,13 +65,13 @@ def _carries_character(controller: Controller, contact_name: str) -> bool:
     return scene.subsystems[contact.first.name.split("/")[0]].kind is SubsystemKind.CHARACTER
 
 
-def _contact(controller: Controller, name: str) -> ContactSnapshot:
+def _contact(controller: Controller, name: str, multipliers: Array | None) -> ContactSnapshot:
     contact = controller.contacts[name]
     X = controller.kinematics.pose(contact.first.frame_id)
     points = contact.first.points
     forces = np.zeros_like(points)
-    if name in controller.forces:
-        generators = contact.W[:3] * controller.forces[name]
+    if multipliers is not None:
+        generators = contact.W[:3] * multipliers
         for k in range(len(points)):
             forces[k] = generators[:, PYRAMID_EDGES * k : PYRAMID_EDGES * (k + 1)].sum(axis=1)
     return ContactSnapshot(

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 from scipy.interpolate import make_interp_spline
+
+from multi_qp_controller.memory import Memory, pose_memory, pose_of
 
 Array = NDArray[np.float64]
 
@@ -48,21 +51,46 @@ class PoseReference(ABC):
     """A pose as a function of the time since its start."""
 
     duration: float = 0.0
+    kinds: ClassVar[dict[str, type[PoseReference]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        """Know every kind by the name of its class, so that memories can be read."""
+        super().__init_subclass__()
+        cls.kinds[cls.__name__] = cls
 
     @abstractmethod
     def sample(self, time: float) -> PoseSample:
         """Return the reference at `time` [s] after its start."""
+
+    def memory(self) -> Memory:
+        """Return what it is made of, and how far it is; "kind" is the name of its class."""
+        return {"kind": type(self).__name__}
+
+    @classmethod
+    def of(cls, memory: Memory) -> PoseReference:
+        """Make it again."""
+        raise KeyError(f"a reference of the kind '{memory['kind']}' cannot be made again")
 
 
 class RestingPose(PoseReference):
     """A pose that does not move."""
 
     def __init__(self, pose: pin.SE3) -> None:
+        self._memory = {"kind": type(self).__name__, **pose_memory(pose)}
         self._sample = PoseSample(pose.translation.copy(), pose.rotation.copy(), np.zeros(6), np.zeros(6))
 
     def sample(self, time: float) -> PoseSample:
         """Return the pose."""
         return self._sample
+
+    def memory(self) -> Memory:
+        """Return the pose."""
+        return self._memory
+
+    @classmethod
+    def of(cls, memory: Memory) -> RestingPose:
+        """Make it again."""
+        return cls(pose_of(memory))
 
 
 class MinimumJerkPose(PoseReference):
@@ -75,6 +103,13 @@ class MinimumJerkPose(PoseReference):
         self.duration = duration
         self._apex = apex
         self._start = start.copy()
+        self._memory = {
+            "kind": type(self).__name__,
+            "start": pose_memory(start),
+            "end": pose_memory(end),
+            "duration": duration,
+            "apex": apex,
+        }
         self._step = np.concatenate([end.translation - start.translation, pin.log3(start.rotation.T @ end.rotation)])
         self._rate = self._step.copy()
         self._rate[3:] = start.rotation @ self._step[3:]
@@ -96,6 +131,15 @@ class MinimumJerkPose(PoseReference):
             sample.velocity[2] += slope * ds
             sample.acceleration[2] += curvature * ds**2 + slope * dds
         return sample
+
+    def memory(self) -> Memory:
+        """Return both ends."""
+        return self._memory
+
+    @classmethod
+    def of(cls, memory: Memory) -> MinimumJerkPose:
+        """Make it again."""
+        return cls(pose_of(memory["start"]), pose_of(memory["end"]), memory["duration"], apex=memory["apex"])
 
 
 class MovablePose(PoseReference):
@@ -119,8 +163,21 @@ class MovablePose(PoseReference):
         """Return the set-point."""
         return self._sample
 
+    def memory(self) -> Memory:
+        """Return the set-point."""
+        return {
+            "kind": type(self).__name__,
+            "position": self._sample.position,
+            "rotation": self._sample.rotation,
+        }
 
-class RandomPoints(MovablePose):
+    @classmethod
+    def of(cls, memory: Memory) -> MovablePose:
+        """Make it again."""
+        return cls(pose_of(memory))
+
+
+class RandomPoints(PoseReference):
     """Random points in a box, one after the other.
 
     Attributes:
@@ -140,6 +197,7 @@ class RandomPoints(MovablePose):
         tolerance: float,
         hold: float,
         timeout: float,
+        speed: float | None = None,
     ) -> None:
         """Draw the points.
 
@@ -152,18 +210,29 @@ class RandomPoints(MovablePose):
             tolerance: distance at which a point is reached [m].
             hold: time it must then be held for [s].
             timeout: after which the next point comes all the same [s].
+            speed: largest speed of minimum-jerk paths from point to point [m/s]; None for set-points that jump.
         """
-        super().__init__(start)
+        self._arguments = {
+            "start": pose_memory(start),
+            "count": count,
+            "seed": seed,
+            "size": np.array(size),
+            "centre": np.array(centre),
+            "tolerance": tolerance,
+            "hold": hold,
+            "timeout": timeout,
+            "speed": speed,
+        }
         random = np.random.default_rng(seed)
         middle = start.translation + centre
         self._points = middle + (random.random((count, 3)) - 0.5) * size
         self.tolerance = tolerance
-        self._hold, self._timeout = hold, timeout
-        self._since = 0.0
+        self._hold, self._timeout, self._speed = hold, timeout, speed
         self._near_since: float | None = None
         self.misses: list[float] = []
         self.reached: list[bool] = []
-        self.move(self._points[0])
+        self._rotation = start.rotation.copy()
+        self._go(start.translation.copy(), self._points[0], 0.0)
 
     @property
     def count(self) -> int:
@@ -171,14 +240,28 @@ class RandomPoints(MovablePose):
         return len(self._points)
 
     @property
+    def point(self) -> Array:
+        """The point that is to be reached now, (3,) [m]."""
+        return self._to
+
+    @property
     def finished(self) -> bool:
         """Whether all points are done."""
         return len(self.reached) == len(self._points)
 
-    def observe(self, time: float, error: float) -> None:
-        """Take in the distance from the point [m] at `time` [s] after the start; go on when it is time to."""
+    def sample(self, time: float) -> PoseSample:
+        """Return the way to the present point at `time` [s] after the start."""
+        step = self._to - self._from
+        s, ds, dds = minimum_jerk(time - self._since, self._length) if self._length else (1.0, 0.0, 0.0)
+        velocity, acceleration = np.zeros(6), np.zeros(6)
+        velocity[:3], acceleration[:3] = ds * step, dds * step
+        return PoseSample(self._from + s * step, self._rotation, velocity, acceleration)
+
+    def observe(self, time: float, position: Array) -> None:
+        """Take in where the frame is at `time` [s] after the start, (3,) [m]; go on to the next point when due."""
         if self.finished:
             return
+        error = float(np.linalg.norm(position - self._to))
         if error > self.tolerance:
             self._near_since = None
         elif self._near_since is None:
@@ -188,9 +271,37 @@ class RandomPoints(MovablePose):
             return
         self.misses.append(error)
         self.reached.append(held)
-        self._since, self._near_since = time, None
+        self._near_since = None
         if not self.finished:
-            self.move(self._points[len(self.reached)])
+            self._go(self.sample(time).position, self._points[len(self.reached)], time)
+
+    def _go(self, start: Array, end: Array, time: float) -> None:
+        self._from, self._to, self._since = start, end, time
+        # a minimum-jerk path is fastest in its middle, by 15/8 of its mean
+        self._length = 1.875 * float(np.linalg.norm(end - start)) / self._speed if self._speed else 0.0
+
+    def memory(self) -> Memory:
+        """Return what the points were drawn from, and how far they are."""
+        return {
+            "kind": type(self).__name__,
+            "arguments": self._arguments,
+            "from": self._from,
+            "since": self._since,
+            "near_since": self._near_since,
+            "misses": list(self.misses),
+            "reached": list(self.reached),
+        }
+
+    @classmethod
+    def of(cls, memory: Memory) -> RandomPoints:
+        """Draw the points again, and go on where they were."""
+        arguments = memory["arguments"]
+        points = cls(**{**arguments, "start": pose_of(arguments["start"])})
+        points._near_since = memory["near_since"]
+        points.misses, points.reached = list(memory["misses"]), list(memory["reached"])
+        present = min(len(points.reached), points.count - 1)
+        points._go(np.array(memory["from"]), points._points[present], memory["since"])
+        return points
 
 
 class RandomPose(PoseReference):
@@ -218,6 +329,14 @@ class RandomPose(PoseReference):
         """
         self.duration = duration
         self._centre = centre.copy()
+        self._arguments = {
+            "centre": pose_memory(centre),
+            "duration": duration,
+            "position": np.array(position),
+            "angle": np.array(angle),
+            "seed": seed,
+            "knots_every": knots_every,
+        }
         knots = max(2, round(duration / knots_every))
         random = np.random.default_rng(seed)
         values = np.zeros((knots + 1, 6))
@@ -243,3 +362,22 @@ class RandomPose(PoseReference):
             np.concatenate([dx[:3], omega]),
             np.concatenate([ddx[:3], alpha]),
         )
+
+    def memory(self) -> Memory:
+        """Return what the path was drawn from."""
+        return {"kind": type(self).__name__, "arguments": self._arguments}
+
+    @classmethod
+    def of(cls, memory: Memory) -> RandomPose:
+        """Draw the path again."""
+        arguments = memory["arguments"]
+        return cls(**{**arguments, "centre": pose_of(arguments["centre"])})
+
+
+def reference_of(memory: Memory) -> PoseReference:
+    """Return the reference that a memory is of.
+
+    Raises:
+        KeyError: when it is none of ours.
+    """
+    return PoseReference.kinds[memory["kind"]].of(memory)

@@ -33,10 +33,21 @@ class RelativeMotion:
 def relative_motion(kinematics: Kinematics, frame_a: int, frame_b: int | None) -> RelativeMotion:
     """Return the motion of A relative to B, both given by frame index; B = None is the world.
 
+    Where the controller has it in its table, the arrays are views of that and change with the next tick.
+
     With v_A, v_B the spatial velocities of both in A's frame: v = v_A - X v_B and, as the adjoint X of the relative
     pose changes at the rate -v ×, v̇ = a_A - X a_B + v × X v_B. The relative Jacobian J_A - X J_B is what lets one
     wrench act on both bodies with opposite signs: F2 = Φ F1 in [Vaillant2015] (12), (15).
     """
+    table = kinematics.motions
+    k = -1 if table is None else table.index.get((frame_a, frame_b), -1)
+    if table is not None and k >= 0:
+        return RelativeMotion(pin.SE3(table.X[k]), table.J[6 * k : 6 * k + 6], table.twist[k], table.drift[k])
+    return single_motion(kinematics, frame_a, frame_b)
+
+
+def single_motion(kinematics: Kinematics, frame_a: int, frame_b: int | None) -> RelativeMotion:
+    """Return the motion of A relative to B from pinocchio's data, without the table."""
     X_world_a = kinematics.pose(frame_a)
     J = kinematics.jacobian(frame_a)
     twist = kinematics.twist(frame_a)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import nnls
 
 from multi_qp_controller.constraints.balance import BalanceConstraint
 from multi_qp_controller.constraints.collisions import CollisionConstraint
 from multi_qp_controller.constraints.joint_limits import JointLimitConstraint
 from multi_qp_controller.contact import ActiveContact
 from multi_qp_controller.kinematics import Kinematics
+from multi_qp_controller.memory import Memory
+from multi_qp_controller.motion_kernel import no_slip_rows
+from multi_qp_controller.motion_table import MotionTable
 from multi_qp_controller.qp.labels import Block
 from multi_qp_controller.tasks.base import Task
 from multi_qp_scene.couplings import Couplings
@@ -39,9 +45,9 @@ class ContactRows:
         row_slices: rows of each contact in J.
         J: no-slip rows and couplings, (m, nv).
         rhs: their right-hand side, (m,).
-        G: generalised force of each entry of Λ: Σ Jᵀ W, then Jᵀ of the couplings, (nv, nλ).
-        H: cost of the wrenches and of the null part of Λ, (nλ, nλ).
         lower: least value of each entry of Λ: 0, or -inf for couplings, (nλ,).
+        bounded: number of entries of Λ that are.
+        paper_equalities: equality rows as the paper counts them, 3 a contact point; and one for each coupling.
     """
 
     def __init__(self, contacts: tuple[ActiveContact, ...], couplings: Couplings, cost: RegularisationSpec) -> None:
@@ -59,17 +65,20 @@ class ContactRows:
         self.J = np.zeros((m, nv))
         self.J[self._coupling_rows] = couplings.J
         self.rhs = np.zeros(m)
-        self.G = np.zeros((nv, n))
-        self.G[:, self.coupling_slice] = couplings.J.T
-        self.H = np.zeros((n, n))
-        self.H[self.coupling_slice, self.coupling_slice] = COUPLING_FORCE_COST * np.eye(coupled)
+        self._G = np.zeros((nv, n))
+        self._G[:, self.coupling_slice] = couplings.J.T
+        self._G_is_new = True
+        self._names = tuple(contact.name for contact in contacts)
+        self._six = all(contact.rows == 6 for contact in contacts)
+        self._counts = np.array([contact.rows for contact in contacts], dtype=np.intp)
+        self._table: MotionTable | None = None
+        self._in_table = False
+        self._made = np.zeros((0, 4, 4))
+        self._cost = cost
         self.lower = np.zeros(n)
         self.lower[self.coupling_slice] = -np.inf
-        weights = np.array([cost.force] * 3 + [cost.moment] * 3)
-        for contact, where in zip(contacts, self.lambda_slices, strict=True):
-            W = contact.W
-            null = np.eye(W.shape[1]) - np.linalg.pinv(W) @ W
-            self.H[where, where] = W.T @ (weights[:, None] * W) + NULL_FORCE_COST * null
+        self.bounded = int(n) - coupled
+        self.paper_equalities = sum(3 * len(contact.first.points) for contact in contacts) + coupled
         self.row_label = tuple(
             Block(name=f"no slip {contact.name}", unit="m/s² or rad/s²", rows=_TWIST_AXES[: contact.rows])
             for contact in contacts
@@ -87,36 +96,100 @@ class ContactRows:
             self.row_label += (Block(name="coupling", unit="m/s² or rad/s²", rows=couplings.names),)
             self.lambda_label += (Block(name="coupling force", unit="N or N m", rows=couplings.names),)
 
+    @cached_property
+    def H(self) -> Array:
+        """Cost of the wrenches and of the null part of Λ, (nλ, nλ)."""
+        cost = self._cost
+        H = np.zeros((self.n_lambda, self.n_lambda))
+        H[self.coupling_slice, self.coupling_slice] = COUPLING_FORCE_COST * np.eye(len(self.couplings))
+        weights = np.array([cost.force] * 3 + [cost.moment] * 3)
+        for contact, where in zip(self.contacts, self.lambda_slices, strict=True):
+            W = contact.W
+            null = np.eye(W.shape[1]) - np.linalg.pinv(W) @ W
+            H[where, where] = W.T @ (weights[:, None] * W) + NULL_FORCE_COST * null
+        return H
+
     @property
     def n_lambda(self) -> int:
         """Number of entries of Λ."""
-        return self.G.shape[1]
+        return self._G.shape[1]
 
     @property
-    def paper_equalities(self) -> int:
-        """Equality rows as the paper counts them, 3 a contact point; and one for each coupling."""
-        return sum(3 * len(contact.first.points) for contact in self.contacts) + len(self.couplings)
+    def G(self) -> Array:
+        """Generalised force of each entry of Λ: Σ Jᵀ W, then Jᵀ of the couplings, (nv, nλ)."""
+        if not self._G_is_new:
+            for contact, rows, where in zip(self.contacts, self.row_slices, self.lambda_slices, strict=True):
+                np.matmul(self.J[rows].T, contact.W[: contact.rows], out=self._G[:, where])
+            self._G_is_new = True
+        return self._G
 
     def update(self, kinematics: Kinematics, dt: float) -> None:
         """Compute the rows and generalised forces of this tick."""
-        for contact, rows, where in zip(self.contacts, self.row_slices, self.lambda_slices, strict=True):
+        self._G_is_new = False
+        for contact in self.contacts:
             contact.update(kinematics)
-            self.J[rows], self.rhs[rows] = contact.no_slip(dt)
-            np.matmul(contact.motion.J.T, contact.W, out=self.G[:, where])
+        if not self._update_together(kinematics, dt):
+            for contact, rows in zip(self.contacts, self.row_slices, strict=True):
+                self.J[rows], self.rhs[rows] = contact.no_slip(dt)
         if len(self.couplings):
             self.rhs[self._coupling_rows] = self.couplings.rhs(kinematics.q, kinematics.v, dt)
 
-    def wrenches(self, forces: Array) -> dict[str, Array]:
-        """Return the wrench of each contact, (6,), from Λ."""
-        return {c.name: c.W @ forces[s] for c, s in zip(self.contacts, self.lambda_slices, strict=True)}
+    def _update_together(self, kinematics: Kinematics, dt: float) -> bool:
+        """Write all no-slip rows from the table of motions; return False where that does not begin with them."""
+        table, count = kinematics.motions, len(self.contacts)
+        if table is None or not count:
+            return table is not None
+        if self._table is not table:
+            self._table = table
+            places = [table.index.get(contact.frames) for contact in self.contacts]
+            self._in_table = places == list(range(count))
+            self._made = np.array([contact.X_second_first.homogeneous for contact in self.contacts])
+        if self._in_table:
+            X, twist, drift = table.X[:count], table.twist[:count], table.drift[:count]
+            no_slip_rows(dt, self._made, X, twist, drift, self._counts, table.J, self.J, self.rhs)
+            for k, contact in enumerate(self.contacts):
+                if contact.feedback is not None:
+                    self.rhs[self.row_slices[k]] = contact.held(twist[k], drift[k])
+        return self._in_table
 
-    def coupling_forces(self, forces: Array) -> dict[str, float]:
-        """Return the force of each coupling on the joint that follows [N or N m], from Λ."""
-        return dict(zip(self.couplings.names, forces[self.coupling_slice].tolist(), strict=True))
+    def reactions(self, forces: Array) -> Array:
+        """Return the force along each row of J, (m,), from Λ: wrenches, then forces of couplings; G Λ = Jᵀ of it."""
+        reactions = np.empty(len(self.rhs))
+        for contact, rows, where in zip(self.contacts, self.row_slices, self.lambda_slices, strict=True):
+            np.matmul(contact.W[: contact.rows], forces[where], out=reactions[rows])
+        reactions[self._coupling_rows] = forces[self.coupling_slice]
+        return reactions
+
+    def multipliers(self, reactions: Array) -> Array:
+        """Return a Λ ≥ 0 of least squares that makes these reactions, (nλ,): one of many."""
+        forces = np.empty(self.n_lambda)
+        for contact, rows, where in zip(self.contacts, self.row_slices, self.lambda_slices, strict=True):
+            forces[where] = nnls(contact.W[: contact.rows], reactions[rows])[0]
+        forces[self.coupling_slice] = reactions[self._coupling_rows]
+        return forces
+
+    def wrenches(self, reactions: Array) -> dict[str, Array]:
+        """Return the wrench of each contact, (6,), from its reactions; a point has no moment."""
+        all_of_them = np.zeros((len(self.contacts), 6))
+        if self._six:
+            all_of_them[:] = reactions[: all_of_them.size].reshape(-1, 6)
+        else:
+            for wrench, contact, rows in zip(all_of_them, self.contacts, self.row_slices, strict=True):
+                wrench[: contact.rows] = reactions[rows]
+        return dict(zip(self._names, all_of_them, strict=True))
+
+    def coupling_forces(self, reactions: Array) -> dict[str, float]:
+        """Return the force of each coupling on the joint that follows [N or N m], from the reactions."""
+        return dict(zip(self.couplings.names, reactions[self._coupling_rows].tolist(), strict=True))
 
 
 class TaskRows:
-    """The weighted task rows of one set of tasks, stacked; allocated when the set changes."""
+    """The weighted task rows of one set of tasks, stacked; allocated when the set changes.
+
+    Attributes:
+        weighted: √w J, (k, nv).
+        weighted_b: √w b, (k,).
+    """
 
     def __init__(self, tasks: tuple[Task, ...], nv: int) -> None:
         self.tasks = tasks
@@ -125,19 +198,67 @@ class TaskRows:
         self._J = np.zeros((ends[-1], nv))
         self._b = np.zeros(ends[-1])
         self._scale = np.ones(ends[-1])
-        self._weighted = np.zeros_like(self._J)
-        self.H = np.zeros((nv, nv))
-        self.g = np.zeros(nv)
+        self._weights: list[float] = []
+        selecting = [(task, rows) for task, rows in zip(tasks, self._slices, strict=True) if task.selects is not None]
+        self._selecting = np.array([r for _, rows in selecting for r in range(rows.start, rows.stop)], dtype=np.intp)
+        self._selected = np.array([v for task, _ in selecting for v in task.selects or ()], dtype=np.intp)
+        self._dense = _merged([rows for t, rows in zip(tasks, self._slices, strict=True) if t.selects is None])
+        self._parts = [(t, self._J[rows], self._b[rows]) for t, rows in zip(tasks, self._slices, strict=True)]
+        self.weighted = np.zeros_like(self._J)
+        self.weighted_b = np.zeros_like(self._b)
+        self._H = np.zeros((nv, nv))
+        self._H_is_new = True
 
     def update(self, kinematics: Kinematics, time: float) -> None:
-        """Compute ½ H, g of Σ w‖J q̈ − b‖²: H = Jᵀ w J, g = −Jᵀ w b."""
-        for task, rows in zip(self.tasks, self._slices, strict=True):
-            task.compute(kinematics, time, self._J[rows], self._b[rows])
-            # at every tick, for a weight may change while its task runs
-            self._scale[rows] = np.sqrt(task.weight * (1.0 if task.row_weights is None else task.row_weights))
-        np.multiply(self._J, self._scale[:, None], out=self._weighted)
-        np.matmul(self._weighted.T, self._weighted, out=self.H)
-        np.matmul(self._weighted.T, -self._scale * self._b, out=self.g)
+        """Compute the rows of this tick."""
+        for task, J, b in self._parts:
+            task.compute(kinematics, time, J, b)
+        # at every tick, for a weight may change while its task runs
+        weights = [task.weight for task in self.tasks]
+        if weights != self._weights:
+            self._weights = weights
+            for task, rows in zip(self.tasks, self._slices, strict=True):
+                self._scale[rows] = np.sqrt(task.weight * (1.0 if task.row_weights is None else task.row_weights))
+        np.multiply(self._J, self._scale[:, None], out=self.weighted)
+        np.multiply(self._scale, self._b, out=self.weighted_b)
+        self._H_is_new = False
+
+    def times(self, Z: Array, *, out: Array) -> None:
+        """Write √w J Z, (k, n); rows that only select an entry of q̈ cost no product."""
+        out[self._selecting] = self._scale[self._selecting, None] * Z[self._selected]
+        for rows in self._dense:
+            np.matmul(self.weighted[rows], Z, out=out[rows])
+
+    def residuals(self, acceleration: Array) -> dict[str, float]:
+        """Return ‖J q̈ − b‖ of each task by name, without its weight: what q̈, (nv,), misses of what it asks."""
+        missed = self._J @ acceleration - self._b
+        return {
+            task.name: float(np.linalg.norm(missed[rows])) for task, rows in zip(self.tasks, self._slices, strict=True)
+        }
+
+    @property
+    def H(self) -> Array:
+        """Jᵀ w J, of the cost ½ q̈ᵀH q̈ + gᵀq̈, (nv, nv)."""
+        if not self._H_is_new:
+            np.matmul(self.weighted.T, self.weighted, out=self._H)
+            self._H_is_new = True
+        return self._H
+
+    @property
+    def g(self) -> Array:
+        """−Jᵀ w b, (nv,)."""
+        return -(self.weighted_b @ self.weighted)
+
+
+def _merged(slices: list[slice]) -> list[slice]:
+    """Return the same rows in as few slices as can be."""
+    merged: list[slice] = []
+    for rows in slices:
+        if merged and merged[-1].stop == rows.start:
+            merged[-1] = slice(merged[-1].start, rows.stop)
+        else:
+            merged.append(rows)
+    return merged
 
 
 class Statement:
@@ -220,18 +341,39 @@ class Statement:
 
     def set_contacts(self, contacts: tuple[ActiveContact, ...], kinematics: Kinematics) -> None:
         """Take these contacts from now on."""
-        self.contacts = ContactRows(contacts, self.scene.couplings, self.cost)
-        self.collisions.exempt({frozenset((c.first.link, c.second.link)) for c in contacts})
-        rows = len(self.collisions.pairs)
+        self._take(contacts)
         if self.balance is not None:
             self.balance.set_contacts(contacts, kinematics)
-            rows += self.balance.size
+        self._allocate()
+
+    def memory(self) -> Memory:
+        """Return what the rows on q̈ carry from tick to tick."""
+        return {
+            "collisions": self.collisions.memory(),
+            "balance": None if self.balance is None else self.balance.memory(),
+        }
+
+    def resume(self, memory: Memory, contacts: tuple[ActiveContact, ...]) -> None:
+        """Go on from a memory, with the contacts of its moment."""
+        self._take(contacts)
+        self.collisions.resume(memory["collisions"])
+        if self.balance is not None:
+            self.balance.resume(memory["balance"])
+        self._allocate()
+
+    def _take(self, contacts: tuple[ActiveContact, ...]) -> None:
+        self.contacts = ContactRows(contacts, self.scene.couplings, self.cost)
+        self.collisions.exempt({frozenset((c.first.link, c.second.link)) for c in contacts})
+
+    def _allocate(self) -> None:
+        """Make room for the rows on q̈ that the present contacts can ask for."""
+        rows = len(self.collisions.pairs) + (self.balance.size if self.balance is not None else 0)
         self._D = np.zeros((rows, self.scene.nv))
         self._d = np.zeros(rows)
 
     def update(self, kinematics: Kinematics, time: float, dt: float) -> None:
         """Compute everything at this tick."""
-        np.copyto(self.M, kinematics.M)
+        np.copyto(self.M, kinematics.M.T)  # symmetric, and both rows by rows: the copy is straight
         np.copyto(self.N, kinematics.N)
         self.contacts.update(kinematics, dt)
         self.collisions.update(kinematics)
@@ -243,9 +385,9 @@ class Statement:
         self.joint_limits.update(kinematics.q, kinematics.v)
         self.tasks.update(kinematics, time)
 
-    def dynamics_residual(self, acceleration: Array, torque: Array, forces: Array) -> float:
-        """Return the largest entry of M q̈ + N − G Λ − S τ relative to the largest force in it."""
-        applied = self.contacts.G @ forces
+    def dynamics_residual(self, acceleration: Array, torque: Array, reactions: Array) -> float:
+        """Return the largest entry of M q̈ + N − Jᵀ w − S τ relative to the largest force in it; w the reactions."""
+        applied = reactions @ self.contacts.J
         applied[self.scene.actuated_v] += torque
         inertial = self.M @ acceleration + self.N
         scale = max(1.0, float(np.abs(inertial).max()), float(np.abs(applied).max()))

@@ -23,6 +23,7 @@ class Assembler:
         self.model = pin.Model()
         self.collision_model = pin.GeometryModel()
         self.visual_model = pin.GeometryModel()
+        self._inertias: dict[str, pin.Inertia] = {}
 
     def append(
         self,
@@ -44,9 +45,13 @@ class Assembler:
                 item.name = f"{name}/{item.name}"
         if mass is not None:
             _scale_mass(part, mass)
+        self._inertias |= {part.names[k]: part.inertias[k].copy() for k in range(1, part.njoints)}
         base = self.model
         self.model, self.collision_model = pin.appendModel(base, part, self.collision_model, collision, 0, placement)
         _, self.visual_model = pin.appendModel(base, part, self.visual_model, visual, 0, placement)
+        # pinocchio 3.4 puts what is fixed to a link by a fixed joint at twice its distance when it appends
+        for k in range(1, self.model.njoints):
+            self.model.inertias[k] = self._inertias[self.model.names[k]]
 
 
 def _prefix(model: pin.Model, name: str) -> None:

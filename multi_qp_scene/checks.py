@@ -8,6 +8,7 @@ from typing import Any
 
 from multi_qp_scene.mimic import contradictions
 from multi_qp_scene.names import Names
+from multi_qp_scene.plan_checks import check_plan
 from multi_qp_scene.problems import Problems
 from multi_qp_scene.schema import states as st
 from multi_qp_scene.schema import tasks as tk
@@ -32,11 +33,13 @@ class ScenarioChecker:
         self._check_contacts()
         self._check_collisions()
         self._check_loads()
+        self._check_pushes()
         self._check_tasks(self._spec.tasks, ("tasks",))
         self._check_states()
         self._check_goals()
 
-    def _known(self, key: Key, kind: str, name: str, valid: Iterable[str]) -> None:
+    def known(self, key: Key, kind: str, name: str, valid: Iterable[str]) -> None:
+        """Complain of a name that is none of the valid ones."""
         if name not in (valid := set(valid)) and not self._names.excused(name):
             self._problems.unknown(self._document.location(key), kind, name, sorted(valid))
 
@@ -47,45 +50,46 @@ class ScenarioChecker:
             content = content.get(part) if isinstance(content, dict) else None
         return set(content) if isinstance(content, dict) else set()
 
-    def _complain(self, key: Key, message: str) -> None:
+    def complain(self, key: Key, message: str) -> None:
+        """Complain of what stands under a key."""
         self._problems.add(self._document.location(key), message)
 
     def _check_subsystems(self) -> None:
         names = self._names
         for clash in sorted(names.moving & self._written("environment")):
-            self._complain(("environment", clash), f"'{clash}' is already the name of a subsystem")
+            self.complain(("environment", clash), f"'{clash}' is already the name of a subsystem")
         for section in ("subsystems", "environment"):
             for name in getattr(self._spec, section):
                 if "/" in name or " " in name:
-                    self._complain((section, name), f"the name '{name}' must not hold '/' or blanks")
+                    self.complain((section, name), f"the name '{name}' must not hold '/' or blanks")
         for name in sorted(names.fixed & names.floating):
-            self._complain(("environment", name, "model"), "the root of a piece of the environment must be `fixed`")
+            self.complain(("environment", name, "model"), "the root of a piece of the environment must be `fixed`")
         for name, spec in self._spec.subsystems.items():
             key: Key = ("subsystems", name)
             if spec.place is not None and spec.pose is not None:
-                self._complain(key, "give either `pose` or `place`, not both")
+                self.complain(key, "give either `pose` or `place`, not both")
             if name in names.unreadable:
                 continue
             if spec.place is not None:
                 if name not in names.floating:
-                    self._complain((*key, "place"), "only a subsystem with a free-flyer can be placed; give `pose`")
+                    self.complain((*key, "place"), "only a subsystem with a free-flyer can be placed; give `pose`")
                 for k, surface in enumerate(spec.place.surfaces):
                     own = {s.removeprefix(f"{name}/") for s in names.surfaces if s.startswith(f"{name}/")}
-                    self._known((*key, "place", "surfaces", k), "surface", surface, own)
+                    self.known((*key, "place", "surfaces", k), "surface", surface, own)
                 fixed_surfaces = {s for s in names.surfaces if s.split("/")[0] in names.fixed}
-                self._known((*key, "place", "onto"), "surface of the environment", spec.place.onto, fixed_surfaces)
+                self.known((*key, "place", "onto"), "surface of the environment", spec.place.onto, fixed_surfaces)
             if spec.mass is not None and name in names.massless:
-                self._complain((*key, "mass"), "no moving link of its URDF has a mass that could be scaled to this")
+                self.complain((*key, "mass"), "no moving link of its URDF has a mass that could be scaled to this")
             if isinstance(spec.posture, str):
-                self._known((*key, "posture"), "posture", spec.posture, names.postures[name])
+                self.known((*key, "posture"), "posture", spec.posture, names.postures[name])
             elif spec.posture is not None:
                 own_joints = self._joints_of(name)
                 for joint in spec.posture:
-                    self._known((*key, "posture", joint), "joint", joint, own_joints)
+                    self.known((*key, "posture", joint), "joint", joint, own_joints)
                 for joint, message in contradictions(names.mimics[name], spec.posture):
-                    self._complain((*key, "posture", joint), message)
+                    self.complain((*key, "posture", joint), message)
             if spec.effort_limits is not None:
-                self._known((*key, "effort_limits"), "set of effort limits", spec.effort_limits,
+                self.known((*key, "effort_limits"), "set of effort limits", spec.effort_limits,
                             names.effort_limits[name])  # fmt: skip
 
     def _joints_of(self, subsystem: str) -> set[str]:
@@ -96,17 +100,17 @@ class ScenarioChecker:
         for name, contact in self._spec.contacts.items():
             key: Key = ("contacts", name, "surfaces")
             for k, surface in enumerate(contact.surfaces):
-                self._known((*key, k), "surface", surface, self._names.surfaces)
+                self.known((*key, k), "surface", surface, self._names.surfaces)
             first, second = (surface.split("/")[0] for surface in contact.surfaces)
             if first in self._names.fixed and second in self._names.fixed:
-                self._complain(key, "both surfaces belong to the environment")
+                self.complain(key, "both surfaces belong to the environment")
             elif first in self._names.fixed:
-                self._complain(key, "the first surface must belong to a subsystem; put the environment's second")
+                self.complain(key, "the first surface must belong to a subsystem; put the environment's second")
             elif contact.surfaces[0] == contact.surfaces[1]:
-                self._complain(key, "a surface cannot touch itself")
+                self.complain(key, "a surface cannot touch itself")
             elif (link := self._names.surfaces.get(contact.surfaces[0])) is not None:
                 if link == self._names.surfaces.get(contact.surfaces[1]):
-                    self._complain(key, f"both surfaces are on the link '{link}'")
+                    self.complain(key, f"both surfaces are on the link '{link}'")
 
     def _check_collisions(self) -> None:
         collisions = self._spec.collisions
@@ -121,7 +125,7 @@ class ScenarioChecker:
                 own = "influence" if pair.security is None else "security"
                 self._check_security(("collisions", "pairs", k, own), security, influence, " m")
         for k, name in enumerate(collisions.self_collisions):
-            self._known(("collisions", "self_collisions", k), "subsystem", name, self._names.moving)
+            self.known(("collisions", "self_collisions", k), "subsystem", name, self._names.moving)
         self._check_security(("collisions", "security"), collisions.security, collisions.influence, " m")
         if (balance := self._spec.balance) is not None:
             self._check_security(("balance", "security"), balance.security, balance.influence, " m")
@@ -130,15 +134,24 @@ class ScenarioChecker:
 
     def _check_security(self, key: Key, security: float, influence: float, unit: str) -> None:
         if security >= influence:
-            self._complain(key, f"security ({security:g}{unit}) must be below influence ({influence:g}{unit})")
+            self.complain(key, f"security ({security:g}{unit}) must be below influence ({influence:g}{unit})")
+
+    def _check_pushes(self) -> None:
+        for k, push in enumerate(self._spec.reality.pushes):
+            key: Key = ("reality", "pushes", k)
+            self.known((*key, "link"), "link", push.link, self._names.links)
+            if push.state is not None:
+                self.known((*key, "state"), "state", push.state, self._spec.states)
+            if not any(push.direction):
+                self.complain((*key, "direction"), "a push needs a direction")
 
     def _check_loads(self) -> None:
         for name, load in self._spec.loads.items():
-            self._known(("loads", name, "link"), "link", load.link, self._names.links)
+            self.known(("loads", name, "link"), "link", load.link, self._names.links)
             if not load.min <= load.mass <= load.max:
-                self._complain(("loads", name, "mass"), f"{load.mass} kg is outside [{load.min}, {load.max}] kg")
+                self.complain(("loads", name, "mass"), f"{load.mass} kg is outside [{load.min}, {load.max}] kg")
             if load.link.split("/")[0] in self._names.fixed:
-                self._complain(("loads", name, "link"), "a load on the environment changes nothing")
+                self.complain(("loads", name, "link"), "a load on the environment changes nothing")
 
     def _check_tasks(self, tasks: Mapping[str, Any], key: Key) -> None:
         for name, task in tasks.items():
@@ -149,52 +162,58 @@ class ScenarioChecker:
         names = self._names
         match task:
             case tk.PostureTaskSpec():
-                self._known((*key, "subsystem"), "subsystem", task.subsystem, names.moving)
+                self.known((*key, "subsystem"), "subsystem", task.subsystem, names.moving)
                 self._check_posture(task, key)
             case tk.CoMTaskSpec():
                 self._check_group(task.subsystems, key)
                 self._check_axes(task.axes, key)
                 self._check_target(task, key, "`over_contacts`, `position` or `offset`")
                 if task.target.over_contacts == []:
-                    self._complain((*key, "target", "over_contacts"), "name at least one contact")
+                    self.complain((*key, "target", "over_contacts"), "name at least one contact")
                 for k, contact in enumerate(task.target.over_contacts or []):
-                    self._known((*key, "target", "over_contacts", k), "contact", contact, self._written("contacts"))
+                    self.known((*key, "target", "over_contacts", k), "contact", contact, self._written("contacts"))
+                if task.target.curves and task.target.follow:
+                    self.complain((*key, "target", "follow"), "curves are given in the world and follow nothing")
                 if task.target.over_contacts and task.target.position:
-                    self._complain((*key, "target"), "give either `over_contacts` or `position`, not both")
+                    self.complain((*key, "target"), "give either `over_contacts` or `position`, not both")
             case tk.PoseTaskSpec():
                 self._check_axes(task.axes, key)
                 self._check_target(task, key, "`position`, `rpy` or `random_path`, or `frame: entry` to stay")
                 for path in ("random_path", "random_points"):
                     if (random := getattr(task.target, path, None)) is not None and random.seed < 0:
-                        self._complain((*key, "target", path, "seed"), f"a seed is 0 or above, got {random.seed}")
+                        self.complain((*key, "target", path, "seed"), f"a seed is 0 or above, got {random.seed}")
+                if task.target.via and (task.target.duration is None or task.target.frame == "entry"):
+                    self.complain(
+                        (*key, "target", "via"), "a path by control points needs `duration`, and no `frame: entry`"
+                    )
                 if task.frame == task.relative_to:
-                    self._complain((*key, "relative_to"), "a frame cannot be placed relative to itself")
-                self._known((*key, "frame"), "link or surface", task.frame, names.frames)
+                    self.complain((*key, "relative_to"), "a frame cannot be placed relative to itself")
+                self.known((*key, "frame"), "link or surface", task.frame, names.frames)
                 if task.relative_to is not None:
-                    self._known((*key, "relative_to"), "link or surface", task.relative_to, names.frames)
+                    self.known((*key, "relative_to"), "link or surface", task.relative_to, names.frames)
                 if task.target.frame not in ("world", "entry"):
-                    self._known((*key, "target", "frame"), "link or surface", task.target.frame, names.frames)
+                    self.known((*key, "target", "frame"), "link or surface", task.target.frame, names.frames)
             case tk.JointAngleTaskSpec() | tk.JointVelocityTaskSpec():
-                self._known((*key, "joint"), "joint", task.joint, names.joints)
+                self.known((*key, "joint"), "joint", task.joint, names.joints)
             case tk.MomentumTaskSpec():
                 self._check_group(task.subsystems, key)
                 self._check_axes(task.axes, key)
 
     def _check_target(self, task: tk.CoMTaskSpec | tk.PoseTaskSpec, key: Key, choices: str) -> None:
         if "target" not in task.model_fields_set:
-            self._complain(key, f"the key 'target' is missing; give in it {choices}")
+            self.complain(key, f"the key 'target' is missing; give in it {choices}")
         elif not task.target.model_fields_set:
-            self._complain((*key, "target"), f"the target is empty; give {choices}")
+            self.complain((*key, "target"), f"the target is empty; give {choices}")
 
     def _check_axes(self, axes: Sequence[str], key: Key) -> None:
         if not axes:
-            self._complain((*key, "axes"), "name at least one axis")
+            self.complain((*key, "axes"), "name at least one axis")
         self._check_repeated((*key, "axes"), "axis", axes)
 
     def _check_repeated(self, key: Key, kind: str, names: Sequence[str]) -> None:
         for k, name in enumerate(names):
             if name in names[:k]:
-                self._complain((*key, k), f"the {kind} '{name}' is named twice")
+                self.complain((*key, k), f"the {kind} '{name}' is named twice")
 
     def _check_posture(self, task: tk.PostureTaskSpec, key: Key) -> None:
         if task.subsystem not in self._names.postures:
@@ -202,10 +221,10 @@ class ScenarioChecker:
         own_joints = self._joints_of(task.subsystem)
         if isinstance(task.posture, str):
             valid = self._names.postures[task.subsystem] | {"initial", "entry"}
-            self._known((*key, "posture"), "posture", task.posture, valid)
+            self.known((*key, "posture"), "posture", task.posture, valid)
         elif task.posture is not None:
             for joint in task.posture:
-                self._known((*key, "posture", joint), "joint", joint, own_joints)
+                self.known((*key, "posture", joint), "joint", joint, own_joints)
         for part, patterns in (("joints", task.joints or []), ("joint_weights", list(task.joint_weights))):
             for pattern in patterns:
                 if not fnmatch.filter(own_joints, pattern):
@@ -213,53 +232,68 @@ class ScenarioChecker:
 
     def _check_group(self, subsystems: list[str], key: Key) -> None:
         for k, name in enumerate(subsystems):
-            self._known((*key, "subsystems", k), "subsystem", name, self._names.moving)
+            self.known((*key, "subsystems", k), "subsystem", name, self._names.moving)
         if not subsystems:
-            self._complain((*key, "subsystems"), "name at least one subsystem")
+            self.complain((*key, "subsystems"), "name at least one subsystem")
 
     def _check_states(self) -> None:
         states = self._written("states")
-        self._known(("initial_state",), "state", self._spec.initial_state, states)
+        top = self._document.data
+        if self._spec.plan is not None:
+            check_plan(self._spec.plan, self._names, self)
+        writers = [key_name for key_name in ("plan", "contact_sequence") if key_name in top]
+        if len(writers) == 2:
+            self.complain(("contact_sequence",), "give either `plan` or `contact_sequence`: both write the states")
+        for key_name in ("initial_state", "states"):
+            if key_name in top and writers:
+                self.complain((key_name,), f"give either `{writers[0]}` or `{key_name}`: a plan writes the states")
+            elif key_name not in top and not writers:
+                message = "is missing (required, unless there is a `plan` or a `contact_sequence`)"
+                self.complain((), f"the key '{key_name}' {message}")
+        if "states" in top and not states and not writers:
+            self.complain(("states",), "expected at least one state")
+        if "initial_state" in top:
+            self.known(("initial_state",), "state", self._spec.initial_state, states)
         for name, state in self._spec.states.items():
             key: Key = ("states", name)
             self._check_repeated((*key, "contacts"), "contact", state.contacts)
             for k, contact in enumerate(state.contacts):
-                self._known((*key, "contacts", k), "contact", contact, self._written("contacts"))
+                self.known((*key, "contacts", k), "contact", contact, self._written("contacts"))
             self._check_tasks(state.tasks, (*key, "tasks"))
             for task_name, task in state.tasks.items():
                 if task is None:
-                    self._known((*key, "tasks", task_name), "task of the scenario", task_name, self._written("tasks"))
+                    self.known((*key, "tasks", task_name), "task of the scenario", task_name, self._written("tasks"))
             own_tasks = self._written("states", name, "tasks")
             active = {n for n in self._written("tasks") | own_tasks if state.tasks.get(n, n) is not None}
             for k, transition in enumerate(state.transitions):
                 at: Key = (*key, "transitions", k)
-                self._known((*at, "to"), "state", transition.to, states)
+                self.known((*at, "to"), "state", transition.to, states)
                 self._check_condition(transition.when, (*at, "when"), active)
 
     def _check_condition(self, condition: Any, key: Key, active_tasks: set[str]) -> None:
         contacts, names = self._written("contacts"), self._names
         match condition:
             case st.TaskCondition() | st.ReferenceCondition():
-                self._known((*key, "task"), "task of this state", condition.task, active_tasks)
+                self.known((*key, "task"), "task of this state", condition.task, active_tasks)
                 if isinstance(condition, st.TaskCondition) and condition.error is None and condition.speed is None:
-                    self._complain(key, "give `error`, `speed` or both")
+                    self.complain(key, "give `error`, `speed` or both")
             case st.CoMInsideCondition():
                 self._check_group(condition.subsystems, key)
                 if not condition.contacts:
-                    self._complain((*key, "contacts"), "name at least one contact")
+                    self.complain((*key, "contacts"), "name at least one contact")
                 for k, contact in enumerate(condition.contacts):
-                    self._known((*key, "contacts", k), "contact", contact, contacts)
+                    self.known((*key, "contacts", k), "contact", contact, contacts)
             case st.TouchingCondition() | st.SeparatedCondition():
-                self._known((*key, "contact"), "contact", condition.contact, contacts)
+                self.known((*key, "contact"), "contact", condition.contact, contacts)
             case st.JointCondition():
-                self._known((*key, "joint"), "joint", condition.joint, names.joints)
+                self.known((*key, "joint"), "joint", condition.joint, names.joints)
                 if condition.above is None and condition.below is None:
-                    self._complain(key, "give `above`, `below` or both")
+                    self.complain(key, "give `above`, `below` or both")
             case st.VisitsCondition():
-                self._known((*key, "state"), "state", condition.state, self._written("states"))
+                self.known((*key, "state"), "state", condition.state, self._written("states"))
             case st.AllCondition() | st.AnyCondition():
                 if not condition.of:
-                    self._complain((*key, "of"), "give at least one condition")
+                    self.complain((*key, "of"), "give at least one condition")
                 for k, part in enumerate(condition.of):
                     self._check_condition(part, (*key, "of", k), active_tasks)
             case st.NotCondition():
@@ -271,35 +305,35 @@ class ScenarioChecker:
             key: Key = ("goals", name)
             match goal:
                 case st.TrackingGoal():
-                    self._known((*key, "task"), "task", goal.task, tasks)
+                    self.known((*key, "task"), "task", goal.task, tasks)
                     self._check_pose_task(goal.task, (*key, "task"))
                     if goal.position is None and goal.rotation is None:
-                        self._complain(key, "give a tolerance: `position` [m], `rotation` [rad] or both")
+                        self.complain(key, "give a tolerance: `position` [m], `rotation` [rad] or both")
                 case st.PoseGoal():
-                    self._known((*key, "frame"), "link or surface", goal.frame, self._names.frames)
+                    self.known((*key, "frame"), "link or surface", goal.frame, self._names.frames)
                 case st.StateGoal() | st.JointVelocityGoal():
-                    self._known((*key, "state"), "state", goal.state, self._written("states"))
+                    self.known((*key, "state"), "state", goal.state, self._written("states"))
                 case st.PointsGoal():
-                    self._known((*key, "task"), "task", goal.task, tasks)
+                    self.known((*key, "task"), "task", goal.task, tasks)
                 case st.TiltGoal():
-                    self._known((*key, "frame"), "link or surface", goal.frame, self._names.frames)
+                    self.known((*key, "frame"), "link or surface", goal.frame, self._names.frames)
                 case st.BalanceGoal():
                     self._check_group(goal.subsystems, key)
                     for k, contact in enumerate(goal.contacts or []):
-                        self._known((*key, "contacts", k), "contact", contact, self._written("contacts"))
+                        self.known((*key, "contacts", k), "contact", contact, self._written("contacts"))
                 case st.JointGoal() if goal.state is not None:
-                    self._known((*key, "state"), "state", goal.state, self._written("states"))
+                    self.known((*key, "state"), "state", goal.state, self._written("states"))
             if isinstance(goal, st.JointVelocityGoal) and goal.target == 0.0:
-                self._complain((*key, "target"), "the tolerance is relative to the target, which cannot be 0")
+                self.complain((*key, "target"), "the tolerance is relative to the target, which cannot be 0")
             if isinstance(goal, st.JointGoal | st.JointVelocityGoal):
-                self._known((*key, "joint"), "joint", goal.joint, self._names.joints)
+                self.known((*key, "joint"), "joint", goal.joint, self._names.joints)
             if isinstance(goal, st.TiltGoal | st.BalanceGoal):
                 for k, state in enumerate(goal.states or []):
-                    self._known((*key, "states", k), "state", state, self._written("states"))
+                    self.known((*key, "states", k), "state", state, self._written("states"))
 
     def _check_pose_task(self, name: str, key: Key) -> None:
         """Complain of a goal that follows a task which places no frame."""
         everywhere: list[Mapping[str, Any]] = [self._spec.tasks, *(s.tasks for s in self._spec.states.values())]
         found = [tasks[name] for tasks in everywhere if tasks.get(name) is not None]
         if found and not any(isinstance(task, tk.PoseTaskSpec) for task in found):
-            self._complain(key, f"expected a task of type pose, and '{name}' is of type {found[0].type}")
+            self.complain(key, f"expected a task of type pose, and '{name}' is of type {found[0].type}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -80,6 +81,11 @@ class Loads:
         """Least and largest mass of each [kg]."""
         return {name: load.limits for name, load in self._loads.items()}
 
+    @property
+    def joint_ids(self) -> tuple[int, ...]:
+        """The joints whose inertia in the model changes."""
+        return tuple(self._bare)
+
     def set_mass(self, name: str, mass: float) -> None:
         """Change one load, as a user; where it has a rate, `advance` brings it there no faster.
 
@@ -104,6 +110,16 @@ class Loads:
                 self._put(name, self._masses[name] + float(np.clip(missing, -step, step)))
             elif load.profile is not None:
                 self._put(name, load.profile.at(time))
+
+    def memory(self) -> dict[str, Any]:
+        """Return the present masses [kg], those that a user wants, and the time of the last `advance` [s]."""
+        return {"masses": dict(self._masses), "wanted": dict(self._wanted), "time": self._time}
+
+    def resume(self, memory: dict[str, Any]) -> None:
+        """Go on from a memory."""
+        self._wanted, self._time = dict(memory["wanted"]), memory["time"]
+        for name, mass in memory["masses"].items():
+            self._put(name, mass)
 
     def reset(self) -> None:
         """Give all of them their mass at the beginning, at time 0."""

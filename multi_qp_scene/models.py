@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from multi_qp_scene.config_file import Problems, YamlDocument, validate
@@ -10,7 +10,9 @@ from multi_qp_scene.errors import ConfigError, MultiQpError, shown_path
 from multi_qp_scene.mimic import contradictions
 from multi_qp_scene.resources import find_resource, resolve_uri, resource_dirs
 from multi_qp_scene.salvage import salvage
+from multi_qp_scene.schema.common import Vector3
 from multi_qp_scene.schema.model_file import ModelFile
+from multi_qp_scene.stretch import UNSTRETCHED, stretch_surfaces
 from multi_qp_scene.suggestions import unknown_name
 from multi_qp_scene.urdf import UrdfModel, read_urdf
 
@@ -22,6 +24,19 @@ class LoadedModel:
     document: YamlDocument
     spec: ModelFile
     urdf: UrdfModel
+
+
+def stretched(loaded: LoadedModel, scale: Vector3) -> LoadedModel:
+    """Return the model of one rigid link, stretched along the axes of that link; its mass stays.
+
+    Raises:
+        MultiQpError: when it has joints, or something would not be of its kind any more.
+    """
+    if scale == UNSTRETCHED:
+        return loaded
+    urdf = read_urdf(loaded.urdf.path, free_flyer=loaded.spec.root == "free_flyer", scale=scale)
+    surfaces = stretch_surfaces(loaded.spec.surfaces, scale)
+    return replace(loaded, spec=loaded.spec.model_copy(update={"surfaces": surfaces}), urdf=urdf)
 
 
 def load_model(path: Path, problems: Problems) -> LoadedModel | None:
@@ -58,6 +73,15 @@ def load_model(path: Path, problems: Problems) -> LoadedModel | None:
         problems.add(document.location(("urdf",)), message)
         return None
     return None if spec is None else LoadedModel(document, spec, urdf)
+
+
+def urdf_path(model: Path) -> Path:
+    """Return the URDF that a valid model file names.
+
+    Raises:
+        MultiQpError: when the file cannot be read, or there is no such URDF.
+    """
+    return _urdf_path(YamlDocument.load(model).data["urdf"], model)
 
 
 def _urdf_path(name: str, beside: Path) -> Path:

@@ -49,9 +49,7 @@ def watched_pairs(scene: Scene, spec: CollisionsSpec) -> tuple[WatchedPair, ...]
     wanted: dict[frozenset[str], WatchedPair] = {}
     found: list[WatchedPair] = []
 
-    def watch(
-        link_a: str, link_b: str, influence: float, security: float, damping: float, damper: bool = True
-    ) -> None:
+    def watch(link_a: str, link_b: str, influence: float, security: float, damping: float, damper: bool = True) -> None:
         key = frozenset((link_a, link_b))
         if len(key) == 1 or key in wanted:
             return

@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from multi_qp_scene.errors import MultiQpError, shown_path
+from multi_qp_scene.sources import unpacked_folder
 from multi_qp_scene.suggestions import unknown_name
 
 PACKAGE_NAME = "multi_qp_controller"
@@ -21,7 +22,7 @@ def resource_dirs() -> tuple[Path, ...]:
 
     They are the ament share of a ROS workspace, the share folder beside an installed package, the source.
     """
-    candidates = [*_ament_share(), *_installed_share(), *_source_tree()]
+    candidates = [*filter(None, [unpacked_folder()]), *_ament_share(), *_installed_share(), *_source_tree()]
     return tuple(dict.fromkeys(folder for folder in candidates if folder.is_dir()))
 
 
@@ -63,6 +64,18 @@ def scenario_path(name_or_path: str | Path) -> Path:
     return _configuration("scenario", "config/scenarios", name_or_path, Path())
 
 
+def template_path(name: str) -> Path:
+    """Return the file of a template of scenario files.
+
+    Raises:
+        MultiQpError: no such template; names the others.
+    """
+    names = _names("config/templates")
+    if name not in names:
+        raise MultiQpError(unknown_name("template", name, names))
+    return find_resource(f"config/templates/{name}.yaml")
+
+
 def model_path(name_or_path: str | Path, *, relative_to: Path | None = None) -> Path:
     """Return the file of a model.
 
@@ -74,6 +87,23 @@ def model_path(name_or_path: str | Path, *, relative_to: Path | None = None) -> 
         MultiQpError: no such model or file.
     """
     return _configuration("model", "config/models", name_or_path, relative_to or Path())
+
+
+def sequence_names() -> list[str]:
+    """Return the names of the shipped contact sequences, sorted."""
+    return _names("config/sequences")
+
+
+def sequence_path(name_or_path: str | Path) -> Path:
+    """Return the file of a contact sequence.
+
+    Args:
+        name_or_path: a shipped sequence's name, or a path: anything with `.yaml` or a separator.
+
+    Raises:
+        MultiQpError: no such sequence or file.
+    """
+    return _configuration("sequence", "config/sequences", name_or_path, Path())
 
 
 def resolve_uri(uri: str, relative_to: Path | None = None) -> Path:
@@ -130,15 +160,22 @@ def _names(folder: str) -> list[str]:
     return sorted({path.stem for root in resource_dirs() for path in (root / folder).glob("[!.]*.yaml")})
 
 
-def _ament_share() -> Iterator[Path]:
+def ros_package_share(package: str) -> Path | None:
+    """Return the share folder of a package in the sourced ROS workspaces; None where there is none."""
     try:
         from ament_index_python.packages import get_package_share_directory
     except ImportError:
-        return
+        return None
     try:
-        yield Path(get_package_share_directory(PACKAGE_NAME))
-    except (LookupError, OSError):  # not in the sourced workspaces; no workspace is sourced
-        return
+        return Path(get_package_share_directory(package))
+    except (LookupError, OSError, ValueError):  # not in the sourced workspaces; none is sourced; no valid name
+        return None
+
+
+def _ament_share() -> Iterator[Path]:
+    share = ros_package_share(PACKAGE_NAME)
+    if share is not None:
+        yield share
 
 
 def _installed_share() -> Iterator[Path]:

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from multi_qp_scene.blocks import block_model
 from multi_qp_scene.builder import build_scene
 from multi_qp_scene.checks import ScenarioChecker
 from multi_qp_scene.config_file import validate
 from multi_qp_scene.errors import MultiQpError, shown_path
-from multi_qp_scene.models import LoadedModel, load_model
+from multi_qp_scene.models import LoadedModel, load_model, stretched
 from multi_qp_scene.names import Names
 from multi_qp_scene.parts import SceneParts
 from multi_qp_scene.problems import Problems
 from multi_qp_scene.resources import model_path, scenario_path
 from multi_qp_scene.salvage import salvage
 from multi_qp_scene.scene import Scene
+from multi_qp_scene.schema.common import Vector3
 from multi_qp_scene.schema.scenario_file import ParameterSpec, ScenarioFile
+from multi_qp_scene.sources import noted_files
 from multi_qp_scene.substitution import substitute
 from multi_qp_scene.suggestions import unknown_name
+from multi_qp_scene.templates import use_templates
 from multi_qp_scene.yaml_document import YamlDocument
 
 
@@ -35,6 +39,7 @@ class Scenario:
         scene: the scene it speaks of.
         parameters: value of each parameter.
         seed: of everything random in it.
+        files: everything that it was made from: itself, models, URDFs, meshes.
     """
 
     name: str
@@ -43,6 +48,7 @@ class Scenario:
     scene: Scene
     parameters: dict[str, float]
     seed: int
+    files: tuple[Path, ...] = ()
 
 
 def load_scenario(
@@ -60,10 +66,16 @@ def load_scenario(
         MultiQpError: when there is no such scenario, or a parameter is unknown or out of its range.
     """
     path = scenario_path(name_or_path)
-    document = YamlDocument.load(path)
+    with noted_files() as files:
+        scenario = _load(path, parameters or {}, seed)
+    return replace(scenario, files=tuple(files))
+
+
+def _load(path: Path, parameters: Mapping[str, float], seed: int) -> Scenario:
     problems = Problems()
+    document = use_templates(YamlDocument.load(path), problems)
     declared = _declared_parameters(document, problems)
-    values = _parameter_values(document, declared, parameters or {})
+    values = _parameter_values(document, declared, parameters)
     if seed < 0:
         raise MultiQpError(f"the seed must be 0 or above, got {seed}")
     # a parameter whose declaration is wrong stands for 1: what uses it is not wrong for that
@@ -84,7 +96,7 @@ def load_scenario(
 def _salvage(document: YamlDocument, data: Any) -> ScenarioFile | None:
     """Return what is right in a wrong file, so that its names are checked too."""
     states = _section(document, "states")
-    required = {"description": "", "initial_state": next(iter(states), "")}
+    required = {"description": "", **({"initial_state": next(iter(states))} if states else {})}
     return salvage(document, {**required, **data}, ScenarioFile)
 
 
@@ -122,6 +134,9 @@ def _parameter_values(
             unit = f" {spec.unit}" if spec.unit else ""
             place = document.location(("parameters", name))
             raise MultiQpError(f"{place}: {value:g}{unit} is outside [{spec.min:g}, {spec.max:g}]{unit}")
+        if spec.multiple_of is not None and not float(value / spec.multiple_of).is_integer():
+            place = document.location(("parameters", name))
+            raise MultiQpError(f"{place}: {value:g} is not a multiple of {spec.multiple_of:g}")
         values[name] = float(value)
     return values
 
@@ -137,7 +152,7 @@ def _load_models(
     parts, names = SceneParts(loads=dict(spec.loads)), Names()
     cache: dict[Path, LoadedModel | None] = {}
 
-    def load(key: tuple[str, str], model: str) -> LoadedModel | None:
+    def load(key: tuple[str, str], model: str, scale: Vector3) -> LoadedModel | None:
         try:
             file = model_path(model, relative_to=path.parent)
         except MultiQpError as error:
@@ -145,21 +160,33 @@ def _load_models(
             return None
         if file not in cache:
             cache[file] = load_model(file, problems)
-        return cache[file]
+        loaded = cache[file]
+        try:
+            return None if loaded is None else stretched(loaded, scale)
+        except MultiQpError as error:
+            problems.add(document.location((*key, "scale")), str(error))
+            return loaded
 
     for name in _section(document, "subsystems"):
         names.add(name, None, moving=True)
     for name in _section(document, "environment").keys() - names.moving:
         names.add(name, None, moving=False)
     for name, subsystem in spec.subsystems.items():
-        loaded = load(("subsystems", name), subsystem.model)
+        loaded = load(("subsystems", name), subsystem.model, subsystem.scale)
         names.add(name, loaded, moving=True)
         if loaded is not None:
             parts.subsystems[name] = (loaded, subsystem)
     for name, environment in spec.environment.items():
         if name in names.moving:
             continue  # the checks say that the name is taken
-        loaded = load(("environment", name), environment.model)
+        loaded = None
+        written = _section(document, "environment")[name]
+        if ("model" in written) == ("box" in written):
+            problems.add(document.location(("environment", name)), "give either `model` or `box`")
+        elif environment.model is not None:
+            loaded = load(("environment", name), environment.model, environment.scale)
+        elif environment.box is not None:
+            loaded = block_model(document, environment.box)
         names.add(name, loaded, moving=False)
         if loaded is not None:
             parts.environment[name] = (loaded, environment)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import math
 import operator
 import re
@@ -25,6 +26,21 @@ _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 }
 
 
+def _noise(seed: float, index: float) -> float:
+    """Return a number in 0..1 that looks random, always the same for the same two whole numbers."""
+    digest = hashlib.sha256(f"{int(seed)} {int(index)}".encode()).digest()
+    return int.from_bytes(digest[:6], "big") / 2.0**48
+
+
+#: Name, number of arguments, and what it computes.
+_FUNCTIONS: dict[str, tuple[int, Callable[..., float]]] = {
+    "sin": (1, lambda degrees: math.sin(math.radians(degrees))),
+    "cos": (1, lambda degrees: math.cos(math.radians(degrees))),
+    "rad": (1, math.radians),
+    "noise": (2, _noise),
+}
+
+
 class _Mistake(Exception):
     """An expression cannot be computed; the text says why."""
 
@@ -39,7 +55,9 @@ def substitute(
     """Replace every `${...}` in the document's values.
 
     A value that is one `${...}` takes the type of the result; inside longer text the result is written out.
-    The braces hold parameter names, numbers, + - * / and parentheses. `$${` gives a literal `${`. Keys stay.
+    The braces hold parameter names, numbers, + - * / and parentheses, and the functions `sin`, `cos` and `rad` of an
+    angle in degrees and `noise(seed, k)`, the k-th of a row of random numbers in 0..1. `$${` gives a literal `${`. Keys
+    stay.
 
     Args:
         document: the file.
@@ -60,7 +78,7 @@ def evaluate(expression: str, values: Mapping[str, ParameterValue]) -> Parameter
     """Compute the inside of one `${...}`.
 
     Raises:
-        ValueError: unknown parameter, or not an expression of numbers, names, + - * / and parentheses.
+        ValueError: unknown parameter, or not an expression of numbers, names, + - * /, parentheses and functions.
     """
     try:
         return _Arithmetic(values).result(expression)
@@ -145,7 +163,17 @@ class _Arithmetic:
             return -operand if isinstance(node.op, ast.USub) else operand
         if isinstance(node, ast.Name | ast.Attribute):
             return self._parameter(ast.unparse(node))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
+            return self._function(node.func.id, [self._number(argument) for argument in node.args])
         raise self._unreadable(ast.unparse(node))
+
+    def _function(self, name: str, arguments: list[float]) -> float:
+        if name not in _FUNCTIONS:
+            raise _Mistake(unknown_name("function", name, _FUNCTIONS))
+        count, compute = _FUNCTIONS[name]
+        if len(arguments) != count:
+            raise _Mistake(f"{name} takes {count} number{'s' if count > 1 else ''}, got {len(arguments)}")
+        return compute(*arguments)
 
     def _number(self, node: ast.expr) -> float:
         value = self._value(node)
@@ -160,7 +188,7 @@ class _Arithmetic:
         return self._values[name]
 
     def _unreadable(self, text: str) -> _Mistake:
-        known = "parameter names, numbers, + - * / and parentheses"
+        known = "parameter names, numbers, + - * /, parentheses, sin, cos, rad and noise"
         return _Mistake(f"cannot compute {text!r}; expected {known}")
 
 

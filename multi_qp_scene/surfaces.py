@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
+
+from multi_qp_scene.cones import facets_of
 
 Array = NDArray[np.float64]
 SurfaceKind = Literal["planar", "grasp", "point"]
@@ -39,6 +41,7 @@ class Surface:
     X_link_surface: pin.SE3
     points: Array
     normals: Array
+    _generators: dict[float, Array] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def generators(self, friction: float) -> Array:
         """Return W, whose columns are the unit generators of the wrench cone, (6, 4 k).
@@ -51,6 +54,8 @@ class Surface:
 
         Source: [Vaillant2015] section 3.4, (25).
         """
+        if friction in self._generators:
+            return self._generators[friction].copy()
         columns = []
         for point, normal in zip(self.points, self.normals, strict=True):
             tangent_1, tangent_2 = tangents(normal)
@@ -58,7 +63,16 @@ class Surface:
                 force = normal + friction * tangent
                 force = force / np.linalg.norm(force)
                 columns.append(np.concatenate([force, np.cross(point, force)]))
-        return np.array(columns).T
+        generators = np.array(columns).T
+        self._generators[friction] = generators
+        return generators.copy()
+
+    def facets(self, friction: float) -> Array:
+        """Return F, the facets of the same cone: F w ≥ 0 for the wrench w, (facets, `equality_rows`).
+
+        A point's wrench counts as its force. A grasp that can push in every direction has none.
+        """
+        return facets_of(self.generators(friction)[: self.equality_rows])
 
     @property
     def equality_rows(self) -> int:

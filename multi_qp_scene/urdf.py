@@ -16,6 +16,9 @@ from multi_qp_scene.errors import ConfigError, Location, MultiQpError, Problem, 
 from multi_qp_scene.mimic import Mimic, read_mimics
 from multi_qp_scene.problems import Problems
 from multi_qp_scene.resources import resolve_uri
+from multi_qp_scene.schema.common import Vector3
+from multi_qp_scene.sources import note
+from multi_qp_scene.stretch import UNSTRETCHED, stretch_urdf
 from multi_qp_scene.urdf_checks import INERTIA_ROUNDING, check_urdf, principal_moments
 from multi_qp_scene.urdf_document import UrdfDocument
 
@@ -60,25 +63,28 @@ class UrdfModel:
         return float(sum(self.model.inertias[k].mass for k in range(1, self.model.njoints)))
 
 
-def read_urdf(path: Path, *, free_flyer: bool) -> UrdfModel:
+def read_urdf(path: Path, *, free_flyer: bool, scale: Vector3 = UNSTRETCHED) -> UrdfModel:
     """Read a URDF with its geometry.
 
     Args:
         path: the file.
         free_flyer: whether its root floats.
+        scale: factors by which a rigid body is stretched along its axes.
 
     Raises:
         ConfigError: with everything that is wrong in the file, and the lines.
-        MultiQpError: when the file is missing.
+        MultiQpError: when the file is missing, or cannot be stretched.
     """
     if not path.is_file():
         raise MultiQpError(f"the URDF {shown_path(path)} does not exist")
+    note(path)
     document = UrdfDocument.load(path)
     problems = Problems()
     check_urdf(document, problems)
     problems.raise_if_any()
     root = document.root
     _warn_of_odd_inertias(document)
+    stretch_urdf(document, scale)
     _complete_limits(root)
     _resolve_meshes(root, path)
     xml = document.to_xml()
@@ -157,7 +163,9 @@ def _complete_limits(root: Element) -> None:
 def _resolve_meshes(root: Element, path: Path) -> None:
     for link in root.findall("link"):
         for mesh in link.iter("mesh"):
-            mesh.set("filename", str(resolve_uri(mesh.get("filename", ""), relative_to=path.parent)))
+            file = resolve_uri(mesh.get("filename", ""), relative_to=path.parent)
+            note(file)
+            mesh.set("filename", str(file))
 
 
 def _separate_frame_names(model: pin.Model) -> None:

@@ -11,6 +11,7 @@ import yaml
 
 from multi_qp_scene.errors import ConfigError, KeyPath, Location, Problem
 from multi_qp_scene.problems import Problems
+from multi_qp_scene.sources import note
 from multi_qp_scene.yaml_core import MERGE_TAG, compose, scalar_text, scalar_value
 
 # Aliases may repeat a node within a node within a node: a file of ten lines could otherwise fill the memory.
@@ -40,6 +41,7 @@ class YamlDocument:
             ConfigError: it cannot be read, is not YAML, repeats a key, is empty or holds no mapping.
         """
         path = Path(path)
+        note(path)
         return cls.parse(_read_text(path), path=path)
 
     @classmethod

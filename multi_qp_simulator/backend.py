@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,3 +39,11 @@ class Backend(Protocol):
 
     def step(self, command: Command, dt: float) -> Outcome:
         """Let `dt` seconds pass under a command."""
+
+
+@runtime_checkable
+class MeasuredBackend(Backend, Protocol):
+    """A world that a controller sees through sensors."""
+
+    def measure(self) -> State:
+        """Return what the sensors tell of the present state."""

@@ -6,6 +6,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from multi_qp_controller.bonded_dynamics import bonded_acceleration
 from multi_qp_controller.command import Command, Status
 from multi_qp_controller.contact import ActiveContact
 from multi_qp_controller.kinematics import Kinematics
@@ -70,13 +71,7 @@ class Integrator:
         rows.append((scene.couplings.J, scene.couplings.rhs(kinematics.q, kinematics.v, dt)))
         J = np.concatenate([J for J, _ in rows])
         rhs = np.concatenate([r for _, r in rows])
-        force = -kinematics.N
-        force[scene.actuated_v] += torque
-        free = np.linalg.solve(kinematics.M, force)
-        weight = J @ np.linalg.solve(kinematics.M, J.T)
-        # least squares: bonds of a closed chain may say the same thing twice
-        wrench = np.linalg.lstsq(weight, rhs - J @ free, rcond=1e-10)[0] if len(rhs) else rhs
-        acceleration = np.asarray(free + np.linalg.solve(kinematics.M, J.T @ wrench), dtype=np.float64)
+        acceleration, wrench = bonded_acceleration(kinematics, torque, J, rhs)
         wrenches, row = {}, 0
         for contact in contacts:
             wrenches[contact.name] = np.zeros(6)

@@ -17,6 +17,9 @@ from multi_qp_simulator.backend import Outcome
 
 Array = NDArray[np.float64]
 
+#: Columns of `Log.qp_size`.
+QP_SIZE = ("variables", "equalities", "inequalities")
+
 
 @dataclass(frozen=True)
 class Log:
@@ -44,6 +47,8 @@ class Log:
         subsystem_names: in the order of q.
         load_names: names of the loads that may change, (L,).
         load_mass: their masses, (T, L) [kg]; the model's inertias are those of the loads' masses.
+        tick_ms: how long the controller took, from state in to torque out, (T,) [ms]; differs from run to run.
+        qp_size: variables, equalities and inequalities of the QP as the paper counts them, (T, 3).
         scenario: JSON of the scenario's name, parameters, seed and time step.
     """
 
@@ -66,10 +71,12 @@ class Log:
     subsystem_names: NDArray[np.str_]
     load_names: NDArray[np.str_]
     load_mass: Array
+    tick_ms: Array
+    qp_size: NDArray[np.int_]
     scenario: NDArray[np.str_]
 
     def save(self, path: str | Path) -> None:
-        """Write an .npz file; the same run gives the same bytes."""
+        """Write an .npz file; the same run gives the same bytes, but for `tick_ms`."""
         np.savez_compressed(path, **{name: getattr(self, name) for name in self.__dataclass_fields__})
 
     @classmethod
@@ -108,6 +115,8 @@ class LogRecorder:
                 "contact_wrench": wrench,
                 "coupling_force": [outcome.couplings.get(name, np.nan) for name in scene.couplings.names],
                 "load_mass": list(scene.loads.masses.values()),
+                "tick_ms": command.diagnostics.tick_ms,
+                "qp_size": [getattr(command.diagnostics, name) for name in QP_SIZE],
             }
         )
 
@@ -149,6 +158,8 @@ class LogRecorder:
             "contact_wrench": (float, (contacts, 6)),
             "coupling_force": (float, (len(scene.couplings),)),
             "load_mass": (float, (len(loads),)),
+            "tick_ms": (float, ()),
+            "qp_size": (int, (len(QP_SIZE),)),
         }
         return {
             name: np.array([row[name] for row in self._rows], dtype=kind).reshape((len(self._rows), *shape))

@@ -9,19 +9,33 @@ from typing import Any
 
 import numpy as np
 
-from multi_qp_controller.command import Command, Status
+from multi_qp_controller.command import Command
 from multi_qp_controller.controller import Controller
+from multi_qp_controller.decentralised import DecentralisedController
+from multi_qp_controller.jit import COMPILED
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
-from multi_qp_simulator.audit import Audit
-from multi_qp_simulator.backend import Backend
-from multi_qp_simulator.goals import GoalKeeper
+from multi_qp_simulator.backend import Backend, MeasuredBackend
+from multi_qp_simulator.forces import ForceCheck
+from multi_qp_simulator.garbage import collected_between_ticks
 from multi_qp_simulator.integrator import Integrator
 from multi_qp_simulator.log import Log, LogRecorder
-from multi_qp_simulator.report import Ledger
+from multi_qp_simulator.referee import Referee, succeeded
 
-BACKENDS: dict[str, Callable[[Scenario], Backend]] = {"integrator": Integrator}
+
+def _mujoco(scenario: Scenario) -> Backend:
+    from multi_qp_simulator.mujoco_world import MujocoBackend  # takes long to import, and only this world needs it
+
+    return MujocoBackend(scenario)
+
+
+BACKENDS: dict[str, Callable[[Scenario], Backend]] = {"integrator": Integrator, "mujoco": _mujoco}
+
+#: The worlds that answer torques by themselves: there, the controller acts as the scenario's `closed_loop` says.
+MEASURED = frozenset({"mujoco"})
+
+STOPPED = "stopped by the user"
 
 #: Sees every tick: the controller after its step, and the command.
 Observer = Callable[[Controller, Command], None]
@@ -40,6 +54,24 @@ def make_backend(name: str, scenario: Scenario) -> Backend:
     return BACKENDS[name](scenario)
 
 
+def make_controller(
+    scenario: Scenario,
+    backend: str,
+    *,
+    dt: float | None = None,
+    solver: str | None = None,
+    formulation: str | None = None,
+) -> Controller:
+    """Make a controller that acts as this world asks for."""
+    if backend not in MEASURED:
+        return Controller(scenario, dt=dt, solver=solver, formulation=formulation)
+    spec = scenario.spec
+    settings: dict[str, Any] = {"dt": dt, "solver": solver, "formulation": formulation, "closed_loop": spec.closed_loop}
+    if spec.reality.knowledge_delay > 0.0:
+        return DecentralisedController(scenario, delay=spec.reality.knowledge_delay, **settings)
+    return Controller(scenario, **settings)
+
+
 @dataclass(frozen=True)
 class RunResult:
     """How a run ended.
@@ -55,7 +87,26 @@ class RunResult:
     @property
     def succeeded(self) -> bool:
         """Whether the run came to its end and reached all its goals."""
-        return bool(self.report["completed"] and all(goal["reached"] for goal in self.report["goals"].values()))
+        return succeeded(self.report)
+
+
+#: Scenario files, solvers and formulations that have been rehearsed in this process.
+_rehearsed: set[tuple[str, str, str]] = set()
+
+
+def warm_up(controller: Controller) -> None:
+    """Let a controller like this one rehearse, once in a process.
+
+    Kernels are compiled where they are first needed, on a new machine for many seconds: no tick shall wait for that.
+    """
+    scenario = controller.scenario
+    like = (str(scenario.path), controller.solver_name, controller.formulation_name)
+    if not COMPILED or type(controller) is not Controller or like in _rehearsed:
+        return
+    _rehearsed.add(like)
+    Controller(
+        scenario, dt=controller.dt, solver=controller.solver_name, formulation=controller.formulation_name
+    ).rehearse()
 
 
 class Run:
@@ -99,7 +150,6 @@ class Run:
         self.controller = controller
         self.backend = backend
         self.time = 0.0
-        self._duration = scenario.spec.duration if duration is None else duration
         self._observers = list(observers)
         self._sensor = sensor
         self._real_time = real_time
@@ -108,9 +158,13 @@ class Run:
         self._started = perf_counter()
         self.result: RunResult | None = None
         self._recorder = LogRecorder(scenario, controller.dt)
-        self._audit = Audit(scenario.scene)
-        self._goals = GoalKeeper(scenario)
-        self._ledger = Ledger(scenario, controller, backend_name)
+        self._measure = backend.measure if isinstance(backend, MeasuredBackend) else None
+        self._forces = ForceCheck() if backend_name in MEASURED else None
+        self._referee = Referee(scenario, controller, backend=backend_name, duration=duration)
+
+    def observe(self, observer: Observer) -> None:
+        """Let one more see every tick from now on."""
+        self._observers.append(observer)
 
     def stop(self) -> None:
         """End the run after the present tick."""
@@ -122,68 +176,55 @@ class Run:
         Args:
             progress: told the fraction of the duration that has passed, and the state, after every tick.
         """
+        warm_up(self.controller)
         self._started, tick = perf_counter(), 0
         ended = None
-        while ended is None:
-            self.time = tick * self.controller.dt
-            command = self._tick()
-            tick += 1
-            ended = self._why_ended(command)
-            if progress is not None:
-                progress(min(1.0, self.time / self._duration), command.diagnostics.state)
-            if self._real_time:
-                sleep(max(0.0, self._started + self.time - perf_counter()))
+        with collected_between_ticks() as collect:
+            while ended is None:
+                self.time = tick * self.controller.dt
+                command = self._tick()
+                tick += 1
+                ended = self._why_ended()
+                if progress is not None:
+                    progress(self._referee.progress, command.diagnostics.state)
+                collect()
+                if self._real_time:
+                    sleep(max(0.0, self._started + self.time - perf_counter()))
         return self._end(ended)
 
     def interrupted(self) -> RunResult:
         """Return the result of a run that an interrupt cut short."""
-        return self._end("stopped by the user")
+        return self._end(STOPPED)
 
     def _tick(self) -> Command:
         state, controller = self.backend.state, self.controller
         self.scenario.scene.loads.advance(self.time)
-        seen = state if self._sensor is None else self._sensor(state, self.time)
+        if self._sensor is not None:
+            seen = self._sensor(state, self.time)
+        else:
+            seen = state if self._measure is None else self._measure()
         command = controller.step(seen, self.time)
-        self._ledger.count(command)
-        if command.diagnostics.status is not Status.OK and self._ledger.unexplained:
-            self._ledger.explain(controller, command)
-        self._audit.observe(state, command, controller)
-        if command.diagnostics.status is not Status.FALLBACK:
-            self._goals.observe(controller, state, self.time)
+        self._referee.observe(state, command)
         for observer in self._observers:
             observer(controller, command)
         outcome = self.backend.step(command, controller.dt)
         self._recorder.record(state, command, outcome)
+        if self._forces is not None:
+            self._forces.observe(state, command, outcome)
         return command
 
-    def _why_ended(self, command: Command) -> str | None:
-        """Return why the run ends now, None if it goes on; "completed" is the good reason."""
-        diagnostics, machine = command.diagnostics, self.controller.machine
+    def _why_ended(self) -> str | None:
+        """Return why the run ends now, None if it goes on."""
         if self._stopped:
-            return "stopped by the user"
+            return STOPPED
         if not self.backend.state.is_finite:
             return "the state of the world is not finite"
-        if self._ledger.failures_in_a_row * self.controller.dt >= self.scenario.spec.fallback.give_up_after:
-            return f"no QP could be solved as stated for {self.scenario.spec.fallback.give_up_after:g} s"
-        if self.controller.attended and (self.controller.targets or self.controller.awaited_commands):
-            return None
-        if diagnostics.finished and self.time - machine.entered >= machine.phase.spec.hold - 1e-9:
-            return "completed"
-        if machine.timed_out(self.time):
-            return f"state '{machine.phase.name}' took longer than its timeout of {machine.phase.spec.timeout:g} s"
-        if self.time + self.controller.dt >= self._duration - 1e-9:
-            return f"the duration of {self._duration:g} s is over"
-        return None
+        return self._referee.ended
 
     def _end(self, ended: str) -> RunResult:
-        goals = self._goals.results(self.backend.state, self.controller.machine.visited)
-        report = self._ledger.report(
-            ended=ended,
-            sim_time=self.time + self.controller.dt,
-            wall_time=perf_counter() - self._started,
-            worst=self._audit.worst(),
-            goals={name: goal.as_dict() for name, goal in goals.items()},
-        )
+        report = self._referee.report(final=self.backend.state, ended=ended)
+        if self._forces is not None:
+            report["contact_forces"] = self._forces.report()
         self.result = RunResult(report, self._recorder.finish())
         return self.result
 
@@ -213,7 +254,7 @@ def run_scenario(
         sensor: what the controller sees of the state.
         observers: called after every tick.
     """
-    controller = Controller(scenario, dt=dt, solver=solver, formulation=formulation)
+    controller = make_controller(scenario, backend, dt=dt, solver=solver, formulation=formulation)
     world = make_backend(backend, scenario)
     if initial_state is not None:
         if not isinstance(world, Integrator):

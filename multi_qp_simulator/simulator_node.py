@@ -5,38 +5,50 @@ from __future__ import annotations
 import json
 import sys
 from functools import partial
-from time import monotonic
+from math import ceil
+from time import monotonic, time_ns
 from typing import Any
 
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, String
+from std_msgs.msg import Float64, Float64MultiArray, String
 
 from multi_qp_controller.ros import conversions, parameters, process, topics
 from multi_qp_controller.ros.diagnostics import Level
 from multi_qp_controller.ros.health import Health
-from multi_qp_controller.ros.parameters import SCENARIO_PARAMETERS, ParameterSpec
+from multi_qp_controller.ros.parameters import REALTIME_PRIORITY, SCENARIO_PARAMETERS, ParameterSpec
 from multi_qp_controller.ros.state_assembly import joints_of
+from multi_qp_controller.ros.timing_log import TimingLog
 from multi_qp_scene.errors import MultiQpError
-from multi_qp_simulator.stand_in import StandIn
+from multi_qp_simulator.stand_in import WORLDS, StandIn, make_world
 
 NAMED, BARE = "joint_commands", "effort_controller"
 PARAMETERS = (
     *SCENARIO_PARAMETERS,
-    ParameterSpec("backend", "integrator", "who plays the world", choices=("integrator",)),
+    ParameterSpec("backend", "integrator", "who plays the world", choices=tuple(WORLDS)),
     ParameterSpec("speed", 1.0, "simulated seconds a second at most; 0: as fast as it goes", 0.0, 1000.0),
+    ParameterSpec("physics_rate", 500.0, "by the wall clock: least number of physics steps a second", 1.0, 1e4),
     ParameterSpec("watchdog_periods", 5, "periods without a command after which a robot brakes", 1, 1000),
     ParameterSpec("command_interface", NAMED, "which commands the robots take", choices=(NAMED, BARE)),
     ParameterSpec("patience", 0.5, "lock-step: how long to wait for an answer before going on [s]", 0.01, 60.0),
+    REALTIME_PRIORITY,
+    ParameterSpec("timing", "", "file for the times of every command (npz) at the end of the process"),
 )
+#: Of the file of times: stamp of the state that a command answers, and when the command was there [ns].
+TIMING = ("stamp", "heard")
+#: By the wall clock: how far physics may fall behind it before it lets time pass by [control periods].
+LONGEST_LAG = 2
 #: Lock-step: after so long without an answer the state is sent again [s]; state is best effort and may be lost.
 RESEND_PERIOD = 0.05
 
 
 class SimulatorNode(Node):
     """Steps the stand-in: in lock-step, when each robot has its answer to the present state; else by the wall clock.
+
+    By the wall clock physics has a rate of its own: commands act from the moment they are heard, and are held. States
+    are published once a control period all the same.
 
     Attributes:
         exit_status: never set: the node goes on until a signal ends it.
@@ -45,22 +57,32 @@ class SimulatorNode(Node):
     def __init__(self) -> None:
         super().__init__("simulator", automatically_declare_parameters_from_overrides=True)
         parameters.declare(self, PARAMETERS, read_only=True)
+        process.take_priority(self)
         settings = parameters.values(self, PARAMETERS)
         self.exit_status: int | None = None
         self._scenario = parameters.load(settings)
         self._scene = self._scenario.scene
-        self._dt = settings["dt"] or self._scenario.spec.dt
+        self._dt = parameters.control_period(settings, self._scenario)
         self._lock_step, self._named = settings["lock_step"], settings["command_interface"] == NAMED
         if self._lock_step and not self._named:
             raise MultiQpError(f"lock_step needs the stamps of {NAMED}: command_interface cannot be '{BARE}'")
         self._speed, self._patience = settings["speed"], settings["patience"]
-        self._stand_in = StandIn(self._scenario, dt=self._dt, watchdog_periods=settings["watchdog_periods"])
+        self._substeps = 1 if self._lock_step else ceil(self._dt * settings["physics_rate"] - 1e-9)
+        self._stand_in = StandIn(
+            self._scenario,
+            make_world(settings["backend"], self._scenario),
+            dt=self._dt,
+            substeps=self._substeps,
+            watchdog_periods=settings["watchdog_periods"],
+        )
+        self._timing = TimingLog(settings["timing"], TIMING)
         self._joints = {name: joints_of(self._scene, s) for name, s in self._scene.subsystems.items()}
         self._answered: set[str] = set()
         self._alone = False
-        self._health = Health(self, dt=self._dt)
+        self._health = Health(self, dt=self._stand_in.dt)
         self._fault = ""
         self._offer()
+        process.settle()
         now = monotonic()
         self._due = self._shown = self._asked = now
 
@@ -86,15 +108,19 @@ class SimulatorNode(Node):
                 take = partial(self._take_bare, robot)
                 self.create_subscription(Float64MultiArray, topics.effort_commands(robot), take, topics.COMMAND_QOS)
         self.create_subscription(String, topics.CONTROLLER_STATE, self._take_contacts, topics.LATCHED_QOS)
+        for load in scene.loads.masses:  # somebody puts weights on, and tells everybody
+            topic = topics.target(self._scenario.name, load)
+            self.create_subscription(Float64, topic, partial(self._take_load, load), topics.EVENT_QOS)
 
     @property
     def _stamp(self) -> int:
-        return round(self._stand_in.tick * self._dt * 1e9)
+        return round(self._stand_in.time * 1e9)
 
     def _take_named(self, robot: str, message: JointState) -> None:
         stamp = conversions.from_stamp(message.header.stamp)
         if self._lock_step and not self._is_for_now(stamp):
             return
+        self._timing.add(stamp, time_ns())
         self._try(self._stand_in.command, robot, message.effort, message.name)
         self._answered.add(robot)
 
@@ -112,6 +138,9 @@ class SimulatorNode(Node):
             return
         self._try(self._stand_in.touch, contacts)
         self._answered.add(topics.CONTROLLER_STATE)
+
+    def _take_load(self, load: str, message: Float64) -> None:
+        self._try(self._scene.loads.set_mass, load, message.data)
 
     def _is_for_now(self, stamp: int) -> bool:
         """Return whether an answer is for the present state; one for a recent state says that somebody is back."""
@@ -133,15 +162,11 @@ class SimulatorNode(Node):
     def work(self) -> float:
         """Step if it is time to; return for how long nothing will be due [s]."""
         now = monotonic()
+        if not self._stand_in.started:
+            self._due = max(self._due, now)  # time begins with the first commands
         if self._is_ready(now):
-            began = monotonic()
-            self._stand_in.step()
-            self._health.statistics.tick(began, monotonic())
-            self._answered.clear()
-            self._due = max(self._due + self._dt / self._speed, now - self._dt) if self._speed else now
-            self._asked = now
-            self._show(now)
-        elif now - self._shown >= (RESEND_PERIOD if self._lock_step or not self._stand_in.started else self._dt):
+            self._step(now)
+        elif now - self._shown >= (RESEND_PERIOD if self._lock_step or not self._stand_in.started else 2.0 * self._dt):
             self._show(now)
         self._health.tell(*self._status())
         if now >= self._health.due:
@@ -150,6 +175,18 @@ class SimulatorNode(Node):
         if self._lock_step and not self._has_answers:
             return RESEND_PERIOD
         return max(0.0, self._due - monotonic())
+
+    def _step(self, now: float) -> None:
+        stand_in, began = self._stand_in, monotonic()
+        stand_in.step()
+        self._health.statistics.tick(began, monotonic())
+        self._answered.clear()
+        latest = now - (self._dt if self._lock_step else LONGEST_LAG * self._dt)
+        self._due = max(self._due + stand_in.dt / self._speed, latest) if self._speed else now
+        self._asked = now
+        if stand_in.steps % self._substeps == 0:
+            # where physics has fallen behind, its state is that of the time at which it was due
+            self._show(now, behind=0.0 if self._lock_step else max(0.0, now - self._due))
 
     @property
     def _has_answers(self) -> bool:
@@ -169,19 +206,19 @@ class SimulatorNode(Node):
             return now - self._shown >= self._dt
         return False
 
-    def _show(self, now: float) -> None:
-        """Publish clock and state."""
+    def _show(self, now: float, *, behind: float = 0.0) -> None:
+        """Publish clock and state; it is that of `behind` seconds ago."""
         self._shown = now
-        stamp = self._stamp if self._lock_step else self._wall_stamp()
+        stamp = self._stamp
+        if self._lock_step:
+            self._clock_out.publish(Clock(clock=conversions.to_stamp(stamp)))
+        else:
+            stamp = time_ns() - round(behind * 1e9)
         state = self._stand_in.world.state
-        self._clock_out.publish(Clock(clock=conversions.to_stamp(self._stamp)))
         for name, publisher in self._joint_outputs.items():
             publisher.publish(conversions.joint_state(self._joints[name], state, stamp))
         for name, publisher in self._odometry_outputs.items():
             publisher.publish(conversions.odometry(self._scene.subsystems[name], state, stamp))
-
-    def _wall_stamp(self) -> int:
-        return int(self.get_clock().now().nanoseconds)
 
     def _status(self) -> tuple[Level, str]:
         unheard = self._stand_in.unheard
@@ -195,7 +232,8 @@ class SimulatorNode(Node):
         return (Level.WARN, self._fault) if self._fault else (Level.OK, "")
 
     def close(self) -> None:
-        """Nothing: a world without a clock is at rest."""
+        """Write what was asked for: a world without a clock is at rest."""
+        self._timing.write()
 
 
 def main() -> int:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from multi_qp_controller.bonded_dynamics import bonded_acceleration
+from multi_qp_controller.command import Command, Diagnostics, Status
 from multi_qp_controller.kinematics import Kinematics
+from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
 from multi_qp_simulator.backend import Outcome
@@ -45,36 +49,104 @@ class TorqueWorld(Integrator):
         rows = [self._bond(name, kinematics).no_slip(dt) for name in contacts]
         J = np.concatenate([*(J for J, _ in rows), np.eye(scene.nv)[braked]])
         rhs = np.concatenate([*(r for _, r in rows), -self._state.v[braked] / time_constant])
-        force = -kinematics.N
         driven = torque.copy()
         driven[motors] = 0.0
-        force[scene.actuated_v] += driven
-        free = np.linalg.solve(kinematics.M, force)
-        weight = J @ np.linalg.solve(kinematics.M, J.T)
-        driven[motors] = np.linalg.lstsq(weight, rhs - J @ free, rcond=1e-10)[0][-len(braked) :]
+        driven[motors] = bonded_acceleration(kinematics, driven, J, rhs)[1][-len(braked) :]
         return driven
+
+
+class EngineWorld:
+    """A physics engine as `StandIn` needs a world: it finds out by itself what touches.
+
+    Only hands are told of contacts: what they hold is held by more than friction.
+    """
+
+    def __init__(self, engine: Any, scenario: Scenario) -> None:
+        self._engine, self._model = engine, TorqueWorld(scenario)
+
+    @property
+    def state(self) -> State:
+        """The present state."""
+        return cast(State, self._engine.state)
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self._engine.state = state
+
+    def advance(self, torque: Array, contacts: Sequence[str], dt: float) -> Outcome:
+        """Let `dt` seconds pass under torques, (na,) [N m]."""
+        wrenches = {name: np.zeros(6) for name in contacts}  # it takes names, not forces
+        command = Command(0.0, torque, np.zeros(len(self.state.v)), wrenches, Diagnostics(Status.OK))
+        return cast(Outcome, self._engine.step(command, dt))
+
+    def braking(
+        self, torque: Array, motors: NDArray[np.intp], contacts: Sequence[str], dt: float, *, time_constant: float
+    ) -> Array:
+        """Return torques as drives make them that know of the equation of motion; see `TorqueWorld`."""
+        self._model.state = self.state
+        return self._model.braking(torque, motors, contacts, dt, time_constant=time_constant)
+
+
+def _mujoco(scenario: Scenario) -> EngineWorld:
+    from multi_qp_simulator.mujoco_world import MujocoBackend  # takes long to import, and only this world needs it
+
+    return EngineWorld(MujocoBackend(scenario), scenario)
+
+
+WORLDS: dict[str, Callable[[Scenario], TorqueWorld | EngineWorld]] = {"integrator": TorqueWorld, "mujoco": _mujoco}
+
+
+def make_world(name: str, scenario: Scenario) -> TorqueWorld | EngineWorld:
+    """Make a world by name, one of `WORLDS`.
+
+    Raises:
+        MultiQpError: when what it needs is not installed.
+    """
+    try:
+        return WORLDS[name](scenario)
+    except ImportError as error:
+        raise MultiQpError(f"backend '{name}' is not installed: {error}") from None
 
 
 class StandIn:
     """The robots of a scene, each with the watchdog that a real set-up needs, in one world.
 
-    A robot that no command has reached for more than `watchdog_periods` steps brakes: its drives bring all joints to
+    Physics goes on in steps that are a fraction of the control period, under the commands last heard. A robot that no
+    command has reached for more than `watchdog_periods` control periods brakes: its drives bring all joints to
     rest, q̈ = −q̇/T within their torque limits, with T the time constant of the scenario's fallback. Before the first
     command of all, the world stands still.
 
     Attributes:
         world: in which they are.
         broken: whether its state would not be finite; it then stays as it was.
-        tick: steps so far.
+        steps: so far.
+        dt: duration of a step [s].
         contacts: that are on.
     """
 
-    def __init__(self, scenario: Scenario, *, dt: float, watchdog_periods: int) -> None:
-        self.world = TorqueWorld(scenario)
+    def __init__(
+        self,
+        scenario: Scenario,
+        world: TorqueWorld | EngineWorld,
+        *,
+        dt: float,
+        substeps: int = 1,
+        watchdog_periods: int,
+    ) -> None:
+        """Stand still.
+
+        Args:
+            scenario: whose robots.
+            world: in which they are.
+            dt: control period [s].
+            substeps: steps in it.
+            watchdog_periods: control periods without a command after which a robot brakes.
+        """
+        self.world = world
         self.broken = False
-        self.tick = 0
+        self.steps, self.dt = 0, dt / substeps
         self.contacts = tuple(scenario.spec.states[scenario.spec.initial_state].contacts)
-        self._scenario, self._scene, self._dt, self._patience = scenario, scenario.scene, dt, watchdog_periods
+        self._scenario, self._scene, self._patience = scenario, scenario.scene, watchdog_periods * substeps
         self._contact_names = frozenset(scenario.spec.contacts)
         self._tau = np.zeros(scenario.scene.na)
         robots = [s for s in scenario.scene.subsystems.values() if len(s.actuated)]
@@ -82,6 +154,19 @@ class StandIn:
             s.name: [scenario.scene.actuated_joint_names[k].partition("/")[2] for k in s.actuated] for s in robots
         }
         self._heard: dict[str, int | None] = dict.fromkeys(self._motors)
+        self._substeps, self._braking = substeps, np.zeros(scenario.scene.na)
+        self._warm_up()
+
+    def _warm_up(self) -> None:
+        """Take a step that nobody sees: what is made or loaded at the first one shall not delay it."""
+        before = self.world.state
+        self.world.advance(self._tau, self.contacts, self.dt)
+        self.world.state = before
+
+    @property
+    def time(self) -> float:
+        """Simulated time [s]."""
+        return self.steps * self.dt
 
     @property
     def robots(self) -> tuple[str, ...]:
@@ -91,12 +176,16 @@ class StandIn:
     @property
     def started(self) -> bool:
         """Whether each robot has had a command."""
-        return all(tick is not None for tick in self._heard.values())
+        return all(step is not None for step in self._heard.values())
 
     @property
     def unheard(self) -> tuple[str, ...]:
         """The robots whose watchdog has come in."""
-        return tuple(n for n, tick in self._heard.items() if tick is None or self.tick - tick > self._patience)
+        return tuple(n for n, step in self._heard.items() if step is None or self.steps - step > self._patience)
+
+    def _first_late(self, robot: str) -> int:
+        heard = self._heard[robot]
+        return 0 if heard is None else heard + self._patience + 1
 
     def command(self, robot: str, efforts: Sequence[float], names: Sequence[str] | None = None) -> None:
         """Take efforts [N m] in the order of the robot's motors, or of `names`; they act from the next step on.
@@ -117,7 +206,7 @@ class StandIn:
         if not np.isfinite(values).all():
             raise ValueError(f"{robot}: an effort is not finite")
         self._tau[self._scene.subsystems[robot].actuated] = values
-        self._heard[robot] = self.tick
+        self._heard[robot] = self.steps
 
     def touch(self, contacts: Sequence[str]) -> None:
         """Take note of which contacts are on.
@@ -131,18 +220,29 @@ class StandIn:
         self.contacts = tuple(contacts)
 
     def step(self) -> State:
-        """Let one period pass and return the state after it."""
-        self._scene.loads.advance(self.tick * self._dt)
+        """Let one step pass and return the state after it."""
+        self._scene.loads.advance(self.time)
+        before = self.world.state
+        try:
+            self.world.advance(self._driven(), self.contacts, self.dt)
+            self.broken = not self.world.state.is_finite
+        except np.linalg.LinAlgError:
+            self.broken = True
+        if self.broken:
+            self.world.state = before
+        self.steps += 1
+        return self.world.state
+
+    def _driven(self) -> Array:
+        """Return what the drives make of the commands, (na,) [N m]."""
         tau, late = self._tau, self.unheard
         if late:
             motors = np.concatenate([self._scene.subsystems[robot].actuated for robot in late])
-            slowing = self._scenario.spec.fallback.time_constant
-            tau = self.world.braking(tau, motors, self.contacts, self._dt, time_constant=slowing)
+            # drives brake at the control rate: it costs several steps, and physics must not fall behind
+            if self.steps % self._substeps == 0 or any(self.steps == self._first_late(robot) for robot in late):
+                slowing = self._scenario.spec.fallback.time_constant
+                self._braking = self.world.braking(tau, motors, self.contacts, self.dt, time_constant=slowing)
+            tau = tau.copy()
+            tau[motors] = self._braking[motors]
         limits = self._scene.torque_limits
-        tau = np.clip(tau, -limits, limits)
-        before = self.world.state
-        self.world.advance(tau, self.contacts, self._dt)
-        if not self.world.state.is_finite:
-            self.broken, self.world.state = True, before
-        self.tick += 1
-        return self.world.state
+        return np.clip(tau, -limits, limits)

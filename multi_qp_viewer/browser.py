@@ -7,7 +7,7 @@ import io
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import viser
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.snapshot import Snapshot
 from multi_qp_viewer.browser_bodies import Bodies
-from multi_qp_viewer.browser_layers import all_layers
+from multi_qp_viewer.browser_layers import Layer, all_layers
 from multi_qp_viewer.browser_panel import Panel
 from multi_qp_viewer.browser_studio import furnish
 from multi_qp_viewer.history import History
@@ -46,6 +46,7 @@ class BrowserViewer:
         port: int = 8080,
         host: str = "127.0.0.1",
         on_restart: Callable[[], None] | None = None,
+        make_layers: Callable[[viser.ViserServer], Sequence[Layer]] | None = None,
     ) -> None:
         """Start serving.
 
@@ -55,6 +56,7 @@ class BrowserViewer:
             port: where to serve; the next free one if it is taken.
             host: the address to listen at; "0.0.0.0" lets other machines watch.
             on_restart: called, from a thread of the viewer, when the user asks for a fresh run.
+            make_layers: makes what is drawn over the bodies, in the place of the viewer's own layers.
         """
         with contextlib.redirect_stdout(io.StringIO()):  # viser greets on standard output
             self._server = viser.ViserServer(host=host, port=port, label=title, verbose=False)
@@ -67,7 +69,7 @@ class BrowserViewer:
         self._wake = threading.Event()
         self._next_text = self._next_slow = 0.0
         self._complained = False
-        self._prepare(scene)
+        self._prepare(scene, make_layers)
         self._thread = threading.Thread(target=self._run, name="multi_qp_viewer", daemon=True)
         self._thread.start()
 
@@ -236,11 +238,16 @@ class BrowserViewer:
                 self._update_panel(snapshot, start=start, end=end)
             return snapshot
 
-    def _prepare(self, scene: DrawableScene) -> None:
+    def _prepare(
+        self, scene: DrawableScene, make_layers: Callable[[viser.ViserServer], Sequence[Layer]] | None
+    ) -> None:
         server = self._server
         furnish(server, scene)
         self.bodies = Bodies(server, scene)
-        self.layers = all_layers(server, weight=character_weight(scene))
+        if make_layers is None:
+            self.layers: Sequence[Layer] = all_layers(server, weight=character_weight(scene))
+        else:
+            self.layers = make_layers(server)
         self.panel = Panel(
             server,
             on_play=self._toggle_play,

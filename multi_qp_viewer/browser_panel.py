@@ -16,7 +16,7 @@ from multi_qp_viewer.playback import SPEEDS, Playhead
 
 Array = NDArray[np.float64]
 
-HIDDEN_AT_START = ("Friction cones",)
+HIDDEN_AT_START = ("Friction cones", "Target names")
 AFTER_TARGETS = 1e6  # viser numbers widgets by age; targets come later but belong above the layers
 
 

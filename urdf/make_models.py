@@ -13,20 +13,26 @@ from modelling.acrobats import podium
 from modelling.door import door
 from modelling.files import GENERATED, model_text, urdf_text
 from modelling.funambulist import barbell, beam
+from modelling.hexapod import hexapod
 from modelling.humanoid import humanoid
 from modelling.humanoid_figures import HumanoidFigures
 from modelling.lever import lever
 from modelling.litter import litter
+from modelling.loft import detail
 from modelling.props import carton, ground, table
+from modelling.quadruped import quadruped
 from modelling.robot import Robot
 from modelling.sword import sword
+from modelling.tall_figures import tall
 from modelling.valve import valve
 
 
 def models() -> list[Robot]:
     """All the models of the project."""
+    with detail(0.6):  # their meshes stay below a megabyte together
+        others = [humanoid(tall()), quadruped(), hexapod()]
     props = [carton(), table(), ground(), beam(), barbell(), litter(), sword(), podium()]
-    return [humanoid(HumanoidFigures()), *props, door(), valve(), lever()]
+    return [humanoid(HumanoidFigures()), *others, *props, door(), valve(), lever()]
 
 
 def files_of(robot: Robot) -> dict[str, str]:
@@ -37,9 +43,7 @@ def files_of(robot: Robot) -> dict[str, str]:
     }
     for link in robot.links:
         for visual in link.visuals:
-            files[f"urdf/meshes/{robot.name}/{visual.name}.obj"] = visual.mesh.obj(
-                f"{visual.name}. {GENERATED}"
-            )
+            files[f"urdf/meshes/{robot.name}/{visual.name}.obj"] = visual.mesh.obj(f"{visual.name}. {GENERATED}")
     return files
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.contact import ActiveContact
 from multi_qp_controller.kinematics import Group, Kinematics
+from multi_qp_controller.memory import Memory
 from multi_qp_controller.qp.labels import Block
 from multi_qp_controller.support import support_polygon
 from multi_qp_scene.scene import Scene
@@ -89,7 +90,7 @@ class BalanceConstraint:
 
     def set_contacts(self, contacts: Iterable[ActiveContact], kinematics: Kinematics) -> None:
         """Find the standing groups of these contacts; contacts with the environment do not move while they last."""
-        self._groups, names = [], []
+        self._groups = []
         for members, grounds in _standing(self._scene, tuple(contacts)):
             surfaces = [contact.first for contact in grounds]
             if not all(abs(kinematics.pose(s.frame_id).rotation[2, 2]) > LEVEL for s in surfaces):
@@ -102,9 +103,38 @@ class BalanceConstraint:
             normals /= np.linalg.norm(normals, axis=1)[:, None]
             group = Group.of(self._scene, members)
             self._groups.append(StandingGroup(group, polygon[:, :2].copy(), normals, float(polygon[:, 2].mean())))
-            names.append(tuple(f"{'+'.join(members)} edge {k}" for k in range(len(edges))))
-        self._names = tuple(names)
-        rows = sum(len(edges) for edges in names)
+        self._allocate()
+
+    def memory(self) -> Memory:
+        """Return the standing groups with their polygons, which are those of the moment when the contacts were set."""
+        return {
+            "groups": [
+                {
+                    "subsystems": [subsystem.name for subsystem in standing.group.subsystems],
+                    "corners": standing.corners,
+                    "normals": standing.normals,
+                    "ground": standing.ground,
+                }
+                for standing in self._groups
+            ]
+        }
+
+    def resume(self, memory: Memory) -> None:
+        """Go on from a memory."""
+        self._groups = [
+            StandingGroup(Group.of(self._scene, kept["subsystems"]), kept["corners"], kept["normals"], kept["ground"])
+            for kept in memory["groups"]
+        ]
+        self._allocate()
+
+    def _allocate(self) -> None:
+        self._names = tuple(
+            tuple(
+                f"{'+'.join(s.name for s in standing.group.subsystems)} edge {k}" for k in range(len(standing.normals))
+            )
+            for standing in self._groups
+        )
+        rows = sum(len(edges) for edges in self._names)
         self._D = np.zeros((rows, self._scene.nv))
         self._d = np.zeros(rows)
 

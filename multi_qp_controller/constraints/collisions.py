@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import coal
@@ -9,9 +10,10 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from multi_qp_controller.constraints.damper_kernel import add_side, near_pairs
 from multi_qp_controller.kinematics import Kinematics
+from multi_qp_controller.memory import Memory
 from multi_qp_controller.qp.labels import Block
-from multi_qp_controller.vectors import cross
 from multi_qp_scene.pairs import WatchedPair
 from multi_qp_scene.scene import Scene
 
@@ -46,6 +48,20 @@ class PairDistance:
     exempt: bool = False
 
 
+class Side:
+    """The joint that moves one body of a pair.
+
+    Attributes:
+        joint: its index; 0 for the environment.
+        columns: entries of v that move it.
+    """
+
+    def __init__(self, model: pin.Model, joint: int) -> None:
+        self.joint = joint
+        above = [model.joints[k] for k in model.supports[joint] if k]
+        self.columns = np.array([c for j in above for c in range(j.idx_v, j.idx_v + j.nv)], dtype=np.intp)
+
+
 class CollisionConstraint:
     """Rows D q̈ >= d: velocity dampers on the distance of watched pairs, [Vaillant2015] (21)–(24).
 
@@ -58,32 +74,53 @@ class CollisionConstraint:
         count: number of active rows.
     """
 
-    def __init__(self, scene: Scene, pairs: tuple[WatchedPair, ...], *, dt: float) -> None:
+    def __init__(
+        self, scene: Scene, pairs: tuple[WatchedPair, ...], *, dt: float, horizon: float | None = None
+    ) -> None:
         self._dt = dt
+        self._horizon = dt if horizon is None else horizon
         self._model = scene.model
         self._geometry = _geometry_of(scene, pairs)
-        self._data = pin.GeometryData(self._geometry)
-        for request in self._data.distanceRequests:
-            request.enable_signed_distance = True
+        self._data = _geometry_data(self._geometry)
         self.pairs = [PairDistance(pair) for pair in pairs]
-        self._joints = [
-            (
-                self._geometry.geometryObjects[p.first].parentJoint,
-                self._geometry.geometryObjects[p.second].parentJoint,
-            )
+        joints = [
+            tuple(self._geometry.geometryObjects[k].parentJoint for k in (p.first, p.second))
             for p in self._geometry.collisionPairs
         ]
-        self._radii = _bounding_radii(self._geometry)
-        self._centres = _local_centres(self._geometry)
-        self._first = np.array([p.first for p in self._geometry.collisionPairs], dtype=np.intp)
-        self._second = np.array([p.second for p in self._geometry.collisionPairs], dtype=np.intp)
+        sides = {joint: Side(scene.model, joint) for pair in joints for joint in pair}
+        self._sides = [(sides[a], sides[b]) for a, b in joints]
+        # only the pieces that some pair watches
+        pieces = sorted({k for p in self._geometry.collisionPairs for k in (p.first, p.second)})
+        place = {piece: k for k, piece in enumerate(pieces)}
+        self._placements = [self._data.oMg[k] for k in pieces]  # they refer into the data
+        self._poses = np.zeros((len(pieces), 4, 4))
+        self._last_poses = np.zeros((len(pieces), 4, 4))
+        self._travelled = np.zeros(len(pieces))
+        self._safe_until = np.full(len(pairs), -np.inf)
+        self._radii = _bounding_radii(self._geometry)[pieces]
+        self._centres = np.array([_local_centres(self._geometry)[k] for k in pieces]).reshape(-1, 3)
+        self._first = np.array([place[p.first] for p in self._geometry.collisionPairs], dtype=np.intp)
+        self._second = np.array([place[p.second] for p in self._geometry.collisionPairs], dtype=np.intp)
         self._reach = np.array([pair.influence for pair in pairs])
+        self._near = np.zeros(len(pairs), dtype=np.intp)
+        self._measured: list[int] = []
+        self._results = self._data.distanceResults
         self._last_normals: dict[int, Array] = {}
         self._D = np.zeros((len(pairs), scene.nv))
         self._d = np.zeros(len(pairs))
         self._rows: list[int] = []
+        self._warm_up(scene)
         self.names = tuple(pair.name for pair in pairs)
         self.count = 0
+
+    def _warm_up(self, scene: Scene) -> None:
+        """Have the kernels compiled, or loaded, before the first pair comes near."""
+        if not self.pairs or scene.nv < 2:
+            return
+        data, joint = scene.model.createData(), scene.model.njoints - 1
+        columns, zeros = np.zeros(0, dtype=np.intp), np.zeros(3)
+        pose, twist, drift = data.oMi[joint].homogeneous, data.v[joint].np, data.a[joint].np
+        add_side(1.0, zeros, zeros, columns, data.J, pose, twist, drift, np.zeros(scene.nv), np.zeros(3))
 
     @property
     def D(self) -> Array:
@@ -106,70 +143,83 @@ class CollisionConstraint:
 
     def reset(self) -> None:
         """Forget the last tick, after a jump of the state."""
-        self._last_normals.clear()
+        self._last_normals = {}
+
+    def memory(self) -> Memory:
+        """Return the normals of the last tick, whose change is u̇."""
+        return {"pairs": list(self._last_normals), "normals": list(self._last_normals.values())}
+
+    def resume(self, memory: Memory) -> None:
+        """Go on from a memory."""
+        self._last_normals = dict(zip(memory["pairs"], memory["normals"], strict=True))
 
     def update(self, kinematics: Kinematics) -> None:
         """Measure the distances and write the rows of the pairs within their influence distance."""
         pin.updateGeometryPlacements(self._model, kinematics.data, self._geometry, self._data)
-        near = self._near()
+        for k in self._measured:  # of the last tick
+            pair = self.pairs[k]
+            pair.distance, pair.normal, pair.active = np.inf, None, False
+        self._measured = self._find_near()
         normals: dict[int, Array] = {}
         self._rows.clear()
         self.count = 0
-        for k, pair in enumerate(self.pairs):
-            pair.active = False
-            if not near[k]:
-                pair.distance, pair.normal = np.inf, None
+        for k in self._measured:
+            pair = self.pairs[k]
+            pin.computeDistance(self._geometry, self._data, k)
+            result = self._results[k]
+            pair.distance = result.min_distance
+            if pair.distance >= pair.pair.influence:
+                a, b = self._first[k], self._second[k]
+                self._safe_until[k] = self._travelled[a] + self._travelled[b] + pair.distance - pair.pair.influence
                 continue
-            self._measure(k, pair)
-            if pair.normal is None or pair.distance >= pair.pair.influence:
-                continue
-            normals[k] = pair.normal
+            pair.point_a = np.array(result.getNearestPoint1())
+            pair.point_b = np.array(result.getNearestPoint2())
+            # coal's normal goes from the first body to the second and stays defined in contact
+            pair.normal = normals[k] = -np.array(result.normal)
             if pair.pair.damper and not pair.exempt:
                 pair.active = True
                 self._write_row(k, pair, kinematics)
         self._last_normals = normals
 
-    def _near(self) -> NDArray[np.bool_]:
-        """Return which pairs may be within their influence distance, by bounding spheres."""
-        placements = self._data.oMg
-        centres = np.array([placements[k].act(c) for k, c in enumerate(self._centres)])
-        if not len(centres) or not len(self._first):
-            return np.zeros(len(self._first), dtype=bool)
-        gap = np.linalg.norm(centres[self._first] - centres[self._second], axis=1)
-        return gap - self._radii[self._first] - self._radii[self._second] <= self._reach
-
-    def _measure(self, k: int, pair: PairDistance) -> None:
-        pin.computeDistance(self._geometry, self._data, k)
-        result = self._data.distanceResults[k]
-        pair.distance = result.min_distance
-        pair.point_a = np.array(result.getNearestPoint1())
-        pair.point_b = np.array(result.getNearestPoint2())
-        # coal's normal goes from the first body to the second and stays defined in contact
-        pair.normal = -np.array(result.normal)
+    def _find_near(self) -> list[int]:
+        """Return which pairs may be within their influence distance."""
+        if not len(self._first):
+            return []
+        for k, placement in enumerate(self._placements):
+            self._poses[k] = placement.homogeneous
+        found = near_pairs(
+            self._poses,
+            self._last_poses,
+            self._travelled,
+            self._centres,
+            self._radii,
+            self._first,
+            self._second,
+            self._reach,
+            self._safe_until,
+            self._near,
+        )
+        return self._near[:found].tolist()
 
     def _write_row(self, k: int, pair: PairDistance, kinematics: Kinematics) -> None:
         u, a, b = pair.normal, pair.point_a, pair.point_b
         if u is None or a is None or b is None:
             return
-        joint_a, joint_b = self._joints[k]
-        row = self._D[self.count]
+        row, data = self._D[self.count], kinematics.data
+        J = data.J if data.J.ndim == 2 else data.J[:, None]  # a Jacobian of one column comes as a vector
         row[:] = 0.0
         velocity, drift = np.zeros(3), 0.0
-        for joint, point, sign in ((joint_a, a, 1.0), (joint_b, b, -1.0)):
-            if joint == 0:
+        for side, point, sign in zip(self._sides[k], (a, b), (1.0, -1.0), strict=True):
+            if side.joint == 0:
                 continue
-            J = pin.getJointJacobian(kinematics.model, kinematics.data, joint, pin.WORLD)
-            push = np.concatenate((u, cross(point, u)))
-            row += sign * (push @ J)
-            point_velocity, turning = _point_velocity(kinematics, joint, point)
-            velocity += sign * point_velocity
-            # classical acceleration of the point: spatial acceleration plus ω × v
-            drift += sign * float(push @ _world_acceleration(kinematics, joint) + u @ cross(turning, point_velocity))
+            pose, twist = data.oMi[side.joint].homogeneous, data.v[side.joint].np
+            at_rest = data.a[side.joint].np
+            drift += add_side(sign, u, point, side.columns, J, pose, twist, at_rest, row, velocity)
         parameters = pair.pair
         rate = float(u @ velocity)
         room = (pair.distance - parameters.security) / (parameters.influence - parameters.security)
         allowed = min(-parameters.damping * room, RECOVERY_SPEED)
-        self._d[self.count] = (allowed - rate) / self._dt - drift - self._turning(k, u, velocity)
+        self._d[self.count] = (allowed - rate) / self._horizon - drift - self._turning(k, u, velocity)
         self._rows.append(k)
         self.count += 1
 
@@ -184,18 +234,6 @@ class CollisionConstraint:
         return float(step @ velocity) / self._dt
 
 
-def _point_velocity(kinematics: Kinematics, joint: int, point: Array) -> tuple[Array, Array]:
-    """Return the velocity of the material point of a joint's body at `point`, and the body's ω, world frame, (3,)."""
-    twist = kinematics.data.oMi[joint].act(kinematics.data.v[joint])
-    omega = twist.angular
-    return twist.linear + cross(omega, point), omega
-
-
-def _world_acceleration(kinematics: Kinematics, joint: int) -> Array:
-    """Return the spatial drift acceleration of a joint's body, at the world's origin and in its axes, (6,)."""
-    return kinematics.data.oMi[joint].act(kinematics.data.a[joint]).vector
-
-
 def _geometry_of(scene: Scene, pairs: tuple[WatchedPair, ...]) -> pin.GeometryModel:
     """Return the scene's collision geometry with exactly these pairs; meshes in them become their convex hulls."""
     geometry = scene.collision_model.copy()
@@ -208,6 +246,20 @@ def _geometry_of(scene: Scene, pairs: tuple[WatchedPair, ...]) -> pin.GeometryMo
                 item.geometry = item.geometry.convex
         geometry.addCollisionPair(pin.CollisionPair(pair.first, pair.second))
     return geometry
+
+
+def _geometry_data(geometry: pin.GeometryModel) -> pin.GeometryData:
+    """Return data whose distances depend on the placements alone, to the last bit.
+
+    By default each search begins where the last one of its pair ended.
+    """
+    data = pin.GeometryData(geometry)
+    with warnings.catch_warnings():  # the switch is deprecated, but what replaces it does not turn it off
+        warnings.simplefilter("ignore", DeprecationWarning)
+        for request in data.distanceRequests:
+            request.enable_signed_distance = True
+            request.enable_cached_gjk_guess = False
+    return data
 
 
 def _bounding_radii(geometry: pin.GeometryModel) -> Array:

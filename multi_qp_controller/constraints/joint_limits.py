@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from multi_qp_controller.jit import compiled
 from multi_qp_scene.scene import JointLimits
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 #: The influence distance is at most this [rad], whatever a joint's range.
 MAX_INFLUENCE = 0.3
@@ -30,7 +32,8 @@ class JointLimitConstraint:
     Attributes:
         lower: (nv,); -inf where nothing is limited.
         upper: (nv,); inf where nothing is limited.
-        limited: whether an entry of q̈ can ever be bounded, (nv,).
+        limited: whether an entry of q̈ is bounded, (nv,).
+        count: number of those.
     """
 
     def __init__(
@@ -64,37 +67,99 @@ class JointLimitConstraint:
         self.limited = np.zeros(nv, dtype=bool)
         self.limited[limits.v_index] = np.isfinite(limits.lower) | np.isfinite(limits.upper)
         self.limited[limits.v_index] |= np.isfinite(limits.velocity)
+        self.count = int(self.limited.sum())
 
     def update(self, q: Array, v: Array) -> None:
         """Compute the bounds at this state."""
         limits = self._limits
-        angle, speed = q[limits.q_index], v[limits.v_index]
-        above = self._least_acceleration(angle - limits.lower, speed)
-        below = -self._least_acceleration(limits.upper - angle, -speed)
-        lower = np.maximum(above, (-limits.velocity - speed) / self._dt)
-        upper = np.minimum(below, (limits.velocity - speed) / self._dt)
-        # both can only cross where a joint is outside one limit and the way back is bounded by another: meet halfway
-        crossed = lower > upper
-        if crossed.any():
-            middle = 0.5 * (lower + upper)
-            lower = np.where(crossed, middle, lower)
-            upper = np.where(crossed, middle, upper)
-        self.lower[limits.v_index] = lower
-        self.upper[limits.v_index] = upper
+        damper_bounds(
+            q,
+            v,
+            limits.q_index,
+            limits.v_index,
+            limits.lower,
+            limits.upper,
+            limits.velocity,
+            self._influence,
+            self._security,
+            self._damping,
+            self._recovery,
+            self._dt,
+            self.lower,
+            self.upper,
+        )
 
-    def _least_acceleration(self, distance: Array, speed: Array) -> Array:
-        """Return the acceleration away from a limit that the damper asks for.
 
-        Beyond δ_i it only keeps a fast joint from passing δ_s within the next step.
+@compiled
+def damper_bounds(
+    q: Array,
+    v: Array,
+    q_index: Indices,
+    v_index: Indices,
+    low: Array,
+    high: Array,
+    limit: Array,
+    influence: Array,
+    security: Array,
+    damping: Array,
+    recovery: Array,
+    dt: float,
+    lower: Array,
+    upper: Array,
+) -> None:
+    """Write the bounds of all limited joints.
 
-        Args:
-            distance: to the limit; negative outside it.
-            speed: away from the limit.
-        """
-        allowed = -self._damping * (distance - self._security) / self._width
-        back = np.minimum(allowed, self._recovery)
-        braking = (np.minimum(allowed, 0.0) - speed) / self._dt
-        recovering = np.minimum((back - speed) / self._dt, np.maximum(braking, 0.0) + RECOVERY_ACCELERATION)
-        demanded = np.where(allowed > 0.0, recovering, braking)
-        beyond = ((self._security - distance) / self._dt - speed) / self._dt
-        return np.where(distance <= self._influence, demanded, beyond)
+    Args:
+        q: (nq,).
+        v: (nv,).
+        q_index: of each joint in q, (k,).
+        v_index: of each joint in v, (k,).
+        low: lower position limit, (k,).
+        high: upper position limit, (k,).
+        limit: of velocity, (k,).
+        influence: δ_i, (k,).
+        security: δ_s, (k,).
+        damping: ξ, (k,).
+        recovery: fastest way back from outside, (k,).
+        dt: control period [s].
+        lower: to fill, (nv,).
+        upper: to fill, (nv,).
+    """
+    for k in range(len(v_index)):
+        angle, speed = q[q_index[k]], v[v_index[k]]
+        reach, keep, slope, back = influence[k], security[k], damping[k], recovery[k]
+        above = least_acceleration(angle - low[k], speed, reach, keep, slope, back, dt)
+        below = -least_acceleration(high[k] - angle, -speed, reach, keep, slope, back, dt)
+        least = max(above, (-limit[k] - speed) / dt)
+        most = min(below, (limit[k] - speed) / dt)
+        if least > most:
+            # only where a joint is outside one limit and the way back is bounded by another: meet halfway
+            least = most = 0.5 * (least + most)
+        lower[v_index[k]] = least
+        upper[v_index[k]] = most
+
+
+@compiled
+def least_acceleration(
+    distance: float, speed: float, influence: float, security: float, damping: float, recovery: float, dt: float
+) -> float:
+    """Return the acceleration away from a limit that the damper asks for.
+
+    Beyond δ_i it only keeps a fast joint from passing δ_s within the next step.
+
+    Args:
+        distance: to the limit; negative outside it.
+        speed: away from the limit.
+        influence: δ_i.
+        security: δ_s.
+        damping: ξ.
+        recovery: fastest way back from outside.
+        dt: control period [s].
+    """
+    if distance > influence:
+        return ((security - distance) / dt - speed) / dt
+    allowed = -damping * (distance - security) / (influence - security)
+    braking = (min(allowed, 0.0) - speed) / dt
+    if allowed <= 0.0:
+        return braking
+    return min((min(allowed, recovery) - speed) / dt, max(braking, 0.0) + RECOVERY_ACCELERATION)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from multi_qp_controller.formulations.base import Formulation, QpSize
+from multi_qp_controller.formulations.base import DegenerateError, Formulation, PhysicalSolution, QpSize
+from multi_qp_controller.formulations.condensed import CondensedFormulation
 from multi_qp_controller.formulations.full import FullFormulation
 from multi_qp_controller.formulations.reduced import ReducedFormulation
 from multi_qp_controller.statement import Statement
 
-FORMULATIONS: dict[str, type[Formulation]] = {"full": FullFormulation, "reduced": ReducedFormulation}
+FORMULATIONS: dict[str, type[Formulation]] = {
+    "full": FullFormulation,
+    "reduced": ReducedFormulation,
+    "condensed": CondensedFormulation,
+}
 
 
 def make_formulation(name: str, statement: Statement) -> Formulation:
@@ -23,8 +28,11 @@ def make_formulation(name: str, statement: Statement) -> Formulation:
 
 __all__ = [
     "FORMULATIONS",
+    "CondensedFormulation",
+    "DegenerateError",
     "Formulation",
     "FullFormulation",
+    "PhysicalSolution",
     "QpSize",
     "ReducedFormulation",
     "make_formulation",

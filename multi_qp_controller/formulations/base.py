@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_controller.qp.problem import Problem
+from multi_qp_controller.qp.solution import Solution
 from multi_qp_controller.statement import Statement
 
 Array = NDArray[np.float64]
@@ -29,12 +30,10 @@ class QpSize:
         Inequalities are active damper rows, joint and torque limits, and Λ >= 0 where it is not a coupling's.
         """
         scene, contacts = statement.scene, statement.contacts
-        bounded_forces = int(np.isfinite(contacts.lower).sum())
-        bounded = np.isfinite(statement.joint_limits.lower) | np.isfinite(statement.joint_limits.upper)
         return cls(
             variables=scene.nv + scene.na + contacts.n_lambda,
             equalities=scene.nv + contacts.paper_equalities,
-            inequalities=int(bounded.sum()) + scene.na + bounded_forces + statement.row_count,
+            inequalities=statement.joint_limits.count + scene.na + contacts.bounded + statement.row_count,
         )
 
 
@@ -45,12 +44,16 @@ class PhysicalSolution:
     Attributes:
         acceleration: q̈, (nv,).
         torque: τ, (na,) [N m].
-        forces: Λ, (nλ,) [N]; couplings' at its end.
+        reactions: force along each no-slip row: wrenches of the contacts, then forces of couplings, (m,) [N, N m].
     """
 
     acceleration: Array
     torque: Array
-    forces: Array
+    reactions: Array
+
+
+class DegenerateError(ValueError):
+    """The problem cannot be written this way: what it eliminates does not determine what it should."""
 
 
 class Formulation(ABC):
@@ -68,9 +71,21 @@ class Formulation(ABC):
     def prepare(self) -> None:
         """Allocate for the statement's present contacts."""
 
+    def free(self) -> Solution | None:
+        """Return the optimum without inequalities where it keeps them all and is cheaper found here, else None.
+
+        Raises:
+            DegenerateError: when the problem cannot be written this way.
+        """
+        return None
+
     @abstractmethod
     def build(self) -> Problem:
-        """Write the QP of this tick; its arrays are reused by the next."""
+        """Write the QP of this tick; its arrays are reused by the next.
+
+        Raises:
+            DegenerateError: when it cannot be written this way.
+        """
 
     @abstractmethod
     def recover(self, x: Array) -> PhysicalSolution:

@@ -74,5 +74,6 @@ class FullFormulation(Formulation):
 
     def recover(self, x: Array) -> PhysicalSolution:
         """Split x."""
-        nv, nl = self.statement.scene.nv, self.statement.contacts.n_lambda
-        return PhysicalSolution(x[:nv].copy(), x[nv : self._n_free].copy(), x[self._n_free : self._n_free + nl].copy())
+        nv, contacts = self.statement.scene.nv, self.statement.contacts
+        forces = x[self._n_free : self._n_free + contacts.n_lambda]
+        return PhysicalSolution(x[:nv].copy(), x[nv : self._n_free].copy(), contacts.reactions(forces))

@@ -94,4 +94,4 @@ class ReducedFormulation(Formulation):
         s = self.statement
         nv, nl = s.scene.nv, s.contacts.n_lambda
         torque = self._T @ x[: nv + nl] + s.N[s.scene.actuated_v]
-        return PhysicalSolution(x[:nv].copy(), torque, x[nv : nv + nl].copy())
+        return PhysicalSolution(x[:nv].copy(), torque, s.contacts.reactions(x[nv : nv + nl]))

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
-from visualization_msgs.msg import MarkerArray
 
 from multi_qp_controller.command import Command
 from multi_qp_controller.ros import conversions, topics
@@ -19,7 +18,6 @@ class CommandOutput:
     """The publishers of a controller node.
 
     Attributes:
-        markers: for RViz.
         report: of a run at its end.
     """
 
@@ -36,7 +34,6 @@ class CommandOutput:
             if len(s.actuated)
         }
         self._state = node.create_publisher(String, topics.CONTROLLER_STATE, topics.LATCHED_QOS)
-        self.markers = node.create_publisher(MarkerArray, topics.MARKERS, topics.COMMAND_QOS)
         self.report = node.create_publisher(String, topics.REPORT, topics.LATCHED_QOS)
         self._last: tuple[Any, Any, int] | None = None
 
@@ -50,6 +47,7 @@ class CommandOutput:
             "message": diagnostics.message,
             "contacts": list(contacts),
             "finished": diagnostics.finished,
+            "tick_ms": round(diagnostics.tick_ms, 3),
         }
         self._send(state, command.tau, stamp)
 
@@ -75,5 +73,5 @@ class CommandOutput:
     def destroy(self) -> None:
         """Take the publishers back."""
         bare = [publisher for _, *pair in self._robots.values() for publisher in pair]
-        for publisher in (*bare, self._state, self.markers, self.report):
+        for publisher in (*bare, self._state, self.report):
             self._node.destroy_publisher(publisher)

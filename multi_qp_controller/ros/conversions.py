@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Point, PoseStamped
+from geometry_msgs.msg import Point, PointStamped, Pose, PoseStamped
 from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
@@ -41,6 +41,14 @@ def from_stamp(stamp: Any) -> int:
 def to_point(position: Array) -> Point:
     """Return a position, (3,) [m], as a message."""
     return Point(x=float(position[0]), y=float(position[1]), z=float(position[2]))
+
+
+def to_pose(position: Array, quaternion: Array) -> Pose:
+    """Return a position, (3,) [m], and a quaternion (x, y, z, w) as a message."""
+    pose = Pose(position=to_point(position))
+    o = pose.orientation
+    o.x, o.y, o.z, o.w = (float(value) for value in quaternion)
+    return pose
 
 
 def joint_state(joints: Sequence[Joint], state: State, stamp: int) -> JointState:
@@ -111,8 +119,7 @@ def read_target(message: PoseStamped) -> tuple[Array, Array | None]:
     Raises:
         ValueError: when it is in another frame, not finite, or its quaternion is not of norm 1.
     """
-    if message.header.frame_id not in ("", WORLD):
-        raise ValueError(f"it is in the frame '{message.header.frame_id}', expected '{WORLD}'")
+    _require_world(message)
     pose = pose_array(message.pose)
     if not np.isfinite(pose).all():
         raise ValueError("it is not finite")
@@ -124,3 +131,21 @@ def read_target(message: PoseStamped) -> tuple[Array, Array | None]:
         raise ValueError(f"its quaternion has the norm {norm:.3g}")
     cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]]) / norm
     return pose[:3], np.eye(3) + 2.0 * (w / norm * cross + cross @ cross)
+
+
+def read_point(message: PointStamped) -> Array:
+    """Return the position of a target in the world, (3,) [m].
+
+    Raises:
+        ValueError: when it is in another frame, or not finite.
+    """
+    _require_world(message)
+    position = np.array([message.point.x, message.point.y, message.point.z])
+    if not np.isfinite(position).all():
+        raise ValueError("it is not finite")
+    return position
+
+
+def _require_world(message: Any) -> None:
+    if message.header.frame_id not in ("", WORLD):
+        raise ValueError(f"it is in the frame '{message.header.frame_id}', expected '{WORLD}'")

@@ -6,111 +6,132 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
-from multi_qp_controller.ros.conversions import WORLD, to_point, to_stamp
-from multi_qp_controller.snapshot import ContactSnapshot, PairSnapshot, Snapshot
+from multi_qp_controller.ros.marker_ledger import MarkerLedger, Rgb
+from multi_qp_controller.snapshot import ContactSnapshot, PairSnapshot, Snapshot, TargetSnapshot
 
 Array = NDArray[np.float64]
 
-#: Length of a force's arrow [m/N], and of the edges of a friction cone [m].
-FORCE_SCALE, CONE_LENGTH = 0.001, 0.06
+#: Namespaces, each with what it holds; RViz switches them one by one.
+NAMESPACES = {
+    "contact_forces": "an arrow at each contact point: the force on the first surface's body",
+    "friction_cones": "the linearised friction cone at each contact point",
+    "watched_pairs": "the segment between the witness points of each watched pair that is near",
+    "witness_points": "its ends",
+    "pair_distances": "its length",
+    "com": "centre of mass of each moving subsystem, and of all together",
+    "support_polygon": "hull of the contacts of characters with the environment",
+    "targets": "what each task follows",
+    "target_names": "their names",
+}
 
-_FORCE, _CONE, _COM, _SUPPORT, _TARGET = (
-    (0.9, 0.2, 0.2),
-    (0.95, 0.7, 0.2),
-    (0.2, 0.4, 0.9),
-    (0.2, 0.7, 0.3),
-    (0.6, 0.2, 0.8),
-)
-_WATCHED, _DAMPED, _TOO_NEAR = (0.5, 0.5, 0.5), (0.95, 0.6, 0.1), (0.9, 0.1, 0.1)
+#: Length of a force's arrow [m/N], the least force that is drawn [N], the height of a friction cone [m].
+FORCE_SCALE, LEAST_FORCE, CONE_HEIGHT = 0.002, 1.0, 0.08
+_AXIS, _LABEL = 0.12, 0.04  # [m]
+
+_FORCE, _CONE, _COM = (0.10, 0.62, 0.35), (0.20, 0.70, 0.45), (0.95, 0.55, 0.10)
+_SUPPORT, _TARGET, _TEXT = (0.24, 0.52, 0.89), (0.55, 0.27, 0.80), (0.9, 0.9, 0.9)
+_AXES = ((0.9, 0.2, 0.2), (0.2, 0.8, 0.2), (0.25, 0.4, 0.95))
+WATCHED, DAMPED, TOO_NEAR = (0.62, 0.64, 0.67), (0.96, 0.78, 0.13), (0.86, 0.15, 0.15)
 
 
 class MarkerMaker:
-    """Makes the markers of one tick after the other.
+    """Makes the markers of one tick after the other; `NAMESPACES` says of what.
 
-    Namespaces are "contact_forces", "friction_cones", "watched_pairs", "com", "support_polygon" and "targets". An id
-    belongs to one contact, pair, subsystem or target as long as the maker lives; what is gone is deleted.
+    An id belongs to one contact point, pair, subsystem or target as long as the maker lives; what is gone is deleted.
     """
 
     def __init__(self) -> None:
-        self._ids: dict[str, dict[str, int]] = {}
-        self._shown: set[tuple[str, int]] = set()
-        self._stamp = to_stamp(0)
+        self._ledger = MarkerLedger()
 
     def markers(self, snapshot: Snapshot, stamp: int) -> MarkerArray:
         """Return the markers of a snapshot at a time [ns]."""
-        self._stamp = to_stamp(stamp)
-        made = [marker for contact in snapshot.contacts for marker in self._contact(contact)]
-        made += [self._pair(pair) for pair in snapshot.pairs]
-        made += [self._ball("com", name, position, 0.05, _COM) for name, position in snapshot.com.items()]
+        self._ledger.begin(stamp)
+        for contact in snapshot.contacts:
+            self._forces(contact)
+            self._cones(contact)
+        for pair in snapshot.pairs:
+            self._pair(pair)
+        for name, position in snapshot.com.items():
+            self._ledger.ball("com", name, position, 0.05, _COM)
         if snapshot.com_total is not None:
-            made.append(self._ball("com", "all together", snapshot.com_total, 0.07, _COM))
+            self._ledger.ball("com", "all together", snapshot.com_total, 0.08, _COM)
         if snapshot.support_polygon is not None and len(snapshot.support_polygon) > 1:
-            polygon = [*snapshot.support_polygon, snapshot.support_polygon[0]]
-            made.append(self._lines("support_polygon", "", polygon, 0.008, _SUPPORT, kind=Marker.LINE_STRIP))
-        made += [self._ball("targets", target.name, target.position, 0.03, _TARGET) for target in snapshot.targets]
-        now = {(marker.ns, marker.id) for marker in made}
-        gone = [Marker(ns=namespace, id=number, action=Marker.DELETE) for namespace, number in self._shown - now]
-        self._shown = now
-        return MarkerArray(markers=[*gone, *made])
+            self._support(snapshot.support_polygon)
+        for target in snapshot.targets:
+            self._target(target)
+        return self._ledger.end()
 
-    def _marker(self, namespace: str, name: str, kind: int, size: float, color: tuple[float, float, float]) -> Marker:
-        ids = self._ids.setdefault(namespace, {})
-        marker = Marker(ns=namespace, id=ids.setdefault(name, len(ids)), type=kind, action=Marker.ADD)
-        marker.header.frame_id, marker.header.stamp = WORLD, self._stamp
-        marker.scale.x = size
-        marker.pose.orientation.w = 1.0
-        marker.color = ColorRGBA(r=color[0], g=color[1], b=color[2], a=1.0)
-        return marker
+    def clear(self, stamp: int) -> MarkerArray:
+        """Return what deletes all that is shown."""
+        self._ledger.begin(stamp)
+        return self._ledger.end()
 
-    def _lines(
-        self,
-        namespace: str,
-        name: str,
-        points: Sequence[Array],
-        width: float,
-        color: tuple[float, float, float],
-        *,
-        kind: int = Marker.LINE_LIST,
-    ) -> Marker:
-        marker = self._marker(namespace, name, kind, width, color)
-        marker.points = [to_point(point) for point in points]
-        return marker
+    def _forces(self, contact: ContactSnapshot) -> None:
+        for k, (point, force) in enumerate(zip(contact.points, contact.forces, strict=True)):
+            size = float(np.linalg.norm(force))
+            if not size > LEAST_FORCE:
+                continue
+            marker = self._ledger.marker("contact_forces", f"{contact.name} {k}", Marker.ARROW, _FORCE)
+            self._ledger.put_points(marker, [point, point + FORCE_SCALE * force])
+            marker.scale.x, marker.scale.y, marker.scale.z = 0.012, 0.03, min(0.05, 0.4 * FORCE_SCALE * size)
 
-    def _ball(
-        self, namespace: str, name: str, position: Array, size: float, color: tuple[float, float, float]
-    ) -> Marker:
-        marker = self._marker(namespace, name, Marker.SPHERE, size, color)
-        marker.scale.y = marker.scale.z = size
-        marker.pose.position = to_point(position)
-        return marker
+    def _cones(self, contact: ContactSnapshot) -> None:
+        """Draw pyramids without their bases: in each, a triangle between neighbouring edges."""
+        points: list[Array] = []
+        for apex, normal in zip(contact.points, contact.normals, strict=True):
+            edges = [apex + edge for edge in _cone_edges(normal, contact.friction)]
+            for k in range(4):
+                points += [apex, edges[k], edges[(k + 1) % 4]]
+        marker = self._ledger.marker("friction_cones", contact.name, Marker.TRIANGLE_LIST, _CONE, alpha=0.35)
+        self._ledger.put_points(marker, points)
 
-    def _contact(self, contact: ContactSnapshot) -> list[Marker]:
-        forces = [p for x, f in zip(contact.points, contact.forces, strict=True) for p in (x, x + FORCE_SCALE * f)]
-        edges = [
-            end
-            for point, normal in zip(contact.points, contact.normals, strict=True)
-            for edge in _cone_edges(normal, contact.friction)
-            for end in (point, point + CONE_LENGTH * edge)
-        ]
-        return [
-            self._lines("contact_forces", contact.name, forces, 0.01, _FORCE),
-            self._lines("friction_cones", contact.name, edges, 0.002, _CONE),
-        ]
+    def _pair(self, pair: PairSnapshot) -> None:
+        color, ends = pair_color(pair), [pair.point_a, pair.point_b]
+        self._ledger.lines("watched_pairs", pair.name, ends, 0.006, color)
+        balls = self._ledger.marker("witness_points", pair.name, Marker.SPHERE_LIST, color, size=0.016)
+        self._ledger.put_points(balls, ends)
+        middle = (pair.point_a + pair.point_b) / 2.0
+        self._ledger.text("pair_distances", pair.name, middle, f"{100.0 * pair.distance:.1f} cm", _LABEL, color)
 
-    def _pair(self, pair: PairSnapshot) -> Marker:
-        near = _TOO_NEAR if pair.distance < pair.security else _DAMPED
-        color = near if pair.active else _WATCHED
-        return self._lines("watched_pairs", pair.name, [pair.point_a, pair.point_b], 0.004, color)
+    def _support(self, polygon: Array) -> None:
+        lifted = [corner + [0.0, 0.0, 0.004] for corner in polygon]
+        self._ledger.lines("support_polygon", "outline", [*lifted, lifted[0]], 0.01, _SUPPORT, kind=Marker.LINE_STRIP)
+        if len(lifted) > 2:
+            fan = [corner for k in range(1, len(lifted) - 1) for corner in (lifted[0], lifted[k], lifted[k + 1])]
+            area = self._ledger.marker("support_polygon", "area", Marker.TRIANGLE_LIST, _SUPPORT, alpha=0.3)
+            self._ledger.put_points(area, fan)
+
+    def _target(self, target: TargetSnapshot) -> None:
+        self._ledger.ball("targets", target.name, target.position, 0.03, _TARGET)
+        above = target.position + [0.0, 0.0, 0.05]
+        self._ledger.text("target_names", target.name, above, target.name, _LABEL, _TEXT)
+        if target.rotation is None:
+            return
+        ends = [end for axis in target.rotation.T for end in (target.position, target.position + _AXIS * axis)]
+        axes = self._ledger.marker("targets", f"axes of {target.name}", Marker.LINE_LIST, _TARGET, size=0.006)
+        self._ledger.put_points(axes, ends, colors=[color for color in _AXES for _ in range(2)])
 
 
-def _cone_edges(normal: Array, friction: float) -> list[Array]:
-    """Return four unit vectors along a friction pyramid; its turn about the normal is chosen for looks."""
+def pair_color(pair: PairSnapshot) -> Rgb:
+    """Return a color for what the damper of a pair does.
+
+    Grey: it is no row of the QP. Else from yellow, at the influence distance, to red, at the security distance.
+    """
+    if not pair.active:
+        return WATCHED
+    share = (pair.influence - pair.distance) / max(pair.influence - pair.security, 1e-9)
+    share = min(max(share, 0.0), 1.0)
+    red, green, blue = ((1.0 - share) * far + share * near for far, near in zip(DAMPED, TOO_NEAR, strict=True))
+    return red, green, blue
+
+
+def _cone_edges(normal: Array, friction: float) -> Sequence[Array]:
+    """Return the four edges of a friction pyramid in its round cone; its turn about the normal is chosen for looks."""
     aside = np.cross(normal, [1.0, 0.0, 0.0] if abs(normal[0]) < 0.9 else [0.0, 1.0, 0.0])
     aside /= np.linalg.norm(aside)
     along = np.cross(normal, aside)
     slope = friction / np.sqrt(2.0)
-    edges = [normal + slope * (s * aside + t * along) for s, t in ((1, 1), (1, -1), (-1, -1), (-1, 1))]
-    return [edge / np.linalg.norm(edge) for edge in edges]
+    signs = ((1, 1), (-1, 1), (-1, -1), (1, -1))
+    return [CONE_HEIGHT * (normal + slope * (s * aside + t * along)) for s, t in signs]

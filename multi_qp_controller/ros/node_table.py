@@ -6,8 +6,57 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+#: What the viewer must know of the others' parameters: which scene it is.
+_SEEN = ("scenario", "set", "seed")
 #: A parameter's value.
 Value = bool | int | float | str
+
+
+@dataclass(frozen=True)
+class LaunchArgument:
+    """One argument of `scenario.launch.py`.
+
+    Attributes:
+        default: as text; None if it must be given.
+        description: one line.
+        choices: the valid texts; any if empty.
+    """
+
+    default: str | None
+    description: str
+    choices: tuple[str, ...] = ()
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether it is on or off."""
+        return self.choices == _SWITCH
+
+
+_SWITCH = ("true", "false")
+#: Who can play the robots; "none": they are real.
+BACKENDS = ("integrator", "mujoco", "none")
+LOG_LEVELS = ("debug", "info", "warn", "error", "fatal")
+LAUNCH_ARGUMENTS = {
+    "scenario": LaunchArgument(None, "name of a scenario, or path of its file"),
+    "backend": LaunchArgument("integrator", "who plays the robots; none: they are real", BACKENDS),
+    "rviz": LaunchArgument("true", "open RViz", _SWITCH),
+    "page": LaunchArgument("true", "serve the page for a browser", _SWITCH),
+    "headless": LaunchArgument("false", "nothing to look at; as fast as the nodes go, to the end of the run", _SWITCH),
+    "record": LaunchArgument(
+        "false", "record ticks into <scenario>.mcap, for replay, and all topics with ros2 bag", _SWITCH
+    ),
+    "use_sim_time": LaunchArgument("true", "lock-step with the simulator's clock; else by the wall clock", _SWITCH),
+    "log_level": LaunchArgument("info", "of the nodes", LOG_LEVELS),
+    "namespace": LaunchArgument("", "of all nodes and topics"),
+}
+
+GAZEBO_ARGUMENTS = {
+    "scenario": LAUNCH_ARGUMENTS["scenario"],
+    "rviz": LAUNCH_ARGUMENTS["rviz"],
+    "page": LAUNCH_ARGUMENTS["page"],
+    "headless": LaunchArgument("false", "gz-sim without its window, no RViz, no page", _SWITCH),
+    "log_level": LAUNCH_ARGUMENTS["log_level"],
+}
 
 
 @dataclass(frozen=True)
@@ -19,12 +68,14 @@ class NodeSpec:
         module: to run with `python -m`.
         executable: as `ros2 run multi_qp_controller` knows it.
         parameters: by name.
+        essential: whether the graph is of no use without it.
     """
 
     name: str
     module: str
     executable: str
     parameters: Mapping[str, Value]
+    essential: bool = True
 
     def command(self, *, namespace: str = "", log_level: str = "info") -> list[str]:
         """Return the command line that starts it without launch_ros."""
@@ -41,7 +92,10 @@ def node_table(
     use_sim_time: bool = True,
     speed: float = 1.0,
     settings: Mapping[str, Value] | None = None,
+    simulator: Mapping[str, Value] | None = None,
     controller: Mapping[str, Value] | None = None,
+    viewer: Mapping[str, Value] | None = None,
+    com_trajectory: Mapping[str, Value] | None = None,
 ) -> list[NodeSpec]:
     """Return the nodes of a scenario.
 
@@ -51,15 +105,29 @@ def node_table(
         use_sim_time: run in lock-step with the simulator's clock, repeatably; else by the wall clock.
         speed: simulated seconds a second at most; 0: as fast as it goes.
         settings: more parameters of both, as `seed`, `dt` and `set`.
+        simulator: more parameters of the simulator.
         controller: more parameters of the controller.
+        viewer: more parameters of the viewer; there is none if None. With a page somebody is there to move targets.
+        com_trajectory: more parameters of what answers contact sequences with curves; there is none if None.
     """
-    common: dict[str, Value] = {"scenario": scenario, "lock_step": use_sim_time, **(settings or {})}
+    common: dict[str, Value] = {"scenario": scenario, "lock_step": use_sim_time, "closed_loop": backend != "integrator"}
+    common |= settings or {}
     nodes = []
     if backend != "none":
-        world: dict[str, Value] = {**common, "backend": backend, "speed": speed}
+        world: dict[str, Value] = {**common, "backend": backend, "speed": speed, **(simulator or {})}
         nodes.append(NodeSpec("simulator", "multi_qp_simulator.simulator_node", "simulator_node", world))
-    control: dict[str, Value] = {**common, "use_sim_time": use_sim_time, "autostart": True, **(controller or {})}
+    attended = viewer is not None and bool(viewer.get("page", True))
+    control: dict[str, Value] = {**common, "use_sim_time": use_sim_time, "autostart": True, "attended": attended}
+    control |= controller or {}
     nodes.append(NodeSpec("multi_qp_controller", "multi_qp_controller.controller_node", "controller_node", control))
+    if com_trajectory is not None:
+        planned = {name: value for name, value in common.items() if name in _SEEN} | {**com_trajectory}
+        module = "com_trajectory.com_trajectory_node"
+        nodes.append(NodeSpec("com_trajectory", module, "com_trajectory_node", planned, essential=False))
+    if viewer is not None:
+        seen = {name: value for name, value in common.items() if name in _SEEN}
+        seen |= {"use_sim_time": use_sim_time, **viewer}
+        nodes.append(NodeSpec("viewer", "multi_qp_viewer.viewer_node", "viewer_node", seen, essential=False))
     return nodes
 
 

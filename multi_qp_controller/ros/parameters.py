@@ -57,7 +57,12 @@ SCENARIO_PARAMETERS = (
     ParameterSpec("set", "", "parameters of the scenario, as 'box.mass=5, path.duration=2'"),
     ParameterSpec("seed", 0, "seed of everything random in the scenario", 0, 2**31 - 1),
     ParameterSpec("dt", 0.0, "control period [s]; 0: the scenario's", 0.0, 1.0),
+    ParameterSpec("closed_loop", False, "the world answers torques by itself: act as the scenario's closed_loop says"),
     ParameterSpec("lock_step", False, "answer each state before the next one is made; else run by the wall clock"),
+)
+#: Of every node in the loop.
+REALTIME_PRIORITY = ParameterSpec(
+    "realtime_priority", 0, "priority under SCHED_FIFO, where the system allows it; 0: as any process", 0, 98
 )
 
 
@@ -116,7 +121,26 @@ def load(settings: dict[str, Any]) -> Scenario:
     """
     if not settings["scenario"]:
         raise MultiQpError("parameter 'scenario': which one? it is empty")
-    return load_scenario(settings["scenario"], parameters=_assignments(settings["set"]), seed=settings["seed"])
+    scenario = load_scenario(settings["scenario"], parameters=_assignments(settings["set"]), seed=settings["seed"])
+    # every node for itself: plans are repeatable
+    if scenario.spec.contact_sequence is not None:
+        from multi_qp_controller.sequences import follow_sequence
+
+        return follow_sequence(scenario).scenario
+    if scenario.spec.plan is not None:
+        from multi_qp_controller.planning import plan_scenario
+
+        planned = plan_scenario(scenario)
+        if not planned.plan.complete:  # with limits of time, two nodes may come to different parts of a plan
+            raise MultiQpError(f"the plan does not reach the goal: {planned.plan.reason}")
+        return planned.scenario
+    return scenario
+
+
+def control_period(settings: dict[str, Any], scenario: Scenario) -> float:
+    """Return the control period that a node's parameters amount to [s]."""
+    in_loop = scenario.spec.closed_loop.dt if settings["closed_loop"] else None
+    return float(settings["dt"] or in_loop or scenario.spec.dt)
 
 
 def _assignments(text: str) -> dict[str, float]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -34,6 +36,27 @@ class Worker(Protocol):
 
     def destroy_node(self) -> None:
         """End."""
+
+
+def take_priority(node: Any) -> None:
+    """Give this process, with all its threads, the real-time priority of the node's parameter, if that is allowed.
+
+    Threads that are made later inherit it; those of the middleware are there already.
+    """
+    priority = node.get_parameter("realtime_priority").value
+    if not priority:
+        return
+    try:
+        for thread in os.listdir("/proc/self/task"):
+            os.sched_setscheduler(int(thread), os.SCHED_FIFO, os.sched_param(priority))
+    except OSError as error:
+        node.get_logger().warning(f"no real-time priority: {error.strerror}; see `ulimit -r`")
+
+
+def settle() -> None:
+    """Take what was loaded so far out of garbage collection: a full one over all modules stops a loop for 50 ms."""
+    gc.collect()
+    gc.freeze()
 
 
 def run(make_node: Callable[[], Any], arguments: Sequence[str] | None = None) -> int:

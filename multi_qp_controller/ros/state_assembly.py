@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import NDArray
 
 from multi_qp_scene.errors import MultiQpError
@@ -75,7 +76,8 @@ class StateAssembler:
     """Puts joint states and odometry together to the state of the whole scene.
 
     What a message lacks is NaN in the state, and so is the velocity of whatever is too old: the controller then holds,
-    and damps those joints whose speed it knows.
+    and damps those joints whose speed it knows. Messages are seldom measured at the same instant: what is older than
+    the newest of all is moved on by its velocity, or a floating base and its joints would not fit together.
     """
 
     def __init__(self, scene: Scene, *, max_age: float, period: float) -> None:
@@ -90,6 +92,8 @@ class StateAssembler:
         self._q, self._v = scene.q0.copy(), np.zeros(scene.nv)
         self.joints = {name: joints_of(scene, subsystem) for name, subsystem in scene.subsystems.items()}
         self._parts: dict[str, _Part] = {}
+        self._model, self._behind = scene.model, np.zeros(scene.nv)
+        self._answered: dict[str, int | None] = {}
         for name, subsystem in scene.subsystems.items():
             joints = self.joints[name]
             if joints:
@@ -115,6 +119,16 @@ class StateAssembler:
         return max((part.stamp for part in self._parts.values() if part.stamp is not None), default=0)
 
     @property
+    def measured(self) -> float:
+        """When the newest message of all was measured [s]."""
+        return max((part.at for part in self._parts.values() if part.stamp is not None), default=0.0)
+
+    @property
+    def fresh(self) -> bool:
+        """Whether all topics have told something new since the last `state`."""
+        return all(part.stamp != self._answered.get(topic) for topic, part in self._parts.items())
+
+    @property
     def clock(self) -> float:
         """A time that goes on by one period with each new stamp [s]: in lock-step, a world that waits ages nothing."""
         return self._rounds * self._period
@@ -135,7 +149,7 @@ class StateAssembler:
         q: Sequence[float],
         v: Sequence[float],
     ) -> Receipt:
-        """Take in a joint state: stamp [ns], time of arrival [s] (`clock` if None), angles [rad], speeds [rad/s]."""
+        """Take in a joint state: stamp [ns], time of measurement [s] (or `clock`), angles [rad], speeds [rad/s]."""
         topic = f"{subsystem}/joint_states"
         receipt = self._receive(topic, stamp, at)
         if receipt is not Receipt.TAKEN:
@@ -165,7 +179,7 @@ class StateAssembler:
         Args:
             subsystem: whose.
             stamp: [ns].
-            at: time of its arrival [s]; `clock` if None.
+            at: when it was measured [s]; `clock` if None.
             pose: position [m] and quaternion (x, y, z, w) in the world, (7,); the quaternion is normalised.
             twist: in the base's own frame: linear [m/s], angular [rad/s], (6,).
         """
@@ -198,9 +212,16 @@ class StateAssembler:
     def state(self, now: float) -> tuple[State, list[str]]:
         """Return the state at `now` [s] and what is wrong with it; the arrays are the caller's to keep."""
         q, v, faults = self._q.copy(), self._v.copy(), []
+        newest = self.measured
+        self._behind[:] = 0.0
         for topic, part in self._parts.items():
             faults += part.faults
+            self._answered[topic] = part.stamp
             if self._is_old(part, now):
                 faults.append(f"{topic} is {(now - part.at) * 1e3:.0f} ms old")
                 v[part.v_index] = np.nan
+            elif part.at < newest:
+                self._behind[part.v_index] = newest - part.at
+        if self._behind.any():
+            q = pin.integrate(self._model, q, np.nan_to_num(v * self._behind))
         return State(q, v), faults

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_controller.kinematics import Kinematics
+from multi_qp_controller.memory import Memory
 from multi_qp_controller.snapshot import TargetSnapshot
 
 Array = NDArray[np.float64]
@@ -34,11 +36,13 @@ class Task(ABC):
         stiffness: k of (33) [1/s²].
         damping: coefficient of the velocity error, 2√k unless given [1/s].
         dim: number of rows of J.
+        selects: the entries of q̈ that the rows of J are, where each is a 1 and zeros, else None, (dim,).
         row_weights: weight of each row relative to `weight`, (dim,), or None where all are 1.
     """
 
     dim: int
     row_weights: Array | None = None
+    selects: Sequence[int] | None = None
 
     def __init__(
         self, name: str, *, weight: float = 1.0, stiffness: float = 10.0, damping: float | None = None
@@ -73,6 +77,23 @@ class Task(ABC):
     def start(self, kinematics: Kinematics, time: float) -> None:
         """Take the task up at `time` [s]; references begin at the present value."""
         self.started_at = time
+
+    def memory(self) -> Memory:
+        """Return what the task knows beyond its specification; its arrays are not written to again."""
+        return {
+            "weight": self.weight,
+            "stiffness": self.stiffness,
+            "damping": self.damping,
+            "started_at": self.started_at,
+            "error": self._error,
+            "speed": self._speed,
+        }
+
+    def resume(self, memory: Memory, kinematics: Kinematics) -> None:
+        """Go on from a memory, instead of `start`."""
+        self.weight, self.stiffness, self.damping = memory["weight"], memory["stiffness"], memory["damping"]
+        self.started_at = memory["started_at"]
+        self._error, self._speed = memory["error"], memory["speed"]
 
     @abstractmethod
     def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from multi_qp_controller.curves import BezierPose, Curves
 from multi_qp_controller.kinematics import Group, Kinematics
 from multi_qp_controller.references import (
     MinimumJerkPose,
@@ -57,6 +58,7 @@ class TaskFactory:
                     axes=_indices(spec.axes),
                     along_with=self._carriers(spec.target),
                     duration=spec.target.duration,
+                    curves=_curves(spec.target),
                     max_speed=spec.max_speed,
                     **gains,
                 )
@@ -174,12 +176,16 @@ class TaskFactory:
                     tolerance=points.tolerance,
                     hold=points.hold,
                     timeout=points.timeout,
+                    speed=points.speed,
                 )
             end = _target_pose(target, kinematics, present, frame_of, frame_b)
             if target.interactive is not None:
                 return MovablePose(end)
             if target.duration is None:
                 return RestingPose(end)
+            if target.via:
+                X_b_of = _origin(kinematics, frame_of, frame_b)
+                return BezierPose(present, end, [X_b_of.act(np.array(point)) for point in target.via], target.duration)
             return MinimumJerkPose(present, end, target.duration, apex=target.apex)
 
         return goal
@@ -198,14 +204,23 @@ def _target_pose(
         position = np.zeros(3) if target.position is None else np.array(target.position)
         # the offset is along B's axes, the turn about the tasked frame's own
         return pin.SE3(present.rotation @ rotation, present.translation + position)
-    X_world_of = pin.SE3.Identity() if frame_of is None else kinematics.pose(frame_of)
-    X_b_of = X_world_of if frame_b is None else kinematics.pose(frame_b).actInv(X_world_of)
+    X_b_of = _origin(kinematics, frame_of, frame_b)
     in_frame = X_b_of.actInv(present)
     if target.position is not None:
         in_frame.translation = np.array(target.position)
     if target.rpy is not None:
         in_frame.rotation = pin.rpy.rpyToMatrix(*target.rpy)
     return X_b_of * in_frame
+
+
+def _origin(kinematics: Kinematics, frame_of: int | None, frame_b: int | None) -> pin.SE3:
+    """Return the frame that a target is given in, in B; None is the world."""
+    X_world_of = pin.SE3.Identity() if frame_of is None else kinematics.pose(frame_of)
+    return X_world_of if frame_b is None else kinematics.pose(frame_b).actInv(X_world_of)
+
+
+def _curves(target: spec_of.CoMTargetSpec) -> Curves | None:
+    return Curves([(curve.points, curve.duration) for curve in target.curves]) if target.curves else None
 
 
 def _indices(axes: Sequence[str]) -> list[int]:

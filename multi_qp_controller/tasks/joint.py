@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_controller.kinematics import Kinematics
+from multi_qp_controller.memory import Memory
 from multi_qp_controller.references import minimum_jerk
 from multi_qp_controller.tasks.base import Task
 from multi_qp_scene.scalar_joint import ScalarJoint
@@ -55,6 +56,15 @@ class JointAngleTask(Task):
         """Begin at the present angle."""
         super().start(kinematics, time)
         self._from = self._joint.angle(kinematics.q)
+
+    def memory(self) -> Memory:
+        """Return also the angle at which it began."""
+        return super().memory() | {"from": self._from}
+
+    def resume(self, memory: Memory, kinematics: Kinematics) -> None:
+        """Go on from a memory."""
+        super().resume(memory, kinematics)
+        self._from = memory["from"]
 
     def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:
         """Write the row of this tick."""

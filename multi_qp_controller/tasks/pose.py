@@ -9,7 +9,8 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from multi_qp_controller.kinematics import Kinematics
-from multi_qp_controller.references import MovablePose, PoseReference, PoseSample, RandomPoints
+from multi_qp_controller.memory import Memory
+from multi_qp_controller.references import MovablePose, PoseReference, PoseSample, RandomPoints, reference_of
 from multi_qp_controller.relative_motion import RelativeMotion, relative_motion
 from multi_qp_controller.snapshot import TargetSnapshot
 from multi_qp_controller.tasks.base import Task, limited_error
@@ -112,6 +113,16 @@ class PoseTask(Task):
         self.started_at = time
         self._reference = reference
 
+    def memory(self) -> Memory:
+        """Return also what it follows."""
+        return super().memory() | {"reference": None if self._reference is None else self._reference.memory()}
+
+    def resume(self, memory: Memory, kinematics: Kinematics) -> None:
+        """Go on from a memory."""
+        super().resume(memory, kinematics)
+        kept = memory["reference"]
+        self._reference = None if kept is None else reference_of(kept)
+
     def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:
         """Write the rows of this tick."""
         if self._reference is None:
@@ -123,7 +134,7 @@ class PoseTask(Task):
         error[:3] = motion.X_B_A.translation - sample.position
         error[3:] = R @ pin.log3(sample.rotation.T @ R)
         if isinstance(self._reference, RandomPoints):
-            self._reference.observe(time - self.started_at, self.position_error)
+            self._reference.observe(time - self.started_at, motion.X_B_A.translation)
         velocity = _rotated(R, motion.twist)
         desired = self.feedback(self._limited(error), velocity - sample.velocity) + sample.acceleration
         axes = self._axes
@@ -132,10 +143,11 @@ class PoseTask(Task):
         b[:] = (desired - _drift_in_b(R, motion))[axes]
 
     def target(self, kinematics: Kinematics) -> TargetSnapshot | None:
-        """Return the reference pose in the world."""
+        """Return the reference pose in the world; of random points, the one to reach."""
         if self._sample is None:
             return None
-        pose = pin.SE3(self._sample.rotation, self._sample.position)
+        where = self._reference.point if isinstance(self._reference, RandomPoints) else self._sample.position
+        pose = pin.SE3(self._sample.rotation, where)
         if self.frame_b is not None:
             pose = kinematics.pose(self.frame_b) * pose
         return TargetSnapshot(self.name, pose.translation.copy(), pose.rotation.copy())

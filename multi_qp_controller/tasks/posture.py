@@ -7,6 +7,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from multi_qp_controller.kinematics import Kinematics
+from multi_qp_controller.memory import Memory
 from multi_qp_controller.references import minimum_jerk
 from multi_qp_controller.tasks.base import Task
 
@@ -48,11 +49,13 @@ class PostureTask(Task):
         self.dim = len(v_index)
         self.row_weights = row_weights
         self._v_index = v_index
+        self.selects = v_index.tolist()
         self._rows = np.arange(self.dim)
         self._q_reference = q_reference
         self._goal = np.zeros(0) if q_reference is None else q_reference
         self._duration = duration or 0.0
         self._path: tuple[Array, Array] | None = None
+        self._q_index: NDArray[np.intp] | None = None
 
     @property
     def duration(self) -> float:
@@ -62,15 +65,32 @@ class PostureTask(Task):
     def start(self, kinematics: Kinematics, time: float) -> None:
         """Begin at the present posture."""
         super().start(kinematics, time)
+        self._q_index = _plain_angles(kinematics.model, self._v_index)
         self._goal = kinematics.q.copy() if self._q_reference is None else self._q_reference
         if self._duration:
             start = kinematics.q.copy()
             self._path = start, pin.difference(kinematics.model, start, self._goal)
 
+    def memory(self) -> Memory:
+        """Return also the posture that it found, and where its path begins."""
+        found = self._goal if self._q_reference is None else None
+        return super().memory() | {"goal": found, "from": None if self._path is None else self._path[0]}
+
+    def resume(self, memory: Memory, kinematics: Kinematics) -> None:
+        """Go on from a memory."""
+        super().resume(memory, kinematics)
+        if memory["goal"] is not None:
+            self._goal = memory["goal"]
+        start = memory["from"]
+        self._path = None if start is None else (start, pin.difference(kinematics.model, start, self._goal))
+
     def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:
         """Write the rows of this tick."""
         reference, rate, acceleration = self._reference(kinematics, time)
-        self._error = pin.difference(kinematics.model, reference, kinematics.q)[self._v_index]
+        if self._q_index is not None:  # joints whose angles are numbers: no need of the manifold
+            self._error = kinematics.q[self._q_index] - reference[self._q_index]
+        else:
+            self._error = pin.difference(kinematics.model, reference, kinematics.q)[self._v_index]
         self._speed = kinematics.v[self._v_index]
         J[self._rows, self._v_index] = 1.0
         b[:] = self.feedback(self._error, self._speed - rate) + acceleration
@@ -82,3 +102,11 @@ class PostureTask(Task):
         s, ds, dds = minimum_jerk(time - self.started_at, self._duration)
         moved = step[self._v_index]
         return pin.integrate(kinematics.model, start, s * step), ds * moved, dds * moved
+
+
+def _plain_angles(model: pin.Model, v_index: NDArray[np.intp]) -> NDArray[np.intp] | None:
+    """Return the index in q of joints by index in v, or None where one of them is not a single number."""
+    index_in_q = {joint.idx_v: joint.idx_q for joint in list(model.joints)[1:] if joint.nv == joint.nq == 1}
+    found = [index_in_q.get(int(v)) for v in v_index]
+    plain = [q for q in found if q is not None]
+    return np.array(plain, dtype=np.intp) if len(plain) == len(found) else None

@@ -8,6 +8,8 @@ from pydantic import Field
 
 from multi_qp_scene.config_file import StrictModel
 from multi_qp_scene.schema.common import NonNegative, PoseSpec, Positive, Switch, Vector3
+from multi_qp_scene.schema.plan import FollowSpec, PlanSpec
+from multi_qp_scene.schema.reality import RealitySpec
 from multi_qp_scene.schema.states import GoalSpec, StateSpec
 from multi_qp_scene.schema.tasks import TaskSpec
 
@@ -19,6 +21,7 @@ class ParameterSpec(StrictModel):
         default: value unless set.
         min: least value allowed.
         max: largest value allowed.
+        multiple_of: the value must be a whole multiple of this, as an even number of steps.
         unit: for people.
         description: for people.
     """
@@ -26,6 +29,7 @@ class ParameterSpec(StrictModel):
     default: float
     min: float
     max: float
+    multiple_of: Positive | None = None
     unit: str = ""
     description: str = ""
 
@@ -55,6 +59,7 @@ class SubsystemSpec(StrictModel):
         place: instead of `pose`, for floating bases: flush on a surface.
         posture: initial joint angles: a posture of the model, or angles [rad] by joint; `zero` if left out.
         mass: total mass [kg]; masses and inertias of all its links are scaled to it.
+        scale: factors along x, y and z of a model of one link: its shapes and surfaces are stretched; its mass stays.
         effort_limits: which set of the model's effort limits holds; its first if left out.
         color: red, green, blue in 0..1; the model's if left out.
     """
@@ -64,20 +69,26 @@ class SubsystemSpec(StrictModel):
     place: PlaceSpec | None = None
     posture: str | dict[str, float] | None = None
     mass: Positive | None = None
+    scale: tuple[Positive, Positive, Positive] = (1.0, 1.0, 1.0)
     effort_limits: str | None = None
     color: tuple[float, float, float] | None = None
 
 
 class EnvironmentSpec(StrictModel):
-    """A fixed piece of the surroundings.
+    """A fixed piece of the surroundings: a model, or a box given by its size.
 
     Attributes:
         model: name of a shipped model, or path of a model file, seen from this file; its root must be `fixed`.
+        box: instead of `model`: extent along x, y and z [m] of a box whose frame is at its centre. It has the surfaces
+            `front` (+x), `back`, `left` (+y), `right`, `top` (+z) and `bottom`.
+        scale: factors along x, y and z of a model of one link: its shapes and surfaces are stretched.
         pose: of its base in the world.
         color: red, green, blue in 0..1; the model's if left out.
     """
 
-    model: str
+    model: str | None = None
+    box: tuple[Positive, Positive, Positive] | None = None
+    scale: tuple[Positive, Positive, Positive] = (1.0, 1.0, 1.0)
     pose: PoseSpec = PoseSpec()
     color: tuple[float, float, float] | None = None
 
@@ -190,6 +201,32 @@ class FallbackSpec(StrictModel):
     give_up_after: Positive = 0.2
 
 
+class ClosedLoopSpec(StrictModel):
+    """What the controller does where a world of its own answers its torques: `--backend mujoco`.
+
+    Attributes:
+        dt: control period there [s]; the scenario's if left out.
+        contact_stiffness: of the way back to where a contact was made [1/s²], instead of all of it at once, as in (20).
+        contact_damping: of the velocity of a contact [1/s].
+        friction: share of the contacts' friction that is counted on; more is there than one may use.
+        horizon: dampers, joint limits and couplings act on the velocity after so long [s], or after one period if that
+            is longer.
+        velocity_filter: time constant of a first-order filter on measured velocities [s]; 0 for none.
+        disturbance: time constant with which forces that the model does not know of are learnt [s]; `null` for none.
+        lead: the state is brought forward by so much before it is answered [s]; half a period, for which torques are
+            held, if left out.
+    """
+
+    dt: Positive | None = None
+    contact_stiffness: NonNegative = 0.0
+    contact_damping: NonNegative = 20.0
+    friction: Positive = 0.7
+    horizon: NonNegative = 0.02
+    velocity_filter: NonNegative = 0.0
+    disturbance: Positive | None = 0.2
+    lead: NonNegative | None = None
+
+
 class RandomMassSpec(StrictModel):
     """A mass that wanders smoothly and at random between its limits.
 
@@ -255,11 +292,15 @@ class ScenarioFile(StrictModel):
         balance: keeps capture points over support polygons; off if left out, on with `balance: {}`.
         regularisation: small costs of the QP.
         fallback: what happens when the QP cannot be solved.
+        closed_loop: what the controller does where a world of its own answers its torques.
+        reality: in what the world of `--backend mujoco` differs from the model.
         formulation: how the QP is written; `--formulation` overrides it.
         solver: name of the QP solver; the fastest for the formulation if left out; `--solver` overrides it.
         tasks: tasks of every state, by name; a state may replace or drop them.
-        initial_state: where the state machine begins.
-        states: phases of the motion, by name.
+        plan: a goal for the contact planner, which then writes the states; `initial_state` and `states` are not given.
+        contact_sequence: contacts to go through, phase by phase, instead of `plan` or states.
+        initial_state: where the state machine begins; needed with `states`.
+        states: phases of the motion, by name; needed unless there is a `plan` or a `contact_sequence`.
         goals: what decides whether a run has succeeded, by name; it must also come to an end of its state machine.
         camera: of videos with `--camera fixed`; one that sees the whole run if left out.
     """
@@ -277,10 +318,14 @@ class ScenarioFile(StrictModel):
     balance: BalanceSpec | None = None
     regularisation: RegularisationSpec = RegularisationSpec()
     fallback: FallbackSpec = FallbackSpec()
-    formulation: Literal["full", "reduced"] = "reduced"
+    closed_loop: ClosedLoopSpec = ClosedLoopSpec()
+    reality: RealitySpec = RealitySpec()
+    formulation: Literal["full", "reduced", "condensed"] = "condensed"
     solver: str | None = None
     tasks: dict[str, TaskSpec] = {}
-    initial_state: str
-    states: dict[str, StateSpec] = Field(min_length=1)
+    plan: PlanSpec | None = None
+    contact_sequence: FollowSpec | None = None
+    initial_state: str = ""
+    states: dict[str, StateSpec] = {}
     goals: dict[str, GoalSpec] = {}
     camera: CameraSpec | None = None

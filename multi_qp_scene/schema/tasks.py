@@ -41,6 +41,7 @@ class RandomPointsSpec(StrictModel):
         tolerance: distance at which a point is reached [m].
         hold: time for which it must then be held [s].
         timeout: time after which the next point comes all the same [s].
+        speed: largest speed of minimum-jerk paths from point to point [m/s]; set-points that jump if left out.
     """
 
     count: Annotated[int, Field(ge=1)]
@@ -50,6 +51,7 @@ class RandomPointsSpec(StrictModel):
     tolerance: Positive = 0.02
     hold: NonNegative = 0.1
     timeout: Positive = 5.0
+    speed: Positive | None = None
 
 
 class PoseTargetSpec(StrictModel):
@@ -66,6 +68,8 @@ class PoseTargetSpec(StrictModel):
         rpy: roll, pitch, yaw of the tasked frame [rad].
         duration: how long the reference takes [s].
         apex: raises the middle of the path along the z axis of the world (of `relative_to`), as of a stepping foot [m].
+        via: control points between the start and the target, given as `position` is: the path is a Bézier curve that is
+            drawn towards them and leaves and arrives in their directions; it needs `duration` and replaces `apex` [m].
         random_path: follow a random path instead; the other keys do not count then.
         random_points: go to random points instead; the other keys do not count then.
         interactive: name under which a user may move this set-point while the state lasts.
@@ -76,9 +80,22 @@ class PoseTargetSpec(StrictModel):
     rpy: Vector3 | None = None
     duration: Positive | None = None
     apex: float = 0.0
+    via: list[Vector3] = []
     random_path: RandomPathSpec | None = None
     random_points: RandomPointsSpec | None = None
     interactive: str | None = None
+
+
+class CurveSpec(StrictModel):
+    """One Bézier curve, [Tonneau2018] (7).
+
+    Attributes:
+        points: control points, world [m].
+        duration: how long it takes [s].
+    """
+
+    points: list[Vector3] = Field(min_length=2)
+    duration: Positive
 
 
 class CoMTargetSpec(StrictModel):
@@ -92,6 +109,7 @@ class CoMTargetSpec(StrictModel):
             do that carry somebody; the axes stay those of the world.
         offset: added to it [m].
         duration: of a minimum-jerk path to it [s]; a set-point if left out.
+        curves: Bézier curves to follow one after the other instead; the other keys do not count then.
         interactive: name under which a user may move this set-point while the state lasts.
     """
 
@@ -100,6 +118,7 @@ class CoMTargetSpec(StrictModel):
     position: Vector3 | None = None
     offset: Vector3 = (0.0, 0.0, 0.0)
     duration: Positive | None = None
+    curves: list[CurveSpec] = []
     interactive: str | None = None
 
 

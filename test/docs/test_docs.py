@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from multi_qp_cli.main import main
+from multi_qp_cli.com import SUBCOMMANDS
+from multi_qp_cli.main import COMMANDS, main
 from multi_qp_controller.formulations import FORMULATIONS
 from multi_qp_controller.qp import solver_names
 from multi_qp_scene import load_scenario
@@ -19,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 #: The blocks of the viewer's page are excerpts: they speak of a run that they do not show.
 RUNNABLE = [page for page in PAGES if "```python" in page.read_text("utf-8") and page.name != "viewer.md"]
-FOLDERS = "config|docs|multi_qp_\\w+|test|tools|urdf|\\.ci|launch|benchmarks"
+FOLDERS = "config|docs|multi_qp_\\w+|test|tools|urdf|\\.ci|launch|benchmarks|examples"
 
 
 def text_of(page: Path) -> str:
@@ -81,10 +82,14 @@ def test_citations_are_in_the_references():
 
 def test_the_commands_of_the_pages_have_these_options(capsys):
     helps = {}
-    for command in ("run", "ros", "check", "list"):
+    for command in [module.__name__.rpartition(".")[2].removesuffix("_command") for module in COMMANDS]:
         with pytest.raises(SystemExit):
             main([command, "--help"])
         helps[command] = capsys.readouterr().out
+    for subcommand in (*SUBCOMMANDS, "stairs"):  # of `multi-qp com`, and any contact sequence
+        with pytest.raises(SystemExit):
+            main(["com", subcommand, "--help"])
+        helps["com"] += capsys.readouterr().out
     used = re.findall(r"multi-qp (\w+)([^\n`#]*)", "\n".join(map(text_of, PAGES)))
     assert {command for command, _ in used} <= set(helps)
     for command, rest in used:

@@ -77,8 +77,19 @@ def start(*arguments: str, cwd: Path, program: Sequence[str] = ("-m", "multi_qp_
     """Start `python -m multi_qp_cli` in a process of its own."""
     command = [sys.executable, *program, *arguments]
     return subprocess.Popen(
-        command, cwd=cwd, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        cwd=cwd,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=_hear_ctrl_c,
     )
+
+
+def _hear_ctrl_c() -> None:
+    """Undo what a shell does to its background jobs: they and their children ignore SIGINT."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def wait_for(process: subprocess.Popen[str], pattern: str) -> str:
@@ -177,9 +188,9 @@ REFUSED = {
     "--duration nan": "--duration: expected a positive number of seconds, got nan",
     "--seed -1": "--seed: expected 0 or above, got -1",
     "--seed x": "argument --seed: invalid int value: 'x'; see multi-qp run --help",
-    "--solver nonsense": "--solver: unknown solver 'nonsense' (solvers: daqp, eiquadprog, piqp, ",
+    "--solver nonsense": "--solver: unknown solver 'nonsense' (solvers: active_set, daqp, eiquadprog, piqp, ",
     "--solver dakp": "--solver: unknown solver 'dakp'; did you mean 'daqp'? (solvers: ",
-    "--formulation nonsense": "--formulation: unknown formulation 'nonsense' (formulations: ",
+    "--formulation rubbish": "--formulation: unknown formulation 'rubbish' (formulations: ",
     "--backend nonsense": "--backend: unknown backend 'nonsense' (backends: integrator",
     "--report no/r.json": "--report: the folder 'no' does not exist",
     "--report .": "--report: '.' is a folder, expected a file",

@@ -24,6 +24,8 @@ from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene, State
 from multi_qp_simulator.runner import run_scenario
 
+#: Arrays of a problem that its formulation writes anew at every tick.
+ARRAYS = ("H", "g", "C", "l", "u", "lb", "ub", "relaxable_rows")
 #: States of the box scenario in which problems are recorded, and when after their entry [s].
 RECORDED = {"stand": 0.3, "reach": 1.0, "close": 0.96, "lift": 0.5, "carry": 0.7, "lower": 0.5, "release": 0.4}
 
@@ -108,9 +110,11 @@ class Recording:
     Attributes:
         at: state of the scene.
         problems: by formulation.
+        condensed: reads the x of `condensed`.
         M: joint-space inertia, (nv, nv).
         N: nonlinear effects, (nv,).
         G: generalised force of each generator, (nv, nλ).
+        J: no-slip rows, (m, nv).
         W: generators of each contact, (6, 16).
         motors: index in v of each motor, (na,).
         size: variables and equalities, as the paper counts them.
@@ -118,9 +122,11 @@ class Recording:
 
     at: State
     problems: dict[str, Problem]
+    condensed: Callable[[np.ndarray], PhysicalSolution]
     M: np.ndarray
     N: np.ndarray
     G: np.ndarray
+    J: np.ndarray
     W: tuple[np.ndarray, ...]
     motors: np.ndarray
     size: tuple[int, int]
@@ -128,18 +134,20 @@ class Recording:
     def physics(self, formulation: str, x: np.ndarray) -> PhysicalSolution:
         """Read x by the layout that the formulations document; a missing τ follows from the dynamics."""
         nv, na = len(self.N), len(self.motors)
+        if formulation == "condensed":
+            return self.condensed(x)
         if formulation == "full":
-            return PhysicalSolution(x[:nv], x[nv : nv + na], x[nv + na :])
+            return PhysicalSolution(x[:nv], x[nv : nv + na], self.wrenches(x[nv + na :]))
         needed = self.M @ x[:nv] + self.N - self.G @ x[nv:]
-        return PhysicalSolution(x[:nv], needed[self.motors], x[nv:])
+        return PhysicalSolution(x[:nv], needed[self.motors], self.wrenches(x[nv:]))
 
     def wrenches(self, forces: np.ndarray) -> np.ndarray:
-        """Return the wrenches of all contacts, (contacts, 6)."""
-        return np.array([W @ part for W, part in zip(self.W, np.split(forces, len(self.W)), strict=True)])
+        """Return the wrenches of all contacts, one after the other, (6 contacts,)."""
+        return np.concatenate([W @ part for W, part in zip(self.W, np.split(forces, len(self.W)), strict=True)])
 
     def residual(self, answer: PhysicalSolution) -> float:
         """Return the largest entry of M q̈ + N − G Λ − S τ relative to the largest force in it."""
-        applied = self.G @ answer.forces
+        applied = answer.reactions @ self.J
         applied[self.motors] += answer.torque
         inertial = self.M @ answer.acceleration + self.N
         return float(np.abs(inertial - applied).max() / max(np.abs(inertial).max(), np.abs(applied).max()))
@@ -163,7 +171,24 @@ def build_problem(controller: Controller, formulation: str) -> Problem:
     made = make_formulation(formulation, controller.statement)
     made.prepare()
     problem = made.build()
-    return replace(problem, **{name: getattr(problem, name).copy() for name in ("l", "u", "lb", "ub")})
+    return replace(problem, **{name: getattr(problem, name).copy() for name in ARRAYS})
+
+
+def condensed_reader(controller: Controller) -> Callable[[np.ndarray], PhysicalSolution]:
+    """Return what reads the x of `condensed` at the controller's last tick, also when later ticks have passed."""
+    made = make_formulation("condensed", controller.statement)
+    made.prepare()
+    origin = made.recover(np.zeros(made.build().n))
+    columns = [made.recover(unit) for unit in np.eye(made.build().n)]
+
+    def read(x: np.ndarray) -> PhysicalSolution:
+        parts = []
+        for name in ("acceleration", "torque", "reactions"):
+            first = getattr(origin, name)
+            parts.append(first + np.array([getattr(c, name) - first for c in columns]).T @ x)
+        return PhysicalSolution(*parts)
+
+    return read
 
 
 def record(controller: Controller, command: Command) -> Recording:
@@ -172,9 +197,11 @@ def record(controller: Controller, command: Command) -> Recording:
     return Recording(
         at=State(kinematics.q.copy(), kinematics.v.copy()),
         problems={name: build_problem(controller, name) for name in FORMULATIONS},
+        condensed=condensed_reader(controller),
         M=statement.M.copy(),
         N=statement.N.copy(),
         G=statement.contacts.G.copy(),
+        J=statement.contacts.J.copy(),
         W=tuple(contact.W.copy() for contact in statement.contacts.contacts),
         motors=controller.scenario.scene.actuated_v,
         size=(command.diagnostics.variables, command.diagnostics.equalities),

@@ -7,6 +7,8 @@ import pinocchio as pin
 import pytest
 
 from multi_qp_controller.contact import ActiveContact
+from multi_qp_controller.kinematics import Kinematics
+from multi_qp_scene import load_scenario
 from multi_qp_scene.scene import State
 
 STEPS = [0.002, 0.005, 0.01, 0.02]
@@ -164,3 +166,32 @@ def test_a_contact_keeps_the_wrench_cone_of_its_first_surface(scene, lab):
     contact = contact_of(scene, kinematics, "humanoid/left_palm", "box/left", friction=0.4)
     np.testing.assert_array_equal(contact.W, scene.surfaces["humanoid/left_palm"].generators(0.4))
     assert contact.W.shape == (6, 16)
+
+
+def test_the_cone_of_a_point_stands_on_what_it_touches(tmp_path):
+    """However far the foot has turned about its point, its forces stay inside the pyramid on the floor."""
+    (tmp_path / "stand.yaml").write_text(
+        "description: stands\n"
+        "subsystems: {dog: {model: quadruped, posture: standing, "
+        "place: {surfaces: [left_front_foot, right_front_foot], onto: ground/floor}}}\n"
+        "environment: {ground: {model: ground}}\n"
+        "initial_state: s\nstates: {s: {}}\n"
+    )
+    scene = load_scenario(tmp_path / "stand.yaml").scene
+    kinematics = Kinematics(scene)
+    kinematics.update(State(scene.q0, np.zeros(scene.nv)))
+    contact = contact_of(scene, kinematics, "dog/left_front_foot", "ground/floor")
+    flush = scene.surfaces["dog/left_front_foot"].generators(0.7)
+    np.testing.assert_allclose(np.sort(contact.W, axis=1), np.sort(flush, axis=1), atol=1e-5)
+    random = np.random.default_rng(0)
+    for _ in range(5):
+        q = pin.integrate(scene.model, scene.q0, random.uniform(-0.6, 0.6, scene.nv))
+        kinematics.update(State(q, np.zeros(scene.nv)))
+        contact.update(kinematics)
+        forces = kinematics.pose(contact.first.frame_id).rotation @ contact.W[:3]
+        np.testing.assert_allclose(forces[2], 1.0 / np.hypot(1.0, 0.7), atol=1e-9)
+        np.testing.assert_allclose(np.linalg.norm(forces[:2], axis=0), 0.7 * forces[2], atol=1e-9)
+        np.testing.assert_allclose(contact.W[3:], 0.0)
+        # the facets are those of the same cone: every generator on some of them, none outside
+        inside = contact.F @ contact.W[:3]
+        assert (inside >= -1e-9).all() and (np.abs(inside) < 1e-9).any(axis=0).all()

@@ -249,7 +249,7 @@ def test_limits_give_way_before_the_run_does(box, formulation, solver):
     assert diagnostics.message.endswith("were relaxed")
     assert "joint limit humanoid/R_SHOULDER_P" in diagnostics.slack
     assert all(name.startswith(("joint limit", "collision", "balance")) for name in diagnostics.slack)
-    assert diagnostics.dynamics_residual < 1e-9
+    assert diagnostics.dynamics_residual < 1e-8
     assert (np.abs(command.tau) <= bench.scene.torque_limits * (1 + 1e-6)).all()
     violated = [entry.row for entry in bench.controller.explain_failure().violated]
     assert any("R_SHOULDER_P" in row for row in violated)
@@ -302,7 +302,9 @@ def test_wrenches_are_those_of_the_forces(bench):
     command = bench.step()
     assert set(command.wrenches) == {"left_foot", "right_foot", "box_on_table"}
     for name, contact in bench.controller.contacts.items():
-        np.testing.assert_allclose(contact.W @ bench.controller.forces[name], command.wrenches[name])
+        forces = bench.controller.forces[name]
+        assert (forces >= 0.0).all()
+        np.testing.assert_allclose(contact.W @ forces, command.wrenches[name], atol=1e-9)
 
 
 def test_two_controllers_answer_alike_bit_for_bit(box):

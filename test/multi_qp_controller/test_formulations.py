@@ -43,13 +43,14 @@ def test_all_agree(recordings, exact, state, formulation, solver):
     solution = make_solver(solver).solve(recording.problems[formulation])
     assert solution.found, solution.message
     answer = recording.physics(formulation, solution.x)
-    assert relative_error(answer.acceleration, expected.acceleration) < 1e-5
-    assert relative_error(answer.torque, expected.torque) < 1e-5
-    wrenches = recording.wrenches(answer.forces), recording.wrenches(expected.forces)
-    assert relative_error(*wrenches) < 1e-5
+    # `condensed` leaves out the cost of what makes no wrench; test_condensed.py has it out of `full` as well
+    tolerance = 2e-4 if formulation == "condensed" else 1e-5
+    assert relative_error(answer.acceleration, expected.acceleration) < tolerance
+    assert relative_error(answer.torque, expected.torque) < tolerance
+    assert relative_error(answer.reactions, expected.reactions) < tolerance
 
 
-@pytest.mark.parametrize("solver", ["daqp", "quadprog", "eiquadprog"])
+@pytest.mark.parametrize("solver", ["active_set", "daqp", "quadprog", "eiquadprog"])
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 @pytest.mark.parametrize("state", STATES)
 def test_the_equation_of_motion_holds(recordings, state, formulation, solver):
@@ -57,7 +58,8 @@ def test_the_equation_of_motion_holds(recordings, state, formulation, solver):
     solution = make_solver(solver).solve(recording.problems[formulation])
     answer = recording.physics(formulation, solution.x)
     assert recording.residual(answer) < 1e-9
-    assert answer.forces.min() > -1e-9
+    if formulation != "condensed":
+        assert solution.x[-16 * len(recording.W) :].min() > -1e-9
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -85,6 +87,8 @@ def test_every_variable_and_row_has_a_name_and_a_unit(recordings, formulation):
         assert len(set(names)) == count or kind == "inequality"  # two pieces of one link share a name
         assert not any(name.startswith(f"{kind} ") for name in names)
         assert all(problem.labels.unit(kind, k) for k in range(count))
+    if formulation == "condensed":
+        return
     names = problem.labels.names("equality", problem.m)
     assert "dynamics box/root_joint z" in names
     assert "no slip left_hand angular x" in names
@@ -125,10 +129,10 @@ def test_recover_reads_what_build_wrote(scenario, formulation):
     answer = made.recover(np.concatenate([x, [7.0, 7.0]]))  # slacks behind x are nobody's
     assert relative_error(answer.acceleration, command.a) < 1e-6
     assert relative_error(answer.torque, command.tau) < 1e-6
-    residual = controller.statement.dynamics_residual(answer.acceleration, answer.torque, answer.forces)
+    residual = controller.statement.dynamics_residual(answer.acceleration, answer.torque, answer.reactions)
     assert residual < 1e-9
     moved = answer.torque + 0.01
-    assert controller.statement.dynamics_residual(answer.acceleration, moved, answer.forces) > 1e-6
+    assert controller.statement.dynamics_residual(answer.acceleration, moved, answer.reactions) > 1e-6
 
 
 def test_an_unknown_formulation_names_the_valid_ones(scenario):

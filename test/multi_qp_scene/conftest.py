@@ -148,6 +148,12 @@ class Folder:
         assert headline == f"multi-qp: {len(lines)} problem{'s' if len(lines) > 1 else ''}:"
         return lines
 
+    def blames(self, name: str, old: str, new: str, blamed: str, key: str, message: str) -> None:
+        """Edit a file and demand one line of complaint: the file, the line that holds `blamed`, the key, a message."""
+        self.edit(name, old, new)
+        (problem,) = self.refused()
+        assert problem.startswith(f"{name}:{self.line_of(name, blamed)}: {key}: {message}"), problem
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Folder:

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from multi_qp_scene import load_scenario
+from multi_qp_scene.resources import find_resource
 from multi_qp_scene.scalar_joint import ScalarJoint
 from multi_qp_scene.scene import State
 from multi_qp_scene.subsystem import SubsystemKind
@@ -188,3 +189,11 @@ def test_an_angle_of_a_continuous_joint_is_cosine_and_sine():
     ScalarJoint.of(model, "hinge").set_angle(q, 0.4)
     ScalarJoint.of(model, "wheel").set_angle(q, 2.0)
     np.testing.assert_allclose(q, [0.4, np.cos(2.0), np.sin(2.0)])
+
+
+def test_a_link_fixed_to_a_link_keeps_its_place_when_models_are_put_together():
+    alone = pin.buildModelFromUrdf(str(find_resource("urdf/lever.urdf")))
+    scene = load_scenario("lever").scene
+    together = scene.model.inertias[scene.model.getJointId("lever/lever")]
+    assert together.lever == pytest.approx(alone.inertias[1].lever)
+    assert together.inertia == pytest.approx(alone.inertias[1].inertia)

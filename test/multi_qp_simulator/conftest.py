@@ -56,6 +56,7 @@ def stand() -> Callable[..., Scenario]:
         data: dict[str, Any] = {section: document[section] for section in sections}
         for subsystem in data["subsystems"].values():
             subsystem.pop("mass", None)
+            subsystem.pop("scale", None)  # parameters are not filled in here
         data |= {"description": "stands", "dt": 0.01, "tasks": TASKS, "initial_state": next(iter(states))}
         data["states"] = {name: {"contacts": STANDING, **state} for name, state in states.items()}
         return replace(base, spec=ScenarioFile.model_validate(data | more))

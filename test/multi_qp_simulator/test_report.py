@@ -69,8 +69,9 @@ def test_every_key_has_its_type(report):
 
 def test_what_was_run(report):
     names = ("scenario", "backend", "solver", "formulation", "seed", "dt")
-    assert [report[name] for name in names] == ["box", "integrator", "daqp", "reduced", 0, 0.005]
-    assert report["parameters"] == {"box.mass": 3.0, "humanoid.mass": 39.0, "path.duration": 10.0}
+    assert [report[name] for name in names] == ["box", "integrator", "active_set", "condensed", 0, 0.005]
+    sizes = {"box.depth": 0.24, "box.width": 0.3, "box.height": 0.22}
+    assert report["parameters"] == {"box.mass": 3.0, **sizes, "humanoid.mass": 39.0, "path.duration": 10.0}
     assert report["completed"] is True and report["ended"] == "completed" and report["failure"] is None
 
 

@@ -35,10 +35,12 @@ def start(ros_environment, tmp_path_factory) -> Iterator:
     """Starts a node of the table; all that still run are ended with the module's tests."""
     running = []
 
-    def start_node(module: str, **settings) -> subprocess.Popen:
+    def start_node(module: str, environment=None, **settings) -> subprocess.Popen:
         spec = NodeSpec("", module, "", settings)
         log = (tmp_path_factory.mktemp("node") / "log.txt").open("wb")
-        process = subprocess.Popen(spec.command(log_level="warn"), env=ros_environment, cwd=ROOT, stderr=log)
+        process = subprocess.Popen(
+            spec.command(log_level="warn"), env={**ros_environment, **(environment or {})}, cwd=ROOT, stderr=log
+        )
         running.append(process)
         return process
 
@@ -113,9 +115,14 @@ class Graph:
 
     def call(self, kind, service: str, request):
         client = self.node.create_client(kind, service)
-        assert client.wait_for_service(20.0), service
-        future = client.call_async(request)
-        self.until(future.done, what=service)
+        future, end = None, time.monotonic() + 40.0
+        while future is None or not future.done():
+            assert time.monotonic() < end, service
+            assert client.wait_for_service(20.0), service
+            future = client.call_async(request)  # the one that answered before may have died without a word
+            answered = time.monotonic() + 5.0
+            while not future.done() and time.monotonic() < answered:
+                self.executor.spin_once(timeout_sec=0.02)
         self.node.destroy_client(client)
         return future.result()
 
@@ -175,9 +182,13 @@ class FakeRobots:
 
     def say(self, tick: int, *, but=(), edit=None) -> None:
         """Publish the state of a tick, but for some topics; `edit` may spoil the joint states."""
+        self.say_at(tick * PERIOD, but=but, edit=edit)
+
+    def say_at(self, stamp: int, *, but=(), edit=None) -> None:
+        """Publish the state with a stamp [ns]."""
         from multi_qp_controller.ros import conversions
 
-        stamp, subsystems = tick * PERIOD, self.scenario.scene.subsystems
+        subsystems = self.scenario.scene.subsystems
         messages = {
             "humanoid/joint_states": conversions.joint_state(self.joints, self.state, stamp),
             "humanoid/odom": conversions.odometry(subsystems["humanoid"], self.state, stamp),
@@ -205,7 +216,7 @@ class FakeRobots:
 
     def begin(self) -> tuple[np.ndarray, dict]:
         """Say tick 0 until it is answered: the controller may not have met us yet."""
-        for _ in range(40):
+        for _ in range(300):
             self.say(0)
             self.graph.listen(0.1)
             if self.graph.states() and self.graph.heard["humanoid/joint_commands"]:

@@ -6,6 +6,8 @@ import json
 import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -38,6 +40,24 @@ def test_missed_goals_are_status_1(ros_environment):
     assert "the duration of 0.1 s is over" in done.stdout
 
 
+def test_no_node_is_left_behind_when_it_is_ended(ros_environment, tmp_path):
+    command = [sys.executable, "-m", "multi_qp_cli", "ros", "box", "--report", str(tmp_path / "report.json")]
+    process = subprocess.Popen(command, env=ros_environment, stderr=subprocess.DEVNULL)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    if not children.parent.exists():
+        process.kill()
+        pytest.skip("needs /proc")
+    nodes = []
+    deadline = time.monotonic() + 40.0
+    while len(nodes) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+        nodes = [int(pid) for pid in children.read_text("utf-8").split()]
+    process.terminate()
+    assert process.wait(30) == 1
+    assert len(nodes) == 2
+    assert not [pid for pid in nodes if Path(f"/proc/{pid}").exists()]
+
+
 def test_a_wrong_scenario_is_status_2(ros_environment):
     done = multi_qp(ros_environment, "bx")
     assert done.returncode == 2
@@ -59,6 +79,7 @@ def test_each_side_survives_the_death_of_the_other(start, graph):
         return start("multi_qp_simulator.simulator_node", speed=1.0, patience=0.2, **SETTINGS)
 
     def well(node):
+        graph.heard["/diagnostics"].clear()  # what others of that name said before; each speaks once a second
         graph.until(lambda: graph.diagnosed(node, "", DiagnosticStatus.OK), 40.0, f"{node} is well")
 
     def kill(process):
@@ -70,6 +91,7 @@ def test_each_side_survives_the_death_of_the_other(start, graph):
     simulator, controller = start_simulator(), start_controller()
     well("multi_qp_controller")
     graph.until(lambda: any(state["status"] == "ok" for state in graph.states()), what="commands")
+    well("simulator")  # it has had commands too
 
     kill(controller)
     graph.until(lambda: graph.diagnosed("simulator", "braking", DiagnosticStatus.ERROR), what="the watchdog")

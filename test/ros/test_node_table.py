@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from multi_qp_controller.ros.node_table import NodeSpec, node_table
+import pytest
+
+from multi_qp_controller.ros.node_table import GAZEBO_ARGUMENTS, LAUNCH_ARGUMENTS, NodeSpec, node_table
+from multi_qp_scene.resources import scenario_names
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -39,10 +42,44 @@ def test_the_modules_and_executables_exist():
         assert f"{node.executable} = {node.module}:main" in setup
 
 
-def test_the_launch_file_takes_the_documented_arguments():
-    source = (ROOT / "launch" / "scenario.launch.py").read_text("utf-8")
-    tables = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Dict)]
-    keys = [{key.value for key in table.keys if isinstance(key, ast.Constant)} for table in tables]
+def test_a_viewer_knows_the_scene_and_brings_somebody_to_act():
+    *_, controller, viewer = node_table("king", settings={"set": "king.mass=50", "dt": 0.01}, viewer={"port": 9000})
+    assert viewer.parameters == {
+        "scenario": "king",
+        "set": "king.mass=50",
+        "port": 9000,
+        "use_sim_time": True,
+    }
+    assert not viewer.essential
+    assert controller.parameters["attended"] is True
+    assert node_table("king", viewer={"page": False})[1].parameters["attended"] is False
+
+
+def test_launch_takes_the_documented_arguments():
     expected = {"scenario", "backend", "rviz", "headless", "record", "use_sim_time", "log_level", "namespace"}
-    assert expected in keys
-    assert "node_table(" in source
+    assert expected <= LAUNCH_ARGUMENTS.keys()
+    for name, argument in LAUNCH_ARGUMENTS.items():
+        assert argument.description
+        assert argument.default is None or not argument.choices or argument.default in argument.choices, name
+
+
+@pytest.mark.parametrize("file", ["scenario.launch.py", "gazebo.launch.py"])
+def test_a_launch_file_reads_declared_arguments_and_all_of_them(file):
+    """Without launch_ros: what stands in the brackets after `given` and `on` are the table's own keys."""
+    tree = ast.parse((ROOT / "launch" / file).read_text("utf-8"))
+    used = {
+        node.slice.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in ("given", "on")
+        if isinstance(node.slice, ast.Constant)
+    }
+    table = LAUNCH_ARGUMENTS if file == "scenario.launch.py" else GAZEBO_ARGUMENTS
+    assert used == table.keys()
+
+
+def test_each_shipped_scenario_has_a_launch_file():
+    for name in scenario_names():
+        file = ROOT / "launch" / f"{name}.launch.py"
+        assert file.exists(), f"copy launch/king.launch.py to {file.name}, with its name"
+        text = file.read_text("utf-8")
+        assert text.count(f'"{name}"') == 2 and "scenario.launch.py" in text

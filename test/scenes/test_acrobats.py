@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -20,6 +23,9 @@ LEVELS = {
     "middle": (["middle", "top"], ["middle_left", "middle_right"]),
     "bottom": (["bottom", "middle", "top"], ["bottom_left", "bottom_right"]),
 }
+
+#: States in which the tower stands.
+TOWER_STATES = ("right_leans", "left_leans", "centre", "shake_left", "shake_right", "done")
 
 
 class Watcher:
@@ -69,23 +75,14 @@ class WildUser(Watcher):
             controller.command("finish")
 
 
-def assert_sound(worst: dict[str, float]) -> None:
-    assert worst["contact_slip_m"] < 2e-3
-    assert worst["penetration_m"] == 0.0
-    assert worst["torque_ratio"] <= 1.0 + 1e-9
-    assert worst["joint_limit_violation_rad"] == 0.0
-    assert worst["velocity_ratio"] < 1.0
-    assert worst["dynamics_residual"] < 1e-6
-
-
-def test_the_first_foot_lies_wholly_over_the_contact_points_on_the_shoulder() -> None:
+def test_the_first_foot_lies_wholly_over_the_contact_points_on_the_shoulder(assert_sound: Callable[..., None]) -> None:
     scenario = load_scenario("acrobats")
     controller = Controller(scenario)
     result = Run(scenario, controller, Integrator(scenario), duration=4.2).execute()
     report = result.report
     assert report["states_visited"][-1] == "top_crosses"
     assert report["qp_failures"] == 0
-    assert_sound(report["worst"])
+    assert_sound(result)
     contact = controller.contacts["top_right"]
     points = contact_points(controller.kinematics, contact.first)
     on_sole = [controller.kinematics.pose(contact.second.frame_id).actInv(point) for point in points]
@@ -100,30 +97,50 @@ def test_only_the_bottom_has_no_torque_limits_to_speak_of() -> None:
     assert limits["middle/L_KNEE_P"] == limits["top/L_KNEE_P"] == 300.0
 
 
-@pytest.mark.slow
-def test_all_four_phases_happen() -> None:
-    watcher = Watcher("right_leans", "left_leans", "centre", "shake_left", "shake_right", "done")
-    report = run_scenario(load_scenario("acrobats"), observers=[watcher]).report
-    assert report["completed"]
-    assert all(goal["reached"] for goal in report["goals"].values())
-    assert report["qp_failures"] == 0
-    assert_sound(report["worst"])
+def assert_built_walked_and_shaken(report: dict[str, Any], watcher: Watcher) -> None:
     size = (report["qp"]["variables"], report["qp"]["equalities"])
     assert size == (294, 180)
     counts = ("dofs", "actuated_dofs", "planar_contact_points", "grasp_contact_points", "collision_pairs")
     assert [report[key] for key in counts] == [108, 90, 24, 0, 6]
+    visited = report["states_visited"]
+    phases = ["top_rises", "middle_rises", "right_step", "left_step", "shake_left", "shake_right", "play", "done"]
+    assert [state for state in visited if state in phases] == phases
     assert min(watcher.least_margin.values()) > 0.01
+
+
+def test_all_four_phases_happen_and_a_wild_user_throws_nobody_down(assert_good: Callable[..., None]) -> None:
+    """At twice the paper's time step; for 3 s the user throws the target of the top's centre of mass about."""
+    scenario = load_scenario("acrobats")
+    watcher, user = Watcher(*TOWER_STATES), WildUser(ticks=150, every=35, reach=1.5)
+    controller = Controller(scenario, dt=0.02)
+    run = Run(scenario, controller, Integrator(scenario), observers=[watcher, user], attended=True)
+    result = run.execute()
+    assert_good(result, slip=2e-3)
+    assert_built_walked_and_shaken(result.report, watcher)
+    assert min(user.least_margin.values()) > 0.0
+    assert user.farthest.max() > 0.02
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dt", [0.005, 0.01])
+def test_all_four_phases_happen(dt: float, assert_good: Callable[..., None]) -> None:
+    watcher = Watcher(*TOWER_STATES)
+    result = run_scenario(load_scenario("acrobats"), dt=dt, observers=[watcher])
+    assert_good(result, slip=2e-3)
+    assert_built_walked_and_shaken(result.report, watcher)
     assert watcher.largest_jump < 20.0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("every", "reach"), [(70, 1.5), (1, 1.0), (350, 1e6)])
-def test_wild_targets_leave_the_tower_standing_and_the_qp_solvable(every: int, reach: float) -> None:
+def test_wild_targets_leave_the_tower_standing_and_the_qp_solvable(
+    every: int, reach: float, assert_sound: Callable[..., None]
+) -> None:
     scenario = load_scenario("acrobats")
     user = WildUser(ticks=700, every=every, reach=reach)
     result = Run(scenario, Controller(scenario), Integrator(scenario), observers=[user], attended=True).execute()
     assert result.report["qp_failures"] == 0
-    assert_sound(result.report["worst"])
+    assert_sound(result)
     assert min(user.least_margin.values()) > 0.0
     assert every == 1 or user.farthest.max() > 0.02
     assert result.succeeded

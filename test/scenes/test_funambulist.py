@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -22,7 +23,7 @@ SECURITY = 0.012  # distance that the legs keep [m]
 @cache
 def short_walk() -> RunResult:
     """Two steps, at twice the paper's time step."""
-    return run_scenario(load_scenario("funambulist", parameters={"walk.steps": 2}), dt=0.01)
+    return run_scenario(load_scenario("funambulist", parameters={"funambulist.steps": 2}), dt=0.01)
 
 
 class WeighingUser:
@@ -53,21 +54,10 @@ class WeighingUser:
             controller.command("finish")
 
 
-def assert_sound(result: RunResult) -> None:
-    report, worst = result.report, result.report["worst"]
-    assert report["qp_failures"] == 0, report["failure"]
-    assert worst["contact_slip_m"] < 1e-3
-    assert worst["penetration_m"] == 0.0
-    assert worst["torque_ratio"] <= 1.0 + 1e-9
-    assert worst["velocity_ratio"] <= 1.0
-    assert worst["joint_limit_violation_rad"] == 0.0
-    assert worst["dynamics_residual"] < 1e-6
-
-
-def assert_walked(result: RunResult) -> None:
+def assert_walked(result: RunResult, assert_sound: Callable[..., None]) -> None:
     goals = result.report["goals"]
     assert result.succeeded, (result.report["ended"], goals)
-    assert_sound(result)
+    assert_sound(result, slip=1e-3)
     assert goals["balanced"]["value"] > 0.01
     assert goals["legs_apart"]["value"] > SECURITY - 1e-3
 
@@ -94,9 +84,9 @@ def test_sizes_are_those_of_the_paper() -> None:
     assert report["qp"]["variables"] == 136 and report["qp"]["equalities"] == 90
 
 
-def test_walks_two_steps_in_balance() -> None:
+def test_walks_two_steps_in_balance(assert_sound: Callable[..., None]) -> None:
     result = short_walk()
-    assert_walked(result)
+    assert_walked(result, assert_sound)
     assert np.ptp(result.log.load_mass, axis=0).min() > 1.0  # both weights did change
 
 
@@ -115,13 +105,13 @@ def test_without_avoidance_the_legs_would_have_hit() -> None:
     assert result.report["goals"]["legs_apart"]["value"] < -0.02
 
 
-def test_weights_that_a_user_makes_jump_leave_her_balanced() -> None:
+def test_weights_that_a_user_makes_jump_leave_her_balanced(assert_sound: Callable[..., None]) -> None:
     scenario = load_scenario("funambulist")
     controller = Controller(scenario, dt=0.01)
     controller.machine.enter("weigh", 0.0)
     user = WeighingUser(every=50, jumps=7)
     result = Run(scenario, controller, Integrator(scenario), observers=[user], attended=True).execute()
-    assert_sound(result)
+    assert_sound(result, slip=1e-3)
     assert result.report["goals"]["done"]["reached"]
     assert user.least_margin > 0.02
     rates = np.abs(np.diff(np.array(user.masses), axis=0)) / 0.01
@@ -130,13 +120,13 @@ def test_weights_that_a_user_makes_jump_leave_her_balanced() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dt", [0.0025, 0.005, 0.01])
-def test_walks_at_every_time_step(dt: float) -> None:
-    assert_walked(run_scenario(load_scenario("funambulist"), dt=dt))
+def test_walks_at_every_time_step(dt: float, assert_sound: Callable[..., None]) -> None:
+    assert_walked(run_scenario(load_scenario("funambulist"), dt=dt), assert_sound)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
-def test_walks_with_other_masses_and_weights(seed: int) -> None:
+def test_walks_with_other_masses_and_weights(seed: int, assert_sound: Callable[..., None]) -> None:
     lighter, heavier = np.random.default_rng(seed).uniform(0.9, 1.1, 2)
     masses = {"humanoid.mass": 39.0 * lighter, "barbell.mass": 2.0 * heavier}
-    assert_walked(run_scenario(load_scenario("funambulist", parameters=masses, seed=seed)))
+    assert_walked(run_scenario(load_scenario("funambulist", parameters=masses, seed=seed)), assert_sound)

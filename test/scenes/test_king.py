@@ -28,9 +28,19 @@ REACH_TASKS = {"balance", "hand", "king_posture", "right_hand_on_thigh"} | CARRI
 
 
 @cache
-def short_run() -> RunResult:
-    """Run two steps, the closing one and the first points."""
-    return run_scenario(load_scenario("king", parameters={"king.steps": 2}), duration=12.0)
+def short_run() -> tuple[RunResult, RandomPoints]:
+    """Run two steps, the closing one and the first points; return these too."""
+    seen: list[RandomPoints] = []
+    scenario = load_scenario("king", parameters={"king.steps": 2})
+    result = run_scenario(scenario, duration=17.0, observers=[lambda controller, _: note_points(controller, seen)])
+    return result, seen[-1]
+
+
+def note_points(controller: Controller, seen: list[RandomPoints]) -> None:
+    """Note the random points that the hand goes to."""
+    task = controller.tasks.get("hand")
+    if isinstance(task, PoseTask) and isinstance(task.reference, RandomPoints):
+        seen.append(task.reference)
 
 
 def changed(folder: Path, *changes: tuple[str, str]) -> Scenario:
@@ -61,7 +71,7 @@ def test_every_contact_is_flush_at_the_beginning() -> None:
 
 
 def test_size_is_that_of_the_paper() -> None:
-    report = short_run().report
+    report = short_run()[0].report
     assert report["subsystems"] == 4
     assert (report["dofs"], report["actuated_dofs"]) == (114, 90)
     assert (report["planar_contact_points"], report["grasp_contact_points"]) == (28, 16)
@@ -71,7 +81,7 @@ def test_size_is_that_of_the_paper() -> None:
 
 
 def test_walks_level_in_balance_and_within_its_limits() -> None:
-    report = short_run().report
+    report = short_run()[0].report
     visited = report["states_visited"]
     assert visited[:9] == ["stand", *SIX_STEPS[:4], "over_right", "close", "arrive", "raise_hand"]
     assert report["qp_failures"] == 0
@@ -86,7 +96,7 @@ def test_walks_level_in_balance_and_within_its_limits() -> None:
 
 
 def test_feet_land_a_stride_ahead_side_by_side() -> None:
-    result = short_run()
+    result, _ = short_run()
     scenario = load_scenario("king", parameters={"king.steps": 2})
     model, data = scenario.scene.model, scenario.scene.model.createData()
     stride = scenario.parameters["king.stride"]
@@ -98,6 +108,29 @@ def test_feet_land_a_stride_ahead_side_by_side() -> None:
             step = left.translation - right.translation
             np.testing.assert_allclose(step, [ahead, 0.17, 0.0], atol=5e-3)
             assert abs(step[2]) < 6e-4
+
+
+def test_her_hand_reaches_the_first_points_and_the_litter_moves_with_it() -> None:
+    result, points = short_run()
+    assert len(points.reached) >= 3 and all(points.reached)
+    assert max(points.misses) < 0.02
+    scenario = load_scenario("king")
+    model, data = scenario.scene.model, scenario.scene.model.createData()
+    litter = []
+    for q in result.log.q[result.log.state == "reach"]:
+        pin.framesForwardKinematics(model, data, q)
+        litter.append(data.oMf[scenario.scene.frame_id("litter/litter_link")].copy())
+    moved = max(np.linalg.norm(pose.translation - litter[0].translation) for pose in litter)
+    turned = max(np.linalg.norm(pin.log3(pose.rotation)) for pose in litter)
+    assert moved > 0.01 or turned > np.radians(2.0), "the carriers help"
+    assert turned < np.radians(20.0)
+
+
+def test_her_hand_starts_gently_towards_each_point() -> None:
+    log = short_run()[0].log
+    within = (log.state[1:] == "reach") & (log.state[:-1] == "reach")
+    jumps = np.abs(np.diff(log.a, axis=0))[within].max(axis=1)
+    assert np.percentile(jumps, 95) < 5.0  # [rad/s²] from tick to tick
 
 
 def test_no_task_tells_the_carriers_to_move_the_litter() -> None:
@@ -197,15 +230,9 @@ def test_the_farther_points_are_reached_only_because_the_carriers_help(tmp_path:
         tmp_path,
         ("      litter_level: null\n", f"      {held}\n"),
         ("default: 6, min: 2", "default: 2, min: 2"),
-        ("timeout: 5}", "timeout: 2}"),
+        ("timeout: 5, speed", "timeout: 4, speed"),
     )
-    references: list[RandomPoints] = []
-
-    def watch(controller: Controller, command: Command) -> None:
-        task = controller.tasks.get("hand")
-        if isinstance(task, PoseTask) and isinstance(task.reference, RandomPoints):
-            references.append(task.reference)
-
-    run_scenario(scenario, observers=[watch])
-    assert references[-1].finished
-    assert sum(references[-1].reached) <= 14
+    seen: list[RandomPoints] = []
+    run_scenario(scenario, observers=[lambda controller, _: note_points(controller, seen)])
+    assert seen[-1].finished
+    assert sum(seen[-1].reached) <= 14

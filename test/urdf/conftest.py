@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,13 @@ class Figure:
         pin.framesForwardKinematics(self.model, self.data, q)
         return self.data.oMf[self.model.getFrameId(name)].copy()
 
+    def configuration(self, posture: str) -> np.ndarray:
+        """Configuration with the base at the origin, in a posture of the model file, shape (nq,)."""
+        q = pin.neutral(self.model)
+        for joint, angle in self.file["postures"][posture].items():
+            q[self.model.joints[self.model.getJointId(joint)].idx_q] = angle
+        return q
+
     def standing_on_soles(self, angles: dict[str, float]) -> np.ndarray:
         """Configuration with upright base over the origin and the right sole at z = 0, shape (nq,)."""
         q = pin.neutral(self.model)
@@ -53,9 +61,7 @@ class Figure:
         local = pin.SE3(pin.rpy.rpyToMatrix(np.array(entry["rpy"], float)), np.array(entry["xyz"], float))
         return self.frame(q, entry["link"]) * local
 
-    def static_torques(
-        self, q: np.ndarray, loads: dict[str, np.ndarray], feet: list[str]
-    ) -> dict[str, float]:
+    def static_torques(self, q: np.ndarray, loads: dict[str, np.ndarray], feet: list[str]) -> dict[str, float]:
         """Joint torques that hold a posture.
 
         Args:
@@ -84,6 +90,11 @@ class Figure:
 @pytest.fixture(scope="session")
 def humanoid() -> Figure:
     return Figure("humanoid")
+
+
+@pytest.fixture(scope="session")
+def figure_of() -> Callable[[str], Figure]:
+    return Figure
 
 
 @pytest.fixture(scope="session", params=["box", "table", "ground", "humanoid"])

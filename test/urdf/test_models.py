@@ -176,9 +176,7 @@ def test_watched_pairs_are_links_apart(humanoid):
     shapes = humanoid.shapes
     owner = [humanoid.model.frames[s.parentFrame].name for s in shapes.geometryObjects]
     for first, second in humanoid.file["self_collisions"]:
-        pairs = [
-            (i, j) for i, a in enumerate(owner) if a == first for j, b in enumerate(owner) if b == second
-        ]
+        pairs = [(i, j) for i, a in enumerate(owner) if a == first for j, b in enumerate(owner) if b == second]
         assert pairs, (first, second)
         shapes.removeAllCollisionPairs()
         for i, j in pairs:

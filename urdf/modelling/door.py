@@ -48,7 +48,7 @@ def door(
         links=(_frame(width, top), Link("leaf", mass, (board,), visuals=_leaf_visuals(board, pivot)), handle),
         joints=(
             Joint("hinge", "frame", "leaf", axis="z", lower=-0.06, upper=1.75, velocity=3.0),
-            Joint("knob", "leaf", "lever", pivot, axis="x", lower=-0.06, upper=0.9, velocity=4.0),
+            Joint("knob", "leaf", "lever", pivot, axis="x", lower=-0.3, upper=0.9, velocity=4.0),
         ),
         materials={
             "tint": (0.46, 0.55, 0.60),

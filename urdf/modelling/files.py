@@ -46,9 +46,7 @@ def _link_lines(robot: Robot, link: Link) -> list[str]:
     inertial = link.inertial()
     if inertial:
         inertia = inertial.inertia
-        cells = " ".join(
-            f'i{"xyz"[i]}{"xyz"[j]}="{number(inertia[i, j], 10)}"' for i in range(3) for j in range(i, 3)
-        )
+        cells = " ".join(f'i{"xyz"[i]}{"xyz"[j]}="{number(inertia[i, j], 10)}"' for i in range(3) for j in range(i, 3))
         lines += [
             "    <inertial>",
             f'      <origin xyz="{numbers(inertial.center)}"/>',
@@ -72,9 +70,7 @@ def _link_lines(robot: Robot, link: Link) -> list[str]:
             capsules.append(f'      <capsule name="{name}"/>')
     if capsules:  # pinocchio's extension: the cylinder of that name grows hemispheres at its ends
         lines += ["    <collision_checking>", *capsules, "    </collision_checking>"]
-    return (
-        [f'  <link name="{link.name}">', *lines, "  </link>"] if lines else [f'  <link name="{link.name}"/>']
-    )
+    return [f'  <link name="{link.name}">', *lines, "  </link>"] if lines else [f'  <link name="{link.name}"/>']
 
 
 def _collision_lines(name: str, solid: Solid) -> list[str]:
@@ -162,10 +158,12 @@ def _nested(groups: Mapping[str, Mapping[str, float]]) -> list[str]:
 
 def _surface_text(surface: Surface) -> str:
     """Flow mapping of one surface."""
-    kind = "planar" if surface.size else "grasp"
+    kind = surface.kind
     text = f"{{type: {kind}, link: {surface.link}, xyz: [{numbers(surface.xyz, ', ')}]"
     text += f", rpy: [{numbers(surface.rpy, ', ', 12)}]"
     if surface.size:
         return text + f", size: [{numbers(surface.size, ', ')}]}}"
+    if kind == "point":
+        return text + "}"
     text += f", radius: {number(surface.radius or 0.0)}, length: {number(surface.length or 0.0)}"
     return text + ("}" if surface.encloses else ", encloses: false}")

@@ -79,7 +79,7 @@ def humanoid(figures: HumanoidFigures) -> Robot:
         postures={"standing": {}, **figures.postures},
         effort_limits={
             "animation": effort_set("animation"),
-            "robot": effort_set("robot"),
+            "robot": effort_set("robot", figures.motors),
             "superhuman": dict.fromkeys(joint_order(), SUPERHUMAN),
         },
         self_collisions=WATCHED,
@@ -87,8 +87,9 @@ def humanoid(figures: HumanoidFigures) -> Robot:
             "postures": "joint angles [rad]; joints not named are at zero",
             "surfaces": "+z of a surface points out of the body; a grasp's cylinder lies along its x",
             "effort_limits": (
-                "[N m]; animation: a strong person's joint moments; robot: motors of a 39 kg robot, as in\n"
-                "the URDF. Where both come from: docs/models.md; superhuman: as good as none"
+                "[N m]; animation: a strong person's joint moments; robot: motors of a "
+                f"{figures.masses.total:.0f} kg robot, as in\nthe URDF. "
+                "Where both come from: docs/models.md; superhuman: as good as none"
             ),
             "self_collisions": "pairs of links that everyday movements bring close",
         },
@@ -108,9 +109,7 @@ def _trunk_links(figures: HumanoidFigures) -> list[Link]:
     chest = Capsule(start=(0.003, -0.036, top - 0.152), end=(0.003, 0.036, top - 0.152), radius=0.103)
     ribs = Capsule(start=(0.004, -0.024, top - 0.258), end=(0.004, 0.024, top - 0.258), radius=0.09)
     yoke = Box(center=(-0.008, 0.0, top - 0.03), size=(0.146, 2 * (p.shoulder_half_width - 0.02), 0.06))
-    skull = Capsule(
-        start=(0.006, 0.0, p.neck_to_crown - 0.125), end=(0.006, 0.0, p.neck_to_crown - 0.09), radius=0.089
-    )
+    skull = Capsule(start=(0.006, 0.0, p.neck_to_crown - 0.125), end=(0.006, 0.0, p.neck_to_crown - 0.09), radius=0.089)
     belly = Sphere(center=(0.0, 0.0, 0.0), radius=0.085)
     neck = Capsule(start=(0.0, 0.0, -0.02), end=(0.0, 0.0, p.neck), radius=0.045)
     return [
@@ -144,7 +143,9 @@ def _leg_links(figures: HumanoidFigures) -> list[Link]:
 def _arm_links(figures: HumanoidFigures) -> list[Link]:
     p, m = figures.proportions, figures.masses
     half = p.forearm - p.elbow_to_wrist_yaw
-    shoulder: tuple[Solid, ...] = (Sphere((0.0, 0.0, -0.008), 0.058),)
+    shoulder = Sphere((0.0, 0.0, -0.008), 0.058)
+    # a foot on the yoke must not ride on the ball of the joint, which rises by a millimetre when the arm turns
+    ball: tuple[Solid, ...] = (Sphere((0.0, 0.0, -0.008), 0.056),)
     upper = Capsule(start=(0.0, 0.0, -0.06), end=(0.0, 0.0, -p.upper_arm), radius=0.042)
     forearm = Capsule(start=ZERO, end=(0.0, 0.0, -p.elbow_to_wrist_yaw), radius=0.04)
     wrist = Capsule(start=ZERO, end=(0.0, 0.0, -half), radius=0.035)
@@ -156,7 +157,9 @@ def _arm_links(figures: HumanoidFigures) -> list[Link]:
             solids=(Sphere((0.0, 0.02, 0.0), 0.045),),
             visuals=arm_shells.shoulder_joint(p),
         ),
-        Link("r_shoulder_roll_link", m.shoulder_roll, collisions=shoulder, visuals=arm_shells.shoulder(p)),
+        Link(
+            "r_shoulder_roll_link", m.shoulder_roll, collisions=ball, solids=(shoulder,), visuals=arm_shells.shoulder(p)
+        ),
         Link("r_shoulder_yaw_link", m.upper_arm, collisions=(upper,), visuals=arm_shells.upper_arm(p)),
         Link("r_elbow_pitch_link", m.forearm, collisions=(forearm,), visuals=arm_shells.forearm(p)),
         Link("r_wrist_yaw_link", m.wrist_yaw, collisions=(wrist,), visuals=arm_shells.wrist(p)),
@@ -184,6 +187,7 @@ def _joints(figures: HumanoidFigures) -> list[Joint]:
             "KNEE_P": (0.0, 0.0, -p.thigh),
             "ANKLE_P": (0.0, 0.0, -p.shank),
         },
+        figures.motors,
     )
     arm = _chain(
         "torso",
@@ -195,12 +199,13 @@ def _joints(figures: HumanoidFigures) -> list[Joint]:
             "WRIST_Y": (0.0, 0.0, -p.elbow_to_wrist_yaw),
             "WRIST_P": (0.0, 0.0, p.elbow_to_wrist_yaw - p.forearm),
         },
+        figures.motors,
     )
     middle = [
-        _actuated("CHEST_P", "base_link", "chest_pitch_link", (0.0, 0.0, p.hip_to_chest)),
-        _actuated("CHEST_Y", "chest_pitch_link", "torso", ZERO),
-        _actuated("NECK_Y", "torso", "neck_yaw_link", (0.0, 0.0, p.chest_to_neck)),
-        _actuated("NECK_P", "neck_yaw_link", "head", (0.0, 0.0, p.neck)),
+        _actuated("CHEST_P", "base_link", "chest_pitch_link", (0.0, 0.0, p.hip_to_chest), figures.motors),
+        _actuated("CHEST_Y", "chest_pitch_link", "torso", ZERO, figures.motors),
+        _actuated("NECK_Y", "torso", "neck_yaw_link", (0.0, 0.0, p.chest_to_neck), figures.motors),
+        _actuated("NECK_P", "neck_yaw_link", "head", (0.0, 0.0, p.neck), figures.motors),
     ]
     sole = (p.foot_ahead, -p.foot_outwards, -p.sole_to_ankle)
     frames = [
@@ -221,17 +226,17 @@ def _joints(figures: HumanoidFigures) -> list[Joint]:
     ]
 
 
-def _chain(parent: str, side: str, names: tuple[str, ...], origins: dict[str, Triple]) -> list[Joint]:
+def _chain(parent: str, side: str, names: tuple[str, ...], origins: dict[str, Triple], motors: float) -> list[Joint]:
     """A limb's joints; those without an origin sit on the one before."""
     joints = []
     for name in names:
         child = side + CHILD_LINKS[name]
-        joints.append(_actuated(side.upper() + name, parent, child, origins.get(name, ZERO)))
+        joints.append(_actuated(side.upper() + name, parent, child, origins.get(name, ZERO), motors))
         parent = child
     return joints
 
 
-def _actuated(name: str, parent: str, child: str, xyz: Triple) -> Joint:
+def _actuated(name: str, parent: str, child: str, xyz: Triple, motors: float) -> Joint:
     """A revolute joint with its limits; the name's last letter tells the axis."""
     limits = LIMITS[bare(name)]
     return Joint(
@@ -243,7 +248,7 @@ def _actuated(name: str, parent: str, child: str, xyz: Triple) -> Joint:
         limits.lower * DEG,
         limits.upper * DEG,
         limits.velocity,
-        limits.robot,
+        motors * limits.robot,
     )
 
 
@@ -257,9 +262,7 @@ def _surfaces(figures: HumanoidFigures) -> dict[str, Surface]:
     sole = (p.foot_ahead, -p.foot_outwards, -p.sole_to_ankle)
     top = p.chest_to_shoulder + YOKE_TOP
     right = {
-        "sole": Surface(
-            "r_ankle_roll_link", sole, (pi, 0.0, 0.0), size=(p.foot_length - 0.025, p.foot_width - 0.015)
-        ),
+        "sole": Surface("r_ankle_roll_link", sole, (pi, 0.0, 0.0), size=(p.foot_length - 0.025, p.foot_width - 0.015)),
         "palm": Surface("r_wrist_roll_link", (0.0, PALM_DEPTH / 2, -p.palm), palm_normal, size=(0.07, 0.1)),
         "shoulder": Surface("torso", (0.0, -0.11, top), size=(0.12, 0.1)),
         "yoke": Surface("torso", (-0.015, -0.119, top), size=(0.09, 0.074)),

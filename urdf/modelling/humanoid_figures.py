@@ -90,6 +90,18 @@ class Masses:
     wrist_pitch: float = 0.05
     hand: float = 0.15
 
+    @property
+    def total(self) -> float:
+        """Mass of the whole body [kg]."""
+        middle = self.base + self.chest_pitch + self.torso + self.neck_yaw + self.head
+        leg = self.hip_yaw + self.hip_roll + self.thigh + self.shank + self.ankle_pitch + self.foot
+        arm = self.shoulder_pitch + self.shoulder_roll + self.upper_arm + self.forearm
+        return middle + 2.0 * (leg + arm + self.wrist_yaw + self.wrist_pitch + self.hand)
+
+    def times(self, factor: float) -> Masses:
+        """All masses multiplied by a factor."""
+        return Masses(**{name: round(factor * value, 3) for name, value in vars(self).items()})
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -143,9 +155,9 @@ def joint_order() -> list[str]:
     return [*legs, *MIDDLE, *arms]
 
 
-def effort_set(kind: str) -> dict[str, float]:
-    """One torque set, "robot" or "animation", for every joint in order [N m]."""
-    return {name: float(getattr(LIMITS[bare(name)], kind)) for name in joint_order()}
+def effort_set(kind: str, factor: float = 1.0) -> dict[str, float]:
+    """One torque set, "robot" or "animation", for every joint in order, times a factor [N m]."""
+    return {name: factor * getattr(LIMITS[bare(name)], kind) for name in joint_order()}
 
 
 def bare(joint: str) -> str:
@@ -168,13 +180,24 @@ def symmetric(right: dict[str, float], middle: dict[str, float]) -> dict[str, fl
 
 @dataclass(frozen=True)
 class HumanoidFigures:
-    """All the figures of one humanoid; replace some to make another."""
+    """All the figures of one humanoid; replace some to make another.
+
+    Attributes:
+        name: File stem of URDF and model file.
+        description: One line.
+        color: Default tint.
+        proportions: Where the joints are.
+        masses: Of the links.
+        motors: Torques of the robot's motors relative to LIMITS.
+        postures: Joint angles by posture [rad].
+    """
 
     name: str = "humanoid"
     description: str = "humanoid of HRP-4's build, 1.51 m, 39 kg, 30 joints, flat hands"
     color: tuple[float, float, float] = (0.16, 0.42, 0.72)
     proportions: Proportions = field(default_factory=Proportions)
     masses: Masses = field(default_factory=Masses)
+    motors: float = 1.0
     postures: dict[str, dict[str, float]] = field(
         default_factory=lambda: {
             "half_sitting": symmetric(

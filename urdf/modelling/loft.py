@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +17,26 @@ UP = np.eye(3)
 """Loft axis along +z; sections extend towards +x (ahead), -x (behind), +y (left), -y (right)."""
 ASIDE = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
 """Loft axis along -y; sections extend towards +x (ahead), -x (behind), +z (left), -z (right)."""
+
+_DETAIL: ContextVar[float] = ContextVar("detail", default=1.0)
+
+
+@contextmanager
+def detail(factor: float) -> Iterator[None]:
+    """Multiply the numbers of rings and segments of all shells that are drawn meanwhile."""
+    token = _DETAIL.set(factor)
+    try:
+        yield
+    finally:
+        _DETAIL.reset(token)
+
+
+def _counts(rings: int, segments: int, *, least: int = 2) -> tuple[int, int]:
+    """Rings and segments at the present detail; an even number of segments, for symmetry."""
+    factor = _DETAIL.get()
+    if factor == 1.0:
+        return rings, segments
+    return max(least, round(factor * rings)), max(8, 2 * round(0.5 * factor * segments))
 
 
 @dataclass(frozen=True)
@@ -82,6 +104,8 @@ def loft(
         cap_rings: Rings of each rounded end.
         segments: Points of a ring.
     """
+    rings, segments = _counts(rings, segments)
+    cap_rings = _counts(cap_rings, segments, least=min(cap_rings, 3))[0]
     body = _rows(sections, np.linspace(sections[0].at, sections[-1].at, rings))
     angle = 0.5 * np.pi * np.arange(1, cap_rings) / cap_rings
     rows = [_cap_row(body[0], -start_cap * np.sin(a), np.cos(a)) for a in angle[::-1]]
@@ -140,6 +164,7 @@ def patch(
         rings: Rings from the middle to the rim.
         segments: Points of a ring.
     """
+    rings, segments = _counts(rings, segments, least=6)
     turn = 2.0 * np.pi * np.arange(segments) / segments
     profile = np.concatenate([np.linspace(0.0, 0.9, rings - 3)[1:], [0.96, 0.99, 1.0, 1.0]])
     rounding = 1.0 - (1.0 - np.sqrt(1.0 - np.clip((profile - 0.9) / 0.1, 0.0, 1.0) ** 2)) * 0.4
@@ -162,9 +187,7 @@ def patch(
     return Mesh(points, _tube_faces(rings, segments)[:-segments, ::-1])
 
 
-def ellipsoid(
-    center: Triple, radii: Triple, *, power: float = 2.0, rings: int = 11, segments: int = 20
-) -> Mesh:
+def ellipsoid(center: Triple, radii: Triple, *, power: float = 2.0, rings: int = 11, segments: int = 20) -> Mesh:
     """(Super)ellipsoid with poles on z.
 
     Args:
@@ -174,6 +197,7 @@ def ellipsoid(
         rings: Rings between the poles.
         segments: Points of a ring.
     """
+    rings, segments = _counts(rings, segments, least=5)
     latitude = np.pi * (np.arange(1, rings + 1) / (rings + 1) - 0.5)
     c, s = _superellipse(latitude, power)
     rx, ry, rz = radii

@@ -114,6 +114,8 @@ class Joint:
 class Surface:
     """A place on a link that can touch another; +z of its frame points out of the body.
 
+    With a size it is planar, with a radius a grasp, else a point.
+
     Attributes:
         link: Name of the link.
         xyz: Origin in the link frame [m].
@@ -131,6 +133,13 @@ class Surface:
     radius: float | None = None
     length: float | None = None
     encloses: bool = True
+
+    @property
+    def kind(self) -> str:
+        """What sort of surface it is."""
+        if self.size:
+            return "planar"
+        return "grasp" if self.radius else "point"
 
     def mirrored(self) -> Surface:
         """The same surface on the other side of the body."""

@@ -1,0 +1,163 @@
+"""Bézier curves: values, derivatives, parts, and the wrench that a centre of mass on such a curve needs.
+
+Source: [Tonneau2018] (7).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import comb
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from com_trajectory.wrench_cone import GRAVITY, cross
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Bezier:
+    """c(t) = Σ B_k^n((t − start) / duration) P_k.
+
+    Attributes:
+        points: control points, (n + 1, d).
+        start: time at which it begins [s].
+        duration: [s].
+    """
+
+    points: Array
+    start: float = 0.0
+    duration: float = 1.0
+
+    @property
+    def degree(self) -> int:
+        """Degree n of the polynomial."""
+        return len(self.points) - 1
+
+    @property
+    def end(self) -> float:
+        """Time at which it ends [s]."""
+        return self.start + self.duration
+
+    def __call__(self, time: ArrayLike) -> Array:
+        """Return the values at times, (...) [s]: (..., d)."""
+        u = (np.asarray(time, dtype=float) - self.start) / self.duration
+        return np.asarray(bernstein(self.degree, u) @ self.points)
+
+    def derivative(self, order: int = 1) -> Bezier:
+        """Return the derivative with respect to time."""
+        points = self.points
+        for _ in range(order):
+            n = len(points) - 1
+            points = np.diff(points, axis=0) * (n / self.duration) if n else np.zeros_like(points)
+        return Bezier(points, self.start, self.duration)
+
+    def part(self, first: float, last: float) -> Bezier:
+        """Return the part between two shares of the whole, 0 ≤ first < last ≤ 1, with the times unchanged."""
+        points = part_matrix(self.degree, first, last) @ self.points
+        return Bezier(points, self.start + first * self.duration, (last - first) * self.duration)
+
+    def parts(self, count: int) -> Array:
+        """Return the control points of `count` equal parts, (count, n + 1, d)."""
+        return np.asarray(part_matrices(self.degree, count) @ self.points)
+
+    def moved_to(self, start: float, *, slower: float = 1.0) -> Bezier:
+        """Return the same path from another time on, and `slower` times as long."""
+        return Bezier(self.points, start, self.duration * slower)
+
+    @classmethod
+    def between(
+        cls, start: tuple[Array, Array, Array], through: Array, end: tuple[Array, Array, Array], duration: float
+    ) -> Bezier:
+        """Return the curve with given ends and attractors.
+
+        Args:
+            start: position, velocity, acceleration at the start, (3,) each [m, m/s, m/s²].
+            through: attractors, (k, 3): control points 3 to 2 + k.
+            end: the same at the end.
+            duration: [s].
+
+        Source: [Tonneau2018] section 6.1, (8) for one attractor, (9) for two.
+        """
+        n = 5 + len(through)
+        p0, p1, p2 = _end_points(*start, n, duration)
+        q0, q1, q2 = _end_points(end[0], -end[1], end[2], n, duration)
+        return cls(np.vstack([p0, p1, p2, *through, q2, q1, q0]), 0.0, duration)
+
+
+def _end_points(position: Array, velocity: Array, acceleration: Array, n: int, duration: float) -> Array:
+    first = position + velocity * duration / n
+    second = acceleration * duration**2 / (n * (n - 1)) + 2.0 * first - position
+    return np.stack([position, first, second])
+
+
+def bernstein(degree: int, u: ArrayLike) -> Array:
+    """Return the Bernstein polynomials at u, (...): (..., degree + 1)."""
+    u = np.asarray(u, dtype=float)[..., None]
+    k = np.arange(degree + 1)
+    binomials = np.array([comb(degree, int(j)) for j in k], dtype=float)
+    return np.asarray(binomials * u**k * (1.0 - u) ** (degree - k))
+
+
+@lru_cache(maxsize=512)
+def part_matrix(degree: int, first: float, last: float) -> Array:
+    """Return what makes the control points of a part from those of the whole, (degree + 1, degree + 1)."""
+    result = np.empty((degree + 1, degree + 1))
+    for k in range(degree + 1):
+        points = np.eye(degree + 1)
+        for u in [first] * (degree - k) + [last] * k:  # the blossom of the polynomial
+            points = (1.0 - u) * points[:-1] + u * points[1:]
+        result[k] = points[0]
+    return result
+
+
+@lru_cache(maxsize=128)
+def part_matrices(degree: int, count: int) -> Array:
+    """Return `part_matrix` of each of `count` equal parts, (count, degree + 1, degree + 1)."""
+    return np.stack([part_matrix(degree, k / count, (k + 1) / count) for k in range(count)])
+
+
+@lru_cache(maxsize=128)
+def product_weights(first: int, second: int) -> Array:
+    """Return Z with (Σ P_i B_i)(Σ Q_j B_j) = Σ_k B_k Σ_ij Z_kij P_i Q_j.
+
+    Args:
+        first: degree of the first factor.
+        second: degree of the second.
+
+    Returns:
+        (first + second + 1, first + 1, second + 1).
+    """
+    Z = np.zeros((first + second + 1, first + 1, second + 1))
+    for i in range(first + 1):
+        for j in range(second + 1):
+            Z[i + j, i, j] = comb(first, i) * comb(second, j) / comb(first + second, i + j)
+    return Z
+
+
+def wrench_points(points: Array, duration: float, origin: Array) -> Array:
+    """Return the control points of the wrench that a centre of mass on a Bézier curve needs.
+
+    The wrench is a polynomial of degree 2 n − 2. If its control points are in a cone, it is in there at every instant.
+
+    Args:
+        points: control points of the centre of mass, (..., n + 1, 3) [m], n ≥ 2.
+        duration: of the curve [s].
+        origin: about which the moment is, (3,) [m].
+
+    Returns:
+        Force and moment per unit of weight, (..., 2 n − 1, 6), with constant angular momentum.
+
+    Source: [Tonneau2018] (1); that products of Bézier curves are such curves is used so by [Fernbach2018].
+    """
+    n = points.shape[-2] - 1
+    force = np.diff(points, n=2, axis=-2) * (n * (n - 1) / (GRAVITY * duration**2))
+    force[..., 2] += 1.0
+    Z = product_weights(n, n - 2)
+    arms = points - origin
+    products = cross(arms[..., :, None, :], force[..., None, :, :])
+    moments = np.einsum("kij,...ijx->...kx", Z, products)
+    forces = np.einsum("kj,...jx->...kx", Z.sum(axis=1), force)
+    return np.concatenate([forces, moments], axis=-1)

@@ -1,0 +1,133 @@
+"""The node `com_trajectory`: a contact sequence in, the trajectory of each centre of mass out."""
+
+from __future__ import annotations
+
+import sys
+from time import monotonic, perf_counter
+
+import numpy as np
+from rclpy.node import Node
+from trajectory_msgs.msg import MultiDOFJointTrajectory
+from visualization_msgs.msg import MarkerArray
+
+from com_trajectory.costs import COSTS
+from com_trajectory.kinematics import load_polytopes
+from com_trajectory.planner import PlanOptions, plan_com
+from com_trajectory.polytope import Polytope
+from com_trajectory.trajectory import ComTrajectory
+from multi_qp_controller.ros import parameters, process, topics
+from multi_qp_controller.ros.com_markers import ComMarkers
+from multi_qp_controller.ros.diagnostics import Level
+from multi_qp_controller.ros.health import Health
+from multi_qp_controller.ros.parameters import SCENARIO_PARAMETERS, ParameterSpec
+from multi_qp_controller.ros.plan_messages import sequence_of, trajectory_message
+from multi_qp_controller.sequences import com_of, towards_the_smaller, with_centres
+from multi_qp_controller.whole_body_check import WholeBodyCheck
+from multi_qp_scene.contact_sequence import ContactSequence
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.resources import model_path
+
+#: Cost that draws transition points to where the phase with fewer contacts stands at ease.
+AT_EASE = "at_ease"
+PARAMETERS = (
+    *(spec for spec in SCENARIO_PARAMETERS if spec.name in ("scenario", "set", "seed")),
+    ParameterSpec("curve", "2pac", "which curve goes through the phases", choices=("2pac", "polyline", "smooth")),
+    ParameterSpec("cost", AT_EASE, "what transition points are chosen by", choices=(AT_EASE, *COSTS)),
+    ParameterSpec("friction", 0.6, "of contacts that the scenario does not name", 0.0, 10.0),
+    ParameterSpec("step", 0.02, "time between the points of the trajectory [s]", 0.001, 1.0),
+    ParameterSpec("markers", True, "publish polytopes, transition points and curves for RViz"),
+)
+_PERIOD = 0.1  # [s] between looks at the clock
+_PLACED = 0.005  # [m, rad] further away than this no posture stands on the contacts
+
+
+class ComTrajectoryNode(Node):
+    """Answers each contact sequence that differs from the last one; a wrong one changes nothing and is diagnosed.
+
+    Attributes:
+        exit_status: never set: the node goes on until a signal ends it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("com_trajectory", automatically_declare_parameters_from_overrides=True)
+        parameters.declare(self, PARAMETERS, read_only=True)
+        self._settings = settings = parameters.values(self, PARAMETERS)
+        self.exit_status: int | None = None
+        self._scenario = parameters.load(settings)
+        self._health = Health(self, dt=_PERIOD)
+        self._polytopes: dict[str, dict[str, Polytope]] = {}
+        self._last = ""
+        self._markers = ComMarkers()
+        trajectory = MultiDOFJointTrajectory
+        self._output = self.create_publisher(trajectory, topics.COM_TRAJECTORY, topics.LATCHED_QOS)
+        self._drawing = self.create_publisher(MarkerArray, topics.COM_MARKERS, topics.LATCHED_QOS)
+        self.create_subscription(trajectory, topics.CONTACT_SEQUENCE, self._take, topics.LATCHED_QOS)
+        process.settle()
+        self._health.tell(Level.OK, "waiting for a contact sequence")
+
+    def _take(self, message: MultiDOFJointTrajectory) -> None:
+        content = repr((message.joint_names, message.points))  # as text, for NaN differs from itself
+        if content == self._last:
+            return
+        started = perf_counter()
+        try:
+            sequence = sequence_of(message, self._scenario, friction=self._settings["friction"])
+            trajectories = {name: self._planned(sequence, name) for name in sequence.subsystems}
+        except (MultiQpError, ValueError, np.linalg.LinAlgError) as error:
+            self._health.tell(Level.WARN, f"the contact sequence cannot be followed: {error}")
+            return
+        self._last = content
+        took = 1e3 * (perf_counter() - started)
+        stamp = int(self.get_clock().now().nanoseconds)
+        self._output.publish(trajectory_message(trajectories, step=self._settings["step"], stamp=stamp))
+        if self._settings["markers"]:
+            self._drawing.publish(self._markers.of(trajectories, stamp))
+        self._tell(trajectories, took)
+
+    def _tell(self, trajectories: dict[str, ComTrajectory], took: float) -> None:
+        notes = [f"{name}: {note}" for name, trajectory in trajectories.items() for note in trajectory.notes]
+        phases = sum(len(trajectory.phases) for trajectory in trajectories.values())
+        summary = f"{phases} phases in {took:.0f} ms"
+        self._health.tell(Level.WARN if notes else Level.OK, "; ".join([summary, *notes]))
+        self._health.publish()
+
+    def _planned(self, sequence: ContactSequence, name: str) -> ComTrajectory:
+        own, scene = sequence.of(name), self._scenario.scene
+        check = WholeBodyCheck(scene, name)
+        q, missed = check.reach(own.phases[0].contacts, scene.q0)
+        if missed > _PLACED:
+            raise MultiQpError(
+                f"{name} cannot stand on the contacts of the first phase: it misses them by {missed:.3f} m"
+            )
+        own = with_centres(own, name, com_of(scene, name, q), check, q)
+        cost = self._settings["cost"]
+        options = PlanOptions(
+            curve=self._settings["curve"], cost=towards_the_smaller(name) if cost == AT_EASE else cost
+        )
+        return plan_com(own, self._reach(name), subsystem=name, options=options)
+
+    def _reach(self, name: str) -> dict[str, Polytope]:
+        """Return the polytopes of a subsystem's surfaces; of one that has none, no polytope."""
+        if name not in self._polytopes:
+            spec = self._scenario.spec.subsystems[name]
+            path = model_path(spec.model, relative_to=self._scenario.path.parent)
+            effectors = load_polytopes(path).effectors
+            self._polytopes[name] = {surface: effector.polytope for surface, effector in effectors.items()}
+        return self._polytopes[name]
+
+    def work(self) -> float:
+        """Say how things are when it is time to; return for how long nothing will be due [s]."""
+        self._health.publish_if_due(monotonic())
+        return _PERIOD
+
+    def close(self) -> None:
+        """Leave the last trajectory as it is."""
+
+
+def main() -> int:
+    """Run the node."""
+    return process.run(ComTrajectoryNode)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

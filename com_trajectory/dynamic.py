@@ -1,0 +1,255 @@
+"""Beyond rest: curves and durations for which (1) holds at every instant, though the body could not stop on the way.
+
+The curve of a window is (8) with its attractor x free. With constant angular momentum the wrench of (1) is a
+polynomial whose control
+points are affine in x, since x × x = 0: whether it stays in the contacts' cone is then a convex question,
+and control points inside
+the cone are a certificate for every instant between. The facets of the cones are not listed; those that a
+candidate breaks are
+added until it breaks none. Durations are tried from short to long.
+
+Source: [Fernbach2018], in the formulation of [Tonneau2018] (1), (7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from com_trajectory.bezier import Bezier, part_matrix, wrench_points
+from com_trajectory.phases import PlannedPhase
+from com_trajectory.solver import minimise
+from com_trajectory.timing import empirical_duration, shortest_duration
+from com_trajectory.trajectory import ComTrajectory
+from com_trajectory.transition import TransitionPoint
+from com_trajectory.windows import State, Window, windows_of
+
+Array = NDArray[np.float64]
+
+_ROUNDS = 30
+_PARTS = 3  # of the curve in each phase: more are less conservative
+_INSIDE = 1e-9
+_ROOM = 1e-7  # by which cuts are tightened, so that the rounds end
+_LONGER = 1.2  # ratio of the durations that are tried
+_TRIES = 14
+_SPLITS = {
+    2: ((0.5, 0.5), (0.3, 0.7), (0.7, 0.3)),
+    3: ((0.3, 0.4, 0.3), (0.25, 0.5, 0.25), (0.2, 0.4, 0.4), (0.4, 0.4, 0.2)),
+}
+_PULLS = (1, 2, 3)  # how often the attractor is repeated; the more, the longer the curve stays near it
+_HANDOVERS = (0.3, 0.6)  # shares of the last phase after which the next window may take over
+
+
+@dataclass(frozen=True, eq=False)
+class DynamicWindow:
+    """A curve that obeys (1) in its phases at every instant.
+
+    Attributes:
+        curve: from time 0 on.
+        ends: of its phases [s].
+    """
+
+    curve: Bezier
+    ends: Array
+
+
+class _Cuts:
+    """Facets of each phase's cone that were needed so far; they do not depend on the curve or its duration."""
+
+    def __init__(self, phases: Sequence[PlannedPhase]) -> None:
+        self._phases = phases
+        self._rows: list[list[Array]] = [[] for _ in phases]
+
+    def of(self, number: int) -> Array:
+        """Return the facets of a phase, (k, 6)."""
+        return np.array(self._rows[number]).reshape(-1, 6)
+
+    def add(self, number: int, wrenches: Array) -> float:
+        """Return how far wrenches, (k, 6), are outside a phase's cone, and remember the facet of the worst few."""
+        distances, facets = self._phases[number].cone.cuts(wrenches)
+        for k in np.argsort(-distances)[:3]:
+            if distances[k] > _INSIDE:
+                self._rows[number].append(facets[k])
+        return float(distances.max())
+
+
+def dynamic_window(
+    own: Sequence[PlannedPhase],
+    cuts: _Cuts,
+    first: int,
+    start: State,
+    goal: Array,
+    wish: Array,
+    duration: float,
+    split: Sequence[float],
+    *,
+    pull: int = 1,
+) -> DynamicWindow | None:
+    """Return the curve of given duration whose attractor is nearest to a wish, or None if none obeys (1) and (4).
+
+    Args:
+        own: the phases of the window.
+        cuts: of all phases.
+        first: number of the window's first phase.
+        start: position, velocity and acceleration at its beginning.
+        goal: where it comes to rest, (3,) [m].
+        wish: (3,) [m].
+        duration: of the window [s].
+        split: share of each phase.
+        pull: how often the attractor is repeated.
+    """
+    zero = np.zeros(3)
+    base = Bezier.between(start, np.tile(wish, (pull, 1)), (goal, zero, zero), duration)
+    bounds = np.concatenate([[0.0], np.cumsum(split)])
+    pieces = [
+        (number, *limits)
+        for number in range(len(own))
+        for limits in _divided(float(bounds[number]), min(1.0, float(bounds[number + 1])))
+    ]
+    models = [_affine(base, own[number], low, high, pull) for number, low, high in pieces]
+    reach_rows: list[Array] = []
+    reach_limits: list[float] = []
+    x = zero  # displacement of the attractor from the wish
+    for _ in range(_ROUNDS):
+        worst = 0.0
+        for (number, _, _), (points, shares, wrench, turn) in zip(pieces, models, strict=True):
+            reach = own[number].reach
+            if reach.size:
+                over = (points + shares[:, None] * x) @ reach.A.T - reach.b
+                where = np.argwhere(over > _INSIDE)
+                worst = max(worst, float(over.max()) if len(where) else 0.0)
+                for k, row in where[np.argsort(-over[tuple(where.T)])][:4]:
+                    reach_rows.append(shares[k] * reach.A[row])
+                    reach_limits.append(float(reach.b[row] - reach.A[row] @ points[k] - _ROOM))
+            worst = max(worst, cuts.add(first + number, wrench + turn @ x))
+        if worst <= _INSIDE:
+            points = base.points.copy()
+            points[3 : 3 + pull] += x
+            return DynamicWindow(Bezier(points, 0.0, duration), bounds[1:] * duration)
+        rows, limits = [np.array(reach_rows).reshape(-1, 3)], [np.array(reach_limits)]
+        for (number, _, _), (_, _, wrench, turn) in zip(pieces, models, strict=True):
+            facets = cuts.of(first + number)
+            rows.append(np.einsum("fi,kij->fkj", facets, turn).reshape(-1, 3))
+            limits.append((-(facets @ wrench.T) - _ROOM).ravel())
+        A, b = np.concatenate(rows), np.concatenate(limits)
+        still = np.abs(A).max(axis=1) < 1e-12  # nothing that x could do
+        if (b[still] < -1e-6).any():
+            return None
+        answer = minimise(np.eye(3), zero, A[~still], np.full(int((~still).sum()), -np.inf), b[~still])
+        if not answer.solved:
+            return None
+        x = answer.x
+    return None
+
+
+def plan_dynamic(
+    phases: Sequence[PlannedPhase], transitions: Sequence[TransitionPoint], notes: Sequence[str]
+) -> ComTrajectory | str:
+    """Return a trajectory that obeys (1) at every instant without having to be slow, or why there is none.
+
+    Args:
+        phases: all phases.
+        transitions: transition points, which the attractors stay near to.
+        notes: to be handed on.
+    """
+    cuts = _Cuts(phases)
+    windows = windows_of(phases)
+    start: State = (phases[0].rest.point, np.zeros(3), np.zeros(3))
+    found: list[DynamicWindow] = []
+    shares: list[float] = []
+    for window in windows:
+        current = None
+        for share, state in [*_handovers(found), (1.0, None)] if found else [(0.0, start)]:
+            begin = state or (phases[window.first].rest.point, np.zeros(3), np.zeros(3))
+            current = _shortest(window, phases, transitions, cuts, begin)
+            if current is not None:
+                if found:
+                    shares.append(share)
+                break
+        if current is None:
+            names = f"phases {window.first} to {window.last}"
+            return f"no duration lets (1) and (4) hold in {names} at every instant"
+        found.append(current)
+    shares.append(1.0)
+    return _put_together(windows, phases, transitions, found, shares, notes)
+
+
+def _shortest(
+    window: Window,
+    phases: Sequence[PlannedPhase],
+    transitions: Sequence[TransitionPoint],
+    cuts: _Cuts,
+    start: State,
+) -> DynamicWindow | None:
+    own = phases[window.first : window.last + 1]
+    wish = np.mean([transitions[number].point for number in range(window.first, window.last)], axis=0)
+    goal = own[-1].rest.point
+    duration = max(shortest_duration(window, phases), 0.3 * empirical_duration(window, phases, transitions))
+    for _ in range(_TRIES):
+        for split in _SPLITS[len(own)]:
+            for pull in _PULLS:
+                found = dynamic_window(own, cuts, window.first, start, goal, wish, duration, split, pull=pull)
+                if found is not None:
+                    return found
+        duration *= _LONGER
+    return None
+
+
+def _divided(low: float, high: float) -> Iterator[tuple[float, float]]:
+    limits = np.linspace(low, high, _PARTS + 1)
+    for a, b in zip(limits[:-1], limits[1:], strict=True):
+        yield float(a), float(b)
+
+
+def _affine(base: Bezier, phase: PlannedPhase, low: float, high: float, pull: int) -> tuple[Array, Array, Array, Array]:
+    """Return control points and wrenches of a part of the curve, and how they move with the attractor.
+
+    Returns:
+        points (n + 1, 3) and shares (n + 1,): the points are points + shares x; wrench (k, 6) and turn (k, 6, 3):
+        the wrenches are wrench + turn x.
+    """
+    matrix = part_matrix(base.degree, low, high)
+    points, shares = matrix @ base.points, matrix[:, 3 : 3 + pull].sum(axis=1)
+    duration = (high - low) * base.duration
+    wrench = wrench_points(points, duration, phase.cone.origin)
+    turn = np.empty((*wrench.shape, 3))
+    for axis in range(3):
+        moved = points + shares[:, None] * np.eye(3)[axis]
+        turn[..., axis] = wrench_points(moved, duration, phase.cone.origin) - wrench
+    return points, shares, wrench, turn
+
+
+def _handovers(found: Sequence[DynamicWindow]) -> Iterator[tuple[float, State]]:
+    """Yield shares of the last curve, and the states there, at which the next window may begin."""
+    if not found:
+        return
+    last = found[-1]
+    begin = last.ends[-2]
+    for share in _HANDOVERS:
+        time = begin + share * (last.curve.duration - begin)
+        state = (last.curve(time), last.curve.derivative(1)(time), last.curve.derivative(2)(time))
+        yield float(time / last.curve.duration), state
+
+
+def _put_together(
+    windows: Sequence[Window],
+    phases: Sequence[PlannedPhase],
+    transitions: Sequence[TransitionPoint],
+    found: Sequence[DynamicWindow],
+    shares: Sequence[float],
+    notes: Sequence[str],
+) -> ComTrajectory:
+    pieces: list[Bezier] = []
+    ends = np.zeros(len(phases))
+    start = 0.0
+    for window, each, share in zip(windows, found, shares, strict=True):
+        used = each.curve.part(0.0, share) if share < 1.0 else each.curve
+        for number in range(window.first, window.last):
+            ends[number] = start + each.ends[number - window.first]
+        pieces.append(used.moved_to(start))
+        start += used.duration
+    ends[-1] = start
+    return ComTrajectory(tuple(pieces), tuple(phases), ends, tuple(transitions), "dynamic", tuple(notes))

@@ -1,0 +1,135 @@
+"""Contact phases as the trajectory sees them: reach, cone, region, and a place to rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from com_trajectory.costs import QuadraticCost
+from com_trajectory.equilibrium import EquilibriumRegion, equilibrium_region
+from com_trajectory.polytope import Polytope
+from com_trajectory.solver import minimise
+from com_trajectory.transition import TransitionPoint, transition_by_loads
+from com_trajectory.wrench_cone import WrenchCone
+from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence
+from multi_qp_scene.errors import MultiQpError
+
+Array = NDArray[np.float64]
+
+
+class PlannedPhase:
+    """A contact phase of one subsystem with what constrains its centre of mass.
+
+    Attributes:
+        phase: the contacts.
+        com: a known centre of mass, (3,) [m], or None.
+        reach: K⁽ʲ⁾ in the world.
+        limited: the contacts whose effectors limit the reach.
+        source: number of the phase in the given sequence; None for one put in between.
+    """
+
+    def __init__(
+        self, phase: ContactPhase, com: Array | None, polytopes: Mapping[str, Polytope], source: int | None
+    ) -> None:
+        self.phase = phase
+        self.com = com
+        self.limited = tuple(contact for contact in phase.contacts if contact.effector in polytopes)
+        self.reach = reach_of(phase.contacts, polytopes)
+        self.source = source
+
+    @cached_property
+    def cone(self) -> WrenchCone:
+        """What the contacts can exert."""
+        return WrenchCone(self.phase.contacts)
+
+    @cached_property
+    def region(self) -> EquilibriumRegion:
+        """Where the centre of mass can rest: A⁽ʲ⁾ c ≤ a⁽ʲ⁾."""
+        return equilibrium_region(self.cone)
+
+    @cached_property
+    def rest(self) -> TransitionPoint:
+        """The state x⁽ʲ⁾: the known centre of mass, or a place well inside the reach and over the contacts."""
+        if self.com is not None:
+            return TransitionPoint(self.com)
+        if self.reach.size == 0:
+            raise MultiQpError(
+                f"phase {self.phase.name!r}: its centre of mass is not given and no polytope of its effectors is "
+                "known, so nothing says how high it should be; give `com` or the polytopes"
+            )
+        target = self._middle()
+        return transition_by_loads(self.cone, self.reach, QuadraticCost.towards(target), preload=PRELOAD)
+
+    def _middle(self) -> Array:
+        """Return the mean of the contacts that carry, at a height at which limbs are bent a little."""
+        places = np.array([contact.pose.translation for contact in self.phase.contacts])
+        weights = np.array([max(float(contact.normal[2]), 0.0) for contact in self.phase.contacts]) + 1e-3
+        middle = np.asarray((weights[:, None] * places).sum(axis=0) / weights.sum())
+        A, b = self.reach.A, self.reach.b
+        left = b - A[:, :2] @ middle[:2]  # A_z z ≤ left
+        above, below = A[:, 2] > 1e-9, A[:, 2] < -1e-9
+        highest = float((left[above] / A[above, 2]).min()) if above.any() else np.inf
+        lowest = float((left[below] / A[below, 2]).max()) if below.any() else -np.inf
+        if np.isfinite(highest) and np.isfinite(lowest) and highest > lowest:
+            return np.array([middle[0], middle[1], lowest + HEIGHT_SHARE * (highest - lowest)])
+        rows = np.hstack([A, np.ones((len(A), 1))])
+        deepest = minimise(None, np.array([0.0, 0.0, 0.0, -1.0]), rows, np.full(len(rows), -np.inf), b)
+        return np.asarray(deepest.x[:3]) if deepest.solved else middle
+
+
+HEIGHT_SHARE = 0.85
+"""How high a centre of mass rests between the lowest and the highest place over its contacts."""
+
+PRELOAD = 0.25
+"""Share of the weight that is spread evenly over all friction rays where that is possible: room for accelerations."""
+
+
+def reach_of(contacts: Sequence[Contact], polytopes: Mapping[str, Polytope]) -> Polytope:
+    """Return K = ∩ K_i: where the effectors in contact let the centre of mass be, in the world.
+
+    Args:
+        contacts: of one subsystem.
+        polytopes: of the centre of mass in the frame of each effector's surface; effectors without one do not limit it.
+
+    Source: [Tonneau2018] (4).
+    """
+    known = [contact for contact in contacts if contact.effector in polytopes]
+    return Polytope.intersection(polytopes[contact.effector].transformed(contact.pose) for contact in known)
+
+
+def planned_phases(sequence: ContactSequence, subsystem: str, polytopes: Mapping[str, Polytope]) -> list[PlannedPhase]:
+    """Return the phases of one subsystem; from each to the next contacts are made or broken, not both.
+
+    Where the sequence does both at once, a phase with the contacts that stay is put in between.
+
+    Raises:
+        MultiQpError: no contact stays from one phase to the next.
+    """
+    phases: list[PlannedPhase] = []
+    sources = sequence.of(subsystem).phases
+    for number, phase in enumerate(sources):
+        if number and sources[number - 1].made(phase) and sources[number - 1].broken(phase):
+            kept = sources[number - 1].kept(phase)
+            if not kept:
+                raise MultiQpError(
+                    f"contact sequence {sequence.name!r}: no contact stays from phase {number} to phase {number + 1}; "
+                    "a flight is not quasi-static, so there is no transition point"
+                )
+            between = ContactPhase(kept, f"{sources[number - 1].name} to {phase.name}")
+            phases.append(PlannedPhase(between, None, polytopes, None))
+        phases.append(PlannedPhase(phase, phase.com.get(subsystem), polytopes, number))
+    return phases
+
+
+def facing(phase: ContactPhase) -> Array:
+    """Return the horizontal unit vector, (3,), along which a body faces: the mean of its surfaces' x axes."""
+    forward = np.zeros(3)
+    for contact in phase.contacts:
+        if contact.normal[2] > 0.5:
+            forward += contact.pose.rotation[:, 0]
+    forward[2] = 0.0
+    length = float(np.linalg.norm(forward))
+    return forward / length if length > 1e-6 else np.array([1.0, 0.0, 0.0])

@@ -1,0 +1,253 @@
+"""From contact phases to a centre-of-mass trajectory.
+
+Example::
+
+    sequence = load_contact_sequence("stairs")
+    trajectory = plan_com(sequence, polytopes)
+    trajectory.position(0.5), trajectory.velocity(0.5), trajectory.acceleration(0.5)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from com_trajectory.bezier import Bezier
+from com_trajectory.costs import COSTS, Cost, QuadraticCost, TransitionContext
+from com_trajectory.dynamic import plan_dynamic
+from com_trajectory.phases import PRELOAD, PlannedPhase, facing, planned_phases
+from com_trajectory.polyline import polyline, smooth
+from com_trajectory.polytope import Polytope
+from com_trajectory.switching import PARTS
+from com_trajectory.timing import SHORTEST, empirical_duration, shortest_duration, slowdown
+from com_trajectory.trajectory import ComTrajectory
+from com_trajectory.transition import TransitionPoint, transition_by_loads
+from com_trajectory.windows import Window, WindowCurve, joined, windows_of
+from multi_qp_scene.contact_sequence import ContactSequence
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.suggestions import unknown_name
+
+Array = NDArray[np.float64]
+
+Curve = Literal["2pac", "polyline", "smooth"]
+Timing = Literal["feasible", "empirical"]
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """How the trajectory should be.
+
+    Attributes:
+        curve: "2pac": windows of (8) and (9); "polyline": exact, with stops; "smooth": one curve, (10), (11).
+        sliding: whether windows go over into each other without a stop.
+        largest_window: phases in a window, 2 or 3.
+        timing: "feasible": as short as (1) allows; "empirical": in proportion to the ways.
+        cost: of the transition points: a name from `COSTS` or a function.
+        preload: share of the weight to be spread evenly over all friction rays at transition points where possible.
+        points: places for transition points by their number, (3,) [m]; each is moved into its polytope if it
+        is outside.
+        dynamic: obey (1) at every instant without having to be slow; where that fails, `curve`, and a note says why.
+    """
+
+    curve: Curve = "2pac"
+    sliding: bool = True
+    largest_window: int = 3
+    timing: Timing = "feasible"
+    cost: str | Cost = "nearest"
+    preload: float = PRELOAD
+    points: Mapping[int, ArrayLike] = field(default_factory=dict)
+    dynamic: bool = False
+
+
+def plan_com(
+    sequence: ContactSequence,
+    polytopes: Mapping[str, Polytope],
+    *,
+    subsystem: str | None = None,
+    options: PlanOptions | None = None,
+) -> ComTrajectory:
+    """Return a centre-of-mass trajectory through the contact phases of one subsystem.
+
+    Infeasible transitions yield the least violation, which the trajectory's transition points tell.
+
+    Args:
+        sequence: the contact phases.
+        polytopes: of the centre of mass in the frame of each effector's surface, by its name.
+        subsystem: whose; may be left out if the sequence has only one.
+        options: how it should be.
+
+    Raises:
+        MultiQpError: no such subsystem, a wrong option, or phases that share no contact.
+
+    Source: [Tonneau2018] sections 5, 6.
+    """
+    options = options or PlanOptions()
+    phases = planned_phases(sequence, _chosen(sequence, subsystem), polytopes)
+    transitions = transition_points(phases, options)
+    notes = _notes(phases, transitions, options)
+    if len(phases) == 1:
+        return _at_rest(phases[0], options, notes)
+    if options.dynamic:
+        found = plan_dynamic(phases, transitions, notes)
+        if isinstance(found, ComTrajectory):
+            return found
+        notes.append(f"not dynamic: {found}")
+    if options.curve == "2pac":
+        windows = windows_of(phases, largest=options.largest_window)
+        return _two_pac(windows, phases, transitions, options, notes)
+    if options.curve == "polyline":
+        return polyline(phases, transitions, notes, feasible=options.timing == "feasible")
+    if options.curve == "smooth":
+        return smooth(phases, transitions, notes, feasible=options.timing == "feasible")
+    raise MultiQpError(unknown_name("curve", options.curve, ("2pac", "polyline", "smooth")))
+
+
+def transition_points(phases: Sequence[PlannedPhase], options: PlanOptions) -> list[TransitionPoint]:
+    """Return the transition point between each phase and the next.
+
+    Where a contact is broken the equilibrium of the following phase counts and the reach of this one, where
+    one is made the other
+    way round: the equilibrium of the contacts that are on both sides, the reach of those on either.
+
+    Source: [Tonneau2018] (13).
+    """
+    cost = _cost(options.cost)
+    found: list[TransitionPoint] = []
+    for index, (before, after) in enumerate(zip(phases[:-1], phases[1:], strict=True)):
+        fewer = after if not before.phase.made(after.phase) else before
+        more = before if fewer is after else after
+        if index in options.points:
+            place = np.asarray(options.points[index], dtype=float)
+            if place.shape != (3,) or not np.isfinite(place).all():
+                raise MultiQpError(f"points[{index}]: expected 3 finite numbers, got {place.tolist()}")
+            wanted, preload = QuadraticCost.towards(place), 0.0
+        else:
+            context = TransitionContext(before.rest.point, before.phase, after.phase, facing(before.phase), index)
+            wanted, preload = cost(context), options.preload
+        point = transition_by_loads(fewer.cone, more.reach, wanted, preload=preload)
+        found.append(point)
+    unknown = [index for index in options.points if not 0 <= index < len(found)]
+    if unknown:
+        raise MultiQpError(f"points: there is no transition {unknown[0]}; they are numbered 0 to {len(found) - 1}")
+    return found
+
+
+def _two_pac(
+    windows: Sequence[Window],
+    phases: Sequence[PlannedPhase],
+    transitions: Sequence[TransitionPoint],
+    options: PlanOptions,
+    notes: Sequence[str],
+) -> ComTrajectory:
+    durations = [empirical_duration(window, phases, transitions) for window in windows]
+    feasible = options.timing == "feasible"
+    curves = joined(windows, phases, transitions, durations, sliding=options.sliding, fastest=feasible)
+    pieces, ends = _in_time(curves, len(phases))
+    if feasible:
+        pieces, ends = _retimed(curves, pieces, ends, phases)
+    return ComTrajectory(tuple(pieces), tuple(phases), ends, tuple(transitions), "2pac", tuple(notes))
+
+
+def _retimed(
+    curves: Sequence[WindowCurve], pieces: Sequence[Bezier], ends: Array, phases: Sequence[PlannedPhase]
+) -> tuple[list[Bezier], Array]:
+    """Return the pieces at another speed, one for all that go over into each other, so that paths stay as they are."""
+    factors = [
+        max(_slowdown_of(each, phases), shortest_duration(each.window, phases) / each.curve.duration) for each in curves
+    ]
+    first = 0
+    for last, each in enumerate(curves):
+        if each.share == 1.0:  # at rest
+            factors[first : last + 1] = [max(factors[first : last + 1])] * (last + 1 - first)
+            first = last + 1
+    result: list[Bezier] = []
+    retimed = ends.copy()
+    start = 0.0
+    for piece, factor, each in zip(pieces, factors, curves, strict=True):
+        for number in range(each.window.first, each.window.last):
+            retimed[number] = start + (ends[number] - piece.start) * factor
+        result.append(piece.moved_to(start, slower=factor))
+        start = result[-1].end
+    retimed[-1] = start
+    return result, retimed
+
+
+def _slowdown_of(each: WindowCurve, phases: Sequence[PlannedPhase]) -> float:
+    """Return by how much the used part of a window's curve must be slowed down."""
+    used = each.curve.part(0.0, each.share) if each.share < 1.0 else each.curve
+    own = phases[each.window.first : each.window.last + 1]
+    ends = [*(cut / PARTS * each.curve.duration for cut in each.switching.cuts), used.duration]
+    return slowdown([(used, own, ends)])
+
+
+def _in_time(curves: Sequence[WindowCurve], phases: int) -> tuple[list[Bezier], Array]:
+    """Return the used parts one after the other, and the ends of all phases [s]."""
+    pieces: list[Bezier] = []
+    ends = np.zeros(phases)
+    start = 0.0
+    for each in curves:
+        used = each.curve.part(0.0, each.share) if each.share < 1.0 else each.curve
+        for number, cut in enumerate(each.switching.cuts):
+            ends[each.window.first + number] = start + cut / PARTS * each.curve.duration
+        pieces.append(used.moved_to(start))
+        start += used.duration
+    ends[-1] = start
+    return pieces, ends
+
+
+def _at_rest(phase: PlannedPhase, options: PlanOptions, notes: Sequence[str]) -> ComTrajectory:
+    duration = phase.phase.duration or SHORTEST
+    piece = Bezier(np.tile(phase.rest.point, (3, 1)), 0.0, duration)
+    return ComTrajectory((piece,), (phase,), np.array([duration]), (), options.curve, tuple(notes))
+
+
+def _chosen(sequence: ContactSequence, subsystem: str | None) -> str:
+    names = sequence.subsystems
+    if subsystem is None:
+        if len(names) > 1:
+            raise MultiQpError(f"contact sequence {sequence.name!r}: say which subsystem: {', '.join(names)}")
+        return names[0]
+    if subsystem not in names:
+        raise MultiQpError(unknown_name("subsystem", subsystem, names))
+    return subsystem
+
+
+def _cost(cost: str | Cost) -> Cost:
+    if not isinstance(cost, str):
+        return cost
+    if cost not in COSTS:
+        raise MultiQpError(unknown_name("cost", cost, COSTS))
+    return COSTS[cost]
+
+
+def _notes(phases: Sequence[PlannedPhase], transitions: Sequence[TransitionPoint], options: PlanOptions) -> list[str]:
+    notes = []
+    for index, found in enumerate(transitions):
+        where = f"transition {index}"
+        if found.kinematic_slack > 1e-6:
+            notes.append(f"{where}: the effectors would have to reach {found.kinematic_slack:.3f} m further")
+        if found.unbalanced > 1e-6:
+            notes.append(
+                f"{where}: no rest is possible on these contacts; {found.unbalanced:.1%} of the weight is not carried"
+            )
+        elif found.slack > 1e-6:
+            notes.append(f"{where}: {found.slack:.3f} m outside of where the contacts let it rest")
+        if index in options.points:
+            asked = np.asarray(options.points[index], dtype=float)
+            way = float(np.linalg.norm(found.point - asked))
+            if way > 1e-6:
+                notes.append(
+                    f"{where}: the point that was asked for is {way:.3f} m outside of its polytope and was moved in"
+                )
+    bare = sorted({c.effector for p in phases for c in p.phase.contacts} - _limited(phases))
+    if bare:
+        notes.append(f"no polytope limits the reach of: {', '.join(bare)}")
+    return notes
+
+
+def _limited(phases: Sequence[PlannedPhase]) -> set[str]:
+    return {contact.effector for phase in phases for contact in phase.limited}

@@ -1,0 +1,110 @@
+"""The exact quasi-static solution, which stops at every point, and the one smooth curve that tends to it.
+
+Source: [Tonneau2018] sections 5.2 and 6.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from com_trajectory.bezier import Bezier
+from com_trajectory.phases import PlannedPhase
+from com_trajectory.switching import best_switching
+from com_trajectory.timing import COM_SPEED, SHORTEST, scaled, slowdown
+from com_trajectory.trajectory import ComTrajectory
+from com_trajectory.transition import TransitionPoint
+
+Array = NDArray[np.float64]
+
+_MOST_DEGREE = 64  # binomials of a higher degree lose digits
+
+
+def corner_points(phases: Sequence[PlannedPhase], transitions: Sequence[TransitionPoint]) -> Array:
+    """Return the first state, the transition points and the last state, (m + 1, 3) [m]."""
+    return np.array([phases[0].rest.point, *(each.point for each in transitions), phases[-1].rest.point])
+
+
+def polyline(
+    phases: Sequence[PlannedPhase], transitions: Sequence[TransitionPoint], notes: Sequence[str], *, feasible: bool
+) -> ComTrajectory:
+    """Return the polyline through the transition points, at rest at each, contacts changing there.
+
+    Args:
+        phases: all phases.
+        transitions: the point after each phase but the last.
+        notes: to be handed on.
+        feasible: as short as (1) allows; else at the usual speed.
+
+    Source: [Tonneau2018] section 5.2.
+    """
+    corners = corner_points(phases, transitions)
+    pieces: list[Bezier] = []
+    ends: list[float] = []
+    start = 0.0
+    for phase, first, last in zip(phases, corners[:-1], corners[1:], strict=True):
+        duration = max(SHORTEST, float(np.linalg.norm(last - first)) / COM_SPEED)
+        piece = Bezier(np.array([first, first, first, last, last, last]), 0.0, duration)
+        if feasible:
+            piece = piece.moved_to(0.0, slower=slowdown([(piece, [phase], [duration])]))
+            piece = piece.moved_to(0.0, slower=max(1.0, SHORTEST / piece.duration))
+        pieces.append(piece.moved_to(start))
+        start = pieces[-1].end
+        ends.append(start)
+    return ComTrajectory(tuple(pieces), tuple(phases), np.array(ends), tuple(transitions), "polyline", tuple(notes))
+
+
+def smooth(
+    phases: Sequence[PlannedPhase], transitions: Sequence[TransitionPoint], notes: Sequence[str], *, feasible: bool
+) -> ComTrajectory:
+    """Return one curve over all phases, of the lowest degree that keeps to the reach and, if one does, to the regions.
+
+    Args:
+        phases: all phases.
+        transitions: the point after each phase but the last.
+        notes: to be handed on.
+        feasible: as short as (1) allows; else at the usual speed.
+
+    Source: [Tonneau2018] (10), then (11) with its degree raised; the ends are repeated, so that it begins
+    and ends at rest.
+    """
+    corners = corner_points(phases, transitions)
+    duration = max(SHORTEST * len(phases), float(np.linalg.norm(np.diff(corners, axis=0), axis=1).sum()) / COM_SPEED)
+    parts = 10 * len(phases)
+    best = None
+    for degree in _degrees(len(corners) - 1):
+        curve = Bezier(_sampled(corners, degree), 0.0, duration)
+        found = best_switching(curve, phases, parts=parts)
+        if best is None or found.cost < best[1].cost - 1e-6:
+            best = curve, found
+        if found.kinematic == 0.0 and found.static <= 1e-9:
+            break
+    assert best is not None
+    curve, switching = best
+    ends = np.array([*(cut / parts for cut in switching.cuts), 1.0]) * curve.duration
+    remarks = list(notes)
+    if switching.kinematic > 0.0:
+        remarks.append(f"no curve up to degree {_MOST_DEGREE} keeps to the reach: {switching.kinematic:.3f} m outside")
+    if feasible:
+        factor = slowdown([(curve, phases, list(ends))])
+        curve, ends = scaled(curve, ends, factor)
+    return ComTrajectory((curve,), tuple(phases), ends, tuple(transitions), "smooth", tuple(remarks))
+
+
+def _degrees(lowest: int) -> list[int]:
+    degrees = [lowest + 4]
+    while degrees[-1] < _MOST_DEGREE:
+        degrees.append(min(_MOST_DEGREE, round(degrees[-1] * 1.4) + 1))
+    return degrees
+
+
+def _sampled(corners: Array, degree: int) -> Array:
+    """Return the polyline at equal steps of its parameter, each corner one unit apart, with the ends twice more."""
+    inner = degree - 4
+    place = np.linspace(0.0, len(corners) - 1.0, inner + 1)
+    low = np.minimum(place.astype(int), len(corners) - 2)
+    share = (place - low)[:, None]
+    samples = (1.0 - share) * corners[low] + share * corners[low + 1]
+    return np.vstack([corners[:1], corners[:1], samples, corners[-1:], corners[-1:]])

@@ -1,0 +1,147 @@
+"""When do contacts change along a curve? The instants that break the constraints least."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from com_trajectory.bezier import Bezier
+from com_trajectory.phases import PlannedPhase
+from com_trajectory.simplex import longest_steps
+
+Array = NDArray[np.float64]
+
+PARTS = 24
+"""Into how many parts a curve is cut; contacts change between two of them."""
+
+_KINEMATIC_WEIGHT = 1e4  # reach comes before equilibrium, as in the paper
+_ROOM = 0.03  # [m] a margin beyond this is worth nothing more
+_ROOM_WORTH = 1e-3
+CHANGING_SHARE = 0.4
+"""Least share of a window of three phases for the inner one, in which a limb moves to its next contact."""
+_NONE = 1e-9  # [m]
+
+
+@dataclass(frozen=True)
+class Switching:
+    """The instants of contact changes on a curve, and what they break.
+
+    Attributes:
+        cuts: numbers of the parts before which the phases change, (phases − 1,).
+        kinematic: largest violation of a phase's reach by a control point of its parts [m]; 0 proves that
+        there is none.
+        static: largest distance of such a control point from the phase's equilibrium region [m].
+        room: least margin of such a control point inside it, up to 0.03 m [m].
+        cost: what was minimised.
+        haste: factor by which to slow down for (1) to hold in the middle of each part; 0 if not asked for.
+    """
+
+    cuts: tuple[int, ...]
+    kinematic: float
+    static: float
+    room: float
+    cost: float
+    haste: float
+
+    @property
+    def fine(self) -> bool:
+        """Whether nothing is broken."""
+        return self.kinematic == 0.0 and self.static <= _NONE
+
+
+def best_switching(
+    curve: Bezier, phases: Sequence[PlannedPhase], *, parts: int = PARTS, with_haste: bool = False
+) -> Switching:
+    """Return the contact changes along a curve that break its phases' constraints least.
+
+    The curve is cut into parts, each judged by its control points, whose hull it lies in: no violation of
+    these is a proof
+    for every instant between.
+
+    Args:
+        curve: of the centre of mass.
+        phases: in their order, one or more.
+        parts: number of parts.
+        with_haste: whether to find out how fast the curve can be run.
+    """
+    points = curve.parts(parts)
+    costs = np.empty((len(phases), parts))
+    kinematic, static, rooms = np.empty_like(costs), np.empty_like(costs), np.empty_like(costs)
+    for number, phase in enumerate(phases):
+        kinematic[number], static[number], rooms[number] = _judged(points, phase)
+        worth = _ROOM_WORTH * (_ROOM - rooms[number])
+        costs[number] = _KINEMATIC_WEIGHT * kinematic[number] + static[number] + worth
+    inner = max(1, round(CHANGING_SHARE * parts / max(1.0, (len(phases) - 1) / 2.0)))
+    lengths = [1] + [inner] * (len(phases) - 2) + [1]
+    cuts, cost = _cheapest_cuts(costs, lengths)
+    phase_of_part = np.searchsorted(np.array(cuts), np.arange(parts), side="right")
+    chosen = (phase_of_part, np.arange(parts))
+    return Switching(
+        cuts,
+        float(kinematic[chosen].max()),
+        float(static[chosen].max()),
+        float(rooms[chosen].min()),
+        cost,
+        _haste(curve, phases, phase_of_part) if with_haste else 0.0,
+    )
+
+
+def _haste(curve: Bezier, phases: Sequence[PlannedPhase], phase_of_part: NDArray[np.int64]) -> float:
+    """Return the factor by which the curve must be slowed down for (1) to hold, judged at the middle of each part."""
+    times = curve.start + (np.arange(len(phase_of_part)) + 0.5) / len(phase_of_part) * curve.duration
+    place, acceleration = curve(times), curve.derivative(2)(times)
+    least = np.inf
+    for number in np.unique(phase_of_part):
+        cone = phases[number].cone
+        own = phase_of_part == number
+        resting = cone.wrench(place[own])
+        steps = longest_steps(cone.G, resting, cone.wrench(place[own], acceleration[own]) - resting)
+        possible = steps[steps > 0.0]
+        if len(possible):
+            least = min(least, float(possible.min()))
+    return float(1.0 / np.sqrt(least))
+
+
+def _judged(points: Array, phase: PlannedPhase) -> tuple[Array, Array, Array]:
+    """Return of each part how far it leaves the reach, the region, and how much room it has in the region."""
+    flat = points.reshape(-1, 3)
+    outside = phase.reach.violation(flat).reshape(points.shape[:2]).max(axis=1)
+    outside = np.where(outside > _NONE, outside, 0.0)
+    region = phase.region
+    if region.empty:  # nowhere is better than elsewhere
+        return outside, np.ones(len(points)), np.zeros(len(points))
+    if len(region.a) == 0:
+        return outside, np.zeros(len(points)), np.full(len(points), _ROOM)
+    margin = (region.a - flat @ region.A.T).min(axis=1).reshape(points.shape[:2]).min(axis=1)
+    return outside, np.maximum(-margin, 0.0), np.clip(margin, 0.0, _ROOM)
+
+
+def _cheapest_cuts(costs: Array, lengths: Sequence[int]) -> tuple[tuple[int, ...], float]:
+    """Return the parts at which to go on to the next row, by dynamic programming.
+
+    Args:
+        costs: of each part in each row, (rows, parts).
+        lengths: least number of parts of each row.
+    """
+    rows, parts = costs.shape
+    sums = np.concatenate([np.zeros((rows, 1)), costs.cumsum(axis=1)], axis=1)
+    best = sums[0].copy()  # best[i]: cheapest way to have the first i parts done by the rows so far
+    best[: lengths[0]] = np.inf
+    choices = []
+    for row in range(1, rows):
+        starts = best - sums[row]
+        lowest = np.minimum.accumulate(starts)
+        where = np.where(starts <= lowest, np.arange(parts + 1), 0)
+        choices.append(np.maximum.accumulate(where))  # the last part at which the running minimum was set
+        least = lengths[row]
+        best = np.full(parts + 1, np.inf)
+        best[least:] = lowest[: parts + 1 - least] + sums[row, least:]
+    cuts: list[int] = []
+    end = parts
+    for origin, least in zip(reversed(choices), reversed(lengths[1:]), strict=True):
+        end = int(origin[end - least])
+        cuts.append(end)
+    return tuple(reversed(cuts)), float(best[parts])

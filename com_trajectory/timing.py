@@ -1,0 +1,128 @@
+"""How long should it take? By a rule of thumb, or as short as the contacts allow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from com_trajectory.bezier import Bezier, wrench_points
+from com_trajectory.phases import PlannedPhase
+from com_trajectory.simplex import longest_steps
+from com_trajectory.transition import TransitionPoint
+from com_trajectory.windows import Window
+from multi_qp_scene.contact_sequence import Contact
+
+Array = NDArray[np.float64]
+
+COM_SPEED = 0.15
+"""Usual mean speed of a centre of mass [m/s]."""
+EFFECTOR_SPEED = 0.4
+"""Usual mean speed of an effector on its way to the next contact [m/s]."""
+SHORTEST = 0.3
+"""No contact change is faster than this [s]."""
+
+_CONTROL_POINTS = 24  # of a phase's part of a curve, cut into as many parts as that makes
+
+
+def empirical_duration(window: Window, phases: Sequence[PlannedPhase], attractors: Sequence[TransitionPoint]) -> float:
+    """Return a duration [s] in proportion to the way of the centre of mass and of the effectors.
+
+    Given durations of all phases of the window take its place; a phase that two windows share counts half in each.
+
+    Source: [Tonneau2018] section 6.4.2: a weighted distance between start and goal.
+    """
+    own = phases[window.first : window.last + 1]
+    given = [planned.phase.duration for planned in own]
+    if all(value is not None for value in given):
+        shares = [1.0] * len(own)
+        shares[0] = 1.0 if window.first == 0 else 0.5
+        shares[-1] = 1.0 if window.last == len(phases) - 1 else 0.5
+        return sum(share * value for share, value in zip(shares, given, strict=True) if value is not None)
+    inner = [attractors[number].point for number in range(window.first, window.last)]
+    way = np.array([own[0].rest.point, *inner, own[-1].rest.point])
+    com = float(np.linalg.norm(np.diff(way, axis=0), axis=1).sum())
+    return max(SHORTEST * (window.last - window.first), com / COM_SPEED, _effector_way(own) / EFFECTOR_SPEED)
+
+
+def _effector_way(own: Sequence[PlannedPhase]) -> float:
+    """Return the longest way of an effector that leaves one contact for another inside the window [m]."""
+    longest = 0.0
+    left: dict[str, Contact] = {}
+    for before, after in zip(own[:-1], own[1:], strict=True):
+        left |= {contact.surface: contact for contact in before.phase.broken(after.phase)}
+        for contact in before.phase.made(after.phase):
+            if contact.surface in left:
+                way = contact.pose.translation - left[contact.surface].pose.translation
+                longest = max(longest, float(np.linalg.norm(way)))
+    return longest
+
+
+def largest_speedup(pieces: Sequence[tuple[Bezier, Sequence[PlannedPhase], Sequence[float]]]) -> tuple[Array, Array]:
+    """Return how much faster each part of the curves could be run along the same path before (1) breaks.
+
+    On a path whose times are all divided by r the acceleration grows by κ = r², and the wrench of (1) is
+    linear in κ. Parts are
+    judged by the control points of their wrench, so that the answer holds at every instant.
+
+    Args:
+        pieces: curves, each with its phases and the ends of these [s].
+
+    Returns:
+        κ of each part, (k,): inf if nothing limits it, −1 if no κ helps; and 1 where it can be run as slowly
+        as one likes, else 0, (k,).
+
+    Source: [Tonneau2018] (1).
+    """
+    factors, still = [], []
+    for curve, phases, ends in pieces:
+        begin = curve.start
+        for phase, end in zip(phases, ends, strict=True):
+            first = (max(begin, curve.start) - curve.start) / curve.duration
+            last = (min(end, curve.end) - curve.start) / curve.duration
+            begin = end
+            if last - first < 1e-9:
+                continue
+            part = curve.part(max(first, 0.0), min(last, 1.0))
+            count = max(2, _CONTROL_POINTS // curve.degree)
+            moving = wrench_points(part.parts(count), part.duration / count, phase.cone.origin)
+            resting = wrench_points(part.parts(count), 1e9, phase.cone.origin)
+            shape = moving.shape[:2]
+            start = np.ascontiguousarray(resting.reshape(-1, 6))
+            direction = np.ascontiguousarray((moving - resting).reshape(-1, 6))
+            steps = longest_steps(phase.cone.G, start, direction).reshape(shape)
+            calm = phase.cone.violations(resting).max(axis=1) <= 1e-9
+            # a part that is not at rest anywhere needs one κ for all of its control points; the least is the bound
+            factors.append(steps.min(axis=1))
+            still.append(calm)
+    return np.concatenate(factors), np.concatenate(still).astype(float)
+
+
+_SLOWEST, _FASTEST = 4.0, 0.25  # bounds of what one rescaling may do
+
+
+def slowdown(pieces: Sequence[tuple[Bezier, Sequence[PlannedPhase], Sequence[float]]]) -> float:
+    """Return by how much the durations of curves are to be multiplied: the least for which (1) holds at every instant.
+
+    Parts that cannot be run at any speed, since the centre of mass is outside the equilibrium region, are
+    left out; they are
+    what `validate` finds. At most 4 and at least ¼.
+    """
+    factors, calm = largest_speedup(pieces)
+    limits = factors[(calm > 0.5) & (factors > 0.0)]
+    if len(limits) == 0:
+        return 1.0
+    least = float(limits.min())
+    return float(np.clip(1.0 / np.sqrt(least), _FASTEST, _SLOWEST)) if np.isfinite(least) else _FASTEST
+
+
+def scaled(curve: Bezier, ends: Array, factor: float) -> tuple[Bezier, Array]:
+    """Return a curve from time 0 on and the ends of its phases, all times multiplied."""
+    return curve.moved_to(0.0, slower=factor), ends * factor
+
+
+def shortest_duration(window: Window, phases: Sequence[PlannedPhase]) -> float:
+    """Return the duration below which limbs would be too fast [s], whatever (1) says."""
+    own = phases[window.first : window.last + 1]
+    return max(SHORTEST * (window.last - window.first), _effector_way(own) / (3.0 * EFFECTOR_SPEED))

@@ -1,0 +1,126 @@
+"""The result: the centre of mass over time, its contact phases, and what it breaks where."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from com_trajectory.bezier import Bezier
+from com_trajectory.phases import PlannedPhase
+from com_trajectory.transition import TransitionPoint
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ComTrajectory:
+    """A centre-of-mass trajectory through contact phases.
+
+    Attributes:
+        pieces: Bézier curves, one after the other, from time 0 on.
+        phases: the contact phases.
+        phase_ends: when each phase ends [s], (phases,); the last is the end of all.
+        transitions: the transition point after each phase but the last.
+        method: "2pac", "polyline", "smooth" or "dynamic".
+        notes: what is not as it was asked for, and why, in plain English.
+    """
+
+    pieces: tuple[Bezier, ...]
+    phases: tuple[PlannedPhase, ...]
+    phase_ends: Array
+    transitions: tuple[TransitionPoint, ...]
+    method: str
+    notes: tuple[str, ...] = ()
+    _starts: Array = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Remember when the pieces begin."""
+        object.__setattr__(self, "_starts", np.array([piece.start for piece in self.pieces]))
+
+    @property
+    def duration(self) -> float:
+        """Length in time [s]."""
+        return self.pieces[-1].end
+
+    def position(self, time: ArrayLike) -> Array:
+        """Return the centre of mass at times, (...) [s]: (..., 3) [m]. Before the start and after the end it rests."""
+        return self._values(time, 0)
+
+    def velocity(self, time: ArrayLike) -> Array:
+        """Return its velocity at times, (...) [s]: (..., 3) [m/s]."""
+        return self._values(time, 1)
+
+    def acceleration(self, time: ArrayLike) -> Array:
+        """Return its acceleration at times, (...) [s]: (..., 3) [m/s²]."""
+        return self._values(time, 2)
+
+    def phase_at(self, time: ArrayLike) -> NDArray[np.int64]:
+        """Return the number of the phase at times, (...); at a change it is the following one."""
+        number = np.searchsorted(self.phase_ends, np.asarray(time, dtype=float), side="right")
+        return np.minimum(number, len(self.phases) - 1)
+
+    def _values(self, time: ArrayLike, order: int) -> Array:
+        time = np.asarray(time, dtype=float)
+        flat = time.ravel()
+        clipped = np.clip(flat, 0.0, self.duration)
+        number = np.clip(np.searchsorted(self._starts, clipped, side="right") - 1, 0, len(self.pieces) - 1)
+        values = np.empty((len(flat), 3))
+        for k in np.unique(number):
+            chosen = number == k
+            piece = self.pieces[k].derivative(order) if order else self.pieces[k]
+            values[chosen] = piece(clipped[chosen])
+        if order:
+            values[flat != clipped] = 0.0
+        return values.reshape((*time.shape, 3))
+
+
+@dataclass(frozen=True, eq=False)
+class Validity:
+    """What a trajectory breaks, at equally spaced instants.
+
+    Attributes:
+        times: (k,) [s].
+        phase: number of the phase, (k,).
+        wrench: how far the wrench of (1) is outside the contacts' cone, per unit of weight, (k,); 0 where it holds.
+        margin: inside the equilibrium region [m], (k,); negative outside, −inf where it is empty.
+        reach: how far outside the reach of the effectors [m], (k,); 0 inside.
+    """
+
+    times: Array
+    phase: NDArray[np.int64]
+    wrench: Array
+    margin: Array
+    reach: Array
+
+    @property
+    def dynamic_share(self) -> float:
+        """Share of the instants at which (1) holds: the figure of [Tonneau2018] table 3."""
+        return float((self.wrench <= WRENCH_TOLERANCE).mean())
+
+    @property
+    def kinematic_share(self) -> float:
+        """Share of the instants at which (4) holds."""
+        return float((self.reach <= 1e-6).mean())
+
+
+WRENCH_TOLERANCE = 1e-6
+"""Wrench outside the cone that counts as none, per unit of weight."""
+
+
+def validate(trajectory: ComTrajectory, *, step: float = 0.01) -> Validity:
+    """Return where a trajectory breaks (1), the equilibrium region and (4), every `step` [s].
+
+    Source: [Tonneau2018] section 8.2, dynamic accuracy.
+    """
+    times = np.linspace(0.0, trajectory.duration, max(2, round(trajectory.duration / step) + 1))
+    place, acceleration = trajectory.position(times), trajectory.acceleration(times)
+    phase = trajectory.phase_at(times)
+    wrench, margin, reach = (np.zeros(len(times)) for _ in range(3))
+    for number in np.unique(phase):
+        chosen, planned = phase == number, trajectory.phases[number]
+        wrench[chosen] = planned.cone.violations(planned.cone.wrench(place[chosen], acceleration[chosen]))
+        margin[chosen] = planned.region.margin(place[chosen])
+        reach[chosen] = np.maximum(planned.reach.violation(place[chosen]), 0.0)
+    return Validity(times, phase, wrench, margin, reach)

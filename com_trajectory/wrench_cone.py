@@ -1,0 +1,114 @@
+"""The wrenches that a set of contacts can give, as a cone.
+
+Everything is per unit of weight: forces as a fraction of m g, moments in metres (m g times a lever of one metre).
+The quasi-static problem does not know the mass, nor does (1) once it is divided by m g.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from com_trajectory.simplex import distances_to_cone
+from multi_qp_scene.contact_sequence import Contact
+from multi_qp_scene.errors import MultiQpError
+
+Array = NDArray[np.float64]
+
+GRAVITY = 9.81
+"""Acceleration of free fall [m/s²]."""
+
+
+def cross(a: Array, b: Array) -> Array:
+    """Return a × b of vectors, (..., 3); numpy's own takes ten times as long for few of them."""
+    product = np.empty(np.broadcast_shapes(a.shape, b.shape))
+    product[..., 0] = a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1]
+    product[..., 1] = a[..., 2] * b[..., 0] - a[..., 0] * b[..., 2]
+    product[..., 2] = a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+    return product
+
+
+class WrenchCone:
+    """The wrenches G β, β ≥ 0, that contacts can exert on a body.
+
+    Attributes:
+        G: unit generators about `origin`, force then moment [m], in the world, (6, r).
+        origin: mean of the contact points, (3,) [m].
+
+    Source: [Tonneau2018] (1), (12).
+    """
+
+    def __init__(self, contacts: Sequence[Contact]) -> None:
+        """Take in the contacts.
+
+        Raises:
+            MultiQpError: there are none.
+        """
+        if not contacts:
+            raise MultiQpError("wrench cone: there are no contacts; expected at least one")
+        points = np.concatenate([contact.points_in_world for contact in contacts])
+        rays = np.concatenate([contact.rays() for contact in contacts])
+        self._init(points, rays)
+
+    def _init(self, points: Array, rays: Array) -> None:
+        self.origin = points.mean(axis=0)
+        arms = np.repeat(points - self.origin, rays.shape[1], axis=0)
+        forces = rays.reshape(-1, 3)
+        self.G: Array = np.ascontiguousarray(np.hstack([forces, cross(arms, forces)]).T)
+        self.point_loads: Array = points
+        self.rays: Array = rays
+
+    @classmethod
+    def of_rays(cls, points: Array, rays: Array) -> WrenchCone:
+        """Return the cone of points, (k, 3) [m], each with unit force directions, (k, e, 3), all in the world.
+
+        Raises:
+            MultiQpError: there are no points, or a number is not finite.
+        """
+        points, rays = np.asarray(points, dtype=float), np.asarray(rays, dtype=float)
+        if len(points) == 0:
+            raise MultiQpError("wrench cone: there are no contact points; expected at least one")
+        if not (np.isfinite(points).all() and np.isfinite(rays).all()):
+            raise MultiQpError("wrench cone: points and rays must be finite")
+        cone = cls.__new__(cls)
+        cone._init(points, rays)
+        return cone
+
+    def wrench(self, com: Array, acceleration: Array | None = None) -> Array:
+        """Return the wrench that a centre of mass needs, about `origin` and per unit of weight, (..., 6).
+
+        Args:
+            com: position, (..., 3) [m].
+            acceleration: (..., 3) [m/s²]; none if left out. The angular momentum about the centre of mass is constant.
+
+        Source: [Tonneau2018] (1), divided by m g.
+        """
+        force = np.zeros_like(np.asarray(com, dtype=float))
+        force[..., 2] = 1.0
+        if acceleration is not None:
+            force = force + np.asarray(acceleration) / GRAVITY
+        return np.concatenate([force, cross(np.asarray(com) - self.origin, force)], axis=-1)
+
+    def violations(self, wrenches: Array) -> Array:
+        """Return how far wrenches, (..., 6), are outside the cone, (...): the least Σ|w − G β|; 0 inside."""
+        wrenches = np.asarray(wrenches, dtype=float)
+        distances, _ = distances_to_cone(self.G, np.ascontiguousarray(wrenches.reshape(-1, 6)))
+        return np.asarray(distances.reshape(wrenches.shape[:-1]))
+
+    def violation(self, wrench: Array) -> float:
+        """Return how far one wrench, (6,), is outside the cone; see `violations`."""
+        return float(self.violations(wrench))
+
+    def cuts(self, wrenches: Array) -> tuple[Array, Array]:
+        """Return how far wrenches, (k, 6), are outside, (k,), and the facets that show it, (k, 6).
+
+        A facet y has y · v ≤ 0 for every wrench v of the cone, and y · w > 0 for a wrench w that is outside.
+        """
+        distances, facets = distances_to_cone(self.G, np.ascontiguousarray(wrenches))
+        return distances, facets
+
+    def holds(self, com: Array, acceleration: Array | None = None, *, tolerance: float = 1e-6) -> bool:
+        """Whether the contacts can exert what a centre of mass, (3,), needs; see `wrench`."""
+        return self.violation(self.wrench(com, acceleration)) <= tolerance

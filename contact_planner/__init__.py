@@ -1,0 +1,1 @@
+"""Which contacts, in which order: from a goal to a sequence of contacts and postures."""

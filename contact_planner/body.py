@@ -1,0 +1,145 @@
+"""The character as the planner sees it: its joints alone, everything else standing still around it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.scene import Scene
+from multi_qp_scene.suggestions import unknown_name
+from multi_qp_scene.surfaces import Surface
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Limb:
+    """A chain of joints from the base to a surface that makes contacts.
+
+    Attributes:
+        name: for people, and of its contacts.
+        surface: the surface at its end, as the scene knows it.
+        frame_id: of that surface in the planning model.
+        joints: indices in v of its joints, (k,).
+        links: indices of the joints whose bodies move with it and with no other limb.
+        end_joint: index of the joint that carries the surface.
+        X_joint_surface: placement of the surface in that joint.
+    """
+
+    name: str
+    surface: Surface
+    frame_id: int
+    joints: Indices
+    links: tuple[int, ...]
+    end_joint: int
+    X_joint_surface: pin.SE3
+
+
+class Body:
+    """One character with a floating base, and the model to plan for it.
+
+    Attributes:
+        name: of the subsystem.
+        model: pinocchio model whose only joints are the character's.
+        data: its data, overwritten by every call.
+        limbs: by name.
+        nominal: the posture that it likes best, (nq,).
+        lower: lower limits in q's joints, (nv,); -inf for the base and where there is none.
+        upper: upper limits, (nv,).
+    """
+
+    def __init__(self, scene: Scene, name: str, limbs: Mapping[str, str], *, q: Array, posture: str) -> None:
+        """Cut the character out of a scene.
+
+        Args:
+            scene: the scene.
+            name: of the character.
+            limbs: full name of the surface at the end of each limb, by the limb's name.
+            q: configuration of the whole scene, (nq,); what does not belong to the character stays there.
+            posture: name of the posture that it likes best.
+
+        Raises:
+            MultiQpError: the character is unknown or has no floating base, or a surface is not its own.
+        """
+        if name not in scene.subsystems:
+            raise MultiQpError(unknown_name("subsystem", name, sorted(scene.subsystems)))
+        subsystem = scene.subsystems[name]
+        if not subsystem.floating:
+            raise MultiQpError(f"'{name}' cannot be planned for: its base does not float")
+        self.name = name
+        self.scene = scene
+        self.subsystem = subsystem
+        others = [k for k in range(1, scene.model.njoints) if not scene.model.names[k].startswith(f"{name}/")]
+        self.model, (self.geometry,) = pin.buildReducedModel(scene.model, [scene.collision_model], others, q)
+        self.data = self.model.createData()
+        self.nominal = subsystem.postures[posture].copy()
+        self.lower, self.upper = self._limits()
+        chains = {limb: self._chain(limb, surface) for limb, surface in limbs.items()}
+        self.limbs = {limb: self._limb(limb, chains) for limb in limbs}
+
+    def _limits(self) -> tuple[Array, Array]:
+        lower, upper = np.full(self.model.nv, -np.inf), np.full(self.model.nv, np.inf)
+        for joint in list(self.model.joints)[1:]:
+            if joint.nq == 1:
+                lower[joint.idx_v] = self.model.lowerPositionLimit[joint.idx_q]
+                upper[joint.idx_v] = self.model.upperPositionLimit[joint.idx_q]
+        return lower, upper
+
+    def _chain(self, name: str, full_name: str) -> tuple[Surface, list[int]]:
+        """Return the surface at the end of a limb and the joints from the base to it."""
+        own = sorted(s for s in self.scene.surfaces if s.startswith(f"{self.name}/"))
+        if full_name not in own:
+            raise MultiQpError(f"limb '{name}': {unknown_name('surface', full_name, own)}")
+        end = int(self.model.frames[self.model.getFrameId(full_name)].parentJoint)
+        chain = [k for k in self.model.supports[end] if k > 1]
+        if not chain:
+            raise MultiQpError(f"limb '{name}': no joint lies between the base and '{full_name}'")
+        return self.scene.surfaces[full_name], chain
+
+    def _limb(self, name: str, chains: dict[str, tuple[Surface, list[int]]]) -> Limb:
+        surface, chain = chains[name]
+        shared = {k for other, (_, joints) in chains.items() if other != name for k in joints}
+        own = set(chain) - shared
+        return Limb(
+            name,
+            surface,
+            self.model.getFrameId(surface.name),
+            np.array([self.model.joints[k].idx_v for k in chain], dtype=np.intp),
+            tuple(k for k in range(2, self.model.njoints) if own & set(self.model.supports[k])),
+            chain[-1],
+            self.model.frames[self.model.getFrameId(surface.name)].placement.copy(),
+        )
+
+    def place(self, q: Array) -> None:
+        """Compute the placements of all frames."""
+        pin.framesForwardKinematics(self.model, self.data, q)
+
+    def surface_pose(self, limb: Limb) -> pin.SE3:
+        """Return where the limb's surface was at the last `place`."""
+        return self.data.oMf[limb.frame_id]
+
+    def com(self, q: Array) -> Array:
+        """Return the centre of mass, (3,) [m]."""
+        return np.array(pin.centerOfMass(self.model, self.data, q))
+
+    def with_base(self, q: Array, X_world_base: pin.SE3) -> Array:
+        """Return q with the base elsewhere."""
+        moved = q.copy()
+        moved[:7] = pin.SE3ToXYZQUAT(X_world_base)
+        return moved
+
+    def base_pose(self, q: Array) -> pin.SE3:
+        """Return the base's pose in the world."""
+        return pin.XYZQUATToSE3(q[:7])
+
+    def in_scene(self, q: Array, q_scene: Array) -> Array:
+        """Return the configuration of the whole scene with this character's part replaced."""
+        whole = q_scene.copy()
+        whole[self.subsystem.q_slice] = q
+        return whole

@@ -1,0 +1,176 @@
+"""Where a limb can go: a database of its configurations, and the hull of where its end was.
+
+After the limb databases and the reachable workspaces of [Tonneau2015], which [Tonneau2018] section 7.1 takes up.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import coal
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+from scipy.spatial import ConvexHull, cKDTree
+
+from contact_planner.body import Body, Limb
+from contact_planner.clearance import Clearance
+
+Array = NDArray[np.float64]
+
+#: Configurations of a limb.
+SAMPLES = 20_000
+#: Changed whenever what is stored, or how it is sampled, changes.
+_FORMAT = 3
+
+
+@dataclass(frozen=True, eq=False)
+class LimbReach:
+    """What one limb can do, in the frame of the character's base.
+
+    Attributes:
+        limb: which.
+        angles: joint angles, (n, k) [rad].
+        positions: of the surface's origin, (n, 3) [m].
+        normals: direction of the surface's +z, out of the body, (n, 3).
+        forwards: direction of the surface's +x, (n, 3).
+        ease: manipulability det(J Jᵀ) of the surface's position, over the largest of all, (n,).
+        slack: distance of the nearest joint limit, over half its range, (n,).
+        tree: of the positions.
+        hull: half-spaces `A x <= b` of their convex hull, rows (A, b), (m, 4).
+        shape: the hull, for tests against faces.
+    """
+
+    limb: Limb
+    angles: Array
+    positions: Array
+    normals: Array
+    forwards: Array
+    ease: Array
+    slack: Array
+    tree: cKDTree
+    hull: Array
+    shape: coal.ConvexBase
+
+    def reaches(self, point: Array, margin: float = 0.0) -> bool:
+        """Whether a point in the base's frame, (3,), is `margin` [m] inside the hull."""
+        return bool(np.all(self.hull[:, :3] @ point <= self.hull[:, 3] - margin))
+
+
+def limb_reach(body: Body, limb: Limb, *, samples: int = SAMPLES, seed: int = 0) -> LimbReach:
+    """Return a limb's database, from the cache where it has been made before.
+
+    Args:
+        body: the character; configurations in which it hits itself are left out.
+        limb: which limb.
+        samples: how many configurations are kept.
+        seed: of the sampling.
+    """
+    path = _cache_path(body, limb, samples, seed)
+    stored = _load(path)
+    if stored is None:
+        stored = _sample(body, limb, samples, seed)
+        _save(path, stored)
+    positions = stored["positions"].astype(float)
+    hull = ConvexHull(positions)
+    corners = coal.StdVec_Vec3s()
+    for corner in positions[hull.vertices]:
+        corners.append(corner)
+    return LimbReach(
+        limb,
+        stored["angles"].astype(float),
+        positions,
+        stored["normals"].astype(float),
+        stored["forwards"].astype(float),
+        stored["ease"].astype(float),
+        stored["slack"].astype(float),
+        cKDTree(positions),
+        np.column_stack([hull.equations[:, :3], -hull.equations[:, 3]]),
+        coal.Convex.convexHull(corners, False, "Qt"),
+    )
+
+
+def _sample(body: Body, limb: Limb, samples: int, seed: int) -> dict[str, NDArray[np.float32]]:
+    model = body.model
+    data = model.createData()
+    rng = np.random.default_rng(seed)
+    index_q = limb.joints + 1  # one more number in q than in v: the base's quaternion
+    lower, upper = body.lower[limb.joints], body.upper[limb.joints]
+    bounded = np.isfinite(lower) & np.isfinite(upper)
+    lower, upper = np.where(bounded, lower, -np.pi), np.where(bounded, upper, np.pi)
+    test = _SelfTest(body)
+    q = body.with_base(body.nominal, pin.SE3.Identity())
+    keys = ("angles", "positions", "normals", "forwards", "ease", "slack")
+    kept: dict[str, list[Array | float]] = {key: [] for key in keys}
+    tries = 0
+    while len(kept["ease"]) < samples and tries < 40 * samples:
+        tries += 1
+        angles = rng.uniform(lower, upper)
+        q[index_q] = angles
+        if not test.is_free(q):
+            continue
+        pin.computeJointJacobians(model, data, q)
+        X = pin.updateFramePlacement(model, data, limb.frame_id)
+        J = pin.getFrameJacobian(model, data, limb.frame_id, pin.LOCAL)[:3, limb.joints]
+        kept["angles"].append(angles)
+        kept["positions"].append(X.translation.copy())
+        kept["normals"].append(X.rotation[:, 2].copy())
+        kept["forwards"].append(X.rotation[:, 0].copy())
+        kept["ease"].append(float(np.linalg.det(J @ J.T)))
+        kept["slack"].append(float(np.min(np.minimum(angles - lower, upper - angles) / (0.5 * (upper - lower)))))
+    stored = {key: np.array(values, dtype=np.float32) for key, values in kept.items()}
+    stored["ease"] = np.sqrt(np.maximum(stored["ease"], 0.0))
+    stored["ease"] /= stored["ease"].max()
+    return stored
+
+
+class _SelfTest:
+    """Collisions of the character with itself alone."""
+
+    def __init__(self, body: Body) -> None:
+        self._model, self._data = body.model, body.model.createData()
+        self._geometry = body.geometry.copy()
+        self._geometry.removeAllCollisionPairs()
+        for first, second in Clearance.self_pairs(body):
+            self._geometry.addCollisionPair(pin.CollisionPair(first, second))
+        self._geometry_data = self._geometry.createData()
+
+    def is_free(self, q: Array) -> bool:
+        return not pin.computeCollisions(self._model, self._data, self._geometry, self._geometry_data, q, True)
+
+
+def _cache_path(body: Body, limb: Limb, samples: int, seed: int) -> Path:
+    """Return where the database is kept; the name changes with anything that would change its content."""
+    digest = hashlib.sha256()
+    for part in (_FORMAT, samples, seed, limb.name, limb.surface.name, body.scene.self_collisions.get(body.name)):
+        digest.update(repr(part).encode())
+    for joint, placement in enumerate(body.model.jointPlacements):
+        digest.update(f"{body.model.names[joint]} {body.model.joints[joint].shortname()}".encode())
+        digest.update(np.round(placement.homogeneous, 9).tobytes())
+    for array in (body.lower, body.upper, body.nominal[7:], limb.surface.X_link_surface.homogeneous):
+        digest.update(np.round(np.where(np.isfinite(array), array, 0.0), 9).tobytes())
+    folder = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(folder) / "multi_qp_controller" / "limbs" / f"{digest.hexdigest()[:24]}.npz"
+
+
+def _load(path: Path) -> dict[str, NDArray[np.float32]] | None:
+    try:
+        with np.load(path) as stored:
+            return dict(stored)
+    except (OSError, ValueError, EOFError, KeyError):
+        return None
+
+
+def _save(path: Path, stored: dict[str, NDArray[np.float32]]) -> None:
+    """Store it; whoever cannot write a cache samples again next time."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_suffix(f".{os.getpid()}.tmp")
+        with unfinished.open("wb") as file:
+            np.savez(file, **stored)  # type: ignore[arg-type]
+        unfinished.replace(path)
+    except OSError:
+        return

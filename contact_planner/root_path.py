@@ -1,0 +1,183 @@
+"""A path of the base along which the limbs always have something within reach.
+
+The reachability condition of [Tonneau2015]: the trunk is free, and enough limbs' workspaces meet a face.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import coal
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+from ompl import base as ob
+from ompl import geometric as og
+from ompl import util as ou
+
+from contact_planner.body import Body
+from contact_planner.clearance import Clearance
+from contact_planner.faces import Face
+from contact_planner.reach import LimbReach
+
+Array = NDArray[np.float64]
+
+ou.setLogLevel(ou.LogLevel.LOG_NONE)
+
+
+@dataclass(frozen=True, eq=False)
+class RootPath:
+    """Poses of the base, evenly spaced.
+
+    Attributes:
+        poses: in the world.
+        complete: whether it leads to the goal.
+        reason: what stands in the way, where it does not.
+    """
+
+    poses: tuple[pin.SE3, ...]
+    complete: bool
+    reason: str = ""
+
+
+class Reachability:
+    """Is a pose of the base one at which the character can be held by its limbs?"""
+
+    def __init__(
+        self,
+        body: Body,
+        clearance: Clearance,
+        reaches: Mapping[str, LimbReach],
+        faces: Sequence[Face],
+        *,
+        needed: Sequence[str],
+        least: int,
+    ) -> None:
+        """Prepare the tests.
+
+        Args:
+            body: the character.
+            clearance: its collision tests.
+            reaches: its limbs.
+            faces: what can be touched.
+            needed: limbs that count.
+            least: how many of them must have a face within reach.
+        """
+        self._body, self._clearance, self._least = body, clearance, least
+        self._limbs = [coal.CollisionObject(reaches[name].shape) for name in needed]
+        self._faces = faces
+        self._q = body.nominal.copy()
+        self._request, self._result = coal.CollisionRequest(), coal.CollisionResult()
+
+    def __call__(self, X_world_base: pin.SE3) -> bool:
+        """Whether the trunk is free there and enough limbs reach a face."""
+        return self.obstacle(X_world_base) is None
+
+    def obstacle(self, X_world_base: pin.SE3) -> str | None:
+        """Return what is wrong with a pose of the base, or None."""
+        self._q[:7] = pin.SE3ToXYZQUAT(X_world_base)
+        if not self._clearance.trunk_is_free(self._q):
+            return "the trunk hits something"
+        place = coal.Transform3s(X_world_base.rotation, X_world_base.translation)
+        found = 0
+        for shape in self._limbs:
+            shape.setTransform(place)
+            if any(self._meets(shape, face) for face in self._faces):
+                found += 1
+        if found < self._least:
+            return f"{found} of the limbs have a face within reach, {self._least} are needed"
+        return None
+
+    def _meets(self, shape: coal.CollisionObject, face: Face) -> bool:
+        self._result.clear()
+        return bool(coal.collide(shape, face.plate, self._request, self._result))
+
+
+def find_root_path(
+    start: pin.SE3,
+    goal: pin.SE3,
+    valid: Reachability,
+    *,
+    low: Array,
+    high: Array,
+    budget: float,
+    seed: int,
+    spacing: float = 0.04,
+) -> RootPath:
+    """Search a path of the base by two trees that grow towards one another (RRT-Connect), then shorten and smooth it.
+
+    Args:
+        start: pose of the base.
+        goal: pose of the base.
+        valid: which poses are allowed.
+        low: least x, y, z [m], roll, pitch, yaw [rad] of the poses that are tried, (6,).
+        high: the largest, (6,).
+        budget: time for the search [s].
+        seed: of the search.
+        spacing: between the poses of the path [m]; half a radian counts as a metre.
+
+    Returns:
+        The path. Where there is none within the budget, the start alone, and why.
+    """
+    for name, pose in (("start", start), ("goal", goal)):
+        wrong = valid.obstacle(pose)
+        if wrong is not None:
+            return RootPath((start,), False, f"the {name} is not possible for the base: {wrong}")
+    ou.RNG.setSeed(seed + 1)
+    space = ob.RealVectorStateSpace(6)
+    bounds = ob.RealVectorBounds(6)
+    begin, end = _coordinates(start, None), _coordinates(goal, start)
+    for k in range(6):
+        bounds.setLow(k, float(min(low[k], begin[k], end[k]) - 1e-6))
+        bounds.setHigh(k, float(max(high[k], begin[k], end[k]) + 1e-6))
+    space.setBounds(bounds)
+    setup = og.SimpleSetup(space)
+    setup.setStateValidityChecker(lambda state: valid(_pose([state[k] for k in range(6)])))
+    information = setup.getSpaceInformation()
+    information.setStateValidityCheckingResolution(0.02 / max(space.getMaximumExtent(), 1e-9))
+    planner = og.RRTConnect(information)
+    planner.setRange(0.5)
+    setup.setPlanner(planner)
+    first, last = space.allocState(), space.allocState()
+    for k in range(6):
+        first[k], last[k] = float(begin[k]), float(end[k])
+    setup.setStartAndGoalStates(first, last)
+    if not _straight(begin, end, valid):
+        setup.solve(budget)
+        if not setup.haveExactSolutionPath():
+            return RootPath((start,), False, f"no path of the base to the goal was found in {budget:g} s")
+        setup.simplifySolution(budget)
+        found = setup.getSolutionPath()
+        knots = [np.array([state[k] for k in range(6)]) for state in found.getStates()]
+    else:
+        knots = [begin, end]
+    return RootPath(tuple(_pose(c) for c in _resampled(knots, spacing)), True)
+
+
+def _straight(begin: Array, end: Array, valid: Reachability) -> bool:
+    steps = max(2, int(np.linalg.norm(end - begin) / 0.03))
+    return all(valid(_pose(begin + (end - begin) * k / steps)) for k in range(steps + 1))
+
+
+def _resampled(knots: list[Array], spacing: float) -> list[Array]:
+    weights = np.array([1, 1, 1, 0.5, 0.5, 0.5])
+    points = [knots[0]]
+    for before, after in zip(knots, knots[1:], strict=False):
+        length = float(np.linalg.norm((after - before) * weights))
+        count = max(1, int(np.ceil(length / spacing)))
+        points += [before + (after - before) * k / count for k in range(1, count + 1)]
+    return points
+
+
+def _coordinates(pose: pin.SE3, near: pin.SE3 | None) -> Array:
+    """Return x, y, z, roll, pitch, yaw; the yaw the short way from that of `near`."""
+    angles = pin.rpy.matrixToRpy(pose.rotation)
+    if near is not None:
+        yaw = pin.rpy.matrixToRpy(near.rotation)[2]
+        angles[2] = yaw + np.arctan2(np.sin(angles[2] - yaw), np.cos(angles[2] - yaw))
+    return np.concatenate([pose.translation, angles])
+
+
+def _pose(coordinates: Sequence[float] | Array) -> pin.SE3:
+    return pin.SE3(pin.rpy.rpyToMatrix(*coordinates[3:]), np.array(coordinates[:3], dtype=float))

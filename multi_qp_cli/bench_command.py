@@ -1,0 +1,62 @@
+"""`multi-qp bench`: how long things take, in one run on this machine, beside others of their class."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+from importlib import import_module
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from multi_qp_cli.benches import TARGETS
+from multi_qp_cli.benches.result import BenchResult, BenchTable
+from multi_qp_cli.options import output_path
+
+
+def add_to(commands: Any) -> None:
+    """Declare the command."""
+    modules = {name: import_module(module) for name, module in TARGETS.items()}
+    parser = commands.add_parser(
+        "bench",
+        help="how long things take, beside others of their class",
+        description="Measure on this machine, everything in one run and interleaved.",
+        epilog="targets: " + "; ".join(f"{name}: {module.SUMMARY}" for name, module in modules.items()),
+    )
+    parser.add_argument("target", nargs="?", choices=sorted(TARGETS), default="qp", help="what to measure (default qp)")
+    parser.add_argument("--json", metavar="FILE.json", help="write the figures here")
+    parser.add_argument("--plot", metavar="FILE.png", help="draw the figures here")
+    for name, module in modules.items():
+        module.add_options(parser.add_argument_group(f"target {name}", module.SUMMARY))
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure one target, and print, write and draw what came out."""
+    data_path = output_path("--json", options.json, suffixes=(".json",))
+    plot_path = output_path("--plot", options.plot, suffixes=(".png", ".svg", ".pdf"))
+    result: BenchResult = import_module(TARGETS[options.target]).run(options)
+    console = Console()
+    for table in result.tables:
+        console.print(_shown(table))
+    if data_path is not None:
+        data = {"target": options.target, "machine": platform.machine(), "python": platform.python_version()}
+        data_path.write_text(json.dumps({**data, **result.data}, indent=2) + "\n", encoding="utf-8")
+    if plot_path is not None and result.draw is not None:
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(10.0, 5.0), layout="constrained")
+        result.draw(figure)
+        figure.savefig(plot_path, dpi=120)
+    return 0
+
+
+def _shown(table: BenchTable) -> Table:
+    shown = Table(title=table.title, caption=table.note or None, title_justify="left", caption_justify="left")
+    for k, column in enumerate(table.columns):
+        shown.add_column(column, justify="left" if k == 0 else "right", no_wrap=True)
+    for row in table.rows:
+        shown.add_row(*row)
+    return shown

@@ -1,0 +1,115 @@
+"""The contact planner: how long it takes, how often it succeeds, whether its plans are true and can be carried out."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from multi_qp_cli.benches.result import BenchResult, BenchTable
+from multi_qp_cli.options import require_known
+from multi_qp_cli.progress import run_progress
+from multi_qp_scene.errors import MultiQpError
+
+SUMMARY = "the contact planner: its time, its success, and what becomes of its plans"
+SCENES = ("stairs", "uneven_stairs", "slope", "climb", "rubble")
+
+
+@dataclass
+class _Tally:
+    scene: str
+    seconds: list[float] = field(default_factory=list)
+    moves: list[int] = field(default_factory=list)
+    complete: int = 0
+    mistakes: list[str] = field(default_factory=list)
+    carried_out: list[bool] = field(default_factory=list)
+    why: list[str] = field(default_factory=list)
+
+
+def add_options(group: Any) -> None:
+    """Declare what can be chosen."""
+    group.add_argument("--plan-scene", action="append", metavar="NAME", help=f"one of {', '.join(SCENES)}; repeatable")
+    group.add_argument("--seeds", type=int, default=20, help="how many seeds of each scene (default 20)")
+    group.add_argument("--carry-out", type=int, default=0, metavar="N", help="run the first N plans in the integrator")
+
+
+def run(options: argparse.Namespace) -> BenchResult:
+    """Plan every scene with every seed."""
+    scenes = options.plan_scene or list(SCENES)
+    for scene in scenes:
+        require_known("--plan-scene", "scene", scene, SCENES)
+    if options.seeds < 1 or options.carry_out < 0:
+        raise MultiQpError("--seeds: expected 1 or above, --carry-out: 0 or above")
+    tallies = [_tally(scene, options.seeds, options.carry_out) for scene in scenes]
+    return BenchResult([_table(tallies)], {"scenes": {tally.scene: _data(tally) for tally in tallies}})
+
+
+def _tally(scene: str, seeds: int, carry_out: int) -> _Tally:
+    from multi_qp_controller.planning import carried_out, goal_of, make_planner
+    from multi_qp_scene.scenario import load_scenario
+    from multi_qp_simulator.plan_audit import PlanAudit
+    from multi_qp_simulator.runner import run_scenario
+
+    tally = _Tally(scene)
+    make_planner(load_scenario(scene)).plan(goal_of(load_scenario(scene)))  # databases and kernels are made once
+    with run_progress(f"plan {scene}") as progress:
+        for seed in range(seeds):
+            scenario = load_scenario(scene, seed=seed)
+            spec = scenario.spec.plan
+            assert spec is not None
+            planner, goal = make_planner(scenario), goal_of(scenario)
+            began = perf_counter()
+            plan = planner.plan(goal)
+            tally.seconds.append(perf_counter() - began)
+            tally.moves.append(plan.moves)
+            tally.complete += plan.complete
+            if not plan.complete:
+                tally.why.append(f"seed {seed}: {plan.reason}")
+            wrong = PlanAudit(scenario, spec.character, margin=0.9 * spec.margin).mistakes(plan)
+            tally.mistakes += [f"seed {seed}: {text}" for text in wrong]
+            if plan.complete and len(tally.carried_out) < carry_out:
+                report = run_scenario(carried_out(scenario, plan)).report
+                slip = report["worst"]["contact_slip_m"]
+                well = report["completed"] and not report["qp_failures"] and slip < 2e-3
+                tally.carried_out.append(bool(well))
+                if not well:
+                    failed = report["failure"]["message"] if report["failure"] else report["ended"]
+                    tally.why.append(f"seed {seed}: not carried out: {failed}; slip {1e3 * slip:.2f} mm")
+            if progress is not None:
+                progress((seed + 1) / seeds, f"seed {seed}")
+    return tally
+
+
+def _table(tallies: list[_Tally]) -> BenchTable:
+    rows = []
+    for tally in tallies:
+        well = f"{sum(tally.carried_out)} of {len(tally.carried_out)}" if tally.carried_out else ""
+        rows.append(
+            [
+                tally.scene,
+                f"{tally.complete} of {len(tally.seconds)}",
+                f"{np.median(tally.seconds):.2f}",
+                f"{np.max(tally.seconds):.2f}",
+                f"{np.median(tally.moves):.0f}",
+                str(len(tally.mistakes)),
+                well,
+            ]
+        )
+    notes = [line for tally in tallies for line in (*tally.mistakes[:3], *tally.why[:5])]
+    columns = ("scene", "reaches the goal", "median [s]", "max [s]", "moves", "false stances", "carried out")
+    return BenchTable("Contact planning", columns, rows, "\n".join(notes))
+
+
+def _data(tally: _Tally) -> dict[str, Any]:
+    return {
+        "seeds": len(tally.seconds),
+        "complete": tally.complete,
+        "seconds": tally.seconds,
+        "moves": tally.moves,
+        "mistakes": tally.mistakes,
+        "carried_out": tally.carried_out,
+        "why": tally.why,
+    }

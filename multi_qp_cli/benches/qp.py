@@ -1,0 +1,181 @@
+"""The control tick and its QP: every scene × formulation × solver, in one run, interleaved."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from multi_qp_cli.benches.qp_growth import SIZES, measure_growth, measure_hopeless
+from multi_qp_cli.benches.qp_profile import PARTS
+from multi_qp_cli.benches.qp_scenes import SceneTimes, measure_scene
+from multi_qp_cli.benches.qp_tsid import measure_single
+from multi_qp_cli.benches.result import BenchResult, BenchTable, spread
+from multi_qp_cli.options import require_known
+from multi_qp_controller.formulations import FORMULATIONS
+from multi_qp_controller.qp import solver_names
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.resources import scenario_names, scenario_path
+from multi_qp_scene.yaml_document import YamlDocument
+
+SUMMARY = "the control tick and its QP, by scene, formulation and solver"
+
+
+def add_options(group: Any) -> None:
+    """Declare what can be chosen."""
+    group.add_argument("--scene", action="append", metavar="NAME", help="only this scene; can be repeated")
+    group.add_argument("--solver", action="append", metavar="NAME", help="only this solver; can be repeated")
+    group.add_argument("--formulation", action="append", metavar="NAME", help="only this formulation; can be repeated")
+    group.add_argument("--samples", type=int, default=20, help="recorded QPs a scene (default 20)")
+    group.add_argument("--profile", action="store_true", help="say where each microsecond of a tick goes")
+    group.add_argument(
+        "--crowd", type=int, action="append", metavar="N", help="sizes of the growth curve; can be repeated"
+    )
+    group.add_argument("--ticks", type=int, help="at most so many ticks a scene")
+
+
+def run(options: argparse.Namespace) -> BenchResult:
+    """Measure."""
+    if options.samples < 1 or (options.ticks is not None and options.ticks < 20):
+        raise MultiQpError("--samples: expected 1 or above, --ticks: 20 or above")
+    if any(size < 1 for size in options.crowd or []):
+        raise MultiQpError("--crowd: expected 1 or above")
+    scenes = options.scene or [name for name in scenario_names() if _has_states(name)]
+    for scene in scenes:
+        require_known("--scene", "scene", scene, scenario_names())
+    for solver in options.solver or []:
+        require_known("--solver", "solver", solver, solver_names())
+    for formulation in options.formulation or []:
+        require_known("--formulation", "formulation", formulation, FORMULATIONS)
+    measured = [
+        measure_scene(
+            scene,
+            solvers=options.solver or solver_names(),
+            formulations=options.formulation or list(FORMULATIONS),
+            samples=options.samples,
+            ticks=options.ticks,
+            profile=options.profile,
+        )
+        for scene in scenes
+    ]
+    tables = [_ticks(measured), *([_parts(measured)] if options.profile else []), _solvers(measured)]
+    data: dict[str, Any] = {"scenes": {times.scene: times.as_dict() for times in measured}}
+    growth: dict[str, Any] = {}
+    if options.scene is None or options.crowd:
+        data["single"] = single = measure_single()
+        data["growth"] = growth = measure_growth(options.crowd or list(SIZES))
+        data["hopeless"] = hopeless = measure_hopeless()
+        tables += [_single(single), _growth(growth), _hopeless(hopeless)]
+    return BenchResult(tables, data, draw=lambda figure: _draw(figure, measured, growth))
+
+
+def _has_states(scene: str) -> bool:
+    """Return whether a scene can be run as it is; others have to be planned first."""
+    return "states" in YamlDocument.load(scenario_path(scene)).data
+
+
+def _parts(measured: list[SceneTimes]) -> BenchTable:
+    rows = []
+    for times in measured:
+        total = sum(times.parts.values())
+        parts = [f"{times.parts[part]:.0f}" for part in PARTS]
+        rows.append([times.scene, *parts, f"{100 * times.parts['dynamics'] / total:.0f} %"])
+    return BenchTable(
+        "Where a tick's microseconds go, medians",
+        ("scene", *PARTS, "pure dynamics"),
+        rows,
+        "dynamics: pinocchio, with the relative motions that contacts and tasks share; condense: writing the QP",
+    )
+
+
+def _single(single: dict[str, Any]) -> BenchTable:
+    rows = [
+        [name, f"{single[key]['median']:.3f}", f"{single[key]['iqr']:.3f}", f"{single[key]['p99']:.3f}"]
+        for name, key in (("ours", "ours_ms"), ("TSID", "tsid_ms"))
+    ]
+    return BenchTable(
+        "One standing humanoid, equal tasks, whole tick, ms",
+        ("", "median", "IQR", "p99"),
+        rows,
+        f"TSID / ours {single['ratio']:.2f}; answers differ by {single['acceleration_difference']:.1e} in q̈ and "
+        f"{single['torque_difference']:.1e} in τ of the largest; ours keeps joint limits as well",
+    )
+
+
+def _growth(growth: dict[str, Any]) -> BenchTable:
+    rows = [[f"{size}", f"{t['median']:.3f}", f"{t['iqr']:.3f}", f"{t['p99']:.3f}"] for size, t in growth["ms"].items()]
+    exponent = growth["exponent"]
+    note = "exponent of the fit over 4 and more: " + ("-" if exponent is None else f"{exponent:.2f}")
+    return BenchTable("N humanoids hand in hand, whole tick, ms", ("N", "median", "IQR", "p99"), rows, note)
+
+
+def _hopeless(hopeless: dict[str, Any]) -> BenchTable:
+    rows = [
+        [name, f"{t['recognised_ms']:.3f}", f"{t['recognised_ms'] / t['tick_ms']:.1f}"] for name, t in hopeless.items()
+    ]
+    return BenchTable("Until a hopeless tick of `king` is recognised, ms", ("", "time", "in median ticks"), rows)
+
+
+def _ticks(measured: list[SceneTimes]) -> BenchTable:
+    rows = []
+    for times in measured:
+        tick, cpu = spread(times.tick[10:]), spread(times.cpu[10:])
+        rows.append([
+            times.scene,
+            f"{times.dofs}",
+            f"{tick['median']:.3f}",
+            f"{tick['iqr']:.3f}",
+            f"{tick['p99']:.3f}",
+            f"{tick['max']:.3f}",
+            f"{cpu['max'] / cpu['median']:.1f}",
+            *(f"{times.ratio(*key):.1f}" for key in (("reduced", "quadprog"), ("reduced", None))),
+        ])  # fmt: skip
+    return BenchTable(
+        "The whole tick, state in to torque out, ms",
+        ("scene", "DoF", "median", "IQR", "p99", "max", "max/median", "quadprog/tick", "best/tick"),
+        rows,
+        "the first 10 ticks are left out; the ratios are of times on the processor; quadprog/tick: its time on\n"
+        "`reduced` alone; best: of the other solvers, warm-started, on `reduced`",
+    )
+
+
+def _solvers(measured: list[SceneTimes]) -> BenchTable:
+    rows = []
+    for times in measured:
+        for (formulation, solver, start), solves in sorted(times.solves.items()):
+            found = spread(solves.milliseconds)
+            rows.append([
+                times.scene,
+                formulation,
+                solver,
+                start,
+                f"{found['median']:.3f}",
+                f"{found['iqr']:.3f}",
+                f"{found['p99']:.3f}",
+                f"{solves.failures}/{len(solves.milliseconds)}",
+                f"{solves.difference:.1e}",
+            ])  # fmt: skip
+    return BenchTable(
+        "Recorded QPs, ms on the processor",
+        ("scene", "formulation", "solver", "start", "median", "IQR", "p99", "failed", "difference"),
+        rows,
+        "difference: the largest in q̈ and τ from the run's own answer, relative to the largest entry",
+    )
+
+
+def _draw(figure: Any, measured: list[SceneTimes], growth: dict[str, Any]) -> None:
+    """Draw the time of each solver on `reduced` beside the whole tick, by scene; and the growth curve."""
+    axes = figure.add_subplot(1, 2 if growth else 1, 1)
+    if growth:
+        curve = figure.add_subplot(1, 2, 2)
+        curve.loglog([int(n) for n in growth["ms"]], [t["median"] for t in growth["ms"].values()], "o-")
+        curve.set_xlabel("humanoids hand in hand")
+        curve.set_ylabel("whole tick, median [ms]")
+    keys = sorted({key for times in measured for key in times.solves if key[0] == "reduced"})
+    for key in keys:
+        ys = [spread(times.solves[key].milliseconds).get("median") for times in measured if key in times.solves]
+        axes.plot([times.scene for times in measured if key in times.solves], ys, "o-", label=" ".join(key[1:]))
+    axes.plot([t.scene for t in measured], [spread(t.tick)["median"] for t in measured], "ks--", label="whole tick")
+    axes.set_yscale("log")
+    axes.set_ylabel("median [ms]")
+    axes.set_title("QP `reduced` by solver, and the whole tick")
+    axes.legend()

@@ -1,0 +1,56 @@
+"""What a benchmark hands back: tables for people, data for machines, a plot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class BenchTable:
+    """One table.
+
+    Attributes:
+        title: above it.
+        columns: their heads.
+        rows: cells, as text.
+        note: below it.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class BenchResult:
+    """What a benchmark measured.
+
+    Attributes:
+        tables: for people.
+        data: for `--json`: dictionaries, lists, strings and numbers.
+        draw: draws into a matplotlib figure, for `--plot`; None where there is nothing to draw.
+    """
+
+    tables: Sequence[BenchTable]
+    data: dict[str, Any]
+    draw: Callable[[Any], None] | None = field(default=None)
+
+
+def spread(milliseconds: Sequence[float]) -> dict[str, float]:
+    """Return count, median, 99th percentile, interquartile range and maximum of some times [ms]."""
+    times = np.asarray(milliseconds, dtype=float)
+    if not len(times):
+        return {"count": 0}
+    low, median, high, p99 = np.percentile(times, [25.0, 50.0, 75.0, 99.0])
+    return {
+        "count": len(times),
+        "median": float(median),
+        "p99": float(p99),
+        "iqr": float(high - low),
+        "max": float(times.max()),
+    }

@@ -1,0 +1,69 @@
+"""`multi-qp com polytopes`: sample a robot, and write where its centre of mass can be from each of its surfaces."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from com_trajectory.kinematics import RobotPolytopes, generate_polytopes, save_polytopes
+from com_trajectory.kinematics.generate import DEFAULT_FACES, DEFAULT_SAMPLES
+from com_trajectory.kinematics.store import polytopes_path
+from multi_qp_cli.progress import run_progress
+from multi_qp_scene.errors import MultiQpError, shown_path
+from multi_qp_scene.models import load_model
+from multi_qp_scene.problems import Problems
+from multi_qp_scene.resources import model_path
+
+SUMMARY = "the kinematic polytopes of a robot, made anew"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("robot", help="name of a shipped model, or path of a model file")
+    parser.add_argument("--samples", type=int, default=DEFAULT_SAMPLES, help=f"default {DEFAULT_SAMPLES:,}")
+    parser.add_argument("--faces", type=int, default=DEFAULT_FACES, help=f"of each, at most (default {DEFAULT_FACES})")
+    parser.add_argument("--seed", type=int, default=0, help="of the random numbers (default 0)")
+    parser.add_argument("--processes", type=int, help="how many work at once; one for each core if left out")
+    parser.add_argument("--output", type=Path, metavar="FILE.json", help="instead of beside the URDF")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Make and write them."""
+    problems = Problems()
+    loaded = load_model(model_path(options.robot), problems)
+    problems.raise_if_any()
+    if loaded is None:
+        raise MultiQpError(f"{options.robot} cannot be read")
+    if options.processes is not None and options.processes < 1:
+        raise MultiQpError(f"--processes: expected at least 1, got {options.processes}")
+    path = options.output or polytopes_path(loaded)
+    with run_progress(f"polytopes of {options.robot}") as progress:
+        polytopes = generate_polytopes(
+            options.robot,
+            samples=options.samples,
+            max_faces=options.faces,
+            seed=options.seed,
+            processes=options.processes,
+            progress=progress,
+        )
+    try:
+        save_polytopes(polytopes, path)
+    except OSError as error:
+        raise MultiQpError(f"cannot write {shown_path(path)}: {error.strerror}") from None
+    _show(polytopes)
+    print(f"written to {shown_path(path)}")
+    return 0
+
+
+def _show(polytopes: RobotPolytopes) -> None:
+    title = f"{polytopes.robot}: {polytopes.free:,} of {polytopes.samples:,} configurations do not collide"
+    table = Table(title=title, title_justify="left")
+    for column in ("surface", "faces", "volume [m³]", "lost [%]"):
+        table.add_column(column, justify="left" if column == "surface" else "right")
+    for name, effector in polytopes.effectors.items():
+        volume = effector.polytope.volume()
+        table.add_row(name, str(effector.polytope.size), f"{volume:.3f}", f"{100 * effector.loss:.1f}")
+    Console().print(table)

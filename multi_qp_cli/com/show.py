@@ -1,0 +1,165 @@
+"""`multi-qp com SEQUENCE`: the centre of mass through a contact sequence: phases, margins, timings, a plot."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from com_trajectory.costs import COSTS
+from com_trajectory.planner import PlanOptions, plan_com
+from com_trajectory.polytope import Polytope
+from com_trajectory.trajectory import ComTrajectory, Validity, validate
+from multi_qp_cli.options import output_path, require_known, require_positive
+from multi_qp_scene.contact_sequence import ContactSequence
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.sequence_file import load_contact_sequence
+
+CURVES = ("2pac", "polyline", "smooth")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("sequence", help="name of a shipped contact sequence, or the path of a .yaml file")
+    parser.add_argument("--subsystem", help="whose centre of mass, if the sequence has several")
+    parser.add_argument("--curve", choices=CURVES, default="2pac", help="default 2pac")
+    parser.add_argument("--timing", choices=("feasible", "empirical"), default="feasible", help="default feasible")
+    parser.add_argument("--dynamic", action="store_true", help="let the body fall from contact to contact, if it can")
+    parser.add_argument("--stop", action="store_true", help="come to rest after each window")
+    parser.add_argument(
+        "--cost", metavar="NAME", default="nearest", help=f"one of {', '.join(COSTS)} (default nearest)"
+    )
+    parser.add_argument(
+        "--point",
+        metavar="N=X,Y,Z",
+        action="append",
+        default=[],
+        help="put the transition point N here, as near as its polytope lets it; can be repeated",
+    )
+    parser.add_argument("--step", type=float, default=0.01, help="between the instants that are checked [s]")
+    parser.add_argument("--plot", metavar="FILE.png", help="draw the trajectory here")
+    parser.add_argument("--json", metavar="FILE.json", help="write the trajectory here, every step")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Plan, check, print and draw; 1 if something is broken."""
+    require_known("--cost", "cost", options.cost, COSTS)
+    require_positive("--step", options.step, "time")
+    plot = output_path("--plot", options.plot, suffixes=(".png", ".svg", ".pdf"))
+    data = output_path("--json", options.json, suffixes=(".json",))
+    sequence = load_contact_sequence(options.sequence)
+    plan = PlanOptions(
+        curve=options.curve,
+        timing=options.timing,
+        sliding=not options.stop,
+        cost=options.cost,
+        points=_points(options.point),
+        dynamic=options.dynamic,
+    )
+    polytopes = polytopes_of(sequence, options.subsystem)
+    plan_com(sequence, polytopes, subsystem=options.subsystem, options=plan)  # compiles
+    start = time.perf_counter()
+    trajectory = plan_com(sequence, polytopes, subsystem=options.subsystem, options=plan)
+    took = time.perf_counter() - start
+    valid = validate(trajectory, step=options.step)
+    _print(sequence, trajectory, valid, took)
+    if data is not None:
+        data.write_text(json.dumps(_as_data(trajectory, valid)) + "\n", encoding="utf-8")
+    if plot is not None:
+        from multi_qp_cli.com.draw import draw
+
+        draw(trajectory, valid, sequence.name).savefig(plot, dpi=110)
+    return 0 if valid.dynamic_share == 1.0 and valid.kinematic_share == 1.0 else 1
+
+
+def polytopes_of(sequence: ContactSequence, subsystem: str | None) -> dict[str, Polytope]:
+    """Return the polytopes that the sequence's robot ships with; none if the sequence names no model.
+
+    Raises:
+        MultiQpError: the robot has none, or they are stale.
+    """
+    from com_trajectory.kinematics import load_polytopes
+
+    name = subsystem or sequence.subsystems[0]
+    model = sequence.models.get(name)
+    if model is None:
+        return {}
+    return {effector: found.polytope for effector, found in load_polytopes(model).effectors.items()}
+
+
+def _points(settings: list[str]) -> dict[int, list[float]]:
+    points = {}
+    for setting in settings:
+        number, equals, text = setting.partition("=")
+        try:
+            place = [float(value) for value in text.split(",")]
+            if not equals or len(place) != 3:
+                raise ValueError
+            points[int(number)] = place
+        except ValueError:
+            raise MultiQpError(f"--point: expected N=X,Y,Z, got '{setting}'") from None
+    return points
+
+
+def _print(sequence: ContactSequence, trajectory: ComTrajectory, valid: Validity, took: float) -> None:
+    console = Console()
+    table = Table(title=f"{sequence.name}: {sequence.description}", title_justify="left")
+    for column in (
+        "phase",
+        "contacts",
+        "ends [s]",
+        "margin [mm]",
+        "(1) holds",
+        "transition after it [m]",
+        "slack [mm]",
+    ):
+        table.add_column(column, justify="left" if column in ("phase", "contacts") else "right")
+    for number, phase in enumerate(trajectory.phases):
+        own = valid.phase == number
+        margin = valid.margin[own].min() if own.any() else np.nan
+        held = float((valid.wrench[own] <= 1e-6).mean()) if own.any() else np.nan
+        cells = ["", ""]
+        if number < len(trajectory.transitions):
+            found = trajectory.transitions[number]
+            cells = [" ".join(f"{value:.3f}" for value in found.point), _slack(found.slack)]
+        table.add_row(
+            phase.phase.name or str(number),
+            " ".join(contact.effector for contact in phase.phase.contacts),
+            f"{trajectory.phase_ends[number]:.2f}",
+            f"{1e3 * margin:.1f}",
+            f"{held:.0%}",
+            *cells,
+        )
+    console.print(table)
+    console.print(
+        f"{trajectory.method}: {trajectory.duration:.2f} s, planned in {1e3 * took:.1f} ms; (1) holds at "
+        f"{valid.dynamic_share:.1%} of {len(valid.times)} instants, (4) at {valid.kinematic_share:.1%}; "
+        f"furthest outside: {valid.wrench.max():.3f} of the weight, {1e3 * valid.reach.max():.1f} mm of the reach",
+        highlight=False,
+    )
+    for note in trajectory.notes:
+        console.print(f"note: {note}", highlight=False)
+
+
+def _slack(slack: float) -> str:
+    return f"{1e3 * slack:.1f}" if np.isfinite(slack) else "nowhere"
+
+
+def _as_data(trajectory: ComTrajectory, valid: Validity) -> dict[str, Any]:
+    times = valid.times
+    return {
+        "method": trajectory.method,
+        "time": times.tolist(),
+        "position": trajectory.position(times).tolist(),
+        "velocity": trajectory.velocity(times).tolist(),
+        "acceleration": trajectory.acceleration(times).tolist(),
+        "phase": valid.phase.tolist(),
+        "phase_ends": trajectory.phase_ends.tolist(),
+        "transition_points": [found.point.tolist() for found in trajectory.transitions],
+        "notes": list(trajectory.notes),
+    }

@@ -1,0 +1,238 @@
+"""`multi-qp com tables`: the tables of [Tonneau2018], the paper's figures beside ours."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from com_trajectory.equilibrium import equilibrium_region
+from com_trajectory.kinematics import load_polytopes
+from com_trajectory.planner import PlanOptions, plan_com
+from com_trajectory.polytope import Polytope
+from com_trajectory.trajectory import validate
+from multi_qp_cli.com.bodies import Bodies
+from multi_qp_cli.options import output_path
+from multi_qp_scene.contact_sequence import ContactPhase, ContactSequence
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.sequence_file import load_contact_sequence
+
+SUMMARY = "the tables of the 2PAC paper, its figures beside ours"
+
+MODEL = "humanoid"
+EFFECTORS = ("left_sole", "right_sole", "left_palm", "right_palm")
+#: [Tonneau2018] table 2: time of the constraints by contacts [ms]; and of the QP, section 8.1.1.
+PAPER_2 = {1: 0.157, 2: 2.11, 3: 5.14, 4: 14.0, 5: 33.7, 6: 68.19}
+PAPER_QP = 1.0
+#: Table 3: scene, our sequences, costs, and the share of instants at which (1) holds.
+PAPER_3 = (
+    ("chairs", ("chair",), ("nearest",), 1.00),
+    ("silly walks", ("level_walking",), ("tired", "groovy", "far_right", "low"), 1.00),
+    ("stairs", ("stairs", "uneven_stairs"), ("nearest",), 0.97),
+    ("steep slope", ("steep_slope",), ("nearest",), 0.85),
+    ("twister", ("twister",), ("nearest",), 0.82),
+    ("climbing", ("climbing",), ("nearest",), 0.56),
+)
+PAPER_4 = {1: 0.965, 2: 0.725, 3: 0.386, 4: 0.063}
+PAPER_5 = {2: (0.77, 0.97), 3: (0.67, 0.88), 4: (0.42, 0.73)}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "--table", type=int, choices=(2, 3, 4, 5), action="append", help="only this one; can be repeated"
+    )
+    parser.add_argument("--samples", type=int, default=40, help="contact sets of each number in table 4 (default 40)")
+    parser.add_argument("--seed", type=int, default=0, help="of the random numbers (default 0)")
+    parser.add_argument("--json", metavar="FILE.json", help="write the figures here")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Make the tables."""
+    if options.samples < 1 or options.seed < 0:
+        raise MultiQpError("--samples: expected 1 or above, --seed: 0 or above")
+    path = output_path("--json", options.json, suffixes=(".json",))
+    makers: Mapping[int, Callable[[argparse.Namespace], tuple[Table, Any]]] = {
+        2: table_2,
+        3: table_3,
+        4: table_4,
+        5: table_5,
+    }
+    console, data = Console(), {}
+    for number in options.table or sorted(makers):
+        table, data[str(number)] = makers[number](options)
+        console.print(table)
+    if path is not None:
+        path.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+    return 0
+
+
+def table_2(options: argparse.Namespace) -> tuple[Table, Any]:
+    """Return the time of the constraints and of the QPs by the number of contacts."""
+    from com_trajectory.costs import QuadraticCost
+    from com_trajectory.transition import transition_by_loads, transition_by_region
+    from multi_qp_cli.benches.com_problems import transitions
+
+    table = _table("2: time by the number of contacts [ms, median]", "contacts", "A c ≤ a, paper", "ours")
+    for column in ("QP (6), paper", "ours", "QP (13), paper", "ours"):
+        table.add_column(column, justify="right")
+    data = {}
+    for number, paper in PAPER_2.items():
+        times: dict[str, list[float]] = {"region": [], "(6)": [], "(13)": []}
+        for k, problem in enumerate(transitions(15, number, seed=options.seed)):
+            cost = QuadraticCost.towards(problem.start)
+            marks = [time.perf_counter()]
+            cone = problem.after.cone()
+            region = equilibrium_region(cone)
+            marks.append(time.perf_counter())
+            transition_by_region(region, problem.reach, cost)
+            marks.append(time.perf_counter())
+            transition_by_loads(cone, problem.reach, cost)
+            marks.append(time.perf_counter())
+            if k:  # the first one compiles
+                for name, value in zip(times, np.diff(marks), strict=True):
+                    times[name].append(1e3 * float(value))
+        ours = {name: float(np.median(values)) for name, values in times.items()}
+        data[number] = {"paper": paper, **ours}
+        table.add_row(
+            str(number), f"{paper:g}", f"{ours['region']:.2f}", "0.2", f"{ours['(6)']:.3f}", "<1", f"{ours['(13)']:.3f}"
+        )
+    return table, data
+
+
+def table_3(_: argparse.Namespace) -> tuple[Table, Any]:
+    """Return the share of instants at which (1) holds, by scene."""
+    polytopes = _polytopes()
+    table = _table("3: share of instants at which (1) holds [%]", "scene", "paper", "2PAC, empirical timing")
+    for column in ("2PAC, feasible timing", "dynamic"):
+        table.add_column(column, justify="right")
+    data = {}
+    for scene, names, costs, paper in PAPER_3:
+        shares = []
+        for changes in ({"timing": "empirical"}, {}, {"dynamic": True}):
+            held, all_of_them = 0.0, 0
+            for name in names:
+                for cost in costs:
+                    plan = PlanOptions(cost=cost, **changes)
+                    valid = validate(plan_com(load_contact_sequence(name), polytopes, options=plan))
+                    held += valid.dynamic_share * len(valid.times)
+                    all_of_them += len(valid.times)
+            shares.append(held / all_of_them)
+        data[scene] = {"paper": paper, "empirical": shares[0], "feasible": shares[1], "dynamic": shares[2]}
+        table.add_row(scene, f"{100 * paper:.0f}", *(f"{100 * share:.1f}" for share in shares))
+    return table, data
+
+
+def table_4(options: argparse.Namespace) -> tuple[Table, Any]:
+    """Return how often a centre of mass drawn from the polytopes can be had, by the number of contacts."""
+    bodies, polytopes = Bodies(MODEL), _polytopes()
+    random = np.random.default_rng(options.seed)
+    table = _table("4: a whole body exists for a uniform sample of K [%]", "contacts", "paper", "ours")
+    data = {}
+    for number, paper in PAPER_4.items():
+        reached = asked = 0
+        sets = 0
+        while sets < options.samples:
+            effectors = [str(name) for name in random.choice(EFFECTORS, size=number, replace=False)]
+            drawn = bodies.contacts(random, effectors)
+            if drawn is None:
+                continue
+            contacts, q = drawn
+            reach = Polytope.intersection(polytopes[c.effector].transformed(c.pose) for c in contacts)
+            places = _uniform(random, reach, 5)
+            sets += 1
+            for com in places:
+                asked += 1
+                reached += bodies.reach(contacts, com, q) is not None
+        data[number] = {"paper": paper, "ours": reached / asked, "samples": asked}
+        table.add_row(str(number), f"{100 * paper:.1f}", f"{100 * reached / asked:.1f}")
+    return table, data
+
+
+def table_5(options: argparse.Namespace) -> tuple[Table, Any]:
+    """Return how often a body follows a transition between two of its own postures, with and without K."""
+    bodies, polytopes = Bodies(MODEL), _polytopes()
+    random = np.random.default_rng(options.seed)
+    table = _table("5: a whole body follows the transition [%]", "contacts", "paper, without K", "ours")
+    for column_name in ("paper, with K", "ours"):
+        table.add_column(column_name, justify="right")
+    data = {}
+    for number, (without, with_k) in PAPER_5.items():
+        followed: list[list[bool]] = [[], []]
+        while len(followed[0]) < options.samples:
+            found = _problem(bodies, random, number)
+            if found is None:
+                continue
+            sequence, q, goal = found
+            for column, limits in enumerate(({}, polytopes)):
+                followed[column].append(bodies.follows(plan_com(sequence, limits), q, goal))
+        shares = [float(np.mean(each)) for each in followed]
+        data[number] = {"paper": [without, with_k], "ours": shares, "transitions": len(followed[0])}
+        cells = [without, shares[0], with_k, shares[1]]
+        table.add_row(str(number), *(f"{100 * cell:.0f}" for cell in cells))
+    return table, data
+
+
+def _problem(
+    bodies: Bodies, random: np.random.Generator, number: int
+) -> tuple[ContactSequence, np.ndarray, np.ndarray] | None:
+    """Return a contact that is broken between two postures of the body, both at rest, and both postures."""
+    effectors = EFFECTORS[:2] if number == 2 else (*EFFECTORS[:2], *random.permutation(EFFECTORS[2:])[: number - 2])
+    drawn = bodies.contacts(random, [str(name) for name in effectors], spread=SPREAD)
+    if drawn is None:
+        return None
+    contacts, q = drawn
+    com = bodies.com(q)
+    if not equilibrium_region(contacts).margin(com) > 0.0:
+        return None
+    left = int(random.integers(len(contacts)))
+    fewer = [contact for k, contact in enumerate(contacts) if k != left]
+    region = equilibrium_region(fewer).shrunk(0.005)
+    if region.empty or len(region.corners) < 3 or not region.bounded:
+        return None
+    place = random.dirichlet(np.ones(len(region.corners))) @ region.corners
+    goal = np.append(place, com[2] + random.uniform(-0.05, 0.05))
+    posture = bodies.reach(fewer, goal, q) if np.linalg.norm(goal - com) <= LONGEST else None
+    if posture is None:
+        return None
+    name = contacts[0].subsystem
+    phases = (ContactPhase(tuple(contacts), com={name: com}), ContactPhase(tuple(fewer), com={name: goal}))
+    return ContactSequence(phases), q, posture
+
+
+SPREAD = 0.15
+"""How far the postures of table 5 are drawn from the resting one, as a share of the joints' ranges."""
+LONGEST = 0.2
+"""Longest way of the centre of mass in table 5 [m]."""
+
+
+def _polytopes() -> dict[str, Polytope]:
+    return {name: effector.polytope for name, effector in load_polytopes(MODEL).effectors.items()}
+
+
+def _uniform(random: np.random.Generator, reach: Polytope, count: int) -> np.ndarray:
+    """Return points spread evenly over a polytope, (count, 3), or none if it has no inside."""
+    corners = reach.vertices()
+    if len(corners) < 4:
+        return np.zeros((0, 3))
+    low, high = corners.min(axis=0), corners.max(axis=0)
+    found: list[np.ndarray] = []
+    for _ in range(200):
+        drawn = random.uniform(low, high, (64, 3))
+        found.extend(drawn[reach.contains(drawn)])
+        if len(found) >= count:
+            break
+    return np.array(found[:count]).reshape(-1, 3)
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=f"Table {title}", title_justify="left")
+    for k, column in enumerate(columns):
+        table.add_column(column, justify="left" if k == 0 else "right")
+    return table

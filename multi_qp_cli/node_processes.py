@@ -1,0 +1,98 @@
+"""Nodes as processes: started without launch_ros, ended in order, none left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from time import monotonic, sleep
+
+from multi_qp_controller.ros.node_table import NodeSpec
+from multi_qp_scene.errors import MultiQpError
+
+#: How long a node may take to end when it is asked to [s].
+GRACE = 5.0
+
+Processes = dict[str, subprocess.Popen[bytes]]
+
+
+def require_ros() -> None:
+    """Check that nodes can be started.
+
+    Raises:
+        MultiQpError: when rclpy is not installed.
+    """
+    if find_spec("rclpy") is None:
+        raise MultiQpError("rclpy is not installed: source a ROS 2 installation, or pip install the extra [ros]")
+
+
+@contextmanager
+def running(
+    nodes: Sequence[NodeSpec],
+    *,
+    namespace: str = "",
+    log_level: str = "warn",
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[Processes]:
+    """Start all nodes, and end them on the way out, the last one first: its last command shall be heard."""
+    # the solvers' matrices are small: threads of the linear algebra only get into each other's way
+    variables = {"OPENBLAS_NUM_THREADS": "1", **os.environ, **(environment or {})}
+    processes: Processes = {}
+    interruption = _Interruption()
+    # by itself SIGTERM would end us, and leave the nodes
+    before = {number: signal.signal(number, interruption) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        for node in nodes:
+            command = node.command(namespace=namespace, log_level=log_level)
+            # a session of their own: Ctrl-C comes to us, and we end them in order
+            processes[node.name] = subprocess.Popen(command, env=variables, start_new_session=True)
+        interruption.allow()
+        yield processes
+    finally:
+        for process in reversed(processes.values()):
+            process.terminate()
+            try:
+                process.wait(GRACE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class _Interruption:
+    """Raises KeyboardInterrupt, but not before all processes are known: one that has just been made would be left."""
+
+    def __init__(self) -> None:
+        self._allowed = self._asked = False
+
+    def __call__(self, *_: object) -> None:
+        self._asked = True
+        if self._allowed:
+            raise KeyboardInterrupt
+
+    def allow(self) -> None:
+        """Interrupt from now on, and at once if it was asked for meanwhile."""
+        self._allowed = True
+        if self._asked:
+            raise KeyboardInterrupt
+
+
+def wait_for(name: str, processes: Processes, *, timeout: float | None = None) -> int:
+    """Wait for one node to end, and return its exit status.
+
+    Raises:
+        MultiQpError: when another node ends before it, or it takes longer than `timeout` [s].
+    """
+    awaited, end = processes[name], None if timeout is None else monotonic() + timeout
+    while awaited.poll() is None:
+        for other, process in processes.items():
+            if process.poll() is not None and awaited.poll() is None:
+                raise MultiQpError(f"the node '{other}' ended with status {process.returncode}")
+        if end is not None and monotonic() > end:
+            raise MultiQpError(f"the node '{name}' has not ended within {timeout:g} s")
+        sleep(0.05)
+    return awaited.returncode

@@ -1,0 +1,77 @@
+"""Videos and stills of a run, rendered off screen."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from multi_qp_controller.snapshot import Snapshot
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.scenario import Scenario
+
+
+def size_of(text: str) -> tuple[int, int]:
+    """Read a size, as 960x540.
+
+    Raises:
+        MultiQpError: when it is none.
+    """
+    try:
+        width, height = (int(part) for part in text.lower().split("x"))
+    except ValueError:
+        raise MultiQpError(f"--size: expected WIDTHxHEIGHT, as 960x540, got '{text}'") from None
+    return width, height
+
+
+def write_video_of(
+    path: Path, scenario: Scenario, snapshots: list[Snapshot], size: tuple[int, int], options: argparse.Namespace
+) -> None:
+    """Write the video that the options ask for."""
+    from multi_qp_viewer import write_video
+
+    camera = options.camera
+    if camera == "fixed":
+        camera = _camera(scenario) or camera
+    try:
+        write_video(
+            path,
+            scenario.scene,
+            snapshots,
+            fps=options.fps,
+            width=size[0],
+            height=size[1],
+            camera=camera,
+            speed=options.speed,
+        )
+    except ValueError as error:
+        raise MultiQpError(f"--video: {error}") from None
+
+
+def write_still(
+    path: Path, scenario: Scenario, snapshots: list[Snapshot], size: tuple[int, int], at: float | None
+) -> None:
+    """Write a picture of the tick that is nearest to `at` [s]; of the middle of the run if None."""
+    from PIL import Image
+
+    from multi_qp_viewer import render_frame
+
+    if not snapshots:
+        raise MultiQpError("--still: the run has no tick to draw")
+    moment = 0.5 * (snapshots[0].time + snapshots[-1].time) if at is None else at
+    nearest = min(snapshots, key=lambda snapshot: abs(snapshot.time - moment))
+    try:
+        frame = render_frame(scenario.scene, nearest, camera=_camera(scenario), width=size[0], height=size[1])
+        Image.fromarray(frame).save(path)
+    except ValueError as error:
+        raise MultiQpError(f"--still: {error}") from None
+    except OSError as error:
+        raise MultiQpError(f"cannot write '{path}': {error.strerror}") from None
+
+
+def _camera(scenario: Scenario) -> Any:
+    """Return the scenario's camera, None where it has none."""
+    from multi_qp_viewer import Camera
+
+    spec = scenario.spec.camera
+    return None if spec is None else Camera(position=spec.position, target=spec.target, fov=spec.fov)

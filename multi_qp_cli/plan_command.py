@@ -1,0 +1,135 @@
+"""`multi-qp plan`: plans the contacts of a scenario with a goal, shows them and saves them."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from multi_qp_cli.options import add_scenario_options, load_from, output_path
+from multi_qp_controller.snapshot import Snapshot
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.sequence_file import save_contact_sequence
+
+if TYPE_CHECKING:  # these load compiled kernels and OMPL, for which the other commands shall not wait
+    from contact_planner.stance import Plan
+    from multi_qp_controller.planning import PlannedScenario
+
+
+def add_to(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "plan",
+        help="plan the contacts of a scenario that has a goal instead of states",
+        description="Plan the contacts of a scenario that has a `plan`: print them, and save them for people to edit.",
+        epilog="Exit status: 0 the plan reaches the goal, 1 it does not (the best part of one is shown), 2 bad input.",
+    )
+    add_scenario_options(parser)
+    parser.add_argument("--output", metavar="FILE.yaml", help="write the contact sequence here")
+    parser.add_argument("--picture", metavar="FILE.png", help="draw the postures of the plan here")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Plan, and return the exit status."""
+    output = output_path("--output", options.output, suffixes=(".yaml", ".yml"))
+    picture = output_path("--picture", options.picture, suffixes=(".png",))
+    scenario = load_from(options)
+    from multi_qp_controller.planning import plan_scenario
+
+    planned = plan_scenario(scenario)
+    print_plan(scenario.name, planned.plan)
+    try:
+        if output is not None:
+            save_contact_sequence(planned.plan.sequence, output)
+        if picture is not None:
+            _draw(planned, picture)
+    except OSError as error:
+        raise MultiQpError(f"cannot write '{error.filename}': {error.strerror}") from None
+    return 0 if planned.plan.complete else 1
+
+
+def with_plan(scenario: Scenario) -> tuple[Scenario, bool]:
+    """Return a scenario with states, and whether they lead to the goal: one that has none is planned."""
+    if scenario.spec.contact_sequence is not None:
+        return _followed(scenario), True
+    if scenario.spec.plan is None:
+        return scenario, True
+    from multi_qp_controller.planning import plan_scenario
+
+    answer = plan_scenario(scenario)
+    console = Console(stderr=True)
+    took = sum(answer.plan.seconds.values())
+    console.print(f"planned {answer.plan.moves} contacts in {took:.2f} s")
+    if not answer.plan.complete:
+        console.print(f"[bold]the plan does not reach the goal[/bold]: {answer.plan.reason}; what there is of it runs")
+    return answer.scenario, answer.plan.complete
+
+
+def _followed(scenario: Scenario) -> Scenario:
+    """Return a scenario with the states of its contact sequence, and say what had to be moved."""
+    from multi_qp_controller.sequences import follow_sequence
+
+    answer = follow_sequence(scenario)
+    console = Console(stderr=True)
+    for note in (*answer.trajectory.notes, *answer.repairs):
+        console.print(note)
+    return answer.scenario
+
+
+def print_plan(name: str, plan: Plan) -> None:
+    """Print a plan as a table."""
+    from multi_qp_controller.planning import static_equilibrium
+
+    console = Console()
+    verdict = "reaches the goal" if plan.complete else f"does not reach the goal: {plan.reason}"
+    took = ", ".join(f"{part} {1e3 * seconds:.0f} ms" for part, seconds in plan.seconds.items())
+    console.print(f"[bold]{name}[/bold]: {plan.moves} moves; {verdict}  ({took})")
+    table = Table(box=None, header_style="dim")
+    for column in ("", "limb", "goes to", "x [m]", "y [m]", "z [m]", "balance while it is up [mm]"):
+        table.add_column(column, justify="left" if column in ("limb", "goes to") else "right")
+    for number, stance in enumerate(plan.stances):
+        if stance.moved is None:
+            for limb, contact in stance.contacts.items():
+                table.add_row("start", limb, contact.other or "", *_place(contact.pose.translation), "")
+            continue
+        contact = stance.contacts[stance.moved]
+        phase = next(p for p, _ in zip(plan.sequence.phases, plan.postures, strict=True) if p.name.startswith(
+            f"{number}_"))  # fmt: skip
+        rest = [c for limb, c in stance.contacts.items() if limb != stance.moved]
+        margin = static_equilibrium(rest).margin(next(iter(phase.com.values())))
+        table.add_row(str(number), stance.moved, contact.other or "", *_place(contact.pose.translation),
+                      f"{1e3 * margin:.0f}")  # fmt: skip
+    console.print(table)
+
+
+def _place(xyz: np.ndarray) -> list[str]:
+    return [f"{value:.3f}" for value in xyz]
+
+
+def _draw(planned: PlannedScenario, path: Path) -> None:
+    """Write a sheet of the plan's postures."""
+    from PIL import Image
+
+    from multi_qp_viewer import Camera, render_frame
+
+    scenario, plan = planned.scenario, planned.plan
+    spec = scenario.spec.camera
+    camera = None if spec is None else Camera(position=spec.position, target=spec.target, fov=spec.fov)
+    scene, name = scenario.scene, plan.sequence.subsystems[0]
+    pictures = []
+    for phase, posture in zip(plan.sequence.phases, plan.postures, strict=True):
+        q = scene.q0.copy()
+        q[scene.subsystems[name].q_slice] = posture
+        snapshot = Snapshot(0.0, q, phase.name, "ok", 0.0)
+        pictures.append(Image.fromarray(render_frame(scene, snapshot, camera=camera, width=400, height=300)))
+    columns = min(5, len(pictures))
+    sheet = Image.new("RGB", (400 * columns, 300 * -(-len(pictures) // columns)))
+    for number, image in enumerate(pictures):
+        sheet.paste(image, (400 * (number % columns), 300 * (number // columns)))
+    sheet.save(path)

@@ -1,0 +1,22 @@
+"""Progress of long work, shown where standard error is a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+
+@contextmanager
+def run_progress(name: str) -> Iterator[Callable[[float, str], None] | None]:
+    """Show a bar while a run goes on; give what tells it the fraction done and the state, None without a terminal."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    columns = (TextColumn("[bold]{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(name, total=1.0)
+        yield lambda fraction, state: bar.update(task, completed=fraction, description=f"{name}: {state}")

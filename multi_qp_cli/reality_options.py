@@ -1,0 +1,94 @@
+"""Options that say how the simulated world differs from the model."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from dataclasses import replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.schema.reality import PushSpec, RealitySpec
+from multi_qp_scene.suggestions import unknown_name
+
+_NUMBERS = [name for name in RealitySpec.model_fields if name != "pushes"]
+
+
+def add_reality_options(parser: argparse.ArgumentParser) -> None:
+    """Declare them."""
+    parser.add_argument(
+        "--reality",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help=f"in what the world of mujoco differs from the model, SI units; can be repeated: {', '.join(_NUMBERS)}",
+    )
+    parser.add_argument(
+        "--push",
+        metavar="LINK:X,Y,Z:FORCE:DURATION@TIME",
+        action="append",
+        default=[],
+        help="push a link, as humanoid/torso:1,0,0:100:0.1@2 [N, s]; @STATE+TIME counts from a state; can be repeated",
+    )
+
+
+def reality_from(options: argparse.Namespace, base: RealitySpec) -> RealitySpec:
+    """Return a reality with what the options change in it.
+
+    Raises:
+        MultiQpError: when an option is wrong.
+    """
+    changes: dict[str, Any] = {}
+    for setting in options.reality:
+        name, equals, value = setting.partition("=")
+        if not equals:
+            raise MultiQpError(f"--reality: expected NAME=VALUE, got '{setting}'")
+        if name not in _NUMBERS:
+            raise MultiQpError(f"--reality: {unknown_name('name', name, _NUMBERS)}")
+        changes[name] = value
+    if options.push:
+        changes["pushes"] = [*base.pushes, *(push_from(text) for text in options.push)]
+    try:
+        return RealitySpec.model_validate(base.model_dump() | changes, strict=False)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise MultiQpError(f"--reality {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+
+
+def with_reality(scenario: Scenario, reality: RealitySpec) -> Scenario:
+    """Return a scenario with another reality.
+
+    Raises:
+        MultiQpError: when a push names no link or state of it.
+    """
+    links = {link for subsystem in scenario.scene.subsystems.values() for link in subsystem.links}
+    for push in reality.pushes:
+        if push.link not in links:
+            raise MultiQpError(f"--push: {unknown_name('link', push.link, sorted(links))}")
+        if push.state is not None and push.state not in scenario.spec.states:
+            raise MultiQpError(f"--push: {unknown_name('state', push.state, sorted(scenario.spec.states))}")
+    return replace(scenario, spec=scenario.spec.model_copy(update={"reality": reality}))
+
+
+def push_from(text: str) -> PushSpec:
+    """Return the push that a text describes.
+
+    Raises:
+        MultiQpError: when it describes none.
+    """
+    body, _, when = text.partition("@")
+    state, plus, time = when.rpartition("+")
+    parts = body.split(":")
+    try:
+        link, direction, force, duration = parts
+        x, y, z = (float(part) for part in direction.split(","))
+        numbers = {"force": float(force), "duration": float(duration), "at": float(time) if when else 1.0}
+        if not all(math.isfinite(n) for n in (x, y, z, *numbers.values())) or not (x or y or z):
+            raise ValueError
+        return PushSpec(link=link, direction=(x, y, z), state=state if plus else None, **numbers)
+    except ValueError:
+        expected = "LINK:X,Y,Z:FORCE:DURATION@TIME, as humanoid/torso:1,0,0:100:0.1@2"
+        raise MultiQpError(f"--push: expected {expected}, got '{text}'") from None

@@ -1,0 +1,175 @@
+"""`multi-qp robustness`: many runs in worlds that differ from the model, as a table and a plot."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from multi_qp_cli.options import add_scenario_options, load_from, parameters_from, require_known
+from multi_qp_cli.reality_options import add_reality_options, reality_from, with_reality
+from multi_qp_controller.formulations import FORMULATIONS
+from multi_qp_controller.qp import solver_names
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.schema.reality import PushSpec
+from multi_qp_simulator import robustness as rb
+
+#: The scenes of the paper, in the order of the table.
+SCENES = ("box", "door", "valve", "lever", "funambulist", "sword", "king", "acrobats")
+
+
+def add_to(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "robustness",
+        help="how a scenario fares in worlds that differ from the model",
+        description="Run a scenario many times in MuJoCo, each time with other masses, friction and noise; "
+        f"`all` takes {', '.join(SCENES)}. Unless --reality says otherwise: masses 5 %%, friction 20 %%, "
+        "1 ms delay, encoder and gyro noise.",
+    )
+    add_scenario_options(parser)
+    add_reality_options(parser)
+    parser.add_argument("--runs", type=int, default=50, help="runs a scenario, with seeds from --seed on (default 50)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at a time (default: all cores)")
+    parser.add_argument(
+        "--pushes",
+        metavar="LINK",
+        help="find the largest push of 0.1 s on this link, by direction, instead; nominal model unless --reality",
+    )
+    parser.add_argument("--directions", type=int, default=8, help="of --pushes (default 8)")
+    parser.add_argument("--upto", type=float, default=400.0, help="largest push tried [N] (default 400)")
+    parser.add_argument("--push-state", metavar="STATE", help="in which --pushes come; else from the beginning")
+    parser.add_argument("--push-at", type=float, default=1.0, help="time after that [s] (default 1)")
+    parser.add_argument("--solver", help=f"QP solver: {', '.join(solver_names())}")
+    parser.add_argument("--formulation", help=f"how the QP is written: {', '.join(FORMULATIONS)}")
+    parser.add_argument("--output", metavar="FOLDER", help="write robustness.json, robustness.png (or pushes) here")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Make the runs, print the table, write the files."""
+    for option in ("runs", "jobs", "directions"):
+        if getattr(options, option) < 1:
+            raise MultiQpError(f"--{option}: expected 1 or above, got {getattr(options, option)}")
+    require_known("--solver", "solver", options.solver, solver_names())
+    require_known("--formulation", "formulation", options.formulation, FORMULATIONS)
+    folder = None if options.output is None else Path(options.output)
+    if folder is not None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise MultiQpError(f"--output: cannot make '{folder}': {error.strerror}") from None
+    names = list(SCENES) if options.scenario == "all" else [options.scenario]
+    jobs = {name: _jobs(options, name) for name in names}
+    if options.pushes is not None:
+        return _pushes(options, jobs, folder)
+    return _randomised(options, jobs, folder)
+
+
+def _jobs(options: argparse.Namespace, name: str) -> list[rb.Job]:
+    scenario = load_from(argparse.Namespace(**{**vars(options), "scenario": name}))
+    base = scenario.spec.reality if options.pushes is not None else rb.RANDOMISED
+    reality = reality_from(options, base)
+    with_reality(scenario, reality)  # refuses what the scenario does not have, before any work
+    parameters = tuple(sorted(parameters_from(options.parameters).items()))
+    return [
+        rb.Job(name, options.seed + k, parameters, reality, options.solver, options.formulation)
+        for k in range(options.runs)
+    ]
+
+
+def _randomised(options: argparse.Namespace, jobs: dict[str, list[rb.Job]], folder: Path | None) -> int:
+    results: dict[str, dict[str, Any]] = {}
+    total = sum(map(len, jobs.values()))
+    with _progress(total) as advance:
+        # one pool for all: no core idles while the last run of a scene is made
+        every = [job for of_scene in jobs.values() for job in of_scene]
+        done = rb.run_all(every, workers=min(options.jobs, total), done=lambda _: advance())
+    at = 0
+    for name, of_scene in jobs.items():
+        results[name] = rb.statistics(done[at : at + len(of_scene)])
+        at += len(of_scene)
+    Console().print(_table(results))
+    if folder is not None:
+        _write(folder / "robustness.json", results)
+        from multi_qp_viewer.robustness_plot import plot_robustness  # after the work: matplotlib takes its time
+
+        plot_robustness(folder / "robustness.png", results)
+    return 0 if all(result["succeeded"] == result["runs"] for result in results.values()) else 1
+
+
+def _table(results: dict[str, dict[str, Any]]) -> Table:
+    columns = ("scene", "succeeded", "failed in", "worst slip", "worst τ/limit", "forces static", "moving", "change")
+    table = Table(*columns, box=None, pad_edge=False)
+    for name, result in results.items():
+        failed = ", ".join(f"{state} {count}" for state, count in result["failed_in"].items())
+        forces = [_percent(result["forces"][phase]) for phase in ("static", "moving", "change")]
+        table.add_row(
+            name,
+            f"{result['succeeded']} of {result['runs']}",
+            failed or "-",
+            f"{result['worst_slip_m'] * 1e3:.1f} mm",
+            f"{result['worst_torque_ratio']:.2f}",
+            *forces,
+        )
+    return table
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{value * 100.0:.1f} %"
+
+
+def _pushes(options: argparse.Namespace, jobs: dict[str, list[rb.Job]], folder: Path | None) -> int:
+    found: dict[str, list[dict[str, float]]] = {}
+    ways = rb.directions(options.directions)
+    with _progress(len(ways) * len(jobs)) as advance:
+        for name, of_scene in jobs.items():
+            searches = [
+                (
+                    of_scene[0],
+                    PushSpec(
+                        link=options.pushes, direction=way, force=0.0, state=options.push_state, at=options.push_at
+                    ),
+                )
+                for way in ways
+            ]
+            with_reality(rb.prepare(of_scene[0]), of_scene[0].reality.model_copy(update={"pushes": [searches[0][1]]}))
+            forces = rb.largest_pushes(searches, upto=options.upto, resolution=5.0, workers=options.jobs, done=advance)
+            found[name] = [{"direction_deg": 360.0 * k / len(ways), "force_n": force} for k, force in enumerate(forces)]
+    table = Table("scene", *(f"{push['direction_deg']:.0f}°" for push in next(iter(found.values()))), box=None)
+    for name, pushes in found.items():
+        table.add_row(name, *(f"{push['force_n']:.0f} N" for push in pushes))
+    Console().print(table)
+    if folder is not None:
+        _write(folder / "pushes.json", found)
+        from multi_qp_viewer.robustness_plot import plot_pushes
+
+        plot_pushes(folder / "pushes.png", found)
+    return 0
+
+
+def _write(path: Path, data: Any) -> None:
+    try:
+        path.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise MultiQpError(f"cannot write '{path}': {error.strerror}") from None
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[], None]]:
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda: None
+        return
+    columns = (TextColumn("[bold]runs"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("runs", total=total)
+        yield lambda: bar.advance(task)

@@ -1,0 +1,333 @@
+"""`condensed`: all equalities eliminated, forces as wrenches inside the facets of their cones."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dgeqrf, dorgqr, dtrtrs
+
+from multi_qp_controller.formulations.base import DegenerateError, Formulation, PhysicalSolution
+from multi_qp_controller.formulations.condensing_kernel import DONE, condense, free_optimum, write_rows
+from multi_qp_controller.jit import COMPILED
+from multi_qp_controller.qp.labels import Block, Labels
+from multi_qp_controller.qp.problem import Problem
+from multi_qp_controller.qp.solution import Solution
+from multi_qp_controller.qp.solvers.active_set import VIOLATION
+from multi_qp_controller.statement import COUPLING_FORCE_COST
+
+Array = NDArray[np.float64]
+
+#: Rows whose independent part is shorter than this, relative to the longest, are dependent: nothing is eliminated.
+_DEPENDENT = 1e-9
+#: Up to so many degrees of freedom the compiled kernel is faster than one call of LAPACK after the other.
+LARGEST_IN_ONE_GO = 64
+
+
+class CondensedFormulation(Formulation):
+    """x = (a, b) with q̈ = q̈₀ + Z a and reactions w = w₀ + W a + Y b, which keep every equality whatever x is.
+
+    Z spans the null space of the no-slip rows J and of the dynamics of unactuated joints that no contact reaches; Y
+    that of J_uᵀ, u the unactuated joints that contacts reach: their dynamics M_u q̈ + N_u = J_uᵀ w give w₀ and W. Both
+    come from QR factorisations, so x is orthonormal and nothing is amplified. Then τ = M_a q̈ + N_a − J_aᵀ w.
+
+    Inequalities: limits of q̈, torque limits, facets F w >= 0 of each contact's wrench cone, rows of D; the last are as
+    many as can be active, so that a row keeps its place from tick to tick.
+    """
+
+    name = "condensed"
+
+    def prepare(self) -> None:
+        """Allocate for the contacts, and write everything that does not change from tick to tick."""
+        s = self.statement
+        contacts, nv, na = s.contacts, s.scene.nv, s.scene.na
+        reached = _reached(s)
+        self._held = s.unactuated[reached[s.unactuated]]
+        self._loose = s.unactuated[~reached[s.unactuated]]
+        m = len(contacts.rhs)
+        self._nz, self._m = nv - m - len(self._loose), m
+        self._n = n = self._nz + m - len(self._held)
+        if self._nz < 0 or m < len(self._held):
+            self._n = n = max(0, n)  # more rows than unknowns: `build` says so
+        facets = [c.F for c in contacts.contacts]
+        limited = np.flatnonzero(s.joint_limits.limited)
+        self._limited = limited
+        rows = s.largest_row_count
+        counts = np.cumsum([0, len(limited), na, *map(len, facets), rows])
+        self._C = np.zeros((counts[-1], n))
+        self._l = np.full(counts[-1], -np.inf)
+        self._u = np.full(counts[-1], np.inf)
+        self._torque_rows = slice(counts[1], counts[2])
+        self._facets = [
+            (F, where, slice(a, b))
+            for F, where, a, b in zip(facets, contacts.row_slices, counts[2:], counts[3:-1], strict=False)
+        ]
+        self._damper_start = int(counts[-2])
+        self._relaxable = np.zeros(counts[-1], dtype=bool)
+        self._relaxable[: counts[1]] = True
+        # square roots of the costs of (τ, w), and where each is in the stack
+        cost = s.cost
+        weights = [np.full(na, cost.torque)]
+        weights += [np.array([cost.force] * 3 + [cost.moment] * 3)[: c.rows] for c in contacts.contacts]
+        weights += [np.full(len(contacts.couplings), COUPLING_FORCE_COST)]
+        self._root = np.sqrt(np.concatenate(weights))
+        self._efforts = np.zeros((na + m, n))  # of x: τ, then w
+        self._stack = np.zeros((na + m, n))
+        self._H = np.zeros((n, n))
+        self._g = np.zeros(n)
+        self._q0 = np.zeros(nv)
+        self._Z = np.zeros((nv, max(0, self._nz)))
+        self._MZ = np.zeros_like(self._Z)
+        self._blocks = [subsystem.v_slice for subsystem in s.scene.subsystems.values()]
+        self._efforts_0 = np.zeros(na + m)
+        self._no_multiplier = np.zeros(counts[-1])
+        self._task_rows = np.empty((0, nv))
+        self._is_written = False
+        self._in_one_go = COMPILED and 0 < n and nv <= LARGEST_IN_ONE_GO
+        # all facets in one table, for the kernel; those of a point turn from tick to tick
+        ends = np.cumsum([0, *map(len, facets)])
+        self._facet_starts = ends.astype(np.intp)
+        self._reaction_starts = np.cumsum([0, *(c.rows for c in contacts.contacts)]).astype(np.intp)
+        self._facet_table = np.zeros((ends[-1], 6))
+        self._turning = []
+        for F, a, b in zip(facets, ends, ends[1:], strict=False):
+            self._facet_table[a:b, : F.shape[1]] = F
+            if F.shape[1] == 3:
+                self._turning.append((F, slice(a, b)))
+        self._A = np.zeros((m + len(self._loose), nv))
+        self._rhs = np.zeros(m + len(self._loose))
+        self._no_A, self._no_b = np.zeros((0, n)), np.zeros(0)
+        self._no_bound = np.full(n, np.inf)
+        names = s.scene.velocity_names
+        self._variables = (Block("coordinate", "1", tuple(map(str, range(n))), limit="limit of coordinate"),)
+        self._labels = (
+            Block("joint limit", "m/s² or rad/s²", tuple(names[k] for k in limited)),
+            Block("torque limit", "N m", s.scene.actuated_joint_names),
+            *(
+                Block(f"friction cone {c.name}", "N or N m", tuple(f"facet {k}" for k in range(len(F))))
+                for c, F in zip(contacts.contacts, facets, strict=True)
+            ),
+        )
+
+    def build(self) -> Problem:
+        """Write the QP of this tick.
+
+        Raises:
+            DegenerateError: when rows to eliminate depend on each other.
+        """
+        if not self._is_written:
+            self._write()
+        self._is_written = False
+        s = self.statement
+        spare = Block("spare row", "m/s²", tuple(map(str, range(s.largest_row_count - s.row_count))))
+        return Problem(
+            H=self._H,
+            g=self._g,
+            A=self._no_A,
+            b=self._no_b,
+            C=self._C,
+            l=self._l,
+            u=self._u,
+            lb=-self._no_bound,
+            ub=self._no_bound,
+            labels=Labels(self._variables, (), (*self._labels, *s.row_labels(), spare)),
+            relaxable_rows=self._relaxable,
+        )
+
+    def free(self) -> Solution | None:
+        """Return the optimum without inequalities where it keeps them all; compiled, else None."""
+        if not COMPILED or not self._n:
+            return None
+        begun = perf_counter()
+        self._write()
+        x = np.empty(self._n)
+        try:
+            kept = free_optimum(self._H, self._g, self._C, self._l, self._u, VIOLATION, x)
+        except np.linalg.LinAlgError:
+            kept = False
+        self._is_written = not kept  # what was written serves `build`
+        if not kept:
+            return None
+        time = perf_counter() - begun
+        return Solution(x=x, found=True, status="solved", solve_time=time, z_ineq=self._no_multiplier)
+
+    def _write(self) -> None:
+        """Eliminate the equalities of this tick; write cost and rows."""
+        if self._nz < 0 or self._m < len(self._held):
+            raise DegenerateError("more equalities than unknowns")
+        if not self._in_one_go:
+            self._eliminate_accelerations()
+            self._eliminate_reactions()
+            self._g[:] = self._cost()
+            self._write_rows()
+            return
+        s, count = self.statement, self.statement.row_count
+        outcome = condense(
+            s.M,
+            s.N,
+            s.contacts.J,
+            s.contacts.rhs,
+            self._held,
+            self._loose,
+            s.scene.actuated_v,
+            s.tasks.weighted,
+            s.tasks.weighted_b,
+            self._root,
+            s.cost.acceleration,
+            _DEPENDENT,
+            self._q0,
+            self._Z,
+            self._efforts,
+            self._efforts_0,
+            self._H,
+            self._g,
+        )
+        if outcome != DONE:
+            raise DegenerateError("rows depend on each other")
+        for F, where in self._turning:
+            self._facet_table[where, :3] = F
+        limits = s.joint_limits
+        write_rows(
+            self._q0,
+            self._Z,
+            self._efforts,
+            self._efforts_0,
+            self._limited,
+            limits.lower,
+            limits.upper,
+            s.torque_limits,
+            self._facet_table,
+            self._facet_starts,
+            self._reaction_starts,
+            s.D,
+            s.d,
+            self._C,
+            self._l,
+            self._u,
+        )
+        first = self._damper_start
+        self._relaxable[first:] = False
+        self._relaxable[first : first + count] = True
+
+    def recover(self, x: Array) -> PhysicalSolution:
+        """Return q̈, τ and reactions."""
+        x = x[: self._n]
+        na = self.statement.scene.na
+        efforts = self._efforts @ x
+        efforts += self._efforts_0
+        return PhysicalSolution(self._q0 + self._Z @ x[: self._nz], efforts[:na], efforts[na:])
+
+    def _eliminate_accelerations(self) -> None:
+        """Compute q̈₀ and Z."""
+        s, m = self.statement, self._m
+        A, rhs = self._A, self._rhs
+        A[:m], rhs[:m] = s.contacts.J, s.contacts.rhs
+        if len(self._loose):
+            A[m:] = s.M[self._loose]
+            rhs[m:] = -s.N[self._loose]
+        Q, R = _orthogonal(A.T)
+        self._q0 = Q[:, : len(A)] @ dtrtrs(R, rhs, trans=1)[0]
+        self._Z = Q[:, len(A) :]
+
+    def _eliminate_reactions(self) -> None:
+        """Compute τ and w as functions of x."""
+        s, nz, held, na = self.statement, self._nz, self._held, self.statement.scene.na
+        motors, J = s.scene.actuated_v, s.contacts.J
+        MZ = self._MZ
+        for block in self._blocks:  # M is block diagonal
+            np.matmul(s.M[block, block], self._Z[block], out=MZ[block])
+        force = s.M @ self._q0 + s.N
+        w, torque = self._efforts[na:], self._efforts[:na]
+        if len(held):
+            Q, R = _orthogonal(J[:, held])
+            inverse = dtrtrs(R, np.asfortranarray(Q[:, : len(held)].T))[0].T  # (J_uᵀ)⁺
+            np.matmul(inverse, MZ[held], out=w[:, :nz])
+            w[:, nz:] = Q[:, len(held) :]
+            w0 = inverse @ force[held]
+        else:
+            w[:, nz:] = np.eye(self._m)
+            w0 = np.zeros(self._m)
+        J_motors = J[:, motors]
+        np.matmul(J_motors.T, w, out=torque)
+        np.negative(torque, out=torque)
+        torque[:, :nz] += MZ[motors]
+        self._efforts_0 = np.concatenate([force[motors] - w0 @ J_motors, w0])
+
+    def _cost(self) -> Array:
+        """Write H, and return g."""
+        s, nz, Z, H, stack = self.statement, self._nz, self._Z, self._H, self._stack
+        np.multiply(self._efforts, self._root[:, None], out=stack)
+        np.matmul(stack.T, stack, out=H)
+        g = (self._root * self._efforts_0) @ stack
+        tasks = self._task_rows
+        if tasks.shape != (len(s.tasks.weighted_b), nz):
+            tasks = self._task_rows = np.empty((len(s.tasks.weighted_b), nz))
+        s.tasks.times(Z, out=tasks)
+        H[:nz, :nz] += tasks.T @ tasks
+        H[range(nz), range(nz)] += s.cost.acceleration  # Z is orthonormal
+        g[:nz] += (s.tasks.weighted @ self._q0 - s.tasks.weighted_b) @ tasks
+        g[:nz] += s.cost.acceleration * (self._q0 @ Z)  # 0 but for rounding
+        return g
+
+    def _write_rows(self) -> None:
+        s, nz, na, C, l, u = self.statement, self._nz, self.statement.scene.na, self._C, self._l, self._u  # noqa: E741
+        limited, k = self._limited, len(self._limited)
+        C[:k, :nz] = self._Z[limited]
+        at = self._q0[limited]
+        l[:k] = s.joint_limits.lower[limited] - at
+        u[:k] = s.joint_limits.upper[limited] - at
+        rows = self._torque_rows
+        C[rows] = self._efforts[:na]
+        np.subtract(-s.torque_limits, self._efforts_0[:na], out=l[rows])
+        np.subtract(s.torque_limits, self._efforts_0[:na], out=u[rows])
+        w, w0 = self._efforts[na:], self._efforts_0[na:]
+        for F, where, rows in self._facets:
+            if len(F):
+                np.matmul(F, w[where], out=C[rows])
+                np.matmul(F, w0[where], out=l[rows])
+                np.negative(l[rows], out=l[rows])
+        first, count = self._damper_start, s.row_count
+        C[first:, :nz] = 0.0
+        l[first:] = -np.inf
+        self._relaxable[first:] = False
+        self._relaxable[first : first + count] = True
+        if count:
+            np.matmul(s.D, self._Z, out=C[first : first + count, :nz])
+            np.subtract(s.d, s.D @ self._q0, out=l[first : first + count])
+
+
+def _reached(statement: object) -> NDArray[np.bool_]:
+    """Return which entries of v contacts or couplings act on, (nv,)."""
+    s = statement
+    model, contacts = s.scene.model, s.contacts  # type: ignore[attr-defined]
+    reached = np.zeros(model.nv, dtype=bool)
+    for contact in contacts.contacts:
+        for surface in (contact.first, contact.second):
+            for joint_id in model.supports[surface.joint_id]:
+                if joint_id:
+                    joint = model.joints[joint_id]
+                    reached[joint.idx_v : joint.idx_v + joint.nv] = True
+    if len(contacts.couplings):
+        reached |= (contacts.couplings.J != 0.0).any(axis=0)
+    return reached
+
+
+def _orthogonal(A: Array) -> tuple[Array, Array]:
+    """Return Q (n, n) and R (k, k) with A = Q[:, :k] R, for A (n, k) of independent columns.
+
+    Raises:
+        DegenerateError: when they are not.
+    """
+    n, k = A.shape
+    if k == 0:
+        return np.eye(n), np.zeros((0, 0))
+    factor, tau, _, _ = dgeqrf(A)
+    R = np.asfortranarray(factor[:k])
+    diagonal = np.abs(R.ravel("K")[:: k + 1])
+    if not diagonal.min() > _DEPENDENT * diagonal.max():
+        raise DegenerateError("rows depend on each other")
+    Q = np.empty((n, n), order="F")
+    Q[:, :k] = factor
+    Q, _, _ = dorgqr(Q, tau, overwrite_a=1)
+    return Q, R

@@ -1,0 +1,169 @@
+"""Relative motion of many pairs of frames at once, compiled; `relative_motion` is the same for one pair in Python."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multi_qp_controller.jit import compiled
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+@compiled
+def relative_motions(
+    first: Indices,
+    second: Indices,
+    poses: Array,
+    twists: Array,
+    drifts: Array,
+    starts: Indices,
+    columns: Indices,
+    J_world: Array,
+    J: Array,
+    X: Array,
+    twist: Array,
+    drift: Array,
+) -> None:
+    """Write the motion of frame `first[k]` relative to `second[k]` (-1: the world) for every pair k.
+
+    Args:
+        first: index of A in the arrays of frames, (k,).
+        second: index of B, (k,).
+        poses: X_world_frame, (f, 4, 4).
+        twists: of each frame, in itself, (f, 6).
+        drifts: spatial acceleration at q̈ = 0 of each frame, in itself, (f, 6).
+        starts: where the columns of each frame begin, (f + 1,).
+        columns: of v that move each frame.
+        J_world: pinocchio's `data.J`, (6, nv).
+        J: to fill, rows 6 k to 6 k + 5 are a pair's, (6 k, nv).
+        X: to fill with X_B_A, (k, 4, 4).
+        twist: to fill, (k, 6).
+        drift: to fill, (k, 6).
+    """
+    for k in range(len(first)):
+        a, b = first[k], second[k]
+        R, p = poses[a, :3, :3], poses[a, :3, 3]
+        for i in range(6 * k, 6 * k + 6):
+            for c in range(J.shape[1]):
+                J[i, c] = 0.0
+        _add_columns(1.0, R, p, columns[starts[a] : starts[a + 1]], J_world, J[6 * k : 6 * k + 6])
+        for i in range(6):
+            twist[k, i] = twists[a, i]
+            drift[k, i] = drifts[a, i]
+        if b < 0:
+            for i in range(4):
+                for j in range(4):
+                    X[k, i, j] = poses[a, i, j]
+            continue
+        S, s = poses[b, :3, :3], poses[b, :3, 3]
+        for i in range(3):
+            X[k, 3, i] = 0.0
+            X[k, i, 3] = S[0, i] * (p[0] - s[0]) + S[1, i] * (p[1] - s[1]) + S[2, i] * (p[2] - s[2])
+            for j in range(3):
+                X[k, i, j] = S[0, i] * R[0, j] + S[1, i] * R[1, j] + S[2, i] * R[2, j]
+        X[k, 3, 3] = 1.0
+        if starts[b + 1] > starts[b]:
+            _add_columns(-1.0, R, p, columns[starts[b] : starts[b + 1]], J_world, J[6 * k : 6 * k + 6])
+            _subtract_motion(X[k], twists[b], drifts[b], twist[k], drift[k])
+
+
+@compiled
+def _add_columns(sign: float, R: Array, p: Array, columns: Indices, J_world: Array, J: Array) -> None:
+    """Add the columns of the twist at a frame (R, p), in its axes."""
+    for c in columns:
+        w0, w1, w2 = J_world[3, c], J_world[4, c], J_world[5, c]
+        v0 = J_world[0, c] + w1 * p[2] - w2 * p[1]
+        v1 = J_world[1, c] + w2 * p[0] - w0 * p[2]
+        v2 = J_world[2, c] + w0 * p[1] - w1 * p[0]
+        for i in range(3):
+            J[i, c] += sign * (R[0, i] * v0 + R[1, i] * v1 + R[2, i] * v2)
+            J[3 + i, c] += sign * (R[0, i] * w0 + R[1, i] * w1 + R[2, i] * w2)
+
+
+@compiled
+def _subtract_motion(X: Array, twist_b: Array, drift_b: Array, twist: Array, drift: Array) -> None:
+    """Make twist and drift of A those relative to B: v − X v_B and v̇ = a_A − X a_B + v × X v_B."""
+    t, d = np.empty(6), np.empty(6)
+    _into_a(X, twist_b, t)
+    _into_a(X, drift_b, d)
+    for i in range(6):
+        twist[i] -= t[i]
+        drift[i] -= d[i]
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        drift[i] += twist[3 + j] * t[k] - twist[3 + k] * t[j] + twist[j] * t[3 + k] - twist[k] * t[3 + j]
+        drift[3 + i] += twist[3 + j] * t[3 + k] - twist[3 + k] * t[3 + j]
+
+
+@compiled
+def _into_a(X: Array, motion: Array, out: Array) -> None:
+    """Express a twist, given in B, at A and in its axes, with X = X_B_A."""
+    p = X[:3, 3]
+    w = motion[3:]
+    v0 = motion[0] + w[1] * p[2] - w[2] * p[1]
+    v1 = motion[1] + w[2] * p[0] - w[0] * p[2]
+    v2 = motion[2] + w[0] * p[1] - w[1] * p[0]
+    for i in range(3):
+        out[i] = X[0, i] * v0 + X[1, i] * v1 + X[2, i] * v2
+        out[3 + i] = X[0, i] * w[0] + X[1, i] * w[1] + X[2, i] * w[2]
+
+
+@compiled
+def no_slip_rows(
+    dt: float, made: Array, X: Array, twist: Array, drift: Array, rows: Indices, J: Array, J_out: Array, rhs: Array
+) -> None:
+    """Write the no-slip rows of all contacts, one after the other, [Vaillant2015] (18), (20).
+
+    Args:
+        dt: control period [s].
+        made: X_B_A of each contact as it was made, (k, 4, 4).
+        X: X_B_A now, (k, 4, 4).
+        twist: relative, (k, 6).
+        drift: relative, (k, 6).
+        rows: of each contact: 6, or 3 for a point, (k,).
+        J: relative Jacobians, (6 k, nv).
+        J_out: to fill, (Σ rows, nv).
+        rhs: to fill, (Σ rows,).
+    """
+    row = 0
+    back = np.empty((3, 4))
+    error = np.empty(6)
+    for k in range(len(rows)):
+        A, B = X[k], made[k]
+        for i in range(3):
+            for j in range(3):
+                back[i, j] = A[0, i] * B[0, j] + A[1, i] * B[1, j] + A[2, i] * B[2, j]
+            back[i, 3] = A[0, i] * (B[0, 3] - A[0, 3]) + A[1, i] * (B[1, 3] - A[1, 3]) + A[2, i] * (B[2, 3] - A[2, 3])
+        if rows[k] == 3:
+            error[:3] = back[:, 3]
+        else:
+            _log6(back, error)
+        for i in range(rows[k]):
+            rhs[row] = (error[i] / dt - twist[k, i]) / dt - drift[k, i]
+            for c in range(J.shape[1]):
+                J_out[row, c] = J[6 * k + i, c]
+            row += 1
+
+
+@compiled
+def _log6(X: Array, out: Array) -> None:
+    """Write the twist whose exponential is (R, p) = X, for angles below π: linear, then angular."""
+    s0, s1, s2 = 0.5 * (X[2, 1] - X[1, 2]), 0.5 * (X[0, 2] - X[2, 0]), 0.5 * (X[1, 0] - X[0, 1])
+    sine = math.sqrt(s0 * s0 + s1 * s1 + s2 * s2)
+    angle = math.atan2(sine, 0.5 * (X[0, 0] + X[1, 1] + X[2, 2] - 1.0))
+    scale = angle / sine if sine > 1e-8 else 1.0
+    w0, w1, w2 = scale * s0, scale * s1, scale * s2
+    if angle > 1e-4:
+        beta = 1.0 / angle**2 - math.cos(0.5 * angle) / (2.0 * angle * math.sin(0.5 * angle))
+    else:
+        beta = 1.0 / 12.0 + angle**2 / 720.0
+    p0, p1, p2 = X[0, 3], X[1, 3], X[2, 3]
+    c0, c1, c2 = w1 * p2 - w2 * p1, w2 * p0 - w0 * p2, w0 * p1 - w1 * p0
+    out[0] = p0 - 0.5 * c0 + beta * (w1 * c2 - w2 * c1)
+    out[1] = p1 - 0.5 * c1 + beta * (w2 * c0 - w0 * c2)
+    out[2] = p2 - 0.5 * c2 + beta * (w0 * c1 - w1 * c0)
+    out[3], out[4], out[5] = w0, w1, w2

@@ -1,0 +1,129 @@
+"""One run of the controller on a graph, from the first state to its end; knows no messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import monotonic
+from typing import Any, Protocol
+
+from multi_qp_controller.command import Command
+from multi_qp_controller.controller import Controller
+from multi_qp_controller.prediction import Predictor
+from multi_qp_controller.ros.state_assembly import StateAssembler
+from multi_qp_controller.ros.timing import ArrivalClock, Pacer
+from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.scene import State
+
+#: A state is predicted no further than this [periods].
+LONGEST_PREDICTION = 3.0
+
+
+class Judge(Protocol):
+    """Who says when a run has ended; see `multi_qp_simulator.referee.Referee`."""
+
+    ended: str | None
+
+    def observe(self, state: State, command: Command) -> None:
+        """Take in one tick."""
+
+    def report(self) -> dict[str, Any]:
+        """Return the report of the run as it stands."""
+
+
+class ControlRun:
+    """Everything that belongs to one run: a new one has nothing left of an earlier one.
+
+    Attributes:
+        scenario: what is controlled.
+        controller: that controls it.
+        assembler: of the measured states.
+        judge: of the run.
+        arrivals: when states were measured, by the wall clock.
+        pacer: when to answer, by the wall clock.
+        prediction_time: of the last answer [s].
+        told_end: whether the end of the run has been told.
+    """
+
+    def __init__(
+        self, scenario: Scenario, settings: dict[str, Any], make_judge: Callable[[Scenario, Controller], Judge]
+    ) -> None:
+        """Begin.
+
+        Args:
+            scenario: what to control; its loads are reset.
+            settings: the parameters of the controller's node, and "period", the control period [s].
+            make_judge: makes the judge of this run.
+
+        Raises:
+            MultiQpError: when the settings do not fit.
+        """
+        scenario.scene.loads.reset()
+        dt, closed_loop = settings["period"], settings["closed_loop"]
+        self.scenario = scenario
+        self.controller = Controller(
+            scenario,
+            dt=dt,
+            solver=settings["solver"] or None,
+            formulation=settings["formulation"] or None,
+            closed_loop=scenario.spec.closed_loop if closed_loop else None,
+            deadline=None if settings["lock_step"] else settings["max_state_age"] * dt,
+        )
+        self.controller.attended = settings["attended"]
+        self.assembler = StateAssembler(scenario.scene, max_age=settings["max_state_age"] * dt, period=dt)
+        self.judge = make_judge(scenario, self.controller)
+        self.told_end = False
+        self.prediction_time = 0.0
+        self.arrivals = ArrivalClock(stamps=not settings["use_sim_time"])
+        self.pacer = Pacer(dt)
+        self._predictor = Predictor(scenario.scene) if settings["compensate_delay"] else None
+        # in a closed loop the controller itself brings the state forward by half a period
+        self._hold = 0.0 if closed_loop else 0.5 * dt
+        self._last: Command | None = None
+        self._zero: float | None = None
+
+    def warm_up(self) -> None:
+        """Rehearse, so that nothing is compiled or loaded in the loop; the run is not to be used any more."""
+        self.controller.rehearse()
+
+    @property
+    def contacts(self) -> tuple[str, ...]:
+        """Names of the contacts that are on."""
+        return tuple(self.controller.contacts)
+
+    def answer_in_step(self, time: float) -> tuple[State, Command, list[str]]:
+        """Answer the state of a world that waits for the answer.
+
+        Args:
+            time: of the world [s].
+
+        Returns:
+            The state, its answer, and what is wrong with the state.
+        """
+        state, faults = self.assembler.state(self.assembler.clock)
+        return state, self._answer(state, time), faults
+
+    def answer_now(self, now: float) -> tuple[State, Command, list[str]]:
+        """Answer the state of a world that goes on meanwhile, at `now` by the steady clock [s].
+
+        The answer is to the state that will be when it takes effect: after the delay of the messages and the time that
+        the answer takes, and on average half a period later, as it is then held for a period.
+        """
+        state, faults = self.assembler.state(now)
+        expected = state
+        last, predictor = self._last, self._predictor
+        began = monotonic()
+        if predictor is not None and last is not None and state.is_finite:
+            dt = self.controller.dt
+            delay = min(max(0.0, now + self.pacer.latency - self.assembler.measured), LONGEST_PREDICTION * dt)
+            expected = predictor.ahead(state, last.tau, self.controller.contacts.values(), delay)
+            expected = predictor.coast(expected, self._hold)
+        self.prediction_time = monotonic() - began
+        self._last = self._answer(expected, now)
+        return state, self._last, faults
+
+    def _answer(self, state: State, now: float) -> Command:
+        if self._zero is None:
+            self._zero = now
+        time = now - self._zero
+        self.scenario.scene.loads.advance(time)
+        return self.controller.step(state, time)

@@ -1,0 +1,64 @@
+"""The names of all topics; they are relative, so that a namespace moves the whole graph. Needs no ROS."""
+
+from __future__ import annotations
+
+CLOCK = "/clock"
+DIAGNOSTICS = "/diagnostics"
+#: JSON: stamp [ns], state, status, message, contacts, finished, tick_ms. The stand-in for the robots reads contacts.
+CONTROLLER_STATE = "multi_qp/state"
+REPORT = "multi_qp/report"
+MARKERS = "multi_qp/markers"
+#: visualization_msgs/MarkerArray of what is planned, latched.
+PLAN_MARKERS = "multi_qp/plan_markers"
+#: visualization_msgs/MarkerArray of polytopes, transition points and curves of centres of mass, latched.
+COM_MARKERS = "multi_qp/com_markers"
+#: Name space of the interactive markers of targets.
+INTERACTIVE_TARGETS = "multi_qp/targets"
+#: trajectory_msgs/MultiDOFJointTrajectory, from a planner.
+CONTACT_SEQUENCE, COM_TRAJECTORY = "contact_sequence", "com_trajectory"
+
+
+def joint_states(subsystem: str) -> str:
+    """sensor_msgs/JointState, robot to controller."""
+    return f"{subsystem}/joint_states"
+
+
+def odom(subsystem: str) -> str:
+    """nav_msgs/Odometry of a floating base or an object, to the controller."""
+    return f"{subsystem}/odom"
+
+
+def effort_commands(subsystem: str) -> str:
+    """std_msgs/Float64MultiArray, as ros2_control's ForwardCommandController takes it."""
+    return f"{subsystem}/effort_controller/commands"
+
+
+def joint_commands(subsystem: str) -> str:
+    """sensor_msgs/JointState with names and efforts; its stamp is that of the state that it answers."""
+    return f"{subsystem}/joint_commands"
+
+
+def robot_description(subsystem: str) -> str:
+    """std_msgs/String: the URDF of a subsystem, or of a piece of the environment; latched."""
+    return f"{subsystem}/robot_description"
+
+
+def wrench(contact: str, surface: str) -> str:
+    """geometry_msgs/WrenchStamped of a contact on the body of one of its surfaces, "<subsystem>/<surface>"."""
+    subsystem, _, name = surface.partition("/")
+    return f"{subsystem}/contacts/{contact}/{name}"
+
+
+def target(scenario: str, name: str) -> str:
+    """geometry_msgs/PoseStamped of an interactive target; std_msgs/Float64 of a load [kg]."""
+    return f"{scenario}/target/{name}"
+
+
+def target_point(scenario: str, name: str) -> str:
+    """geometry_msgs/PointStamped of an interactive target, whose rotation stays as it is."""
+    return f"{scenario}/target/{name}/point"
+
+
+def user_command(scenario: str) -> str:
+    """std_msgs/String: a command that a state of the scenario waits for."""
+    return f"{scenario}/command"

@@ -1,0 +1,73 @@
+"""Boxes of the environment that a scenario gives by their size, without a model file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pinocchio as pin
+
+from multi_qp_scene.config_file import YamlDocument
+from multi_qp_scene.models import LoadedModel
+from multi_qp_scene.schema.model_file import ModelFile, PlanarSurfaceSpec, SurfaceSpec
+from multi_qp_scene.urdf import TINT_MATERIAL, UrdfModel
+
+#: The link of a box.
+LINK = "block"
+_DEFAULT_COLOR = (0.62, 0.6, 0.56)
+_QUARTER = 1.5707963267948966
+
+
+def block_model(document: YamlDocument, size: tuple[float, float, float]) -> LoadedModel:
+    """Return the model of a box whose frame is at its centre.
+
+    Args:
+        document: the scenario that asks for it.
+        size: along x, y and z [m].
+
+    Returns:
+        A fixed model of one link, with a planar surface on each face: `front` (+x), `back` (-x), `left` (+y), `right`
+        (-y), `top` (+z) and `bottom` (-z).
+    """
+    spec = ModelFile(description="box", urdf="", root="fixed", color=_DEFAULT_COLOR, surfaces=_faces(size))
+    return LoadedModel(document, spec, _urdf_model(document.path or Path(), size))
+
+
+def _faces(size: tuple[float, float, float]) -> dict[str, SurfaceSpec]:
+    x, y, z = size
+    placements = {
+        "top": ((0.0, 0.0, z / 2), (0.0, 0.0, 0.0), (x, y)),
+        "bottom": ((0.0, 0.0, -z / 2), (2 * _QUARTER, 0.0, 0.0), (x, y)),
+        "front": ((x / 2, 0.0, 0.0), (0.0, _QUARTER, 0.0), (z, y)),
+        "back": ((-x / 2, 0.0, 0.0), (0.0, -_QUARTER, 0.0), (z, y)),
+        "left": ((0.0, y / 2, 0.0), (-_QUARTER, 0.0, 0.0), (x, z)),
+        "right": ((0.0, -y / 2, 0.0), (_QUARTER, 0.0, 0.0), (x, z)),
+    }
+    return {
+        name: PlanarSurfaceSpec(type="planar", link=LINK, xyz=xyz, rpy=rpy, size=extent)
+        for name, (xyz, rpy, extent) in placements.items()
+    }
+
+
+def block_urdf(size: tuple[float, float, float]) -> str:
+    """Return the URDF of a box of this size along x, y and z [m]."""
+    shape = f'<geometry><box size="{size[0]} {size[1]} {size[2]}"/></geometry>'
+    return (
+        f'<robot name="block"><link name="{LINK}"><visual>{shape}<material name="{TINT_MATERIAL}">'
+        f'<color rgba="0.6 0.6 0.6 1"/></material></visual><collision>{shape}</collision></link></robot>'
+    )
+
+
+def _urdf_model(path: Path, size: tuple[float, float, float]) -> UrdfModel:
+    xml = block_urdf(size)
+    model = pin.buildModelFromXML(xml)
+    return UrdfModel(
+        path=path,
+        model=model,
+        collision_model=pin.buildGeomFromUrdfString(model, xml, pin.GeometryType.COLLISION),
+        visual_model=pin.buildGeomFromUrdfString(model, xml, pin.GeometryType.VISUAL),
+        joints=(),
+        actuated_joints=(),
+        mimics={},
+        links=(LINK,),
+        tinted=frozenset({f"{LINK}_0"}),
+    )

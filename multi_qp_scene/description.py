@@ -1,0 +1,81 @@
+"""The URDF of each part of a scene as other programs want it: RViz, robot_state_publisher, Gazebo."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+from multi_qp_scene.blocks import block_urdf
+from multi_qp_scene.models import urdf_path
+from multi_qp_scene.resources import model_path, resolve_uri, ros_package_share
+from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.schema.scenario_file import EnvironmentSpec, SubsystemSpec
+from multi_qp_scene.stretch import stretch_urdf
+from multi_qp_scene.urdf import TINT_MATERIAL
+from multi_qp_scene.urdf_document import UrdfDocument
+
+
+def robot_descriptions(scenario: Scenario) -> dict[str, str]:
+    """Return the URDF of every subsystem and every piece of the environment, by name, as text.
+
+    It is the file's, with four changes: meshes are named by URIs that need no search, `package://` where the ROS
+    installation knows the package and `file://` elsewhere; the tint material has the colour, the links the masses, and
+    a rigid body the size that the scenario gives.
+
+    Raises:
+        MultiQpError: when a file has gone since the scenario was loaded.
+    """
+    return {name: ElementTree.tostring(root, encoding="unicode") for name, root in description_trees(scenario).items()}
+
+
+def description_trees(scenario: Scenario) -> dict[str, Element]:
+    """Return what `robot_descriptions` does, as XML that may still be changed."""
+    spec, scene = scenario.spec, scenario.scene
+    trees = {}
+    for name, part in {**scene.environment, **scene.subsystems}.items():
+        given = spec.subsystems[name] if name in spec.subsystems else spec.environment[name]
+        root = _read(given, scenario.path.parent)
+        if part.color is not None:
+            _tint(root, part.color)
+        if isinstance(given, SubsystemSpec) and given.mass is not None:
+            _scale_masses(root, given.mass)
+        trees[name] = root
+    return trees
+
+
+def _read(part: SubsystemSpec | EnvironmentSpec, folder: Path) -> Element:
+    if isinstance(part, EnvironmentSpec) and part.box is not None:
+        return ElementTree.fromstring(block_urdf(part.box))
+    assert part.model is not None  # the scenario was checked
+    path = urdf_path(model_path(part.model, relative_to=folder))
+    document = UrdfDocument.load(path)
+    stretch_urdf(document, part.scale)
+    root = document.root
+    for mesh in root.iter("mesh"):
+        mesh.set("filename", _mesh_uri(mesh.get("filename", ""), path))
+    return root
+
+
+def _mesh_uri(uri: str, urdf: Path) -> str:
+    package = uri.removeprefix("package://").lstrip("/").partition("/")[0]
+    if uri.startswith("package://") and ros_package_share(package) is not None:
+        return uri
+    return resolve_uri(uri, relative_to=urdf.parent).as_uri()
+
+
+def _tint(root: Element, color: tuple[float, float, float]) -> None:
+    for material in root.iter("material"):
+        if material.get("name") == TINT_MATERIAL and (shown := material.find("color")) is not None:
+            shown.set("rgba", " ".join(f"{channel:g}" for channel in (*color, 1.0)))
+
+
+def _scale_masses(root: Element, mass: float) -> None:
+    """Scale all links so that together they have this mass [kg], as the scene does."""
+    masses = [element for element in root.iterfind("link/inertial/mass")]
+    scale = mass / sum(float(element.get("value", "0")) for element in masses)
+    for element in masses:
+        element.set("value", f"{scale * float(element.get('value', '0')):.12g}")
+    for inertia in root.iterfind("link/inertial/inertia"):
+        for moment, value in inertia.attrib.items():
+            inertia.set(moment, f"{scale * float(value):.12g}")

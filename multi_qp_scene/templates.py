@@ -1,0 +1,106 @@
+"""Templates: what several scenarios have in common is written once, in `config/templates/`, and used by name.
+
+A mapping `{use: NAME, with: {ARGUMENT: VALUE, ...}}` becomes the template's body, in which `${ARGUMENT}` stands for the
+value; keys that stand beside `use` and `with` replace those of the body.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from multi_qp_scene.errors import KeyPath, MultiQpError
+from multi_qp_scene.problems import Problems
+from multi_qp_scene.resources import template_path
+from multi_qp_scene.suggestions import unknown_name
+from multi_qp_scene.yaml_document import YamlDocument
+
+_USE, _WITH = "use", "with"
+_ARGUMENT = re.compile(r"\$\{(\w+)\}")
+_DEEPEST = 10  # templates that use templates
+
+
+@dataclass(frozen=True)
+class Template:
+    """One template.
+
+    Attributes:
+        arguments: what each argument means.
+        body: the mapping that takes the place of the one that uses it.
+    """
+
+    arguments: dict[str, str]
+    body: dict[str, Any]
+
+
+def use_templates(document: YamlDocument, problems: Problems) -> YamlDocument:
+    """Return the document with every use of a template carried out.
+
+    Args:
+        document: a scenario file; what a template makes has the line of the key that uses it.
+        problems: takes templates and arguments that are not there.
+    """
+    return replace(document, data=_expanded(document.data, (), document, problems, 0))
+
+
+@cache
+def template(name: str) -> Template:
+    """Load a template of `config/templates/` by name.
+
+    Raises:
+        MultiQpError: there is none, or its file is not as it should be.
+    """
+    data = YamlDocument.load(template_path(name)).data
+    arguments, body = data.get("arguments"), data.get("body")
+    if not isinstance(arguments, dict) or not isinstance(body, dict):
+        raise MultiQpError(f"template '{name}': expected the mappings `arguments` and `body`")
+    return Template(arguments, body)
+
+
+def _expanded(data: Any, key: KeyPath, document: YamlDocument, problems: Problems, depth: int) -> Any:
+    if isinstance(data, list):
+        return [_expanded(value, (*key, k), document, problems, depth) for k, value in enumerate(data)]
+    if not isinstance(data, dict):
+        return data
+    own = {k: _expanded(v, (*key, k), document, problems, depth) for k, v in data.items() if k not in (_USE, _WITH)}
+    if _USE not in data:
+        return own if _WITH not in data else {**own, _WITH: data[_WITH]}
+    try:
+        body = _filled_body(str(data[_USE]), data.get(_WITH), depth)
+    except MultiQpError as error:
+        problems.add(document.location((*key, _USE)), str(error))
+        return own
+    return {**_expanded(body, key, document, problems, depth + 1), **own}
+
+
+def _filled_body(name: str, given: Any, depth: int) -> dict[str, Any]:
+    if depth > _DEEPEST:
+        raise MultiQpError(f"template '{name}' uses itself")
+    found, given = template(name), given or {}
+    if not isinstance(given, dict):
+        raise MultiQpError(f"expected `with` to be a mapping that gives {', '.join(found.arguments)}")
+    for argument in given:
+        if argument not in found.arguments:
+            raise MultiQpError(f"template '{name}': {unknown_name('argument', argument, found.arguments)}")
+    missing = [argument for argument in found.arguments if argument not in given]
+    if missing:
+        raise MultiQpError(f"template '{name}': `with` has to give {', '.join(missing)}")
+    filled: dict[str, Any] = _filled(found.body, given)
+    return filled
+
+
+def _filled(data: Any, given: Mapping[str, Any]) -> Any:
+    """Put arguments in the place of their names; other `${...}` are the scenario's parameters and stay."""
+    if isinstance(data, dict):
+        return {name: _filled(value, given) for name, value in data.items()}
+    if isinstance(data, list):
+        return [_filled(value, given) for value in data]
+    if not isinstance(data, str):
+        return data
+    whole = _ARGUMENT.fullmatch(data)
+    if whole is not None and whole[1] in given:
+        return given[whole[1]]
+    return _ARGUMENT.sub(lambda match: str(given.get(match[1], match[0])), data)

@@ -1,0 +1,151 @@
+"""Inverse kinematics of one subsystem: surfaces at places, the centre of mass at another, joints within limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from multi_qp_scene.scene import Scene
+
+Array = NDArray[np.float64]
+
+_STEP = 0.4  # [rad or m] largest change of an entry of v in one iteration
+_MARGIN = 0.01  # [rad] joints stay so far from their limits
+_PASSES = 4
+_POSTURE = 3e-3  # weight of the pull towards the rest posture, relative to that of a surface
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where a frame should be.
+
+    Attributes:
+        frame_id: index in the scene's model.
+        pose: in the world.
+        turns: whether its orientation is free, as that of a point contact.
+    """
+
+    frame_id: int
+    pose: pin.SE3
+    turns: bool = False
+
+
+@dataclass(frozen=True)
+class IkSolution:
+    """The posture found.
+
+    Attributes:
+        q: configuration of the whole scene, (nq,).
+        contact_error: largest distance [m] or angle [rad] of a frame from where it should be.
+        com_error: distance of the centre of mass from where it should be [m]; 0 if it was free.
+    """
+
+    q: Array
+    contact_error: float
+    com_error: float
+
+
+class WholeBodyIk:
+    """Damped Gauss-Newton with clipped joints; warm starts make it follow a trajectory.
+
+    Source: generalised inverse kinematics, [Tonneau2018] section 7.2.
+    """
+
+    def __init__(self, scene: Scene, subsystem: str) -> None:
+        """Prepare for a subsystem with a floating base."""
+        self._model = scene.model
+        self._data = scene.model.createData()
+        part = scene.subsystems[subsystem]
+        self._root = part.root_joints[0]
+        self._columns = np.arange(part.v_slice.start, part.v_slice.stop)
+        limits = scene.limits
+        own = (limits.v_index >= part.v_slice.start) & (limits.v_index < part.v_slice.stop)
+        self._q_index = limits.q_index[own]
+        self._own = limits.v_index[own] - part.v_slice.start
+        room = np.minimum(_MARGIN, 0.1 * (limits.upper[own] - limits.lower[own]))
+        self._lower, self._upper = limits.lower[own] + room, limits.upper[own] - room
+
+    def solve(
+        self,
+        q: Array,
+        placements: Sequence[Placement],
+        *,
+        com: Array | None = None,
+        rest: Array | None = None,
+        iterations: int = 80,
+        tolerance: float = 1e-4,
+    ) -> IkSolution:
+        """Find a posture.
+
+        Args:
+            q: where to start, (nq,).
+            placements: frames and where they should be.
+            com: where the subsystem's centre of mass should be, (3,) [m]; anywhere if left out.
+            rest: posture to stay near, (nq,); that of the start if left out.
+            iterations: at most.
+            tolerance: errors below this end the search [m, rad].
+        """
+        q = np.array(q, dtype=float)
+        rest = q.copy() if rest is None else rest
+        contact_error = com_error = np.inf
+        for k in range(iterations + 1):
+            rows, errors, contact_error, com_error = self._errors(q, placements, com)
+            if max(contact_error, com_error) < tolerance or k == iterations:
+                break
+            q = self._moved(q, rows, errors, rest, _POSTURE if k < iterations // 2 else 0.1 * _POSTURE)
+        return IkSolution(q, contact_error, com_error)
+
+    def _moved(self, q: Array, rows: Array, errors: Array, rest: Array, pull: float) -> Array:
+        back = pull * pin.difference(self._model, q, rest)[self._columns]
+        back[:6] = 0.0  # the base goes where it must
+        H = rows.T @ rows
+        H[np.diag_indices_from(H)] += pull**2
+        g = rows.T @ errors + pull * back
+        step, free = np.zeros(len(g)), np.ones(len(g), dtype=bool)
+        for _ in range(_PASSES):  # a joint that would go beyond its limit stays, and the others make up for it
+            step[:] = 0.0
+            step[free] = np.linalg.solve(H[np.ix_(free, free)], g[free])
+            wanted = q[self._q_index] + step[self._own]
+            beyond = self._own[(wanted < self._lower - 1e-9) & (q[self._q_index] <= self._lower + 1e-6)]
+            above = self._own[(wanted > self._upper + 1e-9) & (q[self._q_index] >= self._upper - 1e-6)]
+            if not free[beyond].any() and not free[above].any():
+                break
+            free[beyond] = free[above] = False
+        change = np.zeros(self._model.nv)
+        change[self._columns] = step
+        change *= min(1.0, _STEP / max(float(np.abs(change).max()), 1e-12))
+        q = pin.integrate(self._model, q, change)
+        q[self._q_index] = np.clip(q[self._q_index], self._lower, self._upper)
+        return np.asarray(q)
+
+    def _errors(
+        self, q: Array, placements: Sequence[Placement], com: Array | None
+    ) -> tuple[Array, Array, float, float]:
+        """Return the Jacobian's rows, what they should make good, and the largest errors."""
+        model, data = self._model, self._data
+        pin.computeJointJacobians(model, data, q)
+        pin.updateFramePlacements(model, data)
+        rows, errors, contact_error, com_error = [], [], 0.0, 0.0
+        for placement in placements:
+            frame = placement.frame_id
+            if placement.turns:
+                J = pin.getFrameJacobian(model, data, frame, pin.LOCAL_WORLD_ALIGNED)[:3]
+                error = placement.pose.translation - data.oMf[frame].translation
+            else:
+                J = pin.getFrameJacobian(model, data, frame, pin.LOCAL)
+                error = pin.log6(data.oMf[frame].actInv(placement.pose)).vector
+            contact_error = max(contact_error, float(np.abs(error).max()))
+            rows.append(J[:, self._columns])
+            errors.append(error)
+        if com is not None:
+            pin.centerOfMass(model, data, q, True)
+            error = com - data.oMi[self._root].act(data.com[self._root])  # first: the Jacobian changes the data
+            J = pin.jacobianSubtreeCenterOfMass(model, data, self._root)
+            com_error = float(np.linalg.norm(error))
+            rows.append(J[:, self._columns])
+            errors.append(error)
+        return np.vstack(rows), np.concatenate(errors), contact_error, com_error

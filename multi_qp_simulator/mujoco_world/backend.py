@@ -1,0 +1,151 @@
+"""`mujoco`: the torques go to a physics engine, and the state is what comes back."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+
+import mujoco
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from multi_qp_controller.command import Command, Status
+from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.scene import State
+from multi_qp_scene.schema.reality import RealitySpec
+from multi_qp_simulator.backend import Outcome
+from multi_qp_simulator.mujoco_world.coordinates import Coordinates
+from multi_qp_simulator.mujoco_world.shapes import body_name
+from multi_qp_simulator.mujoco_world.touch import Touch
+from multi_qp_simulator.mujoco_world.world import PHYSICS_STEP, WorldOptions, build_world
+from multi_qp_simulator.reality import Motors, Noise, Pushes, random_friction, random_masses, stream
+
+Array = NDArray[np.float64]
+
+# MuJoCo would write a file MUJOCO_LOG.TXT wherever it is run from
+mujoco.set_mju_user_warning(logging.getLogger("multi_qp.mujoco").info)
+
+
+class MujocoBackend:
+    """A world that only torques move; contacts are what the engine makes of the shapes.
+
+    Attributes:
+        world: the MuJoCo model.
+        data: its state.
+        coordinates: from the scene's coordinates to the world's.
+        time: [s].
+        touch: forces of the contacts, and the hands.
+    """
+
+    def __init__(self, scenario: Scenario, reality: RealitySpec | None = None) -> None:
+        """Build the world.
+
+        Args:
+            scenario: what is there.
+            reality: in what the world differs from the model; the scenario's `reality` if None.
+        """
+        reality = scenario.spec.reality if reality is None else reality
+        options = WorldOptions(random_masses(scenario, reality), random_friction(scenario, reality))
+        scene = scenario.scene
+        self._scenario, self._scene = scenario, scene
+        self.world = build_world(scenario, options)
+        self.data = mujoco.MjData(self.world)
+        self.coordinates = Coordinates(scene.model, self.world)
+        self.time = 0.0
+        self.touch = Touch(scenario, self.world)
+        self._scales = {k: options.mass_scale.get(scene.model.names[k], 1.0) for k in scene.loads.joint_ids}
+        self._bodies = {k: int(self.world.body(body_name(scene, k, "")).id) for k in self._scales}
+        self._masses: dict[str, float] = {}
+        self._made: tuple[str, ...] = ()
+        self._noise = Noise(scene, reality, scenario.seed)
+        self._motors = Motors(reality, scene.na, PHYSICS_STEP)
+        self._pushes = Pushes(reality.pushes)
+        self._jitter, self._random = reality.period_jitter, stream(scenario.seed, "jitter")
+        self._past: deque[tuple[Array, Array]] = deque(maxlen=1 + round(reality.sensor_delay / PHYSICS_STEP))
+        self._weigh()
+        self.state = scene.initial_state()
+
+    @property
+    def state(self) -> State:
+        """The present state."""
+        return self._state
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self.coordinates.to_world(state, self.data.qpos, self.data.qvel)
+        mujoco.mj_forward(self.world, self.data)
+        self._past.clear()
+        self._remember()
+        self._state = self.coordinates.to_scene(self.data.qpos, self.data.qvel)
+
+    def measure(self) -> State:
+        """Return what the sensors tell of the state: noisy, and late."""
+        if self._past.maxlen == 1:
+            return self._noise.add(self._state)
+        return self._noise.add(self.coordinates.to_scene(*self._past[0]))
+
+    def step(self, command: Command, dt: float) -> Outcome:
+        """Let one control period pass under the torques of a command."""
+        if command.diagnostics.status is not Status.FALLBACK:
+            self._made = tuple(command.wrenches)
+        self._weigh()
+        self.touch.hold(self.data, self._made)
+        self.touch.begin()
+        self._pushes.observe(command.diagnostics.state, self.time)
+        if self._jitter:
+            dt *= 1.0 + self._jitter * float(self._random.uniform(-1.0, 1.0))
+        steps = max(1, round(dt / PHYSICS_STEP))
+        self.world.opt.timestep = dt / steps
+        before = self._state
+        for _ in range(steps):
+            self._push()
+            self.data.ctrl[:] = self._motors.follow(command.tau)
+            mujoco.mj_step(self.world, self.data)
+            self.touch.add(self.data)
+            self._remember()
+            self.time += dt / steps
+        self._state = self.coordinates.to_scene(self.data.qpos, self.data.qvel)
+        acceleration = (self._state.v - before.v) / dt
+        return Outcome(acceleration, self.touch.wrenches(self._made, self.data))
+
+    def _remember(self) -> None:
+        if self._past.maxlen != 1:
+            self._past.append((self.data.qpos.copy(), self.data.qvel.copy()))
+
+    def _push(self) -> None:
+        active = self._pushes.active(self.time)
+        if active or self.data.xfrc_applied.any():
+            self.data.xfrc_applied[:] = 0.0
+            for link, force in active:
+                self.data.xfrc_applied[self._body_of(link), :3] += force
+
+    def _body_of(self, link: str) -> int:
+        model = self._scene.model
+        frame = model.frames[model.getFrameId(link, pin.FrameType.BODY)]
+        return int(self.world.body(body_name(self._scene, frame.parentJoint, link.split("/")[0])).id)
+
+    def _weigh(self) -> None:
+        """Give the bodies that carry loads their present inertia."""
+        masses = self._scene.loads.masses
+        if masses == self._masses:
+            return
+        self._masses = masses
+        for joint_id, body in self._bodies.items():
+            self._set_inertia(body, self._scene.model.inertias[joint_id], self._scales[joint_id])
+
+    def _set_inertia(self, body: int, inertia: pin.Inertia, scale: float) -> None:
+        world = self.world
+        moments, axes = np.linalg.eigh(inertia.inertia * scale)
+        if np.linalg.det(axes) < 0.0:
+            axes[:, 0] *= -1.0
+        mass = inertia.mass * scale
+        added, above = mass - world.body_mass[body], body
+        while above:
+            world.body_subtreemass[above] += added
+            above = world.body_parentid[above]
+        world.body_mass[body] = mass
+        world.body_ipos[body] = inertia.lever
+        world.body_inertia[body] = moments
+        x, y, z, w = pin.Quaternion(axes).coeffs()
+        world.body_iquat[body] = w, x, y, z

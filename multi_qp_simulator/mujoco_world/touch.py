@@ -1,0 +1,148 @@
+"""What the scenario's contacts carry in the MuJoCo world, and the hands that close and open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import mujoco
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.surfaces import Surface
+from multi_qp_simulator.mujoco_world.shapes import body_name
+
+Array = NDArray[np.float64]
+
+#: A hand closes on a handle whose axis is no further than this from its own [m].
+REACH = 0.02
+
+
+class Touch:
+    """The contacts of a scenario in one MuJoCo world: forces summed over the steps of a control period.
+
+    Wrenches are (force, moment) at the first surface's origin, in its frame, on its body.
+    """
+
+    def __init__(self, scenario: Scenario, world: Any) -> None:
+        scene, contacts = scenario.scene, scenario.spec.contacts
+        self._world = world
+        self._names = tuple(contacts)
+        surfaces = [tuple(scene.surfaces[name] for name in contact.surfaces) for contact in contacts.values()]
+        self._bodies = np.array(
+            [[world.body(body_name(scene, s.joint_id, s.name.split("/")[0])).id for s in pair] for pair in surfaces],
+            dtype=np.intp,
+        ).reshape(-1, 2)
+        self._place = [_in_body(scene.model, first) for first, _ in surfaces]
+        self._place_second = [_in_body(scene.model, second) for _, second in surfaces]
+        self._welds = {
+            name: int(world.equality(name).id)
+            for name, (first, _) in zip(contacts, surfaces, strict=True)
+            if first.kind == "grasp"
+        }
+        # which contact two bodies belong to, and the sign with which MuJoCo's force enters its wrench
+        count = world.nbody
+        self._owner = np.full((count, count), -1, dtype=np.intp)
+        for k, (one, other) in enumerate(self._bodies):
+            if self._names[k] not in self._welds:
+                self._owner[one, other] = self._owner[other, one] = k
+        self._sum = np.zeros((len(self._names), 6))
+        self._steps = 0
+
+    @property
+    def welds(self) -> tuple[str, ...]:
+        """The contacts that are grasps."""
+        return tuple(self._welds)
+
+    def hold(self, data: Any, made: Sequence[str]) -> None:
+        """Close the hands of the contacts that are made, where they are; open the others."""
+        for name, weld in self._welds.items():
+            if name not in made:
+                data.eq_active[weld] = 0
+            elif not data.eq_active[weld]:
+                self._close(data, self._names.index(name), weld)
+
+    def _close(self, data: Any, k: int, weld: int) -> None:
+        one, other = self._bodies[k]
+        R1, R2 = data.xmat[one].reshape(3, 3), data.xmat[other].reshape(3, 3)
+        hand = pin.SE3(R1, data.xpos[one]) * self._place[k]
+        handle = pin.SE3(R2, data.xpos[other]) * self._place_second[k]
+        offset = handle.actInv(hand.translation)
+        if float(np.hypot(offset[1], offset[2])) > REACH:
+            return
+        settings = self._world.eq_data[weld]
+        settings[0:3] = R2.T @ (hand.translation - data.xpos[other])
+        settings[3:6] = R1.T @ (hand.translation - data.xpos[one])
+        conjugate = np.empty(4)
+        mujoco.mju_negQuat(conjugate, data.xquat[one])
+        mujoco.mju_mulQuat(settings[6:10], conjugate, data.xquat[other])
+        settings[10] = 1.0
+        data.eq_active[weld] = 1
+
+    def begin(self) -> None:
+        """Begin a control period."""
+        self._sum[:] = 0.0
+        self._steps = 0
+
+    def add(self, data: Any) -> None:
+        """Take in the forces of the physics step that was just made."""
+        self._steps += 1
+        self._add_contacts(data)
+        self._add_welds(data)
+
+    def wrenches(self, made: Sequence[str], data: Any) -> dict[str, Array]:
+        """Return the mean wrench of each contact that is made, or touches all the same, (6,)."""
+        found = {}
+        for k, name in enumerate(self._names):
+            if name not in made and not self._sum[k].any():
+                continue
+            X = pin.SE3(data.xmat[self._bodies[k, 0]].reshape(3, 3), data.xpos[self._bodies[k, 0]]) * self._place[k]
+            mean = self._sum[k] / max(1, self._steps)
+            moment = mean[3:] - np.cross(X.translation, mean[:3])
+            found[name] = np.concatenate([X.rotation.T @ mean[:3], X.rotation.T @ moment])
+        return found
+
+    def _add_contacts(self, data: Any) -> None:
+        if not data.ncon:
+            return
+        contact = data.contact
+        bodies = self._world.geom_bodyid[contact.geom]
+        owners = self._owner[bodies[:, 0], bodies[:, 1]]
+        address = contact.efc_address
+        mine = np.flatnonzero((owners >= 0) & (address >= 0))
+        if not len(mine):
+            return
+        at, owners = address[mine], owners[mine]
+        local = data.efc_force[at[:, None] + np.arange(3)]
+        # rows of the frame are its axes; the force acts on the second geometry's body
+        force = np.einsum("ki,kij->kj", local, contact.frame[mine].reshape(-1, 3, 3))
+        sign = np.where(bodies[mine, 1] == self._bodies[owners, 0], 1.0, -1.0)
+        force *= sign[:, None]
+        np.add.at(self._sum[:, :3], owners, force)
+        np.add.at(self._sum[:, 3:], owners, np.cross(contact.pos[mine], force))
+
+    def _add_welds(self, data: Any) -> None:
+        if not data.ne:
+            return
+        is_equality = data.efc_type[: data.ne] == mujoco.mjtConstraint.mjCNSTR_EQUALITY
+        ids = data.efc_id[: data.ne]
+        for name, weld in self._welds.items():
+            rows = np.flatnonzero(is_equality & (ids == weld))
+            if len(rows) != 6:
+                continue
+            k = self._names.index(name)
+            one, other = self._bodies[k]
+            settings = self._world.eq_data[weld]
+            multipliers = data.efc_force[rows]
+            at = data.xpos[one] + data.xmat[one].reshape(3, 3) @ settings[3:6]
+            # the rows of the rotation are half the relative one, in the second body's axes
+            moment = 0.5 * settings[10] * (data.xmat[other].reshape(3, 3) @ multipliers[3:])
+            self._sum[k, :3] += multipliers[:3]
+            self._sum[k, 3:] += moment + np.cross(at, multipliers[:3])
+
+
+def _in_body(model: pin.Model, surface: Surface) -> pin.SE3:
+    """Return the placement of a surface in the body that its joint moves (the world's axes for a fixed one)."""
+    return model.frames[surface.frame_id].placement

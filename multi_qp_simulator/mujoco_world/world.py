@@ -1,0 +1,215 @@
+"""One MuJoCo model of a whole scene: bodies, joints, passive forces, motors, contacts, grasps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import mujoco
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.scene import Scene
+from multi_qp_simulator.mujoco_world.shapes import add_shape, body_name, excluded_pairs, wxyz
+
+Array = NDArray[np.float64]
+
+#: Physics runs in steps no longer than this [s].
+PHYSICS_STEP = 0.001
+#: Weld of a closed hand: time constant [s] and damping ratio; and its impedance, near that of a rigid bond.
+GRASP_SOLREF, GRASP_SOLIMP = (0.004, 1.0), (0.98, 0.999, 0.001, 0.5, 2.0)
+
+
+@dataclass(frozen=True)
+class WorldOptions:
+    """In what the world differs from the controller's model.
+
+    Attributes:
+        mass_scale: factor on the mass and inertia of each joint's body, by joint; 1 where left out.
+        friction_scale: factor on the friction of each contact, by contact; 1 where left out.
+        compliance: time constant with which touching bodies push each other apart [s].
+    """
+
+    mass_scale: dict[str, float] = field(default_factory=dict)
+    friction_scale: dict[str, float] = field(default_factory=dict)
+    compliance: float = 0.004
+
+
+def build_world(scenario: Scenario, options: WorldOptions) -> mujoco.MjModel:
+    """Return the MuJoCo model of a scenario's scene: one body for each joint, in the order of the scene's model.
+
+    Raises:
+        MultiQpError: naming the joint or shape that MuJoCo cannot take.
+    """
+    scene = scenario.scene
+    spec = mujoco.MjSpec()
+    _set_options(spec)
+    bodies = _add_bodies(spec, scene, options)
+    for item in scene.collision_model.geometryObjects:
+        place = body_name(scene, item.parentJoint, item.name.split("/")[0])
+        add_shape(spec, bodies[place], item, item.placement)
+    _set_contact_softness(spec, options)
+    for first, second in sorted(excluded_pairs(scene)):
+        spec.add_exclude(bodyname1=first, bodyname2=second)
+    _add_contacts(spec, scenario, bodies, options)
+    _add_couplings(spec, scene)
+    for name, limit in zip(scene.actuated_joint_names, scene.torque_limits, strict=True):
+        actuator = spec.add_actuator(name=name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT)
+        actuator.set_to_motor()
+        actuator.ctrllimited = mujoco.mjtLimited.mjLIMITED_TRUE
+        actuator.ctrlrange = [-limit, limit]
+    try:
+        return spec.compile()
+    except ValueError as error:
+        raise MultiQpError(f"MuJoCo cannot build the world of '{scenario.name}': {error}") from None
+
+
+def _set_options(spec: Any) -> None:
+    spec.compiler.degree = False
+    spec.compiler.autolimits = False
+    spec.option.timestep = PHYSICS_STEP
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    # friction as a true cone, and stiffer along the surface than across it: planted feet do not creep
+    spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+    spec.option.impratio = 100.0
+    # a state that explodes shall be seen as such
+    spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
+
+
+def _add_bodies(spec: Any, scene: Scene, options: WorldOptions) -> dict[str, Any]:
+    model = scene.model
+    bodies: dict[str, Any] = {}
+    fixed = [name for name, subsystem in scene.subsystems.items() if not subsystem.floating]
+    for name in (*scene.environment, *fixed):
+        bodies[f"{name}/base"] = spec.worldbody.add_body(name=f"{name}/base")
+    axes = _joint_axes(model)
+    loaded = set(scene.loads.joint_ids)
+    for k in range(1, model.njoints):
+        name = model.names[k]
+        parent_id = model.parents[k]
+        # under the world, not under the fixed part: MuJoCo lets only the world carry free joints
+        parent = spec.worldbody if parent_id == 0 else bodies[body_name(scene, parent_id, "")]
+        placement = model.jointPlacements[k]
+        body = parent.add_body(name=body_name(scene, k, ""), pos=placement.translation, quat=wxyz(placement.rotation))
+        bodies[body_name(scene, k, "")] = body
+        _set_inertia(body, model.inertias[k], options.mass_scale.get(name, 1.0), offset=k in loaded)
+        _add_joint(body, model, k, axes[k])
+    _set_passive(spec, scene)
+    return bodies
+
+
+def _set_inertia(body: Any, inertia: pin.Inertia, scale: float, *, offset: bool) -> None:
+    if inertia.mass <= 0.0:
+        raise MultiQpError(f"{body.name.removesuffix('#body')}: MuJoCo needs a mass on every body that moves")
+    I = inertia.inertia * scale  # noqa: E741
+    body.explicitinertial = True
+    body.mass = inertia.mass * scale
+    # a body whose mass will change must not be taken for one with its inertia along its axes
+    body.ipos = inertia.lever + (1e-3 if offset else 0.0)
+    body.fullinertia = [I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]]
+
+
+def _joint_axes(model: pin.Model) -> list[Array]:
+    """Return the motion of each joint with one degree of freedom: linear, then angular, in its own frame."""
+    data = model.createData()
+    pin.computeJointJacobians(model, data, pin.neutral(model))
+    axes = [np.zeros(6)]
+    for k in range(1, model.njoints):
+        J = pin.getJointJacobian(model, data, k, pin.LOCAL)
+        axes.append(J[:, model.joints[k].idx_v])
+    return axes
+
+
+def _add_joint(body: Any, model: pin.Model, k: int, axis: Array) -> None:
+    joint, name = model.joints[k], model.names[k]
+    if joint.nq == 7 and joint.nv == 6:
+        body.add_freejoint(name=name, align=mujoco.mjtAlignFree.mjALIGNFREE_FALSE)
+        return
+    if joint.nv != 1:
+        raise MultiQpError(f"{name}: the MuJoCo world has no joint like {joint.shortname()}")
+    slides = np.linalg.norm(axis[:3]) > 0.5
+    made = body.add_joint(name=name, axis=axis[:3] if slides else axis[3:])
+    made.type = mujoco.mjtJoint.mjJNT_SLIDE if slides else mujoco.mjtJoint.mjJNT_HINGE
+    made.armature = model.armature[joint.idx_v]
+    if joint.nq == 1:
+        lower, upper = model.lowerPositionLimit[joint.idx_q], model.upperPositionLimit[joint.idx_q]
+        if np.isfinite(lower) and np.isfinite(upper) and lower < upper:
+            made.limited = mujoco.mjtLimited.mjLIMITED_TRUE
+            made.range = [lower, upper]
+
+
+def _set_passive(spec: Any, scene: Scene) -> None:
+    passive, names = scene.passive, scene.velocity_names
+    for row, v_index in enumerate(passive.v_index):
+        joint = spec.joint(names[v_index])
+        joint.damping[0] = passive.damping[row]
+        joint.frictionloss = passive.friction[row]
+        # a spring on a joint without end takes the short way round, which MuJoCo's does not
+        if not passive.continuous[row]:
+            joint.stiffness[0] = passive.stiffness[row]
+            joint.springref = passive.rest[row]
+
+
+def _set_contact_softness(spec: Any, options: WorldOptions) -> None:
+    for geom in spec.geoms:
+        geom.solref = [options.compliance, 1.0]
+        geom.solimp = [0.95, 0.99, 0.001, 0.5, 2.0]
+        geom.condim = 3
+        geom.friction = [0.5, 0.005, 0.0001]
+
+
+def _add_contacts(spec: Any, scenario: Scenario, bodies: dict[str, Any], options: WorldOptions) -> None:
+    """Add the scenario's contacts: friction between the links of planar and point ones, welds for grasps."""
+    scene, contacts = scenario.scene, scenario.spec.contacts
+    welded = set()
+    for name, contact in contacts.items():
+        first, second = (scene.surfaces[surface] for surface in contact.surfaces)
+        ends = [body_name(scene, s.joint_id, s.name.split("/")[0]) for s in (first, second)]
+        if first.kind == "grasp":
+            weld = spec.add_equality(
+                name=name,
+                type=mujoco.mjtEq.mjEQ_WELD,
+                name1=ends[0],
+                name2=ends[1],
+                active=False,
+                objtype=mujoco.mjtObj.mjOBJ_BODY,
+            )
+            weld.solref, weld.solimp = GRASP_SOLREF, GRASP_SOLIMP
+            # the fingers are no bodies of their own: the weld stands for all that the hand does to the handle
+            if tuple(sorted(ends)) not in welded:
+                spec.add_exclude(bodyname1=ends[0], bodyname2=ends[1])
+                welded.add(tuple(sorted(ends)))
+            continue
+        friction = contact.friction * options.friction_scale.get(name, 1.0)
+        for one in bodies[ends[0]].geoms:
+            for other in bodies[ends[1]].geoms:
+                _add_pair(spec, one.name, other.name, friction, options)
+
+
+def _add_pair(spec: Any, first: str, second: str, friction: float, options: WorldOptions) -> None:
+    name = f"{first} | {second}"
+    if spec.pair(name) is not None:
+        return
+    pair = spec.add_pair(name=name, geomname1=first, geomname2=second, condim=3)
+    pair.friction = [friction, friction, 0.005, 0.0001, 0.0001]
+    pair.solref = [options.compliance, 1.0]
+    pair.solimp = [0.95, 0.99, 0.001, 0.5, 2.0]
+
+
+def _add_couplings(spec: Any, scene: Scene) -> None:
+    for coupling, name in zip(scene.couplings.couplings, scene.couplings.names, strict=True):
+        leader = scene.velocity_names[coupling.leader.v_index]
+        spec.add_equality(
+            name=name,
+            type=mujoco.mjtEq.mjEQ_JOINT,
+            name1=name,
+            name2=leader,
+            active=True,
+            objtype=mujoco.mjtObj.mjOBJ_JOINT,
+            data=[coupling.offset, coupling.multiplier, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+            solref=GRASP_SOLREF,
+            solimp=GRASP_SOLIMP,
+        )

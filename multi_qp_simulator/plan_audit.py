@@ -1,0 +1,136 @@
+"""Is a plan true? Checks that share nothing with the planner but the scene: full model, linear programs, distances."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+
+from multi_qp_scene.contact_sequence import Contact
+from multi_qp_scene.scenario import Scenario
+
+if TYPE_CHECKING:
+    from contact_planner.stance import Plan
+
+Array = NDArray[np.float64]
+
+#: A contact may be so far off [m], [rad].
+PLACE, ANGLE = 1e-3, float(np.deg2rad(1.0))
+#: Bodies in contact may overlap so far [m]: they are flush, to rounding.
+_FLUSH = 3e-3
+_LIMIT = 1e-9
+
+
+def can_stand(contacts: Iterable[Contact], com: Array) -> bool:
+    """Return whether friction can carry the weight with the centre of mass there, (3,) [m]: a program on ray loads."""
+    columns = [
+        np.concatenate([ray, np.cross(point - com, ray)])
+        for contact in contacts
+        for point, rays in zip(contact.points_in_world, contact.rays(), strict=True)
+        for ray in rays
+    ]
+    A = np.array(columns).T
+    answer = linprog(np.zeros(A.shape[1]), A_eq=A, b_eq=[0, 0, 1, 0, 0, 0], bounds=(0, None), method="highs")
+    return bool(answer.status == 0)
+
+
+class PlanAudit:
+    """Checks the stances of plans for one scenario."""
+
+    def __init__(self, scenario: Scenario, character: str, *, margin: float = 0.0) -> None:
+        """Prepare.
+
+        Args:
+            scenario: the scenario.
+            character: who is planned for.
+            margin: how far the centre of mass must be able to go in each of eight directions without a fall [m].
+        """
+        self._scene, self._name, self._margin = scenario.scene, character, margin
+        self._body = self._scene.subsystems[character]
+        self._model, self._data = self._scene.model, self._scene.model.createData()
+        self._geometry = self._watched()
+        self._geometry_data = self._geometry.createData()
+
+    def _watched(self) -> pin.GeometryModel:
+        """Return the geometry with the pairs that count: the character's own, and its bodies with all others."""
+        geometry = self._scene.collision_model.copy()
+        geometry.removeAllCollisionPairs()
+        objects, frames = list(geometry.geometryObjects), self._model.frames
+        own = {frozenset(pair) for pair in self._scene.self_collisions[self._name]}
+        for second in range(len(objects)):
+            for first in range(second):
+                mine = sum(objects[k].name.startswith(f"{self._name}/") for k in (first, second))
+                links = frozenset(frames[objects[k].parentFrame].name for k in (first, second))
+                if mine == 1 or (mine == 2 and links in own):
+                    geometry.addCollisionPair(pin.CollisionPair(first, second))
+        return geometry
+
+    def mistakes(self, plan: Plan) -> list[str]:
+        """Return what is wrong in any stance of a plan, and between one and the next."""
+        found: list[str] = []
+        for number, stance in enumerate(plan.stances):
+            if stance.moved is None or stance.lifted is None:
+                continue
+            before = plan.stances[number - 1].contacts
+            rest = [contact for limb, contact in stance.contacts.items() if limb != stance.moved]
+            if any(not any(contact.same_as(old) for old in before.values()) for contact in rest):
+                found.append(f"{number}: more than one contact changed")
+            lifted = self.wrong(stance.lifted, before.values(), rest)
+            found += [f"{number}, before {stance.moved} is lifted: {text}" for text in lifted]
+            landed = self.wrong(stance.q, stance.contacts.values(), rest)
+            found += [f"{number}, when {stance.moved} has landed: {text}" for text in landed]
+        return found
+
+    def wrong(self, posture: Array, touching: Iterable[Contact], holding: Sequence[Contact]) -> list[str]:
+        """Return what is wrong with a posture.
+
+        Args:
+            posture: configuration of the character, (nq,).
+            touching: contacts that it must have.
+            holding: contacts that must be able to hold it.
+        """
+        q = self._scene.q0.copy()
+        q[self._body.q_slice] = posture
+        pin.framesForwardKinematics(self._model, self._data, q)
+        found = [] if self._within_limits(q) else ["a joint is outside its limits"]
+        found += [text for contact in touching if (text := self._misplaced(contact))]
+        found += self._collisions(q)
+        com = self._com()
+        angles = np.arange(8) * np.pi / 4
+        around = self._margin * np.stack([np.cos(angles), np.sin(angles), np.zeros(8)], axis=1)
+        if not all(can_stand(holding, com + offset) for offset in (np.zeros(3), *around)):
+            found.append(f"it would fall, or could not sway by {1e3 * self._margin:g} mm")
+        return found
+
+    def _within_limits(self, q: Array) -> bool:
+        limits, part = self._scene.limits, self._body.v_slice
+        own = [k for k, v in enumerate(limits.v_index) if part.start <= v < part.stop]
+        angles = q[limits.q_index[own]]
+        return bool((angles >= limits.lower[own] - _LIMIT).all() and (angles <= limits.upper[own] + _LIMIT).all())
+
+    def _misplaced(self, contact: Contact) -> str:
+        here = self._data.oMf[self._scene.surfaces[contact.surface].frame_id]
+        away = float(np.linalg.norm(here.translation - contact.pose.translation))
+        turned = float(np.linalg.norm(pin.log3(here.rotation.T @ contact.pose.rotation)))
+        if away <= PLACE and (contact.kind == "point" or turned <= ANGLE):
+            return ""
+        return f"{contact.name} is {1e3 * away:.2f} mm and {np.rad2deg(turned):.2f}° off its place"
+
+    def _collisions(self, q: Array) -> list[str]:
+        pin.computeDistances(self._model, self._data, self._geometry, self._geometry_data, q)
+        pieces = self._geometry.geometryObjects
+        return [
+            f"{pieces[pair.first].name} is {-1e3 * result.min_distance:.1f} mm inside {pieces[pair.second].name}"
+            for pair, result in zip(self._geometry.collisionPairs, self._geometry_data.distanceResults, strict=True)
+            if result.min_distance < -_FLUSH
+        ]
+
+    def _com(self) -> Array:
+        joints = [k for k in range(1, self._model.njoints) if self._model.names[k].startswith(f"{self._name}/")]
+        masses = np.array([self._model.inertias[k].mass for k in joints])
+        places = np.array([self._data.oMi[k].act(self._model.inertias[k].lever) for k in joints])
+        return np.asarray(masses @ places / masses.sum())

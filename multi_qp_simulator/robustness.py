@@ -1,0 +1,251 @@
+"""Many runs of one scenario in worlds that differ from the model: which succeed, what fails, how hard a push may be."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, replace
+from multiprocessing import get_context
+from typing import Any
+
+import numpy as np
+
+from multi_qp_controller.command import Command
+from multi_qp_controller.controller import Controller
+from multi_qp_scene.scenario import Scenario, load_scenario
+from multi_qp_scene.schema.reality import PushSpec, RealitySpec
+from multi_qp_simulator.referee import succeeded
+from multi_qp_simulator.runner import Run, make_backend, make_controller
+
+#: What the randomised runs are made with unless somebody says otherwise.
+RANDOMISED = RealitySpec(
+    mass_error=0.05,
+    friction_error=0.2,
+    sensor_delay=0.001,
+    encoder_noise=1e-4,
+    velocity_noise=1e-2,
+    gyro_noise=5e-3,
+)
+
+#: A body whose centre of mass has come down by this much has fallen [m].
+FALLEN = 0.15
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run, as another process makes it.
+
+    Attributes:
+        scenario: name or path.
+        seed: of the scenario, and of everything random in its reality.
+        parameters: that `--set` changes.
+        reality: of the world.
+        solver: name; the default if None.
+        formulation: name; the default if None.
+    """
+
+    scenario: str
+    seed: int
+    parameters: tuple[tuple[str, float], ...]
+    reality: RealitySpec
+    solver: str | None = None
+    formulation: str | None = None
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """What is kept of one run.
+
+    Attributes:
+        seed: of the run.
+        succeeded: whether it came to its end and reached all its goals.
+        ended: why it ended.
+        state: in which.
+        missed: names of the goals that were not reached.
+        slip: worst of a contact [m].
+        torque_ratio: worst.
+        qp_failures: ticks.
+        forces: predicted against simulated, relative RMS by phase.
+        sim_time: [s].
+    """
+
+    seed: int
+    succeeded: bool
+    ended: str
+    state: str
+    missed: tuple[str, ...]
+    slip: float
+    torque_ratio: float
+    qp_failures: int
+    forces: dict[str, float | None]
+    sim_time: float
+
+
+def prepare(job: Job) -> Scenario:
+    """Load the scenario of a job, with the reality of the job in it."""
+    scenario = load_scenario(job.scenario, parameters=dict(job.parameters), seed=job.seed)
+    return replace(scenario, spec=scenario.spec.model_copy(update={"reality": job.reality}))
+
+
+def run_job(job: Job) -> RunSummary:
+    """Make one run."""
+    scenario = prepare(job)
+    controller = make_controller(scenario, "mujoco", solver=job.solver, formulation=job.formulation)
+    run = Run(scenario, controller, make_backend("mujoco", scenario), backend_name="mujoco")
+    watch = _FallWatch(run)
+    run.observe(watch)
+    return _summary(job.seed, run.execute().report, fallen=watch.fallen)
+
+
+class _FallWatch:
+    """Ends a run as soon as somebody has fallen: nobody gets up again, and waiting for it costs time."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._height: dict[str, float] = {}
+        self.fallen = ""
+
+    def __call__(self, controller: Controller, command: Command) -> None:
+        if self.fallen:
+            return
+        for character in controller.scenario.scene.characters:
+            height = float(controller.kinematics.com(character)[2])
+            highest = max(self._height.get(character.name, height), height)
+            # one who climbs or crouches on purpose does so slowly; the reference follows him
+            self._height[character.name] = highest + (height - highest) * min(1.0, controller.dt)
+            if height < self._height[character.name] - FALLEN:
+                self.fallen = character.name
+                self._run.stop()
+
+
+def _summary(seed: int, report: dict[str, Any], *, fallen: str) -> RunSummary:
+    return RunSummary(
+        seed=seed,
+        succeeded=succeeded(report) and not fallen,
+        ended=f"{fallen} fell" if fallen else report["ended"],
+        state=report["states_visited"][-1],
+        missed=tuple(name for name, goal in report["goals"].items() if not goal["reached"]),
+        slip=report["worst"]["contact_slip_m"],
+        torque_ratio=report["worst"]["torque_ratio"],
+        qp_failures=report["qp_failures"],
+        forces={phase: of_phase["relative"] for phase, of_phase in report["contact_forces"].items()},
+        sim_time=report["sim_time"],
+    )
+
+
+def run_all(jobs: Sequence[Job], *, workers: int, done: Callable[[RunSummary], None] | None = None) -> list[RunSummary]:
+    """Make all runs, in parallel; in the order of the jobs."""
+    return _in_order(run_job, jobs, workers=workers, done=done)
+
+
+def _in_order(
+    work: Callable[[Any], Any], items: Sequence[Any], *, workers: int, done: Callable[[Any], None] | None
+) -> list[Any]:
+    found: dict[int, Any] = {}
+    for k, result in _as_they_come(work, items, workers):
+        found[k] = result
+        if done is not None:
+            done(result)
+    return [found[k] for k in range(len(items))]
+
+
+def _as_they_come(work: Callable[[Any], Any], items: Sequence[Any], workers: int) -> Iterator[tuple[int, Any]]:
+    if workers <= 1 or len(items) <= 1:
+        for k, item in enumerate(items):
+            yield k, work(item)
+        return
+    # a fresh interpreter each: threads of the parent, as of a progress bar, do not survive a fork
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_one_thread) as pool:
+        futures = {pool.submit(work, item): k for k, item in enumerate(items)}
+        try:
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _one_thread() -> None:
+    """Keep each process to one core."""
+    for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(variable, "1")
+
+
+def statistics(runs: Sequence[RunSummary]) -> dict[str, Any]:
+    """Return what a table shows of many runs."""
+    failures = [run for run in runs if not run.succeeded]
+    return {
+        "runs": len(runs),
+        "succeeded": len(runs) - len(failures),
+        "success_rate": (len(runs) - len(failures)) / len(runs) if runs else math.nan,
+        "failed_in": dict(Counter(run.state for run in failures)),
+        "failures": dict(Counter(run.ended if run.ended != "completed" else "missed goals" for run in failures)),
+        "missed": dict(Counter(name for run in failures for name in run.missed)),
+        "worst_slip_m": max((run.slip for run in runs), default=math.nan),
+        "worst_torque_ratio": max((run.torque_ratio for run in runs), default=math.nan),
+        "forces": {phase: _median(runs, phase) for phase in ("static", "moving", "change")},
+        "each": [asdict(run) for run in runs],
+    }
+
+
+def _median(runs: Sequence[RunSummary], phase: str) -> float | None:
+    values = [value for run in runs if (value := run.forces.get(phase)) is not None]
+    return float(np.median(values)) if values else None
+
+
+def directions(count: int) -> list[tuple[float, float, float]]:
+    """Return horizontal directions, evenly spread, beginning with +x."""
+    angles = [2.0 * math.pi * k / count for k in range(count)]
+    return [(round(math.cos(a), 12), round(math.sin(a), 12), 0.0) for a in angles]
+
+
+def largest_push(job: Job, push: PushSpec, *, upto: float, resolution: float) -> float:
+    """Return the largest force [N] of a push that the run still succeeds with, by bisection; 0 if not even a small one.
+
+    Args:
+        job: the run; its own pushes stay.
+        push: where, when and for how long; its force does not count.
+        upto: the largest force tried [N].
+        resolution: how exactly it is found [N].
+    """
+
+    def survives(force: float) -> bool:
+        pushes = [*job.reality.pushes, push.model_copy(update={"force": force})]
+        reality = job.reality.model_copy(update={"pushes": pushes})
+        return run_job(replace(job, reality=reality)).succeeded
+
+    low, high = 0.0, upto
+    if survives(upto):
+        return upto
+    while high - low > resolution:
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if survives(middle) else (low, middle)
+    return low
+
+
+@dataclass(frozen=True)
+class _Search:
+    job: Job
+    push: PushSpec
+    upto: float
+    resolution: float
+
+
+def _search(search: _Search) -> float:
+    return largest_push(search.job, search.push, upto=search.upto, resolution=search.resolution)
+
+
+def largest_pushes(
+    searches: Sequence[tuple[Job, PushSpec]],
+    *,
+    upto: float,
+    resolution: float,
+    workers: int,
+    done: Callable[[], None] | None = None,
+) -> list[float]:
+    """Return `largest_push` of several, in parallel."""
+    items = [_Search(job, push, upto, resolution) for job, push in searches]
+    return _in_order(_search, items, workers=workers, done=None if done is None else lambda _: done())

@@ -1,0 +1,144 @@
+"""Plots of what the controller costs: tick time over time, and over the size of the QP."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+_TICK, _PERIOD, _MEDIAN, _CHANGE = "#2a6fb0", "#c23b22", "#14395b", "#8a8a8a"
+_LABEL_WIDTH = 0.0075  # of a character of a state's name, as a fraction of the width of the plot
+_STYLE: Any = {
+    "font.size": 9.0,
+    "svg.hashsalt": "multi-qp",  # the same plot gives the same bytes
+    "svg.fonttype": "none",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
+
+
+@dataclass(frozen=True)
+class RunTimes:
+    """How long the ticks of one run took.
+
+    Attributes:
+        name: of the scene.
+        time: simulated, (T,) [s].
+        tick_ms: from state in to torque out, (T,) [ms].
+        state: name of the FSM state, (T,).
+        dt: control period [s].
+        variables: largest number of variables of its QP, as the paper counts them.
+    """
+
+    name: str
+    time: Array
+    tick_ms: Array
+    state: NDArray[np.str_]
+    dt: float
+    variables: int
+
+
+def plot_over_time(path: Path, runs: Sequence[RunTimes]) -> None:
+    """Draw tick time over simulated time, a panel a run, changes of state as dashed lines.
+
+    Source: [Vaillant2015] Fig. 11.
+    """
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=(9.0, 0.5 + 2.1 * len(runs)), layout="constrained")
+        panels = np.atleast_1d(np.asarray(figure.subplots(len(runs), 1), dtype=object))
+        for axes, run in zip(panels, runs, strict=True):
+            _draw_run(axes, run)
+        panels[-1].set_xlabel("simulated time [s]")
+        _save(figure, path)
+
+
+def plot_over_size(path: Path, runs: Sequence[RunTimes]) -> None:
+    """Draw median and largest tick time over the number of variables of the QP, a mark a run.
+
+    Source: [Vaillant2015] Fig. 10.
+    """
+    order = sorted(runs, key=lambda run: run.variables)
+    sizes = [run.variables for run in order]
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=(7.0, 4.4), layout="constrained")
+        axes: Axes = figure.subplots()
+        axes.plot(sizes, [run.tick_ms.max() for run in order], "s--", color=_PERIOD, label="largest tick")
+        axes.plot(sizes, [1e3 * run.dt for run in order], "_", color=_CHANGE, markersize=14, label="Δt")
+        axes.plot(sizes, [np.median(run.tick_ms) for run in order], "o-", color=_TICK, label="median tick")
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.grid(axis="y", alpha=0.3)
+        axes.set(xlabel="variables of the QP", ylabel="time [ms]")
+        for together in _neighbours(order):
+            lowest = min(together, key=lambda run: float(np.median(run.tick_ms)))
+            place = (together[-1].variables, float(np.median(lowest.tick_ms)))
+            names = "\n".join(run.name for run in together)
+            axes.annotate(names, place, (0, -8), textcoords="offset points", ha="center", va="top", fontsize=8)
+        axes.margins(x=0.08, y=0.22)
+        axes.legend(loc="lower right", frameon=False)
+        _save(figure, path)
+
+
+def _neighbours(order: Sequence[RunTimes]) -> list[list[RunTimes]]:
+    """Return runs, sorted by size, in groups whose names would run into each other."""
+    close = 0.05 * (order[-1].variables - order[0].variables)
+    groups = [[order[0]]]
+    for run in order[1:]:
+        if run.variables - groups[-1][-1].variables <= close:
+            groups[-1].append(run)
+        else:
+            groups.append([run])
+    return groups
+
+
+def _draw_run(axes: Axes, run: RunTimes) -> None:
+    axes.plot(run.time, run.tick_ms, color=_TICK, linewidth=0.6)
+    median = float(np.median(run.tick_ms))
+    axes.axhline(median, color=_MEDIAN, linewidth=0.8)
+    axes.axhline(1e3 * run.dt, color=_PERIOD, linewidth=0.8)
+    # seldom peaks would flatten all the rest: cut them, and tell the largest
+    ceiling = 1.25 * max(float(np.percentile(run.tick_ms, 99.8)), 1e3 * run.dt)
+    axes.set_ylim(0.0, ceiling)
+    span = float(run.time[-1] - run.time[0]) + run.dt
+    axes.set_xlim(run.time[0], run.time[0] + span)
+    _draw_states(axes, run, span)
+    axes.set_ylabel("tick [ms]")
+    figures = f"median {median:.2f} ms (black), largest {run.tick_ms.max():.1f} ms, Δt {1e3 * run.dt:.4g} ms (red)"
+    axes.set_title(f"{run.name}: {figures}", fontsize=9, loc="left", pad=16)
+
+
+def _draw_states(axes: Axes, run: RunTimes, span: float) -> None:
+    """Mark changes of state by dashed lines, and name the states above them where there is room."""
+    entered = np.flatnonzero(np.r_[True, run.state[1:] != run.state[:-1]])
+    free_from = -np.inf
+    for tick in entered:
+        if tick:
+            axes.axvline(run.time[tick], color=_CHANGE, linestyle="--", linewidth=0.7)
+        name = str(run.state[tick])
+        if run.time[tick] >= free_from:
+            axes.annotate(
+                name.replace("_", " "),
+                (run.time[tick], 1.0),
+                (1, 2),
+                xycoords=axes.get_xaxis_transform(),
+                textcoords="offset points",
+                fontsize=7,
+                color=_CHANGE,
+                annotation_clip=False,
+            )
+            free_from = run.time[tick] + span * _LABEL_WIDTH * (len(name) + 1)
+
+
+def _save(figure: Figure, path: Path) -> None:
+    """Write the figure, without a date."""
+    metadata = {"Date": None} if path.suffix.lower() == ".svg" else {"Software": None}
+    figure.savefig(path, dpi=110, metadata=metadata)

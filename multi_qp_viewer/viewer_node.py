@@ -1,0 +1,234 @@
+"""The node `viewer`: what a person sees of the graph, in a browser and through TF, and what that person says."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from functools import partial
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from nav_msgs.msg import Odometry
+from numpy.typing import NDArray
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from trajectory_msgs.msg import MultiDOFJointTrajectory
+from visualization_msgs.msg import MarkerArray
+
+from multi_qp_controller.ros import com_markers, conversions, markers, parameters, plan_markers, process, topics
+from multi_qp_controller.ros.diagnostics import Level
+from multi_qp_controller.ros.health import Health
+from multi_qp_controller.ros.interactive_targets import InteractiveTargets, has_interactive_markers
+from multi_qp_controller.ros.parameters import SCENARIO_PARAMETERS, ParameterSpec
+from multi_qp_controller.ros.plan_markers import PlanMarkers
+from multi_qp_controller.ros.state_assembly import Receipt, StateAssembler
+from multi_qp_controller.ros.transforms import TransformOutput, has_tf
+from multi_qp_controller.ros.user_output import Offer, UserOutput, offers
+from multi_qp_viewer.drawings import DrawnSnapshot
+from multi_qp_viewer.graph_controls import GraphControls
+from multi_qp_viewer.marker_board import MarkerBoard
+
+if TYPE_CHECKING:
+    from multi_qp_viewer.browser import BrowserViewer
+
+Array = NDArray[np.float64]
+
+PARAMETERS = (
+    *(spec for spec in SCENARIO_PARAMETERS if spec.name in ("scenario", "set", "seed")),
+    ParameterSpec("rate", 30.0, "pictures, and frames of TF, a second", 0.1, 200.0),
+    ParameterSpec("page", True, "serve the page for a browser"),
+    ParameterSpec("host", "127.0.0.1", "address that the page is served at; 0.0.0.0: to other machines too"),
+    ParameterSpec("port", 8080, "of the page, or the next free one", 1, 65535),
+    ParameterSpec("publish_tf", True, "publish all frames of the scene, where tf2_msgs is installed"),
+    ParameterSpec("interactive_markers", True, "offer handles in RViz, where interactive_markers is installed"),
+)
+#: From when on a robot's state, or the controller's, is old [s].
+SILENCE = 2.0
+_NOTHING = Offer({}, ())
+
+
+class ViewerNode(Node):
+    """Shows where the robots say they are, and over that what the controller says it does.
+
+    Attributes:
+        exit_status: never set: the node goes on until a signal ends it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("viewer", automatically_declare_parameters_from_overrides=True)
+        parameters.declare(self, PARAMETERS, read_only=True)
+        settings = parameters.values(self, PARAMETERS)
+        self.exit_status: int | None = None
+        self._scenario = scenario = parameters.load(settings)
+        self._period, self._due = 1.0 / settings["rate"], 0.0
+        self._health = Health(self, dt=self._period)
+        self._assembler = self._assemble()
+        self._q = scenario.scene.q0.copy()
+        self._first: int | None = None
+        self._told: dict[str, Any] = {}
+        self._heard, self._offered = -np.inf, False
+        self._board, self._plan_markers = MarkerBoard(), PlanMarkers(scenario)
+        self._plans = self.create_publisher(MarkerArray, topics.PLAN_MARKERS, topics.LATCHED_QOS)
+        self._offers, user = offers(scenario), UserOutput(self, scenario)
+        self._tf = TransformOutput(self, scenario.scene) if settings["publish_tf"] and has_tf() else None
+        self._handles: InteractiveTargets | None = None
+        if settings["interactive_markers"] and has_interactive_markers():
+            self._handles = InteractiveTargets(self, user.pose)
+        self._page: BrowserViewer | None = None
+        if settings["page"]:
+            self._open_page(settings, user)
+        self._listen()
+
+    def _open_page(self, settings: dict[str, Any], user: UserOutput) -> None:
+        try:  # rosdep knows no viser: in a ROS workspace without it there is still TF
+            from multi_qp_viewer.browser import BrowserViewer
+            from multi_qp_viewer.browser_drawings import DrawingLayer
+        except ImportError as error:
+            self.get_logger().error(f"no page: {error}; pip install viser trimesh, or set page to false")
+            return
+        groups = (*markers.NAMESPACES, *plan_markers.NAMESPACES, *com_markers.NAMESPACES)
+        self._page = BrowserViewer(
+            self._scenario.scene,
+            title=f"multi-qp · {self._scenario.name}",
+            host=settings["host"],
+            port=settings["port"],
+            make_layers=lambda server: [DrawingLayer(server, group) for group in groups],
+        )
+        loads = self._scenario.scene.loads
+        ranges = {name: (*loads.limits[name], mass) for name, mass in loads.masses.items()}
+        self._controls = GraphControls(self._page, user, ranges)
+        print(f"{self._scenario.name} in the viewer at {self._page.url}", file=sys.stderr, flush=True)
+
+    def _assemble(self) -> StateAssembler:
+        return StateAssembler(self._scenario.scene, max_age=SILENCE, period=self._period)
+
+    def _listen(self) -> None:
+        kinds: dict[str, tuple[Any, Callable[..., Receipt]]] = {
+            "joint_states": (JointState, self._put_joints),
+            "odom": (Odometry, self._put_root),
+        }
+        for topic in self._assembler.topics:
+            subsystem, kind = topic.split("/")
+            message, put = kinds[kind]
+            self.create_subscription(message, topic, partial(self._take_state, put, subsystem), topics.STATE_QOS)
+        self.create_subscription(String, topics.CONTROLLER_STATE, self._take_controller, topics.LATCHED_QOS)
+        self.create_subscription(MarkerArray, topics.MARKERS, self._board.take, topics.EVENT_QOS)
+        self.create_subscription(MarkerArray, topics.COM_MARKERS, self._board.take, topics.LATCHED_QOS)
+        plan = MultiDOFJointTrajectory
+        for topic, make in (
+            (topics.CONTACT_SEQUENCE, self._plan_markers.contacts),
+            (topics.COM_TRAJECTORY, self._plan_markers.paths),
+        ):
+            self.create_subscription(plan, topic, partial(self._take_plan, make), topics.LATCHED_QOS)
+
+    # -- messages in
+
+    def _take_state(self, put: Callable[..., Receipt], subsystem: str, message: Any) -> None:
+        if put(subsystem, message) is Receipt.JUMPED_BACK:  # a new run
+            self._assembler, self._first = self._assemble(), None
+            self._board.clear()
+            put(subsystem, message)
+
+    def _put_joints(self, subsystem: str, message: JointState) -> Receipt:
+        stamp = conversions.from_stamp(message.header.stamp)
+        return self._assembler.put_joints(
+            subsystem, stamp, monotonic(), message.name, message.position, message.velocity
+        )
+
+    def _put_root(self, subsystem: str, message: Odometry) -> Receipt:
+        pose, twist = conversions.pose_array(message.pose.pose), conversions.twist_array(message.twist.twist)
+        stamp = conversions.from_stamp(message.header.stamp)
+        return self._assembler.put_root(subsystem, stamp, monotonic(), pose, twist)
+
+    def _take_controller(self, message: String) -> None:
+        try:
+            told = json.loads(message.data)
+            self._told = {key: told[key] for key in ("state", "status", "tick_ms") if key in told}
+        except (ValueError, TypeError) as error:
+            self._health.warn(f"{topics.CONTROLLER_STATE} was not understood: {error!r}")
+        self._heard = monotonic()
+
+    def _take_plan(self, make: Callable[[Any, int], MarkerArray], message: MultiDOFJointTrajectory) -> None:
+        try:
+            drawn = make(message, int(self.get_clock().now().nanoseconds))
+        except (ValueError, IndexError) as error:
+            self._health.warn(f"a plan was not understood: {error}")
+            return
+        self._board.take(drawn)
+        self._plans.publish(drawn)
+
+    # -- what is shown
+
+    def work(self) -> float:
+        """Show what is due; return for how long nothing will be [s]."""
+        now = monotonic()
+        if now >= self._due:
+            self._due = max(self._due + self._period, now)
+            self._show(now)
+            self._health.statistics.tick(now, monotonic())
+        self._health.publish_if_due(now)
+        return self._due - monotonic()
+
+    def _show(self, now: float) -> None:
+        if self._page is not None:
+            self._controls.pass_on()
+        state, faults = self._assembler.state(now)
+        missing = self._assembler.missing
+        if missing:
+            self._health.tell(Level.WARN, f"waiting for {', '.join(missing)}")
+        elif faults:
+            self._health.tell(Level.WARN, "; ".join(faults))
+        else:
+            self._health.tell(Level.OK, "")
+        if np.isfinite(state.q).all():
+            self._q = state.q
+        if now - self._heard > SILENCE:
+            self._told = {"status": "silent"}
+            self._board.clear()
+        stamp = self._assembler.newest
+        if self._tf is not None and stamp:
+            self._tf.send(self._q, stamp)
+        self._offer()
+        if self._page is not None:
+            self._page.show(self._snapshot(stamp))
+
+    def _snapshot(self, stamp: int) -> DrawnSnapshot:
+        if self._first is None and stamp:
+            self._first = stamp
+        return DrawnSnapshot(
+            time=(stamp - (self._first or stamp)) * 1e-9,
+            q=self._q.copy(),
+            state=self._told.get("state", "no controller"),
+            status=self._told.get("status", "silent"),
+            tick_ms=float(self._told.get("tick_ms", 0.0)),
+            drawings=self._board.drawings,
+        )
+
+    def _offer(self) -> None:
+        offer = self._offers.get(self._told.get("state", ""), _NOTHING)
+        if not offer.targets and not offer.commands and not self._offered:
+            return
+        places = {d.text: d.points[0] for d in self._board.drawings if d.group == "targets" and len(d.points) == 1}
+        targets = {name: places[task] for name, task in offer.targets.items() if task in places}
+        self._offered = bool(targets or offer.commands)
+        if self._page is not None:
+            self._controls.offer(targets, offer.commands)
+        if self._handles is not None:
+            self._handles.offer(targets)
+
+    def close(self) -> None:
+        """Close the page."""
+        if self._page is not None:
+            self._page.close()
+
+
+def main() -> int:
+    """Run the node."""
+    return process.run(ViewerNode)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,198 @@
+import numpy as np
+import pytest
+from contacts import BOXES, foot, walk
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from com_trajectory.bezier import Bezier
+from com_trajectory.costs import QuadraticCost
+from com_trajectory.phases import planned_phases
+from com_trajectory.planner import PlanOptions, plan_com
+from com_trajectory.polytope import Polytope
+from com_trajectory.switching import best_switching
+from com_trajectory.timing import slowdown
+from com_trajectory.trajectory import validate
+from com_trajectory.transition import transition_by_loads
+from multi_qp_scene.contact_sequence import ContactPhase, ContactSequence
+from multi_qp_scene.errors import MultiQpError
+
+SEEDS = st.integers(0, 10_000)
+
+
+def random_window(seed):
+    """Three phases, the middle one with one contact less, reaches that are random hulls, and states in them."""
+    rng = np.random.default_rng(seed)
+    reaches = {}
+    for name in ("left_sole", "right_sole"):
+        points = np.array([0.0, 0.0, -0.7]) + rng.normal(size=(14, 3)) * np.array([0.25, 0.2, 0.1])
+        reaches[name] = Polytope.hull(points)
+    step = float(rng.uniform(0.05, 0.3))
+    left, old, new = foot("left", 0, 0), foot("right", 0, 0), foot("right", step, 1)
+    phases = planned_phases(
+        ContactSequence((ContactPhase((left, old)), ContactPhase((left,)), ContactPhase((left, new)))),
+        "walker",
+        reaches,
+    )
+    return rng, phases
+
+
+def inside(rng, reach):
+    corners = reach.vertices()
+    return None if len(corners) < 4 else rng.dirichlet(np.ones(len(corners))) @ corners
+
+
+@settings(max_examples=150, deadline=None)
+@given(SEEDS)
+def test_every_point_of_8_and_9_is_kinematically_feasible(seed):
+    """The proof of section 6.2: for whatever reaches, states and attractors there are switching times that keep (4)."""
+    rng, phases = random_window(seed)
+    first, middle, last = (inside(rng, phase.reach) for phase in phases)
+    if first is None or middle is None or last is None:
+        return
+    out = [(first, np.zeros(3), np.zeros(3)), (last, np.zeros(3), np.zeros(3))]
+    cost = QuadraticCost.towards(first)
+    breaking = transition_by_loads(phases[1].cone, phases[0].reach, cost).point
+    making = transition_by_loads(phases[1].cone, phases[2].reach, cost).point
+    curve = Bezier.between(out[0], np.array([breaking, making]), out[1], 1.0)
+    u = np.linspace(0, 1, 200)
+    assert phases[1].reach.contains(curve(u), tolerance=1e-6).all()  # of (9), at every instant
+    in_first = phases[0].reach.contains(curve(u), tolerance=1e-6)
+    in_last = phases[2].reach.contains(curve(u), tolerance=1e-6)
+    assert in_first[0] and in_last[-1]  # so that contacts can be broken after the start and made before the end
+    down = Bezier.between(out[0], breaking[None], (middle, np.zeros(3), np.zeros(3)), 1.0)
+    assert phases[1].reach.contains(down(u), tolerance=1e-6).all()  # of (8), a contact broken
+    up = Bezier.between((middle, np.zeros(3), np.zeros(3)), making[None], out[1], 1.0)
+    assert phases[1].reach.contains(up(u), tolerance=1e-6).all()  # of (8), a contact made
+    for piece, own in ((down, phases[:2]), (up, phases[1:])):
+        assert best_switching(piece, own).kinematic < 1e-6
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        PlanOptions(),
+        PlanOptions(timing="empirical"),
+        PlanOptions(sliding=False),
+        PlanOptions(largest_window=2),
+        PlanOptions(curve="polyline"),
+        PlanOptions(curve="smooth"),
+        PlanOptions(cost="groovy"),
+        PlanOptions(cost="low"),
+        PlanOptions(cost="far_right"),
+        PlanOptions(cost="tired"),
+    ],
+    ids=str,
+)
+def test_walking_is_smooth_and_feasible(options):
+    sequence = walk(4)
+    found = plan_com(sequence, BOXES, options=options)
+    valid = validate(found, step=0.02)
+    assert valid.kinematic_share == 1.0
+    if options.timing == "feasible":
+        assert valid.dynamic_share == 1.0
+        assert valid.wrench.max() < 1e-6
+    assert all(point.feasible for point in found.transitions)
+    assert len(found.phase_ends) == len(found.phases) == 9
+    assert (np.diff(found.phase_ends) > 0).all()
+    assert found.phase_ends[-1] == pytest.approx(found.duration)
+    times = np.linspace(0, found.duration, 400)
+    h = 1e-5
+    speed = (found.position(times[1:-1] + h) - found.position(times[1:-1] - h)) / (2 * h)
+    assert found.velocity(times[1:-1]) == pytest.approx(speed, abs=2e-3)
+    for first, second in zip(found.pieces[:-1], found.pieces[1:], strict=True):
+        assert first.end == pytest.approx(second.start)
+        assert first(first.end) == pytest.approx(second(second.start), abs=1e-9)
+        assert first.derivative()(first.end) == pytest.approx(second.derivative()(second.start), abs=1e-9)
+    for time in (0.0, found.duration):
+        assert found.velocity(time) == pytest.approx(np.zeros(3), abs=1e-9)
+    assert found.velocity(found.duration + 1.0) == pytest.approx(np.zeros(3))
+    assert found.position(found.duration + 1.0) == pytest.approx(found.position(found.duration))
+
+
+def test_a_sliding_window_does_not_stop_between_phases():
+    sliding = plan_com(walk(4), BOXES)
+    stopping = plan_com(walk(4), BOXES, options=PlanOptions(sliding=False))
+    inner = [piece.end for piece in sliding.pieces[:-1]]
+    assert np.linalg.norm(sliding.velocity(inner), axis=1).min() > 1e-3
+    inner = [piece.end for piece in stopping.pieces[:-1]]
+    assert np.abs(stopping.velocity(inner)).max() < 1e-9
+
+
+def test_costs_do_what_they_are_named_for():
+    found = {name: plan_com(walk(4), BOXES, options=PlanOptions(cost=name)) for name in ("nearest", "far_right", "low")}
+    points = {name: np.array([t.point for t in trajectory.transitions]) for name, trajectory in found.items()}
+    assert points["far_right"][:, 1].mean() < points["nearest"][:, 1].mean() - 0.01
+    assert points["low"][:, 2].max() < points["nearest"][:, 2].min() - 0.05
+
+    def high(context):
+        return QuadraticCost.towards(context.start).along([0, 0, 1], 10.0)
+
+    own = plan_com(walk(4), BOXES, options=PlanOptions(cost=high))
+    assert min(t.point[2] for t in own.transitions) == pytest.approx(0.8, abs=1e-6)
+
+
+def test_a_point_can_be_moved_inside_its_polytope_only():
+    free = plan_com(walk(2), BOXES)
+    target = free.transitions[1].point + np.array([0.01, 0.0, -0.08])
+    moved = plan_com(walk(2), BOXES, options=PlanOptions(points={1: target}))
+    assert moved.transitions[1].point == pytest.approx(target, abs=1e-6)
+    lowest = [each.position(np.linspace(0, each.duration, 99))[:, 2].min() for each in (moved, free)]
+    assert lowest[0] < lowest[1] - 0.01
+    outside = plan_com(walk(2), BOXES, options=PlanOptions(points={1: target + np.array([0, 0, -5.0])}))
+    assert outside.transitions[1].point[2] == pytest.approx(0.6, abs=1e-5)
+    assert any("outside of its polytope" in note for note in outside.notes)
+
+
+@settings(max_examples=10, deadline=None)
+@given(SEEDS)
+def test_the_slowdown_is_the_least_one(seed):
+    rng, phases = random_window(seed)
+    region = phases[0].region
+    corner = region.corners[rng.integers(len(region.corners))]
+    a = np.append(region.corners.mean(axis=0), 0.75)
+    b = np.append(0.1 * a[:2] + 0.9 * corner, 0.75)
+    curve = Bezier(np.array([a, a, a, b, b, b]), 0.0, 1.0)
+    factor = slowdown([(curve, [phases[0]], [1.0])])
+
+    def worst(duration):
+        times = np.linspace(0, duration, 400)
+        slow = curve.moved_to(0.0, slower=duration)
+        cone = phases[0].cone
+        return cone.violations(cone.wrench(slow(times), slow.derivative(2)(times))).max()
+
+    assert worst(factor) < 1e-9
+    assert worst(factor * 0.93) > 1e-9
+
+
+def test_what_cannot_be_done_is_done_with_the_least_violation_and_said():
+    far = ContactSequence(tuple(walk(2, length=1.2).phases), name="giant")
+    found = plan_com(far, BOXES)
+    assert np.isfinite(found.position(np.linspace(0, found.duration, 50))).all()
+    assert any("reach" in note for note in found.notes)
+    ice = plan_com(walk(2, friction=0.0), BOXES)
+    assert np.isfinite(ice.duration)
+
+
+def test_phases_that_share_no_contact_and_wrong_options_are_refused():
+    left, right = foot("left", 0, 0), foot("right", 1, 0)
+    jump = ContactSequence((ContactPhase((left,)), ContactPhase((right,))))
+    with pytest.raises(MultiQpError, match="no contact stays"):
+        plan_com(jump, BOXES)
+    with pytest.raises(MultiQpError, match="did you mean 'nearest'"):
+        plan_com(walk(2), BOXES, options=PlanOptions(cost="neerest"))
+    with pytest.raises(MultiQpError, match="there is no transition 99"):
+        plan_com(walk(2), BOXES, options=PlanOptions(points={99: [0, 0, 0]}))
+    with pytest.raises(MultiQpError, match="3 finite numbers"):
+        plan_com(walk(2), BOXES, options=PlanOptions(points={0: [0, 0, np.nan]}))
+    with pytest.raises(MultiQpError, match="walker"):
+        plan_com(walk(2), BOXES, subsystem="walkre")
+    with pytest.raises(MultiQpError, match="give `com` or the polytopes"):
+        plan_com(walk(2), {})
+
+
+def test_a_contact_that_moves_in_one_change_gets_a_phase_without_it():
+    left, right, moved = foot("left", 0, 0), foot("right", 0, 0), foot("right", 0.2, 1)
+    found = plan_com(ContactSequence((ContactPhase((left, right)), ContactPhase((left, moved)))), BOXES)
+    assert [len(phase.phase.contacts) for phase in found.phases] == [2, 1, 2]
+    assert [phase.source for phase in found.phases] == [0, None, 1]
+    assert validate(found).dynamic_share == 1.0

@@ -1,0 +1,130 @@
+from dataclasses import replace
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from multi_qp_controller.planning import goal_of, make_planner, plan_scenario
+from multi_qp_scene import MultiQpError, load_scenario
+from multi_qp_simulator.plan_audit import PlanAudit
+from multi_qp_simulator.runner import run_scenario
+
+SCENES = ("stairs", "uneven_stairs", "slope", "climb", "rubble")
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_every_stance_is_true(name):
+    scenario = load_scenario(name)
+    plan = plan_scenario(scenario).plan
+    assert plan.complete, plan.reason
+    assert (
+        PlanAudit(scenario, scenario.spec.plan.character, margin=0.9 * scenario.spec.plan.margin).mistakes(plan) == []
+    )
+
+
+def test_the_audit_sees_mistakes():
+    scenario = load_scenario("stairs")
+    planner = make_planner(scenario)
+    plan = planner.plan(goal_of(scenario))
+    checker = PlanAudit(scenario, "humanoid")
+    stance = plan.stances[3]
+    moved = stance.q.copy()
+    moved[0] += 0.05
+    found = " ".join(checker.mistakes(replace(plan, stances=(*plan.stances[:3], replace(stance, q=moved)))))
+    assert "off" in found
+    one_foot = {"left_foot": plan.stances[0].contacts["left_foot"]}
+    upright = plan.stances[0].q
+    assert "fall" in " ".join(checker.wrong(upright, one_foot.values(), one_foot.values()))
+    inside = upright.copy()
+    inside[0] += 0.45
+    assert "inside" in " ".join(checker.wrong(inside, [], one_foot.values()))
+
+
+def test_one_contact_changes_at_a_time_and_the_sequence_says_the_same():
+    plan = plan_scenario(load_scenario("stairs")).plan
+    phases = plan.sequence.phases
+    for before, after in zip(phases, phases[1:], strict=False):
+        assert len(before.made(after)) + len(before.broken(after)) <= 1
+    assert {c.other for c in phases[-1].contacts} == {"landing/top"}
+    assert len(plan.postures) == len(phases)
+
+
+def test_the_same_seed_gives_the_same_plan():
+    first, second = (plan_scenario(load_scenario("slope", seed=3)).plan for _ in range(2))
+    assert len(first.stances) == len(second.stances)
+    for one, other in zip(first.stances, second.stances, strict=True):
+        np.testing.assert_array_equal(one.q, other.q)
+
+
+def test_a_plan_is_carried_out():
+    planned = plan_scenario(load_scenario("stairs"))
+    report = run_scenario(planned.scenario).report
+    assert report["completed"] and report["qp_failures"] == 0
+    assert report["worst"]["contact_slip_m"] < 2e-3
+    assert report["worst"]["penetration_m"] < 1e-4
+    assert report["worst"]["torque_ratio"] <= 1.0
+    assert report["goals"]["arrived"]["reached"]
+
+
+def test_a_goal_inside_an_obstacle_is_said_to_be_one():
+    scenario = load_scenario("stairs")
+    planner = make_planner(scenario)
+    goal = goal_of(scenario)
+    inside = pin.SE3(goal.rotation, goal.translation - np.array([0.0, 0.0, 0.75]))
+    plan = planner.plan(inside)
+    assert not plan.complete and plan.moves == 0
+    assert "the goal is not possible for the base: the trunk hits something" in plan.reason
+
+
+def test_a_goal_without_anything_to_stand_on_is_said_to_be_one():
+    scenario = load_scenario("stairs")
+    planner = make_planner(scenario)
+    goal = goal_of(scenario)
+    plan = planner.plan(pin.SE3(goal.rotation, goal.translation + np.array([0.0, 0.0, 2.0])))
+    assert not plan.complete
+    assert "0 of the limbs have a face within reach" in plan.reason
+
+
+def test_a_goal_that_is_not_finite_is_refused():
+    planner = make_planner(load_scenario("stairs"))
+    with pytest.raises(MultiQpError, match="goal must be finite"):
+        planner.plan(pin.SE3(np.eye(3), np.array([np.nan, 0.0, 0.0])))
+
+
+def test_when_the_time_is_over_the_best_part_of_a_plan_is_the_answer():
+    scenario = load_scenario("stairs")
+    planner = make_planner(scenario)
+    planner.problem = replace(planner.problem, budget=0.02)
+    plan = planner.plan(goal_of(scenario))
+    assert not plan.complete
+    assert plan.reason
+    assert len(plan.stances) >= 1
+
+
+def test_one_limb_can_be_asked_for_a_step():
+    scenario = load_scenario("stairs")
+    planner = make_planner(scenario)
+    start = planner.start_stance()
+    after = planner.step_to(start, "left_foot", on=["ground/floor"])
+    assert after is not None and after.moved == "left_foot"
+    assert planner.step_to(start, "left_foot", on=["landing/top"]) is None  # out of reach
+    assert PlanAudit(scenario, "humanoid").mistakes(planner.as_plan([start, after])) == []
+
+
+def test_surroundings_without_a_surface_are_refused(tmp_path):
+    path = tmp_path / "nothing.yaml"
+    path.write_text(
+        """\
+description: a humanoid before a wall
+subsystems: {humanoid: {model: humanoid, posture: half_sitting, pose: {xyz: [0, 0, 0.72]}}}
+environment: {wall: {box: [0.1, 2, 2], pose: {xyz: [1, 0, 1]}}}
+plan:
+  character: humanoid
+  limbs: {left_foot: left_sole, right_foot: right_sole}
+  faces: [wall/back]
+  goal: {pose: {xyz: [1, 0, 1]}}
+""",
+        encoding="utf-8",
+    )
+    with pytest.raises(MultiQpError, match="no surface to plan contacts on"):
+        plan_scenario(load_scenario(path))

@@ -1,0 +1,77 @@
+"""`multi-qp bench`: what it measures adds up, and wrong options are refused."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from multi_qp_cli.benches.crowd import load_chain
+from multi_qp_cli.benches.qp_growth import measure_growth
+from multi_qp_cli.benches.qp_tsid import measure_single
+from multi_qp_cli.benches.result import spread
+from multi_qp_cli.main import main
+from multi_qp_simulator.runner import run_scenario
+
+
+def test_spread_of_times():
+    found = spread([1.0, 2.0, 3.0, 4.0, 100.0])
+    assert found["count"] == 5
+    assert (found["median"], found["iqr"], found["max"]) == (3.0, 2.0, 100.0)
+    assert spread([]) == {"count": 0}
+
+
+def test_a_scene_is_measured(tmp_path, capsys):
+    data, plot = tmp_path / "bench.json", tmp_path / "bench.png"
+    arguments = ["bench", "--scene", "lever", "--solver", "daqp", "--solver", "quadprog", "--ticks", "40"]
+    assert main([*arguments, "--samples", "2", "--json", str(data), "--plot", str(plot)]) == 0
+    assert plot.stat().st_size > 1000
+    scene = json.loads(data.read_text())["scenes"]["lever"]
+    assert scene["tick_ms"]["count"] == 30
+    solves = {(entry["formulation"], entry["solver"], entry["start"]): entry for entry in scene["solves"]}
+    assert {("reduced", "daqp", "warm"), ("full", "quadprog", "cold")} <= set(solves)
+    for entry in solves.values():
+        assert entry["failures"] == 0
+        assert entry["ms"]["count"] == 2
+        assert entry["difference"] < 1e-6
+    assert "quadprog" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--scene", "kingdom"], ["--solver", "osqp"], ["--samples", "0"], ["--json", "figures.txt"], ["qqp"]]
+)
+def test_wrong_options_are_refused(arguments, capsys):
+    try:
+        status = main(["bench", *arguments])
+    except SystemExit as exit_:
+        status = exit_.code
+    assert status == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_crowd_stands_hand_in_hand(tmp_path):
+    """Its scenario is valid, whoever holds hands does not let go, and nobody falls."""
+    scenario = load_chain(3, tmp_path)
+    result = run_scenario(scenario, duration=0.5)
+    assert len(scenario.scene.subsystems) == 3
+    assert result.report["qp_failures"] == 0
+    assert result.report["worst"]["contact_slip_m"] < 1e-4
+    model, data = scenario.scene.model, scenario.scene.model.createData()
+    before, after = (pin.centerOfMass(model, data, q).copy() for q in (scenario.scene.q0, result.log.q[-1]))
+    assert np.linalg.norm(after - before) < 0.05
+
+
+def test_tsid_gives_the_same_answer_to_the_same_tasks():
+    single = measure_single(ticks=60)
+    assert single["acceleration_difference"] < 1e-4
+    assert single["torque_difference"] < 1e-4
+    assert min(single["ours_ms"]["median"], single["tsid_ms"]["median"]) > 0.0
+
+
+def test_growth_is_fitted_over_its_sizes():
+    growth = measure_growth([1, 4, 5])
+    assert list(growth["ms"]) == ["1", "4", "5"]
+    (low, high), ratio = (growth["ms"][n]["median"] for n in ("4", "5")), np.log(5 / 4)
+    assert growth["exponent"] == pytest.approx(np.log(high / low) / ratio)

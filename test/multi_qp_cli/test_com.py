@@ -1,0 +1,75 @@
+import json
+
+import numpy as np
+import pytest
+
+from multi_qp_cli.main import main
+from multi_qp_scene.resources import sequence_names
+from multi_qp_scene.sequence_file import load_contact_sequence
+
+
+def test_a_sequence_is_planned_shown_written_and_drawn(tmp_path, capsys):
+    plot, data = tmp_path / "chair.png", tmp_path / "chair.json"
+    assert main(["com", "chair", "--plot", str(plot), "--json", str(data), "--step", "0.05"]) == 0
+    said = capsys.readouterr().out
+    assert "(1) holds" in said
+    assert "margin" in said
+    assert plot.stat().st_size > 10_000
+    found = json.loads(data.read_text())
+    assert np.shape(found["position"]) == (len(found["time"]), 3)
+    assert len(found["phase_ends"]) == 11
+
+
+@pytest.mark.parametrize("name", [n for n in sequence_names() if n not in ("chair",)])
+def test_the_sequences_that_ship_keep_1_and_4_everywhere(name, capsys):
+    assert main(["com", name, "--step", "0.05"]) == 0, capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["stares"], "did you mean 'stairs'"),
+        (["stairs", "--cost", "neerest"], "did you mean 'nearest'"),
+        (["stairs", "--point", "1=2,3"], "expected N=X,Y,Z"),
+        (["stairs", "--point", "77=1,2,3"], "there is no transition 77"),
+        (["stairs", "--step", "0"], "--step"),
+        (["stairs", "--plot", "x.txt"], "--plot"),
+        (["stairs", "--subsystem", "wolker"], "walker"),
+    ],
+)
+def test_mistakes_are_said_in_one_line(arguments, words, capsys):
+    assert main(["com", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert words in error
+    assert len(error.strip().splitlines()) == 1
+
+
+@pytest.mark.slow
+def test_table_3_reaches_the_paper_in_every_row(tmp_path, capsys):
+    path = tmp_path / "tables.json"
+    assert main(["com", "tables", "--table", "3", "--json", str(path)]) == 0
+    rows = json.loads(path.read_text())["3"]
+    assert len(rows) == 6
+    for row in rows.values():
+        assert row["feasible"] >= row["paper"]
+        assert row["dynamic"] >= row["paper"]
+    assert "climbing" in capsys.readouterr().out
+
+
+def test_table_2_has_the_paper_beside_ours(tmp_path, capsys):
+    path = tmp_path / "tables.json"
+    assert main(["com", "tables", "--table", "2", "--json", str(path)]) == 0
+    assert list(json.loads(path.read_text())["2"]) == ["1", "2", "3", "4", "5", "6"]
+    assert "68.19" in capsys.readouterr().out
+
+
+def test_sequences_cover_what_the_paper_shows():
+    names = {"level_walking", "stairs", "uneven_stairs", "steep_slope", "chair", "climbing", "twister"}
+    assert names <= set(sequence_names())
+    hands = load_contact_sequence("chair").phases[3].contacts
+    assert {"left_palm", "right_palm", "seat"} <= {contact.effector for contact in hands}
+
+
+def test_a_peer_that_is_not_there_is_said_with_how_to_install_it(capsys):
+    assert main(["bench", "com", "--peer-python", "nowhere/python"]) == 2
+    assert "hpp-bezier-com-traj==9.0.2" in capsys.readouterr().err

@@ -1,0 +1,74 @@
+"""Prediction against the world that it predicts; and what it is for: control that stays stable when it is late."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from multi_qp_controller import Controller
+from multi_qp_controller.bonded_dynamics import bonded_acceleration
+from multi_qp_controller.kinematics import Kinematics
+from multi_qp_controller.prediction import Predictor
+from multi_qp_scene import load_scenario
+from multi_qp_simulator.stand_in import TorqueWorld
+
+
+@pytest.fixture(scope="module")
+def box():
+    return load_scenario("box")
+
+
+def test_bonded_acceleration_satisfies_the_equation_of_motion_and_the_bonds(box):
+    scene, rng = box.scene, np.random.default_rng(0)
+    kinematics = Kinematics(scene)
+    kinematics.update(scene.initial_state())
+    J, rhs = rng.standard_normal((8, scene.nv)), rng.standard_normal(8)
+    J = np.vstack([J, J[:1]])  # a row that says the same thing twice
+    rhs = np.append(rhs, rhs[0])
+    torque = rng.standard_normal(scene.na)
+    acceleration, force = bonded_acceleration(kinematics, torque, J, rhs)
+    applied = J.T @ force
+    applied[scene.actuated_v] += torque
+    np.testing.assert_allclose(kinematics.M @ acceleration + kinematics.N, applied, atol=1e-8)
+    np.testing.assert_allclose(J @ acceleration, rhs, atol=1e-8)
+
+
+def test_it_predicts_what_the_world_does(box):
+    controller, world, state = Controller(box), TorqueWorld(box), box.scene.initial_state()
+    tau = controller.step(state, 0.0).tau
+    tau = tau + 0.05 * np.random.default_rng(2).standard_normal(len(tau))
+    ahead = Predictor(box.scene).ahead(state, tau, controller.contacts.values(), 0.02)
+    for _ in range(200):
+        world.advance(tau, tuple(controller.contacts), 1e-4)
+    moved = np.abs(pin.difference(box.scene.model, state.q, world.state.q)).max()
+    missed = np.abs(pin.difference(box.scene.model, ahead.q, world.state.q)).max()
+    assert moved > 1e-3 and missed < 0.05 * moved
+    np.testing.assert_allclose(ahead.v, world.state.v, atol=0.1 * np.abs(world.state.v).max())
+
+
+def carry_late(box, *, predicted: bool, delay: float, until: float) -> float:
+    """Run the box scene with torques that act `delay` late and are held; return the largest speed of a joint."""
+    controller, world, predictor = Controller(box, dt=0.01), TorqueWorld(box), Predictor(box.scene)
+    physics, late = 0.0025, round(delay / 0.0025)
+    tau, contacts, waiting, fastest = np.zeros(box.scene.na), (), None, 0.0
+    for k in range(round(until / physics)):
+        if k % 4 == 0:
+            state = world.state
+            if predicted and contacts:
+                state = predictor.ahead(state, tau, controller.contacts.values(), delay)
+                state = predictor.coast(state, 0.005)
+            command = controller.step(state, k * physics)
+            waiting = (k + (late if contacts else 0), command.tau, tuple(controller.contacts))
+        if waiting is not None and k >= waiting[0]:
+            _, tau, contacts = waiting
+        world.advance(tau, contacts, physics)
+        fastest = max(fastest, float(np.abs(world.state.v).max()))
+    return fastest
+
+
+@pytest.mark.parametrize("predicted", [False, True])
+def test_a_squeezed_box_is_held_although_torques_come_late_only_with_prediction(box, predicted):
+    """Arms that squeeze a box buckle as late torques answer where the elbows were."""
+    fastest = carry_late(box, predicted=predicted, delay=0.0075, until=7.0)
+    assert (fastest < 3.0) is predicted

@@ -1,0 +1,68 @@
+"""Inverse kinematics: reached places are reached, Jacobians are derivatives, limits are kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from multi_qp_scene import load_scenario
+from multi_qp_scene.whole_body_ik import Placement, WholeBodyIk
+
+SCENARIO = """
+description: stands
+subsystems: {robot: {model: NAME, posture: POSTURE, place: {surfaces: [FEET], onto: ground/floor}}}
+environment: {ground: {model: ground}}
+initial_state: s
+states: {s: {}}
+"""
+ROBOTS = {
+    "humanoid": ("half_sitting", ["left_sole", "right_sole"]),
+    "quadruped": ("standing", [f"{a}_{b}_foot" for a in ("left", "right") for b in ("front", "hind")]),
+}
+
+
+@pytest.fixture(params=list(ROBOTS))
+def standing(request, tmp_path):
+    posture, feet = ROBOTS[request.param]
+    text = SCENARIO.replace("NAME", request.param).replace("POSTURE", posture).replace("FEET", ", ".join(feet))
+    (tmp_path / "stand.yaml").write_text(text)
+    scene = load_scenario(tmp_path / "stand.yaml").scene
+    data = scene.model.createData()
+    pin.framesForwardKinematics(scene.model, data, scene.q0)
+    placements = [
+        Placement(s.frame_id, data.oMf[s.frame_id].copy(), turns=s.kind == "point")
+        for s in (scene.surfaces[f"robot/{foot}"] for foot in feet)
+    ]
+    com = pin.centerOfMass(scene.model, data, scene.q0).copy()
+    return scene, WholeBodyIk(scene, "robot"), placements, com
+
+
+@pytest.mark.parametrize("way", [(0.03, 0.02, -0.05), (-0.02, -0.04, -0.1), (0.0, 0.05, -0.02)])
+def test_the_centre_of_mass_goes_there_and_the_feet_stay(standing, way):
+    scene, ik, placements, com = standing
+    found = ik.solve(scene.q0, placements, com=com + way)
+    assert found.contact_error < 1e-4 and found.com_error < 1e-4
+    data = scene.model.createData()
+    np.testing.assert_allclose(pin.centerOfMass(scene.model, data, found.q), com + way, atol=2e-4)
+    pin.framesForwardKinematics(scene.model, data, found.q)
+    for placement in placements:
+        np.testing.assert_allclose(data.oMf[placement.frame_id].translation, placement.pose.translation, atol=2e-4)
+    low, high = scene.limits.lower, scene.limits.upper
+    assert (found.q[scene.limits.q_index] >= low).all() and (found.q[scene.limits.q_index] <= high).all()
+
+
+def test_what_cannot_be_reached_is_missed_and_limits_are_kept(standing):
+    scene, ik, placements, com = standing
+    found = ik.solve(scene.q0, placements, com=com + [0.0, 0.0, 0.5])
+    assert max(found.contact_error, found.com_error) > 0.05
+    assert np.isfinite(found.q).all()
+    assert (found.q[scene.limits.q_index] <= scene.limits.upper).all()
+
+
+def test_without_a_centre_of_mass_only_the_surfaces_count(standing):
+    scene, ik, placements, _ = standing
+    ahead = pin.SE3(np.eye(3), np.array([0.1, 0.0, 0.0]))
+    moved = [Placement(p.frame_id, ahead * p.pose, p.turns) for p in placements]
+    found = ik.solve(scene.q0, moved)
+    assert found.contact_error < 1e-4 and found.com_error == 0.0

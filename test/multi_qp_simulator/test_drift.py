@@ -1,0 +1,77 @@
+"""Feet that are planted stay where they are: while one stands, and while a user moves targets about."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from multi_qp_scene.scenario import load_scenario
+from multi_qp_simulator.mujoco_world import MujocoBackend
+from multi_qp_simulator.robustness import RANDOMISED
+from multi_qp_simulator.runner import make_controller
+
+#: Scenes with a phase for a user: the state, the target, how far it is moved about [m].
+PHASES = {
+    "box": ("play", "box", (0.04, 0.08, 0.06)),
+    "sword": ("play", "sword", (0.05, 0.08, 0.06)),
+    "acrobats": ("play", "top_com", (0.02, 0.03, 0.02)),
+    "king": ("user", "hand", (0.08, 0.08, 0.08)),
+}
+
+
+def feet_of(scenario, kinematics):
+    """Return where all soles are that the scenario ever plants, (k, 3) [m]."""
+    names = sorted({s for contact in scenario.spec.contacts.values() for s in contact.surfaces if s.endswith("_sole")})
+    return np.array([kinematics.pose(scenario.scene.surfaces[name].frame_id).translation.copy() for name in names])
+
+
+def drift_while_standing(seconds):
+    scenario = load_scenario("stand", parameters={"stand.duration": seconds})
+    scenario = replace(scenario, spec=scenario.spec.model_copy(update={"reality": RANDOMISED}))
+    controller, backend = make_controller(scenario, "mujoco"), MujocoBackend(scenario)
+    start = None
+    for tick in range(round(seconds / controller.dt)):
+        backend.step(controller.step(backend.measure(), tick * controller.dt), controller.dt)
+        if tick == 20:  # the soles have settled on the floor
+            start = feet_of(scenario, controller.kinematics)
+    return float(np.linalg.norm(feet_of(scenario, controller.kinematics) - start, axis=1).max())
+
+
+def drift_while_played_with(name, seconds):
+    """Return the largest drift of a sole over a phase in which the target jumps at random every two seconds [m]."""
+    scenario = load_scenario(name)
+    state, target, reach = PHASES[name]
+    controller, backend = make_controller(scenario, "mujoco"), MujocoBackend(scenario)
+    controller.attended = True
+    random, tick, began, start, centre = np.random.default_rng(0), 0, None, None, None
+    while began is None or (tick - began) * controller.dt < seconds:
+        backend.step(controller.step(backend.measure(), tick * controller.dt), controller.dt)
+        if began is None and controller.machine.phase.name == state:
+            began, start = tick, feet_of(scenario, controller.kinematics)
+            centre = controller.targets[target].target(controller.kinematics).position
+        elif began is not None and (tick - began) % round(2.0 / controller.dt) == 0:
+            controller.set_target(target, centre + random.uniform(-1.0, 1.0, 3) * np.array(reach))
+        tick += 1
+        assert tick * controller.dt < 60.0 + seconds, "the phase never came"
+    return float(np.linalg.norm(feet_of(scenario, controller.kinematics) - start, axis=1).max())
+
+
+def test_planted_feet_do_not_creep():
+    assert drift_while_standing(2.0) < 0.005 / 10.0
+
+
+@pytest.mark.slow
+def test_planted_feet_do_not_creep_in_a_minute(record_property):
+    drift = drift_while_standing(60.0)
+    record_property("drift_m", drift)
+    assert drift < 0.005
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["box", "sword"])
+def test_feet_stay_while_a_user_plays_for_a_minute(name, record_property):
+    drift = drift_while_played_with(name, 60.0)
+    record_property("drift_m", drift)
+    assert drift < 0.005

@@ -1,0 +1,175 @@
+"""The MuJoCo world against pinocchio: the same bodies, joints, frames and forces, told by an engine of its own."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from multi_qp_controller.kinematics import Kinematics
+from multi_qp_controller.relative_motion import relative_motion
+from multi_qp_scene.resources import scenario_names
+from multi_qp_scene.scenario import load_scenario
+from multi_qp_scene.scene import State
+from multi_qp_simulator.mujoco_world import MujocoBackend
+from multi_qp_simulator.runner import make_backend, make_controller
+
+SCENES = ("box", "door", "valve", "lever", "funambulist", "sword", "king", "acrobats")
+
+
+def unconstrained(name):
+    """Return a world without contacts, limits, welds and dry friction, at a random state, and that state."""
+    scenario = load_scenario(name)
+    backend = make_backend("mujoco", scenario)
+    backend.world.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+    random = np.random.default_rng(3)
+    scene = scenario.scene
+    q = pin.integrate(scene.model, scene.q0, 0.3 * random.standard_normal(scene.nv))
+    backend.state = State(q, random.standard_normal(scene.nv))
+    return scenario, backend, backend.state
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_mass_matrix_bias_and_state_are_pinocchios(name):
+    scenario, backend, state = unconstrained(name)
+    scene = scenario.scene
+    T = backend.coordinates.jacobian(state.q)
+    M = np.zeros((scene.nv, scene.nv))
+    mujoco.mj_fullM(backend.world, backend.data, M)
+    data = scene.model.createData()
+    pin.computeAllTerms(scene.model, data, state.q, state.v)
+    bias = T.T @ (backend.data.qfrc_bias + M @ backend.coordinates.drift(state))
+    assert T.T @ M @ T == pytest.approx(data.M, rel=1e-9, abs=1e-9)
+    assert bias == pytest.approx(data.nle, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["box", "valve", "lever", "king"])
+def test_the_same_torques_give_the_same_acceleration(name):
+    """Passive springs and dampers included; the door's dry friction is a constraint in MuJoCo, so it is not here."""
+    scenario, backend, state = unconstrained(name)
+    scene = scenario.scene
+    tau = np.random.default_rng(1).standard_normal(scene.na)
+    kinematics = Kinematics(scene)
+    kinematics.update(state)
+    force = -kinematics.N
+    force[scene.actuated_v] += tau
+    backend.data.ctrl[:] = tau
+    mujoco.mj_forward(backend.world, backend.data)
+    T, drift = backend.coordinates.jacobian(state.q), backend.coordinates.drift(state)
+    acceleration = np.linalg.solve(T, backend.data.qacc - drift)
+    assert acceleration == pytest.approx(np.linalg.solve(kinematics.M, force), rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["valve", "acrobats"])
+def test_every_joint_frame_is_where_pinocchio_has_it(name):
+    scenario, backend, state = unconstrained(name)
+    model = scenario.scene.model
+    data = model.createData()
+    pin.forwardKinematics(model, data, state.q)
+    for k in range(1, model.njoints):
+        body = backend.data.body(f"{model.names[k]}#body")
+        assert body.xpos == pytest.approx(data.oMi[k].translation, abs=1e-9)
+        assert body.xmat.reshape(3, 3) == pytest.approx(data.oMi[k].rotation, abs=1e-9)
+
+
+def test_motors_are_in_the_order_of_tau_with_their_limits():
+    scenario = load_scenario("sword")
+    world = make_backend("mujoco", scenario).world
+    assert [world.actuator(k).name for k in range(world.nu)] == list(scenario.scene.actuated_joint_names)
+    assert world.actuator_ctrlrange[:, 1] == pytest.approx(scenario.scene.torque_limits)
+
+
+def test_free_fall_and_momentum():
+    """Without contacts, gravity alone changes the momentum of everything, whatever the motors do."""
+    scenario, backend, state = unconstrained("box")
+    model, data = scenario.scene.model, scenario.scene.model.createData()
+    before = pin.computeCentroidalMomentum(model, data, state.q, state.v).vector.copy()
+    height = pin.centerOfMass(model, data, state.q, state.v)[2]
+    rate = float(data.vcom[0][2])
+    backend.world.opt.timestep = 1e-5
+    backend.data.ctrl[:] = 0.1
+    for _ in range(1000):
+        mujoco.mj_step(backend.world, backend.data)
+    after = backend.coordinates.to_scene(backend.data.qpos, backend.data.qvel)
+    now = pin.computeCentroidalMomentum(model, data, after.q, after.v).vector
+    mass = pin.computeTotalMass(model)
+    assert now[:3] - before[:3] == pytest.approx([0.0, 0.0, -9.81 * mass * 0.01], abs=1e-3)
+    assert now[3:] == pytest.approx(before[3:], abs=1e-3)
+    fallen = pin.centerOfMass(model, data, after.q)[2] - height
+    assert fallen == pytest.approx(rate * 0.01 - 9.81 * 0.01**2 / 2.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["box", "funambulist"])
+def test_contact_and_weld_forces_satisfy_the_equation_of_motion(name):
+    """M q̈ + N = S τ + Σ Jᵀ w, with q̈ and the wrenches from MuJoCo and all else from pinocchio."""
+    scenario = load_scenario(name)
+    scene = scenario.scene
+    backend, controller = MujocoBackend(scenario), make_controller(scenario, "mujoco")
+    for tick in range(60):
+        command = controller.step(backend.state, tick * controller.dt)
+        outcome = backend.step(command, controller.dt)
+    mujoco.mj_forward(backend.world, backend.data)
+    state = backend.state
+    touch = backend.touch
+    touch.begin()
+    touch.add(backend.data)
+    wrenches = touch.wrenches(tuple(command.wrenches), backend.data)
+    assert set(wrenches) == set(outcome.wrenches) == set(controller.contacts)
+    kinematics = Kinematics(scene)
+    kinematics.update(state)
+    T, drift = backend.coordinates.jacobian(state.q), backend.coordinates.drift(state)
+    force = kinematics.M @ np.linalg.solve(T, backend.data.qacc - drift) + kinematics.N
+    force[scene.actuated_v] -= backend.data.ctrl
+    largest = np.abs(force).max()
+    for contact, wrench in wrenches.items():
+        first, second = (scene.surfaces[s] for s in scenario.spec.contacts[contact].surfaces)
+        force -= relative_motion(kinematics, first.frame_id, second.frame_id).J.T @ wrench
+    assert np.abs(force).max() < 1e-3 * largest
+
+
+def test_a_standing_body_is_pushed_up():
+    """A sole's +z is out of the body, down: what the ground does to it is along -z, and as much as the weight."""
+    scenario = load_scenario("box")
+    backend, controller = MujocoBackend(scenario), make_controller(scenario, "mujoco")
+    for tick in range(40):
+        outcome = backend.step(controller.step(backend.state, tick * controller.dt), controller.dt)
+    assert outcome.wrenches["box_on_table"][2] == pytest.approx(-3.0 * 9.81, rel=1e-3)
+    feet = outcome.wrenches["left_foot"][2] + outcome.wrenches["right_foot"][2]
+    assert feet == pytest.approx(-39.0 * 9.81, rel=1e-2)
+
+
+def test_loads_weigh_in_the_world_as_in_the_model():
+    scenario, backend, state = unconstrained("funambulist")
+    scene = scenario.scene
+    scene.loads.set_mass("left_weight", 4.5)
+    scene.loads.advance(1.0)
+    backend._weigh()
+    backend.state = state
+    M = np.zeros((scene.nv, scene.nv))
+    mujoco.mj_fullM(backend.world, backend.data, M)
+    T = backend.coordinates.jacobian(state.q)
+    data = scene.model.createData()
+    pin.computeAllTerms(scene.model, data, state.q, state.v)
+    assert T.T @ M @ T == pytest.approx(data.M, rel=1e-9, abs=1e-9)
+    assert scene.loads.masses["left_weight"] > 2.5
+
+
+def test_all_shipped_scenarios_have_a_world():
+    assert set(SCENES) <= set(scenario_names())
+
+
+def test_a_hand_too_far_from_the_handle_closes_on_nothing():
+    scenario = load_scenario("door")
+    backend = MujocoBackend(scenario)
+    backend.touch.hold(backend.data, ("grasp",))
+    assert not backend.data.eq_active.any()
+
+
+def test_the_initial_hold_of_a_bar_is_a_weld_and_opens():
+    scenario = load_scenario("funambulist")
+    backend = MujocoBackend(scenario)
+    backend.touch.hold(backend.data, ("left_hand", "right_hand"))
+    assert backend.data.eq_active.sum() == 2
+    backend.touch.hold(backend.data, ("left_hand",))
+    assert backend.data.eq_active.sum() == 1

@@ -1,0 +1,63 @@
+"""`multi-qp bench ros`: its figures from times that are known, and once for real."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from multi_qp_cli.benches.ros import WARM_UP, evaluate
+
+DT = 0.01
+START = 1_700_000_000_000_000_000  # [ns]
+
+
+def recorded(latencies, *, tick=0.002, robots=1):
+    """Return the records of both nodes; the states after the warm-up are answered after these times [s], or never."""
+    warm = round(WARM_UP / DT) + 1
+    late = np.concatenate([np.full(warm, 0.001), latencies])
+    stamps = START + np.round(np.arange(len(late)) * DT * 1e9)
+    answered = ~np.isnan(late)
+    stamps, late = stamps[answered], late[answered]
+    answers = {
+        "stamp": stamps,
+        "sent": stamps + (late - 0.0005) * 1e9,
+        "answer": np.full(len(late), tick + 0.001),
+        "tick": np.full(len(late), tick),
+        "prediction": np.full(len(late), 0.0005),
+    }
+    heard = {
+        "stamp": np.repeat(stamps, robots),
+        "heard": np.repeat(stamps + late * 1e9, robots) - np.tile(np.arange(robots)[::-1] * 1e5, len(late)),
+    }
+    return heard, answers
+
+
+@pytest.mark.parametrize("robots", [1, 3])
+def test_latency_rate_and_misses_are_those_of_the_records(robots):
+    latencies = np.full(100, 0.005)
+    latencies[10] = 0.013  # later than a period
+    latencies[20] = np.nan  # never
+    heard, answers = recorded(latencies, robots=robots)
+    told = evaluate("box", DT, heard, answers, processor_time=1.0).as_dict()
+    assert told["latency_ms"]["median"] == pytest.approx(5.0, abs=1e-3)
+    assert told["latency_ms"]["max"] == pytest.approx(13.0, abs=1e-3)
+    assert (told["periods"], told["missed"], told["answers"]) == (100, 2, 99)
+    assert told["rate_hz"] == pytest.approx(99.0)
+    assert told["ros_share"] == pytest.approx(0.5, abs=1e-3)  # 2 ms of tick and 0.5 ms of prediction in 5 ms
+    assert sum(told["median_ms"].values()) == pytest.approx(5.0, abs=1e-3)
+
+
+def test_it_measures_a_graph(ros_environment, tmp_path):
+    file = tmp_path / "figures.json"
+    command = [sys.executable, "-m", "multi_qp_cli", "bench", "ros", "--scene", "box", "--duration", "4"]
+    done = subprocess.run(
+        [*command, "--json", str(file)], env=ros_environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(file.read_text("utf-8"))["scenes"]["box"]
+    assert told["answers"] > 10 and 0.0 < told["ros_share"] < 1.0
+    assert told["latency_ms"]["median"] <= told["latency_ms"]["p99"] <= told["latency_ms"]["max"]

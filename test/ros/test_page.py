@@ -1,0 +1,148 @@
+"""docs/ros2.md is true: its tables are what the nodes declare, publish and hear on the real graph."""
+
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rclpy")
+
+from rcl_interfaces.srv import DescribeParameters, ListParameters
+
+from multi_qp_controller.ros import com_markers, markers, plan_markers
+from multi_qp_controller.ros.node_table import LAUNCH_ARGUMENTS, node_table
+from multi_qp_scene import load_scenario
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "ros2.md").read_text("utf-8")
+NODES = ("multi_qp_controller", "simulator", "com_trajectory", "viewer")
+#: Topics that need packages which are not among the wheels.
+OPTIONAL = {
+    "/tf": "tf2_msgs",
+    "/tf_static": "tf2_msgs",
+    "multi_qp/targets/update": "interactive_markers",
+    "multi_qp/targets/feedback": "interactive_markers",
+}
+OF_EVERY_NODE = ("/rosout", "/parameter_events")
+LOADS = "\nloads:\n  ballast: {link: box/box_link, xyz: [0, 0, 0], mass: 0, min: 0, max: 2}\n"
+
+
+def rows(name: str) -> list[list[str]]:
+    """Return the cells of a table of the page, without its head."""
+    found = re.search(rf"<!-- {name} -->\n(.*?)\n<!-- end -->", PAGE, re.DOTALL)
+    assert found, name
+    return [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in found[1].splitlines()[2:]]
+
+
+@pytest.fixture(scope="module")
+def scenario_file(tmp_path_factory):
+    """The box scene with a load: everything that there can be a topic for."""
+    file = tmp_path_factory.mktemp("scenes") / "everything.yaml"
+    file.write_text((ROOT / "config" / "scenarios" / "box.yaml").read_text("utf-8") + LOADS, encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="module")
+def nodes(start, graph, scenario_file):
+    for node in node_table(str(scenario_file), com_trajectory={}, viewer={"port": 18700}):
+        start(node.module, **node.parameters)
+    found = graph.until(lambda: set(NODES) <= set(graph.node.get_node_names()) and NODES, 60.0, "all nodes")
+    last = "/everything/target/ballast"  # the viewer makes it late
+    graph.until(lambda: last in dict(publishers(graph, "viewer")), 40.0, "the viewer's topics")
+    return found
+
+
+def publishers(graph, node):
+    return graph.node.get_publisher_names_and_types_by_node(node, "/")
+
+
+def subscribers(graph, node):
+    return graph.node.get_subscriber_names_and_types_by_node(node, "/")
+
+
+def general(topic: str, scenario) -> str:
+    """Return a topic as the page has it, for any subsystem, contact, target and load."""
+    name = topic.removeprefix("/")
+    if topic in OPTIONAL or topic in ("/clock", "/diagnostics"):
+        return topic
+    if name in {f"{node}/transition_event" for node in NODES}:
+        return "<node>/transition_event"
+    parts = name.split("/")
+    if parts[0] in {**scenario.scene.subsystems, **scenario.scene.environment}:
+        parts[0] = "<subsystem>"
+        if parts[1] == "contacts":
+            assert parts[2] in scenario.spec.contacts
+            parts[2:] = ["<contact>", "<surface>"]
+    elif parts[0] == scenario.name:
+        parts[0] = "<scenario>"
+        if parts[1] == "target":
+            parts[2] = "<load>" if parts[2] in scenario.scene.loads.masses else "<target>"
+    return "/".join(parts)
+
+
+@pytest.fixture(scope="module")
+def written():
+    """Return (topic, type, node, direction) of the page, as far as the packages are here."""
+    found = set()
+    for topic, kind, sources, sinks, _ in rows("topics"):
+        topic = topic.strip("`")
+        if topic in OPTIONAL and find_spec(OPTIONAL[topic]) is None:
+            continue
+        for direction, names in (("from", sources), ("to", sinks)):
+            found |= {(topic, kind, node.strip(), direction) for node in names.split(",") if node.strip()}
+    return found
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_the_topics_of_a_node(nodes, graph, scenario_file, written, node):
+    scenario = load_scenario(scenario_file)
+
+    def live():
+        found = set()
+        for direction, topics in (("from", publishers(graph, node)), ("to", subscribers(graph, node))):
+            for topic, kinds in topics:
+                if topic not in OF_EVERY_NODE:
+                    found |= {(general(topic, scenario), kind.replace("/msg/", "/"), node, direction) for kind in kinds}
+        return found
+
+    expected = {row for row in written if row[2] == node}
+    try:
+        graph.until(lambda: live() == expected, 60.0, "the topics of the page")
+    except AssertionError:
+        assert live() == expected
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_the_parameters_of_a_node(nodes, graph, node):
+    names = graph.call(ListParameters, f"/{node}/list_parameters", ListParameters.Request()).result.names
+    names = [name for name in names if name not in ("use_sim_time", "start_type_description_service")]
+    names = [name for name in names if not name.startswith("qos_overrides")]
+    request = DescribeParameters.Request(names=names)
+    described = graph.call(DescribeParameters, f"/{node}/describe_parameters", request).descriptors
+    table = {row[0].strip("`"): row for row in rows(f"parameters of {node}")}
+    assert table.keys() == set(names)
+    for descriptor in described:
+        _, _, values, description = table[descriptor.name]
+        assert description == descriptor.description
+        for limits in (*descriptor.floating_point_range, *descriptor.integer_range):
+            assert values == f"{limits.from_value:g} … {limits.to_value:g}"
+        if descriptor.additional_constraints:
+            assert values and all(f"'{choice}'" in descriptor.additional_constraints for choice in values.split(", "))
+
+
+def test_the_generated_tables_are_up_to_date():
+    spec = spec_from_file_location("ros_parameters", ROOT / "tools" / "ros_parameters.py")
+    tool = module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    tables = {f"parameters of {node}": tool.table(node) for node in NODES}
+    tables["launch"] = tool.launch_table(LAUNCH_ARGUMENTS)
+    for name, table in tables.items():
+        assert f"<!-- {name} -->\n{table}\n<!-- end -->" in PAGE, "run python tools/ros_parameters.py"
+
+
+def test_the_namespaces_of_markers():
+    table = {name.strip("`"): text for name, text in rows("markers")}
+    assert table == {**markers.NAMESPACES, **plan_markers.NAMESPACES, **com_markers.NAMESPACES}

@@ -1,0 +1,27 @@
+"""The shipped contact sequences that a humanoid goes through from end to end; the short form is test_sequences."""
+
+from __future__ import annotations
+
+import pytest
+
+from multi_qp_controller.sequences import follow_sequence
+from multi_qp_scene import load_scenario
+from multi_qp_simulator.runner import run_scenario
+
+
+@pytest.mark.parametrize("scene", ["walk_plan", "stairs_plan"])
+def test_every_instant_of_the_curve_has_a_posture(scene):
+    followed = follow_sequence(load_scenario(scene))
+    assert followed.verdict.fault is None and followed.repairs == ()
+    assert all(found.feasible for found in followed.trajectory.transitions)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scene", ["walk_plan", "stairs_plan"])
+def test_it_arrives_without_slipping(scene):
+    result = run_scenario(follow_sequence(load_scenario(scene)).scenario)
+    worst = result.report["worst"]
+    assert result.succeeded, (result.report["ended"], result.report["goals"])
+    assert result.report["qp_failures"] == 0
+    assert worst["contact_slip_m"] < 2e-3 and worst["penetration_m"] < 1e-5
+    assert worst["torque_ratio"] <= 1.0 and worst["joint_limit_violation_rad"] == 0.0
