@@ -364,6 +364,9 @@ class Controller:
         if took > self._deadline:
             message = f"the tick took {took * 1e3:.0f} ms, longer than its deadline of {self._deadline * 1e3:.0f} ms"
             return self._fall_back(state, time, started, message, answer.solution)
+        limits = self.scenario.scene.torque_limits
+        # a solver keeps its rows but for rounding, and a motor's limit is a limit
+        np.clip(physical.torque, -limits, limits, out=physical.torque)
         self._fallback.recovered(physical.torque, self.statement.M)
         return self._command(time, started, answer, physical)
 
