@@ -19,6 +19,17 @@ from multi_qp_scene import load_scenario
 ROOT = Path(__file__).resolve().parents[2]
 DT = 0.01
 PERIOD = round(DT * 1e9)  # [ns]
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let a test of the graph fail twice before it is believed: others use the machine, and DDS drops what is late.
+
+    pytest's summary names those that were run again.
+    """
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.flaky(reruns=2))
 
 
 @pytest.fixture(scope="package")
