@@ -39,6 +39,7 @@ test-slow: set-up
 
 lint: set-up
 	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy
 
 lock:

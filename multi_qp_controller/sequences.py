@@ -195,9 +195,7 @@ def touched(sequence: ContactSequence, scene: Scene) -> ContactSequence:
     return replace(sequence, phases=tuple(phases))
 
 
-def with_centres(
-    sequence: ContactSequence, name: str, com: Array, check: WholeBodyCheck, q0: Array
-) -> ContactSequence:
+def with_centres(sequence: ContactSequence, name: str, com: Array, check: WholeBodyCheck, q0: Array) -> ContactSequence:
     """Return the sequence with a centre of mass for each phase that has none.
 
     It is over the middle of the contacts that carry, as high above the lowest of them as it is at the start, or as high

@@ -62,7 +62,6 @@ def problems_of(text: str, model: Any = Scene) -> list[str]:
     return []
 
 
-
 def test_a_right_file_becomes_a_model() -> None:
     text = """
 surfaces:
@@ -160,9 +159,7 @@ friction: 2
 def test_a_part_of_a_file_is_located_in_the_whole() -> None:
     document, problems = YamlDocument.parse("x:\n  y:\n    friction: 7\n"), Problems()
     assert validate(document, document.data["x"]["y"], Scene, problems, at=("x", "y")) is None
-    assert [str(problem) for problem in problems] == [
-        "line 3: x.y.friction: expected a number from 0 to 1, got 7"
-    ]
+    assert [str(problem) for problem in problems] == ["line 3: x.y.friction: expected a number from 0 to 1, got 7"]
 
 
 def test_a_parameter_that_is_unknown_is_reported_once() -> None:
@@ -209,13 +206,11 @@ of:
 
 
 _ANYTHING = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.sampled_from(["planar", "point", "x", "${x}"]),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(st.sampled_from(["type", "link", "size", "xyz", "planar", "a"]), inner, max_size=4),
+    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["planar", "point", "x", "${x}"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["type", "link", "size", "xyz", "planar", "a"]), inner, max_size=4)
+    ),
     max_leaves=10,
 )
 

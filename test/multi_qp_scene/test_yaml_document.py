@@ -17,7 +17,6 @@ def error_of(text: str) -> str:
     return str(caught.value)
 
 
-
 def test_scalars_follow_the_yaml_1_2_core_schema() -> None:
     numbers = YamlDocument.parse("a: [1e-3, 1., .5, 0x1F, 0o17, 010, -.inf, 1_0, 12:30, '5']").data["a"]
     words = YamlDocument.parse("a: [yes, no, on, off, y, true, FALSE, ~, null]\non: 1\n").data
@@ -121,13 +120,8 @@ def test_load_takes_a_byte_order_mark_and_says_where_it_read(tmp_path: Path) -> 
 
 
 _PLAIN = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False)
-    | st.text(st.characters(codec="ascii")),
-    lambda inner: st.lists(inner, max_size=4)
-    | st.dictionaries(st.text("ab yn.[1", min_size=1), inner, max_size=4),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(st.characters(codec="ascii")),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("ab yn.[1", min_size=1), inner, max_size=4),
     max_leaves=12,
 )
 

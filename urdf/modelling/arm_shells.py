@@ -11,9 +11,7 @@ from .robot import Visual
 def shoulder_joint(p: Proportions) -> tuple[Visual, ...]:
     """Drum between chest and shoulder cap."""
     g = p.girth
-    drum = loft(
-        [ring(-0.05, 0.044 * g), ring(0.0, 0.044 * g)], start_cap=0.004, end_cap=0.004, rings=3, frame=ASIDE
-    )
+    drum = loft([ring(-0.05, 0.044 * g), ring(0.0, 0.044 * g)], start_cap=0.004, end_cap=0.004, rings=3, frame=ASIDE)
     return (Visual("r_shoulder_joint", drum, "dark"),)
 
 
@@ -25,9 +23,7 @@ def shoulder(p: Proportions) -> tuple[Visual, ...]:
         ring(-0.025, 0.051 * g, 0.051 * g, 0.050 * g, power=2.15),
         ring(-0.002, 0.052 * g, 0.052 * g, 0.051 * g, power=2.1),
     ]
-    return (
-        Visual("r_shoulder", loft(sections, start_cap=0.005, end_cap=0.050, rings=6, cap_rings=8), "tint"),
-    )
+    return (Visual("r_shoulder", loft(sections, start_cap=0.005, end_cap=0.050, rings=6, cap_rings=8), "tint"),)
 
 
 def upper_arm(p: Proportions) -> tuple[Visual, ...]:

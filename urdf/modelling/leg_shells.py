@@ -32,12 +32,8 @@ def thigh(p: Proportions) -> tuple[Visual, ...]:
         ring(-0.25 * n, 0.069 * g, 0.065 * g, 0.063 * g, power=2.2),
         ring(-0.11 * n, 0.066 * g, 0.064 * g, 0.062 * g, power=2.2),
     ]
-    panel = patch(
-        sections, angle=-0.55, half_angle=0.75, low=-0.87 * n, high=-0.17 * n, thickness=0.0035, power=2.8
-    )
-    ball = loft(
-        [ring(-0.03, 0.043 * g), ring(0.03, 0.043 * g)], start_cap=0.012, end_cap=0.012, rings=3, frame=ASIDE
-    )
+    panel = patch(sections, angle=-0.55, half_angle=0.75, low=-0.87 * n, high=-0.17 * n, thickness=0.0035, power=2.8)
+    ball = loft([ring(-0.03, 0.043 * g), ring(0.03, 0.043 * g)], start_cap=0.012, end_cap=0.012, rings=3, frame=ASIDE)
     return (
         Visual("r_thigh", loft(sections, start_cap=0.016, end_cap=0.034, rings=14, cap_rings=4), "shell"),
         Visual("r_thigh_panel", panel, "tint"),
@@ -55,9 +51,7 @@ def shank(p: Proportions) -> tuple[Visual, ...]:
         ring(-0.20 * n, 0.050 * g, 0.060 * g, 0.050 * g, power=2.2),
         ring(-0.09 * n, 0.050 * g, 0.046 * g, 0.048 * g, power=2.2),
     ]
-    guard = patch(
-        sections, angle=0.0, half_angle=0.95, low=-0.84 * n, high=-0.14 * n, thickness=0.005, power=2.8
-    )
+    guard = patch(sections, angle=0.0, half_angle=0.95, low=-0.84 * n, high=-0.14 * n, thickness=0.005, power=2.8)
     cap = ellipsoid((0.026 * g, 0.0, -0.004), (0.028 * g, 0.036 * g, 0.043), power=2.3, segments=18, rings=9)
     return (
         Visual("r_shank", loft(sections, start_cap=0.012, end_cap=0.014, rings=14, cap_rings=4), "shell"),

@@ -129,9 +129,7 @@ def head(p: Proportions) -> tuple[Visual, ...]:
         rings=11,
         segments=48,
     )
-    nape = patch(
-        sections, angle=pi, half_angle=0.55, low=crown - 0.165, high=crown - 0.05, thickness=0.0035, power=2.6
-    )
+    nape = patch(sections, angle=pi, half_angle=0.55, low=crown - 0.165, high=crown - 0.05, thickness=0.0035, power=2.6)
     ears = [
         loft(
             [ring(side - 0.007, 0.021), ring(side + 0.007, 0.021)],

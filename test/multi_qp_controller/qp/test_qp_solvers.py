@@ -164,9 +164,7 @@ def test_nearly_dependent_equalities(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_contradicting_equalities(name):
     problem = random_problem(np.random.default_rng(7), n=12, m=4, p=6)
-    worse = replace(
-        problem, A=np.vstack([problem.A, problem.A[0]]), b=np.append(problem.b, problem.b[0] + 0.1)
-    )
+    worse = replace(problem, A=np.vstack([problem.A, problem.A[0]]), b=np.append(problem.b, problem.b[0] + 0.1))
     answer = one(name).solve(worse)
     assert answer.status == "infeasible", answer.message
     assert answer.solve_time < PROMPT
