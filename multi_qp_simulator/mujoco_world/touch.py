@@ -10,11 +10,15 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from multi_qp_controller.vectors import cross
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.surfaces import Surface
 from multi_qp_simulator.mujoco_world.shapes import body_name
+from multi_qp_simulator.mujoco_world.touch_kernel import add_contacts, add_welds
 
 Array = NDArray[np.float64]
+
+_EQUALITY = int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)
 
 #: A hand closes on a handle whose axis is no further than this from its own [m].
 REACH = 0.02
@@ -48,6 +52,12 @@ class Touch:
         for k, (one, other) in enumerate(self._bodies):
             if self._names[k] not in self._welds:
                 self._owner[one, other] = self._owner[other, one] = k
+        self._geom_body = np.array(world.geom_bodyid, dtype=np.intp)
+        self._first = np.ascontiguousarray(self._bodies[:, 0])
+        self._settings = world.eq_data  # a view: it follows when hands close
+        self._contact_of = np.full(world.neq, -1, dtype=np.intp)
+        for name, weld in self._welds.items():
+            self._contact_of[weld] = self._names.index(name)
         self._sum = np.zeros((len(self._names), 6))
         self._steps = 0
 
@@ -94,53 +104,51 @@ class Touch:
 
     def wrenches(self, made: Sequence[str], data: Any) -> dict[str, Array]:
         """Return the mean wrench of each contact that is made, or touches all the same, (6,)."""
+        mean = self._sum / max(1, self._steps)
         found = {}
         for k, name in enumerate(self._names):
-            if name not in made and not self._sum[k].any():
+            if name not in made and not mean[k].any():
                 continue
-            X = pin.SE3(data.xmat[self._bodies[k, 0]].reshape(3, 3), data.xpos[self._bodies[k, 0]]) * self._place[k]
-            mean = self._sum[k] / max(1, self._steps)
-            moment = mean[3:] - np.cross(X.translation, mean[:3])
-            found[name] = np.concatenate([X.rotation.T @ mean[:3], X.rotation.T @ moment])
+            body = self._bodies[k, 0]
+            R_body, place = data.xmat[body].reshape(3, 3), self._place[k]
+            at = data.xpos[body] + R_body @ place.translation
+            R = R_body @ place.rotation
+            force, moment = mean[k, :3], mean[k, 3:]
+            found[name] = np.concatenate([force @ R, (moment - cross(at, force)) @ R])
         return found
 
     def _add_contacts(self, data: Any) -> None:
         if not data.ncon:
             return
         contact = data.contact
-        bodies = self._world.geom_bodyid[contact.geom]
-        owners = self._owner[bodies[:, 0], bodies[:, 1]]
-        address = contact.efc_address
-        mine = np.flatnonzero((owners >= 0) & (address >= 0))
-        if not len(mine):
-            return
-        at, owners = address[mine], owners[mine]
-        local = data.efc_force[at[:, None] + np.arange(3)]
-        # rows of the frame are its axes; the force acts on the second geometry's body
-        force = np.einsum("ki,kij->kj", local, contact.frame[mine].reshape(-1, 3, 3))
-        sign = np.where(bodies[mine, 1] == self._bodies[owners, 0], 1.0, -1.0)
-        force *= sign[:, None]
-        np.add.at(self._sum[:, :3], owners, force)
-        np.add.at(self._sum[:, 3:], owners, np.cross(contact.pos[mine], force))
+        add_contacts(
+            contact.geom,
+            contact.efc_address,
+            contact.frame,
+            contact.pos,
+            data.efc_force,
+            self._geom_body,
+            self._owner,
+            self._first,
+            self._sum,
+        )
 
     def _add_welds(self, data: Any) -> None:
-        if not data.ne:
+        rows = data.ne
+        if not rows or not self._welds:
             return
-        is_equality = data.efc_type[: data.ne] == mujoco.mjtConstraint.mjCNSTR_EQUALITY
-        ids = data.efc_id[: data.ne]
-        for name, weld in self._welds.items():
-            rows = np.flatnonzero(is_equality & (ids == weld))
-            if len(rows) != 6:
-                continue
-            k = self._names.index(name)
-            one, other = self._bodies[k]
-            settings = self._world.eq_data[weld]
-            multipliers = data.efc_force[rows]
-            at = data.xpos[one] + data.xmat[one].reshape(3, 3) @ settings[3:6]
-            # the rows of the rotation are half the relative one, in the second body's axes
-            moment = 0.5 * settings[10] * (data.xmat[other].reshape(3, 3) @ multipliers[3:])
-            self._sum[k, :3] += multipliers[:3]
-            self._sum[k, 3:] += moment + np.cross(at, multipliers[:3])
+        add_welds(
+            data.efc_id[:rows],
+            data.efc_type[:rows],
+            _EQUALITY,
+            data.efc_force,
+            self._contact_of,
+            self._settings,
+            self._bodies,
+            data.xpos,
+            data.xmat,
+            self._sum,
+        )
 
 
 def _in_body(model: pin.Model, surface: Surface) -> pin.SE3:

@@ -1,0 +1,104 @@
+"""Forces of one physics step, added up by contact of the scenario: called a thousand times a simulated second."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multi_qp_controller.jit import compiled
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.integer]
+
+
+@compiled
+def add_contacts(
+    geoms: Indices,
+    address: Indices,
+    frame: Array,
+    position: Array,
+    efc_force: Array,
+    geom_body: Indices,
+    owner: Indices,
+    first: Indices,
+    total: Array,
+) -> None:
+    """Add what touching shapes do to each other.
+
+    Args:
+        geoms: the two shapes of each of MuJoCo's contacts, (n, 2).
+        address: of its force in `efc_force`, -1 if it has none, (n,).
+        frame: axes of each, rows, the normal first, flattened, (n, 9).
+        position: world [m], (n, 3).
+        efc_force: along those axes, on the second shape's body [N].
+        geom_body: the body of each shape.
+        owner: the scenario's contact of two bodies, or -1, (bodies, bodies).
+        first: the body on which the wrench of each contact acts.
+        total: to add to: force and moment about the world's origin, world axes, (contacts, 6).
+    """
+    for n in range(len(address)):
+        one, other = geom_body[geoms[n, 0]], geom_body[geoms[n, 1]]
+        k, row = owner[one, other], address[n]
+        if k < 0 or row < 0:
+            continue
+        sign = 1.0 if other == first[k] else -1.0
+        f = np.zeros(3)
+        for i in range(3):
+            for j in range(3):
+                f[j] += sign * efc_force[row + i] * frame[n, 3 * i + j]
+        _add_force(total[k], position[n], f)
+
+
+@compiled
+def add_welds(
+    efc_id: Indices,
+    efc_type: Indices,
+    equality: int,
+    efc_force: Array,
+    contact_of: Indices,
+    settings: Array,
+    bodies: Indices,
+    xpos: Array,
+    xmat: Array,
+    total: Array,
+) -> None:
+    """Add what closed hands carry.
+
+    Args:
+        efc_id: the equality that each row belongs to, (rows,).
+        efc_type: what each row is, (rows,).
+        equality: the type of rows that are equalities.
+        efc_force: multipliers, three of translation and three of rotation a weld.
+        contact_of: the scenario's contact of each equality, or -1.
+        settings: MuJoCo's `eq_data`, (equalities, 11).
+        bodies: the two bodies of each contact, (contacts, 2).
+        xpos: of all bodies, (bodies, 3).
+        xmat: of all bodies, flattened, (bodies, 9).
+        total: to add to: force and moment about the world's origin, world axes, (contacts, 6).
+    """
+    row = 0
+    while row < len(efc_id):
+        weld = efc_id[row]
+        if efc_type[row] != equality or contact_of[weld] < 0:
+            row += 1
+            continue
+        k = contact_of[weld]
+        one, other = bodies[k, 0], bodies[k, 1]
+        at = np.zeros(3)
+        # the rows of the rotation are half the relative one, in the second body's axes
+        scale = 0.5 * settings[weld, 10]
+        for i in range(3):
+            at[i] = xpos[one, i]
+            for j in range(3):
+                at[i] += xmat[one, 3 * i + j] * settings[weld, 3 + j]
+                total[k, 3 + i] += scale * xmat[other, 3 * i + j] * efc_force[row + 3 + j]
+        _add_force(total[k], at, efc_force[row : row + 3])
+        row += 6
+
+
+@compiled
+def _add_force(total: Array, at: Array, force: Array) -> None:
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        total[i] += force[i]
+        total[3 + i] += at[j] * force[k] - at[k] * force[j]
