@@ -51,7 +51,7 @@ class Bezier:
         points = self.points
         for _ in range(order):
             n = len(points) - 1
-            points = np.diff(points, axis=0) * (n / self.duration) if n else np.zeros_like(points)
+            points = (points[1:] - points[:-1]) * (n / self.duration) if n else np.zeros_like(points)
         return Bezier(points, self.start, self.duration)
 
     def part(self, first: float, last: float) -> Bezier:
@@ -152,12 +152,31 @@ def wrench_points(points: Array, duration: float, origin: Array) -> Array:
 
     Source: [Tonneau2018] (1); that products of Bézier curves are such curves is used so by [Fernbach2018].
     """
+    resting, moving = wrench_parts(points, duration, origin)
+    return resting + moving
+
+
+def wrench_parts(points: Array, duration: float, origin: Array) -> tuple[Array, Array]:
+    """Return the two terms of `wrench_points`: what it takes to rest at each place, and what the acceleration takes."""
     n = points.shape[-2] - 1
-    force = np.diff(points, n=2, axis=-2) * (n * (n - 1) / (GRAVITY * duration**2))
-    force[..., 2] += 1.0
-    Z = product_weights(n, n - 2)
+    raised, mixed = _wrench_weights(n)
     arms = points - origin
+    resting = np.zeros((*points.shape[:-2], 2 * n - 1, 6))
+    places = raised @ arms
+    resting[..., 2] = 1.0
+    resting[..., 3], resting[..., 4] = places[..., 1], -places[..., 0]
+    force = (points[..., 2:, :] - 2.0 * points[..., 1:-1, :] + points[..., :-2, :]) * (
+        n * (n - 1) / (GRAVITY * duration**2)
+    )
     products = cross(arms[..., :, None, :], force[..., None, :, :])
-    moments = np.einsum("kij,...ijx->...kx", Z, products)
-    forces = np.einsum("kj,...jx->...kx", Z.sum(axis=1), force)
-    return np.concatenate([forces, moments], axis=-1)
+    moving = np.empty_like(resting)
+    moving[..., :3] = product_weights(n, n - 2).sum(axis=1) @ force
+    moving[..., 3:] = mixed @ products.reshape(*points.shape[:-2], -1, 3)
+    return resting, moving
+
+
+@lru_cache(maxsize=128)
+def _wrench_weights(n: int) -> tuple[Array, Array]:
+    """Return what raises the degree n to 2 n − 2, and `product_weights` as a matrix."""
+    Z = product_weights(n, n - 2)
+    return Z.sum(axis=2), Z.reshape(len(Z), -1)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import hypot
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -73,8 +74,11 @@ class EquilibriumRegion:
             return np.full(points.shape[:-1], -np.inf)
         if len(self.a) == 0:
             return np.full(points.shape[:-1], np.inf)
-        inside = (self.a - points @ self.A[:, :2].T).min(axis=-1)
-        return np.asarray(np.where(inside >= 0.0, inside, -self._distance(points)))
+        margin = np.asarray((self.a - points @ self.A[:, :2].T).min(axis=-1))
+        outside = margin < 0.0
+        if outside.any():
+            margin[outside] = -self._distance(points[outside])
+        return margin
 
     def _distance(self, points: Array) -> Array:
         starts, ends = self.corners, np.roll(self.corners, -1, axis=0)
@@ -160,7 +164,7 @@ class _Shadow:
         found: list[Array] = []
         for angle in angles:
             corner = self._furthest(np.array([np.cos(angle), np.sin(angle)]))
-            if all(np.linalg.norm(corner - other) > _SAME for other in found):
+            if all(_apart(corner, other) > _SAME for other in found):
                 found.append(corner)
         if len(found) == 1:
             return np.array(found)
@@ -173,15 +177,14 @@ class _Shadow:
         waiting = [*found, found[0]]
         while len(waiting) > 1:
             start, end = waiting[0], waiting[1]
-            along = end - start
-            length = float(np.linalg.norm(along))
+            length = _apart(start, end)
             if length < _SAME:  # its direction would be noise
                 waiting.pop(1 if len(waiting) > 2 else 0)
                 continue
-            normal = np.array([along[1], -along[0]]) / length
+            normal = np.array([end[1] - start[1], start[0] - end[0]]) / length
             corner = self._furthest(normal)
             new = normal @ (corner - start) > _FLAT
-            if new and min(np.linalg.norm(corner - start), np.linalg.norm(corner - end)) > _SAME:
+            if new and min(_apart(corner, start), _apart(corner, end)) > _SAME:
                 waiting.insert(1, corner)
             else:
                 done.append(waiting.pop(0))
@@ -194,18 +197,25 @@ class _Shadow:
         return np.asarray(self._places @ self._search.maximise(direction @ self._places) + self._shift)
 
 
+def _apart(first: Array, second: Array) -> float:
+    return hypot(first[0] - second[0], first[1] - second[1])
+
+
 def _without_collinear(polygon: Array) -> Array:
     """Drop corners that lie on the line between their neighbours; a flat polygon becomes its two ends."""
     if len(polygon) < 3:
         return polygon
-    centre = polygon.mean(axis=0)
-    _, spread, axes = np.linalg.svd(polygon - centre)
-    if spread[1] < 1e-8:
-        places = (polygon - centre) @ axes[0]
+    from_first = polygon - polygon[0]
+    furthest = from_first[int((from_first**2).sum(axis=1).argmax())]
+    length = hypot(*furthest)
+    along = furthest / max(length, 1e-30)
+    heights = from_first[:, 1] * along[0] - from_first[:, 0] * along[1]
+    if float(np.ptp(heights)) < 1e-8:
+        places = from_first @ along
         return polygon[[int(places.argmin()), int(places.argmax())]]
-    before, after = np.roll(polygon, 1, axis=0), np.roll(polygon, -1, axis=0)
+    before, after = polygon[np.arange(-1, len(polygon) - 1)], polygon[np.arange(1, len(polygon) + 1) % len(polygon)]
     chord = after - before
-    lengths = np.maximum(np.linalg.norm(chord, axis=1), 1e-30)
+    lengths = np.maximum(np.sqrt((chord**2).sum(axis=1)), 1e-30)
     offset = polygon - before
     heights = (chord[:, 0] * offset[:, 1] - chord[:, 1] * offset[:, 0]) / lengths
     return polygon[np.abs(heights) > 1e-10]
@@ -218,8 +228,8 @@ def _edges(corners: Array, horizon: float | None) -> tuple[Array, Array]:
     if len(corners) == 1:
         A = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
         return A, A @ corners[0]
-    along = np.roll(corners, -1, axis=0) - corners
-    lengths = np.linalg.norm(along, axis=1, keepdims=True)
+    along = corners[np.arange(1, len(corners) + 1) % len(corners)] - corners
+    lengths = np.sqrt((along**2).sum(axis=1, keepdims=True))
     normals = np.column_stack([along[:, 1], -along[:, 0]]) / lengths
     offsets = (normals * corners).sum(axis=1)
     if len(corners) == 2:

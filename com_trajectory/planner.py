@@ -145,7 +145,7 @@ def _two_pac(
 ) -> ComTrajectory:
     durations = [empirical_duration(window, phases, transitions) for window in windows]
     feasible = options.timing == "feasible"
-    curves = joined(windows, phases, transitions, durations, sliding=options.sliding, fastest=feasible)
+    curves = joined(windows, phases, transitions, durations, sliding=options.sliding)
     pieces, ends = _in_time(curves, len(phases))
     if feasible:
         pieces, ends = _retimed(curves, pieces, ends, phases)
@@ -156,9 +156,7 @@ def _retimed(
     curves: Sequence[WindowCurve], pieces: Sequence[Bezier], ends: Array, phases: Sequence[PlannedPhase]
 ) -> tuple[list[Bezier], Array]:
     """Return the pieces at another speed, one for all that go over into each other, so that paths stay as they are."""
-    factors = [
-        max(_slowdown_of(each, phases), shortest_duration(each.window, phases) / each.curve.duration) for each in curves
-    ]
+    factors = [_slowdown_of(each, phases) for each in curves]
     first = 0
     for last, each in enumerate(curves):
         if each.share == 1.0:  # at rest
@@ -181,7 +179,8 @@ def _slowdown_of(each: WindowCurve, phases: Sequence[PlannedPhase]) -> float:
     used = each.curve.part(0.0, each.share) if each.share < 1.0 else each.curve
     own = phases[each.window.first : each.window.last + 1]
     ends = [*(cut / PARTS * each.curve.duration for cut in each.switching.cuts), used.duration]
-    return slowdown([(used, own, ends)])
+    shortest = shortest_duration(each.window, phases) / each.curve.duration
+    return max(slowdown(used, own, ends, at_least=shortest), shortest)
 
 
 def _in_time(curves: Sequence[WindowCurve], phases: int) -> tuple[list[Bezier], Array]:

@@ -48,7 +48,7 @@ def polyline(
         duration = max(SHORTEST, float(np.linalg.norm(last - first)) / COM_SPEED)
         piece = Bezier(np.array([first, first, first, last, last, last]), 0.0, duration)
         if feasible:
-            piece = piece.moved_to(0.0, slower=slowdown([(piece, [phase], [duration])]))
+            piece = piece.moved_to(0.0, slower=slowdown(piece, [phase], [duration]))
             piece = piece.moved_to(0.0, slower=max(1.0, SHORTEST / piece.duration))
         pieces.append(piece.moved_to(start))
         start = pieces[-1].end
@@ -88,7 +88,7 @@ def smooth(
     if switching.kinematic > 0.0:
         remarks.append(f"no curve up to degree {_MOST_DEGREE} keeps to the reach: {switching.kinematic:.3f} m outside")
     if feasible:
-        factor = slowdown([(curve, phases, list(ends))])
+        factor = slowdown(curve, phases, list(ends))
         curve, ends = scaled(curve, ends, factor)
     return ComTrajectory((curve,), tuple(phases), ends, tuple(transitions), "smooth", tuple(remarks))
 

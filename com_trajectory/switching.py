@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from com_trajectory.bezier import Bezier
 from com_trajectory.phases import PlannedPhase
-from com_trajectory.simplex import longest_steps
 
 Array = NDArray[np.float64]
 
@@ -36,7 +35,6 @@ class Switching:
         static: largest distance of such a control point from the phase's equilibrium region [m].
         room: least margin of such a control point inside it, up to 0.03 m [m].
         cost: what was minimised.
-        haste: factor by which to slow down for (1) to hold in the middle of each part; 0 if not asked for.
     """
 
     cuts: tuple[int, ...]
@@ -44,7 +42,6 @@ class Switching:
     static: float
     room: float
     cost: float
-    haste: float
 
     @property
     def fine(self) -> bool:
@@ -52,9 +49,7 @@ class Switching:
         return self.kinematic == 0.0 and self.static <= _NONE
 
 
-def best_switching(
-    curve: Bezier, phases: Sequence[PlannedPhase], *, parts: int = PARTS, with_haste: bool = False
-) -> Switching:
+def best_switching(curve: Bezier, phases: Sequence[PlannedPhase], *, parts: int = PARTS) -> Switching:
     """Return the contact changes along a curve that break its phases' constraints least.
 
     The curve is cut into parts, each judged by its control points, whose hull it lies in: no violation of
@@ -65,13 +60,12 @@ def best_switching(
         curve: of the centre of mass.
         phases: in their order, one or more.
         parts: number of parts.
-        with_haste: whether to find out how fast the curve can be run.
     """
     points = curve.parts(parts)
     costs = np.empty((len(phases), parts))
     kinematic, static, rooms = np.empty_like(costs), np.empty_like(costs), np.empty_like(costs)
     for number, phase in enumerate(phases):
-        kinematic[number], static[number], rooms[number] = _judged(points, phase)
+        kinematic[number], static[number], rooms[number] = _judged(points, curve.points, phase)
         worth = _ROOM_WORTH * (_ROOM - rooms[number])
         costs[number] = _KINEMATIC_WEIGHT * kinematic[number] + static[number] + worth
     inner = max(1, round(CHANGING_SHARE * parts / max(1.0, (len(phases) - 1) / 2.0)))
@@ -85,38 +79,30 @@ def best_switching(
         float(static[chosen].max()),
         float(rooms[chosen].min()),
         cost,
-        _haste(curve, phases, phase_of_part) if with_haste else 0.0,
     )
 
 
-def _haste(curve: Bezier, phases: Sequence[PlannedPhase], phase_of_part: NDArray[np.int64]) -> float:
-    """Return the factor by which the curve must be slowed down for (1) to hold, judged at the middle of each part."""
-    times = curve.start + (np.arange(len(phase_of_part)) + 0.5) / len(phase_of_part) * curve.duration
-    place, acceleration = curve(times), curve.derivative(2)(times)
-    least = np.inf
-    for number in np.unique(phase_of_part):
-        cone = phases[number].cone
-        own = phase_of_part == number
-        resting = cone.wrench(place[own])
-        steps = longest_steps(cone.G, resting, cone.wrench(place[own], acceleration[own]) - resting)
-        possible = steps[steps > 0.0]
-        if len(possible):
-            least = min(least, float(possible.min()))
-    return float(1.0 / np.sqrt(least))
+def _judged(points: Array, whole: Array, phase: PlannedPhase) -> tuple[Array, Array, Array]:
+    """Return of each part how far it leaves the reach, the region, and how much room it has in the region.
 
-
-def _judged(points: Array, phase: PlannedPhase) -> tuple[Array, Array, Array]:
-    """Return of each part how far it leaves the reach, the region, and how much room it has in the region."""
-    flat = points.reshape(-1, 3)
-    outside = phase.reach.violation(flat).reshape(points.shape[:2]).max(axis=1)
-    outside = np.where(outside > _NONE, outside, 0.0)
+    Args:
+        points: control points of the parts, (parts, n + 1, 3) [m].
+        whole: control points of the whole curve, whose hull holds all of them, (n + 1, 3) [m].
+        phase: whose limits count.
+    """
+    A, b = phase.reach.A, phase.reach.b
+    crossed = (A @ whole.T).max(axis=1, initial=-np.inf) > b + _NONE  # no part can cross the other faces
+    outside = np.zeros(len(points))
+    if crossed.any():
+        outside = (points @ A[crossed].T - b[crossed]).max(axis=(1, 2))
+        outside[outside <= _NONE] = 0.0
     region = phase.region
     if region.empty:  # nowhere is better than elsewhere
         return outside, np.ones(len(points)), np.zeros(len(points))
     if len(region.a) == 0:
         return outside, np.zeros(len(points)), np.full(len(points), _ROOM)
-    margin = (region.a - flat @ region.A.T).min(axis=1).reshape(points.shape[:2]).min(axis=1)
-    return outside, np.maximum(-margin, 0.0), np.clip(margin, 0.0, _ROOM)
+    margin = (region.a - points @ region.A.T).min(axis=(1, 2))
+    return outside, np.maximum(-margin, 0.0), np.minimum(np.maximum(margin, 0.0), _ROOM)
 
 
 def _cheapest_cuts(costs: Array, lengths: Sequence[int]) -> tuple[tuple[int, ...], float]:

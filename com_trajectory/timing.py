@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from com_trajectory.bezier import Bezier, wrench_points
+from com_trajectory.bezier import Bezier, wrench_parts
 from com_trajectory.phases import PlannedPhase
-from com_trajectory.simplex import longest_steps
+from com_trajectory.simplex import least_step_inside
 from com_trajectory.transition import TransitionPoint
 from com_trajectory.windows import Window
 from multi_qp_scene.contact_sequence import Contact
@@ -59,62 +59,44 @@ def _effector_way(own: Sequence[PlannedPhase]) -> float:
     return longest
 
 
-def largest_speedup(pieces: Sequence[tuple[Bezier, Sequence[PlannedPhase], Sequence[float]]]) -> tuple[Array, Array]:
-    """Return how much faster each part of the curves could be run along the same path before (1) breaks.
-
-    On a path whose times are all divided by r the acceleration grows by κ = r², and the wrench of (1) is
-    linear in κ. Parts are
-    judged by the control points of their wrench, so that the answer holds at every instant.
-
-    Args:
-        pieces: curves, each with its phases and the ends of these [s].
-
-    Returns:
-        κ of each part, (k,): inf if nothing limits it, −1 if no κ helps; and 1 where it can be run as slowly
-        as one likes, else 0, (k,).
-
-    Source: [Tonneau2018] (1).
-    """
-    factors, still = [], []
-    for curve, phases, ends in pieces:
-        begin = curve.start
-        for phase, end in zip(phases, ends, strict=True):
-            first = (max(begin, curve.start) - curve.start) / curve.duration
-            last = (min(end, curve.end) - curve.start) / curve.duration
-            begin = end
-            if last - first < 1e-9:
-                continue
-            part = curve.part(max(first, 0.0), min(last, 1.0))
-            count = max(2, _CONTROL_POINTS // curve.degree)
-            moving = wrench_points(part.parts(count), part.duration / count, phase.cone.origin)
-            resting = wrench_points(part.parts(count), 1e9, phase.cone.origin)
-            shape = moving.shape[:2]
-            start = np.ascontiguousarray(resting.reshape(-1, 6))
-            direction = np.ascontiguousarray((moving - resting).reshape(-1, 6))
-            steps = longest_steps(phase.cone.G, start, direction).reshape(shape)
-            calm = phase.cone.violations(resting).max(axis=1) <= 1e-9
-            # a part that is not at rest anywhere needs one κ for all of its control points; the least is the bound
-            factors.append(steps.min(axis=1))
-            still.append(calm)
-    return np.concatenate(factors), np.concatenate(still).astype(float)
-
-
 _SLOWEST, _FASTEST = 4.0, 0.25  # bounds of what one rescaling may do
 
 
-def slowdown(pieces: Sequence[tuple[Bezier, Sequence[PlannedPhase], Sequence[float]]]) -> float:
-    """Return by how much the durations of curves are to be multiplied: the least for which (1) holds at every instant.
+def slowdown(
+    curve: Bezier, phases: Sequence[PlannedPhase], ends: Sequence[float], *, at_least: float = _FASTEST
+) -> float:
+    """Return by how much the durations of a curve are to be multiplied: the least for which (1) holds at every instant.
 
-    Parts that cannot be run at any speed, since the centre of mass is outside the equilibrium region, are
-    left out; they are
-    what `validate` finds. At most 4 and at least ¼.
+    On a path whose times are all divided by r the acceleration grows by κ = r², and the wrench of (1) is linear in κ.
+    Parts are judged by the control points of their wrench, so that the answer holds at every instant. Parts that cannot
+    be run at any speed, since the centre of mass is outside the equilibrium region, are left out; they are what
+    `validate` finds.
+
+    Args:
+        curve: of the centre of mass.
+        phases: that it goes through.
+        ends: of the phases [s].
+        at_least: the answer is this at least, and 4 at most.
+
+    Source: [Tonneau2018] (1).
     """
-    factors, calm = largest_speedup(pieces)
-    limits = factors[(calm > 0.5) & (factors > 0.0)]
-    if len(limits) == 0:
-        return 1.0
-    least = float(limits.min())
-    return float(np.clip(1.0 / np.sqrt(least), _FASTEST, _SLOWEST)) if np.isfinite(least) else _FASTEST
+    kappa, judged = max(at_least, _FASTEST) ** -2, False
+    begin = curve.start
+    for phase, end in zip(phases, ends, strict=True):
+        first, last = ((time - curve.start) / curve.duration for time in (max(begin, curve.start), min(end, curve.end)))
+        begin = end
+        if last - first < 1e-9:
+            continue
+        part = curve.part(max(first, 0.0), min(last, 1.0))
+        count = max(2, _CONTROL_POINTS // curve.degree)
+        points = part.parts(count)
+        calm = phase.region.margin(points).min(axis=1) >= -1e-9
+        if not calm.any():
+            continue
+        judged = True
+        resting, moving = wrench_parts(points[calm], part.duration / count, phase.cone.origin)
+        kappa = least_step_inside(phase.cone.G, resting.reshape(-1, 6), moving.reshape(-1, 6), kappa)
+    return float(min(kappa**-0.5, _SLOWEST)) if judged else 1.0
 
 
 def scaled(curve: Bezier, ends: Array, factor: float) -> tuple[Bezier, Array]:

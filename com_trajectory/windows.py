@@ -73,8 +73,6 @@ def window_curve(
     attractors: Sequence[TransitionPoint],
     start: State,
     duration: float,
-    *,
-    fastest: bool = False,
 ) -> WindowCurve:
     """Return the smooth curve of a window.
 
@@ -89,7 +87,6 @@ def window_curve(
         attractors: the transition point after each phase.
         start: state at the beginning.
         duration: [s].
-        fastest: among the curves that break nothing take the one that can be run fastest, else the first.
 
     Source: [Tonneau2018] (8), (9); the repetition takes the place of the degree in (11).
     """
@@ -101,19 +98,17 @@ def window_curve(
     for pull in _PULLS:
         through = np.repeat(np.array(points), pull, axis=0)
         curve = Bezier.between(start, through, end, duration)
-        found = WindowCurve(window, curve, best_switching(curve, own, with_haste=fastest))
+        found = WindowCurve(window, curve, best_switching(curve, own))
         if best is None or _better(found.switching, best.switching):
             best = found
-        if found.switching.fine and not fastest:
+        if found.switching.fine:
             return found
     assert best is not None
     return best
 
 
 def _better(first: Switching, second: Switching) -> bool:
-    """Whether the first breaks less, or is faster if neither breaks anything."""
-    if first.fine and second.fine:
-        return first.haste < second.haste
+    """Whether the first breaks less."""
     return first.fine or (not second.fine and first.cost < second.cost - 1e-6)
 
 
@@ -124,7 +119,6 @@ def joined(
     durations: Sequence[float],
     *,
     sliding: bool,
-    fastest: bool = False,
 ) -> list[WindowCurve]:
     """Return the curves of all windows, one after the other.
 
@@ -134,25 +128,24 @@ def joined(
         attractors: the transition point after each phase.
         durations: of the windows [s].
         sliding: go over to the next window before the end of the last, so that the centre of mass never stops.
-        fastest: see `window_curve`.
 
     Source: [Tonneau2018] section 6.4.1.
     """
     state: State = (phases[0].rest.point, np.zeros(3), np.zeros(3))
-    curves = [window_curve(windows[0], phases, attractors, state, durations[0], fastest=fastest)]
+    curves = [window_curve(windows[0], phases, attractors, state, durations[0])]
     for window, duration in zip(windows[1:], durations[1:], strict=True):
         last = curves[-1]
         following = None
         for share, state in _handovers(last, phases[window.first], duration) if sliding else ():
-            candidate = window_curve(window, phases, attractors, state, duration, fastest=fastest)
+            candidate = window_curve(window, phases, attractors, state, duration)
             if following is None or _better(candidate.switching, following[1].switching):
                 following = share, candidate
-            if candidate.switching.fine and not fastest:
+            if candidate.switching.fine:
                 break
         stopped = None
         if following is None or not following[1].switching.fine:
             rest = (phases[window.first].rest.point, np.zeros(3), np.zeros(3))
-            stopped = window_curve(window, phases, attractors, rest, duration, fastest=fastest)
+            stopped = window_curve(window, phases, attractors, rest, duration)
         if stopped is not None and (following is None or _worse(following[1].switching, stopped.switching)):
             curves.append(stopped)
         elif following is not None:

@@ -46,6 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     options = _parser().parse_args(arguments)
     logging.basicConfig(format="multi-qp: %(levelname)s: %(message)s", level=logging.WARNING)
+    if sys.stderr.isatty():  # somebody waits
+        logging.getLogger("multi_qp_scene.jit").setLevel(logging.INFO)
     try:
         return int(options.run(options))
     except MultiQpError as error:

@@ -11,10 +11,10 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from multi_qp_controller.jit import COMPILED
 from multi_qp_controller.motion_table import MotionTable, Pair
 from multi_qp_controller.tsid_compat import tsid
 from multi_qp_controller.vectors import cross
+from multi_qp_scene.jit import COMPILED
 from multi_qp_scene.scene import Scene, State
 from multi_qp_scene.subsystem import Subsystem
 

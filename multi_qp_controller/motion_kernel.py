@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_controller.jit import compiled
+from multi_qp_scene.jit import compiled
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

@@ -12,8 +12,8 @@ import numpy as np
 from multi_qp_controller.command import Command
 from multi_qp_controller.controller import Controller
 from multi_qp_controller.decentralised import DecentralisedController
-from multi_qp_controller.jit import COMPILED
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.jit import COMPILED
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
 from multi_qp_simulator.backend import Backend, MeasuredBackend

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_controller.jit import compiled
+from multi_qp_scene.jit import compiled
 from multi_qp_scene.scene import JointLimits
 
 Array = NDArray[np.float64]

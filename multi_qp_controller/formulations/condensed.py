@@ -10,12 +10,12 @@ from scipy.linalg.lapack import dgeqrf, dorgqr, dtrtrs
 
 from multi_qp_controller.formulations.base import DegenerateError, Formulation, PhysicalSolution
 from multi_qp_controller.formulations.condensing_kernel import DONE, condense, free_optimum, write_rows
-from multi_qp_controller.jit import COMPILED
 from multi_qp_controller.qp.labels import Block, Labels
 from multi_qp_controller.qp.problem import Problem
 from multi_qp_controller.qp.solution import Solution
 from multi_qp_controller.qp.solvers.active_set import VIOLATION
 from multi_qp_controller.statement import COUPLING_FORCE_COST
+from multi_qp_scene.jit import COMPILED
 
 Array = NDArray[np.float64]
 

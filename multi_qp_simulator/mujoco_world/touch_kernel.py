@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_controller.jit import compiled
+from multi_qp_scene.jit import compiled
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.integer]

@@ -152,7 +152,7 @@ def test_the_slowdown_is_the_least_one(seed):
     a = np.append(region.corners.mean(axis=0), 0.75)
     b = np.append(0.1 * a[:2] + 0.9 * corner, 0.75)
     curve = Bezier(np.array([a, a, a, b, b, b]), 0.0, 1.0)
-    factor = slowdown([(curve, [phases[0]], [1.0])])
+    factor = slowdown(curve, [phases[0]], [1.0])
 
     def worst(duration):
         times = np.linspace(0, duration, 400)

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog, nnls
 
-from com_trajectory.simplex import CornerSearch, UnboundedError, distances_to_cone, longest_steps
+from com_trajectory.simplex import CornerSearch, UnboundedError, distances_to_cone, least_step_inside
 
 SEEDS = st.integers(0, 10_000)
 
@@ -52,17 +52,23 @@ def test_distance_is_zero_inside_and_proven_outside(seed, rays):
 
 
 @settings(max_examples=40, deadline=None)
-@given(SEEDS)
-def test_longest_steps_end_on_the_boundary(seed):
+@given(SEEDS, st.sampled_from([1e-3, 0.3, 16.0, 1e4]))
+def test_the_least_step_inside_is_the_least_of_those_of_linprog(seed, limit):
     rng = np.random.default_rng(seed)
     G = rng.normal(size=(6, 20)) + np.array([0, 0, 1.5, 0, 0, 0])[:, None]
-    start = (G @ np.abs(rng.normal(size=(20, 5)))).T
-    direction = rng.normal(size=(5, 6))
-    steps = longest_steps(G, start, direction)
-    assert (steps >= 0).all()
-    finite = np.isfinite(steps)
-    reached = start + np.where(finite, steps, 10.0)[:, None] * direction
-    assert distances_to_cone(G, reached)[0].max() < 1e-8
-    beyond = start[finite] + (steps[finite] * 1.001 + 1e-4)[:, None] * direction[finite]
-    if finite.any():
-        assert distances_to_cone(G, beyond)[0].min() > 1e-9
+    start = (G @ np.abs(rng.normal(size=(20, 8)))).T
+    direction = rng.normal(size=(8, 6))
+    steps = [limit]
+    for s, d in zip(start, direction, strict=True):
+        found = linprog(np.eye(21)[20] * -1.0, A_eq=np.column_stack([G, -d]), b_eq=s)
+        if found.status == 0:
+            steps.append(-found.fun)
+    assert least_step_inside(G, start, direction, limit) == pytest.approx(min(steps), rel=1e-7)
+
+
+def test_a_ray_that_leaves_the_cone_at_once_does_not_count():
+    G = np.hstack([np.eye(6), -np.eye(6)[:, :5]])  # the half space x5 ≥ 0
+    start = np.array([[0.0] * 6, [0.0] * 5 + [1.0]])
+    direction = np.array([[0.0] * 5 + [-1.0], [0.0] * 5 + [-0.5]])
+    assert least_step_inside(G, start, direction, 16.0) == pytest.approx(2.0)
+    assert least_step_inside(G, start[:1], direction[:1], 16.0) == 16.0

@@ -1,15 +1,24 @@
-"""One place that knows whether numba is installed: `from multi_qp_controller.jit import COMPILED, compiled`.
+"""One place that knows whether numba is installed: `from multi_qp_scene.jit import COMPILED, compiled`.
 
 Compiled kernels stand beside plain Python that does the same; without numba, or with MULTI_QP_NO_JIT set, that runs.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar, cast
 
+_LOG = logging.getLogger(__name__)
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@cache
+def say_why_it_takes_long() -> None:
+    """Log once that kernels are being compiled."""
+    _LOG.info("compiling kernels for this machine; this takes some seconds, once")
 
 
 def _find() -> Any:
@@ -17,8 +26,20 @@ def _find() -> Any:
         return None
     try:
         from numba import njit
+        from numba.core import event
     except ImportError:
         return None
+
+    class Notice(event.Listener):
+        """Hears of kernels that are compiled; those that are read from the cache make no such event."""
+
+        def on_start(self, _: object) -> None:
+            say_why_it_takes_long()
+
+        def on_end(self, _: object) -> None:
+            pass
+
+    event.register("numba:compile", Notice())
     return njit
 
 
