@@ -28,6 +28,8 @@ Array = NDArray[np.float64]
 NULL_FORCE_COST = 1e-8
 #: Cost of the force of a coupling: only there to make the Hessian positive definite, for the force is no one's effort.
 COUPLING_FORCE_COST = 1e-8
+#: Square root of the weight of |Λ|² beside the error of the wrench, where Λ is sought for a wrench.
+_NORM_WEIGHT = 1e-4
 
 _TWIST_AXES = ("linear x", "linear y", "linear z", "angular x", "angular y", "angular z")
 
@@ -161,10 +163,10 @@ class ContactRows:
         return reactions
 
     def multipliers(self, reactions: Array) -> Array:
-        """Return a Λ ≥ 0 of least squares that makes these reactions, (nλ,): one of many."""
+        """Return the smallest Λ ≥ 0 that makes these reactions, (nλ,): of many, the one that strains least."""
         forces = np.empty(self.n_lambda)
         for contact, rows, where in zip(self.contacts, self.row_slices, self.lambda_slices, strict=True):
-            forces[where] = nnls(contact.W[: contact.rows], reactions[rows])[0]
+            forces[where] = _smallest_multipliers(contact.W[: contact.rows], reactions[rows])
         forces[self.coupling_slice] = reactions[self._coupling_rows]
         return forces
 
@@ -181,6 +183,22 @@ class ContactRows:
     def coupling_forces(self, reactions: Array) -> dict[str, float]:
         """Return the force of each coupling on the joint that follows [N or N m], from the reactions."""
         return dict(zip(self.couplings.names, reactions[self._coupling_rows].tolist(), strict=True))
+
+
+def _smallest_multipliers(W: Array, reaction: Array) -> Array:
+    """Return the Λ ≥ 0 of least norm with W Λ = reaction, or nearly where there is none.
+
+    The norm gets so small a weight that it only chooses among what makes the reaction; one step of refinement takes
+    back what it cost.
+    """
+    n = W.shape[1]
+    found = nnls(np.vstack([W, _NORM_WEIGHT * np.eye(n)]), np.concatenate([reaction, np.zeros(n)]))[0]
+    used = np.flatnonzero(found)
+    refined = found[used] + np.linalg.lstsq(W[:, used], reaction - W @ found, rcond=None)[0]
+    if (refined >= 0.0).all():
+        found[used] = refined
+        return found
+    return nnls(W, reaction)[0]
 
 
 class TaskRows:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from multi_qp_controller.controller import Controller
 from multi_qp_controller.kinematics import Group
+from multi_qp_scene.scenario import load_scenario
 from multi_qp_scene.scene import State
 
 GRAVITY = 9.81
@@ -30,6 +34,11 @@ def first_tick(scenario, **options):
     assert command.diagnostics.status == "ok", command.diagnostics.message
     assert command.diagnostics.dynamics_residual < 1e-9
     return controller, command
+
+
+@pytest.fixture(scope="module")
+def standing():
+    return first_tick(load_scenario("box"))
 
 
 def ground_force(controller, command, names):
@@ -162,6 +171,31 @@ def test_torques_are_limited(box):
     limits = box.scene.torque_limits
     assert (np.abs(command.tau) <= limits * (1 + 1e-9)).all()
     assert (np.abs(command.tau) > 0.99 * limits).any()
+
+
+@settings(max_examples=30)
+@given(generators=arrays(float, 16, elements=st.floats(0.0, 50.0)))
+def test_of_all_multipliers_that_make_a_wrench_the_smallest_are_told(standing, generators):
+    controller, _ = standing
+    rows = controller.statement.contacts
+    foot, where = rows.contacts[0], rows.row_slices[0]
+    reactions = controller.reactions.copy()
+    reactions[where] = foot.W @ generators
+    found = rows.multipliers(reactions)[rows.lambda_slices[0]]
+    assert (found >= 0.0).all()
+    np.testing.assert_allclose(foot.W @ found, reactions[where], atol=1e-8)
+    assert np.linalg.norm(found) <= np.linalg.norm(generators) * (1 + 1e-6)
+
+
+def test_a_straight_push_is_shared_evenly(standing):
+    controller, _ = standing
+    rows = controller.statement.contacts
+    reactions = np.zeros_like(controller.reactions)
+    reactions[rows.row_slices[0]][2] = -200.0
+    found = rows.multipliers(reactions)[rows.lambda_slices[0]]
+    np.testing.assert_allclose(found, found.mean(), rtol=0.3)  # the ankle is not above the middle of the sole
+    corners = (rows.contacts[0].W[:3] * found).reshape(3, 4, 4).sum(axis=2)
+    np.testing.assert_allclose(corners[:2], 0.0, atol=1.0)
 
 
 @pytest.mark.parametrize("formulation", BOTH)
