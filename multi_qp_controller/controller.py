@@ -172,7 +172,7 @@ class Controller:
 
     @property
     def forces(self) -> dict[str, Array]:
-        """Multipliers Λ ≥ 0 that make the last tick's wrenches, by contact: one of many such; computed when asked."""
+        """Multipliers Λ ≥ 0 that make the last tick's wrenches, by contact: the smallest such; computed when asked."""
         rows = self.statement.contacts
         if self.reactions is None:
             return {}
