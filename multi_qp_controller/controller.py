@@ -29,6 +29,7 @@ from multi_qp_controller.motion_table import Pair
 from multi_qp_controller.qp import Explanation, Problem, Solution, explain_infeasibility, make_solver
 from multi_qp_controller.statement import Statement
 from multi_qp_controller.tasks import CoMTask, PoseTask, Task
+from multi_qp_controller.threads import use_one_thread
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.pairs import watched_pairs
 from multi_qp_scene.scenario import Scenario
@@ -87,6 +88,7 @@ class Controller:
         Raises:
             MultiQpError: when dt is not positive, or there is no such solver or formulation.
         """
+        use_one_thread()
         spec, scene = scenario.spec, scenario.scene
         self.scenario = scenario
         self.closed_loop = closed_loop

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import platform
 import xml.etree.ElementTree as ElementTree
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+from multi_qp_controller.threads import blas_threads
 
 #: Of these the digits of an answer depend.
 _LIBRARIES = ("numpy", "scipy", "pin", "coal", "tsid", "numba", "daqp", "piqp", "proxsuite", "quadprog")
@@ -36,7 +37,7 @@ def identity() -> dict[str, str]:
             found[name] = version(name)
         except PackageNotFoundError:
             continue
-    found["linear algebra threads"] = os.environ.get("OPENBLAS_NUM_THREADS", "as many as there are cores")
+    found["linear algebra threads"] = str(blas_threads())
     return found
 
 
