@@ -67,6 +67,7 @@ setup(
         "console_scripts": [
             "multi-qp = multi_qp_cli.main:main",
             "controller_node = multi_qp_controller.controller_node:main",
+            "contact_planner_node = contact_planner.contact_planner_node:main",
             "com_trajectory_node = com_trajectory.com_trajectory_node:main",
             "simulator_node = multi_qp_simulator.simulator_node:main",
             "viewer_node = multi_qp_viewer.viewer_node:main",

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from time import monotonic, perf_counter
 
 import numpy as np
 from rclpy.node import Node
-from trajectory_msgs.msg import MultiDOFJointTrajectory
+from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 from visualization_msgs.msg import MarkerArray
 
 from com_trajectory.costs import COSTS
 from com_trajectory.kinematics import load_polytopes
-from com_trajectory.planner import PlanOptions, plan_com
+from com_trajectory.planner import PlanOptions
 from com_trajectory.polytope import Polytope
 from com_trajectory.trajectory import ComTrajectory
+from multi_qp_controller.planning import schedule, trajectory_through, with_postures
 from multi_qp_controller.ros import parameters, process, topics
 from multi_qp_controller.ros.com_markers import ComMarkers
+from multi_qp_controller.ros.conversions import from_stamp
 from multi_qp_controller.ros.diagnostics import Level
 from multi_qp_controller.ros.health import Health
 from multi_qp_controller.ros.parameters import SCENARIO_PARAMETERS, ParameterSpec
-from multi_qp_controller.ros.plan_messages import sequence_of, trajectory_message
-from multi_qp_controller.sequences import com_of, towards_the_smaller, with_centres
+from multi_qp_controller.ros.plan_messages import sequence_message, sequence_of, trajectory_message
+from multi_qp_controller.ros.posture_messages import postures_of
+from multi_qp_controller.sequences import com_of, repaired, towards_the_smaller, with_centres
 from multi_qp_controller.whole_body_check import WholeBodyCheck
 from multi_qp_scene.contact_sequence import ContactSequence
 from multi_qp_scene.errors import MultiQpError
@@ -34,6 +38,9 @@ PARAMETERS = (
     ParameterSpec("curve", "2pac", "which curve goes through the phases", choices=("2pac", "polyline", "smooth")),
     ParameterSpec("cost", AT_EASE, "what transition points are chosen by", choices=(AT_EASE, *COSTS)),
     ParameterSpec("friction", 0.6, "of contacts that the scenario does not name", 0.0, 10.0),
+    ParameterSpec(
+        "budget", 5.0, "time for moving transition points until the whole body can follow [s]; 0: none", 0.0, 600.0
+    ),
     ParameterSpec("step", 0.02, "time between the points of the trajectory [s]", 0.001, 1.0),
     ParameterSpec("markers", True, "publish polytopes, transition points and curves for RViz"),
 )
@@ -43,6 +50,8 @@ _PLACED = 0.005  # [m, rad] further away than this no posture stands on the cont
 
 class ComTrajectoryNode(Node):
     """Answers each contact sequence that differs from the last one; a wrong one changes nothing and is diagnosed.
+
+    The answer has the stamp of the sequence. In a scenario with a `plan`, sequences come with postures of that stamp.
 
     Attributes:
         exit_status: never set: the node goes on until a signal ends it.
@@ -57,32 +66,60 @@ class ComTrajectoryNode(Node):
         self._health = Health(self, dt=_PERIOD)
         self._polytopes: dict[str, dict[str, Polytope]] = {}
         self._last = ""
+        self._sequence: MultiDOFJointTrajectory | None = None
+        self._postures: JointTrajectory | None = None
         self._markers = ComMarkers()
-        trajectory = MultiDOFJointTrajectory
-        self._output = self.create_publisher(trajectory, topics.COM_TRAJECTORY, topics.LATCHED_QOS)
-        self._drawing = self.create_publisher(MarkerArray, topics.COM_MARKERS, topics.LATCHED_QOS)
-        self.create_subscription(trajectory, topics.CONTACT_SEQUENCE, self._take, topics.LATCHED_QOS)
+        trajectory, latched = MultiDOFJointTrajectory, topics.LATCHED_QOS
+        self._output = self.create_publisher(trajectory, topics.COM_TRAJECTORY, latched)
+        self._schedule = self.create_publisher(trajectory, topics.CONTACT_SCHEDULE, latched)
+        self._drawing = self.create_publisher(MarkerArray, topics.COM_MARKERS, latched)
+        self.create_subscription(trajectory, topics.CONTACT_SEQUENCE, self._take, latched)
+        if self._scenario.spec.plan is not None:
+            self.create_subscription(JointTrajectory, topics.PLANNED_POSTURES, self._take_postures, latched)
         process.settle()
         self._health.tell(Level.OK, "waiting for a contact sequence")
 
     def _take(self, message: MultiDOFJointTrajectory) -> None:
+        self._sequence = message
+        self._answer(message)
+
+    def _take_postures(self, message: JointTrajectory) -> None:
+        self._postures = message
+        if self._sequence is not None:
+            self._answer(self._sequence)
+
+    def _answer(self, message: MultiDOFJointTrajectory) -> None:
         content = repr((message.joint_names, message.points))  # as text, for NaN differs from itself
+        postures, stamp = None, from_stamp(message.header.stamp)
+        if self._scenario.spec.plan is not None:
+            postures = self._postures
+            if postures is None or from_stamp(postures.header.stamp) != stamp:
+                return
+            content += str(stamp)  # another plan with the same contacts is another plan
         if content == self._last:
             return
         started = perf_counter()
         try:
             sequence = sequence_of(message, self._scenario, friction=self._settings["friction"])
-            trajectories = {name: self._planned(sequence, name) for name in sequence.subsystems}
+            if postures is None:
+                trajectories = {name: self._followed(sequence, name) for name in sequence.subsystems}
+            else:
+                trajectories = self._through(sequence, postures)
         except (MultiQpError, ValueError, np.linalg.LinAlgError) as error:
             self._health.tell(Level.WARN, f"the contact sequence cannot be followed: {error}")
             return
         self._last = content
         took = 1e3 * (perf_counter() - started)
-        stamp = int(self.get_clock().now().nanoseconds)
+        self._publish(trajectories, stamp or int(self.get_clock().now().nanoseconds))
+        self._tell(trajectories, took)
+
+    def _publish(self, trajectories: dict[str, ComTrajectory], stamp: int) -> None:
+        if len(trajectories) == 1:
+            timed = schedule(next(iter(trajectories.values())))
+            self._schedule.publish(sequence_message(timed, stamp, self._scenario))
         self._output.publish(trajectory_message(trajectories, step=self._settings["step"], stamp=stamp))
         if self._settings["markers"]:
             self._drawing.publish(self._markers.of(trajectories, stamp))
-        self._tell(trajectories, took)
 
     def _tell(self, trajectories: dict[str, ComTrajectory], took: float) -> None:
         notes = [f"{name}: {note}" for name, trajectory in trajectories.items() for note in trajectory.notes]
@@ -91,7 +128,14 @@ class ComTrajectoryNode(Node):
         self._health.tell(Level.WARN if notes else Level.OK, "; ".join([summary, *notes]))
         self._health.publish()
 
-    def _planned(self, sequence: ContactSequence, name: str) -> ComTrajectory:
+    def _through(self, sequence: ContactSequence, message: JointTrajectory) -> dict[str, ComTrajectory]:
+        """Return the curve through the centres of mass of a plan's postures."""
+        name = sequence.subsystems[0]
+        planned = with_postures(sequence, postures_of(message, self._scenario, name), self._scenario)
+        return {name: trajectory_through(planned, self._reach(name))}
+
+    def _followed(self, sequence: ContactSequence, name: str) -> ComTrajectory:
+        """Return a curve for contacts alone: the centre of mass and the postures are found here."""
         own, scene = sequence.of(name), self._scenario.scene
         check = WholeBodyCheck(scene, name)
         q, missed = check.reach(own.phases[0].contacts, scene.q0)
@@ -104,7 +148,8 @@ class ComTrajectoryNode(Node):
         options = PlanOptions(
             curve=self._settings["curve"], cost=towards_the_smaller(name) if cost == AT_EASE else cost
         )
-        return plan_com(own, self._reach(name), subsystem=name, options=options)
+        found, _, repairs = repaired(own, self._reach(name), options, check, q, budget=self._settings["budget"])
+        return replace(found, notes=(*found.notes, *repairs))
 
     def _reach(self, name: str) -> dict[str, Polytope]:
         """Return the polytopes of a subsystem's surfaces; of one that has none, no polytope."""

@@ -10,7 +10,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from multi_qp_controller.ros.node_table import LAUNCH_ARGUMENTS, node_table
+from multi_qp_controller.ros.node_table import LAUNCH_ARGUMENTS, node_table, planning_nodes
 from multi_qp_controller.ros.rviz_config import rviz_config
 from multi_qp_scene.scenario import load_scenario
 
@@ -40,6 +40,7 @@ def start(context):
         speed=0.0 if headless and on["use_sim_time"] else 1.0,
         controller={"exit_at_end": headless, "record": f"{scenario.name}.mcap" if on["record"] else ""},
         viewer=None if headless else {"page": on["page"]},
+        **planning_nodes(scenario.spec.plan is not None, goal=given["goal"], headless=headless),
     )
     actions = [node_action(node, given) for node in nodes]
     if on["rviz"] and not headless:
@@ -60,8 +61,14 @@ def node_action(node, given):
         output="screen",
         # the solvers' matrices are small: threads of the linear algebra only get into each other's way
         additional_env={"OPENBLAS_NUM_THREADS": "1"},
-        on_exit=Shutdown(reason=f"{node.name} has ended") if node.essential else None,
+        on_exit=lambda event, _: ending(node, event.returncode),
     )
+
+
+def ending(node, status):
+    if node.essential or (node.failure is not None and status == node.failure):
+        return Shutdown(reason=f"{node.name} has ended")
+    return None
 
 
 def rviz_action(scenario, given):

@@ -81,8 +81,20 @@ class _Interruption:
             raise KeyboardInterrupt
 
 
-def wait_for(name: str, processes: Processes, *, timeout: float | None = None) -> int:
-    """Wait for one node to end, and return its exit status.
+def wait_for(
+    name: str,
+    processes: Processes,
+    *,
+    timeout: float | None = None,
+    failing: tuple[Processes, Mapping[str, int]] = ({}, {}),
+) -> int:
+    """Wait for one node to end, and return its exit status; or that of one that has failed before.
+
+    Args:
+        name: of the node that ends by itself.
+        processes: those that must not end before it.
+        timeout: how long to wait [s].
+        failing: processes that may end, and by name the exit status that tells of a failure.
 
     Raises:
         MultiQpError: when another node ends before it, or it takes longer than `timeout` [s].
@@ -92,6 +104,9 @@ def wait_for(name: str, processes: Processes, *, timeout: float | None = None) -
         for other, process in processes.items():
             if process.poll() is not None and awaited.poll() is None:
                 raise MultiQpError(f"the node '{other}' ended with status {process.returncode}")
+        for other, status in failing[1].items():
+            if failing[0][other].poll() == status:
+                return status
         if end is not None and monotonic() > end:
             raise MultiQpError(f"the node '{name}' has not ended within {timeout:g} s")
         sleep(0.05)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
+from collections.abc import Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from multi_qp_cli.node_processes import require_ros, running, wait_for
 from multi_qp_cli.options import add_scenario_options, load_from, output_path, require_positive
 from multi_qp_cli.report_view import print_report
-from multi_qp_controller.ros.node_table import BACKENDS, NodeSpec, node_table
+from multi_qp_controller.ros.node_table import BACKENDS, NodeSpec, node_table, planning_nodes
 from multi_qp_scene.errors import MultiQpError
 
 
@@ -37,6 +39,12 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--log-level", choices=("debug", "info", "warn", "error"), default="warn", help="of the nodes (default warn)"
     )
+    parser.add_argument(
+        "--goal",
+        nargs="+",
+        metavar="X",
+        help="of a plan, for the base: x y z, or x y z yaw [m, rad]; 'none': wait for one (default: the scenario's)",
+    )
     parser.add_argument("--viewer", action="store_true", help="show the run in the browser, and let the user act")
     parser.add_argument("--port", type=int, default=8080, help="of the viewer (default 8080, or the next free one)")
     parser.add_argument("--report", metavar="FILE.json", help="write the report here")
@@ -53,13 +61,18 @@ def run(options: argparse.Namespace) -> int:
     report = output_path("--report", options.report)
     output_path("--record", options.record, suffixes=(".mcap",))
     scenario = load_from(options)  # a wrong file shall be refused before any process starts
+    goal = _goal(options.goal)
+    if options.goal is not None and scenario.spec.plan is None:
+        raise MultiQpError(f"--goal: {scenario.name} has no `plan`")
     require_ros()
     with tempfile.TemporaryDirectory() as folder:
         written = Path(folder) / "report.json"
-        nodes = _nodes(options, str(scenario.path.resolve()), written)
+        planning = planning_nodes(scenario.spec.plan is not None, goal=goal, headless=options.headless)
+        nodes = _nodes(options, str(scenario.path.resolve()), written, planning)
         with running(nodes, namespace=options.namespace, log_level=options.log_level) as processes:
             essential = {node.name: processes[node.name] for node in nodes if node.essential}
-            status = wait_for("multi_qp_controller", essential)
+            failures = {node.name: node.failure for node in nodes if node.failure is not None}
+            status = wait_for("multi_qp_controller", essential, failing=(processes, failures))
         if written.exists():
             text = written.read_text(encoding="utf-8")
             print_report(json.loads(text))
@@ -68,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
     return status if status in (0, 1, 2) else 1
 
 
-def _nodes(options: argparse.Namespace, scenario: str, report: Path) -> list[NodeSpec]:
+def _nodes(options: argparse.Namespace, scenario: str, report: Path, planning: Mapping[str, Any]) -> list[NodeSpec]:
     settings: dict[str, bool | int | float | str] = {"seed": options.seed}
     if options.realtime_priority:
         settings["realtime_priority"] = options.realtime_priority
@@ -89,4 +102,20 @@ def _nodes(options: argparse.Namespace, scenario: str, report: Path) -> list[Nod
         settings=settings,
         controller=controller,
         viewer={"port": options.port} if options.viewer else None,
+        **planning,
     )
+
+
+def _goal(given: list[str] | None) -> str:
+    """Return a goal as the contact planner's parameter."""
+    if given is None:
+        return "scenario"
+    if given == ["none"]:
+        return "none"
+    try:
+        numbers = [float(part) for part in given]
+    except ValueError:
+        numbers = []
+    if len(numbers) not in (3, 4) or not all(map(isfinite, numbers)):
+        raise MultiQpError(f"--goal: expected x y z, x y z yaw or 'none', got '{' '.join(given)}'")
+    return " ".join(map(repr, numbers))

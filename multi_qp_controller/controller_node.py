@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -27,10 +28,13 @@ from multi_qp_controller.ros.diagnostics import Level
 from multi_qp_controller.ros.health import Health
 from multi_qp_controller.ros.inputs import Inputs
 from multi_qp_controller.ros.parameters import REALTIME_PRIORITY, SCENARIO_PARAMETERS, ParameterSpec
+from multi_qp_controller.ros.plan_inputs import PlanInputs
 from multi_qp_controller.ros.state_assembly import Receipt
 from multi_qp_controller.ros.timing_log import TimingLog
+from multi_qp_controller.standing import WAITING
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.scene import State
 from multi_qp_simulator.bags import BagRecorder
 from multi_qp_simulator.referee import Referee, succeeded
 
@@ -75,6 +79,7 @@ class ControllerNode(LifecycleNode):
         self.exit_status: int | None = None
         self._active = False
         self._recorder: BagRecorder | None = None
+        self._plans: PlanInputs | None = None
         self._health = Health(self, dt=1.0)
         self._autostart = bool(self.get_parameter("autostart").value)
         self._timing = TimingLog(self.get_parameter("timing").value, TIMING)
@@ -103,6 +108,8 @@ class ControllerNode(LifecycleNode):
             return TransitionCallbackReturn.FAILURE
         self._inputs = Inputs(self, self._scenario, self._run.assembler.topics, self)
         self._output = CommandOutput(self, self._scenario)
+        if self._scenario.spec.plan is not None:
+            self._plans = PlanInputs(self, self._scenario, self._run.make_controller)
         self._configured = True
         return TransitionCallbackReturn.SUCCESS
 
@@ -116,9 +123,12 @@ class ControllerNode(LifecycleNode):
             self._recorder.attach(self._run.controller)
         self._health.statistics.dt = self._run.controller.dt
         self._answered: int | None = None
+        if self._plans is not None:
+            self._plans.follower.begin()
 
     def _make_judge(self, scenario: Scenario, controller: Controller) -> Judge:
-        return Referee(scenario, controller, backend="ros", duration=self._settings["duration"] or None, patient=True)
+        longest = self._settings["duration"] or (math.inf if WAITING in scenario.spec.states else None)
+        return Referee(scenario, controller, backend="ros", duration=longest, patient=True)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Start from the next measured state; before it has come, nothing is commanded."""
@@ -133,6 +143,8 @@ class ControllerNode(LifecycleNode):
         self._active = False
         self._output.rest(self._run.assembler.newest, self._run.contacts)
         self._broadcast.clear(self._run.assembler.newest)
+        if self._plans is not None:
+            self._plans.tell(active=False)
         self._health.tell(Level.STALE, "not active")
         return super().on_deactivate(state)
 
@@ -140,6 +152,9 @@ class ControllerNode(LifecycleNode):
         """Forget the scenario."""
         self._inputs.destroy()
         self._output.destroy()
+        if self._plans is not None:
+            self._plans.destroy()
+            self._plans = None
         self._broadcast.destroy()
         self._configured = False
         self._close_recording()
@@ -285,6 +300,17 @@ class ControllerNode(LifecycleNode):
         self._broadcast.show(run.controller, command, stamp, now)
         if run.judge.ended is not None and not run.told_end:
             self._end()
+        if self._plans is not None and command.diagnostics.status is not Status.FALLBACK:
+            self._follow(self._plans, state)
+
+    def _follow(self, plans: PlanInputs, state: State) -> None:
+        """Take up a plan, if there is one to take up now: the next state is answered by its first state."""
+        controller = plans.controller_for(state, self._run.controller)
+        if controller is None:
+            return
+        self._run.go_on_as(controller, self._make_judge)
+        if self._recorder is not None:
+            self._recorder.attach(controller)
 
     def _tell(self, command: Command, faults: list[str]) -> None:
         diagnostics = command.diagnostics

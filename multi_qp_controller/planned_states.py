@@ -6,7 +6,7 @@ its new place and is set down until it touches. How it gets past obstacles is no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,6 +24,11 @@ from multi_qp_scene.schema.states import StateSpec
 from multi_qp_scene.subsystem import Subsystem
 
 Array = NDArray[np.float64]
+
+#: A user's command that ends a plan at the next stance, before its next limb is lifted.
+HALT = "halt"
+#: How long a state lasts that only another plan ends [s].
+FOREVER = 1e9
 
 
 @dataclass(frozen=True)
@@ -175,7 +180,22 @@ class _Writer:
         else:
             curve = self._curves.target(number)
             tasks, when = self._tasks(following, self._curves.duration(number), curve), self._when_passing(after)
-        self._state(name, contacts, tasks, [when])
+        label = name.partition("_")[2]
+        halt: dict[str, object] = {"to": f"halt_{label}", "when": {"type": "command", "name": HALT}}
+        self._state(name, contacts, tasks, [halt, when])
+        self._halt(label, contacts)
+
+    def _halt(self, label: str, contacts: list[str]) -> None:
+        """Write what a halt leads to: the weight goes to the middle of all contacts, and stays there."""
+        tasks = self._tasks(self._steps[0], None)
+        middle = {"over_contacts": contacts, "duration": 1.0}
+        tasks["planned_com"] = {**tasks["planned_com"], "axes": ["x", "y"], "target": middle}
+        tasks["planned_posture"] = {**tasks["planned_posture"], "posture": "entry"}
+        tasks.pop("planned_base", None)
+        self._state(f"halt_{label}", contacts, tasks, [self._when_there(f"halted_{label}")])
+        self._states[f"halted_{label}"] = StateSpec.model_validate(
+            {"description": "stays where it was halted", "contacts": contacts, "tasks": tasks, "hold": FOREVER}
+        )
 
     def _swing(
         self, label: str, step: _Step, following: _Step, contacts: list[str], made: Sequence[Contact], after: str
@@ -213,7 +233,7 @@ class _Writer:
         return {"to": to, "when": {"type": "task", "task": "planned_com", "error": 0.02}}
 
     def _state(
-        self, name: str, contacts: list[str], tasks: dict[str, object], transitions: list[dict[str, object]]
+        self, name: str, contacts: list[str], tasks: Mapping[str, object], transitions: list[dict[str, object]]
     ) -> None:
         self._states[name] = StateSpec.model_validate(
             {"contacts": contacts, "tasks": tasks, "transitions": transitions, "timeout": self._pace.timeout}
@@ -222,10 +242,10 @@ class _Writer:
     # -------------------------------------------------------------------------------------------------- tasks
     def _tasks(
         self, step: _Step, duration: float | None, curves: list[dict[str, object]] | None = None
-    ) -> dict[str, object]:
+    ) -> dict[str, dict[str, object]]:
         """Return the tasks that bring the body to a step's posture and centre of mass, or along curves."""
         target = {"curves": curves} if curves else {**self._com_target(step), "duration": duration}
-        tasks: dict[str, object] = {
+        tasks: dict[str, dict[str, object]] = {
             "planned_com": {
                 "type": "com",
                 "subsystems": [self._name],
@@ -286,9 +306,14 @@ class _Writer:
             raise MultiQpError(f"contact {contact.name!r}: the sequence does not say which surface it touches")
         if contact.other not in self._scene.surfaces:
             raise MultiQpError(f"contact {contact.name!r}: there is no surface {contact.other!r} in the scene")
-        name = f"{contact.effector}_on_{contact.other.replace('/', '_')}"
+        name = contact_name(contact.effector, contact.other)
         self._contacts[name] = ContactSpec(surfaces=(contact.surface, contact.other), friction=contact.friction)
         return name
+
+
+def contact_name(effector: str, other: str) -> str:
+    """Return what the contact of an effector with another subsystem's surface is called in planned states."""
+    return f"{effector}_on_{other.replace('/', '_')}"
 
 
 def _one_change_at_a_time(sequence: ContactSequence, postures: Sequence[Array] | None) -> list[_Step]:

@@ -10,21 +10,19 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
 from rclpy.node import Node
-from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 from visualization_msgs.msg import MarkerArray
 
-from multi_qp_controller.ros import com_markers, conversions, markers, parameters, plan_markers, process, topics
+from multi_qp_controller.ros import com_markers, markers, parameters, plan_markers, process, topics
 from multi_qp_controller.ros.diagnostics import Level
 from multi_qp_controller.ros.health import Health
 from multi_qp_controller.ros.interactive_targets import InteractiveTargets, has_interactive_markers
 from multi_qp_controller.ros.parameters import SCENARIO_PARAMETERS, ParameterSpec
 from multi_qp_controller.ros.plan_markers import PlanMarkers
-from multi_qp_controller.ros.state_assembly import Receipt, StateAssembler
+from multi_qp_controller.ros.robot_states import RobotStates
 from multi_qp_controller.ros.transforms import TransformOutput, has_tf
 from multi_qp_controller.ros.user_output import Offer, UserOutput, offers
 from multi_qp_viewer.drawings import DrawnSnapshot
@@ -65,7 +63,6 @@ class ViewerNode(Node):
         self._scenario = scenario = parameters.load(settings)
         self._period, self._due = 1.0 / settings["rate"], 0.0
         self._health = Health(self, dt=self._period)
-        self._assembler = self._assemble()
         self._q = scenario.scene.q0.copy()
         self._first: int | None = None
         self._told: dict[str, Any] = {}
@@ -102,18 +99,14 @@ class ViewerNode(Node):
         self._controls = GraphControls(self._page, user, ranges)
         print(f"{self._scenario.name} in the viewer at {self._page.url}", file=sys.stderr, flush=True)
 
-    def _assemble(self) -> StateAssembler:
-        return StateAssembler(self._scenario.scene, max_age=SILENCE, period=self._period)
+    def _begin(self) -> None:
+        """Begin anew: the robots' time has jumped back."""
+        self._first = None
+        self._board.clear()
 
     def _listen(self) -> None:
-        kinds: dict[str, tuple[Any, Callable[..., Receipt]]] = {
-            "joint_states": (JointState, self._put_joints),
-            "odom": (Odometry, self._put_root),
-        }
-        for topic in self._assembler.topics:
-            subsystem, kind = topic.split("/")
-            message, put = kinds[kind]
-            self.create_subscription(message, topic, partial(self._take_state, put, subsystem), topics.STATE_QOS)
+        scene = self._scenario.scene
+        self._robots = RobotStates(self, scene, max_age=SILENCE, period=self._period, on_new_run=self._begin)
         self.create_subscription(String, topics.CONTROLLER_STATE, self._take_controller, topics.LATCHED_QOS)
         self.create_subscription(MarkerArray, topics.MARKERS, self._board.take, topics.EVENT_QOS)
         self.create_subscription(MarkerArray, topics.COM_MARKERS, self._board.take, topics.LATCHED_QOS)
@@ -125,23 +118,6 @@ class ViewerNode(Node):
             self.create_subscription(plan, topic, partial(self._take_plan, make), topics.LATCHED_QOS)
 
     # -- messages in
-
-    def _take_state(self, put: Callable[..., Receipt], subsystem: str, message: Any) -> None:
-        if put(subsystem, message) is Receipt.JUMPED_BACK:  # a new run
-            self._assembler, self._first = self._assemble(), None
-            self._board.clear()
-            put(subsystem, message)
-
-    def _put_joints(self, subsystem: str, message: JointState) -> Receipt:
-        stamp = conversions.from_stamp(message.header.stamp)
-        return self._assembler.put_joints(
-            subsystem, stamp, monotonic(), message.name, message.position, message.velocity
-        )
-
-    def _put_root(self, subsystem: str, message: Odometry) -> Receipt:
-        pose, twist = conversions.pose_array(message.pose.pose), conversions.twist_array(message.twist.twist)
-        stamp = conversions.from_stamp(message.header.stamp)
-        return self._assembler.put_root(subsystem, stamp, monotonic(), pose, twist)
 
     def _take_controller(self, message: String) -> None:
         try:
@@ -175,8 +151,8 @@ class ViewerNode(Node):
     def _show(self, now: float) -> None:
         if self._page is not None:
             self._controls.pass_on()
-        state, faults = self._assembler.state(now)
-        missing = self._assembler.missing
+        state, faults = self._robots.state()
+        missing = self._robots.assembler.missing
         if missing:
             self._health.tell(Level.WARN, f"waiting for {', '.join(missing)}")
         elif faults:
@@ -188,7 +164,7 @@ class ViewerNode(Node):
         if now - self._heard > SILENCE:
             self._told = {"status": "silent"}
             self._board.clear()
-        stamp = self._assembler.newest
+        stamp = self._robots.assembler.newest
         if self._tf is not None and stamp:
             self._tf.send(self._q, stamp)
         self._offer()

@@ -13,6 +13,7 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "ros2.md"
 NODES = {
     "multi_qp_controller": "multi_qp_controller.controller_node",
     "simulator": "multi_qp_simulator.simulator_node",
+    "contact_planner": "contact_planner.contact_planner_node",
     "com_trajectory": "com_trajectory.com_trajectory_node",
     "viewer": "multi_qp_viewer.viewer_node",
 }

@@ -58,17 +58,10 @@ class ControlRun:
             MultiQpError: when the settings do not fit.
         """
         scenario.scene.loads.reset()
+        self._settings = settings
         dt, closed_loop = settings["period"], settings["closed_loop"]
         self.scenario = scenario
-        self.controller = Controller(
-            scenario,
-            dt=dt,
-            solver=settings["solver"] or None,
-            formulation=settings["formulation"] or None,
-            closed_loop=scenario.spec.closed_loop if closed_loop else None,
-            deadline=None if settings["lock_step"] else settings["max_state_age"] * dt,
-        )
-        self.controller.attended = settings["attended"]
+        self.controller = self.make_controller(scenario)
         self.assembler = StateAssembler(scenario.scene, max_age=settings["max_state_age"] * dt, period=dt)
         self.judge = make_judge(scenario, self.controller)
         self.told_end = False
@@ -80,6 +73,30 @@ class ControlRun:
         self._hold = 0.0 if closed_loop else 0.5 * dt
         self._last: Command | None = None
         self._zero: float | None = None
+
+    def make_controller(self, scenario: Scenario) -> Controller:
+        """Return a controller of a scenario, with the settings of this run.
+
+        Raises:
+            MultiQpError: when the settings do not fit.
+        """
+        settings, dt = self._settings, self._settings["period"]
+        controller = Controller(
+            scenario,
+            dt=dt,
+            solver=settings["solver"] or None,
+            formulation=settings["formulation"] or None,
+            closed_loop=scenario.spec.closed_loop if settings["closed_loop"] else None,
+            deadline=None if settings["lock_step"] else settings["max_state_age"] * dt,
+        )
+        controller.attended = settings["attended"]
+        return controller
+
+    def go_on_as(self, controller: Controller, make_judge: Callable[[Scenario, Controller], Judge]) -> None:
+        """Go on with another controller of the same scene, whose state machine begins with the next answer."""
+        self.scenario, self.controller = controller.scenario, controller
+        self.judge = make_judge(controller.scenario, controller)
+        self.told_end, self._zero = False, None
 
     def warm_up(self) -> None:
         """Rehearse, so that nothing is compiled or loaded in the loop; the run is not to be used any more."""

@@ -46,6 +46,9 @@ LAUNCH_ARGUMENTS = {
         "false", "record ticks into <scenario>.mcap, for replay, and all topics with ros2 bag", _SWITCH
     ),
     "use_sim_time": LaunchArgument("true", "lock-step with the simulator's clock; else by the wall clock", _SWITCH),
+    "goal": LaunchArgument(
+        "scenario", "of a plan at first: 'scenario', as its file says; 'none'; 'x y z' or 'x y z yaw' of the base"
+    ),
     "log_level": LaunchArgument("info", "of the nodes", LOG_LEVELS),
     "namespace": LaunchArgument("", "of all nodes and topics"),
 }
@@ -69,6 +72,7 @@ class NodeSpec:
         executable: as `ros2 run multi_qp_controller` knows it.
         parameters: by name.
         essential: whether the graph is of no use without it.
+        failure: exit status with which it ends the graph although it is not essential.
     """
 
     name: str
@@ -76,6 +80,7 @@ class NodeSpec:
     executable: str
     parameters: Mapping[str, Value]
     essential: bool = True
+    failure: int | None = None
 
     def command(self, *, namespace: str = "", log_level: str = "info") -> list[str]:
         """Return the command line that starts it without launch_ros."""
@@ -96,6 +101,7 @@ def node_table(
     controller: Mapping[str, Value] | None = None,
     viewer: Mapping[str, Value] | None = None,
     com_trajectory: Mapping[str, Value] | None = None,
+    contact_planner: Mapping[str, Value] | None = None,
 ) -> list[NodeSpec]:
     """Return the nodes of a scenario.
 
@@ -109,6 +115,8 @@ def node_table(
         controller: more parameters of the controller.
         viewer: more parameters of the viewer; there is none if None. With a page somebody is there to move targets.
         com_trajectory: more parameters of what answers contact sequences with curves; there is none if None.
+        contact_planner: more parameters of what answers goals with contact sequences; there is none if None. It needs
+            `com_trajectory`, too.
     """
     common: dict[str, Value] = {"scenario": scenario, "lock_step": use_sim_time, "closed_loop": backend != "integrator"}
     common |= settings or {}
@@ -120,15 +128,30 @@ def node_table(
     control: dict[str, Value] = {**common, "use_sim_time": use_sim_time, "autostart": True, "attended": attended}
     control |= controller or {}
     nodes.append(NodeSpec("multi_qp_controller", "multi_qp_controller.controller_node", "controller_node", control))
-    if com_trajectory is not None:
-        planned = {name: value for name, value in common.items() if name in _SEEN} | {**com_trajectory}
-        module = "com_trajectory.com_trajectory_node"
-        nodes.append(NodeSpec("com_trajectory", module, "com_trajectory_node", planned, essential=False))
+    seen = {name: value for name, value in common.items() if name in _SEEN}
+    for name, more in (("com_trajectory", com_trajectory), ("contact_planner", contact_planner)):
+        if more is not None:
+            given = {**seen, **more}
+            module, executable = f"{name}.{name}_node", f"{name}_node"
+            failure = 1 if given.get("exit_on_failure") else None
+            nodes.append(NodeSpec(name, module, executable, given, essential=False, failure=failure))
     if viewer is not None:
-        seen = {name: value for name, value in common.items() if name in _SEEN}
-        seen |= {"use_sim_time": use_sim_time, **viewer}
-        nodes.append(NodeSpec("viewer", "multi_qp_viewer.viewer_node", "viewer_node", seen, essential=False))
+        shown = {**seen, "use_sim_time": use_sim_time, **viewer}
+        nodes.append(NodeSpec("viewer", "multi_qp_viewer.viewer_node", "viewer_node", shown, essential=False))
     return nodes
+
+
+def planning_nodes(has_plan: bool, *, goal: str, headless: bool) -> dict[str, Mapping[str, Value] | None]:
+    """Return what `node_table` is to be told of the planning nodes: a scenario with a `plan` has them.
+
+    Args:
+        has_plan: whether the scenario has a `plan`.
+        goal: to begin with, as the contact planner's parameter.
+        headless: nobody is there to give another goal: where there is no plan, the graph ends.
+    """
+    if not has_plan:
+        return {}
+    return {"com_trajectory": {}, "contact_planner": {"goal": goal, "exit_on_failure": headless}}
 
 
 def _yaml(value: Value) -> str:

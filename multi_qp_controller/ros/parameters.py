@@ -122,18 +122,14 @@ def load(settings: dict[str, Any]) -> Scenario:
     if not settings["scenario"]:
         raise MultiQpError("parameter 'scenario': which one? it is empty")
     scenario = load_scenario(settings["scenario"], parameters=_assignments(settings["set"]), seed=settings["seed"])
-    # every node for itself: plans are repeatable
-    if scenario.spec.contact_sequence is not None:
+    if scenario.spec.contact_sequence is not None:  # every node for itself: what comes of it is repeatable
         from multi_qp_controller.sequences import follow_sequence
 
         return follow_sequence(scenario).scenario
     if scenario.spec.plan is not None:
-        from multi_qp_controller.planning import plan_scenario
+        from multi_qp_controller.standing import ready_for_plans
 
-        planned = plan_scenario(scenario)
-        if not planned.plan.complete:  # with limits of time, two nodes may come to different parts of a plan
-            raise MultiQpError(f"the plan does not reach the goal: {planned.plan.reason}")
-        return planned.scenario
+        return ready_for_plans(scenario)
     return scenario
 
 

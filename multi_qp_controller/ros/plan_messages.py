@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from itertools import pairwise
 
 import numpy as np
 import pinocchio as pin
@@ -23,17 +25,25 @@ Array = NDArray[np.float64]
 _OFF = Transform(translation=Vector3(x=math.nan, y=math.nan, z=math.nan), rotation=Quaternion(w=1.0))
 
 
-def sequence_message(sequence: ContactSequence, stamp: int) -> MultiDOFJointTrajectory:
+def sequence_message(
+    sequence: ContactSequence, stamp: int, scenario: Scenario | None = None
+) -> MultiDOFJointTrajectory:
     """Return a contact sequence as a message with a stamp [ns]: one point a phase, NaN where a contact is off.
 
-    The contacts are named after their surfaces, "<subsystem>/<surface>". A phase begins at its point's time.
+    A contact has the name that the scenario has for its pair of surfaces, else that of its own surface,
+    "<subsystem>/<surface>". A phase begins at its point's time.
     """
-    names = list(dict.fromkeys(contact.surface for phase in sequence.phases for contact in phase.contacts))
+    known = {} if scenario is None else {spec.surfaces: name for name, spec in scenario.spec.contacts.items()}
+
+    def name_of(contact: Contact) -> str:
+        return known.get((contact.surface, str(contact.other)), contact.surface)
+
+    names = list(dict.fromkeys(name_of(contact) for phase in sequence.phases for contact in phase.contacts))
     message = MultiDOFJointTrajectory(joint_names=names)
     message.header.frame_id, message.header.stamp = WORLD, to_stamp(stamp)
     begin = 0.0
     for phase in sequence.phases:
-        on = {contact.surface: contact.pose for contact in phase.contacts}
+        on = {name_of(contact): contact.pose for contact in phase.contacts}
         transforms = [_transform(on[name]) if name in on else _OFF for name in names]
         message.points.append(MultiDOFJointTrajectoryPoint(transforms=transforms, time_from_start=_duration(begin)))
         begin += phase.duration or 0.0
@@ -76,13 +86,13 @@ def trajectory_message(trajectories: dict[str, ComTrajectory], *, step: float, s
 
     Args:
         trajectories: by subsystem.
-        step: time between points [s]; the last point is the end of the longest.
+        step: time between points [s]; there are points at the ends of all phases and curves, too, and the last one is
+            the end of the longest.
         stamp: [ns].
     """
     message = MultiDOFJointTrajectory(joint_names=list(trajectories))
     message.header.frame_id, message.header.stamp = WORLD, to_stamp(stamp)
-    end = max(trajectory.duration for trajectory in trajectories.values())
-    times = np.append(np.arange(0.0, end - 1e-9, step), end)
+    times = _instants(trajectories.values(), step)
     samples = [(t.position(times), t.velocity(times), t.acceleration(times)) for t in trajectories.values()]
     for k, time in enumerate(times):
         message.points.append(
@@ -96,6 +106,44 @@ def trajectory_message(trajectories: dict[str, ComTrajectory], *, step: float, s
             )
         )
     return message
+
+
+def curves_of(message: MultiDOFJointTrajectory, subsystem: str) -> tuple[Array, Array, Array, Array]:
+    """Return the times of a trajectory message, (k,) [s], and a subsystem's position, velocity, acceleration, (k, 3).
+
+    Raises:
+        MultiQpError: it is not about this subsystem, or a point lacks something.
+    """
+    names = list(message.joint_names)
+    if subsystem not in names:
+        raise MultiQpError(f"the trajectory of the centre of mass is of {', '.join(names)}, not of {subsystem}")
+    k, points = names.index(subsystem), message.points
+    for number, point in enumerate(points, start=1):
+        if not len(point.transforms) == len(point.velocities) == len(point.accelerations) == len(names):
+            raise MultiQpError(f"point {number} of the trajectory lacks a position, velocity or acceleration")
+    vectors = (
+        [point.transforms[k].translation for point in points],
+        [point.velocities[k].linear for point in points],
+        [point.accelerations[k].linear for point in points],
+    )
+    position, velocity, acceleration = (np.array([[v.x, v.y, v.z] for v in part]).reshape(-1, 3) for part in vectors)
+    return begins_of(message), position, velocity, acceleration
+
+
+def begins_of(message: MultiDOFJointTrajectory) -> Array:
+    """Return the times of a message's points, (k,) [s]: of a schedule, when its phases begin."""
+    times = (point.time_from_start for point in message.points)
+    return np.array([time.sec + 1e-9 * time.nanosec for time in times])
+
+
+def _instants(trajectories: Iterable[ComTrajectory], step: float) -> Array:
+    """Return the ends of all phases and curves, and instants about `step` [s] apart between them, (k,) [s]."""
+    ends = [0.0]
+    for trajectory in trajectories:
+        ends += [*trajectory.phase_ends, *(piece.end for piece in trajectory.pieces)]
+    fixed = np.unique(np.round(ends, 9))
+    parts = [np.linspace(a, b, max(1, round((b - a) / step)), endpoint=False) for a, b in pairwise(fixed)]
+    return np.concatenate([*parts, fixed[-1:]])
 
 
 def _contact(scenario: Scenario, surface: str, pose: pin.SE3, friction: float, other: str | None) -> Contact:

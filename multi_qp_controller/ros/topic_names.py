@@ -14,8 +14,14 @@ PLAN_MARKERS = "multi_qp/plan_markers"
 COM_MARKERS = "multi_qp/com_markers"
 #: Name space of the interactive markers of targets.
 INTERACTIVE_TARGETS = "multi_qp/targets"
-#: trajectory_msgs/MultiDOFJointTrajectory, from a planner.
+#: trajectory_msgs/MultiDOFJointTrajectory: contacts, from a planner; the path of each centre of mass through them.
 CONTACT_SEQUENCE, COM_TRAJECTORY = "contact_sequence", "com_trajectory"
+#: trajectory_msgs/MultiDOFJointTrajectory: the contacts of a path, phase by phase, with the time when each begins.
+CONTACT_SCHEDULE = "contact_schedule"
+#: trajectory_msgs/JointTrajectory: a posture for each phase of a contact sequence, with its stamp.
+PLANNED_POSTURES = "planned_postures"
+#: JSON: what the controller makes of plans: standing, plan, refused (stamps [ns]), reason; latched.
+PLAN_STATUS = "multi_qp/plan_status"
 
 
 def joint_states(subsystem: str) -> str:
@@ -62,3 +68,8 @@ def target_point(scenario: str, name: str) -> str:
 def user_command(scenario: str) -> str:
     """std_msgs/String: a command that a state of the scenario waits for."""
     return f"{scenario}/command"
+
+
+def goal(scenario: str) -> str:
+    """geometry_msgs/PoseStamped: where the base of the scenario's character is to go, to the contact planner."""
+    return f"{scenario}/goal"

@@ -126,7 +126,7 @@ class BagRecorder:
 
     def _recording(self, controller: Controller) -> dict[str, Any]:
         """Return everything that determines a tick and does not change within a run."""
-        scenario, scene = self._scenario, self._scenario.scene
+        scenario, scene = controller.scenario, controller.scenario.scene
         return {
             "format": FORMAT,
             "version": project_version(),

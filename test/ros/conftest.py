@@ -46,11 +46,14 @@ def start(ros_environment, tmp_path_factory) -> Iterator:
     """Starts a node of the table; all that still run are ended with the module's tests."""
     running = []
 
-    def start_node(module: str, environment=None, **settings) -> subprocess.Popen:
+    def start_node(module: str, environment=None, namespace="", **settings) -> subprocess.Popen:
         spec = NodeSpec("", module, "", settings)
         log = (tmp_path_factory.mktemp("node") / "log.txt").open("wb")
         process = subprocess.Popen(
-            spec.command(log_level="warn"), env={**ros_environment, **(environment or {})}, cwd=ROOT, stderr=log
+            spec.command(namespace=namespace, log_level="warn"),
+            env={**ros_environment, **(environment or {})},
+            cwd=ROOT,
+            stderr=log,
         )
         running.append(process)
         return process

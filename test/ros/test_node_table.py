@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from multi_qp_controller.ros.node_table import GAZEBO_ARGUMENTS, LAUNCH_ARGUMENTS, NodeSpec, node_table
+from multi_qp_controller.ros.node_table import GAZEBO_ARGUMENTS, LAUNCH_ARGUMENTS, NodeSpec, node_table, planning_nodes
 from multi_qp_scene.resources import scenario_names
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,8 +55,23 @@ def test_a_viewer_knows_the_scene_and_brings_somebody_to_act():
     assert node_table("king", viewer={"page": False})[1].parameters["attended"] is False
 
 
+def test_a_scenario_with_a_plan_has_its_planners():
+    given = planning_nodes(True, goal="1.0 0.0 0.7", headless=True)
+    *_, com, planner = node_table("stairs", settings={"seed": 3, "dt": 0.01}, **given)
+    assert (com.name, com.parameters) == ("com_trajectory", {"scenario": "stairs", "seed": 3})
+    assert planner.name == "contact_planner" and planner.parameters["goal"] == "1.0 0.0 0.7"
+    assert not com.essential and not planner.essential  # each may be started again
+    assert planner.failure == 1  # but without a plan and somebody to give another goal, there is nothing to wait for
+    for node in (com, planner):
+        assert (ROOT / f"{node.module.replace('.', '/')}.py").exists()
+        assert f"{node.executable} = {node.module}:main" in (ROOT / "setup.py").read_text("utf-8")
+    attended = node_table("stairs", **planning_nodes(True, goal="scenario", headless=False))[-1]
+    assert attended.failure is None
+    assert planning_nodes(False, goal="scenario", headless=False) == {}
+
+
 def test_launch_takes_the_documented_arguments():
-    expected = {"scenario", "backend", "rviz", "headless", "record", "use_sim_time", "log_level", "namespace"}
+    expected = {"scenario", "backend", "goal", "rviz", "headless", "record", "use_sim_time", "log_level", "namespace"}
     assert expected <= LAUNCH_ARGUMENTS.keys()
     for name, argument in LAUNCH_ARGUMENTS.items():
         assert argument.description

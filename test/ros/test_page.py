@@ -14,11 +14,15 @@ from rcl_interfaces.srv import DescribeParameters, ListParameters
 
 from multi_qp_controller.ros import com_markers, markers, plan_markers
 from multi_qp_controller.ros.node_table import LAUNCH_ARGUMENTS, node_table
+from multi_qp_controller.standing import ready_for_plans
 from multi_qp_scene import load_scenario
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "ros2.md").read_text("utf-8")
 NODES = ("multi_qp_controller", "simulator", "com_trajectory", "viewer")
+#: Nodes that plans go through; they are looked at in a namespace of their own, with a scenario that has a plan.
+PLANNING = ("multi_qp_controller", "com_trajectory", "contact_planner")
+PLANNED = Path(__file__).with_name("one_step.yaml")
 #: Topics that need packages which are not among the wheels.
 OPTIONAL = {
     "/tf": "tf2_msgs",
@@ -26,6 +30,7 @@ OPTIONAL = {
     "multi_qp/targets/update": "interactive_markers",
     "multi_qp/targets/feedback": "interactive_markers",
 }
+SPACE = "/planned"
 OF_EVERY_NODE = ("/rosout", "/parameter_events")
 LOADS = "\nloads:\n  ballast: {link: box/box_link, xyz: [0, 0, 0], mass: 0, min: 0, max: 2}\n"
 
@@ -55,12 +60,26 @@ def nodes(start, graph, scenario_file):
     return found
 
 
-def publishers(graph, node):
-    return graph.node.get_publisher_names_and_types_by_node(node, "/")
+@pytest.fixture(scope="module")
+def planning_nodes(start, graph):
+    table = node_table(str(PLANNED), com_trajectory={}, contact_planner={"goal": "none"})
+    for node in table:
+        if node.name in PLANNING:
+            start(node.module, namespace=SPACE, **node.parameters)
+
+    def there():
+        names = {name for name, space in graph.node.get_node_names_and_namespaces() if space == SPACE}
+        return set(PLANNING) <= names
+
+    return graph.until(there, 120.0, "the nodes of a plan")
 
 
-def subscribers(graph, node):
-    return graph.node.get_subscriber_names_and_types_by_node(node, "/")
+def publishers(graph, node, space="/"):
+    return graph.node.get_publisher_names_and_types_by_node(node, space)
+
+
+def subscribers(graph, node, space="/"):
+    return graph.node.get_subscriber_names_and_types_by_node(node, space)
 
 
 def general(topic: str, scenario) -> str:
@@ -83,11 +102,10 @@ def general(topic: str, scenario) -> str:
     return "/".join(parts)
 
 
-@pytest.fixture(scope="module")
-def written():
-    """Return (topic, type, node, direction) of the page, as far as the packages are here."""
+def written_in(table: str):
+    """Return (topic, type, node, direction) of a table of the page, as far as the packages are here."""
     found = set()
-    for topic, kind, sources, sinks, _ in rows("topics"):
+    for topic, kind, sources, sinks, _ in rows(table):
         topic = topic.strip("`")
         if topic in OPTIONAL and find_spec(OPTIONAL[topic]) is None:
             continue
@@ -96,32 +114,51 @@ def written():
     return found
 
 
+def live(graph, node, scenario, space="/"):
+    """Return (topic, type, node, direction) of a node of the graph."""
+    found = set()
+    for direction, topics in (("from", publishers(graph, node, space)), ("to", subscribers(graph, node, space))):
+        for topic, kinds in topics:
+            name = "/" + topic.removeprefix(space).removeprefix("/")
+            if topic not in OF_EVERY_NODE:
+                found |= {(general(name, scenario), kind.replace("/msg/", "/"), node, direction) for kind in kinds}
+    return found
+
+
 @pytest.mark.parametrize("node", NODES)
-def test_the_topics_of_a_node(nodes, graph, scenario_file, written, node):
+def test_the_topics_of_a_node(nodes, graph, scenario_file, node):
     scenario = load_scenario(scenario_file)
-
-    def live():
-        found = set()
-        for direction, topics in (("from", publishers(graph, node)), ("to", subscribers(graph, node))):
-            for topic, kinds in topics:
-                if topic not in OF_EVERY_NODE:
-                    found |= {(general(topic, scenario), kind.replace("/msg/", "/"), node, direction) for kind in kinds}
-        return found
-
-    expected = {row for row in written if row[2] == node}
+    expected = {row for row in written_in("topics") if row[2] == node}
     try:
-        graph.until(lambda: live() == expected, 60.0, "the topics of the page")
+        graph.until(lambda: live(graph, node, scenario) == expected, 60.0, "the topics of the page")
     except AssertionError:
-        assert live() == expected
+        assert live(graph, node, scenario) == expected
 
 
-@pytest.mark.parametrize("node", NODES)
-def test_the_parameters_of_a_node(nodes, graph, node):
-    names = graph.call(ListParameters, f"/{node}/list_parameters", ListParameters.Request()).result.names
+@pytest.mark.parametrize("node", PLANNING)
+def test_the_topics_of_a_node_that_plans_go_through(planning_nodes, graph, node):
+    scenario = ready_for_plans(load_scenario(PLANNED))
+    of_plans = {row for row in written_in("topics of plans") if row[2] == node}
+    common = {row for row in written_in("topics") if row[2] == node}
+
+    def told():
+        return live(graph, node, scenario, SPACE) - common
+
+    try:
+        graph.until(lambda: told() == of_plans - common, 60.0, "the topics of the page")
+    except AssertionError:
+        assert told() == of_plans - common
+    assert node != "contact_planner" or live(graph, node, scenario, SPACE) == of_plans
+
+
+@pytest.mark.parametrize("node", [*NODES, "contact_planner"])
+def test_the_parameters_of_a_node(nodes, planning_nodes, graph, node):
+    place = f"{SPACE}/{node}" if node == "contact_planner" else f"/{node}"
+    names = graph.call(ListParameters, f"{place}/list_parameters", ListParameters.Request()).result.names
     names = [name for name in names if name not in ("use_sim_time", "start_type_description_service")]
     names = [name for name in names if not name.startswith("qos_overrides")]
     request = DescribeParameters.Request(names=names)
-    described = graph.call(DescribeParameters, f"/{node}/describe_parameters", request).descriptors
+    described = graph.call(DescribeParameters, f"{place}/describe_parameters", request).descriptors
     table = {row[0].strip("`"): row for row in rows(f"parameters of {node}")}
     assert table.keys() == set(names)
     for descriptor in described:
@@ -137,7 +174,7 @@ def test_the_generated_tables_are_up_to_date():
     spec = spec_from_file_location("ros_parameters", ROOT / "tools" / "ros_parameters.py")
     tool = module_from_spec(spec)
     spec.loader.exec_module(tool)
-    tables = {f"parameters of {node}": tool.table(node) for node in NODES}
+    tables = {f"parameters of {node}": tool.table(node) for node in (*NODES, "contact_planner")}
     tables["launch"] = tool.launch_table(LAUNCH_ARGUMENTS)
     for name, table in tables.items():
         assert f"<!-- {name} -->\n{table}\n<!-- end -->" in PAGE, "run python tools/ros_parameters.py"

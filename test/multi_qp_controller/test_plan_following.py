@@ -1,0 +1,150 @@
+"""Standing until a plan comes, and which plan is taken up when."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from multi_qp_controller.controller import Controller
+from multi_qp_controller.plan_following import Compiled, PlanFollower
+from multi_qp_controller.planned_states import with_states
+from multi_qp_controller.sequences import com_of
+from multi_qp_controller.standing import WAITING, ready_for_plans, touching
+from multi_qp_scene import load_scenario
+from multi_qp_scene.contact_sequence import ContactPhase, ContactSequence
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.scene import State
+from multi_qp_simulator.integrator import Integrator
+
+SCENE = Path(__file__).resolve().parents[1] / "ros" / "one_step.yaml"
+FEET = ("left_sole_on_ground_floor", "right_sole_on_ground_floor")
+
+
+@pytest.fixture(scope="module")
+def scenario():
+    return ready_for_plans(load_scenario(SCENE))
+
+
+@pytest.fixture
+def state(scenario):
+    return scenario.scene.initial_state()
+
+
+def follower_of(scenario):
+    return PlanFollower(scenario, Controller)
+
+
+def plan_of(scenario, q, *, shift=0.0, lean=0.0, feet=2):
+    """Return a plan that stands on the spot: contacts, moved by `shift` [m]; the centre of mass, by `lean` [m]."""
+    contacts = [
+        replace(contact, pose=pin.SE3(np.eye(3), np.array([shift, 0.0, 0.0])) * contact.pose)
+        for contact in touching(scenario, q)[:feet]
+    ]
+    com = com_of(scenario.scene, "humanoid", q)
+    phase = ContactPhase(tuple(contacts), "here", {"humanoid": com})
+    sequence = ContactSequence((phase,), {}, "here")
+    return Compiled(with_states(scenario, sequence), sequence, com + [lean, 0.0, 0.0])
+
+
+def answer_to(follower, stamp, make, state, controller):
+    """Offer a plan, and return the controller to go on with once it has been looked at."""
+    follower.offer(stamp, make)
+    end = time.monotonic() + 60.0
+    while time.monotonic() < end:
+        found = follower.controller_for(state, controller)
+        if found is not None or stamp in (follower.status.plan, follower.status.refused):
+            return found
+        time.sleep(0.01)
+    raise AssertionError("no answer")
+
+
+def test_all_contacts_of_any_plan_have_a_name(scenario):
+    assert set(scenario.spec.contacts) == {*FEET, "left_sole_on_step_top", "right_sole_on_step_top"}
+    assert scenario.spec.states[WAITING].contacts == list(FEET)
+
+
+def test_limbs_touch_faces_that_they_lie_on(scenario, state):
+    q = state.q.copy()
+    assert [contact.name for contact in touching(scenario, q)] == list(FEET)
+    q[2] += 0.006
+    assert touching(scenario, q) == ()
+    tilted = state.q.copy()
+    tilted[3:7] = pin.Quaternion(pin.rpy.rpyToMatrix(0.0, 0.1, 0.0)).coeffs()
+    assert touching(scenario, tilted) == ()
+
+
+def test_it_stands_as_it_is_wherever_that_is(scenario):
+    world, controller = Integrator(scenario), Controller(scenario)
+    q = world.state.q.copy()
+    q[:2] += [-0.2, 0.3]  # not where the scenario begins
+    world.state = State(q, np.zeros_like(world.state.v))
+    for tick in range(40):
+        command = controller.step(world.state, 0.01 * tick)
+        world.step(command, 0.01)
+        assert command.diagnostics.status == "ok"
+    assert controller.machine.finished and controller.machine.phase.name == WAITING
+    np.testing.assert_allclose(world.state.q, q, atol=2e-3)
+
+
+def test_a_plan_that_begins_here_is_taken_up(scenario, state):
+    follower, controller = follower_of(scenario), Controller(scenario)
+    controller.step(state, 0.0)
+    found = answer_to(follower, 5, lambda: plan_of(scenario, state.q), state, controller)
+    assert found is not None and found.machine.phase.name == "settle"
+    assert (follower.status.plan, follower.status.waiting, follower.status.standing) == (5, False, False)
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ({"shift": 0.02}, "away from where humanoid/left_sole is"),
+        ({"feet": 1}, "does not begin with the contacts that are on"),
+        ({"lean": 0.03}, "away from the centre of mass"),
+    ],
+)
+def test_a_plan_that_begins_elsewhere_is_refused(scenario, state, fault, said):
+    follower, controller = follower_of(scenario), Controller(scenario)
+    controller.step(state, 0.0)
+    assert answer_to(follower, 5, lambda: plan_of(scenario, state.q, **fault), state, controller) is None
+    assert said in follower.status.reason and follower.status.waiting
+
+
+def test_a_plan_that_cannot_be_made_is_refused(scenario, state):
+    def fail():
+        raise MultiQpError("nonsense")
+
+    follower, controller = follower_of(scenario), Controller(scenario)
+    controller.step(state, 0.0)
+    assert answer_to(follower, 5, fail, state, controller) is None
+    assert follower.status.refused == 5 and follower.status.reason == "nonsense"
+
+
+def test_nothing_is_taken_up_in_motion_or_in_the_middle_of_a_plan(scenario, state):
+    follower, controller = follower_of(scenario), Controller(scenario)
+    controller.step(state, 0.0)
+    busy = answer_to(follower, 5, lambda: plan_of(scenario, state.q), state, controller)
+    busy.step(state, 0.0)
+    follower.offer(6, lambda: plan_of(scenario, state.q))
+    while follower._made is None:
+        time.sleep(0.01)
+    assert follower.controller_for(state, busy) is None and follower.status.refused == 0
+    moving = State(state.q, np.full_like(state.v, 0.2))
+    busy.machine.enter("done", 1.0)
+    assert follower.controller_for(moving, busy) is None and follower.status.standing
+    assert follower.controller_for(state, busy) is not None and follower.status.plan == 6
+
+
+def test_who_waits_stands_on_what_it_touches(scenario, state):
+    q = state.q.copy()
+    q[0] += 0.27
+    q[2] += 0.05
+    follower, controller = follower_of(scenario), Controller(scenario)
+    controller.step(State(q, state.v), 0.0)
+    found = follower.controller_for(State(q, state.v), controller)
+    assert found.scenario.spec.states[WAITING].contacts == ["left_sole_on_step_top", "right_sole_on_step_top"]
+    assert follower.controller_for(State(q, state.v), found) is None
