@@ -12,17 +12,26 @@ from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.tasks import CoMTaskSpec, PoseTaskSpec, TaskSpec
 
+#: Wrenches of contacts cost so many times more where they are just made or about to be broken.
+DEAREST = 1e4
+
 
 class Activity:
     """The contacts and tasks of the present state, and the tasks that a user added.
+
+    With a ramp, forces come up where a contact is made and go down before it is broken: by their price, which falls
+    and rises exponentially, for no bound on a force is sure to leave a solution.
 
     Attributes:
         contacts: the active contacts by name.
     """
 
-    def __init__(self, scenario: Scenario, feedback: ContactFeedback | None = None) -> None:
+    def __init__(self, scenario: Scenario, feedback: ContactFeedback | None = None, *, ramp: float = 0.0) -> None:
         self._scenario = scenario
         self._feedback = feedback
+        self._ramp = ramp
+        self._made_at: dict[str, float] = {}
+        self._left_at: dict[str, float] = {}
         self._factory = TaskFactory(scenario)
         self._state_tasks: dict[str, tuple[TaskSpec, Task]] = {}
         self._user_tasks: dict[str, Task] = {}
@@ -69,8 +78,40 @@ class Activity:
         """Take up the contacts and tasks of a state; those that were on before go on undisturbed."""
         # both are made before either is taken up: a failure on the way leaves the old ones
         contacts = {name: self.contacts.get(name) or self._made(name, kinematics) for name in phase.contacts}
+        self._note_changes(contacts, time)
         tasks = {name: self._running(name, spec, kinematics, time) for name, spec in phase.tasks.items()}
         self.contacts, self._state_tasks = contacts, tasks
+
+    def _note_changes(self, contacts: dict[str, ActiveContact], time: float) -> None:
+        """Begin the ramps of what is made and of what goes, which stays until its ramp is over."""
+        if not self._ramp:
+            return
+        for name in contacts:
+            self._left_at.pop(name, None)
+            if name not in self.contacts and self.contacts:  # those of the very beginning carry weight already
+                self._made_at[name] = time
+        for name, contact in self.contacts.items():
+            if name not in contacts:
+                self._left_at.setdefault(name, time)
+                contacts[name] = contact
+
+    def advance(self, time: float) -> bool:
+        """Move the ramps on; return whether a contact has gone."""
+        for name, made in list(self._made_at.items()):
+            share = (time - made) / self._ramp
+            if share >= 1.0 - 1e-9 or name not in self.contacts:
+                del self._made_at[name]
+            if name in self.contacts:
+                self.contacts[name].price = DEAREST ** max(0.0, 1.0 - share)
+        gone = []
+        for name, left in self._left_at.items():
+            share = (time - left) / self._ramp
+            self.contacts[name].price = DEAREST ** min(1.0, share)
+            if share >= 1.0 - 1e-9:
+                gone.append(name)
+        for name in gone:
+            del self._left_at[name], self.contacts[name]
+        return bool(gone)
 
     def memory(self) -> Memory:
         """Return how the contacts were made and how far the tasks are."""
@@ -78,6 +119,8 @@ class Activity:
             "contacts": {name: contact.memory() for name, contact in self.contacts.items()},
             "tasks": {name: task.memory() for name, (_, task) in self._state_tasks.items()},
             "user_tasks": {name: task.memory() for name, task in self._user_tasks.items()},
+            "made_at": dict(self._made_at),
+            "left_at": dict(self._left_at),
         }
 
     def resume(self, memory: Memory, phase: Phase, kinematics: Kinematics) -> None:
@@ -92,6 +135,7 @@ class Activity:
         self.contacts = {name: self._made(name, kinematics) for name in memory["contacts"]}
         for name, contact in self.contacts.items():
             contact.resume(memory["contacts"][name])
+        self._made_at, self._left_at = dict(memory.get("made_at", {})), dict(memory.get("left_at", {}))
         specs = {name: phase.tasks[name] for name in memory["tasks"]}
         self._state_tasks = {name: (spec, self._factory.make(name, spec)) for name, spec in specs.items()}
         for kind in ("tasks", "user_tasks"):

@@ -8,6 +8,8 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from multi_qp_controller.drives import DriveReference
+
 Array = NDArray[np.float64]
 
 
@@ -69,6 +71,7 @@ class Command:
         wrenches: by contact: force, then moment, at the first surface's origin, in its frame, on its body, (6,).
         diagnostics: what happened.
         couplings: force of each coupling on the joint that follows [N or N m], by that joint; empty in a fallback.
+        drive: what drives add to τ until the next tick, or None.
     """
 
     time: float
@@ -77,3 +80,4 @@ class Command:
     wrenches: dict[str, Array]
     diagnostics: Diagnostics
     couplings: dict[str, float] = field(default_factory=dict)
+    drive: DriveReference | None = None

@@ -30,6 +30,7 @@ class Situation:
         commands: commands that the user has given and no transition has consumed.
         visited: names of all states so far, in order, with the present one.
         attended: whether somebody is there to interact.
+        felt: the contacts that are felt to press; None where that is told by where surfaces are.
     """
 
     scenario: Scenario
@@ -40,6 +41,7 @@ class Situation:
     commands: frozenset[str]
     visited: Sequence[str] = ()
     attended: bool = False
+    felt: frozenset[str] | None = None
 
 
 def holds(condition: st.Condition, now: Situation) -> bool:
@@ -109,9 +111,15 @@ def _gap(contact: str, now: Situation) -> tuple[float, float, float, float]:
 
 
 def _touching(condition: st.TouchingCondition, now: Situation) -> bool:
+    if now.felt is not None and _kind(condition.contact, now) != "grasp":
+        return condition.contact in now.felt
     distance, angle, speed, turning = _gap(condition.contact, now)
     still = speed <= condition.speed and turning <= 10.0 * condition.speed
     return distance <= condition.distance and angle <= condition.angle and still
+
+
+def _kind(contact: str, now: Situation) -> str:
+    return now.scenario.scene.surfaces[now.scenario.spec.contacts[contact].surfaces[0]].kind
 
 
 def _joint_between(condition: st.JointCondition, now: Situation) -> bool:

@@ -52,6 +52,7 @@ class ActiveContact:
         X_second_first: pose of the first surface in the second's frame, as made.
         feedback: how it is held where the world answers for itself, or None.
         frames: of the two surfaces, by index.
+        price: factor on the cost of its wrench.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class ActiveContact:
         self.X_second_first = kinematics.pose(second.frame_id).actInv(kinematics.pose(first.frame_id))
         self._memory = pose_memory(self.X_second_first)
         self.feedback = feedback
+        self.price = 1.0
         self.F = first.facets(self.friction).copy()
         self._W_in_second = _FLUSH @ self.W[:3] if self.rows == 3 else None
         self._F_in_second = self.F @ _FLUSH if self.rows == 3 else None

@@ -17,6 +17,7 @@ from multi_qp_controller.constraints import (
     PairDistance,
 )
 from multi_qp_controller.contact import ActiveContact, ContactFeedback
+from multi_qp_controller.drives import JointImpedance
 from multi_qp_controller.estimate import DisturbanceObserver, StateEstimate
 from multi_qp_controller.fallback import Fallback
 from multi_qp_controller.formulations import QpSize, make_formulation
@@ -24,6 +25,7 @@ from multi_qp_controller.formulations.base import PhysicalSolution
 from multi_qp_controller.fsm import StateMachine, commands_in
 from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.ladder import Answer, Ladder, Reserve
+from multi_qp_controller.landing import Landing
 from multi_qp_controller.memory import Memory, TickInput
 from multi_qp_controller.motion_table import Pair
 from multi_qp_controller.qp import Explanation, Problem, Solution, explain_infeasibility, make_solver
@@ -59,6 +61,7 @@ class Controller:
         formulation_name: how the QP is written.
         formulation: which writes it.
         reactions: of the last tick, one a no-slip row: wrenches, then forces of couplings; None in a fallback.
+        landing: takes in what contacts are felt to press with, where that tells that they touch; else None.
         attended: whether somebody is there to interact; else phases for the user are passed over.
         keeps_input: whether each step keeps what it was given and what it remembered, for a recorder.
         last_input: of the last step, where they are kept.
@@ -130,10 +133,15 @@ class Controller:
             raise MultiQpError(f"the solver '{self.solver_name}' is not installed: {error}") from None
         for contact in spec.contacts.values():  # some 10 ms each, which no change of contacts shall wait for
             scene.surfaces[contact.surfaces[0]].facets(contact.friction)
-        self._activity = Activity(scenario, _contact_feedback(closed_loop))
+        ramp = 0.0 if closed_loop is None else closed_loop.force_ramp
+        self._activity = Activity(scenario, _contact_feedback(closed_loop), ramp=ramp)
         self._fallback = Fallback(scene, spec.fallback)
         self._estimate = None if closed_loop is None else _estimate(scene, self.dt, closed_loop)
         self._observer = None if closed_loop is None else _observer(scene, self.dt, closed_loop)
+        impedance = None if closed_loop is None else closed_loop.impedance
+        self._impedance = None if impedance is None else JointImpedance(scene, impedance, dt=self.dt)
+        landing = None if closed_loop is None else closed_loop.landing_force
+        self.landing = None if landing is None else Landing(scenario, landing, dt=self.dt)
         self._started = False
         self._deadline = np.inf if deadline is None else deadline
         self.reactions: Array | None = None
@@ -245,6 +253,8 @@ class Controller:
             "fallback": self._fallback.memory(),
             "estimate": None if self._estimate is None else self._estimate.memory(),
             "observer": None if self._observer is None else self._observer.memory(),
+            "impedance": None if self._impedance is None else self._impedance.memory(),
+            "felt": None if self.landing is None or self.landing.felt is None else sorted(self.landing.felt),
             "loads": self.scenario.scene.loads.memory(),
         }
 
@@ -278,6 +288,11 @@ class Controller:
             self._estimate.resume(memory["estimate"])
         if self._observer is not None:
             self._observer.resume(memory["observer"])
+        if self._impedance is not None:
+            self._impedance.resume(memory["impedance"])
+        if self.landing is not None:
+            self.landing.felt = None if memory["felt"] is None else frozenset(memory["felt"])
+            self.landing.enter(self.machine.phase, self.tasks)
 
     def rehearse(self) -> None:
         """Answer the initial state once in each state of the state machine, for nobody.
@@ -312,6 +327,8 @@ class Controller:
             return self._fall_back(state, time, started, _describe_nan(self.scenario, state))
         try:
             measured = state.v
+            if self._impedance is not None:
+                self._impedance.measured(state)
             if self._estimate is not None:
                 state = self._estimate.update(state)
             self.kinematics.update(state)
@@ -339,15 +356,28 @@ class Controller:
             self.machine.commands,
             self.machine.visited,
             self.attended,
+            None if self.landing is None else self.landing.felt,
         )
         if self.machine.update(now):
             self._enter_phase(time)
+        elif self._activity.advance(time):
+            self._take_up()
+        if self.landing is not None and self.landing.update(self.kinematics, time):
+            self.statement.let_touch(self.landing.sought)
 
     def _enter_phase(self, time: float) -> None:
         """Take up the contacts and tasks of the present state."""
         self._activity.enter(self.machine.phase, self.kinematics, time)
         if not self._started:
             self._activity.start_user_tasks(self.kinematics, time)
+        if self.landing is not None:
+            self.landing.enter(self.machine.phase, self.tasks)
+            self.statement.let_touch(self.landing.sought)
+        self._activity.advance(time)
+        self._take_up()
+
+    def _take_up(self) -> None:
+        """State the QP with the present contacts and tasks."""
         contacts = tuple(self.contacts.values())
         # the contacts first: they are written from the table all at once
         pairs: list[Pair] = [contact.frames for contact in contacts]
@@ -399,7 +429,10 @@ class Controller:
             tick_ms=(perf_counter() - started) * 1e3,
         )
         couplings = rows.coupling_forces(physical.reactions)
-        return Command(time, physical.torque, physical.acceleration, wrenches, diagnostics, couplings)
+        drive = None
+        if self._impedance is not None:
+            drive = self._impedance.reference(physical.acceleration, self.statement.M)
+        return Command(time, physical.torque, physical.acceleration, wrenches, diagnostics, couplings, drive)
 
     def _fall_back(
         self, state: State, time: float, started: float, message: str, solution: Solution | None = None
@@ -411,6 +444,8 @@ class Controller:
             self._estimate.reset()
         if self._observer is not None:
             self._observer.reset()
+        if self._impedance is not None:
+            self._impedance.reset()
         scene = self.scenario.scene
         v = state.v if state.v.shape == (scene.nv,) else np.zeros(scene.nv)
         torque = self._fallback.torque(State(state.q, v), time)

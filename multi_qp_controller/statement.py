@@ -49,6 +49,7 @@ class ContactRows:
         rhs: their right-hand side, (m,).
         lower: least value of each entry of Λ: 0, or -inf for couplings, (nλ,).
         bounded: number of entries of Λ that are.
+        revision: how often the costs of wrenches have changed.
         paper_equalities: equality rows as the paper counts them, 3 a contact point; and one for each coupling.
     """
 
@@ -77,6 +78,8 @@ class ContactRows:
         self._in_table = False
         self._made = np.zeros((0, 4, 4))
         self._cost = cost
+        self._priced = [contact.price for contact in contacts]
+        self.revision = 0
         self.lower = np.zeros(n)
         self.lower[self.coupling_slice] = -np.inf
         self.bounded = int(n) - coupled
@@ -104,12 +107,25 @@ class ContactRows:
         cost = self._cost
         H = np.zeros((self.n_lambda, self.n_lambda))
         H[self.coupling_slice, self.coupling_slice] = COUPLING_FORCE_COST * np.eye(len(self.couplings))
-        weights = np.array([cost.force] * 3 + [cost.moment] * 3)
         for contact, where in zip(self.contacts, self.lambda_slices, strict=True):
             W = contact.W
+            weights = np.array([cost.force] * 3 + [cost.moment] * 3) * contact.price
             null = np.eye(W.shape[1]) - np.linalg.pinv(W) @ W
             H[where, where] = W.T @ (weights[:, None] * W) + NULL_FORCE_COST * null
         return H
+
+    def wrench_costs(self) -> Array:
+        """Return the cost of each entry of the contacts' wrenches at their present prices, (rows,)."""
+        cost = self._cost
+        weights = np.array([cost.force] * 3 + [cost.moment] * 3)
+        return np.concatenate([np.zeros(0), *(c.price * weights[: c.rows] for c in self.contacts)])
+
+    def _note_prices(self) -> None:
+        prices = [contact.price for contact in self.contacts]
+        if prices != self._priced:
+            self._priced = prices
+            self.revision += 1
+            self.__dict__.pop("H", None)
 
     @property
     def n_lambda(self) -> int:
@@ -128,6 +144,7 @@ class ContactRows:
     def update(self, kinematics: Kinematics, dt: float) -> None:
         """Compute the rows and generalised forces of this tick."""
         self._G_is_new = False
+        self._note_prices()
         for contact in self.contacts:
             contact.update(kinematics)
         if not self._update_together(kinematics, dt):
@@ -313,6 +330,7 @@ class Statement:
         self.joint_limits = joint_limits
         self.collisions = collisions
         self.balance = balance
+        self._let_touch: frozenset[frozenset[str]] = frozenset()
         self._D = np.zeros((0, scene.nv))
         self._d = np.zeros(0)
         self.torque_limits = scene.torque_limits
@@ -381,7 +399,17 @@ class Statement:
 
     def _take(self, contacts: tuple[ActiveContact, ...]) -> None:
         self.contacts = ContactRows(contacts, self.scene.couplings, self.cost)
-        self.collisions.exempt({frozenset((c.first.link, c.second.link)) for c in contacts})
+        self._exempt()
+
+    def let_touch(self, pairs: frozenset[frozenset[str]]) -> None:
+        """Let also these pairs of links come as near as they like, besides those in contact."""
+        if pairs != self._let_touch:
+            self._let_touch = pairs
+            self._exempt()
+
+    def _exempt(self) -> None:
+        made = {frozenset((c.first.link, c.second.link)) for c in self.contacts.contacts}
+        self.collisions.exempt(made | self._let_touch)
 
     def _allocate(self) -> None:
         """Make room for the rows on q̈ that the present contacts can ask for."""

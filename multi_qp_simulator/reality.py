@@ -74,9 +74,12 @@ class Motors:
         self._share = step / (reality.actuation_lag + step)
         self._tau = np.zeros(motors)
         self._fresh = True
+        self._prompt = not self._late and self._share == 1.0
 
     def follow(self, tau: Array) -> Array:
         """Return the torques that act in this physics step when `tau` is asked for, (na,) [N m]."""
+        if self._prompt:
+            return tau
         if self._fresh:  # motors are not switched on by the first command: the world begins in equilibrium
             self._late = deque([tau.copy()] * len(self._late))
             self._tau, self._fresh = tau.copy(), False
@@ -101,7 +104,7 @@ class Pushes:
 
     def active(self, time: float) -> list[tuple[str, Array]]:
         """Return link and force, world axes, (3,) [N], of what pushes now."""
-        found = []
+        found: list[tuple[str, Array]] = []
         for push in self._pushes:
             start = 0.0 if push.state is None else self._entered.get(push.state, np.inf)
             if start + push.at <= time + 1e-9 < start + push.at + push.duration:

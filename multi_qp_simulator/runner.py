@@ -208,6 +208,8 @@ class Run:
         for observer in self._observers:
             observer(controller, command)
         outcome = self.backend.step(command, controller.dt)
+        if controller.landing is not None:
+            controller.landing.feel({name: -float(wrench[2]) for name, wrench in outcome.wrenches.items()})
         self._recorder.record(state, command, outcome)
         if self._forces is not None:
             self._forces.observe(state, command, outcome)

@@ -69,9 +69,10 @@ class CondensedFormulation(Formulation):
         # square roots of the costs of (τ, w), and where each is in the stack
         cost = s.cost
         weights = [np.full(na, cost.torque)]
-        weights += [np.array([cost.force] * 3 + [cost.moment] * 3)[: c.rows] for c in contacts.contacts]
+        weights += [contacts.wrench_costs()]
         weights += [np.full(len(contacts.couplings), COUPLING_FORCE_COST)]
         self._root = np.sqrt(np.concatenate(weights))
+        self._revision = contacts.revision
         self._efforts = np.zeros((na + m, n))  # of x: τ, then w
         self._stack = np.zeros((na + m, n))
         self._H = np.zeros((n, n))
@@ -156,6 +157,11 @@ class CondensedFormulation(Formulation):
         """Eliminate the equalities of this tick; write cost and rows."""
         if self._nz < 0 or self._m < len(self._held):
             raise DegenerateError("more equalities than unknowns")
+        contacts, na = self.statement.contacts, self.statement.scene.na
+        if contacts.revision != self._revision:
+            costs = contacts.wrench_costs()
+            self._root[na : na + len(costs)] = np.sqrt(costs)
+            self._revision = contacts.revision
         if not self._in_one_go:
             self._eliminate_accelerations()
             self._eliminate_reactions()

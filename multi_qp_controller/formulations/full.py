@@ -28,7 +28,6 @@ class FullFormulation(Formulation):
         self._n_free = nv + na
         self._H = np.zeros((n, n))
         self._H[range(nv, nv + na), range(nv, nv + na)] = s.cost.torque
-        self._H[nv + na :, nv + na :] = s.contacts.H
         self._g = np.zeros(n)
         self._A = np.zeros((m, n))
         self._A[s.scene.actuated_v, nv + np.arange(na)] = -1.0
@@ -47,6 +46,7 @@ class FullFormulation(Formulation):
         nv = s.scene.nv
         self._H[:nv, :nv] = s.tasks.H
         self._H[range(nv), range(nv)] += s.cost.acceleration
+        self._H[self._n_free :, self._n_free :] = s.contacts.H
         self._g[:nv] = s.tasks.g
         self._A[:nv, :nv] = s.M
         np.negative(s.contacts.G, out=self._A[:nv, self._n_free :])

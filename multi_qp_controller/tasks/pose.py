@@ -61,6 +61,8 @@ class PoseTask(Task):
         self._reference: PoseReference | None = None
         self._sample: PoseSample | None = None
         self._full_error = np.zeros(6)
+        #: How far the reference is moved aside, along B's axes, (3,) [m].
+        self.shift = np.zeros(3)
 
     @property
     def duration(self) -> float:
@@ -80,6 +82,7 @@ class PoseTask(Task):
     def start(self, kinematics: Kinematics, time: float) -> None:
         """Begin at the present pose."""
         super().start(kinematics, time)
+        self.shift = np.zeros(3)
         self._reference = self._goal(kinematics, self._pose(kinematics))
 
     @property
@@ -115,12 +118,13 @@ class PoseTask(Task):
 
     def memory(self) -> Memory:
         """Return also what it follows."""
-        return super().memory() | {"reference": None if self._reference is None else self._reference.memory()}
+        kept = None if self._reference is None else self._reference.memory()
+        return super().memory() | {"reference": kept, "shift": self.shift}
 
     def resume(self, memory: Memory, kinematics: Kinematics) -> None:
         """Go on from a memory."""
         super().resume(memory, kinematics)
-        kept = memory["reference"]
+        kept, self.shift = memory["reference"], memory.get("shift", self.shift)
         self._reference = None if kept is None else reference_of(kept)
 
     def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:
@@ -131,7 +135,7 @@ class PoseTask(Task):
         sample = self._sample = self._reference.sample(time - self.started_at)
         R = motion.X_B_A.rotation
         error = self._full_error
-        error[:3] = motion.X_B_A.translation - sample.position
+        error[:3] = motion.X_B_A.translation - sample.position - self.shift
         error[3:] = R @ pin.log3(sample.rotation.T @ R)
         if isinstance(self._reference, RandomPoints):
             self._reference.observe(time - self.started_at, motion.X_B_A.translation)

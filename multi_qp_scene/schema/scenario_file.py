@@ -201,6 +201,20 @@ class FallbackSpec(StrictModel):
     give_up_after: Positive = 0.2
 
 
+class ImpedanceSpec(StrictModel):
+    """Springs and dampers that drives add around the motion that the QP's accelerations integrate to.
+
+    Attributes:
+        stiffness: times the joint's inertia [1/s²].
+        damping: times the joint's inertia [1/s].
+        memory: time constant with which that motion is drawn to the measured one [s].
+    """
+
+    stiffness: NonNegative = 400.0
+    damping: NonNegative = 40.0
+    memory: Positive = 0.1
+
+
 class ClosedLoopSpec(StrictModel):
     """What the controller does where a world of its own answers its torques: `--backend mujoco`.
 
@@ -215,6 +229,11 @@ class ClosedLoopSpec(StrictModel):
         disturbance: time constant with which forces that the model does not know of are learnt [s]; `null` for none.
         lead: the state is brought forward by so much before it is answered [s]; half a period, for which torques are
             held, if left out.
+        impedance: of drives around the QP's trajectory; none if left out.
+        landing_force: a contact of surfaces is `touching` when it is felt to press with so much [N], wherever the model
+            has it; by distance, angle and speed if left out.
+        force_ramp: time in which forces come up where a contact is made, and go down before it is broken [s]; 0 for
+            at once.
     """
 
     dt: Positive | None = None
@@ -225,6 +244,9 @@ class ClosedLoopSpec(StrictModel):
     velocity_filter: NonNegative = 0.0
     disturbance: Positive | None = 0.2
     lead: NonNegative | None = None
+    impedance: ImpedanceSpec | None = None
+    landing_force: Positive | None = None
+    force_ramp: NonNegative = 0.0
 
 
 class RandomMassSpec(StrictModel):

@@ -52,6 +52,8 @@ class MujocoBackend:
         self.world = build_world(scenario, options)
         self.data = mujoco.MjData(self.world)
         self.coordinates = Coordinates(scene.model, self.world)
+        self._speeds = self.coordinates.dof[scene.actuated_v]
+        self._angles = self.world.jnt_qposadr[self.world.dof_jntid[self._speeds]]
         self.time = 0.0
         self.touch = Touch(scenario, self.world)
         self._scales = {k: options.mass_scale.get(scene.model.names[k], 1.0) for k in scene.loads.joint_ids}
@@ -60,7 +62,7 @@ class MujocoBackend:
         self._made: tuple[str, ...] = ()
         self._noise = Noise(scene, reality, scenario.seed)
         self._motors = Motors(reality, scene.na, PHYSICS_STEP)
-        self._pushes = Pushes(reality.pushes)
+        self._pushes, self._pushed = Pushes(reality.pushes), bool(reality.pushes)
         self._jitter, self._random = reality.period_jitter, stream(scenario.seed, "jitter")
         self._past: deque[tuple[Array, Array]] = deque(maxlen=1 + round(reality.sensor_delay / PHYSICS_STEP))
         self._weigh()
@@ -97,10 +99,16 @@ class MujocoBackend:
             dt *= 1.0 + self._jitter * float(self._random.uniform(-1.0, 1.0))
         steps = max(1, round(dt / PHYSICS_STEP))
         self.world.opt.timestep = dt / steps
-        before = self._state
+        before, begun = self._state, self.time
+        angles = self.data.qpos[self._angles]
         for _ in range(steps):
-            self._push()
-            self.data.ctrl[:] = self._motors.follow(command.tau)
+            if self._pushed:
+                self._push()
+            tau = command.tau
+            if command.drive is not None:
+                moved = self.data.qpos[self._angles] - angles
+                tau = tau + command.drive.torque(moved, self.data.qvel[self._speeds], self.time - begun)
+            self.data.ctrl[:] = self._motors.follow(tau)
             mujoco.mj_step(self.world, self.data)
             self.touch.add(self.data)
             self._remember()

@@ -1,0 +1,139 @@
+"""What a scenario may ask of the controller in a world of its own: impedance, force ramps, landing told by force."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from multi_qp_controller.activity import DEAREST, Activity
+from multi_qp_controller.conditions import Situation, holds
+from multi_qp_controller.contact import ContactFeedback
+from multi_qp_controller.controller import Controller
+from multi_qp_controller.drives import DriveReference, JointImpedance
+from multi_qp_controller.fsm import Phase
+from multi_qp_controller.landing import FURTHEST, SPEED
+from multi_qp_scene.scene import State
+from multi_qp_scene.schema.scenario_file import ClosedLoopSpec, ImpedanceSpec
+from multi_qp_scene.schema.states import TouchingCondition
+
+DT = 0.005
+
+
+def one(value):
+    return np.array([value])
+
+
+def test_drives_add_nothing_on_the_trajectory_and_pull_back_to_it():
+    drive = DriveReference(one(0.0), one(0.2), one(3.0), one(50.0), one(4.0))
+    t = 0.004
+    moved, velocity = one(0.2 * t + 1.5 * t**2), one(0.2 + 3.0 * t)
+    assert drive.torque(moved, velocity, t) == pytest.approx(0.0, abs=1e-12)
+    assert drive.torque(moved + 0.01, velocity - 0.1, t) == pytest.approx(-50.0 * 0.01 + 4.0 * 0.1)
+
+
+def test_the_reference_integrates_the_accelerations_and_forgets(scene):
+    spec = ImpedanceSpec(memory=0.1)
+    impedance, state = JointImpedance(scene, spec, dt=DT), scene.initial_state()
+    a, M = np.zeros(scene.nv), np.diag(np.full(scene.nv, 2.0))
+    a[scene.actuated_v] = 0.3
+    impedance.measured(state)
+    impedance.reference(a, M)
+    impedance.measured(state)  # the joints did not move: the reference is ahead of them
+    drive = impedance.reference(a, M)
+    keep = 1.0 - DT / 0.1
+    assert drive.error == pytest.approx(keep * 0.5 * 0.3 * DT**2)
+    assert drive.velocity == pytest.approx(keep * 0.3 * DT)
+    assert drive.stiffness == pytest.approx(2.0 * spec.stiffness)
+    for _ in range(400):
+        impedance.measured(state)
+        drive = impedance.reference(a, M)
+    # held fast for two seconds: no more than what two time constants of memory make of it
+    assert drive.error.max() < 0.3 * 0.1**2
+    moving = State(pin.integrate(scene.model, state.q, np.full(scene.nv, 0.001)), state.v)
+    impedance.measured(moving)
+    assert impedance.reference(a, M).error == pytest.approx(drive.error - 0.001, abs=2e-4)
+
+
+def phase(scenario, *contacts):
+    return Phase("made by a test", scenario.spec.states["stand"], contacts, {})
+
+
+def test_a_contact_that_goes_stays_until_its_price_has_risen(scenario, lab):
+    kinematics = lab.kinematics(scenario.scene, scenario.scene.initial_state())
+    activity = Activity(scenario, ContactFeedback(0.0, 20.0), ramp=0.1)
+    activity.enter(phase(scenario, "left_foot", "right_foot"), kinematics, 0.0)
+    activity.advance(0.0)
+    assert [contact.price for contact in activity.contacts.values()] == [1.0, 1.0]
+    activity.enter(phase(scenario, "left_foot", "box_on_table"), kinematics, 1.0)
+    assert not activity.advance(1.0)
+    assert activity.contacts["box_on_table"].price == pytest.approx(DEAREST)
+    assert not activity.advance(1.05)
+    prices = {name: contact.price for name, contact in activity.contacts.items()}
+    assert prices == pytest.approx({"left_foot": 1.0, "box_on_table": DEAREST**0.5, "right_foot": DEAREST**0.5})
+    assert activity.advance(1.1)
+    assert {n: c.price for n, c in activity.contacts.items()} == {"left_foot": 1.0, "box_on_table": 1.0}
+    assert not activity.advance(1.2)
+
+
+@pytest.mark.parametrize("formulation", ["condensed", "reduced", "full"])
+def test_a_dear_contact_carries_less(scenario, formulation):
+    controller = Controller(scenario, formulation=formulation, closed_loop=ClosedLoopSpec())
+    state = scenario.scene.initial_state()
+    before = controller.step(state, 0.0).wrenches
+    controller.contacts["left_foot"].price = DEAREST
+    after = controller.step(state, 0.0).wrenches
+    assert after["left_foot"][2] > 0.5 * before["left_foot"][2]  # both negative: the ground pushes up
+    total = before["left_foot"][2] + before["right_foot"][2]
+    assert after["left_foot"][2] + after["right_foot"][2] == pytest.approx(total, rel=0.02)
+
+
+def test_what_is_not_felt_is_brought_on_and_what_is_felt_is_not(scenario):
+    controller = Controller(scenario, closed_loop=ClosedLoopSpec(landing_force=5.0))
+    landing, state = controller.landing, scenario.scene.initial_state()
+    controller.step(state, 0.0)
+    controller.machine.enter("close", 1.0)
+    controller._enter_phase(1.0)
+    task = controller.tasks["left_palm"]
+    controller.step(state, 5.0)
+    assert not task.shift.any()  # nobody has felt anything yet
+    landing.feel({"left_hand": 4.0})
+    for _ in range(10):
+        controller.step(state, 5.0)
+    surface = scenario.scene.surfaces["humanoid/left_palm"]
+    outward = controller.kinematics.pose(surface.frame_id).rotation[:, 2]
+    assert task.frame_b is None and task.shift == pytest.approx(10 * SPEED * controller.dt * outward)
+    for _ in range(1000):
+        landing.update(controller.kinematics, 5.0)
+    assert np.linalg.norm(task.shift) == pytest.approx(FURTHEST)
+    landing.feel({"left_hand": 6.0})
+    kept = task.shift.copy()
+    controller.step(state, 5.0)
+    assert task.shift == pytest.approx(kept)
+
+
+def test_touching_is_what_is_felt_where_somebody_feels(scenario, lab):
+    kinematics = lab.kinematics(scenario.scene, scenario.scene.initial_state())
+
+    def touches(contact, felt):
+        now = Situation(scenario, kinematics, {}, 0.0, 0.0, frozenset(), felt=felt)
+        return holds(TouchingCondition(type="touching", contact=contact), now)
+
+    assert touches("left_foot", None) and not touches("left_foot", frozenset())
+    assert touches("left_hand", frozenset({"left_hand"})) and not touches("left_hand", None)
+
+
+def test_a_controller_resumes_in_the_middle_of_a_ramp(scenario):
+    loop = ClosedLoopSpec(force_ramp=0.1, impedance=ImpedanceSpec(), landing_force=5.0)
+    first, second = (Controller(scenario, closed_loop=loop) for _ in range(2))
+    state = scenario.scene.initial_state()
+    first.step(state, 0.0)
+    first.machine.enter("lift", 0.005)
+    first._enter_phase(0.005)
+    first.landing.feel({"left_hand": 9.0})
+    first.step(state, 0.04)
+    second.resume(first.memory())
+    a, b = first.step(state, 0.045), second.step(state, 0.045)
+    assert "box_on_table" in a.wrenches and b.wrenches.keys() == a.wrenches.keys()
+    assert b.tau == pytest.approx(a.tau, abs=1e-9)
+    assert b.drive.error == pytest.approx(a.drive.error) and second.landing.felt == first.landing.felt
