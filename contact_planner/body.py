@@ -14,20 +14,23 @@ from multi_qp_scene.scene import Scene
 from multi_qp_scene.suggestions import unknown_name
 from multi_qp_scene.surfaces import Surface
 
+_BASE = 1  # index of the base's joint
+
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
 class Limb:
-    """A chain of joints from the base to a surface that makes contacts.
+    """A surface that makes contacts, and the joints from the base to it: none where the base itself touches, by a seat.
 
     Attributes:
         name: for people, and of its contacts.
         surface: the surface at its end, as the scene knows it.
         frame_id: of that surface in the planning model.
         joints: indices in v of its joints, (k,).
-        links: indices of the joints whose bodies move with it and with no other limb.
+        own: those of them that move nothing else, (j,): of an arm not the waist's.
+        links: indices of the joints whose bodies `own` moves.
         end_joint: index of the joint that carries the surface.
         X_joint_surface: placement of the surface in that joint.
     """
@@ -36,6 +39,7 @@ class Limb:
     surface: Surface
     frame_id: int
     joints: Indices
+    own: Indices
     links: tuple[int, ...]
     end_joint: int
     X_joint_surface: pin.SE3
@@ -80,8 +84,7 @@ class Body:
         self.data = self.model.createData()
         self.nominal = subsystem.postures[posture].copy()
         self.lower, self.upper = self._limits()
-        chains = {limb: self._chain(limb, surface) for limb, surface in limbs.items()}
-        self.limbs = {limb: self._limb(limb, chains) for limb in limbs}
+        self.limbs = {limb: self._limb(limb, surface) for limb, surface in limbs.items()}
 
     def _limits(self) -> tuple[Array, Array]:
         lower, upper = np.full(self.model.nv, -np.inf), np.full(self.model.nv, np.inf)
@@ -98,22 +101,27 @@ class Body:
             raise MultiQpError(f"limb '{name}': {unknown_name('surface', full_name, own)}")
         end = int(self.model.frames[self.model.getFrameId(full_name)].parentJoint)
         chain = [k for k in self.model.supports[end] if k > 1]
-        if not chain:
-            raise MultiQpError(f"limb '{name}': no joint lies between the base and '{full_name}'")
         return self.scene.surfaces[full_name], chain
 
-    def _limb(self, name: str, chains: dict[str, tuple[Surface, list[int]]]) -> Limb:
-        surface, chain = chains[name]
-        shared = {k for other, (_, joints) in chains.items() if other != name for k in joints}
-        own = set(chain) - shared
+    def _limb(self, name: str, full_name: str) -> Limb:
+        surface, chain = self._chain(name, full_name)
+        model = self.model
+        parents = list(model.parents)
+        own: list[int] = []
+        for k in reversed(chain):
+            if parents.count(k) > 1:
+                break
+            own.insert(0, k)
+        frame_id = model.getFrameId(surface.name)
         return Limb(
             name,
             surface,
-            self.model.getFrameId(surface.name),
-            np.array([self.model.joints[k].idx_v for k in chain], dtype=np.intp),
-            tuple(k for k in range(2, self.model.njoints) if own & set(self.model.supports[k])),
-            chain[-1],
-            self.model.frames[self.model.getFrameId(surface.name)].placement.copy(),
+            frame_id,
+            np.array([model.joints[k].idx_v for k in chain], dtype=np.intp),
+            np.array([model.joints[k].idx_v for k in own], dtype=np.intp),
+            tuple(k for k in range(2, model.njoints) if set(own) & set(model.supports[k])),
+            chain[-1] if chain else _BASE,
+            model.frames[frame_id].placement.copy(),
         )
 
     def place(self, q: Array) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +28,7 @@ class Taste:
         edge: distance that a contact keeps to the edge of its face [m].
         nearness: cost of the distance from where the limb's end is in the liked posture.
         slack: gain for joints far from their limits.
-        ease: gain for manipulability.
+        ease: gain for manipulability, towards where the body is going.
         spread: distance between two places that are tried [m].
         tries: how many places are tried at most.
     """
@@ -43,6 +43,38 @@ class Taste:
     tries: int = 6
 
 
+@dataclass(frozen=True, eq=False)
+class Place:
+    """A place for a limb.
+
+    Attributes:
+        contact: that it would make.
+        angles: of the limb's joints, (k,) [rad], near those that bring it there.
+    """
+
+    contact: Contact
+    angles: Array
+
+
+@dataclass(frozen=True, eq=False)
+class _Options:
+    """Samples of a limb that end on a face.
+
+    Attributes:
+        face: the face.
+        costs: the lower the better, (k,) [m].
+        local: places in the face's frame, (k, 2) [m].
+        forwards: +x of the limb's surface in the face's frame, (k, 2).
+        samples: indices in the limb's database, (k,).
+    """
+
+    face: Face
+    costs: Array
+    local: Array
+    forwards: Array
+    samples: NDArray[np.intp]
+
+
 class Candidates:
     """Finds places for limbs from their databases."""
 
@@ -53,104 +85,151 @@ class Candidates:
         reaches: dict[str, LimbReach],
         faces: Sequence[Face],
         taste: Taste,
+        *,
+        helpers: Collection[str] = (),
     ) -> None:
+        self._helpers = helpers
+        self.scatter(0.0, 0)
         self._clearance = clearance
         self._body, self._reaches, self._faces, self._taste = body, reaches, faces, taste
-        body.place(body.with_base(body.nominal, pin.SE3.Identity()))
-        self.home = {name: body.surface_pose(limb).copy() for name, limb in body.limbs.items()}
 
-    def places(self, limb: str, X_world_base: pin.SE3, *, on: Sequence[Face] | None = None) -> Iterator[Contact]:
-        """Yield contacts of a limb for a pose of the base, the best first.
+    def scatter(self, amount: float, seed: int) -> None:
+        """From now on take places as they come, within so much of their cost [m]: a search that failed tries others."""
+        self._scatter, self._rng = amount, np.random.default_rng(seed)
+
+    def places(
+        self,
+        limb: str,
+        X_world_base: pin.SE3,
+        home: pin.SE3,
+        *,
+        toward: Array | None = None,
+        on: Sequence[Face] | None = None,
+    ) -> Iterator[Place]:
+        """Yield places for a limb and a pose of the base, the best first.
 
         Args:
             limb: its name.
             X_world_base: pose of the base.
+            home: where the limb's surface is in the liked posture, in the base's frame.
+            toward: where the body is going, unit vector in the base's frame, (3,); anywhere if left out.
             on: faces to choose from; all if left out.
         """
+        X_world_home = X_world_base * home
+        options = [
+            option
+            for face in (self._faces if on is None else on)
+            if (option := self._on_face(limb, face, X_world_base, X_world_home, toward)) is not None
+        ]
+        if options:
+            yield from self._spread(limb, options, X_world_base)
+
+    def _on_face(
+        self, limb: str, face: Face, X_world_base: pin.SE3, X_world_home: pin.SE3, toward: Array | None
+    ) -> _Options | None:
+        """Return where on a face the limb's samples end."""
         reach, taste = self._reaches[limb], self._taste
-        positions = reach.positions @ X_world_base.rotation.T + X_world_base.translation
-        normals = reach.normals @ X_world_base.rotation.T
-        home = X_world_base.act(self.home[limb])
-        costs, places, owners, samples = [], [], [], []
-        for number, face in enumerate(self._faces if on is None else on):
-            heights = (positions - face.pose.translation) @ face.normal
-            near = np.flatnonzero((np.abs(heights) < taste.thickness) & (normals @ face.normal < -np.cos(taste.tilt)))
-            if len(near) == 0:
-                continue
-            room = face.half - self._taste.edge - self._extent(limb, face, home)
-            axes = face.pose.rotation[:, :2]
-            local = (positions[near] - face.pose.translation) @ axes
-            inside = (np.abs(local) < face.half).all(axis=1)
-            if (room < 0.0).any() or not inside.any():
-                continue
-            near = near[inside]
-            on_face = face.pose.translation + np.clip(local[inside], -room, room) @ axes.T
-            at_home = home.translation - face.normal * ((home.translation - face.pose.translation) @ face.normal)
-            away = np.linalg.norm(on_face - at_home, axis=1)
-            cost = taste.nearness * away - taste.slack * reach.slack[near] - taste.ease * reach.ease[near]
-            if (np.abs((at_home - face.pose.translation) @ axes) <= room).all() and away.min() < taste.spread:
-                # the place that the liked posture has, where the limb comes that way
-                nearest = int(np.argmin(away))
-                cost[nearest] = cost.min() - 1.0
-                on_face[nearest] = at_home
-            costs.append(cost)
-            places.append(on_face)
-            owners.append(np.full(len(near), number))
-            samples.append(near)
-        if costs:
-            options = (np.concatenate(costs), np.concatenate(places), np.concatenate(owners), np.concatenate(samples))
-            yield from self._spread(limb, options, list(self._faces if on is None else on), home, X_world_base)
+        R, p = X_world_base.rotation, X_world_base.translation
+        if not face.is_near(R @ reach.centre + p, reach.radius):
+            return None
+        normal_in_base, height = R.T @ face.normal, face.normal @ (face.pose.translation - p)
+        near = np.flatnonzero(np.abs(reach.positions @ normal_in_base - height) < taste.thickness)
+        near = near[reach.normals[near] @ normal_in_base < -np.cos(taste.tilt)]
+        axes = face.pose.rotation[:, :2]
+        to_face = R.T @ axes
+        local = reach.positions[near] @ to_face - (face.pose.translation - p) @ axes
+        inside = np.all(np.abs(local) < face.half, axis=1)
+        near, local = near[inside], local[inside]
+        if len(near) == 0:
+            return None
+        at_home = float(X_world_home.rotation[:, 2] @ face.normal) < -np.cos(taste.tilt)
+        forward = X_world_home.rotation[:, 0] @ axes if at_home else reach.forwards[near] @ to_face
+        forward = np.broadcast_to(forward, local.shape)
+        room = face.half - taste.edge - self._extent(limb, forward)
+        if not at_home:  # how it is turned does not matter: along an edge where it would hang over
+            hangs = np.any(room < 0.0, axis=1)
+            forward = np.where(hangs[:, None], _along_an_axis(forward), forward)
+            room = face.half - taste.edge - self._extent(limb, forward)
+        fits = np.all(room >= 0.0, axis=1)
+        near, local, room, forward = near[fits], local[fits], room[fits], forward[fits]
+        if len(near) == 0:
+            return None
+        local = np.clip(local, -room, room)
+        home_local = (X_world_home.translation - face.pose.translation) @ axes
+        away = np.linalg.norm(local - home_local, axis=1)
+        cost = taste.nearness * away - taste.slack * reach.slack[near] - taste.ease * reach.ease(near, toward)
+        cost += self._scatter * self._rng.random(len(cost))
+        if at_home and (np.abs(home_local) <= room[0]).all() and away.min() < taste.spread:
+            # the place that the liked posture has, where the limb comes that way
+            nearest = int(np.argmin(away))
+            cost[nearest] = cost.min() - 1.0
+            local[nearest] = home_local
+        return _Options(face, cost, local, forward, near)
 
-    def _spread(
-        self,
-        limb: str,
-        options: tuple[Array, Array, NDArray[np.intp], NDArray[np.intp]],
-        faces: list[Face],
-        home: pin.SE3,
-        X_world_base: pin.SE3,
-    ) -> Iterator[Contact]:
+    def _spread(self, limb: str, options: Sequence[_Options], X_world_base: pin.SE3) -> Iterator[Place]:
         """Yield the best option, then the best of those that are far enough from it, and so on."""
-        costs, places, owners, samples = options
-        left = np.ones(len(costs), dtype=bool)
+        costs = np.concatenate([option.costs for option in options])
+        owners = np.repeat(np.arange(len(options)), [len(option.costs) for option in options])
+        first = np.searchsorted(owners, np.arange(len(options)))
+        places = np.concatenate([o.local @ o.face.pose.rotation[:, :2].T + o.face.pose.translation for o in options])
+        costs_left = costs.copy()
+        helps = limb in self._helpers
         found = looked = 0
-        while found < self._taste.tries and looked < 10 * self._taste.tries and left.any():
-            best = int(np.flatnonzero(left)[np.argmin(costs[left])])
-            left &= np.linalg.norm(places - places[best], axis=1) >= self._taste.spread
-            face, sample = faces[owners[best]], int(samples[best])
-            contact = self._contact(limb, places[best], face, sample, home, X_world_base)
+        while found < self._taste.tries and looked < (40 if helps else 10) * self._taste.tries:
+            best = int(np.argmin(costs_left))
+            if not np.isfinite(costs_left[best]):
+                return
+            near = np.sum((places - places[best]) ** 2, axis=1) < self._taste.spread**2
+            costs_left[best if helps else near] = np.inf
+            option, k = options[owners[best]], best - first[owners[best]]
+            contact = self._contact(limb, places[best], option, k)
+            angles = self._reaches[limb].angles[option.samples[k]]
             looked += 1
-            if contact is not None and self._clearance.end_is_free(self._body.limbs[limb], contact.pose, face.name):
+            if contact is not None and self._is_free(limb, contact, angles, X_world_base):
                 found += 1
-                yield contact
+                costs_left[near] = np.inf
+                yield Place(contact, angles)
 
-    def _extent(self, limb: str, face: Face, home: pin.SE3) -> Array:
-        """Return half the extent of a limb's surface along the axes of a face, (2,) [m]."""
+    def _is_free(self, limb: str, contact: Contact, angles: Array, X_world_base: pin.SE3) -> bool:
+        """Whether the end of a limb hits nothing at a contact, nor a helper's limb on its way there."""
+        member = self._body.limbs[limb]
+        if not self._clearance.end_is_free(member, contact.pose, str(contact.other)):
+            return False
+        if limb not in self._helpers:  # legs stay near the liked posture: their samples say little
+            return True
+        q = self._body.with_base(self._body.nominal, X_world_base)
+        q[member.joints + 1] = angles
+        return self._clearance.limb_is_free(member, q)
+
+    def _extent(self, limb: str, forward: Array) -> Array:
+        """Return half the extent of a limb's surface along the axes of a face, (..., 2) [m].
+
+        Args:
+            limb: which.
+            forward: of the surface's +x, along the axes of the face, (..., 2).
+        """
         surface = self._body.limbs[limb].surface
         if surface.kind != "planar":
-            return np.zeros(2)
+            return np.zeros_like(forward)
         half = np.abs(surface.points[:, :2]).max(axis=0)
-        if home.rotation[:, 2] @ face.normal >= -np.cos(self._taste.tilt):
-            return np.full(2, float(np.linalg.norm(half)))  # however it is turned
-        forward = surface_pose(home.translation, face.normal, home.rotation[:, 0]).rotation[:, 0]
-        along = np.abs(face.pose.rotation[:, :2].T @ forward)
-        return np.asarray(along * half[0] + along[::-1] * half[1])
+        along = np.abs(forward) / np.maximum(np.linalg.norm(forward, axis=-1, keepdims=True), 1e-9)
+        return np.asarray(along * half[0] + along[..., ::-1] * half[1])
 
-    def _contact(
-        self, limb: str, place: Array, face: Face, sample: int, home: pin.SE3, X_world_base: pin.SE3
-    ) -> Contact | None:
-        """Return the contact there, or None where it would hang over the edge of the face."""
-        if home.rotation[:, 2] @ face.normal < -np.cos(self._taste.tilt):
-            forward = home.rotation[:, 0]
-        else:
-            forward = X_world_base.rotation @ self._reaches[limb].forwards[sample]
-        if np.linalg.norm(forward - face.normal * (forward @ face.normal)) < 0.1:
+    def _contact(self, limb: str, place: Array, option: _Options, k: int) -> Contact | None:
+        """Return the contact there, or None where the limb's end points into the face."""
+        face = option.face
+        forward = face.pose.rotation[:, :2] @ option.forwards[k]
+        if forward @ forward < 0.01:
             return None
         pose = surface_pose(place, face.normal, forward)
-        surface = self._body.limbs[limb].surface
-        corners = surface.points @ pose.rotation.T + pose.translation
-        if surface.kind == "planar" and not face.holds(corners, self._taste.edge - 1e-9):
-            return None
         return contact_at(self._body, limb, pose, face.friction, face.name)
+
+
+def _along_an_axis(directions: Array) -> Array:
+    """Return the axis nearest to each direction in the plane, (n, 2)."""
+    steep = np.abs(directions[:, 1]) > np.abs(directions[:, 0])
+    axes = np.where(steep[:, None], [0.0, 1.0], [1.0, 0.0])
+    return np.asarray(axes * np.where(directions < 0.0, -1.0, 1.0))
 
 
 def contact_at(body: Body, limb: str, pose: pin.SE3, friction: float, other: str | None) -> Contact:

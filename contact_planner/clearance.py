@@ -52,14 +52,8 @@ class Clearance:
         self._end_request, self._end_result = coal.CollisionRequest(), coal.CollisionResult()
         self._trunk_joints = set(range(body.model.njoints)) - {k for limb in body.limbs.values() for k in limb.links}
         self._whole = _Test(body, geometry, margins)
-        trunk = geometry.copy()
-        trunk.removeAllCollisionPairs()
-        trunk_margins = []
-        for pair, kept in zip(list(geometry.collisionPairs), margins, strict=True):
-            if pair.second in rest and geometry.geometryObjects[pair.first].parentJoint in self._trunk_joints:
-                trunk.addCollisionPair(pair)
-                trunk_margins.append(kept)
-        self._trunk = _Test(body, trunk, trunk_margins)
+        self._trunk = self._whole.part(self._trunk_joints, rest)
+        self._limbs = {name: self._whole.part(set(limb.links), rest) for name, limb in body.limbs.items()}
 
     def end_is_free(self, limb: Limb, X_world_surface: pin.SE3, onto: str) -> bool:
         """Whether the last link of a limb would hit nothing with its surface at a pose, the rest of the body aside.
@@ -96,6 +90,15 @@ class Clearance:
         """Whether the whole body touches nothing but where its limbs end."""
         return self._whole.is_free(q)
 
+    def is_free_but_for(self, q: Array, limbs: Iterable[Limb]) -> bool:
+        """Whether nothing is touched but by some limbs."""
+        links = {k for limb in limbs for k in limb.links}
+        return all(links & {first, second} for first, second in self._whole.hitting_joints(q))
+
+    def limb_is_free(self, limb: Limb, q: Array) -> bool:
+        """Whether what belongs to one limb alone keeps its distance to the surroundings."""
+        return self._limbs[limb.name].is_free(q)
+
     def trunk_is_free(self, q: Array) -> bool:
         """Whether what belongs to no limb keeps its distance to the surroundings."""
         return self._trunk.is_free(q)
@@ -109,17 +112,36 @@ class _Test:
     def __init__(self, body: Body, geometry: pin.GeometryModel, margins: list[float]) -> None:
         self._model, self._data, self._geometry = body.model, body.model.createData(), geometry
         self._geometry_data = geometry.createData()
+        self._body, self._margins = body, margins
         for k, margin in enumerate(margins):
             self._geometry_data.collisionRequests[k].security_margin = margin
+
+    def part(self, joints: set[int], others: list[int]) -> _Test:
+        """Return the test of what these joints carry with these other geometries."""
+        geometry, margins = self._geometry.copy(), []
+        geometry.removeAllCollisionPairs()
+        for pair, kept in zip(list(self._geometry.collisionPairs), self._margins, strict=True):
+            if pair.second in others and self._geometry.geometryObjects[pair.first].parentJoint in joints:
+                geometry.addCollisionPair(pair)
+                margins.append(kept)
+        return _Test(self._body, geometry, margins)
 
     def is_free(self, q: Array) -> bool:
         return not pin.computeCollisions(self._model, self._data, self._geometry, self._geometry_data, q, True)
 
-    def hits(self, q: Array) -> list[tuple[str, str]]:
-        pin.computeCollisions(self._model, self._data, self._geometry, self._geometry_data, q, False)
+    def hitting_joints(self, q: Array) -> list[tuple[int, int]]:
+        """Return the joints that carry the geometries that are too close."""
         objects = self._geometry.geometryObjects
+        return [(int(objects[a].parentJoint), int(objects[b].parentJoint)) for a, b in self._hitting(q)]
+
+    def hits(self, q: Array) -> list[tuple[str, str]]:
+        objects = self._geometry.geometryObjects
+        return [(str(objects[a].name), str(objects[b].name)) for a, b in self._hitting(q)]
+
+    def _hitting(self, q: Array) -> list[tuple[int, int]]:
+        pin.computeCollisions(self._model, self._data, self._geometry, self._geometry_data, q, False)
         return [
-            (objects[pair.first].name, objects[pair.second].name)
+            (int(pair.first), int(pair.second))
             for pair, result in zip(self._geometry.collisionPairs, self._geometry_data.collisionResults, strict=True)
             if result.isCollision()
         ]

@@ -41,6 +41,12 @@ class Face:
         """Outward unit normal in the world, (3,)."""
         return np.asarray(self.pose.rotation[:, 2])
 
+    def is_near(self, point: Array, distance: float) -> bool:
+        """Whether some of the face is within a distance [m] of a point in the world, (3,)."""
+        local = self.pose.rotation.T @ (point - self.pose.translation)
+        beyond = np.maximum(np.abs(local[:2]) - self.half, 0.0)
+        return bool(local[2] ** 2 + beyond @ beyond <= distance**2)
+
     def holds(self, points: Array, margin: float = 0.0) -> bool:
         """Whether points in the world, (k, 3), projected on the face, are at least `margin` [m] inside its edges."""
         local = (points - self.pose.translation) @ self.pose.rotation[:, :2]

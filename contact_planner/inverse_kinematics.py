@@ -10,10 +10,14 @@ import pinocchio as pin
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
-from contact_planner.body import Body
+from contact_planner.body import Body, Limb
 from multi_qp_scene.equilibrium import SupportRegion
 
 Array = NDArray[np.float64]
+
+_DAMPING = 1e-7  # of the contact rows, which joints at their limits can leave dependent on one another
+_INSIDE = 1e-3  # how much further inside its region the centre of mass is sent than it has to be [m]
+_PASSES = 4  # with joints at their limits held
 
 
 @dataclass(frozen=True)
@@ -22,35 +26,37 @@ class IkSettings:
 
     Attributes:
         iterations: at most.
+        liking: iterations that also go towards the liked posture; those after them only make good what is left.
         position: tolerance of a contact's place [m].
         rotation: tolerance of a contact's orientation [rad].
-        posture: weight of the joints' distance from the liked posture, against 1 for contacts [1/rad²].
-        base: weight of the base's distance from where the path has it [1/m², 1/rad²].
+        base: weight of the base's distance from the liked one, against 1 for a joint's [1/m², 1/rad²].
         step: longest step of one joint in one iteration [rad].
+        hopeless: a contact is given up that is so far off after `liking` iterations [m].
     """
 
-    iterations: int = 40
+    iterations: int = 20
+    liking: int = 7
     position: float = 2e-4
     rotation: float = 2e-3
-    posture: float = 2e-3
-    base: float = 2e-2
-    step: float = 0.35
+    base: float = 10.0
+    step: float = 0.5
+    hopeless: float = 0.1
 
 
 class InverseKinematics:
-    """Gauss-Newton on contacts, centre of mass, base and posture, with joint limits as an active set.
+    """Gauss-Newton: as near to the liked posture as contacts, centre of mass and joint limits allow.
 
-    Contacts count most, so at the solution they hold to the tolerance; the rest is traded off by its weights.
+    Each iteration solves min ‖x − w‖²_W subject to J x = e, with w the way to the liked posture, e the errors of the
+    contacts, and joints that press against their limits held. Rows for the centre of mass come in where the step would
+    leave it outside its region.
     """
 
     def __init__(self, body: Body, settings: IkSettings | None = None) -> None:
         self.settings = settings or IkSettings()
         self._body = body
-        nv = body.model.nv
-        self._H, self._g = np.empty((nv, nv)), np.empty(nv)
-        self._diagonal = np.full(nv, self.settings.posture)
-        self._diagonal[:6] = self.settings.base
-        self._J = np.zeros((6, nv))
+        self._ease = np.ones(body.model.nv)  # W⁻¹
+        self._ease[:6] = 1.0 / self.settings.base
+        self._lower, self._upper = body.lower[6:], body.upper[6:]
 
     def solve(
         self,
@@ -72,84 +78,88 @@ class InverseKinematics:
         """
         body, s = self._body, self.settings
         model, data = body.model, body.data
-        q = q.copy()
         limbs = [(body.limbs[name], pose) for name, pose in contacts.items()]
-        factor = 1.0  # of the weights of what is only liked; they fade so that contacts end up exact
+        rows = sum(3 if limb.surface.kind == "point" else 6 for limb, _ in limbs)
+        J, e = np.empty((rows + 2, model.nv)), np.empty(rows + 2)
+        q, best = q.copy(), np.inf
         for iteration in range(s.iterations):
             pin.computeJointJacobians(model, data, q)
-            pin.updateFramePlacements(model, data)
-            H, g = self._H, self._g
-            H[:] = 0.0
-            wish = pin.difference(model, q, liked)
-            np.multiply(self._diagonal, factor, out=g)
-            H[np.diag_indices_from(H)] = g + 1e-7
-            g *= wish
-            exact = True
-            for limb, pose in limbs:
-                here = data.oMf[limb.frame_id]
-                if limb.surface.kind == "point":
-                    error = here.rotation.T @ (pose.translation - here.translation)
-                    J = pin.getFrameJacobian(model, data, limb.frame_id, pin.LOCAL)[:3]
-                    exact &= bool(np.linalg.norm(error) < s.position)
-                else:
-                    error = pin.log6(here.actInv(pose)).vector
-                    J = pin.getFrameJacobian(model, data, limb.frame_id, pin.LOCAL)
-                    exact &= bool(np.linalg.norm(error[:3]) < s.position and np.linalg.norm(error[3:]) < s.rotation)
-                H += J.T @ J
-                g += J.T @ error
-            inside = True
+            exact, worst = self._contacts(limbs, J, e)
+            com = J_com = None
             if region is not None:
-                com = pin.centerOfMass(model, data, q, False)
-                inside = self._pull_com(region, margin, com, q)
-            if exact and inside and iteration > 2:
+                J_com = pin.jacobianCenterOfMass(model, data, q, False)[:2]
+                com = data.com[0][:2].copy()
+                exact &= region.margin(com) >= margin - 1e-4
+            if exact and iteration > 2:
                 return q
-            step = self._step(q)
+            if iteration > s.liking:
+                if worst > s.hopeless or worst > 0.9 * best and worst > 0.01:
+                    return None
+                best = worst
+            wish = pin.difference(model, q, liked) if iteration < s.liking else np.zeros(model.nv)
+            step = self._step(q, J[:rows], e[:rows], wish)
+            if region is not None and com is not None and J_com is not None:
+                there = com + J_com @ step
+                if region.margin(there) < margin + 0.5 * _INSIDE:
+                    J[rows:], e[rows:] = J_com, _drawn_in(region, there, margin + _INSIDE) - com
+                    step = self._step(q, J, e, wish)
+            largest = np.abs(step).max()
+            if largest > s.step:
+                step *= s.step / largest
             q = pin.integrate(model, q, step)
-            np.clip(q[7:], model.lowerPositionLimit[7:], model.upperPositionLimit[7:], out=q[7:])
-            if iteration > 8:
-                factor *= 0.6
+            np.clip(q[7:], self._lower, self._upper, out=q[7:])
         return None
 
-    def _pull_com(self, region: SupportRegion, margin: float, com: Array, q: Array) -> bool:
-        """Add the pull of the centre of mass back into the region; return whether it is inside."""
-        if region.margin(com) >= margin - 1e-4:
-            return True
-        A, b = region.normals, region.offsets - margin - 1e-3
-        target = com[:2].copy()
-        for _ in range(8):  # projection onto the region by turns; it is convex
-            over = A @ target - b
-            worst = int(np.argmax(over))
-            if over[worst] <= 0:
-                break
-            target -= over[worst] * A[worst]
-        else:
-            target = region.centre
-        J = pin.jacobianCenterOfMass(self._body.model, self._body.data, q)[:2]
-        self._H += J.T @ J
-        self._g += J.T @ (target - com[:2])
-        return False
+    def _contacts(self, limbs: list[tuple[Limb, pin.SE3]], J: Array, e: Array) -> tuple[bool, float]:
+        """Fill in the rows of the contacts; return whether all of them hold, and the largest distance [m]."""
+        model, data, s = self._body.model, self._body.data, self.settings
+        exact, worst, row = True, 0.0, 0
+        for limb, pose in limbs:
+            here = pin.updateFramePlacement(model, data, limb.frame_id)
+            J_limb = pin.getFrameJacobian(model, data, limb.frame_id, pin.LOCAL)
+            if limb.surface.kind == "point":
+                error, count = here.rotation.T @ (pose.translation - here.translation), 3
+            else:
+                error, count = pin.log6(here.actInv(pose)).vector, 6
+                exact &= bool(error[3:] @ error[3:] < s.rotation**2)
+            away = float(np.sqrt(error[:3] @ error[:3]))
+            exact &= away < s.position
+            worst = max(worst, away)
+            J[row : row + count], e[row : row + count] = J_limb[:count], error
+            row += count
+        return exact, worst
 
-    def _step(self, q: Array) -> Array:
-        body, s = self._body, self.settings
-        nv = body.model.nv
-        free = np.ones(nv, dtype=bool)
-        step = np.zeros(nv)
-        joint_q = q[7:]
-        at_lower = np.concatenate([np.zeros(6, bool), joint_q <= body.lower[6:] + 1e-9])
-        at_upper = np.concatenate([np.zeros(6, bool), joint_q >= body.upper[6:] - 1e-9])
-        for _ in range(3):
-            index = np.flatnonzero(free)
-            _, x, info = dposv(self._H[np.ix_(index, index)], self._g[index])
+    def _step(self, q: Array, J: Array, e: Array, wish: Array) -> Array:
+        """Return the step, with joints that would leave their range held at its end."""
+        ease, target = self._ease, wish
+        low, high = self._lower - q[7:], self._upper - q[7:]
+        step = wish
+        for _ in range(_PASSES):
+            weighted = J * ease
+            A = weighted @ J.T
+            A.flat[:: len(A) + 1] += _DAMPING
+            _, x, info = dposv(A, e - J @ target)
             if info != 0:
-                return step
-            step[:] = 0.0
-            step[index] = x
-            pressed = free & ((at_lower & (step < 0)) | (at_upper & (step > 0)))
-            if not pressed.any():
+                return target
+            step = target + weighted.T @ x
+            beyond = (step[6:] < low - 1e-9) | (step[6:] > high + 1e-9)
+            if not beyond.any():
                 break
-            free &= ~pressed
-        step[~free] = 0.0
-        largest = np.abs(step).max()
-        if largest > s.step:
-            step *= s.step / largest
+            if ease is self._ease:
+                ease, target = ease.copy(), wish.copy()
+            held = 6 + np.flatnonzero(beyond)
+            ease[held] = 0.0
+            target[held] = np.clip(step[held], low[held - 6], high[held - 6])
         return step
+
+
+def _drawn_in(region: SupportRegion, point: Array, margin: float) -> Array:
+    """Return a point of a region near to one outside, (2,): projected on its edges by turns."""
+    target, offsets = point.copy(), region.offsets - margin
+    for _ in range(8):
+        over = region.normals @ target - offsets
+        worst = int(np.argmax(over))
+        if over[worst] <= 0.0:
+            return target
+        target -= over[worst] * region.normals[worst]
+    return region.centre

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from time import perf_counter
+from dataclasses import dataclass, field, replace
+from time import thread_time
 
 import numpy as np
 import pinocchio as pin
@@ -14,10 +14,12 @@ from contact_planner.body import Body
 from contact_planner.candidates import Candidates, Taste, contact_at
 from contact_planner.clearance import Clearance
 from contact_planner.faces import Face, faces_of
+from contact_planner.guide import Guide, wish_for
 from contact_planner.reach import limb_reach
 from contact_planner.root_path import Reachability, find_root_path
 from contact_planner.search import ContactSearch, SearchSettings
 from contact_planner.stance import Plan, Stance, sequence_of
+from contact_planner.steps import Steps
 from multi_qp_scene.contact_sequence import Contact
 from multi_qp_scene.equilibrium import EquilibriumTest
 from multi_qp_scene.errors import MultiQpError
@@ -39,10 +41,11 @@ class PlanningProblem:
         frictions: Coulomb coefficients by full name of the face.
         slope: steepest face that is used, by the angle of its normal from the vertical [rad].
         clearance: distance kept to what is not touched [m].
-        least: how many limbs must have a face within reach along the path; all if left out.
+        helpers: limbs that touch only where the others alone are not enough, as hands do.
+        least: how many limbs that are no helpers must have a face within reach along the path; all of them if left out.
         low: least x, y, z [m], roll, pitch, yaw [rad] of the base, (6,).
         high: the largest, (6,).
-        budget: time for planning [s].
+        budget: time for planning, of the processor: what else the machine does does not count [s].
         seed: of the search.
         taste: what makes a place for a contact good.
         search: how contacts are searched.
@@ -56,6 +59,7 @@ class PlanningProblem:
     frictions: Mapping[str, float] = field(default_factory=dict)
     slope: float = 0.9
     clearance: float = 0.01
+    helpers: tuple[str, ...] = ()
     least: int | None = None
     low: tuple[float, ...] = (-10.0, -10.0, -1.0, 0.0, 0.0, -np.pi)
     high: tuple[float, ...] = (10.0, 10.0, 10.0, 0.0, 0.0, np.pi)
@@ -63,6 +67,21 @@ class PlanningProblem:
     seed: int = 0
     taste: Taste = Taste()
     search: SearchSettings = SearchSettings()
+
+
+@dataclass(frozen=True, eq=False)
+class Goal:
+    """Where the character is to be.
+
+    Attributes:
+        X_world_base: pose of the base.
+        joints: angles of the posture that is liked there, (nq - 7,) [rad]; that of the problem if left out.
+        contacts: limbs that touch there; those that are no helpers if left out.
+    """
+
+    X_world_base: pin.SE3
+    joints: Array | None = None
+    contacts: frozenset[str] | None = None
 
 
 class ContactPlanner:
@@ -107,13 +126,19 @@ class ContactPlanner:
             raise MultiQpError("there is no surface to plan contacts on: the environment has no planar surface "
                                "that is flat enough")  # fmt: skip
         self._reaches = {name: limb_reach(self.body, limb) for name, limb in self.body.limbs.items()}
-        self._candidates = Candidates(self.body, self.clearance, self._reaches, self.faces, problem.taste)
-        self._search = ContactSearch(
-            self.body, self.clearance, self._reaches, self._candidates, equilibrium, problem.search
+        self._candidates = Candidates(
+            self.body, self.clearance, self._reaches, self.faces, problem.taste, helpers=problem.helpers
         )
-        least = len(self._reaches) if problem.least is None else problem.least
+        self._steps = Steps(
+            self.body, self.clearance, self._reaches, equilibrium, margin=problem.search.margin, helpers=problem.helpers
+        )
+        self._search = ContactSearch(
+            self.body, self._reaches, self._candidates, self._steps, helpers=problem.helpers, settings=problem.search
+        )
+        self._needed = tuple(limb for limb in self._reaches if limb not in problem.helpers)
+        least = len(self._needed) if problem.least is None else problem.least
         self.valid = Reachability(
-            self.body, self.clearance, self._reaches, self.faces, needed=tuple(self._reaches), least=least
+            self.body, self.clearance, self._reaches, self.faces, needed=self._needed, least=least
         )
 
     def start_stance(self, q: Array | None = None, limbs: Sequence[str] | None = None) -> Stance:
@@ -147,44 +172,86 @@ class ContactPlanner:
                 return face
         return None
 
-    def plan(self, goal: pin.SE3, *, start: Stance | None = None) -> Plan:
-        """Plan to a pose of the base.
+    def plan(self, goal: pin.SE3 | Sequence[Goal], *, start: Stance | None = None) -> Plan:
+        """Plan to a goal, or to several, one after the other.
 
         Args:
-            goal: pose of the base in the world.
+            goal: pose of the base in the world, or what is to be reached, in order.
             start: where the character is; as the scene has it if left out.
 
         Returns:
-            The plan; where the goal was not reached, the best part of one, and why.
+            The plan; where a goal was not reached, the best part of one, and why.
 
         Raises:
-            MultiQpError: the goal is not finite, or the character stands on nothing.
+            MultiQpError: a goal is not finite, or the character stands on nothing.
         """
-        if not np.isfinite(goal.homogeneous).all():
+        goals = [Goal(goal)] if isinstance(goal, pin.SE3) else list(goal)
+        if not all(np.isfinite(g.X_world_base.homogeneous).all() for g in goals):
             raise MultiQpError("the goal must be finite")
-        began = perf_counter()
-        deadline = began + self.problem.budget
         first = self.start_stance() if start is None else start
-        first = Stance(first.contacts, first.q)
+        self._steps.forget()
+        self._steps.region(first.contacts)  # kernels are compiled before the time counts
+        stances = [Stance(first.contacts, first.q)]
+        seconds = {"path": 0.0, "contacts": 0.0}
+        clock = _Clock(self.problem.budget)
+        complete, reason, liked = True, "", self.body.nominal[7:]
+        for target in goals:
+            joints = self.body.nominal[7:] if target.joints is None else target.joints
+            more, complete, reason = self._leg(stances[-1], target, liked, joints, clock, seconds)
+            stances += more
+            liked = joints
+            if not complete:
+                break
+        if complete:
+            return self._as_plan(stances, True, "", seconds)
+        return self._as_plan([*stances, *self._resting(stances[-1], liked)], False, reason, seconds)
+
+    def _leg(
+        self, first: Stance, goal: Goal, liked: Array, joints: Array, clock: _Clock, seconds: dict[str, float]
+    ) -> tuple[list[Stance], bool, str]:
+        """Return the stances that come after one on the way to a goal, whether they reach it, and why not."""
+        began = clock.spent
         path = find_root_path(
             self.body.base_pose(first.q),
-            goal,
+            goal.X_world_base,
             self.valid,
             low=np.array(self.problem.low),
             high=np.array(self.problem.high),
             budget=0.5 * self.problem.budget,
             seed=self.problem.seed,
         )
-        found = perf_counter()
-        if path.complete:
-            stances, complete, reason = self._search.along(first, path.poses, deadline)
-        else:
-            stances, complete, reason = [first], False, path.reason
-        seconds = {"path": found - began, "contacts": perf_counter() - found}
-        return self._as_plan(stances, complete, reason, seconds)
+        found = clock.spent
+        seconds["path"] += found - began
+        if not path.complete:
+            return [], False, path.reason
+        guide = Guide(self.body, path.poses, liked, joints)
+        wanted = tuple(limb for limb in self.body.limbs if limb in (goal.contacts or self._needed))
+        stances, complete, reason = self._search.along(
+            replace(first, progress=0), guide, wanted, lambda: clock.spent > self.problem.budget
+        )
+        seconds["contacts"] += clock.spent - found
+        return [*stances[1:], *(self._resting(stances[-1], joints) if complete else [])], complete, reason
+
+    def _resting(self, stance: Stance, joints: Array) -> list[Stance]:
+        """Return a stance with the same contacts in the posture that is liked there, if it can be had."""
+        if stance.moved is None:
+            return []
+        wish = wish_for(self.body, joints)
+        liked = wish.placed(self.body.base_pose(stance.q), stance.contacts)
+        X_world_base = pin.XYZQUATToSE3(liked[:7])
+        needed = [limb for limb in stance.contacts if limb not in self.problem.helpers]
+        away = [
+            stance.contacts[limb].pose.translation - X_world_base.act(wish.homes[limb].translation) for limb in needed
+        ]
+        if away:
+            liked[:2] += np.mean(away, axis=0)[:2]
+        q = self._steps.at_rest(stance, liked)
+        return [] if q is None else [Stance(stance.contacts, q, progress=stance.progress)]
 
     def step_to(self, stance: Stance, limb: str, *, on: Sequence[str] | None = None) -> Stance | None:
-        """Return a stance in which one limb has made a new contact, or None: the interactive use.
+        """Return a stance in which one limb has made a new contact, the base about where it is, or None.
+
+        This is the interactive use of [Tonneau2018] section 7.1.
 
         Args:
             stance: where the character is.
@@ -192,7 +259,27 @@ class ContactPlanner:
             on: full names of the faces to choose from; all if left out.
         """
         faces = None if on is None else [face for face in self.faces if face.name in on]
-        return self._search.one(stance, limb, on=faces)
+        self._steps.forget()
+        wish = wish_for(self.body, self.body.nominal[7:])
+        base = self.body.base_pose(stance.q)
+        before = wish.placed(base, stance.contacts)
+        for place in self._candidates.places(limb, base, wish.homes[limb], on=faces):
+            liked = wish.placed(base, {**stance.contacts, limb: place.contact})
+            follower = self._steps.made(stance, limb, place, liked=liked, before=before)
+            if follower is not None:
+                return follower
+        return None
+
+    def release(self, stance: Stance, limb: str) -> Stance | None:
+        """Return a stance in which one limb has let go, or None where the others cannot hold the character.
+
+        Args:
+            stance: where the character is.
+            limb: the limb that is to come off.
+        """
+        self._steps.forget()
+        wish = wish_for(self.body, self.body.nominal[7:])
+        return self._steps.released(stance, limb, liked=wish.placed(self.body.base_pose(stance.q), stance.contacts))
 
     def as_plan(self, stances: Sequence[Stance]) -> Plan:
         """Return stances that were found one by one as a plan."""
@@ -201,10 +288,22 @@ class ContactPlanner:
     def _as_plan(self, stances: list[Stance], complete: bool, reason: str, seconds: dict[str, float]) -> Plan:
         sequence, postures = sequence_of(
             tuple(stances),
-            at_rest=self._search.at_rest(stances[-1]) if len(stances) > 1 else None,
             subsystem=self.body.name,
             com_of=self.body.com,
             name=self.body.name,
             models=self._models,
         )
         return Plan(tuple(stances), complete, reason, sequence, postures, seconds)
+
+
+class _Clock:
+    """Processor time of this thread since it was made; what else the machine does must not make a plan worse."""
+
+    def __init__(self, budget: float) -> None:
+        self.budget = budget
+        self._began = thread_time()
+
+    @property
+    def spent(self) -> float:
+        """[s]."""
+        return thread_time() - self._began

@@ -14,7 +14,7 @@ import coal
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
-from scipy.spatial import ConvexHull, cKDTree
+from scipy.spatial import ConvexHull
 
 from contact_planner.body import Body, Limb
 from contact_planner.clearance import Clearance
@@ -23,8 +23,12 @@ Array = NDArray[np.float64]
 
 #: Configurations of a limb.
 SAMPLES = 20_000
+#: Keeps (J Jᵀ)⁻¹ finite [m²].
+_SINGULAR = 1e-5
+#: How far from its place a surface of the base counts as being [m].
+_LEEWAY = 0.05
 #: Changed whenever what is stored, or how it is sampled, changes.
-_FORMAT = 3
+_FORMAT = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,9 +41,11 @@ class LimbReach:
         positions: of the surface's origin, (n, 3) [m].
         normals: direction of the surface's +z, out of the body, (n, 3).
         forwards: direction of the surface's +x, (n, 3).
-        ease: manipulability det(J Jᵀ) of the surface's position, over the largest of all, (n,).
+        stiffness: (J Jᵀ)⁻¹ of the surface's position, (n, 3, 3) [1/m²].
+        best_ease: largest manipulability of all towards any direction [m].
         slack: distance of the nearest joint limit, over half its range, (n,).
-        tree: of the positions.
+        centre: of a ball around all positions, (3,) [m].
+        radius: of that ball [m].
         hull: half-spaces `A x <= b` of their convex hull, rows (A, b), (m, 4).
         shape: the hull, for tests against faces.
     """
@@ -49,11 +55,29 @@ class LimbReach:
     positions: Array
     normals: Array
     forwards: Array
-    ease: Array
+    stiffness: Array
+    best_ease: float
     slack: Array
-    tree: cKDTree
+    centre: Array
+    radius: float
     hull: Array
     shape: coal.ConvexBase
+
+    def ease(self, samples: NDArray[np.intp], toward: Array | None) -> Array:
+        """Return manipulability, 0 to 1: how fast the end moves at joint speeds of norm 1.
+
+        Args:
+            samples: indices, (k,).
+            toward: which way, unit vector in the base's frame, (3,); the mean of three directions if left out.
+
+        Source: 1 / √(dᵀ (J Jᵀ)⁻¹ d), the force transmission ratio's dual that [Tonneau2015] takes for its heuristic.
+        """
+        chosen = self.stiffness[samples]
+        if toward is None:
+            resistance = np.trace(chosen, axis1=1, axis2=2) / 3.0
+        else:
+            resistance = np.einsum("i,kij,j->k", toward, chosen, toward)
+        return np.asarray(1.0 / (np.sqrt(resistance) * self.best_ease))
 
     def reaches(self, point: Array, margin: float = 0.0) -> bool:
         """Whether a point in the base's frame, (3,), is `margin` [m] inside the hull."""
@@ -69,28 +93,54 @@ def limb_reach(body: Body, limb: Limb, *, samples: int = SAMPLES, seed: int = 0)
         samples: how many configurations are kept.
         seed: of the sampling.
     """
+    if not len(limb.joints):
+        return _fixed_reach(body, limb)
     path = _cache_path(body, limb, samples, seed)
     stored = _load(path)
     if stored is None:
         stored = _sample(body, limb, samples, seed)
         _save(path, stored)
+    return _as_reach(limb, stored)
+
+
+def _as_reach(limb: Limb, stored: dict[str, NDArray[np.float32]]) -> LimbReach:
     positions = stored["positions"].astype(float)
     hull = ConvexHull(positions)
     corners = coal.StdVec_Vec3s()
     for corner in positions[hull.vertices]:
         corners.append(corner)
+    centre = 0.5 * (positions.min(axis=0) + positions.max(axis=0))
+    stiffness = stored["stiffness"].astype(float)
     return LimbReach(
         limb,
         stored["angles"].astype(float),
         positions,
         stored["normals"].astype(float),
         stored["forwards"].astype(float),
-        stored["ease"].astype(float),
+        stiffness,
+        float(1.0 / np.sqrt(np.linalg.eigvalsh(stiffness)[:, 0].min())),
         stored["slack"].astype(float),
-        cKDTree(positions),
+        centre,
+        float(np.linalg.norm(positions - centre, axis=1).max()),
         np.column_stack([hull.equations[:, :3], -hull.equations[:, 3]]),
         coal.Convex.convexHull(corners, False, "Qt"),
     )
+
+
+def _fixed_reach(body: Body, limb: Limb) -> LimbReach:
+    """Return the reach of a surface of the base itself: where it is, give or take what moving the base makes good."""
+    X = body.model.frames[limb.frame_id].placement
+    ways = _LEEWAY * np.array([(x, y, z) for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (-1, 0, 1)])
+    count = len(ways)
+    stored = {
+        "angles": np.zeros((count, 0)),
+        "positions": X.translation + ways,
+        "normals": np.tile(X.rotation[:, 2], (count, 1)),
+        "forwards": np.tile(X.rotation[:, 0], (count, 1)),
+        "stiffness": np.tile(np.eye(3), (count, 1, 1)),
+        "slack": np.ones(count),
+    }
+    return _as_reach(limb, {key: value.astype(np.float32) for key, value in stored.items()})
 
 
 def _sample(body: Body, limb: Limb, samples: int, seed: int) -> dict[str, NDArray[np.float32]]:
@@ -103,10 +153,10 @@ def _sample(body: Body, limb: Limb, samples: int, seed: int) -> dict[str, NDArra
     lower, upper = np.where(bounded, lower, -np.pi), np.where(bounded, upper, np.pi)
     test = _SelfTest(body)
     q = body.with_base(body.nominal, pin.SE3.Identity())
-    keys = ("angles", "positions", "normals", "forwards", "ease", "slack")
+    keys = ("angles", "positions", "normals", "forwards", "stiffness", "slack")
     kept: dict[str, list[Array | float]] = {key: [] for key in keys}
     tries = 0
-    while len(kept["ease"]) < samples and tries < 40 * samples:
+    while len(kept["slack"]) < samples and tries < 40 * samples:
         tries += 1
         angles = rng.uniform(lower, upper)
         q[index_q] = angles
@@ -119,12 +169,9 @@ def _sample(body: Body, limb: Limb, samples: int, seed: int) -> dict[str, NDArra
         kept["positions"].append(X.translation.copy())
         kept["normals"].append(X.rotation[:, 2].copy())
         kept["forwards"].append(X.rotation[:, 0].copy())
-        kept["ease"].append(float(np.linalg.det(J @ J.T)))
+        kept["stiffness"].append(np.linalg.inv(J @ J.T + _SINGULAR * np.eye(3)))
         kept["slack"].append(float(np.min(np.minimum(angles - lower, upper - angles) / (0.5 * (upper - lower)))))
-    stored = {key: np.array(values, dtype=np.float32) for key, values in kept.items()}
-    stored["ease"] = np.sqrt(np.maximum(stored["ease"], 0.0))
-    stored["ease"] /= stored["ease"].max()
-    return stored
+    return {key: np.array(values, dtype=np.float32) for key, values in kept.items()}
 
 
 class _SelfTest:

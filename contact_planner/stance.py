@@ -20,9 +20,9 @@ class Stance:
     Attributes:
         contacts: by limb, the oldest first.
         q: configuration of the character, (nq,).
-        moved: the limb that is elsewhere than in the stance before; None for the first.
-        lifted: posture with the contacts of the stance before, from which `moved` can be lifted, (nq,). Its centre of
-            mass, like that of `q`, is over what stays in contact.
+        moved: the limb that is elsewhere than in the stance before, or no longer in contact; None for the first.
+        lifted: posture with the contacts of the stance before, from which `moved` can be lifted, (nq,); None where it
+            had no contact. Its centre of mass, like that of `q`, is over what stays in contact.
         progress: index of the base's pose on its path.
     """
 
@@ -38,7 +38,8 @@ class Plan:
     """An answer of the planner.
 
     Attributes:
-        stances: the first one is where the character is.
+        stances: the first one is where the character is. One without `moved` after it has the contacts of the one
+            before, in the posture that is liked there: a goal is reached.
         complete: whether the last one is at the goal.
         reason: what stopped the planner, where it is not.
         sequence: the contacts, phase by phase: all of a stance, then all but the limb that moves, and so on.
@@ -56,14 +57,13 @@ class Plan:
 
     @property
     def moves(self) -> int:
-        """How many contacts are made."""
-        return len(self.stances) - 1
+        """How many contacts are made or given up."""
+        return sum(stance.moved is not None for stance in self.stances)
 
 
 def sequence_of(
     stances: tuple[Stance, ...],
     *,
-    at_rest: Array | None,
     subsystem: str,
     com_of: Callable[[Array], Array],
     name: str,
@@ -73,7 +73,6 @@ def sequence_of(
 
     Args:
         stances: at least one.
-        at_rest: posture with the last contacts in which the character rests at the end, (nq,), if there is one.
         subsystem: name of the character.
         com_of: function from a configuration to its centre of mass, (3,).
         name: of the sequence.
@@ -96,10 +95,9 @@ def sequence_of(
     for number, stance in enumerate(stances):
         if stance.moved is not None and stance.lifted is not None:
             before = stances[number - 1].contacts
-            if stance.moved in before:
-                rest = {limb: contact for limb, contact in before.items() if limb != stance.moved}
-                add(rest, stance.lifted, f"{number}_{stance.moved}_up")
-        add(stance.contacts, stance.q, f"{number}_stand")
-    if at_rest is not None:
-        add(stances[-1].contacts, at_rest, "end")
+            rest = {limb: contact for limb, contact in before.items() if limb != stance.moved}
+            add(rest, stance.lifted, f"{number}_{stance.moved}_up")
+            if stance.moved not in stance.contacts:
+                continue
+        add(stance.contacts, stance.q, f"{number}_{'rest' if number and stance.moved is None else 'stand'}")
     return ContactSequence(tuple(phases), models, name), tuple(postures)

@@ -17,15 +17,19 @@ from com_trajectory.polytope import Polytope
 from com_trajectory.trajectory import ComTrajectory
 from multi_qp_controller.planned_states import Pace, with_states
 from multi_qp_controller.sequences import com_of
+from multi_qp_scene.configuration import set_joint_angles
 from multi_qp_scene.contact_sequence import Contact, ContactSequence
 from multi_qp_scene.equilibrium import SupportRegion
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.placement import place_flush, pose_of
 from multi_qp_scene.resources import model_path
 from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.scene import Scene
+from multi_qp_scene.schema.plan import PlanGoalSpec, PlanSpec
+from multi_qp_scene.subsystem import Subsystem
 
 if TYPE_CHECKING:  # OMPL takes a while to load, and who plans nothing does not need it
-    from contact_planner.planner import ContactPlanner
+    from contact_planner.planner import ContactPlanner, Goal
     from contact_planner.stance import Plan
 
 Array = NDArray[np.float64]
@@ -79,6 +83,7 @@ def make_planner(
         friction=spec.friction,
         frictions=spec.frictions,
         slope=spec.slope,
+        helpers=tuple(spec.helpers),
         least=spec.least,
         low=(*spec.bounds.xyz_min, *spec.bounds.rpy_min),
         high=(*spec.bounds.xyz_max, *spec.bounds.rpy_max),
@@ -92,27 +97,56 @@ def make_planner(
 
 
 def goal_of(scenario: Scenario) -> pin.SE3:
-    """Return the pose of the base that a scenario's plan is to reach.
+    """Return the pose of the base at the last goal of a scenario's plan.
 
     Raises:
         MultiQpError: the scenario has no `plan`.
     """
+    return goals_of(scenario)[-1].X_world_base
+
+
+def goals_of(scenario: Scenario) -> list[Goal]:
+    """Return what a scenario's plan is to reach, in order.
+
+    Raises:
+        MultiQpError: the scenario has no `plan`.
+    """
+    from contact_planner.planner import Goal
+
     spec, scene = scenario.spec.plan, scenario.scene
     if spec is None:
         raise MultiQpError(f"{scenario.name} has no `plan`")
-    if spec.goal.pose is not None:
-        return pose_of(spec.goal.pose)
+    body = scene.subsystems[spec.character]
+    found = []
+    for goal in spec.goals:
+        liked = _posture(scene, body, spec.posture if goal.posture is None else goal.posture)
+        contacts = None if goal.contacts is None else frozenset(goal.contacts)
+        found.append(Goal(_base_at(scene, spec, goal, liked), liked[7:], contacts))
+    return found
+
+
+def _posture(scene: Scene, body: Subsystem, posture: str | Mapping[str, float]) -> Array:
+    if isinstance(posture, str):
+        return body.postures[posture].copy()
+    q = pin.neutral(scene.model)
+    set_joint_angles(scene.model, q, body.name, dict(posture))
+    scene.couplings.put_in_place(q)
+    return np.asarray(q[body.q_slice])
+
+
+def _base_at(scene: Scene, spec: PlanSpec, goal: PlanGoalSpec, liked: Array) -> pin.SE3:
+    """Return the pose of the base at a goal, for the posture that is liked there, (nq,)."""
+    if goal.pose is not None:
+        return pose_of(goal.pose)
     body = scene.subsystems[spec.character]
     q = scene.q0.copy()
-    q[body.q_slice] = body.postures[spec.posture]
-    onto = scene.surfaces[str(spec.goal.onto)]
+    q[body.q_slice] = liked
+    onto = scene.surfaces[str(goal.onto)]
     data = scene.model.createData()
     pin.framesForwardKinematics(scene.model, data, q)
     heading = pin.rpy.matrixToRpy(data.oMf[onto.frame_id].rotation)[2]
-    limbs = [scene.surfaces[f"{spec.character}/{surface}"] for surface in spec.limbs.values()]
-    return place_flush(
-        scene.model, q, body.q_slice.start, limbs, onto, xy=spec.goal.xy, yaw=spec.goal.yaw - float(heading)
-    )
+    limbs = [scene.surfaces[f"{spec.character}/{spec.limbs[limb]}"] for limb in goal.by or spec.needed]
+    return place_flush(scene.model, q, body.q_slice.start, limbs, onto, xy=goal.xy, yaw=goal.yaw - float(heading))
 
 
 def plan_scenario(scenario: Scenario) -> PlannedScenario:
@@ -121,7 +155,7 @@ def plan_scenario(scenario: Scenario) -> PlannedScenario:
     Raises:
         MultiQpError: the scenario has no `plan`, or there is nothing to stand on.
     """
-    plan = make_planner(scenario).plan(goal_of(scenario))
+    plan = make_planner(scenario).plan(goals_of(scenario))
     return PlannedScenario(plan, carried_out(scenario, plan))
 
 
@@ -131,7 +165,8 @@ def carried_out(scenario: Scenario, plan: Plan) -> Scenario:
     if plan.moves == 0 or polytopes is None:
         return with_states(scenario, plan.sequence, plan.postures, pace=_pace(scenario))
     trajectory = trajectory_through(plan.sequence, polytopes)
-    return along(scenario, joined_end(plan.sequence), plan.postures, trajectory)
+    postures = [plan.postures[group[-1]] for group in _alike(plan.sequence)]
+    return along(scenario, joined(plan.sequence), postures, trajectory)
 
 
 def along(
@@ -141,7 +176,7 @@ def along(
 
     Args:
         scenario: with a `plan`.
-        sequence: with its end joined, see `joined_end`.
+        sequence: with phases joined, see `joined`.
         postures: of the plan, one for each phase that it has, (nq,) each.
         trajectory: through the sequence.
     """
@@ -165,24 +200,33 @@ def polytopes_of(scenario: Scenario, name: str) -> dict[str, Polytope] | None:
     return {surface: effector.polytope for surface, effector in effectors.items()}
 
 
-def joined_end(sequence: ContactSequence) -> ContactSequence:
-    """Return a planned sequence with the landing on its last contacts and the rest on them as one phase."""
-    phases = sequence.phases
-    if len(phases) < 2 or phases[-2].made(phases[-1]) or phases[-2].broken(phases[-1]):
-        return sequence
-    return replace(sequence, phases=(*phases[:-2], phases[-1]))
+def joined(sequence: ContactSequence) -> ContactSequence:
+    """Return a planned sequence with neighbouring phases of the same contacts, a landing and a rest, as one phase."""
+    return replace(sequence, phases=tuple(sequence.phases[group[-1]] for group in _alike(sequence)))
+
+
+def _alike(sequence: ContactSequence) -> list[list[int]]:
+    """Return the numbers of phases, those together that follow one another with the same contacts."""
+    groups = [[0]]
+    for number, (before, phase) in enumerate(zip(sequence.phases, sequence.phases[1:], strict=False), 1):
+        if before.made(phase) or before.broken(phase):
+            groups.append([number])
+        else:
+            groups[-1].append(number)
+    return groups
 
 
 def trajectory_through(sequence: ContactSequence, polytopes: Mapping[str, Polytope]) -> ComTrajectory:
-    """Return the 2PAC trajectory through the contacts of a plan, whose end is joined.
+    """Return the 2PAC trajectory through the contacts of a plan, joined as by `joined`.
 
-    Its transition points are the centres of mass of the planner's postures, which are in balance and in reach.
+    Its transition points are the centres of mass of the planner's postures, which are in balance and in reach: into a
+    phase that of the posture with which it begins.
 
     Source: [Tonneau2018] sections 5, 6.
     """
-    name, joined = sequence.subsystems[0], joined_end(sequence)
-    points = {number: phase.com[name] for number, phase in enumerate(sequence.phases[1 : len(joined.phases)])}
-    return plan_com(joined, polytopes, options=PlanOptions(points=points))
+    name = sequence.subsystems[0]
+    points = {number: sequence.phases[group[0]].com[name] for number, group in enumerate(_alike(sequence)[1:])}
+    return plan_com(joined(sequence), polytopes, options=PlanOptions(points=points))
 
 
 def schedule(trajectory: ComTrajectory) -> ContactSequence:

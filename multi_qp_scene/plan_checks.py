@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from multi_qp_scene.names import Names
-from multi_qp_scene.schema.plan import PlanSpec
+from multi_qp_scene.schema.plan import PlanGoalSpec, PlanSpec
 
 Key = tuple[str | int, ...]
 
@@ -37,9 +37,33 @@ def check_plan(plan: PlanSpec, names: Names, complaints: Complaints) -> None:
         complaints.known(("plan", "faces", k), "surface", face, others)
     for face in plan.frictions:
         complaints.known(("plan", "frictions", face), "surface", face, others)
-    if (plan.goal.pose is None) == (plan.goal.onto is None):
-        complaints.complain(("plan", "goal"), "give either `pose` or `onto`")
-    if plan.goal.onto is not None:
-        complaints.known(("plan", "goal", "onto"), "surface", plan.goal.onto, others)
-    if plan.least is not None and plan.least > len(plan.limbs):
-        complaints.complain(("plan", "least"), f"there are only {len(plan.limbs)} limbs")
+    for k, helper in enumerate(plan.helpers):
+        complaints.known(("plan", "helpers", k), "limb", helper, plan.limbs)
+    if not plan.needed:
+        complaints.complain(("plan", "helpers"), "one limb at least must be no helper")
+    if plan.least is not None and plan.least > len(plan.needed):
+        complaints.complain(("plan", "least"), f"there are only {len(plan.needed)} limbs that are no helpers")
+    for k, goal in enumerate(plan.goals):
+        at: Key = ("plan", "goal", k) if isinstance(plan.goal, list) else ("plan", "goal")
+        _check_goal(goal, at, plan, names, complaints, others)
+
+
+def _check_goal(
+    goal: PlanGoalSpec, at: Key, plan: PlanSpec, names: Names, complaints: Complaints, others: set[str]
+) -> None:
+    if (goal.pose is None) == (goal.onto is None):
+        complaints.complain(at, "give either `pose` or `onto`")
+    if goal.onto is not None:
+        complaints.known((*at, "onto"), "surface", goal.onto, others)
+    for key in ("by", "contacts"):
+        for k, limb in enumerate(getattr(goal, key) or []):
+            complaints.known((*at, key, k), "limb", limb, plan.limbs)
+    if plan.character not in names.moving or plan.character in names.unreadable:
+        return
+    if isinstance(goal.posture, str):
+        complaints.known((*at, "posture"), "posture", goal.posture, names.postures[plan.character])
+    elif goal.posture is not None:
+        prefix = f"{plan.character}/"
+        own = {joint.removeprefix(prefix) for joint in names.joints if joint.startswith(prefix)}
+        for joint in goal.posture:
+            complaints.known((*at, "posture", joint), "joint", joint, own)

@@ -32,12 +32,20 @@ def _noise(seed: float, index: float) -> float:
     return int.from_bytes(digest[:6], "big") / 2.0**48
 
 
-#: Name, number of arguments, and what it computes.
-_FUNCTIONS: dict[str, tuple[int, Callable[..., float]]] = {
+def _pick(number: float, *values: float) -> float:
+    """Return the first, second, ... of some values."""
+    if not 1 <= number <= len(values) or number != int(number):
+        raise _Mistake(f"pick: there are {len(values)} numbers to pick from, and none is number {number:g}")
+    return values[int(number) - 1]
+
+
+#: Name, number of arguments (none: two or more), and what it computes.
+_FUNCTIONS: dict[str, tuple[int | None, Callable[..., float]]] = {
     "sin": (1, lambda degrees: math.sin(math.radians(degrees))),
     "cos": (1, lambda degrees: math.cos(math.radians(degrees))),
     "rad": (1, math.radians),
     "noise": (2, _noise),
+    "pick": (None, _pick),
 }
 
 
@@ -56,8 +64,8 @@ def substitute(
 
     A value that is one `${...}` takes the type of the result; inside longer text the result is written out.
     The braces hold parameter names, numbers, + - * / and parentheses, and the functions `sin`, `cos` and `rad` of an
-    angle in degrees and `noise(seed, k)`, the k-th of a row of random numbers in 0..1. `$${` gives a literal `${`. Keys
-    stay.
+    angle in degrees, `noise(seed, k)`, the k-th of a row of random numbers in 0..1, and `pick(k, a, b, ...)`, the k-th
+    of the numbers after it, counted from 1. `$${` gives a literal `${`. Keys stay.
 
     Args:
         document: the file.
@@ -171,7 +179,9 @@ class _Arithmetic:
         if name not in _FUNCTIONS:
             raise _Mistake(unknown_name("function", name, _FUNCTIONS))
         count, compute = _FUNCTIONS[name]
-        if len(arguments) != count:
+        if count is None and len(arguments) < 2:
+            raise _Mistake(f"{name} takes two numbers or more, got {len(arguments)}")
+        if count is not None and len(arguments) != count:
             raise _Mistake(f"{name} takes {count} number{'s' if count > 1 else ''}, got {len(arguments)}")
         return compute(*arguments)
 
@@ -188,7 +198,7 @@ class _Arithmetic:
         return self._values[name]
 
     def _unreadable(self, text: str) -> _Mistake:
-        known = "parameter names, numbers, + - * /, parentheses, sin, cos, rad and noise"
+        known = "parameter names, numbers, + - * /, parentheses, sin, cos, rad, noise and pick"
         return _Mistake(f"cannot compute {text!r}; expected {known}")
 
 

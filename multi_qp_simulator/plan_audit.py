@@ -73,14 +73,21 @@ class PlanAudit:
         """Return what is wrong in any stance of a plan, and between one and the next."""
         found: list[str] = []
         for number, stance in enumerate(plan.stances):
-            if stance.moved is None or stance.lifted is None:
+            if number == 0:
                 continue
             before = plan.stances[number - 1].contacts
+            if stance.moved is None:
+                rested = self.wrong(stance.q, before.values(), list(before.values()))
+                found += [f"{number}, at rest: {text}" for text in rested]
+                continue
             rest = [contact for limb, contact in stance.contacts.items() if limb != stance.moved]
             if any(not any(contact.same_as(old) for old in before.values()) for contact in rest):
                 found.append(f"{number}: more than one contact changed")
-            lifted = self.wrong(stance.lifted, before.values(), rest)
-            found += [f"{number}, before {stance.moved} is lifted: {text}" for text in lifted]
+            if (stance.lifted is None) != (stance.moved not in before):
+                found.append(f"{number}: no posture in which {stance.moved} can be lifted")
+            if stance.lifted is not None:
+                lifted = self.wrong(stance.lifted, before.values(), rest)
+                found += [f"{number}, before {stance.moved} is lifted: {text}" for text in lifted]
             landed = self.wrong(stance.q, stance.contacts.values(), rest)
             found += [f"{number}, when {stance.moved} has landed: {text}" for text in landed]
         return found

@@ -48,19 +48,19 @@ def run(options: argparse.Namespace) -> BenchResult:
 
 
 def _tally(scene: str, seeds: int, carry_out: int) -> _Tally:
-    from multi_qp_controller.planning import carried_out, goal_of, make_planner
+    from multi_qp_controller.planning import carried_out, goals_of, make_planner
     from multi_qp_scene.scenario import load_scenario
     from multi_qp_simulator.plan_audit import PlanAudit
     from multi_qp_simulator.runner import run_scenario
 
     tally = _Tally(scene)
-    make_planner(load_scenario(scene)).plan(goal_of(load_scenario(scene)))  # databases and kernels are made once
+    make_planner(load_scenario(scene)).plan(goals_of(load_scenario(scene)))  # databases and kernels are made once
     with run_progress(f"plan {scene}") as progress:
         for seed in range(seeds):
             scenario = load_scenario(scene, seed=seed)
             spec = scenario.spec.plan
             assert spec is not None
-            planner, goal = make_planner(scenario), goal_of(scenario)
+            planner, goal = make_planner(scenario), goals_of(scenario)
             began = perf_counter()
             plan = planner.plan(goal)
             tally.seconds.append(perf_counter() - began)

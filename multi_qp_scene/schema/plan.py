@@ -11,19 +11,25 @@ from multi_qp_scene.schema.common import NonNegative, PoseSpec, Positive, Vector
 
 
 class PlanGoalSpec(StrictModel):
-    """Where the character is to go: a pose of its base, or a place to stand at.
+    """Where the character is to go: a pose of its base, or a place to stand or sit at.
 
     Attributes:
         pose: of its base in the world; `onto` is not given then.
-        onto: full name of a planar surface to stand on in the liked posture.
+        onto: full name of a planar surface to stand, or sit, on in the liked posture.
         xy: place on `onto`, in its frame [m].
         yaw: heading of the base's x axis in the world [rad].
+        by: limbs that are put onto `onto`; all that are no `helpers` if left out.
+        posture: liked there: a posture of the model, or angles [rad] by joint; the plan's `posture` if left out.
+        contacts: limbs that touch there, others have let go; all that are no `helpers` if left out.
     """
 
     pose: PoseSpec | None = None
     onto: str | None = None
     xy: tuple[float, float] = (0.0, 0.0)
     yaw: float = 0.0
+    by: list[str] | None = Field(None, min_length=1)
+    posture: str | dict[str, float] | None = None
+    contacts: list[str] | None = Field(None, min_length=1)
 
 
 class PlanBoundsSpec(StrictModel):
@@ -91,17 +97,18 @@ class PlanSpec(StrictModel):
         character: name of the subsystem.
         limbs: name of the character's surface at the end of each limb, by a name for the limb.
         posture: name of the posture that it likes best.
-        goal: where to.
+        goal: where to; several are reached one after the other.
         faces: full names of the surfaces that may be touched; all planar ones of the environment if left out.
         friction: Coulomb coefficient of surfaces that `frictions` does not name.
         frictions: Coulomb coefficients by full name of the surface.
         slope: steepest surface that is used: angle of its normal from the vertical [rad].
-        least: how many limbs must have a surface within reach all along the way; all if left out.
+        helpers: limbs that touch only where it cannot do without, as hands, and where a goal says so, as a seat.
+        least: how many limbs must have a surface within reach all along the way; all that are no `helpers` if left out.
         bounds: poses of the base that are tried.
         margin: distance of the centre of mass from the edge of its support region [m].
         stride: share of its reach, from where the liked posture has it, that a limb uses.
         clearance: distance kept to what is not touched [m].
-        budget: time for planning [s]; then the best partial plan is the answer.
+        budget: time of the processor for planning [s]; then the best partial plan is the answer.
         seed: of the search; `${seed}` is the run's `--seed`.
         pace: how fast it is gone through.
     """
@@ -109,11 +116,12 @@ class PlanSpec(StrictModel):
     character: str
     limbs: dict[str, str] = Field(min_length=1)
     posture: str = "zero"
-    goal: PlanGoalSpec
+    goal: PlanGoalSpec | Annotated[list[PlanGoalSpec], Field(min_length=1)]
     faces: list[str] | None = None
     friction: Positive = 0.7
     frictions: dict[str, Positive] = {}
     slope: Positive = 0.9
+    helpers: list[str] = []
     least: Annotated[int, Field(ge=1)] | None = None
     bounds: PlanBoundsSpec = PlanBoundsSpec()
     margin: NonNegative = 0.015
@@ -122,3 +130,13 @@ class PlanSpec(StrictModel):
     budget: Positive = 10.0
     seed: int = 0
     pace: PaceSpec = PaceSpec()
+
+    @property
+    def goals(self) -> list[PlanGoalSpec]:
+        """The goals, in order."""
+        return self.goal if isinstance(self.goal, list) else [self.goal]
+
+    @property
+    def needed(self) -> list[str]:
+        """The limbs that are no helpers."""
+        return [limb for limb in self.limbs if limb not in self.helpers]

@@ -4,12 +4,12 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from multi_qp_controller.planning import goal_of, make_planner, plan_scenario
+from multi_qp_controller.planning import goals_of, make_planner, plan_scenario
 from multi_qp_scene import MultiQpError, load_scenario
 from multi_qp_simulator.plan_audit import PlanAudit
 from multi_qp_simulator.runner import run_scenario
 
-SCENES = ("stairs", "uneven_stairs", "slope", "climb", "rubble")
+SCENES = ("stairs", "uneven_stairs", "slope", "climb", "rubble", "chair")
 
 
 @pytest.mark.parametrize("name", SCENES)
@@ -22,10 +22,28 @@ def test_every_stance_is_true(name):
     )
 
 
+@pytest.mark.parametrize(("room", "hand", "on"), [(2, "left_hand", "table/top"), (3, "right_hand", "right_arm/top")])
+def test_furniture_decides_which_hand_helps_to_sit_down(room, hand, on):
+    plan = plan_scenario(load_scenario("chair", parameters={"room": room})).plan
+    assert plan.complete, plan.reason
+    touched = [(s.moved, s.contacts[s.moved].other) for s in plan.stances if s.moved in s.contacts]
+    assert touched == [(hand, on), ("seat", "seat/top"), (hand, on)]
+    assert set(plan.stances[-1].contacts) == {"left_foot", "right_foot"}
+
+
+def test_a_goal_that_wants_a_contact_where_there_is_nothing_is_said_to_be_out_of_reach():
+    scenario = load_scenario("chair")
+    planner = make_planner(scenario)
+    goal = replace(goals_of(scenario)[1], contacts=frozenset({"left_foot", "right_foot", "seat"}))  # standing
+    plan = planner.plan([goal])
+    assert not plan.complete and plan.moves == 0
+    assert "no limb" in plan.reason
+
+
 def test_the_audit_sees_mistakes():
     scenario = load_scenario("stairs")
     planner = make_planner(scenario)
-    plan = planner.plan(goal_of(scenario))
+    plan = planner.plan(goals_of(scenario))
     checker = PlanAudit(scenario, "humanoid")
     stance = plan.stances[3]
     moved = stance.q.copy()
@@ -69,7 +87,7 @@ def test_a_plan_is_carried_out():
 def test_a_goal_inside_an_obstacle_is_said_to_be_one():
     scenario = load_scenario("stairs")
     planner = make_planner(scenario)
-    goal = goal_of(scenario)
+    goal = goals_of(scenario)[0].X_world_base
     inside = pin.SE3(goal.rotation, goal.translation - np.array([0.0, 0.0, 0.75]))
     plan = planner.plan(inside)
     assert not plan.complete and plan.moves == 0
@@ -79,7 +97,7 @@ def test_a_goal_inside_an_obstacle_is_said_to_be_one():
 def test_a_goal_without_anything_to_stand_on_is_said_to_be_one():
     scenario = load_scenario("stairs")
     planner = make_planner(scenario)
-    goal = goal_of(scenario)
+    goal = goals_of(scenario)[0].X_world_base
     plan = planner.plan(pin.SE3(goal.rotation, goal.translation + np.array([0.0, 0.0, 2.0])))
     assert not plan.complete
     assert "0 of the limbs have a face within reach" in plan.reason
@@ -95,7 +113,7 @@ def test_when_the_time_is_over_the_best_part_of_a_plan_is_the_answer():
     scenario = load_scenario("stairs")
     planner = make_planner(scenario)
     planner.problem = replace(planner.problem, budget=0.02)
-    plan = planner.plan(goal_of(scenario))
+    plan = planner.plan(goals_of(scenario))
     assert not plan.complete
     assert plan.reason
     assert len(plan.stances) >= 1

@@ -149,6 +149,8 @@ def _arm_links(figures: HumanoidFigures) -> list[Link]:
     upper = Capsule(start=(0.0, 0.0, -0.06), end=(0.0, 0.0, -p.upper_arm), radius=0.042)
     forearm = Capsule(start=ZERO, end=(0.0, 0.0, -p.elbow_to_wrist_yaw), radius=0.04)
     wrist = Capsule(start=ZERO, end=(0.0, 0.0, -half), radius=0.035)
+    # ends at the wrist, so that a hand can lie flat on a table
+    cuff: tuple[Solid, ...] = (Capsule(start=ZERO, end=(0.0, 0.0, 0.035 - half), radius=0.035),)
     palm = Box(center=(0.0, 0.0, -(p.hand + 0.03) / 2), size=(PALM_WIDTH, PALM_DEPTH, p.hand - 0.03))
     return [
         Link(
@@ -162,7 +164,7 @@ def _arm_links(figures: HumanoidFigures) -> list[Link]:
         ),
         Link("r_shoulder_yaw_link", m.upper_arm, collisions=(upper,), visuals=arm_shells.upper_arm(p)),
         Link("r_elbow_pitch_link", m.forearm, collisions=(forearm,), visuals=arm_shells.forearm(p)),
-        Link("r_wrist_yaw_link", m.wrist_yaw, collisions=(wrist,), visuals=arm_shells.wrist(p)),
+        Link("r_wrist_yaw_link", m.wrist_yaw, collisions=cuff, solids=(wrist,), visuals=arm_shells.wrist(p)),
         Link(
             "r_wrist_pitch_link",
             m.wrist_pitch,
