@@ -50,14 +50,16 @@ class JointImpedance:
     """A spring and a damper on each actuated joint around the motion that the QP's q̈ integrates to.
 
     The reference is drawn to the measured motion with the time constant `memory`, so that it cannot wind up against
-    what holds a joint. Gains are per unit of inertia, times the diagonal of M: every joint has the same stiffness in
-    1/s², as a drive that is tuned by its bandwidth.
+    what holds a joint. Gains are per unit of the inertia that a joint moves when nothing holds the others, 1/(M⁻¹)ⱼⱼ,
+    of the first state: every joint has the same stiffness in 1/s², as a drive that is tuned by its bandwidth. With the
+    diagonal of M, which has the base held, a free torso would swing on its own damper.
     """
 
     def __init__(self, scene: Scene, spec: ImpedanceSpec, *, dt: float) -> None:
         self._model, self._motors = scene.model, scene.actuated_v
         self._spec, self._dt = spec, dt
         self._keep = max(0.0, 1.0 - dt / spec.memory)
+        self._inertia: Array | None = None
         self._q: Array | None = None
         self._error, self._velocity, self._acceleration = (np.zeros(scene.na) for _ in range(3))
 
@@ -77,7 +79,9 @@ class JointImpedance:
     def reference(self, acceleration: Array, M: Array) -> DriveReference:
         """Return what the drives follow until the next tick, given q̈ of the QP, (nv,), and M, (nv, nv)."""
         self._acceleration = acceleration[self._motors]
-        inertia = M.diagonal()[self._motors]
+        if self._inertia is None:
+            self._inertia = inertia = 1.0 / np.linalg.inv(M).diagonal()[self._motors]
+        inertia = self._inertia
         return DriveReference(
             self._error,
             self._velocity,
@@ -92,9 +96,16 @@ class JointImpedance:
 
     def memory(self) -> Memory:
         """Return what the next tick depends on."""
-        return {"q": self._q, "error": self._error, "velocity": self._velocity, "acceleration": self._acceleration}
+        return {
+            "q": self._q,
+            "error": self._error,
+            "velocity": self._velocity,
+            "acceleration": self._acceleration,
+            "inertia": self._inertia,
+        }
 
     def resume(self, memory: Memory) -> None:
         """Go on from a memory."""
         self._q, self._error = memory["q"], memory["error"]
         self._velocity, self._acceleration = memory["velocity"], memory["acceleration"]
+        self._inertia = memory["inertia"]

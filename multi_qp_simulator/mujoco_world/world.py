@@ -48,9 +48,10 @@ def build_world(scenario: Scenario, options: WorldOptions) -> mujoco.MjModel:
     spec = mujoco.MjSpec()
     _set_options(spec)
     bodies = _add_bodies(spec, scene, options)
+    flush = _flush_bodies(scenario)
     for item in scene.collision_model.geometryObjects:
         place = body_name(scene, item.parentJoint, item.name.split("/")[0])
-        add_shape(spec, bodies[place], item, item.placement)
+        add_shape(spec, bodies[place], item, item.placement, flush=place in flush)
     _set_contact_softness(spec, options)
     for first, second in sorted(excluded_pairs(scene)):
         spec.add_exclude(bodyname1=first, bodyname2=second)
@@ -65,6 +66,13 @@ def build_world(scenario: Scenario, options: WorldOptions) -> mujoco.MjModel:
         return spec.compile()
     except ValueError as error:
         raise MultiQpError(f"MuJoCo cannot build the world of '{scenario.name}': {error}") from None
+
+
+def _flush_bodies(scenario: Scenario) -> set[str]:
+    """Return the bodies of first surfaces that are planar: one hull of two that meet is enough."""
+    scene = scenario.scene
+    firsts = [scene.surfaces[contact.surfaces[0]] for contact in scenario.spec.contacts.values()]
+    return {body_name(scene, s.joint_id, s.name.split("/")[0]) for s in firsts if s.kind == "planar"}
 
 
 def _set_options(spec: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import coal
 import mujoco
 import numpy as np
 import pinocchio as pin
@@ -13,6 +14,7 @@ from multi_qp_scene.resources import scenario_names
 from multi_qp_scene.scenario import load_scenario
 from multi_qp_scene.scene import State
 from multi_qp_simulator.mujoco_world import MujocoBackend
+from multi_qp_simulator.mujoco_world.shapes import add_shape
 from multi_qp_simulator.runner import make_backend, make_controller
 
 SCENES = ("box", "door", "valve", "lever", "funambulist", "sword", "king", "acrobats")
@@ -173,3 +175,31 @@ def test_the_initial_hold_of_a_bar_is_a_weld_and_opens():
     assert backend.data.eq_active.sum() == 2
     backend.touch.hold(backend.data, ("left_hand",))
     assert backend.data.eq_active.sum() == 1
+
+
+def sole_on_a_shoulder(*, flush):
+    """Return a world of a fixed box and a free one that just lies on it."""
+    spec = mujoco.MjSpec()
+    for name, size, free in (("shoulder", (0.146, 0.33, 0.06), False), ("sole", (0.22, 0.11, 0.04), True)):
+        body = spec.worldbody.add_body(name=name)
+        if free:
+            body.add_freejoint()
+        item = pin.GeometryObject(name, 0, pin.SE3.Identity(), coal.Box(*size))
+        add_shape(spec, body, item, pin.SE3.Identity(), flush=flush and free)
+    return spec.compile()
+
+
+@pytest.mark.parametrize("flush", [True, False])
+def test_a_sole_that_lies_flush_touches_all_around(flush):
+    """Two boxes as MuJoCo has them do not: in some poses they touch in a single point on an edge."""
+    world = sole_on_a_shoulder(flush=flush)
+    data, random, fewest = mujoco.MjData(world), np.random.default_rng(0), 9
+    for _ in range(300):
+        x, y = random.normal([-0.03, 0.115], [0.02, 0.003])
+        data.qpos[:3] = x, y, 0.05 - 1e-4
+        mujoco.mju_euler2Quat(data.qpos[3:], [*random.uniform(-1e-4, 1e-4, 2), random.normal(-0.26, 0.05)], "xyz")
+        mujoco.mj_kinematics(world, data)
+        mujoco.mj_comPos(world, data)
+        mujoco.mj_collision(world, data)
+        fewest = min(fewest, data.ncon)
+    assert fewest >= 3 if flush else fewest == 1
