@@ -80,14 +80,13 @@ class JointImpedance:
         """Return what the drives follow until the next tick, given q̈ of the QP, (nv,), and M, (nv, nv)."""
         self._acceleration = acceleration[self._motors]
         if self._inertia is None:
-            self._inertia = inertia = 1.0 / np.linalg.inv(M).diagonal()[self._motors]
-        inertia = self._inertia
+            self._inertia = np.asarray(1.0 / np.linalg.inv(M).diagonal()[self._motors], dtype=np.float64)
         return DriveReference(
             self._error,
             self._velocity,
             self._acceleration,
-            self._spec.stiffness * inertia,
-            self._spec.damping * inertia,
+            self._spec.stiffness * self._inertia,
+            self._spec.damping * self._inertia,
         )
 
     def reset(self) -> None:
