@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.spatial import ConvexHull
 
-from multi_qp_controller.support import centroid, contact_points, distance_inside, support_polygon
+from multi_qp_controller.support import _corners, centroid, contact_points, distance_inside, support_polygon
 
 SQUARE = np.array([[0.0, 0.0, 0.1], [2.0, 0.0, 0.1], [2.0, 1.0, 0.1], [0.0, 1.0, 0.1]])
 
@@ -61,3 +62,14 @@ def test_points_in_a_row_are_passed_on(workshop, lab):
     assert len(polygon) == 3
     np.testing.assert_allclose(centroid(polygon), [0.1, 0.0, 0.0], atol=1e-12)
     assert len(support_polygon(kinematics, [scene.surfaces["rail/p0"]])) == 1
+
+
+def test_the_hull_is_that_of_qhull():
+    random = np.random.default_rng(0)
+    for count in (3, 4, 8, 40):
+        points = np.round(random.uniform(-1.0, 1.0, (count, 2)), 1)  # some twice, some in a row
+        corners = _corners(*points.T.tolist())
+        polygon = np.c_[points[corners], np.zeros(len(corners))]
+        hull = ConvexHull(points)
+        assert area(polygon) == pytest.approx(hull.volume)
+        assert {tuple(p) for p in points[corners]} == {tuple(p) for p in points[hull.vertices]}
