@@ -11,8 +11,8 @@ import pinocchio as pin
 import pytest
 
 from multi_qp_controller.controller import Controller
-from multi_qp_controller.plan_following import Compiled, PlanFollower
-from multi_qp_controller.planned_states import with_states
+from multi_qp_controller.plan_following import STILL, Compiled, PlanFollower
+from multi_qp_controller.planned_states import HALT, with_states
 from multi_qp_controller.sequences import com_of
 from multi_qp_controller.standing import WAITING, ready_for_plans, touching
 from multi_qp_scene import load_scenario
@@ -148,3 +148,24 @@ def test_who_waits_stands_on_what_it_touches(scenario, state):
     found = follower.controller_for(State(q, state.v), controller)
     assert found.scenario.spec.states[WAITING].contacts == ["left_sole_on_step_top", "right_sole_on_step_top"]
     assert follower.controller_for(State(q, state.v), found) is None
+
+
+def test_a_halt_ends_a_plan_at_a_stance_from_which_another_can_begin(scenario, state):
+    contacts = touching(scenario, state.q)
+    com = com_of(scenario.scene, "humanoid", state.q)
+    stances = [
+        ContactPhase(on, str(number), {"humanoid": com}) for number, on in enumerate((contacts, contacts[:1], contacts))
+    ]
+    walks = with_states(scenario, ContactSequence(tuple(stances), {}, "a step on the spot"))
+    world, controller = Integrator(walks), Controller(walks)
+    for tick in range(400):
+        command = controller.step(world.state, 0.01 * tick)
+        world.step(command, 0.01)
+        if tick == 5:
+            assert controller.machine.phase.name == "shift_00" and not controller.machine.finished
+            controller.command(HALT)
+        if controller.machine.finished:
+            break
+    assert controller.machine.visited == ["shift_00", "halt_00", "halted_00"]
+    assert set(controller.contacts) == set(FEET)
+    assert command.diagnostics.status == "ok" and np.abs(world.state.v).max() < STILL
