@@ -14,11 +14,12 @@ from rclpy.node import Node
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 
+from contact_planner.planner import Goal
 from multi_qp_controller.plan_errand import Errand, Todo
 from multi_qp_controller.plan_following import PlanStatus
 from multi_qp_controller.plan_worker import PlanAnswer, PlanWorker
 from multi_qp_controller.planned_states import HALT
-from multi_qp_controller.planning import goal_of
+from multi_qp_controller.planning import goal_of, goals_of
 from multi_qp_controller.ros import conversions, parameters, process, topics
 from multi_qp_controller.ros.diagnostics import Level
 from multi_qp_controller.ros.health import Health
@@ -71,9 +72,9 @@ class ContactPlannerNode(Node):
         self.create_subscription(String, topics.PLAN_STATUS, self._take_status, latched)
         self._asked_for, self._summary = 0, ""
 
-    def _first_goal(self, text: str) -> pin.SE3 | None:
+    def _first_goal(self, text: str) -> list[Goal] | None:
         if text == OWN:
-            return goal_of(self._scenario)
+            return goals_of(self._scenario)
         if text == NONE:
             return None
         try:
@@ -83,7 +84,7 @@ class ContactPlannerNode(Node):
         if len(numbers) not in (3, 4) or not np.isfinite(numbers).all():
             raise MultiQpError(f"parameter 'goal': expected '{OWN}', '{NONE}', 'x y z' or 'x y z yaw', got '{text}'")
         yaw = numbers[3] if len(numbers) == 4 else pin.rpy.matrixToRpy(goal_of(self._scenario).rotation)[2]
-        return pin.SE3(pin.rpy.rpyToMatrix(0.0, 0.0, float(yaw)), numbers[:3])
+        return [Goal(pin.SE3(pin.rpy.rpyToMatrix(0.0, 0.0, float(yaw)), numbers[:3]))]
 
     # -- what is heard
 
@@ -98,7 +99,7 @@ class ContactPlannerNode(Node):
             yaw = pin.rpy.matrixToRpy(self._base().rotation)[2]
             rotation = pin.rpy.rpyToMatrix(0.0, 0.0, float(yaw))
         self._health.statistics.count("goals")
-        self._errand.give(pin.SE3(rotation, position))
+        self._errand.give([Goal(pin.SE3(rotation, position))])
 
     def _base(self) -> pin.SE3:
         """Return where the base is, as far as that is known."""

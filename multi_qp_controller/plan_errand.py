@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-
-import pinocchio as pin
+from typing import TYPE_CHECKING
 
 from multi_qp_controller.plan_following import PlanStatus
+
+if TYPE_CHECKING:
+    from contact_planner.planner import Goal
 
 #: How often a goal is planned for anew after a controller has refused the plan.
 ATTEMPTS = 3
@@ -30,7 +33,7 @@ class Errand:
     begins anew, the goal is planned for anew.
 
     Attributes:
-        first: goal to begin with, if there is one.
+        first: goal to begin with, if there is one; it may have several parts, one after the other.
         goal: that was given last; None if there is none.
         sent: stamp of the plan that was sent for it [ns]; 0 if there is none, or it was not taken.
         outcome: what became of the goal, in plain English; empty while that is open.
@@ -38,8 +41,8 @@ class Errand:
         number: of the goal, counted from 1.
     """
 
-    first: pin.SE3 | None
-    goal: pin.SE3 | None = None
+    first: Sequence[Goal] | None
+    goal: Sequence[Goal] | None = None
     sent: int = 0
     outcome: str = ""
     reached: bool = False
@@ -49,7 +52,7 @@ class Errand:
     _active: bool = False
     _status: PlanStatus = PlanStatus()
 
-    def give(self, goal: pin.SE3) -> None:
+    def give(self, goal: Sequence[Goal]) -> None:
         """Take a goal, in the place of the one before."""
         self.goal, self.sent, self._last, self._refusals = goal, 0, 0, 0
         self.outcome, self.reached = "", False

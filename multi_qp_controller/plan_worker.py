@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import queue
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import NDArray
 
 from multi_qp_controller.planning import make_planner
@@ -16,6 +16,7 @@ from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
 
 if TYPE_CHECKING:
+    from contact_planner.planner import Goal
     from contact_planner.stance import Plan
 
 Array = NDArray[np.float64]
@@ -48,7 +49,7 @@ class PlanWorker:
             budget: longest time for a plan [s]; the scenario's if None.
         """
         self._scenario, self._budget = scenario, budget
-        self._requests: queue.SimpleQueue[tuple[pin.SE3, Array]] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[tuple[Sequence[Goal], Array]] = queue.SimpleQueue()
         self._answers: queue.SimpleQueue[PlanAnswer] = queue.SimpleQueue()
         self._asked = self._got = 0
         threading.Thread(target=self._work, name="contact planner", daemon=True).start()
@@ -58,8 +59,8 @@ class PlanWorker:
         """Whether an answer is still to come."""
         return self._got < self._asked
 
-    def ask(self, goal: pin.SE3, q: Array) -> None:
-        """Ask for a plan to a pose of the base from a configuration of the whole scene, (nq,)."""
+    def ask(self, goal: Sequence[Goal], q: Array) -> None:
+        """Ask for a plan to a goal, or several one after the other, from a configuration of the whole scene, (nq,)."""
         self._asked += 1
         self._requests.put((goal, q))
 

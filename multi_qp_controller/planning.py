@@ -164,9 +164,7 @@ def carried_out(scenario: Scenario, plan: Plan) -> Scenario:
     polytopes = polytopes_of(scenario, plan.sequence.subsystems[0])
     if plan.moves == 0 or polytopes is None:
         return with_states(scenario, plan.sequence, plan.postures, pace=_pace(scenario))
-    trajectory = trajectory_through(plan.sequence, polytopes)
-    postures = [plan.postures[group[-1]] for group in _alike(plan.sequence)]
-    return along(scenario, joined(plan.sequence), postures, trajectory)
+    return along(scenario, plan.sequence, plan.postures, trajectory_through(plan.sequence, polytopes))
 
 
 def along(
@@ -176,13 +174,12 @@ def along(
 
     Args:
         scenario: with a `plan`.
-        sequence: with phases joined, see `joined`.
-        postures: of the plan, one for each phase that it has, (nq,) each.
-        trajectory: through the sequence.
+        sequence: of the plan.
+        postures: one for each of its phases, (nq,) each.
+        trajectory: through its phases, joined as by `joined`.
     """
-    if len(postures) == len(sequence.phases) + 1:
-        postures = (*postures[:-2], postures[-1])
-    return with_states(scenario, sequence, postures, pace=_pace(scenario), trajectory=trajectory)
+    kept = [postures[group[-1]] for group in _alike(sequence)]
+    return with_states(scenario, joined(sequence), kept, pace=_pace(scenario), trajectory=trajectory)
 
 
 def _pace(scenario: Scenario) -> Pace:

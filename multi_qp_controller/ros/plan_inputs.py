@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
@@ -14,7 +15,7 @@ from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 
 from multi_qp_controller.controller import Controller
 from multi_qp_controller.plan_following import Compiled, PlanFollower, PlanStatus
-from multi_qp_controller.planning import along
+from multi_qp_controller.planning import along, joined
 from multi_qp_controller.ros import topics
 from multi_qp_controller.ros.conversions import from_stamp
 from multi_qp_controller.ros.plan_messages import begins_of, curves_of, sequence_of
@@ -23,6 +24,9 @@ from multi_qp_controller.sampled_curve import curve_through
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
+
+#: Longest time that a tick waits for the thread that makes a plan ready, in the same interpreter [s]; Python's is 5 ms.
+_SWITCH_INTERVAL = 2e-4
 
 
 class PlanInputs:
@@ -37,12 +41,14 @@ class PlanInputs:
         self.follower = PlanFollower(scenario, make_controller)
         self._heard: dict[str, Any] = {}
         self._offered = 0
+        sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_INTERVAL))
         self._told: PlanStatus | None = None
         self._status = node.create_publisher(String, topics.PLAN_STATUS, topics.LATCHED_QOS)
         trajectory = MultiDOFJointTrajectory
         self._subscriptions = [
             node.create_subscription(message, topic, partial(self._take, topic), topics.LATCHED_QOS)
             for message, topic in (
+                (trajectory, topics.CONTACT_SEQUENCE),
                 (trajectory, topics.CONTACT_SCHEDULE),
                 (trajectory, topics.COM_TRAJECTORY),
                 (JointTrajectory, topics.PLANNED_POSTURES),
@@ -92,12 +98,16 @@ def compiled_plan(scenario: Scenario, heard: dict[str, Any]) -> Compiled:
     plan = scenario.spec.plan
     if plan is None:
         raise MultiQpError(f"{scenario.name} has no `plan`")
-    timed = heard[topics.CONTACT_SCHEDULE]
-    sequence = sequence_of(timed, scenario, friction=plan.friction)
+    sequence = sequence_of(heard[topics.CONTACT_SEQUENCE], scenario, friction=plan.friction)
     if sequence.subsystems != (plan.character,):
         raise MultiQpError(f"the plan is of {', '.join(sequence.subsystems)}, not of {plan.character}")
+    phases = joined(sequence)
+    begins = begins_of(heard[topics.CONTACT_SCHEDULE])
+    if len(begins) != len(phases.phases):
+        raise MultiQpError(f"the contacts have {len(phases.phases)} phases, their schedule has {len(begins)}")
     samples = curves_of(heard[topics.COM_TRAJECTORY], plan.character)
-    ends = np.append(begins_of(timed)[1:], samples[0][-1:])
-    trajectory = curve_through(*samples, sequence, ends)
+    trajectory = curve_through(*samples, phases, np.append(begins[1:], samples[0][-1:]))
     postures = postures_of(heard[topics.PLANNED_POSTURES], scenario, plan.character)
+    if len(postures) != len(sequence.phases):
+        raise MultiQpError(f"the contacts have {len(sequence.phases)} phases, there are {len(postures)} postures")
     return Compiled(along(scenario, sequence, postures, trajectory), sequence, samples[1][0])

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+
 import pytest
 
 pytest.importorskip("rclpy")
@@ -76,3 +80,20 @@ def test_a_plan_goes_on_without_its_planners(wires):
     wires.until(lambda: wires.status["standing"], "the end of the plan")
     wires.graph.listen(0.2)
     np.testing.assert_allclose(wires.place[:2], UP[:2], atol=0.05)
+
+
+def test_the_humanoid_goes_up_the_stairs(ros_environment, tmp_path):
+    file = tmp_path / "report.json"
+    command = [sys.executable, "-m", "multi_qp_cli", "ros", "stairs", "--headless", "--report", str(file)]
+    done = subprocess.run(command, env=ros_environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads(file.read_text("utf-8"))
+    assert report["completed"] and report["qp_failures"] == 0 and report["goals"]["arrived"]["reached"]
+    assert report["worst"]["contact_slip_m"] < 1e-3
+
+
+def test_without_a_plan_and_somebody_to_give_another_goal_it_ends(ros_environment):
+    command = [sys.executable, "-m", "multi_qp_cli", "ros", "stairs", "--headless", "--goal", "0.5", "0", "9"]
+    done = subprocess.run(command, env=ros_environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "no plan: the goal is not possible for the base" in done.stderr

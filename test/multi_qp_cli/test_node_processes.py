@@ -1,0 +1,44 @@
+"""Whose end ends a graph."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from multi_qp_cli.node_processes import wait_for
+from multi_qp_scene.errors import MultiQpError
+
+
+@pytest.fixture
+def process():
+    made = []
+
+    def start(status: int | None):
+        code = "import time; time.sleep(100)" if status is None else f"raise SystemExit({status})"
+        made.append(subprocess.Popen([sys.executable, "-I", "-c", code]))
+        return made[-1]
+
+    yield start
+    for each in made:
+        each.kill()
+        each.wait()
+
+
+def test_the_one_that_is_waited_for_tells_the_status(process):
+    assert wait_for("controller", {"controller": process(3)}) == 3
+
+
+def test_another_one_must_not_end_before(process):
+    with pytest.raises(MultiQpError, match="'simulator' ended with status 4"):
+        wait_for("controller", {"controller": process(None), "simulator": process(4)})
+
+
+def test_one_that_may_end_ends_the_graph_only_where_it_has_failed(process):
+    ended, failed = process(0), process(1)
+    ended.wait()
+    assert (
+        wait_for("controller", {"controller": process(None)}, failing=({"a": ended, "b": failed}, {"a": 1, "b": 1}))
+        == 1
+    )
