@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,6 +28,23 @@ def require_ros() -> None:
     """
     if find_spec("rclpy") is None:
         raise MultiQpError("rclpy is not installed: source a ROS 2 installation, or pip install the extra [ros]")
+
+
+def free_domain() -> int:
+    """Return a ROS_DOMAIN_ID under which nobody of this machine talks now.
+
+    Above 101 the ports of DDS meet those that the system gives away. The search begins at a place of this process's
+    own, so that two that search at once do not find the same.
+    """
+    for k in range(100):
+        domain = 1 + (37 * os.getpid() + k) % 100
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            try:
+                probe.bind(("", 7400 + 250 * domain + 10))  # where a domain's first participant is asked who it is
+            except OSError:
+                continue
+            return domain
+    return 1 + os.getpid() % 100
 
 
 @contextmanager

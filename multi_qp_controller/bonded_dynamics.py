@@ -14,30 +14,47 @@ Array = NDArray[np.float64]
 RANK_TOLERANCE = 1e-10
 
 
+class Bonds:
+    """Rows J q̈ that forces hold, at one state of a scene."""
+
+    def __init__(self, kinematics: Kinematics, J: Array) -> None:
+        """Factorise.
+
+        Args:
+            kinematics: of the scene at the present state.
+            J: rows of the bonds, (m, nv).
+
+        Raises:
+            numpy.linalg.LinAlgError: when the state has exploded.
+        """
+        self._kinematics, self._J = kinematics, J
+        try:
+            self._factor = cho_factor(kinematics.M, check_finite=False)
+        except ValueError as error:
+            raise np.linalg.LinAlgError(str(error)) from None
+        self._M_inv_Jt = cho_solve(self._factor, J.T, check_finite=False)
+        # where rows depend on each other, the smallest forces
+        self._mass = np.linalg.pinv(J @ self._M_inv_Jt, rcond=RANK_TOLERANCE, hermitian=True)
+
+    def acceleration(self, torque: Array, rhs: Array) -> tuple[Array, Array]:
+        """Solve M q̈ + N = S τ + Jᵀ f, J q̈ = rhs for q̈, (nv,), and f, (m,), from τ, (na,) [N m], and rhs, (m,)."""
+        force = -self._kinematics.N
+        force[self._kinematics.scene.actuated_v] += torque
+        free = cho_solve(self._factor, force, check_finite=False)
+        if not len(rhs):
+            return free, rhs
+        bonds = self._mass @ (rhs - self._J @ free)
+        return free + self._M_inv_Jt @ bonds, bonds
+
+    def shift(self, rhs: Array) -> Array:
+        """Return the smallest change, by the scene's inertia, with J δ = rhs: from (m,) to (nv,)."""
+        return self._M_inv_Jt @ (self._mass @ rhs)
+
+
 def bonded_acceleration(kinematics: Kinematics, torque: Array, J: Array, rhs: Array) -> tuple[Array, Array]:
-    """Solve M q̈ + N = S τ + Jᵀ f, J q̈ = rhs.
-
-    Args:
-        kinematics: of the scene at the present state.
-        torque: of the motors, (na,) [N m].
-        J: rows of the bonds, (m, nv).
-        rhs: their accelerations, (m,).
-
-    Returns:
-        q̈, (nv,), and the forces of the bonds, (m,); where rows depend on each other, the smallest ones.
+    """Solve M q̈ + N = S τ + Jᵀ f, J q̈ = rhs; see `Bonds`.
 
     Raises:
         numpy.linalg.LinAlgError: when the state has exploded.
     """
-    force = -kinematics.N
-    force[kinematics.scene.actuated_v] += torque
-    try:
-        factor = cho_factor(kinematics.M, check_finite=False)
-    except ValueError as error:
-        raise np.linalg.LinAlgError(str(error)) from None
-    free = cho_solve(factor, force, check_finite=False)
-    if not len(rhs):
-        return free, rhs
-    M_inv_Jt = cho_solve(factor, J.T, check_finite=False)
-    bonds = np.linalg.lstsq(J @ M_inv_Jt, rhs - J @ free, rcond=RANK_TOLERANCE)[0]
-    return free + M_inv_Jt @ bonds, bonds
+    return Bonds(kinematics, J).acceleration(torque, rhs)

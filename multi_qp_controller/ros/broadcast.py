@@ -51,6 +51,8 @@ class Broadcast:
             self.clear(stamp)  # nobody chose forces, and the state may not be finite
         elif self._period is not None and not self._due - self._period < now < self._due:
             self._due = now + self._period
+            if not self._markers.get_subscription_count():
+                return  # some milliseconds, for nobody
             self._show(self._maker.markers(take_snapshot(controller, command), stamp))
 
     def clear(self, stamp: int) -> None:

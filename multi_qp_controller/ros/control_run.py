@@ -6,7 +6,7 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Any, Protocol
 
-from multi_qp_controller.command import Command
+from multi_qp_controller.command import Command, Status
 from multi_qp_controller.controller import Controller
 from multi_qp_controller.prediction import Predictor
 from multi_qp_controller.ros.state_assembly import StateAssembler
@@ -129,11 +129,13 @@ class ControlRun:
         expected = state
         last, predictor = self._last, self._predictor
         began = monotonic()
-        if predictor is not None and last is not None and state.is_finite:
+        # not after a fallback: from where its torques lead within the delay there may be no way back, tick after tick
+        chosen = last is not None and last.diagnostics.status is not Status.FALLBACK
+        if predictor is not None and last is not None and chosen and state.is_finite:
             dt = self.controller.dt
             delay = min(max(0.0, now + self.pacer.latency - self.assembler.measured), LONGEST_PREDICTION * dt)
-            expected = predictor.ahead(state, last.tau, self.controller.contacts.values(), delay)
-            expected = predictor.coast(expected, self._hold)
+            contacts = self.controller.contacts.values()
+            expected = predictor.ahead(state, last.tau, contacts, delay, hold=self._hold)
         self.prediction_time = monotonic() - began
         self._last = self._answer(expected, now)
         return state, self._last, faults

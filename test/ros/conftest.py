@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from multi_qp_cli.node_processes import free_domain
 from multi_qp_controller.ros.node_table import NodeSpec
 from multi_qp_scene import load_scenario
 
@@ -20,6 +21,10 @@ ROOT = Path(__file__).resolve().parents[2]
 DT = 0.01
 PERIOD = round(DT * 1e9)  # [ns]
 HERE = Path(__file__).parent
+#: How long to wait for what must come [s]; only a test that fails takes so long, however busy the machine is.
+PATIENCE = 120.0
+#: What was said and not answered is said again after this long [s]: states are best effort.
+SAY_AGAIN = 3.0
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -35,8 +40,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="package")
 def ros_environment() -> dict[str, str]:
     pytest.importorskip("rclpy")
-    # one domain for each run of the tests; above 101 the ports of DDS meet the ephemeral ones
-    os.environ["ROS_DOMAIN_ID"] = str(1 + os.getpid() % 100)
+    os.environ["ROS_DOMAIN_ID"] = str(free_domain())
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     return {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
 
@@ -67,7 +71,7 @@ def stop(process: subprocess.Popen, number: int = signal.SIGTERM) -> int:
     if process.poll() is None:
         process.send_signal(number)
         try:
-            process.wait(10)
+            process.wait(60)
         except subprocess.TimeoutExpired:
             process.kill()
     return process.wait()
@@ -106,7 +110,7 @@ class Graph:
             self.heard[topic] = []
             self.node.create_subscription(message, topic, self.heard[topic].append, qos)
 
-    def until(self, holds, timeout: float = 20.0, what: str = ""):
+    def until(self, holds, timeout: float = PATIENCE, what: str = ""):
         """Listen until something holds, and return it."""
         end = time.monotonic() + timeout
         while time.monotonic() < end:
@@ -129,16 +133,17 @@ class Graph:
 
     def call(self, kind, service: str, request):
         client = self.node.create_client(kind, service)
-        future, end = None, time.monotonic() + 40.0
-        while future is None or not future.done():
+        asked: list = []
+        due, end = 0.0, time.monotonic() + PATIENCE
+        while not any(future.done() for future in asked):
             assert time.monotonic() < end, service
-            assert client.wait_for_service(20.0), service
-            future = client.call_async(request)  # the one that answered before may have died without a word
-            answered = time.monotonic() + 5.0
-            while not future.done() and time.monotonic() < answered:
-                self.executor.spin_once(timeout_sec=0.02)
+            if time.monotonic() >= due:
+                assert client.wait_for_service(PATIENCE), service
+                asked.append(client.call_async(request))  # the one that answered before may have died without a word
+                due = time.monotonic() + 30.0
+            self.executor.spin_once(timeout_sec=0.02)
         self.node.destroy_client(client)
-        return future.result()
+        return next(future for future in asked if future.done()).result()
 
     def transition(self, name: str) -> bool:
         from lifecycle_msgs.msg import Transition
@@ -214,14 +219,18 @@ class FakeRobots:
             if topic not in but:
                 self.outputs[topic].publish(message)
 
-    def ask(self, tick: int, **faults) -> tuple[np.ndarray, dict]:
-        """Publish the state of a tick and return the answer: efforts and the controller's state."""
+    def ask(self, tick: int, *, again=SAY_AGAIN, **faults) -> tuple[np.ndarray, dict]:
+        """Publish the state of a tick until it is answered: with efforts and the controller's state."""
         heard, stamp = self.graph.heard, tick * PERIOD
         heard["humanoid/joint_commands"].clear()
         heard["multi_qp/state"].clear()
-        self.say(tick, **faults)
+        due = 0.0
 
         def answered():
+            nonlocal due
+            if time.monotonic() >= due:
+                self.say(tick, **faults)
+                due = time.monotonic() + again
             efforts = [m.effort for m in heard["humanoid/joint_commands"] if nanoseconds(m.header.stamp) == stamp]
             states = [state for state in self.graph.states() if state["stamp"] == stamp]
             return (np.array(efforts[-1]), states[-1]) if efforts and states else None
@@ -229,13 +238,8 @@ class FakeRobots:
         return self.graph.until(answered, what=f"an answer to tick {tick}")
 
     def begin(self) -> tuple[np.ndarray, dict]:
-        """Say tick 0 until it is answered: the controller may not have met us yet."""
-        for _ in range(300):
-            self.say(0)
-            self.graph.listen(0.1)
-            if self.graph.states() and self.graph.heard["humanoid/joint_commands"]:
-                break
-        return self.ask(0)
+        """Say tick 0 until it is answered, which may take a while: the controller may not have met us yet."""
+        return self.ask(0, again=0.1)
 
 
 @pytest.fixture(scope="package")

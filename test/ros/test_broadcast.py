@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -11,7 +13,7 @@ pytest.importorskip("rclpy")
 from geometry_msgs.msg import WrenchStamped
 from std_msgs.msg import String
 
-from multi_qp_controller.ros import topics
+from multi_qp_controller.ros import conversions, topics
 
 DT = 0.01
 
@@ -20,7 +22,7 @@ DT = 0.01
 def robots(start, graph, fake_robots):
     start("multi_qp_controller.controller_node", scenario="box", dt=DT, lock_step=True, autostart=True)
     graph.forget()
-    graph.until(lambda: graph.diagnosed("multi_qp_controller", "waiting for"), 60.0, "an active controller")
+    graph.until(lambda: graph.diagnosed("multi_qp_controller", "waiting for"), what="an active controller")
     return fake_robots
 
 
@@ -34,11 +36,19 @@ def wrenches(robots, graph):
             topic = topics.wrench(name, surface)
             graph.node.create_subscription(WrenchStamped, topic, messages.append, topics.EVENT_QOS)
     robots.begin()
-    for tick in range(1, 100):
-        robots.ask(tick)
-        graph.listen(0.02)
-        if all(messages and messages[-1].header.stamp.nanosec == tick * DT * 1e9 for messages in heard.values()):
-            break
+    tick, due = 0, 0.0
+
+    def all_told():
+        """Tick after tick, until all topics have found each other: what nobody listens to is not sent."""
+        nonlocal tick, due
+        if time.monotonic() >= due:
+            tick += 1
+            robots.ask(tick)
+            due = time.monotonic() + 0.3
+        stamps = [conversions.from_stamp(messages[-1].header.stamp) for messages in heard.values() if messages]
+        return len(stamps) == len(heard) and set(stamps) == {round(tick * DT * 1e9)}
+
+    graph.until(all_told, what="the wrenches of one tick")
     return {key: messages[-1] for key, messages in heard.items()}
 
 

@@ -52,9 +52,9 @@ def array(vectors) -> np.ndarray:
 
 def test_a_sequence_gives_a_curve_with_its_derivatives(graph, wires):
     heard, say = wires
-    graph.until(lambda: graph.diagnosed(NODE, "waiting for a contact sequence", OK), 60.0, "the node")
+    graph.until(lambda: graph.diagnosed(NODE, "waiting for a contact sequence", OK), what="the node")
     say(sequence_message(steps(5), 0))
-    graph.until(lambda: heard["curve"], 60.0, "a curve")
+    graph.until(lambda: heard["curve"], what="a curve")
     message = heard["curve"][-1]
     assert message.joint_names == ["walker"] and message.header.frame_id == "world"
     times = np.array([p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in message.points])
@@ -75,7 +75,7 @@ def test_a_sequence_gives_a_curve_with_its_derivatives(graph, wires):
 
 def test_markers_show_polytopes_points_and_curve(graph, wires):
     heard, _ = wires
-    graph.until(lambda: heard["markers"], 20.0, "markers")
+    graph.until(lambda: heard["markers"], what="markers")
     shown = [m for m in heard["markers"][-1].markers if m.action == Marker.ADD]
     assert {m.ns for m in shown} == set(com_markers.NAMESPACES)
     count = {name: sum(m.ns == name for m in shown) for name in com_markers.NAMESPACES}
@@ -91,10 +91,10 @@ def test_the_same_sequence_is_not_answered_again_and_another_one_is(graph, wires
     graph.listen(1.0)
     assert len(heard["curve"]) == before
     say(sequence_message(steps(3), 0))
-    graph.until(lambda: len(heard["curve"]) > before, 40.0, "another curve")
+    graph.until(lambda: len(heard["curve"]) > before, what="another curve")
     assert heard["curve"][-1].points[-1].transforms[0].translation.x < 0.2
     # the markers of the phases that are no longer there are deleted
-    graph.until(lambda: any(m.action == Marker.DELETE for m in heard["markers"][-1].markers), 20.0, "deletions")
+    graph.until(lambda: any(m.action == Marker.DELETE for m in heard["markers"][-1].markers), what="deletions")
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_wrong_sequence_is_diagnosed_and_changes_nothing(graph, wires, process
     spoil(message)
     graph.forget()
     say(message)
-    graph.until(lambda: graph.diagnosed(NODE, said, WARN), 20.0, said)
+    graph.until(lambda: graph.diagnosed(NODE, said, WARN), what=said)
     assert len(heard["curve"]) == before and process.poll() is None
 
 
@@ -123,7 +123,7 @@ def test_after_a_wrong_one_a_right_one_is_answered(graph, wires):
     heard, say = wires
     before = len(heard["curve"])
     say(sequence_message(steps(4), 0))
-    graph.until(lambda: len(heard["curve"]) > before, 40.0, "a curve")
+    graph.until(lambda: len(heard["curve"]) > before, what="a curve")
 
 
 def test_sequences_survive_the_way_through_messages():

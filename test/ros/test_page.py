@@ -54,9 +54,9 @@ def scenario_file(tmp_path_factory):
 def nodes(start, graph, scenario_file):
     for node in node_table(str(scenario_file), com_trajectory={}, viewer={"port": 18700}):
         start(node.module, **node.parameters)
-    found = graph.until(lambda: set(NODES) <= set(graph.node.get_node_names()) and NODES, 60.0, "all nodes")
+    found = graph.until(lambda: set(NODES) <= set(graph.node.get_node_names()) and NODES, what="all nodes")
     last = "/everything/target/ballast"  # the viewer makes it late
-    graph.until(lambda: last in dict(publishers(graph, "viewer")), 40.0, "the viewer's topics")
+    graph.until(lambda: last in dict(publishers(graph, "viewer")), what="the viewer's topics")
     return found
 
 
@@ -130,7 +130,7 @@ def test_the_topics_of_a_node(nodes, graph, scenario_file, node):
     scenario = load_scenario(scenario_file)
     expected = {row for row in written_in("topics") if row[2] == node}
     try:
-        graph.until(lambda: live(graph, node, scenario) == expected, 60.0, "the topics of the page")
+        graph.until(lambda: live(graph, node, scenario) == expected, what="the topics of the page")
     except AssertionError:
         assert live(graph, node, scenario) == expected
 
@@ -145,7 +145,7 @@ def test_the_topics_of_a_node_that_plans_go_through(planning_nodes, graph, node)
         return live(graph, node, scenario, SPACE) - common
 
     try:
-        graph.until(lambda: told() == of_plans - common, 60.0, "the topics of the page")
+        graph.until(lambda: told() == of_plans - common, what="the topics of the page")
     except AssertionError:
         assert told() == of_plans - common
     assert node != "contact_planner" or live(graph, node, scenario, SPACE) == of_plans

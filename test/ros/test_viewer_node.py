@@ -48,7 +48,7 @@ def plan(points):
 
 def test_it_waits_for_the_robots_then_serves_its_page(process, graph, fake_robots, port):
     graph.forget()
-    graph.until(lambda: graph.diagnosed("viewer", "waiting for humanoid/joint_states", WARN), 40.0, "waiting")
+    graph.until(lambda: graph.diagnosed("viewer", "waiting for humanoid/joint_states", WARN), what="waiting")
 
     def well():
         fake_robots.say(1)
@@ -81,8 +81,8 @@ def test_a_plan_becomes_markers_and_a_shorter_one_deletes(process, graph):
 
 def test_it_ends_when_asked_to(process):
     process.terminate()
-    assert process.wait(10) == 0
+    assert process.wait(60) == 0
 
 
 def test_an_unknown_parameter_is_refused(start):
-    assert start("multi_qp_viewer.viewer_node", scenario="box", prot=1).wait(60) == 2
+    assert start("multi_qp_viewer.viewer_node", scenario="box", prot=1).wait(120) == 2

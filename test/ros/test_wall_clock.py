@@ -1,10 +1,7 @@
-"""By the wall clock, on a real graph: whole runs, late and lost states, a slow solver, a QP without solution."""
+"""By the wall clock, on a real graph: late and lost states, a slow solver, a QP without solution."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -16,9 +13,9 @@ pytest.importorskip("rclpy")
 
 from diagnostic_msgs.msg import DiagnosticStatus
 
-from multi_qp_controller import Controller
-
 DT = 0.02
+#: Periods after which a state is too old; half a second is more than a busy machine makes of a tick.
+MAX_AGE = 25
 NODE = "multi_qp_controller"
 OK, ERROR = DiagnosticStatus.OK, DiagnosticStatus.ERROR
 
@@ -28,6 +25,7 @@ class Talking:
 
     def __init__(self, robots) -> None:
         self.robots, self.silent = robots, False
+        self.said: list[int] = []
         self.jammed_since: int | None = None
         self._on = True
         self._thread = threading.Thread(target=self._talk)
@@ -37,14 +35,15 @@ class Talking:
         due = time.monotonic()
         while self._on:
             if not self.silent:
-                self.robots.say_at(self._stamp())
+                self.said.append(self._stamp())
+                self.robots.say_at(self.said[-1])
             due = max(due + DT, time.monotonic())
             time.sleep(max(0.0, due - time.monotonic()))
 
     def _stamp(self) -> int:
-        """Return the time [ns]; while the way is jammed, messages take longer and longer, up to 8 periods."""
+        """Return the time [ns]; while the way is jammed, messages take longer and longer, up to 40 periods."""
         now, since = time.time_ns(), self.jammed_since
-        return now if since is None else now - min(round(8 * DT * 1e9), (now - since) // 2)
+        return now if since is None else now - min(round(40 * DT * 1e9), (now - since) // 2)
 
     def stop(self) -> None:
         self._on = False
@@ -58,11 +57,11 @@ def slow(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def running(start, graph, fake_robots, slow):
-    settings = {"scenario": "box", "dt": DT, "autostart": True, "marker_rate": 0.0}
+    settings = {"scenario": "box", "dt": DT, "autostart": True, "marker_rate": 0.0, "max_state_age": MAX_AGE}
     here = Path(__file__).parent
     environment = {"SLOW_WHILE": str(slow), "PYTHONPATH": f"{here.parents[1]}:{here}"}
     start("slow_solver_node", environment=environment, **settings)
-    graph.until(lambda: graph.diagnosed(NODE, "waiting for"), 40.0, "the controller")
+    graph.until(lambda: graph.diagnosed(NODE, "waiting for"), what="the controller")
     talking = Talking(fake_robots)
     yield talking
     talking.stop()
@@ -89,10 +88,10 @@ def damped(graph):
 
 
 def test_states_are_answered_as_they_come(talking, graph):
-    """A timer of its own would answer many twice; here only those that come more than half a period late may be."""
-    graph.listen(1.0)
+    """Each answer tells which state it is for, and later ones are for later states."""
+    graph.until(lambda: len({state["stamp"] for state in graph.states()}) > 20, what="answers to 20 states")
     stamps = [state["stamp"] for state in graph.states()]
-    assert len(stamps) > 15 and len(set(stamps)) > 0.7 * len(stamps)
+    assert stamps == sorted(stamps) and set(stamps) <= set(talking.said)
 
 
 def test_states_that_stop_are_held_then_damped(talking, graph):
@@ -135,41 +134,3 @@ def test_a_qp_without_solution_falls_back(talking, graph):
         assert all((np.abs(effort) <= limits + 1e-9).all() for effort in efforts(graph))
     finally:
         robots.state.v[:] = still
-
-
-def test_activation_starts_from_where_the_robots_are(talking, graph):
-    """Out of posture by up to 0.1 rad: the first torques are those that hold it, nearly; then they change smoothly."""
-    robots, joints = talking.robots, slice(None)
-    scene = robots.scenario.scene
-    humanoid = scene.subsystems["humanoid"]
-    arms = [k for k, name in enumerate(scene.actuated_joint_names) if "ELBOW" in name or "WRIST" in name]
-    before = robots.state.q.copy()
-    q_index = [scene.model.joints[scene.model.getJointId(scene.actuated_joint_names[k])].idx_q for k in arms]
-    robots.state.q[q_index] += 0.1
-    try:
-        assert graph.transition("deactivate")
-        graph.forget()
-        assert graph.transition("activate")
-        graph.until(lambda: len(efforts(graph)) > 20, what="commands")
-        told = np.array(efforts(graph)[joints])
-        expected = Controller(robots.scenario, dt=DT).step(robots.state, 0.0)
-        np.testing.assert_allclose(told[0], expected.tau[humanoid.actuated], atol=1e-6)
-        assert np.abs(expected.a).max() < 5.0  # rad/s²: nothing darts off
-        limits = scene.torque_limits[humanoid.actuated]
-        assert (np.abs(np.diff(told, axis=0)) < 0.05 * limits).all()
-    finally:
-        robots.state.q[:] = before
-
-
-def test_a_whole_run_by_the_wall_clock_keeps_its_contacts(ros_environment, tmp_path):
-    file = tmp_path / "report.json"
-    command = [sys.executable, "-m", "multi_qp_cli", "ros", "box", "--wall-clock", "--namespace", "lab"]
-    command += ["--realtime-priority", "10"]  # without the right to it: a warning
-    command += ["--set", "path.duration=2", "--report", str(file)]
-    environment = {**ros_environment, "ROS_DOMAIN_ID": str(101 - int(ros_environment["ROS_DOMAIN_ID"]) % 50)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
-    report = json.loads(file.read_text("utf-8"))
-    if report["qp_failures"] > 5:
-        pytest.skip(f"this machine is too busy for real time: {report['qp_failures']} ticks came too late")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert report["worst"]["contact_slip_m"] < 2e-3
