@@ -44,6 +44,21 @@ class Taste:
 
 
 @dataclass(frozen=True, eq=False)
+class Side:
+    """A half-space: the side of another limb's contact on which a limb has to stay, so that they do not cross.
+
+    Attributes:
+        point: in the world, (3,) [m].
+        normal: unit vector from that limb's home to this one's, in the world, (3,).
+        distance: how far beyond the point it begins [m].
+    """
+
+    point: Array
+    normal: Array
+    distance: float
+
+
+@dataclass(frozen=True, eq=False)
 class Place:
     """A place for a limb.
 
@@ -104,6 +119,7 @@ class Candidates:
         home: pin.SE3,
         *,
         toward: Array | None = None,
+        beside: Sequence[Side] = (),
         on: Sequence[Face] | None = None,
     ) -> Iterator[Place]:
         """Yield places for a limb and a pose of the base, the best first.
@@ -113,19 +129,26 @@ class Candidates:
             X_world_base: pose of the base.
             home: where the limb's surface is in the liked posture, in the base's frame.
             toward: where the body is going, unit vector in the base's frame, (3,); anywhere if left out.
+            beside: sides of other limbs' contacts on which it has to stay.
             on: faces to choose from; all if left out.
         """
         X_world_home = X_world_base * home
         options = [
             option
             for face in (self._faces if on is None else on)
-            if (option := self._on_face(limb, face, X_world_base, X_world_home, toward)) is not None
+            if (option := self._on_face(limb, face, X_world_base, X_world_home, toward, beside)) is not None
         ]
         if options:
             yield from self._spread(limb, options, X_world_base)
 
     def _on_face(
-        self, limb: str, face: Face, X_world_base: pin.SE3, X_world_home: pin.SE3, toward: Array | None
+        self,
+        limb: str,
+        face: Face,
+        X_world_base: pin.SE3,
+        X_world_home: pin.SE3,
+        toward: Array | None,
+        beside: Sequence[Side],
     ) -> _Options | None:
         """Return where on a face the limb's samples end."""
         reach, taste = self._reaches[limb], self._taste
@@ -140,6 +163,9 @@ class Candidates:
         local = reach.positions[near] @ to_face - (face.pose.translation - p) @ axes
         inside = np.all(np.abs(local) < face.half, axis=1)
         near, local = near[inside], local[inside]
+        for side in beside:
+            here = side.normal @ (face.pose.translation - side.point) + local @ (axes.T @ side.normal) >= side.distance
+            near, local = near[here], local[here]
         if len(near) == 0:
             return None
         at_home = float(X_world_home.rotation[:, 2] @ face.normal) < -np.cos(taste.tilt)

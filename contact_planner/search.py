@@ -15,8 +15,8 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from contact_planner.body import Body
-from contact_planner.candidates import Candidates
-from contact_planner.guide import Guide
+from contact_planner.candidates import Candidates, Place, Side
+from contact_planner.guide import Guide, Wish
 from contact_planner.reach import LimbReach
 from contact_planner.stance import Stance
 from contact_planner.steps import Steps
@@ -25,6 +25,7 @@ from multi_qp_scene.contact_sequence import Contact
 Array = NDArray[np.float64]
 
 _SCATTER = 0.05  # [m] by how much more the cost of a place is random at each new attempt
+_APART = 0.3  # share of the distance that two limbs have in the liked posture which they always keep that way
 _SAME = 0.02  # [m] a limb that moves goes further than that
 
 
@@ -99,12 +100,41 @@ class ContactSearch:
             self._candidates.scatter(_SCATTER * attempt, attempt)
             stances, complete, reason = self._search(first, guide, wanted, over)
             if complete:
-                return stances, True, ""
+                return self._shortened(stances, guide), True, ""
             if _worth(stances) > _worth(best):
                 best = stances
             if over():
                 break
         return best, False, reason
+
+    def _shortened(self, stances: list[Stance], guide: Guide) -> list[Stance]:
+        """Return a plan without its detours: where one step does what several did, it is taken instead of them."""
+        short, k = list(stances), 0
+        while k < len(short) - 2:
+            for last in range(len(short) - 1, k + 1, -1):
+                step = self._directly(short[k], short[last], guide)
+                if step is not None:
+                    short[k + 1 : last + 1] = [step]
+                    break
+            k += 1
+        return short
+
+    def _directly(self, first: Stance, last: Stance, guide: Guide) -> Stance | None:
+        """Return a stance with the contacts of the last one that is one step away from the first, or None."""
+        changed = [
+            limb
+            for limb in {**first.contacts, **last.contacts}
+            if first.contacts.get(limb) is not last.contacts.get(limb)
+        ]
+        if len(changed) != 1:
+            return None
+        limb, liked = changed[0], guide.liked(last.progress, last.contacts)
+        if limb not in last.contacts:
+            step = self._steps.released(first, limb, liked=liked)
+        else:
+            place = Place(last.contacts[limb], last.q[self._body.limbs[limb].joints + 1])
+            step = self._steps.made(first, limb, place, liked=liked, before=self._where_it_is(first, guide))
+        return None if step is None else replace(step, progress=last.progress)
 
     def _search(
         self, first: Stance, guide: Guide, wanted: Collection[str], over: Callable[[], bool]
@@ -186,15 +216,29 @@ class ContactSearch:
             base = guide.poses[goal].copy()
             base.translation[2] = 0.5 * (liked[2] + base.translation[2])
         old = stance.contacts.get(limb)
-        for place in self._candidates.places(limb, base, guide.wish(goal).homes[limb], toward=guide.ways[goal]):
+        wish = guide.wish(goal)
+        places = self._candidates.places(
+            limb, base, wish.homes[limb], toward=guide.ways[goal], beside=self._sides(stance, limb, base, wish)
+        )
+        for place in places:
             if old is not None and np.linalg.norm(old.pose.translation - place.contact.pose.translation) < _SAME:
                 continue
             contacts = {**stance.contacts, limb: place.contact}
-            follower = self._steps.made(
-                stance, limb, place, liked=guide.wish(goal).placed(base, contacts), before=before
-            )
+            follower = self._steps.made(stance, limb, place, liked=wish.placed(base, contacts), before=before)
             if follower is not None:
                 yield replace(follower, progress=goal)
+
+    def _sides(self, stance: Stance, limb: str, X_world_base: pin.SE3, wish: Wish) -> list[Side]:
+        """Return where a limb has to stay so that it does not cross the others of its kind that touch."""
+        sides = []
+        for other, contact in stance.contacts.items():
+            if other == limb or other in self._helpers or limb in self._helpers:
+                continue
+            apart = X_world_base.rotation @ (wish.homes[limb].translation - wish.homes[other].translation)
+            length = float(np.linalg.norm(apart))
+            if length > 1e-6:
+                sides.append(Side(contact.pose.translation, apart / length, _APART * length))
+        return sides
 
     def _seated(self, stance: Stance, moving: str) -> pin.SE3 | None:
         """Return where a contact of the base itself holds it; None where it has none but by the limb that moves."""

@@ -27,7 +27,8 @@ def test_furniture_decides_which_hand_helps_to_sit_down(room, hand, on):
     plan = plan_scenario(load_scenario("chair", parameters={"room": room})).plan
     assert plan.complete, plan.reason
     touched = [(s.moved, s.contacts[s.moved].other) for s in plan.stances if s.moved in s.contacts]
-    assert touched == [(hand, on), ("seat", "seat/top"), (hand, on)]
+    assert touched[:3] == [(hand, on), ("seat", "seat/top"), (hand, on)]
+    assert {limb for limb, _ in touched[3:]} <= {"left_foot", "right_foot"}
     assert set(plan.stances[-1].contacts) == {"left_foot", "right_foot"}
 
 
