@@ -94,6 +94,7 @@ class ComTrajectoryNode(Node):
         if self._scenario.spec.plan is not None:
             postures = self._postures
             if postures is None or from_stamp(postures.header.stamp) != stamp:
+                self._health.tell(Level.OK, "waiting for the postures of a contact sequence")
                 return
             content += str(stamp)  # another plan with the same contacts is another plan
         if content == self._last:

@@ -109,7 +109,7 @@ class ControllerNode(LifecycleNode):
         self._inputs = Inputs(self, self._scenario, self._run.assembler.topics, self)
         self._output = CommandOutput(self, self._scenario)
         if self._scenario.spec.plan is not None:
-            self._plans = PlanInputs(self, self._scenario, self._run.make_controller)
+            self._plans = PlanInputs(self, self._scenario, self._run.make_controller, self._health.warn)
         self._configured = True
         return TransitionCallbackReturn.SUCCESS
 

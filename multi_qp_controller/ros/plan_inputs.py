@@ -36,8 +36,22 @@ class PlanInputs:
         follower: decides which plan is followed.
     """
 
-    def __init__(self, node: Any, scenario: Scenario, make_controller: Callable[[Scenario], Controller]) -> None:
-        self._node, self._scenario = node, scenario
+    def __init__(
+        self,
+        node: Any,
+        scenario: Scenario,
+        make_controller: Callable[[Scenario], Controller],
+        warn: Callable[[str], None],
+    ) -> None:
+        """Listen.
+
+        Args:
+            node: that listens.
+            scenario: with a `plan`, ready for plans.
+            make_controller: makes the controller of a scenario.
+            warn: tells of a plan that is refused.
+        """
+        self._node, self._scenario, self._warn = node, scenario, warn
         self.follower = PlanFollower(scenario, make_controller)
         self._heard: dict[str, Any] = {}
         self._offered = 0
@@ -75,6 +89,8 @@ class PlanInputs:
         """Say how things are, if that has changed."""
         status = self.follower.status if active else PlanStatus()
         if status != self._told:
+            if status.refused and (self._told is None or status.refused != self._told.refused):
+                self._warn(f"a plan was refused: {status.reason}")
             self._told = status
             self._status.publish(String(data=json.dumps({"active": active, **asdict(status)})))
 

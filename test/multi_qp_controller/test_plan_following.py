@@ -99,6 +99,16 @@ def test_a_plan_that_begins_here_is_taken_up(scenario, state):
     assert (follower.status.plan, follower.status.waiting, follower.status.standing) == (5, False, False)
 
 
+def test_torques_do_not_jump_when_a_plan_is_taken_up(scenario):
+    world, follower, controller = Integrator(scenario), follower_of(scenario), Controller(scenario)
+    for tick in range(20):
+        before = controller.step(world.state, 0.01 * tick)
+        world.step(before, 0.01)
+    planned = answer_to(follower, 5, lambda: plan_of(scenario, world.state.q), world.state, controller)
+    after = planned.step(world.state, 0.0)
+    assert np.abs((after.tau - before.tau) / scenario.scene.torque_limits).max() < 2e-3
+
+
 @pytest.mark.parametrize(
     ("fault", "said"),
     [

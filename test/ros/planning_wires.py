@@ -19,7 +19,7 @@ SCENE = Path(__file__).with_name("one_step.yaml")
 PLANNER = "contact_planner"
 UP, FURTHER = (0.24, 0.0, 0.77), (0.4, 0.0, 0.77)
 #: How long anything may take [s]: kernels may have to be compiled, on a machine that has other things to do.
-PATIENCE = 120.0
+PATIENCE = 280.0
 
 
 class Wires:
