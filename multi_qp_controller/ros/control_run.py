@@ -97,6 +97,7 @@ class ControlRun:
         self.scenario, self.controller = controller.scenario, controller
         self.judge = make_judge(controller.scenario, controller)
         self.told_end, self._zero = False, None
+        self._last = None  # this one knows of no contact to predict with before its first answer
 
     def warm_up(self) -> None:
         """Rehearse, so that nothing is compiled or loaded in the loop; the run is not to be used any more."""
