@@ -21,13 +21,13 @@ from multi_qp_controller.drives import JointImpedance
 from multi_qp_controller.estimate import DisturbanceObserver, StateEstimate
 from multi_qp_controller.fallback import Fallback
 from multi_qp_controller.formulations import QpSize, make_formulation
-from multi_qp_controller.formulations.base import PhysicalSolution
 from multi_qp_controller.fsm import StateMachine, commands_in
 from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.ladder import Answer, Ladder, Reserve
 from multi_qp_controller.landing import Landing
 from multi_qp_controller.memory import Memory, TickInput
 from multi_qp_controller.motion_table import Pair
+from multi_qp_controller.physical import PhysicalSolution
 from multi_qp_controller.qp import Explanation, Problem, Solution, explain_infeasibility, make_solver
 from multi_qp_controller.statement import Statement
 from multi_qp_controller.tasks import CoMTask, PoseTask, Task

@@ -11,11 +11,13 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from multi_qp_controller.dynamics_kernel import centroid, joint_space_inertia
 from multi_qp_controller.motion_table import MotionTable, Pair
+from multi_qp_controller.pinocchio_views import JointViews
 from multi_qp_controller.tsid_compat import tsid
 from multi_qp_controller.vectors import cross
 from multi_qp_scene.jit import COMPILED
-from multi_qp_scene.scene import Scene, State
+from multi_qp_scene.scene import Scene, State, columns_above
 from multi_qp_scene.subsystem import Subsystem
 
 Array = NDArray[np.float64]
@@ -30,6 +32,7 @@ class Kinematics:
         data: pinocchio data, filled by `update`; accelerations in it are those of zero q̈, i.e. drifts.
         q: configuration, (nq,).
         v: velocity, (nv,).
+        M: joint-space inertia of all, block diagonal, (nv, nv).
         N: nonlinear effects, gravity and passive joint forces of (12), (nv,).
         motions: relative motions that are computed together, or None.
         watched: the pairs of frames that were asked for together.
@@ -40,6 +43,11 @@ class Kinematics:
         self.model = scene.model
         self.data = scene.model.createData()
         self._rest = np.zeros(scene.nv)
+        self.views = JointViews(self.model, self.data)
+        self.M = np.zeros((scene.nv, scene.nv))
+        self._above = _columns_above_each(self.model)
+        self._whole = not COMPILED or scene.nv < 2  # pinocchio hands a map of one column out as a vector
+        self._centroids: dict[int, tuple[Group, Array]] = {}
         self.q = scene.q0.copy()
         self.v = np.zeros(scene.nv)
         self.N = np.zeros(scene.nv)
@@ -52,7 +60,7 @@ class Kinematics:
         wanted = self.watched = tuple(pairs)
         # pinocchio hands a Jacobian of one column out as a vector
         together = COMPILED and bool(wanted) and self.model.nv > 1
-        self.motions = MotionTable(self.model, self.data, wanted, self._columns) if together else None
+        self.motions = MotionTable(self.model, self.views, self.data, wanted, self._columns) if together else None
         if self.motions is not None:
             self.motions.update()
 
@@ -61,10 +69,17 @@ class Kinematics:
         self.q, self.v = state.q, state.v
         model, data = self.model, self.data
         pin.dccrba(model, data, state.q, state.v)  # the centroidal map and its derivative
-        pin.computeAllTerms(model, data, state.q, state.v)
+        if self._whole:
+            pin.computeAllTerms(model, data, state.q, state.v)
+            np.copyto(self.M, data.M)
+        else:
+            pin.nonLinearEffects(model, data, state.q, state.v)
+            joint_space_inertia(data.J, data.Ag, data.com[0], model.armature, *self._above, self.M)
         # last, as it leaves the accelerations of zero q̈ in the data: the drifts
         pin.centerOfMass(model, data, state.q, state.v, self._rest)
         pin.updateFramePlacements(model, data)
+        self.views.refresh()
+        self._centroids.clear()
         np.copyto(self.N, self.data.nle)
         passive = self.scene.passive
         if len(passive):
@@ -74,13 +89,9 @@ class Kinematics:
 
     @cached_property
     def robot(self) -> Any:
-        """The model as tsid sees it, to make tsid's tasks over; they read `data`."""
+        """The model as tsid sees it, to make tsid's tasks over; they read `data`, now computed whole."""
+        self._whole = True
         return tsid.RobotWrapper(self.model, tsid.FIXED_BASE_SYSTEM, False)
-
-    @property
-    def M(self) -> Array:
-        """Joint-space inertia of all, block diagonal, (nv, nv)."""
-        return self.data.M
 
     def pose(self, frame_id: int) -> pin.SE3:
         """Return X_world_frame."""
@@ -105,6 +116,17 @@ class Kinematics:
         velocity = pin.getFrameVelocity(self.model, self.data, frame_id, aligned).linear
         drift = pin.getFrameClassicalAcceleration(self.model, self.data, frame_id, aligned).linear
         return J, velocity, drift
+
+    def centroid(self, group: Group) -> Array:
+        """Return centre of mass [m], its velocity [m/s] and its drift [m/s²] of a group, world frame, (9,)."""
+        known = self._centroids.get(id(group))
+        if known is None:
+            data, masses, out = self.data, self.data.mass, np.empty(9)
+            columns = (data.Ag, data.dAg) if data.Ag.ndim == 2 else (data.Ag[:, None], data.dAg[:, None])
+            carried = np.array([masses[joint_id] for joint_id in group.roots])
+            centroid(group.root_array, carried, self.views.poses, self.views.coms, group.columns, *columns, self.v, out)
+            known = self._centroids[id(group)] = group, out
+        return known[1]
 
     def com(self, subsystem: Subsystem) -> Array:
         """Return the centre of mass of one subsystem, world frame, (3,) [m]."""
@@ -136,6 +158,11 @@ class Group:
         return tuple(joint_id for subsystem in self.subsystems for joint_id in subsystem.root_joints)
 
     @cached_property
+    def root_array(self) -> NDArray[np.intp]:
+        """The same as an array."""
+        return np.array(self.roots, dtype=np.intp)
+
+    @cached_property
     def where(self) -> slice | NDArray[np.intp]:
         """Its entries of v: a slice where they are consecutive, in any order of members, else `columns`."""
         columns = np.sort(self.columns)
@@ -156,19 +183,11 @@ class Group:
 
     def com(self, kinematics: Kinematics) -> Array:
         """Return its centre of mass, world frame, (3,) [m]."""
-        data = kinematics.data
-        total, mass = np.zeros(4), 0.0
-        point = np.ones(4)
-        for joint_id in self.roots:
-            point[:3] = data.com[joint_id]
-            share = data.mass[joint_id]
-            total += share * (data.oMi[joint_id].homogeneous @ point)
-            mass += share
-        return total[:3] / mass
+        return kinematics.centroid(self)[:3]
 
     def com_velocity(self, kinematics: Kinematics) -> Array:
         """Return the velocity of its centre of mass, world frame, (3,) [m/s]."""
-        return kinematics.data.Ag[:3, self.where] @ kinematics.v[self.where] / self.mass(kinematics)
+        return kinematics.centroid(self)[3:6]
 
     def com_jacobian(self, kinematics: Kinematics, out: Array) -> None:
         """Write the Jacobian of its centre of mass into `out`, (3, nv); other subsystems' columns stay as they are."""
@@ -176,7 +195,7 @@ class Group:
 
     def com_drift(self, kinematics: Kinematics) -> Array:
         """Return J̇v of its centre of mass, world frame, (3,) [m/s²]."""
-        return kinematics.data.dAg[:3, self.where] @ kinematics.v[self.where] / self.mass(kinematics)
+        return kinematics.centroid(self)[6:]
 
     def momentum(self, kinematics: Kinematics) -> tuple[Array, Array, Array]:
         """Return its momentum about its own centre of mass: map (6, k), momentum (6,), drift (6,).
@@ -195,3 +214,12 @@ class Group:
         A[3:] += pin.skew(lever) @ A[:3]
         h[3:] += cross(lever, h[:3])
         return A, h, drift
+
+
+def _columns_above_each(model: pin.Model) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return where lists begin, and the lists: for each entry of v, the entries that move its joint."""
+    lists = [
+        columns_above(model, joint_id) for joint_id in range(1, model.njoints) for _ in range(model.joints[joint_id].nv)
+    ]
+    starts = np.cumsum([0, *map(len, lists)]).astype(np.intp)
+    return starts, np.concatenate([*lists, np.zeros(0, dtype=np.intp)]).astype(np.intp)

@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.command import Status
 from multi_qp_controller.formulations import DegenerateError, Formulation
-from multi_qp_controller.formulations.base import PhysicalSolution
 from multi_qp_controller.memory import Memory
+from multi_qp_controller.physical import PhysicalSolution
 from multi_qp_controller.qp import Problem, Solution, Solver
+from multi_qp_controller.qp.labels import Labels
+from multi_qp_controller.statement import Statement
 
 Array = NDArray[np.float64]
 
@@ -19,6 +21,10 @@ Array = NDArray[np.float64]
 SLACK_WEIGHT = 1e6
 #: Slack below this is rounding [SI unit of the row].
 SLACK_NOISE = 1e-6
+#: Price of squared slack where a formulation relaxes a tick by itself; rows that are just active give way by less than
+#: the noise that is left out.
+OWN_SLACK_PRICE, OWN_SLACK_NOISE = 1e7, 1e-4
+_RELAXED = "collision, balance and joint limits were relaxed"
 #: What a solver may take of an earlier answer.
 _WARM_START = ("x", "y_eq", "z_ineq", "z_bounds")
 
@@ -95,40 +101,36 @@ class Ladder:
 
     def solve(self) -> Answer:
         """Solve the QP of this tick."""
+        # our own solver would find nothing else
+        solved = self._formulation.solve(self._last_solution) if self._solver.name == "active_set" else None
+        if solved is not None and solved.physical is not None:
+            return self._found(solved.solution, solved.physical)
         problem: Problem | None = None
-        try:
-            if self._may_be_free and (solution := self._formulation.free()) is not None:
-                return self._found(solution)
-            problem = self._formulation.build()
-            solution = self._solver.solve(problem, warm_start=self._last_solution)
-        except DegenerateError as error:
-            solution = Solution.failed(0, status="numerical", message=str(error))
-        if solution.found:
-            return self._found(solution)
+        if solved is not None and solved.solution.status == "infeasible":
+            solution = solved.solution
+        else:
+            try:
+                problem = self._formulation.build()
+                solution = self._solver.solve(problem, warm_start=self._last_solution)
+            except DegenerateError as error:
+                solution = Solution.failed(0, status="numerical", message=str(error))
+            if solution.found:
+                return self._found(solution, self._formulation.recover(solution.x))
         self.forget()
         return self._solve_otherwise(problem, solution)
 
-    @property
-    def _may_be_free(self) -> bool:
-        """Whether it is worth a try: our own solver would find nothing else, and the last tick had nothing active."""
-        last = self._last_solution
-        return self._solver.name == "active_set" and (last is None or last.z_ineq is None or not last.z_ineq.any())
-
-    def _found(self, solution: Solution) -> Answer:
+    def _found(self, solution: Solution, physical: PhysicalSolution) -> Answer:
         self._last_solution = solution
         self._failing = False
-        return Answer(Status.OK, solution, self._formulation.recover(solution.x))
+        return Answer(Status.OK, solution, physical)
 
     def _solve_otherwise(self, problem: Problem | None, solution: Solution) -> Answer:
         """Solve with the reserve; failing that, with slack."""
         formulation, solver = self._formulation, self._solver
         if self._reserve is not None:
-            formulation, solver = self._reserve.formulation, self._reserve.solvers[-1]
-            if not self._reserve_is_ready:
-                formulation.prepare()
-                self._reserve_is_ready = True
-            problem = formulation.build()
+            formulation, solver, problem = self._reserve.formulation, self._reserve.solvers[-1], None
             if solution.status not in ("infeasible", "not_finite", "time_limit"):
+                problem = self._written(formulation)
                 for other in self._reserve.solvers:
                     spent = solution.solve_time
                     solution = other.solve(problem)
@@ -136,20 +138,32 @@ class Ladder:
                     if solution.found:
                         self._failing = False
                         return Answer(Status.OK, solution, formulation.recover(solution.x))
-        if problem is None:
+        elif problem is None:
             return Answer(Status.FALLBACK, solution, None, f"the QP cannot be written: {solution.message}")
-        if not self._failing:
+        if not self._failing:  # once a failure: writing it this way takes longer than recognising it
+            problem = problem or self._written(formulation)
             self.failed_problem = _copy(problem)
             self._failing = True
         message = f"the QP has no solution ({solution.status}); "
-        return _solve_relaxed(formulation, solver, problem, message)
+        own = self._formulation.solve(None, price=OWN_SLACK_PRICE) if self._solver.name == "active_set" else None
+        if own is not None and own.physical is not None:
+            slack = _given_way(self._formulation.statement, own.physical.acceleration)
+            return Answer(Status.RELAXED, own.solution, own.physical, message + _RELAXED, slack)
+        return _solve_relaxed(formulation, solver, problem or self._written(formulation), message)
+
+    def _written(self, formulation: Formulation) -> Problem:
+        """Return the tick's problem as the reserve writes it."""
+        if self._reserve is not None and not self._reserve_is_ready:
+            formulation.prepare()
+            self._reserve_is_ready = True
+        return formulation.build()
 
 
 def _solve_relaxed(formulation: Formulation, solver: Solver, problem: Problem, message: str) -> Answer:
     solution = solver.solve(problem.with_slack(SLACK_WEIGHT))
     if not solution.found:
         return Answer(Status.FALLBACK, solution, None, message + "relaxing limits does not help")
-    message += "collision, balance and joint limits were relaxed"
+    message += _RELAXED
     slack = _slack(problem, solution.x[: problem.n])
     return Answer(Status.RELAXED, solution, formulation.recover(solution.x), message, slack)
 
@@ -170,6 +184,19 @@ def _slack(problem: Problem, x: Array) -> dict[str, tuple[float, str]]:
             float(bound_slack[k]),
             problem.labels.unit("variable", int(k)),
         )
+    return found
+
+
+def _given_way(statement: Statement, acceleration: Array) -> dict[str, tuple[float, str]]:
+    """Return how far q̈ violates joint limits and the rows on it, by name."""
+    limits, labels = statement.joint_limits, Labels((statement.acceleration_label,), (), statement.row_labels())
+    beyond = np.maximum(limits.lower - acceleration, acceleration - limits.upper)
+    below = statement.d - statement.D @ acceleration
+    found = {}
+    for k in np.flatnonzero(below > OWN_SLACK_NOISE):
+        found[labels.name("inequality", int(k))] = float(below[k]), labels.unit("inequality", int(k))
+    for k in np.flatnonzero(beyond > OWN_SLACK_NOISE):
+        found[labels.name("bound", int(k))] = float(beyond[k]), labels.unit("variable", int(k))
     return found
 
 

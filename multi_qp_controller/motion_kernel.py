@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_scene.jit import compiled
+from multi_qp_scene.jit import compiled, compiled_part
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -15,6 +15,11 @@ Indices = NDArray[np.intp]
 
 @compiled
 def relative_motions(
+    joints: Indices,
+    places: Array,
+    joint_poses: Array,
+    joint_twists: Array,
+    joint_drifts: Array,
     first: Indices,
     second: Indices,
     poses: Array,
@@ -31,11 +36,16 @@ def relative_motions(
     """Write the motion of frame `first[k]` relative to `second[k]` (-1: the world) for every pair k.
 
     Args:
+        joints: that each frame is fixed to, (f,).
+        places: of each frame in its joint, (f, 3, 4).
+        joint_poses: of all joints, see `JointViews`, (joints, 12).
+        joint_twists: of all joints, (joints, 6).
+        joint_drifts: spatial acceleration at q̈ = 0 of all joints, (joints, 6).
         first: index of A in the arrays of frames, (k,).
         second: index of B, (k,).
-        poses: X_world_frame, (f, 4, 4).
-        twists: of each frame, in itself, (f, 6).
-        drifts: spatial acceleration at q̈ = 0 of each frame, in itself, (f, 6).
+        poses: to fill with X_world_frame, (f, 4, 4).
+        twists: to fill: of each frame, in itself, (f, 6).
+        drifts: to fill: spatial acceleration at q̈ = 0 of each frame, in itself, (f, 6).
         starts: where the columns of each frame begin, (f + 1,).
         columns: of v that move each frame.
         J_world: pinocchio's `data.J`, (6, nv).
@@ -44,12 +54,19 @@ def relative_motions(
         twist: to fill, (k, 6).
         drift: to fill, (k, 6).
     """
+    for f in range(len(joints)):
+        _place(joint_poses[joints[f]], places[f], poses[f])
+        _into_a(places[f], joint_twists[joints[f]], twists[f])
+        _into_a(places[f], joint_drifts[joints[f]], drifts[f])
     for k in range(len(first)):
         a, b = first[k], second[k]
         R, p = poses[a, :3, :3], poses[a, :3, 3]
-        for i in range(6 * k, 6 * k + 6):
-            for c in range(J.shape[1]):
+        for i in range(6 * k, 6 * k + 6):  # other columns are never written
+            for c in columns[starts[a] : starts[a + 1]]:
                 J[i, c] = 0.0
+            if b >= 0:
+                for c in columns[starts[b] : starts[b + 1]]:
+                    J[i, c] = 0.0
         _add_columns(1.0, R, p, columns[starts[a] : starts[a + 1]], J_world, J[6 * k : 6 * k + 6])
         for i in range(6):
             twist[k, i] = twists[a, i]
@@ -71,7 +88,18 @@ def relative_motions(
             _subtract_motion(X[k], twists[b], drifts[b], twist[k], drift[k])
 
 
-@compiled
+@compiled_part
+def _place(joint: Array, place: Array, pose: Array) -> None:
+    """Write X_world_frame, (4, 4), of a frame at `place`, (3, 4), in its joint."""
+    for i in range(3):
+        for j in range(4):
+            pose[i, j] = joint[i] * place[0, j] + joint[3 + i] * place[1, j] + joint[6 + i] * place[2, j]
+        pose[i, 3] += joint[9 + i]
+        pose[3, i] = 0.0
+    pose[3, 3] = 1.0
+
+
+@compiled_part
 def _add_columns(sign: float, R: Array, p: Array, columns: Indices, J_world: Array, J: Array) -> None:
     """Add the columns of the twist at a frame (R, p), in its axes."""
     for c in columns:
@@ -84,7 +112,7 @@ def _add_columns(sign: float, R: Array, p: Array, columns: Indices, J_world: Arr
             J[3 + i, c] += sign * (R[0, i] * w0 + R[1, i] * w1 + R[2, i] * w2)
 
 
-@compiled
+@compiled_part
 def _subtract_motion(X: Array, twist_b: Array, drift_b: Array, twist: Array, drift: Array) -> None:
     """Make twist and drift of A those relative to B: v − X v_B and v̇ = a_A − X a_B + v × X v_B."""
     t, d = np.empty(6), np.empty(6)
@@ -99,7 +127,7 @@ def _subtract_motion(X: Array, twist_b: Array, drift_b: Array, twist: Array, dri
         drift[3 + i] += twist[3 + j] * t[3 + k] - twist[3 + k] * t[3 + j]
 
 
-@compiled
+@compiled_part
 def _into_a(X: Array, motion: Array, out: Array) -> None:
     """Express a twist, given in B, at A and in its axes, with X = X_B_A."""
     p = X[:3, 3]
@@ -114,7 +142,17 @@ def _into_a(X: Array, motion: Array, out: Array) -> None:
 
 @compiled
 def no_slip_rows(
-    dt: float, made: Array, X: Array, twist: Array, drift: Array, rows: Indices, J: Array, J_out: Array, rhs: Array
+    dt: float,
+    made: Array,
+    X: Array,
+    twist: Array,
+    drift: Array,
+    rows: Indices,
+    starts: Indices,
+    columns: Indices,
+    J: Array,
+    J_out: Array,
+    rhs: Array,
 ) -> None:
     """Write the no-slip rows of all contacts, one after the other, [Vaillant2015] (18), (20).
 
@@ -125,6 +163,8 @@ def no_slip_rows(
         twist: relative, (k, 6).
         drift: relative, (k, 6).
         rows: of each contact: 6, or 3 for a point, (k,).
+        starts: where the columns of each contact begin, (k + 1,).
+        columns: of v that move each contact.
         J: relative Jacobians, (6 k, nv).
         J_out: to fill, (Σ rows, nv).
         rhs: to fill, (Σ rows,).
@@ -144,12 +184,23 @@ def no_slip_rows(
             _log6(back, error)
         for i in range(rows[k]):
             rhs[row] = (error[i] / dt - twist[k, i]) / dt - drift[k, i]
-            for c in range(J.shape[1]):
+            for c in columns[starts[k] : starts[k + 1]]:
                 J_out[row, c] = J[6 * k + i, c]
             row += 1
 
 
 @compiled
+def add_reactions(starts: Indices, columns: Indices, rows: Indices, reactions: Array, J: Array, out: Array) -> None:
+    """Add Jᵀ of the reactions of contacts to generalised forces, (nv,); see `no_slip_rows`."""
+    row = 0
+    for k in range(len(rows)):
+        for _ in range(rows[k]):
+            for c in columns[starts[k] : starts[k + 1]]:
+                out[c] += reactions[row] * J[row, c]
+            row += 1
+
+
+@compiled_part
 def _log6(X: Array, out: Array) -> None:
     """Write the twist whose exponential is (R, p) = X, for angles below π: linear, then angular."""
     s0, s1, s2 = 0.5 * (X[2, 1] - X[1, 2]), 0.5 * (X[0, 2] - X[2, 0]), 0.5 * (X[1, 0] - X[0, 1])

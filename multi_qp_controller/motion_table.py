@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
 from multi_qp_controller.motion_kernel import relative_motions
+from multi_qp_controller.pinocchio_views import JointViews
 
 Array = NDArray[np.float64]
 #: Frame A and frame B by index, B = None for the world.
@@ -28,26 +28,31 @@ class MotionTable:
     """
 
     def __init__(
-        self, model: pin.Model, data: pin.Data, pairs: Iterable[Pair], known: dict[int, NDArray[np.intp]] | None = None
+        self,
+        model: pin.Model,
+        views: JointViews,
+        data: pin.Data,
+        pairs: Iterable[Pair],
+        known: dict[int, NDArray[np.intp]] | None = None,
     ) -> None:
         """Prepare the tables of these pairs; `known` keeps the columns of frames from table to table."""
         known = {} if known is None else known
-        self._model, self._data = model, data
+        self._data, self._views = data, views
         unique = tuple(dict.fromkeys(pairs))
         self.index = {pair: k for k, pair in enumerate(unique)}
         frames = tuple(dict.fromkeys(frame for pair in unique for frame in pair if frame is not None))
         place = {frame: k for k, frame in enumerate(frames)}
         self._first = np.array([place[a] for a, _ in unique], dtype=np.intp)
         self._second = np.array([-1 if b is None else place[b] for _, b in unique], dtype=np.intp)
-        self._frames = frames
-        self._placements: list[Any] = [data.oMf[frame] for frame in frames]  # they refer into `data`
+        self._joints = np.array([model.frames[frame].parentJoint for frame in frames], dtype=np.intp)
+        places = [np.array(model.frames[frame].placement.homogeneous[:3]) for frame in frames]
+        self._places = np.array(places).reshape(-1, 3, 4)
         for frame in frames:
             if frame not in known:
                 known[frame] = _columns(model, frame)
         columns = [known[frame] for frame in frames]
         self._starts = np.concatenate([[0], np.cumsum([len(c) for c in columns])]).astype(np.intp)
         self._columns = np.concatenate([*columns, np.zeros(0)]).astype(np.intp)
-        self._moving = [k for k, c in enumerate(columns) if len(c)]
         self._poses = np.zeros((len(frames), 4, 4))
         self._twists = np.zeros((len(frames), 6))
         self._drifts = np.zeros((len(frames), 6))
@@ -56,18 +61,26 @@ class MotionTable:
         self.X = np.zeros((n, 4, 4))
         self.twist = np.zeros((n, 6))
         self.drift = np.zeros((n, 6))
-        for k, placement in enumerate(self._placements):
-            self._poses[k] = placement.homogeneous
+
+    def columns(self, count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return which entries of v move each of the first `count` pairs: where they begin, (count + 1,), and they."""
+        frames = [[k for k in pair if k >= 0] for pair in zip(self._first[:count], self._second[:count], strict=True)]
+        lists = [np.unique(np.concatenate([self._of_frame(k) for k in pair])) for pair in frames]
+        starts = np.concatenate([[0], np.cumsum([len(c) for c in lists])]).astype(np.intp)
+        return starts, np.concatenate([*lists, np.zeros(0)]).astype(np.intp)
+
+    def _of_frame(self, k: int) -> NDArray[np.intp]:
+        return self._columns[self._starts[k] : self._starts[k + 1]]
 
     def update(self) -> None:
         """Compute all motions from the data of this tick."""
-        model, data, local = self._model, self._data, pin.LOCAL
-        for k in self._moving:
-            frame = self._frames[k]
-            self._poses[k] = self._placements[k].homogeneous
-            self._twists[k] = pin.getFrameVelocity(model, data, frame, local).np
-            self._drifts[k] = pin.getFrameAcceleration(model, data, frame, local).np
+        views = self._views
         relative_motions(
+            self._joints,
+            self._places,
+            views.poses,
+            views.twists,
+            views.drifts,
             self._first,
             self._second,
             self._poses,
@@ -75,7 +88,7 @@ class MotionTable:
             self._drifts,
             self._starts,
             self._columns,
-            data.J,
+            self._data.J,
             self.J,
             self.X,
             self.twist,

@@ -14,7 +14,7 @@ from multi_qp_controller.constraints.joint_limits import JointLimitConstraint
 from multi_qp_controller.contact import ActiveContact
 from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.memory import Memory
-from multi_qp_controller.motion_kernel import no_slip_rows
+from multi_qp_controller.motion_kernel import add_reactions, no_slip_rows
 from multi_qp_controller.motion_table import MotionTable
 from multi_qp_controller.qp.labels import Block
 from multi_qp_controller.tasks.base import Task
@@ -48,6 +48,7 @@ class ContactRows:
         J: no-slip rows and couplings, (m, nv).
         rhs: their right-hand side, (m,).
         lower: least value of each entry of Λ: 0, or -inf for couplings, (nλ,).
+        n_lambda: number of entries of Λ.
         bounded: number of entries of Λ that are.
         revision: how often the costs of wrenches have changed.
         paper_equalities: equality rows as the paper counts them, 3 a contact point; and one for each coupling.
@@ -68,8 +69,7 @@ class ContactRows:
         self.J = np.zeros((m, nv))
         self.J[self._coupling_rows] = couplings.J
         self.rhs = np.zeros(m)
-        self._G = np.zeros((nv, n))
-        self._G[:, self.coupling_slice] = couplings.J.T
+        self.n_lambda = int(n)
         self._G_is_new = True
         self._names = tuple(contact.name for contact in contacts)
         self._six = all(contact.rows == 6 for contact in contacts)
@@ -77,6 +77,7 @@ class ContactRows:
         self._table: MotionTable | None = None
         self._in_table = False
         self._made = np.zeros((0, 4, 4))
+        self._moving = np.zeros(1, dtype=np.intp), np.zeros(0, dtype=np.intp)
         self._cost = cost
         self._priced = [contact.price for contact in contacts]
         self.revision = 0
@@ -127,19 +128,22 @@ class ContactRows:
             self.revision += 1
             self.__dict__.pop("H", None)
 
-    @property
-    def n_lambda(self) -> int:
-        """Number of entries of Λ."""
-        return self._G.shape[1]
+    @cached_property
+    def _G(self) -> Array:
+        G = np.zeros((self.J.shape[1], self.n_lambda))
+        G[:, self.coupling_slice] = self.couplings.J.T
+        self._G_is_new = False
+        return G
 
     @property
     def G(self) -> Array:
         """Generalised force of each entry of Λ: Σ Jᵀ W, then Jᵀ of the couplings, (nv, nλ)."""
+        G = self._G
         if not self._G_is_new:
             for contact, rows, where in zip(self.contacts, self.row_slices, self.lambda_slices, strict=True):
-                np.matmul(self.J[rows].T, contact.W[: contact.rows], out=self._G[:, where])
+                np.matmul(self.J[rows].T, contact.W[: contact.rows], out=G[:, where])
             self._G_is_new = True
-        return self._G
+        return G
 
     def update(self, kinematics: Kinematics, dt: float) -> None:
         """Compute the rows and generalised forces of this tick."""
@@ -162,10 +166,11 @@ class ContactRows:
             self._table = table
             places = [table.index.get(contact.frames) for contact in self.contacts]
             self._in_table = places == list(range(count))
+            self._moving = table.columns(count)
             self._made = np.array([contact.X_second_first.homogeneous for contact in self.contacts])
         if self._in_table:
             X, twist, drift = table.X[:count], table.twist[:count], table.drift[:count]
-            no_slip_rows(dt, self._made, X, twist, drift, self._counts, table.J, self.J, self.rhs)
+            no_slip_rows(dt, self._made, X, twist, drift, self._counts, *self._moving, table.J, self.J, self.rhs)
             for k, contact in enumerate(self.contacts):
                 if contact.feedback is not None:
                     self.rhs[self.row_slices[k]] = contact.held(twist[k], drift[k])
@@ -178,6 +183,14 @@ class ContactRows:
             np.matmul(contact.W[: contact.rows], forces[where], out=reactions[rows])
         reactions[self._coupling_rows] = forces[self.coupling_slice]
         return reactions
+
+    def add_forces(self, reactions: Array, out: Array) -> None:
+        """Add the generalised forces Jᵀ of reactions, (m,), to `out`, (nv,)."""
+        if self._in_table:
+            add_reactions(*self._moving, self._counts, reactions, self.J, out)
+            out += reactions[self._coupling_rows] @ self.couplings.J
+        else:
+            out += reactions @ self.J
 
     def multipliers(self, reactions: Array) -> Array:
         """Return the smallest Λ ≥ 0 that makes these reactions, (nλ,): of many, the one that strains least."""
@@ -222,27 +235,30 @@ class TaskRows:
     """The weighted task rows of one set of tasks, stacked; allocated when the set changes.
 
     Attributes:
-        weighted: √w J, (k, nv).
-        weighted_b: √w b, (k,).
+        tasks: whose they are.
+        J: (k, nv).
+        b: (k,).
+        scale: √w of each row, (k,).
+        selected: the entry of q̈ that a row is, where it is one, else -1, (k,).
     """
 
     def __init__(self, tasks: tuple[Task, ...], nv: int) -> None:
         self.tasks = tasks
         ends = np.concatenate([[0], np.cumsum([task.dim for task in self.tasks])]).astype(int)
         self._slices = [slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)]
-        self._J = np.zeros((ends[-1], nv))
-        self._b = np.zeros(ends[-1])
-        self._scale = np.ones(ends[-1])
+        self.J = np.zeros((ends[-1], nv))
+        self.b = np.zeros(ends[-1])
+        self.scale = np.ones(ends[-1])
         self._weights: list[float] = []
-        selecting = [(task, rows) for task, rows in zip(tasks, self._slices, strict=True) if task.selects is not None]
-        self._selecting = np.array([r for _, rows in selecting for r in range(rows.start, rows.stop)], dtype=np.intp)
-        self._selected = np.array([v for task, _ in selecting for v in task.selects or ()], dtype=np.intp)
+        self.selected = np.full(ends[-1], -1, dtype=np.intp)
+        for task, rows in zip(tasks, self._slices, strict=True):
+            if task.selects is not None:
+                self.selected[rows] = task.selects
+        self._selecting = np.flatnonzero(self.selected >= 0)
         self._dense = _merged([rows for t, rows in zip(tasks, self._slices, strict=True) if t.selects is None])
-        self._parts = [(t, self._J[rows], self._b[rows]) for t, rows in zip(tasks, self._slices, strict=True)]
-        self.weighted = np.zeros_like(self._J)
-        self.weighted_b = np.zeros_like(self._b)
-        self._H = np.zeros((nv, nv))
-        self._H_is_new = True
+        self._parts = [(t, self.J[rows], self.b[rows]) for t, rows in zip(tasks, self._slices, strict=True)]
+        self._weighted: Array | None = None
+        self._H: Array | None = None
 
     def update(self, kinematics: Kinematics, time: float) -> None:
         """Compute the rows of this tick."""
@@ -253,20 +269,30 @@ class TaskRows:
         if weights != self._weights:
             self._weights = weights
             for task, rows in zip(self.tasks, self._slices, strict=True):
-                self._scale[rows] = np.sqrt(task.weight * (1.0 if task.row_weights is None else task.row_weights))
-        np.multiply(self._J, self._scale[:, None], out=self.weighted)
-        np.multiply(self._scale, self._b, out=self.weighted_b)
-        self._H_is_new = False
+                self.scale[rows] = np.sqrt(task.weight * (1.0 if task.row_weights is None else task.row_weights))
+        self._weighted = self._H = None
+
+    @property
+    def weighted(self) -> Array:
+        """√w J, (k, nv)."""
+        if self._weighted is None:
+            self._weighted = self.J * self.scale[:, None]
+        return self._weighted
+
+    @property
+    def weighted_b(self) -> Array:
+        """√w b, (k,)."""
+        return self.scale * self.b
 
     def times(self, Z: Array, *, out: Array) -> None:
         """Write √w J Z, (k, n); rows that only select an entry of q̈ cost no product."""
-        out[self._selecting] = self._scale[self._selecting, None] * Z[self._selected]
+        out[self._selecting] = self.scale[self._selecting, None] * Z[self.selected[self._selecting]]
         for rows in self._dense:
             np.matmul(self.weighted[rows], Z, out=out[rows])
 
     def residuals(self, acceleration: Array) -> dict[str, float]:
         """Return ‖J q̈ − b‖ of each task by name, without its weight: what q̈, (nv,), misses of what it asks."""
-        missed = self._J @ acceleration - self._b
+        missed = self.J @ acceleration - self.b
         return {
             task.name: float(np.linalg.norm(missed[rows])) for task, rows in zip(self.tasks, self._slices, strict=True)
         }
@@ -274,9 +300,8 @@ class TaskRows:
     @property
     def H(self) -> Array:
         """Jᵀ w J, of the cost ½ q̈ᵀH q̈ + gᵀq̈, (nv, nv)."""
-        if not self._H_is_new:
-            np.matmul(self.weighted.T, self.weighted, out=self._H)
-            self._H_is_new = True
+        if self._H is None:
+            self._H = self.weighted.T @ self.weighted
         return self._H
 
     @property
@@ -343,6 +368,7 @@ class Statement:
         )
         self.torque_label = Block(name="torque", unit="N m", rows=scene.actuated_joint_names, limit="torque limit")
         self.dynamics_label = Block(name="dynamics", unit="N or N m", rows=scene.velocity_names)
+        self._moving = [s.v_slice for s in scene.subsystems.values() if s.v_slice.stop > s.v_slice.start]
         passive = np.ones(scene.nv, dtype=bool)
         passive[scene.actuated_v] = False
         self.unactuated = np.flatnonzero(passive)
@@ -419,7 +445,7 @@ class Statement:
 
     def update(self, kinematics: Kinematics, time: float, dt: float) -> None:
         """Compute everything at this tick."""
-        np.copyto(self.M, kinematics.M.T)  # symmetric, and both rows by rows: the copy is straight
+        self.M = kinematics.M
         np.copyto(self.N, kinematics.N)
         self.contacts.update(kinematics, dt)
         self.collisions.update(kinematics)
@@ -433,8 +459,10 @@ class Statement:
 
     def dynamics_residual(self, acceleration: Array, torque: Array, reactions: Array) -> float:
         """Return the largest entry of M q̈ + N − Jᵀ w − S τ relative to the largest force in it; w the reactions."""
-        applied = reactions @ self.contacts.J
-        applied[self.scene.actuated_v] += torque
-        inertial = self.M @ acceleration + self.N
+        inertial, applied = self.N.copy(), np.zeros_like(self.N)
+        for where in self._moving:  # M is block diagonal
+            inertial[where] += self.M[where, where] @ acceleration[where]
+        applied[self.scene.actuated_v] = torque
+        self.contacts.add_forces(reactions, applied)
         scale = max(1.0, float(np.abs(inertial).max()), float(np.abs(applied).max()))
         return float(np.abs(inertial - applied).max()) / scale

@@ -49,6 +49,9 @@ class Assembler:
         base = self.model
         self.model, self.collision_model = pin.appendModel(base, part, self.collision_model, collision, 0, placement)
         _, self.visual_model = pin.appendModel(base, part, self.visual_model, visual, 0, placement)
+        # appending pairs every piece with every other, and whoever makes geometry data has a kilobyte for each pair
+        self.collision_model.removeAllCollisionPairs()
+        self.visual_model.removeAllCollisionPairs()
         # pinocchio 3.4 puts what is fixed to a link by a fixed joint at twice its distance when it appends
         for k in range(1, self.model.njoints):
             self.model.inertias[k] = self._inertias[self.model.names[k]]

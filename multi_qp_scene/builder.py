@@ -49,8 +49,9 @@ def build_scene(parts: SceneParts) -> Scene:
         name: _describe(model, name, loaded, spec.color, actuated, postures[name])
         for name, (loaded, spec) in parts.subsystems.items()
     }
+    data = model.createData()  # once: pinocchio keeps four tensors of nv³ numbers in it
     for name, (_, spec) in parts.subsystems.items():
-        set_initial_pose(model, q0, subsystems[name], spec, surfaces)
+        set_initial_pose(model, data, q0, subsystems[name], spec, surfaces)
     return Scene(
         model=model,
         collision_model=assembler.collision_model,

@@ -51,9 +51,14 @@ def set_joint_angles(model: pin.Model, q: Array, subsystem: str, joints: dict[st
 
 
 def set_initial_pose(
-    model: pin.Model, q0: Array, subsystem: Subsystem, spec: SubsystemSpec, surfaces: dict[str, Surface]
+    model: pin.Model,
+    data: pin.Data,
+    q0: Array,
+    subsystem: Subsystem,
+    spec: SubsystemSpec,
+    surfaces: dict[str, Surface],
 ) -> None:
-    """Put the base of a floating subsystem where its specification wants it, in place."""
+    """Put the base of a floating subsystem where its specification wants it, in place; `data` is overwritten."""
     if not subsystem.floating:
         return
     if spec.place is not None:
@@ -65,6 +70,7 @@ def set_initial_pose(
             surfaces[spec.place.onto],
             xy=spec.place.xy,
             yaw=spec.place.yaw,
+            data=data,
         )
     else:
         base = pose_of(spec.pose) if spec.pose else pin.SE3.Identity()

@@ -51,3 +51,12 @@ COMPILED: bool = _njit is not None
 def compiled(function: Function) -> Function:
     """Compile a kernel at its first call, and keep the machine code beside the source for the next process."""
     return cast(Function, _njit(cache=True, error_model="numpy")(function)) if COMPILED else function
+
+
+def compiled_part(function: Function) -> Function:
+    """Compile a part that only kernels call; what Python needs to call it is left out, which halves the compiling."""
+    if not COMPILED:
+        return function
+    return cast(
+        Function, _njit(cache=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+    )

@@ -39,6 +39,7 @@ def place_flush(
     *,
     xy: tuple[float, float],
     yaw: float,
+    data: pin.Data | None = None,
 ) -> pin.SE3:
     """Return the base pose for which `surfaces`, centred, lie flush on `onto`.
 
@@ -50,10 +51,11 @@ def place_flush(
         onto: the surface that carries it.
         xy: place on `onto`, in its frame [m].
         yaw: heading of the base's x axis about the normal of `onto` [rad].
+        data: of the model, to be overwritten; made anew if None, which for many bodies takes seconds.
     """
     q = q.copy()
     q[root_q : root_q + 7] = pin.SE3ToXYZQUAT(pin.SE3.Identity())
-    data = model.createData()
+    data = model.createData() if data is None else data
     pin.framesForwardKinematics(model, data, q)
     X_world_onto = data.oMf[onto.frame_id].copy()
     normals = np.array([data.oMf[s.frame_id].rotation[:, 2] for s in surfaces])

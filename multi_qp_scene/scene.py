@@ -144,6 +144,23 @@ class Scene:
             raise KeyError(f"no frame '{name}' in the scene")
         return int(self.model.getFrameId(name))
 
+    def moving(self, *frames: int | None) -> Indices:
+        """Return the entries of v that move any of these frames, by index; None is the world."""
+        model = self.model
+        return columns_above(model, *(model.frames[k].parentJoint for k in frames if k is not None))
+
     def initial_state(self) -> State:
         """Return the initial configuration, at rest."""
         return State(self.q0.copy(), np.zeros(self.nv))
+
+
+def columns_above(model: pin.Model, *joints: int) -> Indices:
+    """Return the entries of v that move any of these joints, by index."""
+    columns = {
+        column
+        for joint_id in joints
+        for above in model.supports[joint_id]
+        if above
+        for column in range(model.joints[above].idx_v, model.joints[above].idx_v + model.joints[above].nv)
+    }
+    return np.array(sorted(columns), dtype=np.intp)

@@ -1,7 +1,9 @@
-"""A crowd of any size as a scenario: humanoids in a row, hand in hand."""
+"""Crowds of any size as scenarios: a chain of humanoids hand in hand, and a tower of boxes that pairs hold."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,55 +13,104 @@ from multi_qp_scene.scenario import Scenario, load_scenario
 
 #: Distance between two who hold hands [m].
 SPACING = 0.62
+#: Distance of those who hold a box from the tower's axis [m], and the height of the lowest box [m].
+RADIUS, LOWEST = 0.9, 0.8
+#: A box's height [m] and what the model's is scaled with to have it.
+BOX, FLAT = 0.055, 0.25
 
 
 def chain(count: int) -> dict[str, Any]:
     """Return the scenario of `count` humanoids who stand in a row and hold hands, each keeping his own balance."""
     people = [f"person_{k + 1}" for k in range(count)]
-    feet = {
-        f"{name}_{side}_foot": {"surfaces": [f"{name}/{side}_sole", "ground/floor"], "friction": 0.7}
-        for name in people
-        for side in ("left", "right")
-    }
     hands = {
         f"{one}_{other}": {"surfaces": [f"{one}/left_grip", f"{other}/right_grip"], "friction": 0.7}
         for one, other in zip(people, people[1:], strict=False)
     }
+    places = {name: {"xy": [0.0, k * SPACING]} for k, name in enumerate(people)}
+    return _crowd(f"{count} humanoids in a row, hand in hand", places, {}, hands)
+
+
+def tower(count: int) -> dict[str, Any]:
+    """Return the scenario of a tower of count / 2 boxes, each held by two of `count` humanoids who stand around it.
+
+    Nobody's hands reach the box in front of him: each is held as it was when the contact was made, at a distance, so
+    that towers of all sizes have people of one posture.
+    """
+    boxes = [f"box_{k + 1}" for k in range(max(1, count // 2))]
+    places, parts, contacts = {}, {}, {}
+    for k, box in enumerate(boxes):
+        parts[box] = {
+            "model": "box",
+            "mass": 1.0,
+            "scale": [1.0, 1.0, FLAT],
+            "pose": {"xyz": [0.0, 0.0, LOWEST + k * BOX]},
+        }
+        if k:
+            contacts[f"{box}_on_{boxes[k - 1]}"] = {
+                "surfaces": [f"{box}/bottom", f"{boxes[k - 1]}/top"],
+                "friction": 0.6,
+            }
+        for side, turn in (("left", 0.0), ("right", math.pi)):
+            angle = turn + math.pi * k / len(boxes)
+            name = f"person_{2 * k + 1 + (side == 'right')}"
+            xy = [-RADIUS * math.cos(angle), -RADIUS * math.sin(angle)]
+            places[name] = {"xy": xy, "yaw": angle}
+            contacts[f"{name}_{box}"] = {"surfaces": [f"{name}/{side}_grip", f"{box}/{side}"], "friction": 0.7}
+    return _crowd(f"a tower of {len(boxes)} boxes that pairs hold", places, parts, contacts)
+
+
+#: The crowds that are measured, by name.
+CROWDS: dict[str, Callable[[int], dict[str, Any]]] = {"chain": chain, "tower": tower}
+
+
+def _crowd(
+    description: str, places: dict[str, dict[str, Any]], parts: dict[str, Any], held: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the scenario of people who stand at their places, with further parts and contacts."""
+    feet = {
+        f"{name}_{side}_foot": {"surfaces": [f"{name}/{side}_sole", "ground/floor"], "friction": 0.7}
+        for name in places
+        for side in ("left", "right")
+    }
     tasks: dict[str, Any] = {}
-    for name in people:
-        ground = [f"{name}_left_foot", f"{name}_right_foot"]
-        target = {"over_contacts": ground}
+    for name in places:
         tasks[f"{name}_balance"] = {
             "type": "com",
             "subsystems": [name],
             "axes": ["x", "y"],
-            "target": target,
+            "target": {"over_contacts": [f"{name}_left_foot", f"{name}_right_foot"]},
             "weight": 100,
             "stiffness": 20,
         }
         tasks[f"{name}_posture"] = {"type": "posture", "subsystem": name, "weight": 1, "stiffness": 10}
+    people = {
+        name: {
+            "model": "humanoid",
+            "posture": "half_sitting",
+            "place": {"surfaces": ["left_sole", "right_sole"], "onto": "ground/floor", **place},
+        }
+        for name, place in places.items()
+    }
     return {
-        "description": f"{count} humanoids in a row, hand in hand",
+        "description": description,
         "dt": 0.005,
         "duration": 10.0,
-        "subsystems": {
-            name: {
-                "model": "humanoid",
-                "posture": "half_sitting",
-                "place": {"surfaces": ["left_sole", "right_sole"], "onto": "ground/floor", "xy": [0.0, k * SPACING]},
-            }
-            for k, name in enumerate(people)
-        },
+        "subsystems": people | parts,
         "environment": {"ground": {"model": "ground"}},
-        "contacts": feet | hands,
+        "contacts": feet | held,
         "tasks": tasks,
         "initial_state": "stand",
-        "states": {"stand": {"contacts": [*feet, *hands], "hold": 1000.0}},
+        "states": {"stand": {"contacts": [*feet, *held], "hold": 1000.0}},
     }
 
 
-def load_chain(count: int, folder: Path, **changes: Any) -> Scenario:
-    """Write the scenario into a folder and load it; `changes` replace its top-level keys."""
-    path = folder / f"crowd_{count}.yaml"
-    path.write_text(yaml.safe_dump(chain(count) | changes, sort_keys=False), encoding="utf-8")
+def load_crowd(kind: str, count: int, folder: Path, **changes: Any) -> Scenario:
+    """Write a scenario of `CROWDS` into a folder and load it; `changes` replace its top-level keys."""
+    path = folder / f"{kind}_{count}.yaml"
+    path.write_text(yaml.safe_dump(CROWDS[kind](count) | changes, sort_keys=False), encoding="utf-8")
     return load_scenario(path)
+
+
+def load_chain(count: int, folder: Path, **changes: Any) -> Scenario:
+    """Load the scenario of a chain."""
+    return load_crowd("chain", count, folder, **changes)

@@ -31,8 +31,8 @@ class Profile:
         self._watch(statement.collisions, "update", "collision")
         self._watch(statement.joint_limits, "update", "limits")
         self._watch(ladder, "solve", "solve")
-        writer = "_write" if hasattr(ladder._formulation, "_write") else "build"
-        self._watch(ladder._formulation, writer, "condense")
+        blocks = getattr(ladder._formulation, "blocks", None)
+        self._watch(blocks or ladder._formulation, "build" if blocks is None else "eliminate", "condense")
         # these two are made anew whenever the state changes
         self._watch_maker(statement, "set_contacts", "contacts")
         self._watch_maker(statement, "set_tasks", "tasks")

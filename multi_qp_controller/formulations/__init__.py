@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from multi_qp_controller.formulations.base import DegenerateError, Formulation, PhysicalSolution, QpSize
+from multi_qp_controller.formulations.base import DegenerateError, Formulation, QpSize
 from multi_qp_controller.formulations.condensed import CondensedFormulation
 from multi_qp_controller.formulations.full import FullFormulation
 from multi_qp_controller.formulations.reduced import ReducedFormulation
+from multi_qp_controller.physical import PhysicalSolution
 from multi_qp_controller.statement import Statement
 
 FORMULATIONS: dict[str, type[Formulation]] = {

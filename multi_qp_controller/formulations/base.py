@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from multi_qp_controller.physical import PhysicalSolution, Solved
 from multi_qp_controller.qp.problem import Problem
 from multi_qp_controller.qp.solution import Solution
 from multi_qp_controller.statement import Statement
@@ -37,21 +38,6 @@ class QpSize:
         )
 
 
-@dataclass(frozen=True)
-class PhysicalSolution:
-    """What the QP decided.
-
-    Attributes:
-        acceleration: q̈, (nv,).
-        torque: τ, (na,) [N m].
-        reactions: force along each no-slip row: wrenches of the contacts, then forces of couplings, (m,) [N, N m].
-    """
-
-    acceleration: Array
-    torque: Array
-    reactions: Array
-
-
 class DegenerateError(ValueError):
     """The problem cannot be written this way: what it eliminates does not determine what it should."""
 
@@ -71,11 +57,10 @@ class Formulation(ABC):
     def prepare(self) -> None:
         """Allocate for the statement's present contacts."""
 
-    def free(self) -> Solution | None:
-        """Return the optimum without inequalities where it keeps them all and is cheaper found here, else None.
+    def solve(self, start: Solution | None, *, price: float | None = None) -> Solved | None:
+        """Solve the tick without a solver, from the active rows of an earlier one; None where there is no such way.
 
-        Raises:
-            DegenerateError: when the problem cannot be written this way.
+        With a `price`, collision, balance and joint limits may give way: ½ price s² for each s by which one does.
         """
         return None
 

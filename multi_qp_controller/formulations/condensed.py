@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from time import perf_counter
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dgeqrf, dorgqr, dtrtrs
 
-from multi_qp_controller.formulations.base import DegenerateError, Formulation, PhysicalSolution
-from multi_qp_controller.formulations.condensing_kernel import DONE, condense, free_optimum, write_rows
+from multi_qp_controller.blocks import BlockSolver
+from multi_qp_controller.formulations.base import DegenerateError, Formulation
+from multi_qp_controller.physical import PhysicalSolution, Solved
 from multi_qp_controller.qp.labels import Block, Labels
 from multi_qp_controller.qp.problem import Problem
 from multi_qp_controller.qp.solution import Solution
-from multi_qp_controller.qp.solvers.active_set import VIOLATION
-from multi_qp_controller.statement import COUPLING_FORCE_COST
+from multi_qp_controller.statement import COUPLING_FORCE_COST, Statement
 from multi_qp_scene.jit import COMPILED
 
 Array = NDArray[np.float64]
 
 #: Rows whose independent part is shorter than this, relative to the longest, are dependent: nothing is eliminated.
 _DEPENDENT = 1e-9
-#: Up to so many degrees of freedom the compiled kernel is faster than one call of LAPACK after the other.
-LARGEST_IN_ONE_GO = 64
 
 
 class CondensedFormulation(Formulation):
@@ -38,9 +34,19 @@ class CondensedFormulation(Formulation):
 
     name = "condensed"
 
+    def __init__(self, statement: Statement) -> None:
+        super().__init__(statement)
+        self.blocks = BlockSolver(statement)
+
     def prepare(self) -> None:
+        """Take up the contacts; what `build` needs is allocated when it is called."""
+        self.blocks.prepare()
+        self._is_allocated = False
+
+    def _allocate(self) -> None:
         """Allocate for the contacts, and write everything that does not change from tick to tick."""
         s = self.statement
+        self._is_allocated = True
         contacts, nv, na = s.contacts, s.scene.nv, s.scene.na
         reached = _reached(s)
         self._held = s.unactuated[reached[s.unactuated]]
@@ -80,22 +86,9 @@ class CondensedFormulation(Formulation):
         self._q0 = np.zeros(nv)
         self._Z = np.zeros((nv, max(0, self._nz)))
         self._MZ = np.zeros_like(self._Z)
-        self._blocks = [subsystem.v_slice for subsystem in s.scene.subsystems.values()]
+        self._M_blocks = [subsystem.v_slice for subsystem in s.scene.subsystems.values()]
         self._efforts_0 = np.zeros(na + m)
-        self._no_multiplier = np.zeros(counts[-1])
         self._task_rows = np.empty((0, nv))
-        self._is_written = False
-        self._in_one_go = COMPILED and 0 < n and nv <= LARGEST_IN_ONE_GO
-        # all facets in one table, for the kernel; those of a point turn from tick to tick
-        ends = np.cumsum([0, *map(len, facets)])
-        self._facet_starts = ends.astype(np.intp)
-        self._reaction_starts = np.cumsum([0, *(c.rows for c in contacts.contacts)]).astype(np.intp)
-        self._facet_table = np.zeros((ends[-1], 6))
-        self._turning = []
-        for F, a, b in zip(facets, ends, ends[1:], strict=False):
-            self._facet_table[a:b, : F.shape[1]] = F
-            if F.shape[1] == 3:
-                self._turning.append((F, slice(a, b)))
         self._A = np.zeros((m + len(self._loose), nv))
         self._rhs = np.zeros(m + len(self._loose))
         self._no_A, self._no_b = np.zeros((0, n)), np.zeros(0)
@@ -117,9 +110,7 @@ class CondensedFormulation(Formulation):
         Raises:
             DegenerateError: when rows to eliminate depend on each other.
         """
-        if not self._is_written:
-            self._write()
-        self._is_written = False
+        self._write()
         s = self.statement
         spare = Block("spare row", "m/s²", tuple(map(str, range(s.largest_row_count - s.row_count))))
         return Problem(
@@ -136,25 +127,10 @@ class CondensedFormulation(Formulation):
             relaxable_rows=self._relaxable,
         )
 
-    def free(self) -> Solution | None:
-        """Return the optimum without inequalities where it keeps them all; compiled, else None."""
-        if not COMPILED or not self._n:
-            return None
-        begun = perf_counter()
-        self._write()
-        x = np.empty(self._n)
-        try:
-            kept = free_optimum(self._H, self._g, self._C, self._l, self._u, VIOLATION, x)
-        except np.linalg.LinAlgError:
-            kept = False
-        self._is_written = not kept  # what was written serves `build`
-        if not kept:
-            return None
-        time = perf_counter() - begun
-        return Solution(x=x, found=True, status="solved", solve_time=time, z_ineq=self._no_multiplier)
-
     def _write(self) -> None:
         """Eliminate the equalities of this tick; write cost and rows."""
+        if not self._is_allocated:
+            self._allocate()
         if self._nz < 0 or self._m < len(self._held):
             raise DegenerateError("more equalities than unknowns")
         contacts, na = self.statement.contacts, self.statement.scene.na
@@ -162,59 +138,14 @@ class CondensedFormulation(Formulation):
             costs = contacts.wrench_costs()
             self._root[na : na + len(costs)] = np.sqrt(costs)
             self._revision = contacts.revision
-        if not self._in_one_go:
-            self._eliminate_accelerations()
-            self._eliminate_reactions()
-            self._g[:] = self._cost()
-            self._write_rows()
-            return
-        s, count = self.statement, self.statement.row_count
-        outcome = condense(
-            s.M,
-            s.N,
-            s.contacts.J,
-            s.contacts.rhs,
-            self._held,
-            self._loose,
-            s.scene.actuated_v,
-            s.tasks.weighted,
-            s.tasks.weighted_b,
-            self._root,
-            s.cost.acceleration,
-            _DEPENDENT,
-            self._q0,
-            self._Z,
-            self._efforts,
-            self._efforts_0,
-            self._H,
-            self._g,
-        )
-        if outcome != DONE:
-            raise DegenerateError("rows depend on each other")
-        for F, where in self._turning:
-            self._facet_table[where, :3] = F
-        limits = s.joint_limits
-        write_rows(
-            self._q0,
-            self._Z,
-            self._efforts,
-            self._efforts_0,
-            self._limited,
-            limits.lower,
-            limits.upper,
-            s.torque_limits,
-            self._facet_table,
-            self._facet_starts,
-            self._reaction_starts,
-            s.D,
-            s.d,
-            self._C,
-            self._l,
-            self._u,
-        )
-        first = self._damper_start
-        self._relaxable[first:] = False
-        self._relaxable[first : first + count] = True
+        self._eliminate_accelerations()
+        self._eliminate_reactions()
+        self._g[:] = self._cost()
+        self._write_rows()
+
+    def solve(self, start: Solution | None, *, price: float | None = None) -> Solved | None:
+        """Solve the tick without writing it as a matrix; see `BlockSolver`."""
+        return self.blocks.solve(start, price=price) if COMPILED else None
 
     def recover(self, x: Array) -> PhysicalSolution:
         """Return q̈, τ and reactions."""
@@ -241,7 +172,7 @@ class CondensedFormulation(Formulation):
         s, nz, held, na = self.statement, self._nz, self._held, self.statement.scene.na
         motors, J = s.scene.actuated_v, s.contacts.J
         MZ = self._MZ
-        for block in self._blocks:  # M is block diagonal
+        for block in self._M_blocks:  # M is block diagonal
             np.matmul(s.M[block, block], self._Z[block], out=MZ[block])
         force = s.M @ self._q0 + s.N
         w, torque = self._efforts[na:], self._efforts[:na]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_controller.formulations.base import Formulation, PhysicalSolution
+from multi_qp_controller.formulations.base import Formulation
+from multi_qp_controller.physical import PhysicalSolution
 from multi_qp_controller.qp.labels import Block, Labels
 from multi_qp_controller.qp.problem import Problem
 

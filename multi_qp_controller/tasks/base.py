@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.memory import Memory
 from multi_qp_controller.snapshot import TargetSnapshot
+from multi_qp_scene.scene import Scene
 
 Array = NDArray[np.float64]
 
@@ -105,6 +106,10 @@ class Task(ABC):
             J: to fill, (dim, nv); zero on entry wherever the task never writes.
             b: to fill, (dim,).
         """
+
+    def columns(self, scene: Scene) -> NDArray[np.intp] | None:
+        """Return the entries of q̈ that the rows may concern, or None where nobody knows."""
+        return None if self.selects is None else np.array(self.selects, dtype=np.intp)
 
     def target(self, kinematics: Kinematics) -> TargetSnapshot | None:
         """Return where the task wants to be, if that is a place."""

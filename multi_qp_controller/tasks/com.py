@@ -13,6 +13,7 @@ from multi_qp_controller.memory import Memory
 from multi_qp_controller.references import minimum_jerk
 from multi_qp_controller.snapshot import TargetSnapshot
 from multi_qp_controller.tasks.base import Task, limited_error
+from multi_qp_scene.scene import Scene
 
 Array = NDArray[np.float64]
 
@@ -92,12 +93,17 @@ class CoMTask(Task):
         if self._moved:
             self._curves = None
 
+    def columns(self, scene: Scene) -> NDArray[np.intp]:
+        """Return what moves the group, or a frame that the target goes along with."""
+        return np.union1d(self.group.columns, scene.moving(*self._along_with))
+
     def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:
         """Write the rows of this tick."""
         place, rate, second = self._sample(time - self.started_at)
         self._reference = self._base(kinematics) + place
         velocity, drift = self.group.com_velocity(kinematics), self.group.com_drift(kinematics)
-        self._full_J[:] = 0.0
+        if self._along_with:
+            self._full_J[:] = 0.0
         self.group.com_jacobian(kinematics, self._full_J)
         for frame in self._along_with:
             point_J, point_velocity, point_drift = kinematics.point_motion(frame)
@@ -109,7 +115,13 @@ class CoMTask(Task):
         self._speed = velocity[self._axes]
         error = limited_error(self._error, stiffness=self.stiffness, damping=self.damping, max_speed=self._max_speed)
         desired = self.feedback(error, (velocity - rate)[self._axes]) + second[self._axes]
-        J[:] = self._full_J[self._axes]
+        if self._along_with:
+            J[:] = self._full_J[self._axes]
+        else:  # the others' columns are never written
+            where = self.group.where
+            J[:, where] = (
+                self._full_J[self._axes, where] if isinstance(where, slice) else self._full_J[self._axes][:, where]
+            )
         b[:] = desired - drift[self._axes]
 
     def _sample(self, time: float) -> tuple[Array, Array, Array]:

@@ -10,6 +10,7 @@ from multi_qp_controller.memory import Memory
 from multi_qp_controller.references import minimum_jerk
 from multi_qp_controller.tasks.base import Task
 from multi_qp_scene.scalar_joint import ScalarJoint
+from multi_qp_scene.scene import Scene
 
 Array = NDArray[np.float64]
 
@@ -66,6 +67,10 @@ class JointAngleTask(Task):
         super().resume(memory, kinematics)
         self._from = memory["from"]
 
+    def columns(self, scene: Scene) -> NDArray[np.intp]:
+        """Return the joint."""
+        return np.array([self._joint.v_index], dtype=np.intp)
+
     def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:
         """Write the row of this tick."""
         step = self._joint.difference(self.goal, self._from)
@@ -87,6 +92,10 @@ class JointVelocityTask(Task):
         super().__init__(name, weight=weight, stiffness=stiffness)
         self.goal = goal
         self._v_index = v_index
+
+    def columns(self, scene: Scene) -> NDArray[np.intp]:
+        """Return the joint."""
+        return np.array([self._v_index], dtype=np.intp)
 
     def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:
         """Write the row of this tick."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.kinematics import Group, Kinematics
 from multi_qp_controller.tasks.base import Task
+from multi_qp_scene.scene import Scene
 
 Array = NDArray[np.float64]
 
@@ -35,6 +36,10 @@ class MomentumTask(Task):
         self.group = group
         self.goal = np.asarray(goal, dtype=float)
         self._axes = list(axes)
+
+    def columns(self, scene: Scene) -> NDArray[np.intp]:
+        """Return what moves the group."""
+        return self.group.columns
 
     def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:
         """Write the rows of this tick."""

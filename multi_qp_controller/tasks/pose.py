@@ -15,6 +15,7 @@ from multi_qp_controller.relative_motion import RelativeMotion, relative_motion
 from multi_qp_controller.snapshot import TargetSnapshot
 from multi_qp_controller.tasks.base import Task, limited_error
 from multi_qp_controller.vectors import cross
+from multi_qp_scene.scene import Scene
 
 Array = NDArray[np.float64]
 
@@ -126,6 +127,10 @@ class PoseTask(Task):
         super().resume(memory, kinematics)
         kept, self.shift = memory["reference"], memory.get("shift", self.shift)
         self._reference = None if kept is None else reference_of(kept)
+
+    def columns(self, scene: Scene) -> NDArray[np.intp]:
+        """Return what moves either frame."""
+        return scene.moving(self.frame_a, self.frame_b)
 
     def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:
         """Write the rows of this tick."""

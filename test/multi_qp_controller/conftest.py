@@ -15,8 +15,8 @@ import yaml
 from multi_qp_controller.command import Command
 from multi_qp_controller.controller import Controller
 from multi_qp_controller.formulations import FORMULATIONS, make_formulation
-from multi_qp_controller.formulations.base import PhysicalSolution
 from multi_qp_controller.kinematics import Kinematics
+from multi_qp_controller.physical import PhysicalSolution
 from multi_qp_controller.qp import Problem
 from multi_qp_controller.tasks import Task
 from multi_qp_scene import load_scenario

@@ -23,7 +23,7 @@ PAIRS = (
 def test_every_pair_is_as_pinocchio_has_it(lab, scene, seed):
     kinematics = lab.kinematics(scene, lab.random_state(scene, seed))
     named = [tuple(None if n is None else _frame(scene, n) for n in pair) for pair in PAIRS]
-    table = MotionTable(kinematics.model, kinematics.data, named)
+    table = MotionTable(kinematics.model, kinematics.views, kinematics.data, named)
     kinematics.update(lab.random_state(scene, seed + 100))  # the table must follow its data
     table.update()
     for pair in named:
@@ -45,12 +45,12 @@ def test_no_slip_rows_of_all_contacts_are_those_of_each(lab, scene, angle):
     kinematics.update(type(before)(pin.integrate(scene.model, before.q, turned), before.v))
     contact.update(kinematics)
     J, rhs = contact.no_slip(0.01)
-    table = MotionTable(kinematics.model, kinematics.data, [contact.frames])
+    table = MotionTable(kinematics.model, kinematics.views, kinematics.data, [contact.frames])
     table.update()
     made = contact.X_second_first.homogeneous[None]
     J_all, rhs_all = np.zeros((6, scene.nv)), np.zeros(6)
     rows = np.array([6], dtype=np.intp)
-    no_slip_rows(0.01, made, table.X, table.twist, table.drift, rows, table.J, J_all, rhs_all)
+    no_slip_rows(0.01, made, table.X, table.twist, table.drift, rows, *table.columns(1), table.J, J_all, rhs_all)
     np.testing.assert_allclose(J_all, J, atol=1e-13)
     np.testing.assert_allclose(rhs_all, rhs, rtol=1e-9, atol=1e-8)
 

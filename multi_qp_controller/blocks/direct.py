@@ -1,0 +1,182 @@
+"""The QP of a tick without ever writing it down: eliminated by subsystems, searched for the active rows."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multi_qp_controller.blocks.active_kernel import search
+from multi_qp_controller.blocks.assembly_kernel import DEPENDENT, INFEASIBLE, LIMIT, NUMERICAL, SOLVED, assemble
+from multi_qp_controller.blocks.plan import Plan
+from multi_qp_controller.physical import PhysicalSolution, Solved
+from multi_qp_controller.qp.solution import Solution, Status
+from multi_qp_controller.statement import COUPLING_FORCE_COST, Statement
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+#: Rows whose independent part is shorter than this, relative to the longest, are dependent: nothing is eliminated.
+_DEPENDENT_ROWS = 1e-9
+#: At most so many rows can be active.
+_MOST_ACTIVE = 400
+_STATUS: dict[int, Status] = {
+    SOLVED: "solved",
+    INFEASIBLE: "infeasible",
+    LIMIT: "iteration_limit",
+    NUMERICAL: "numerical",
+}
+
+
+class BlockSolver:
+    """Solves the statement as `condensed` states it, each subsystem by itself but for the forces between them.
+
+    Each subsystem's own equalities are eliminated as in `CondensedFormulation`, then its unknowns; what stays is a
+    banded system in the wrenches between subsystems and the multipliers of their no-slip rows. Inequalities are looked
+    at once the optimum without them is known, and only those that are violated are formed.
+    """
+
+    def __init__(self, statement: Statement, *, max_iterations: int = 300) -> None:
+        self._statement = statement
+        self._max_iterations = max_iterations
+        self._floating: frozenset[int] = frozenset()
+        self._plan: Plan | None = None
+        self._active = np.zeros(_MOST_ACTIVE + 1, dtype=np.intp)
+        self._multipliers = np.zeros(_MOST_ACTIVE + 1)
+        self._counts = np.zeros(2, dtype=np.intp)
+        limited = np.flatnonzero(statement.joint_limits.limited)
+        self._limited: Indices = limited.astype(np.intp)
+
+    def prepare(self) -> None:
+        """Lay out the present contacts and tasks."""
+        self._floating = frozenset()
+        self._plan = None
+
+    def _lay_out(self) -> Plan:
+        s = self._statement
+        plan = self._plan = Plan(s, floating=self._floating)
+        self._links = np.stack([plan.link_rows, plan.link_w, plan.link_mu]).astype(np.intp)
+        self._crossing = np.stack([plan.cross_rows, plan.cross_y]).astype(np.intp)
+        self._places = np.concatenate([plan.velocity_places, plan.torque_places, plan.reaction_places])
+        e, factor, wide = plan.sizes
+        size = len(plan.last)
+        self._E, self._e = np.zeros(e), np.zeros(s.scene.nv + s.scene.na + len(s.contacts.rhs))
+        self._L, self._U = np.zeros(factor), np.zeros(wide)
+        self._S = np.zeros((size, size))
+        self._phi = np.zeros(plan.unknowns + size)
+        rows = min(_MOST_ACTIVE, len(self._phi))
+        self._Phi = np.empty((rows + 1, len(self._phi)))
+        contacts, cost = s.contacts, s.cost
+        self._force_root = np.full(len(contacts.rhs), np.sqrt(COUPLING_FORCE_COST))
+        self._revision = -1
+        self._costs = np.array([np.sqrt(cost.torque), cost.acceleration, _DEPENDENT_ROWS])
+        facets = [c.F for c in contacts.contacts]
+        ends = np.cumsum([0, *map(len, facets)])
+        self._facets = np.zeros((ends[-1], 6))
+        self._facet_rows = np.zeros((ends[-1], 2), dtype=np.intp)
+        self._turning = []
+        for contact, F, a, b, rows_of in zip(
+            contacts.contacts, facets, ends, ends[1:], contacts.row_slices, strict=False
+        ):
+            self._facets[a:b, : F.shape[1]] = F
+            self._facet_rows[a:b] = rows_of.start, contact.rows
+            if contact.rows == 3:
+                self._turning.append((contact, slice(a, b)))
+        na, limited = s.scene.na, len(self._limited)
+        fixed = limited + na + ends[-1]
+        self._fixed = int(fixed)
+        self._low, self._high = np.full(fixed + s.largest_row_count, 0.0), np.full(fixed + s.largest_row_count, np.inf)
+        self._low[limited : limited + na], self._high[limited : limited + na] = -s.torque_limits, s.torque_limits
+        self._rigid = np.zeros(len(self._low))
+        self._soft = np.zeros(len(self._low))
+        self._soft[:limited] = self._soft[fixed:] = 1.0
+        return plan
+
+    def eliminate(self) -> str:
+        """Find the free optimum of this tick; return what is wrong, empty if nothing is."""
+        s, contacts, tasks = self._statement, self._statement.contacts, self._statement.tasks
+        plan = self._plan
+        if plan is None or plan.contacts is not contacts or plan.tasks is not tasks:
+            try:
+                plan = self._lay_out()
+            except ValueError as error:
+                return str(error)
+        if contacts.revision != self._revision:
+            costs = contacts.wrench_costs()
+            self._force_root[: len(costs)] = np.sqrt(costs)
+            self._revision = contacts.revision
+        for contact, where in self._turning:
+            self._facets[where, :3] = contact.F
+        status = assemble(
+            plan.nodes, plan.lists, self._links, self._crossing, plan.last, plan.border, s.M, s.N, contacts.J,
+            contacts.rhs, tasks.J, tasks.b, tasks.scale, tasks.selected, self._force_root, self._costs, self._E,
+            self._e, self._L, self._U, self._S, self._phi,
+        )  # fmt: skip
+        if status % 16 == DEPENDENT:
+            node = status // 16
+            if node in self._floating:
+                return "rows depend on each other"
+            self._floating, self._plan = self._floating | {node}, None
+            return self.eliminate()
+        return "" if status == SOLVED else "what subsystems share is not determined"
+
+    def solve(self, start: Solution | None, *, price: float | None = None) -> Solved:
+        """Solve the tick from the active rows of an earlier one; say so where there is none.
+
+        With a `price`, after this tick had no solution, limits of q̈ and rows of D may give way: ½ price s² for each s
+        by which one does.
+        """
+        begun = perf_counter()
+        s = self._statement
+        contacts = s.contacts
+        if price is None and (fault := self.eliminate()):
+            return Solved(Solution.failed(0, status="numerical", message=fault), None)
+        plan = self._plan
+        if plan is None:
+            raise RuntimeError("a price is for a tick that was solved without")
+        acceleration, torque = np.empty(s.scene.nv), np.empty(s.scene.na)
+        reactions = np.empty(len(contacts.rhs))
+        rows = self._fixed + s.row_count
+        limited, limits = len(self._limited), s.joint_limits
+        np.take(limits.lower, self._limited, out=self._low[:limited])
+        np.take(limits.upper, self._limited, out=self._high[:limited])
+        self._low[self._fixed : rows] = s.d
+        self._begin(start, rows)
+        softness = self._rigid if price is None else self._soft / price
+        status = search(
+            plan.nodes, plan.lists, self._links, plan.last, plan.border, self._places, plan.motor_order,
+            self._E, self._e, self._L, self._U, self._S, self._phi, self._limited, self._facets,
+            self._facet_rows, s.D, self._low[:rows], self._high[:rows], softness, self._max_iterations, self._active,
+            self._multipliers, self._counts, self._Phi, acceleration, torque, reactions,
+        )  # fmt: skip
+        found = status == SOLVED
+        count, iterations = int(self._counts[0]), int(self._counts[1])
+        z = np.zeros(len(self._low))
+        if count:
+            active = self._active[:count]
+            z[np.abs(active) - 1] = -np.sign(active) * self._multipliers[:count]
+        solution = Solution(
+            x=acceleration if found else np.full(len(acceleration), np.nan),
+            found=found,
+            status=_STATUS[status],
+            iterations=iterations,
+            solve_time=perf_counter() - begun,
+            z_ineq=z if found else None,
+        )
+        return Solved(solution, PhysicalSolution(acceleration, torque, reactions) if found else None)
+
+    def _begin(self, start: Solution | None, rows: int) -> None:
+        """Take the active rows of an earlier tick over."""
+        self._counts[:] = 0
+        z = None if start is None else start.z_ineq
+        if z is None or len(z) != len(self._low):
+            return
+        active = np.flatnonzero(z[:rows])[:_MOST_ACTIVE]
+        if len(active):
+            upper = z[active] > 0.0
+            ids = np.where(upper, -active - 1, active + 1)
+            sides = np.where(upper, self._high[active], self._low[active])
+            ids = ids[np.isfinite(sides)]
+            self._active[: len(ids)] = ids
+            self._counts[0] = len(ids)

@@ -1,0 +1,95 @@
+"""Elimination by subsystems: its band factorisation, and its answers where subsystems share contacts and tasks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from multi_qp_cli.benches.crowd import load_crowd
+from multi_qp_controller import statement as statement_module
+from multi_qp_controller.blocks.linear_kernel import backward_band, factorise_band, forward_band
+from multi_qp_controller.command import Status
+from multi_qp_controller.controller import Controller
+from multi_qp_controller.formulations import make_formulation
+from multi_qp_controller.kinematics import Group, Kinematics
+from multi_qp_controller.pinocchio_views import JointViews
+from multi_qp_controller.qp import make_solver
+from multi_qp_scene import load_scenario
+from multi_qp_scene.jit import COMPILED
+from multi_qp_scene.scene import State
+
+
+def python(kernel):
+    """Return the Python function behind a kernel."""
+    return getattr(kernel, "py_func", kernel)
+
+
+@pytest.mark.parametrize("border", [9, 7])
+def test_a_quasi_definite_band_with_a_border_is_solved(border):
+    random, size, width = np.random.default_rng(3), 9, 3
+    K = np.zeros((size, size))
+    for j in range(size):
+        for i in range(j + 1, size):
+            if i - j < width or i >= border:
+                K[j, i] = K[i, j] = random.normal()
+    K += np.diag(np.where(np.arange(size) % 2, -20.0, 20.0))
+    last = np.array([min(j + width, border) if j < border else size for j in range(size)])
+    b = random.normal(size=size)
+    S, x = np.triu(K), b.copy()
+    assert python(factorise_band)(S, last, border)
+    python(forward_band)(S, last, border, x)
+    python(backward_band)(S, last, border, x)
+    np.testing.assert_allclose(K @ x, b, atol=1e-12)
+
+
+@pytest.mark.skipif(not COMPILED, reason="the solver by subsystems is compiled")
+@pytest.mark.parametrize("kind", ["chain", "tower"])
+def test_a_crowd_that_shares_contacts_and_a_task_is_answered_as_by_full(kind, tmp_path, monkeypatch):
+    monkeypatch.setattr(statement_module, "NULL_FORCE_COST", 1e-12)
+    people = ["person_1", "person_2"]
+    target = {"offset": [0.0, 0.02, 0.0]}
+    shared = {"type": "com", "subsystems": people, "axes": ["x", "y"], "target": target, "weight": 50}
+    apart = {"type": "pose", "frame": "person_1/torso", "relative_to": "person_2/torso", "weight": 5}
+    tasks = {"together": shared, "apart": apart | {"target": {"frame": "entry", "position": [0.0, 0.01, 0.0]}}}
+    tasks |= {f"{name}_posture": {"type": "posture", "subsystem": name, "weight": 1} for name in people}
+    controller = Controller(load_crowd(kind, 2, tmp_path, tasks=tasks))
+    state = controller.scenario.scene.initial_state()
+    command = controller.step(state, 0.0)
+    assert command.diagnostics.status is Status.OK, command.diagnostics.message
+    made = make_formulation("full", controller.statement)
+    made.prepare()
+    exact = made.recover(make_solver("quadprog").solve(made.build()).x)
+    for value, expected in ((command.a, exact.acceleration), (command.tau, exact.torque)):
+        assert np.abs(value - expected).max() < 1e-6 * max(1.0, np.abs(expected).max())
+
+
+def test_views_of_all_joints_show_what_pinocchio_computed_last():
+    scene = load_scenario("box").scene
+    data, random = scene.model.createData(), np.random.default_rng(1)
+    views = JointViews(scene.model, data)
+    v, a = random.normal(size=scene.nv), random.normal(size=scene.nv)
+    pin.centerOfMass(scene.model, data, scene.q0, v, a)
+    views.refresh()
+    for k in range(scene.model.njoints):
+        np.testing.assert_array_equal(views.poses[k, 9:], data.oMi[k].translation)
+        np.testing.assert_array_equal(views.poses[k, :9], data.oMi[k].rotation.ravel("F"))
+        np.testing.assert_array_equal(views.twists[k], data.v[k].vector)
+        np.testing.assert_array_equal(views.drifts[k], data.a[k].vector)
+        np.testing.assert_array_equal(views.coms[k], data.com[k])
+
+
+def test_the_inertia_is_that_of_the_composite_rigid_bodies():
+    scenario = load_scenario("box")
+    kinematics, scene = Kinematics(scenario.scene), scenario.scene
+    v = np.random.default_rng(1).normal(size=scene.nv)
+    kinematics.update(State(scene.q0, v))
+    data = scene.model.createData()
+    np.testing.assert_allclose(kinematics.M, pin.crba(scene.model, data, scene.q0), atol=1e-12)
+    group = Group.of(scene, ["humanoid", "box"])
+    mass = sum(inertia.mass for inertia in list(scene.model.inertias)[1:])
+    pin.centerOfMass(scene.model, data, scene.q0, v, np.zeros(scene.nv))
+    assert group.mass(kinematics) == pytest.approx(mass)
+    np.testing.assert_allclose(group.com(kinematics), data.com[0], atol=1e-12)
+    np.testing.assert_allclose(group.com_velocity(kinematics), data.vcom[0], atol=1e-12)
+    np.testing.assert_allclose(group.com_drift(kinematics), data.acom[0], atol=1e-9)
