@@ -10,12 +10,13 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from multi_qp_controller.constraints.damper_kernel import add_side, near_pairs
+from multi_qp_controller.constraints.damper_kernel import damper_rows, near_pairs
 from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.memory import Memory
+from multi_qp_controller.pinocchio_views import POSE, pose_views
 from multi_qp_controller.qp.labels import Block
 from multi_qp_scene.pairs import WatchedPair
-from multi_qp_scene.scene import Scene
+from multi_qp_scene.scene import Scene, columns_above
 
 Array = NDArray[np.float64]
 
@@ -48,20 +49,6 @@ class PairDistance:
     exempt: bool = False
 
 
-class Side:
-    """The joint that moves one body of a pair.
-
-    Attributes:
-        joint: its index; 0 for the environment.
-        columns: entries of v that move it.
-    """
-
-    def __init__(self, model: pin.Model, joint: int) -> None:
-        self.joint = joint
-        above = [model.joints[k] for k in model.supports[joint] if k]
-        self.columns = np.array([c for j in above for c in range(j.idx_v, j.idx_v + j.nv)], dtype=np.intp)
-
-
 class CollisionConstraint:
     """Rows D q̈ >= d: velocity dampers on the distance of watched pairs, [Vaillant2015] (21)–(24).
 
@@ -87,14 +74,20 @@ class CollisionConstraint:
             tuple(self._geometry.geometryObjects[k].parentJoint for k in (p.first, p.second))
             for p in self._geometry.collisionPairs
         ]
-        sides = {joint: Side(scene.model, joint) for pair in joints for joint in pair}
-        self._sides = [(sides[a], sides[b]) for a, b in joints]
+        self._joints = np.array(joints, dtype=np.intp).reshape(-1, 2)
+        moving = [columns_above(scene.model, joint) for joint in range(scene.model.njoints)]
+        self._starts = np.cumsum([0, *map(len, moving)]).astype(np.intp)
+        self._columns = np.concatenate(moving).astype(np.intp)
+        self._parameters = np.array([(p.influence, p.security, p.damping) for p in pairs]).reshape(-1, 3)
+        self._limits = np.array([dt, self._horizon, RECOVERY_SPEED, MAX_NORMAL_STEP])
         # only the pieces that some pair watches
         pieces = sorted({k for p in self._geometry.collisionPairs for k in (p.first, p.second)})
         place = {piece: k for k, piece in enumerate(pieces)}
-        self._placements = [self._data.oMg[k] for k in pieces]  # they refer into the data
-        self._poses = np.zeros((len(pieces), 4, 4))
-        self._last_poses = np.zeros((len(pieces), 4, 4))
+        self._pieces = np.array(pieces, dtype=np.intp)
+        shared = pose_views(self._data.oMg) if pieces else None
+        self._shares, n = shared is not None, len(self._geometry.geometryObjects)
+        self._poses = np.zeros((n, POSE)) if shared is None else shared
+        self._last_poses = np.zeros((len(pieces), POSE))
         self._travelled = np.zeros(len(pieces))
         self._safe_until = np.full(len(pairs), -np.inf)
         self._radii = _bounding_radii(self._geometry)[pieces]
@@ -105,22 +98,16 @@ class CollisionConstraint:
         self._near = np.zeros(len(pairs), dtype=np.intp)
         self._measured: list[int] = []
         self._results = self._data.distanceResults
-        self._last_normals: dict[int, Array] = {}
+        self._distances = np.zeros(len(pairs))
+        self._points = np.zeros((len(pairs), 2, 3))
+        self._normals = np.full((len(pairs), 3), np.nan)
+        self._last_normals = self._normals.copy()
+        self._active = np.zeros(len(pairs), dtype=np.intp)
         self._D = np.zeros((len(pairs), scene.nv))
         self._d = np.zeros(len(pairs))
         self._rows: list[int] = []
-        self._warm_up(scene)
         self.names = tuple(pair.name for pair in pairs)
         self.count = 0
-
-    def _warm_up(self, scene: Scene) -> None:
-        """Have the kernels compiled, or loaded, before the first pair comes near."""
-        if not self.pairs or scene.nv < 2:
-            return
-        data, joint = scene.model.createData(), scene.model.njoints - 1
-        columns, zeros = np.zeros(0, dtype=np.intp), np.zeros(3)
-        pose, twist, drift = data.oMi[joint].homogeneous, data.v[joint].np, data.a[joint].np
-        add_side(1.0, zeros, zeros, columns, data.J, pose, twist, drift, np.zeros(scene.nv), np.zeros(3))
 
     @property
     def D(self) -> Array:
@@ -143,15 +130,18 @@ class CollisionConstraint:
 
     def reset(self) -> None:
         """Forget the last tick, after a jump of the state."""
-        self._last_normals = {}
+        self._normals[:] = np.nan
 
     def memory(self) -> Memory:
         """Return the normals of the last tick, whose change is u̇."""
-        return {"pairs": list(self._last_normals), "normals": list(self._last_normals.values())}
+        known = np.flatnonzero(~np.isnan(self._normals[:, 0])).tolist()
+        return {"pairs": known, "normals": [self._normals[k].copy() for k in known]}
 
     def resume(self, memory: Memory) -> None:
         """Go on from a memory."""
-        self._last_normals = dict(zip(memory["pairs"], memory["normals"], strict=True))
+        self._normals[:] = np.nan
+        for k, normal in zip(memory["pairs"], memory["normals"], strict=True):
+            self._normals[k] = normal
 
     def update(self, kinematics: Kinematics) -> None:
         """Measure the distances and write the rows of the pairs within their influence distance."""
@@ -160,9 +150,9 @@ class CollisionConstraint:
             pair = self.pairs[k]
             pair.distance, pair.normal, pair.active = np.inf, None, False
         self._measured = self._find_near()
-        normals: dict[int, Array] = {}
+        self._last_normals[:] = self._normals
+        self._normals[:] = np.nan
         self._rows.clear()
-        self.count = 0
         for k in self._measured:
             pair = self.pairs[k]
             pin.computeDistance(self._geometry, self._data, k)
@@ -172,22 +162,53 @@ class CollisionConstraint:
                 a, b = self._first[k], self._second[k]
                 self._safe_until[k] = self._travelled[a] + self._travelled[b] + pair.distance - pair.pair.influence
                 continue
-            pair.point_a = np.array(result.getNearestPoint1())
-            pair.point_b = np.array(result.getNearestPoint2())
+            pair.point_a = result.getNearestPoint1()
+            pair.point_b = result.getNearestPoint2()
             # coal's normal goes from the first body to the second and stays defined in contact
-            pair.normal = normals[k] = -np.array(result.normal)
+            pair.normal = -result.normal
+            self._normals[k] = pair.normal
             if pair.pair.damper and not pair.exempt:
                 pair.active = True
-                self._write_row(k, pair, kinematics)
-        self._last_normals = normals
+                self._distances[k] = pair.distance
+                self._points[k, 0], self._points[k, 1] = pair.point_a, pair.point_b
+                self._active[len(self._rows)] = k
+                self._rows.append(k)
+        self.count = len(self._rows)
+        if self.count:
+            self._write_rows(kinematics)
+
+    def _write_rows(self, kinematics: Kinematics) -> None:
+        J, views = kinematics.data.J, kinematics.views
+        damper_rows(
+            self.count,
+            self._active,
+            self._joints,
+            self._starts,
+            self._columns,
+            self._parameters,
+            self._distances,
+            self._points,
+            self._normals,
+            self._last_normals,
+            J if J.ndim == 2 else J[:, None],  # a Jacobian of one column comes as a vector
+            views.poses,
+            views.twists,
+            views.drifts,
+            self._limits,
+            self._D,
+            self._d,
+        )
 
     def _find_near(self) -> list[int]:
         """Return which pairs may be within their influence distance."""
         if not len(self._first):
             return []
-        for k, placement in enumerate(self._placements):
-            self._poses[k] = placement.homogeneous
+        if not self._shares:
+            for k in self._pieces:
+                pose = self._data.oMg[int(k)]
+                self._poses[k, :9], self._poses[k, 9:] = pose.rotation.ravel("F"), pose.translation
         found = near_pairs(
+            self._pieces,
             self._poses,
             self._last_poses,
             self._travelled,
@@ -200,38 +221,6 @@ class CollisionConstraint:
             self._near,
         )
         return self._near[:found].tolist()
-
-    def _write_row(self, k: int, pair: PairDistance, kinematics: Kinematics) -> None:
-        u, a, b = pair.normal, pair.point_a, pair.point_b
-        if u is None or a is None or b is None:
-            return
-        row, data = self._D[self.count], kinematics.data
-        J = data.J if data.J.ndim == 2 else data.J[:, None]  # a Jacobian of one column comes as a vector
-        row[:] = 0.0
-        velocity, drift = np.zeros(3), 0.0
-        for side, point, sign in zip(self._sides[k], (a, b), (1.0, -1.0), strict=True):
-            if side.joint == 0:
-                continue
-            pose, twist = data.oMi[side.joint].homogeneous, data.v[side.joint].np
-            at_rest = data.a[side.joint].np
-            drift += add_side(sign, u, point, side.columns, J, pose, twist, at_rest, row, velocity)
-        parameters = pair.pair
-        rate = float(u @ velocity)
-        room = (pair.distance - parameters.security) / (parameters.influence - parameters.security)
-        allowed = min(-parameters.damping * room, RECOVERY_SPEED)
-        self._d[self.count] = (allowed - rate) / self._horizon - drift - self._turning(k, u, velocity)
-        self._rows.append(k)
-        self.count += 1
-
-    def _turning(self, k: int, normal: Array, velocity: Array) -> float:
-        """Return u̇·(ṗ_1 − ṗ_2)."""
-        last = self._last_normals.get(k)
-        if last is None:
-            return 0.0
-        step = normal - last
-        if step @ step > MAX_NORMAL_STEP**2:
-            return 0.0
-        return float(step @ velocity) / self._dt
 
 
 def _geometry_of(scene: Scene, pairs: tuple[WatchedPair, ...]) -> pin.GeometryModel:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_scene.jit import compiled
+from multi_qp_scene.jit import compiled, compiled_part
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -13,6 +13,7 @@ Indices = NDArray[np.intp]
 
 @compiled
 def near_pairs(
+    pieces: Indices,
     poses: Array,
     last: Array,
     travelled: Array,
@@ -31,8 +32,9 @@ def near_pairs(
     radius times the norm of the change of its rotation.
 
     Args:
-        poses: X_world_piece, (g, 4, 4).
-        last: those of the last tick, to overwrite, (g, 4, 4).
+        pieces: which of all pieces these are, (g,).
+        poses: X_world_piece of all pieces, as in `JointViews`, (all, 12).
+        last: those of the last tick, to overwrite, (g, 12).
         travelled: most that any point of each piece has moved so far, to add to, (g,) [m].
         centres: of the bounding spheres, in the pieces' frames, (g, 3) [m].
         radii: of the bounding spheres, (g,) [m].
@@ -47,15 +49,16 @@ def near_pairs(
     for k in range(count):
         turned, moved = 0.0, 0.0
         for i in range(3):
-            before = last[k, i, 3]
-            world[k, i] = poses[k, i, 3]
+            before = last[k, 9 + i]
+            world[k, i] = poses[pieces[k], 9 + i]
             for j in range(3):
-                world[k, i] += poses[k, i, j] * centres[k, j]
-                before += last[k, i, j] * centres[k, j]
-                turned += (poses[k, i, j] - last[k, i, j]) ** 2
+                now = poses[pieces[k], 3 * j + i]
+                world[k, i] += now * centres[k, j]
+                before += last[k, 3 * j + i] * centres[k, j]
+                turned += (now - last[k, 3 * j + i]) ** 2
             moved += (world[k, i] - before) ** 2
         travelled[k] += np.sqrt(moved) + radii[k] * np.sqrt(turned)
-        last[k] = poses[k]
+        last[k] = poses[pieces[k]]
     found = 0
     for k in range(len(first)):
         a, b = first[k], second[k]
@@ -72,7 +75,77 @@ def near_pairs(
 
 
 @compiled
-def add_side(
+def damper_rows(
+    count: int,
+    pairs: Indices,
+    joints: Indices,
+    starts: Indices,
+    columns: Indices,
+    parameters: Array,
+    distances: Array,
+    points: Array,
+    normals: Array,
+    last_normals: Array,
+    J_world: Array,
+    poses: Array,
+    twists: Array,
+    drifts: Array,
+    limits: Array,
+    D: Array,
+    d: Array,
+) -> None:
+    """Write the damper row of each pair, [Vaillant2015] (24); see `CollisionConstraint`.
+
+    Args:
+        count: number of rows.
+        pairs: index of the pair of each row, (rows,).
+        joints: that move the two bodies of each pair; 0 for the environment, (pairs, 2).
+        starts: where the columns of each joint begin, (joints + 1,).
+        columns: of v that move each joint.
+        parameters: δ_i, δ_s and ξ of each pair, (pairs, 3).
+        distances: of each pair, (pairs,) [m].
+        points: witness points on both bodies, world frame, (pairs, 2, 3) [m].
+        normals: u of each pair, (pairs, 3).
+        last_normals: those of the last tick, NaN where there are none, (pairs, 3).
+        J_world: pinocchio's `data.J`, (6, nv).
+        poses: of all joints, see `JointViews`, (joints, 12).
+        twists: of all joints, (joints, 6).
+        drifts: of all joints, (joints, 6).
+        limits: period of the rate of u, horizon of the row, fastest way apart, longest step of u.
+        D: to fill, (rows, nv).
+        d: to fill, (rows,).
+    """
+    velocity = np.empty(3)
+    for row in range(count):
+        k = pairs[row]
+        u = normals[k]
+        for c in range(D.shape[1]):
+            D[row, c] = 0.0
+        velocity[:] = 0.0
+        drift = 0.0
+        for side in range(2):
+            j = joints[k, side]
+            if j > 0:
+                moving = columns[starts[j] : starts[j + 1]]
+                sign = 1.0 if side == 0 else -1.0
+                drift += _add_side(
+                    sign, u, points[k, side], moving, J_world, poses[j], twists[j], drifts[j], D[row], velocity
+                )
+        rate, turning, step = 0.0, 0.0, 0.0
+        for i in range(3):
+            change = u[i] - last_normals[k, i]
+            rate += u[i] * velocity[i]
+            turning += change * velocity[i]
+            step += change * change
+        if not step <= limits[3] * limits[3]:
+            turning = 0.0
+        room = (distances[k] - parameters[k, 1]) / (parameters[k, 0] - parameters[k, 1])
+        allowed = min(-parameters[k, 2] * room, limits[2])
+        d[row] = (allowed - rate) / limits[1] - drift - turning / limits[0]
+
+
+@compiled_part
+def _add_side(
     sign: float,
     normal: Array,
     point: Array,
@@ -92,7 +165,7 @@ def add_side(
         point: witness point, world frame, (3,) [m].
         columns: of v that move the body.
         J_world: pinocchio's `data.J`, (6, nv).
-        pose: X_world_joint of its joint, (4, 4).
+        pose: of its joint, see `JointViews`, (12,).
         twist: of the joint, in its frame, (6,).
         drift: spatial acceleration of the joint at q̈ = 0, in its frame, (6,).
         row: to add to, (nv,).
@@ -110,15 +183,15 @@ def add_side(
     # velocity and acceleration of the point relative to the joint's origin, in its axes, turned into the world's
     arm, moved, v, w = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
     for i in range(3):
-        arm[i] = point[i] - pose[i, 3]
-        w[i] = pose[i, 0] * twist[3] + pose[i, 1] * twist[4] + pose[i, 2] * twist[5]
-        v[i] = pose[i, 0] * twist[0] + pose[i, 1] * twist[1] + pose[i, 2] * twist[2]
-        moved[i] = pose[i, 0] * drift[3] + pose[i, 1] * drift[4] + pose[i, 2] * drift[5]
+        arm[i] = point[i] - pose[9 + i]
+        w[i] = pose[i] * twist[3] + pose[3 + i] * twist[4] + pose[6 + i] * twist[5]
+        v[i] = pose[i] * twist[0] + pose[3 + i] * twist[1] + pose[6 + i] * twist[2]
+        moved[i] = pose[i] * drift[3] + pose[3 + i] * drift[4] + pose[6 + i] * drift[5]
     total = 0.0
     for i in range(3):
         j, k = (i + 1) % 3, (i + 2) % 3
         v[i] += w[j] * arm[k] - w[k] * arm[j]
-        total += normal[i] * (pose[i, 0] * drift[0] + pose[i, 1] * drift[1] + pose[i, 2] * drift[2])
+        total += normal[i] * (pose[i] * drift[0] + pose[3 + i] * drift[1] + pose[6 + i] * drift[2])
         total += normal[i] * (moved[j] * arm[k] - moved[k] * arm[j])
     for i in range(3):
         j, k = (i + 1) % 3, (i + 2) % 3
