@@ -21,7 +21,7 @@ from multi_qp_controller.memory import TickInput
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scene import State
 from multi_qp_simulator.bags.codec import decode_json
-from multi_qp_simulator.bags.recorder import FORMAT, RECORDING, TICK
+from multi_qp_simulator.bags.writing import FORMAT, RECORDING, TICK
 
 Array = NDArray[np.float64]
 
