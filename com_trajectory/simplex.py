@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from com_trajectory.simplex_kernels import UNBOUNDED, climb, fill_distances, least_step, refactor, workspace
+from com_trajectory.simplex_kernel import UNBOUNDED, climb, fill_distances, least_step, refactor, workspace
 
 Array = NDArray[np.float64]
 

@@ -19,6 +19,7 @@ PARTS = 24
 _KINEMATIC_WEIGHT = 1e4  # reach comes before equilibrium, as in the paper
 _ROOM = 0.03  # [m] a margin beyond this is worth nothing more
 _ROOM_WORTH = 1e-3
+_CONTACT_WORTH = 1e-5  # of a contact less: as much as 1 cm of room, since all contacts at once stretch a body more
 CHANGING_SHARE = 0.4
 """Least share of a window of three phases for the inner one, in which a limb moves to its next contact."""
 _NONE = 1e-9  # [m]
@@ -66,7 +67,7 @@ def best_switching(curve: Bezier, phases: Sequence[PlannedPhase], *, parts: int 
     kinematic, static, rooms = np.empty_like(costs), np.empty_like(costs), np.empty_like(costs)
     for number, phase in enumerate(phases):
         kinematic[number], static[number], rooms[number] = _judged(points, curve.points, phase)
-        worth = _ROOM_WORTH * (_ROOM - rooms[number])
+        worth = _ROOM_WORTH * (_ROOM - rooms[number]) + _CONTACT_WORTH * len(phase.phase.contacts)
         costs[number] = _KINEMATIC_WEIGHT * kinematic[number] + static[number] + worth
     inner = max(1, round(CHANGING_SHARE * parts / max(1.0, (len(phases) - 1) / 2.0)))
     lengths = [1] + [inner] * (len(phases) - 2) + [1]

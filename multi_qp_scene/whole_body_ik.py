@@ -10,6 +10,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from multi_qp_scene.scene import Scene
+from multi_qp_scene.separation import Separation
 
 Array = NDArray[np.float64]
 
@@ -42,11 +43,13 @@ class IkSolution:
         q: configuration of the whole scene, (nq,).
         contact_error: largest distance [m] or angle [rad] of a frame from where it should be.
         com_error: distance of the centre of mass from where it should be [m]; 0 if it was free.
+        overlap: largest lack of clearance between bodies that are to be kept apart [m]; 0 if there is none.
     """
 
     q: Array
     contact_error: float
     com_error: float
+    overlap: float = 0.0
 
 
 class WholeBodyIk:
@@ -55,8 +58,15 @@ class WholeBodyIk:
     Source: generalised inverse kinematics, [Tonneau2018] section 7.2.
     """
 
-    def __init__(self, scene: Scene, subsystem: str) -> None:
-        """Prepare for a subsystem with a floating base."""
+    def __init__(self, scene: Scene, subsystem: str, *, apart: Separation | None = None) -> None:
+        """Prepare for a subsystem with a floating base.
+
+        Args:
+            scene: whose model is posed.
+            subsystem: its name.
+            apart: pairs of bodies to be kept apart; none if left out.
+        """
+        self._apart = apart
         self._model = scene.model
         self._data = scene.model.createData()
         part = scene.subsystems[subsystem]
@@ -91,13 +101,18 @@ class WholeBodyIk:
         """
         q = np.array(q, dtype=float)
         rest = q.copy() if rest is None else rest
-        contact_error = com_error = np.inf
+        contact_error = com_error = overlap = np.inf
         for k in range(iterations + 1):
             rows, errors, contact_error, com_error = self._errors(q, placements, com)
-            if max(contact_error, com_error) < tolerance or k == iterations:
+            overlap = 0.0
+            if self._apart is not None:
+                gradients, lacks = self._apart.rows(q)
+                overlap = float(lacks.max(initial=0.0))
+                rows, errors = np.vstack([rows, gradients[:, self._columns]]), np.concatenate([errors, lacks])
+            if (max(contact_error, com_error) < tolerance and overlap <= 0.0) or k == iterations:
                 break
             q = self._moved(q, rows, errors, rest, _POSTURE if k < iterations // 2 else 0.1 * _POSTURE)
-        return IkSolution(q, contact_error, com_error)
+        return IkSolution(q, contact_error, com_error, overlap)
 
     def _moved(self, q: Array, rows: Array, errors: Array, rest: Array, pull: float) -> Array:
         back = pull * pin.difference(self._model, q, rest)[self._columns]

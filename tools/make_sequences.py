@@ -1,4 +1,8 @@
-"""Writes the humanoid's contact sequences into config/sequences/; change the figures here and run it again."""
+"""Writes the humanoid's contact sequences into config/sequences/; change the figures here and run it again.
+
+Sequences with hands get centres of mass at which inverse kinematics has found a posture, clear of itself and of what
+stands there; then the body is moved along the polyline through these, which is exact. What fails is not written.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import pinocchio as pin
+from settle import settled
 
+from com_trajectory.kinematics import load_polytopes
+from com_trajectory.planner import PlanOptions, plan_com
+from multi_qp_cli.com.bodies import Block, Bodies
 from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence, surface_pose
 from multi_qp_scene.models import load_model
 from multi_qp_scene.problems import Problems
@@ -17,6 +26,10 @@ from multi_qp_scene.surfaces import planar_points
 FOLDER = Path(__file__).parents[1] / "config" / "sequences"
 UP = (0.0, 0.0, 1.0)
 NAME = "walker"
+FLUSH = 0.003  # [m] blocks end so far below what touches them
+#: The x axes of palms that lie flat on something level with the fingers forward.
+LEFT_FINGERS, RIGHT_FINGERS = (0.0, -1.0, 0.0), (0.0, 1.0, 0.0)
+PALMS = {"left_palm": LEFT_FINGERS, "right_palm": RIGHT_FINGERS}
 
 
 @dataclass
@@ -28,7 +41,8 @@ class Script:
     friction: float = 0.6
     model: str = "humanoid"
     phases: list[ContactPhase] = field(default_factory=list)
-    _on: dict[str, Contact] = field(default_factory=dict)
+    blocks: list[Block] = field(default_factory=list)
+    on: dict[str, Contact] = field(default_factory=dict)
     _count: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -39,25 +53,31 @@ class Script:
         assert loaded is not None
         self._surfaces = loaded.spec.surfaces
 
-    def put(self, surface: str, xyz, normal=UP, forward=(1.0, 0.0, 0.0)) -> Script:
+    def block(self, size, xyz, pitch: float = 0.0) -> Script:
+        """Put a box there, its middle at a place, turned about y [rad]."""
+        self.blocks.append(Block(tuple(size), pin.SE3(pin.rpy.rpyToMatrix(0.0, pitch, 0.0), np.array(xyz))))
+        return self
+
+    def put(self, surface: str, xyz, normal=UP, forward=None) -> Script:
         """Make a contact, without a phase of its own."""
+        forward = PALMS.get(surface, (1.0, 0.0, 0.0)) if forward is None else forward
         normal = np.array(normal, dtype=float)
         pose = surface_pose(np.array(xyz, dtype=float), normal / np.linalg.norm(normal), np.array(forward, dtype=float))
         self._count[surface] = self._count.get(surface, 0) + 1
         size = self._surfaces[surface].size
         points, normals = planar_points(size)
         name = f"{surface}_{self._count[surface]}"
-        self._on[surface] = Contact(name, NAME, surface, pose, points, normals, self.friction, "planar", size)
+        self.on[surface] = Contact(name, NAME, surface, pose, points, normals, self.friction, "planar", size)
         return self
 
     def phase(self) -> Script:
         """End a phase with the contacts that are on."""
-        self.phases.append(ContactPhase(tuple(self._on.values())))
+        self.phases.append(ContactPhase(tuple(self.on.values())))
         return self
 
     def lift(self, surface: str) -> Script:
         """Break a contact."""
-        del self._on[surface]
+        del self.on[surface]
         return self.phase()
 
     def make(self, surface: str, xyz, **where) -> Script:
@@ -68,10 +88,23 @@ class Script:
         """Break a contact and make it elsewhere."""
         return self.lift(surface).make(surface, xyz, **where)
 
-    def save(self) -> None:
-        """Write the file."""
-        sequence = ContactSequence(tuple(self.phases), {NAME: self.model}, self.name, self.description)
-        save_contact_sequence(sequence, FOLDER / f"{self.name}.yaml")
+    def save(self, *, postures: bool = False) -> None:
+        """Write the file; with centres of mass for which there are postures, if asked to."""
+        if postures:
+            self.block((6.0, 6.0, 0.1), (0.0, 0.0, -0.05 - FLUSH))
+            bodies = Bodies(self.model, self.blocks)
+            self.phases, found = settled(bodies, self.phases, NAME)
+            polytopes = {n: effector.polytope for n, effector in load_polytopes(self.model).effectors.items()}
+            trajectory = plan_com(self._sequence(), polytopes, options=PlanOptions(curve="polyline"))
+            lost = bodies.lost_at(trajectory, found)
+            if lost is not None:
+                number = int(trajectory.phase_at(lost))
+                raise SystemExit(f"{self.name}: no posture at {lost:.2f} s, in phase {number + 1}; {trajectory.notes}")
+            print(f"{self.name}: {len(found)} postures, and a motion of {trajectory.duration:.1f} s between them")
+        save_contact_sequence(self._sequence(), FOLDER / f"{self.name}.yaml")
+
+    def _sequence(self) -> ContactSequence:
+        return ContactSequence(tuple(self.phases), {NAME: self.model}, self.name, self.description)
 
 
 def steps(script: Script, places: list[tuple[float, float]], *, normal=UP, width: float = 0.09) -> None:
@@ -84,13 +117,16 @@ def steps(script: Script, places: list[tuple[float, float]], *, normal=UP, width
 
 
 def chair() -> None:
-    """Sit down and rise, with the hands on the arm rests."""
-    script = Script("chair", "sitting down with the hands on the arm rests, and rising again")
-    script.put("left_sole", (0.0, 0.12, 0.0)).put("right_sole", (0.0, -0.12, 0.0)).phase()
-    hands = {"left_palm": (-0.05, 0.3, 0.48), "right_palm": (-0.05, -0.3, 0.48)}
+    """Sit down and rise, with the hands on the arm rests; the armchair is that of the scenario `chair`."""
+    script = Script("chair", "sitting down in an armchair with the hands on its arm rests, and rising again")
+    script.block((0.3, 0.4, 0.34), (-0.3, 0.0, 0.17 - FLUSH)).block((0.05, 0.4, 0.85), (-0.475, 0.0, 0.425))
+    for y in (0.33, -0.33):
+        script.block((0.3, 0.1, 0.56), (-0.15, y, 0.28 - FLUSH))
+    script.put("left_sole", (0.0, 0.1, 0.0)).put("right_sole", (0.0, -0.1, 0.0)).phase()
+    hands = {"left_palm": (-0.04, 0.33, 0.56), "right_palm": (-0.04, -0.33, 0.56)}
     for hand, place in hands.items():
         script.make(hand, place)
-    script.make("seat", (-0.22, 0.0, 0.36))
+    script.make("seat", (-0.29, 0.0, 0.34))
     for hand in hands:
         script.lift(hand)
     for hand, place in hands.items():
@@ -98,37 +134,52 @@ def chair() -> None:
     script.lift("seat")
     for hand in hands:
         script.lift(hand)
-    script.save()
+    script.save(postures=True)
 
 
 def climbing() -> None:
     """Climb ledges on a wall: hands first, then feet."""
     script = Script("climbing", "climbing ledges of a wall with hands and feet", friction=0.7)
-    script.put("left_sole", (0.0, 0.12, 0.0)).put("right_sole", (0.0, -0.12, 0.0)).phase()
-    lean = (-0.5, 0.0, 0.87)  # ledges that fall away from the wall
-    script.make("left_palm", (0.35, 0.25, 0.75), normal=lean)
-    script.make("right_palm", (0.35, -0.25, 0.85), normal=lean)
-    script.move("right_sole", (0.18, -0.12, 0.22))
-    script.move("left_sole", (0.18, 0.12, 0.3))
-    script.move("left_palm", (0.38, 0.25, 1.1), normal=lean)
-    script.move("right_palm", (0.38, -0.25, 1.2), normal=lean)
-    script.move("right_sole", (0.2, -0.12, 0.52))
-    script.move("left_sole", (0.2, 0.12, 0.6))
-    script.save()
+    pitch = -np.arctan(0.2)  # ledges fall away from the wall
+
+    def ledge(surface: str, x: float, y: float, z: float) -> None:
+        place, normal = np.array([x, y, z]), np.array([np.sin(pitch), 0.0, np.cos(pitch)])
+        script.block((0.14, 0.14, 0.04), place - (0.02 + FLUSH) * normal, pitch)
+        if surface in script.on:
+            script.move(surface, place, normal=normal)
+        else:
+            script.make(surface, place, normal=normal)
+
+    def step(surface: str, x: float, y: float, z: float) -> None:
+        front = x - 0.11
+        script.block((0.65 - front, 0.11, 0.03), (0.5 * (0.65 + front), y, z - 0.015 - FLUSH))
+        script.move(surface, (x, y, z))
+
+    script.block((0.1, 1.2, 2.0), (0.7, 0.0, 1.0))
+    script.put("left_sole", (0.0, 0.1, 0.0)).put("right_sole", (0.0, -0.1, 0.0)).phase()
+    ledge("left_palm", 0.45, 0.25, 0.75)
+    ledge("right_palm", 0.45, -0.25, 0.85)
+    step("right_sole", 0.18, -0.2, 0.2)
+    step("left_sole", 0.18, 0.2, 0.28)
+    ledge("left_palm", 0.5, 0.25, 1.1)
+    ledge("right_palm", 0.5, -0.25, 1.2)
+    step("right_sole", 0.24, -0.1, 0.48)
+    step("left_sole", 0.24, 0.1, 0.56)
+    script.save(postures=True)
 
 
 def twister() -> None:
     """On hands and feet, one of them moves at each turn."""
     script = Script("twister", "the game: one hand or foot moves at each turn", friction=0.7)
     script.put("left_sole", (-0.15, 0.15, 0.0)).put("right_sole", (-0.15, -0.15, 0.0)).phase()
-    script.make("left_palm", (0.4, 0.2, 0.0)).make("right_palm", (0.4, -0.2, 0.0))
-    script.move("left_palm", (0.45, 0.3, 0.0))
-    script.move("right_sole", (-0.05, -0.3, 0.0))
-    script.move("right_palm", (0.45, -0.05, 0.0))
-    script.move("left_sole", (-0.1, 0.3, 0.0))
-    script.move("left_palm", (0.35, 0.35, 0.0))
+    script.make("left_palm", (0.32, 0.2, 0.0)).make("right_palm", (0.32, -0.2, 0.0))
+    script.move("left_palm", (0.4, 0.3, 0.0))
+    script.move("right_sole", (-0.05, -0.25, 0.0))
+    script.move("right_palm", (0.4, -0.05, 0.0))
+    script.move("left_sole", (-0.1, 0.25, 0.0))
+    script.move("left_palm", (0.32, 0.3, 0.0))
     script.lift("right_palm").lift("left_palm")
-    script.save()
+    script.save(postures=True)
 
 
 def main() -> None:

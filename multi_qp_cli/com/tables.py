@@ -18,8 +18,8 @@ from com_trajectory.planner import PlanOptions, plan_com
 from com_trajectory.polytope import Polytope
 from com_trajectory.trajectory import validate
 from multi_qp_cli.com.bodies import Bodies
+from multi_qp_cli.com.transition_problems import TransitionProblems
 from multi_qp_cli.options import output_path
-from multi_qp_scene.contact_sequence import ContactPhase, ContactSequence
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.sequence_file import load_contact_sequence
 
@@ -48,7 +48,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--table", type=int, choices=(2, 3, 4, 5), action="append", help="only this one; can be repeated"
     )
-    parser.add_argument("--samples", type=int, default=40, help="contact sets of each number in table 4 (default 40)")
+    parser.add_argument(
+        "--samples",
+        type=int,
+        default=40,
+        help="contact sets in table 4 and transitions in table 5, of each number (default 40)",
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the random numbers (default 0)")
     parser.add_argument("--json", metavar="FILE.json", help="write the figures here")
 
@@ -156,60 +161,35 @@ def table_4(options: argparse.Namespace) -> tuple[Table, Any]:
 
 
 def table_5(options: argparse.Namespace) -> tuple[Table, Any]:
-    """Return how often a body follows a transition between two of its own postures, with and without K."""
+    """Return how often a body follows the trajectory of a transition of the shipped sequences, with and without K."""
     bodies, polytopes = Bodies(MODEL), _polytopes()
+    problems = TransitionProblems(bodies, polytopes)
     random = np.random.default_rng(options.seed)
     table = _table("5: a whole body follows the transition [%]", "contacts", "paper, without K", "ours")
-    for column_name in ("paper, with K", "ours"):
+    for column_name in ("paper, with K", "ours", "drawn, but infeasible"):
         table.add_column(column_name, justify="right")
     data = {}
     for number, (without, with_k) in PAPER_5.items():
         followed: list[list[bool]] = [[], []]
+        problems.infeasible = 0
         while len(followed[0]) < options.samples:
-            found = _problem(bodies, random, number)
+            found = problems.draw(random, number)
             if found is None:
                 continue
-            sequence, q, goal = found
             for column, limits in enumerate(({}, polytopes)):
-                followed[column].append(bodies.follows(plan_com(sequence, limits), q, goal))
+                lost = bodies.lost_at(plan_com(found.sequence, limits), (found.start, found.goal))
+                followed[column].append(lost is None)
         shares = [float(np.mean(each)) for each in followed]
-        data[number] = {"paper": [without, with_k], "ours": shares, "transitions": len(followed[0])}
+        infeasible = problems.infeasible
+        data[number] = {
+            "paper": [without, with_k],
+            "ours": shares,
+            "transitions": len(followed[0]),
+            "infeasible": infeasible,
+        }
         cells = [without, shares[0], with_k, shares[1]]
-        table.add_row(str(number), *(f"{100 * cell:.0f}" for cell in cells))
+        table.add_row(str(number), *(f"{100 * cell:.0f}" for cell in cells), str(infeasible))
     return table, data
-
-
-def _problem(
-    bodies: Bodies, random: np.random.Generator, number: int
-) -> tuple[ContactSequence, np.ndarray, np.ndarray] | None:
-    """Return a contact that is broken between two postures of the body, both at rest, and both postures."""
-    effectors = EFFECTORS[:2] if number == 2 else (*EFFECTORS[:2], *random.permutation(EFFECTORS[2:])[: number - 2])
-    drawn = bodies.contacts(random, [str(name) for name in effectors], spread=SPREAD)
-    if drawn is None:
-        return None
-    contacts, q = drawn
-    com = bodies.com(q)
-    if not equilibrium_region(contacts).margin(com) > 0.0:
-        return None
-    left = int(random.integers(len(contacts)))
-    fewer = [contact for k, contact in enumerate(contacts) if k != left]
-    region = equilibrium_region(fewer).shrunk(0.005)
-    if region.empty or len(region.corners) < 3 or not region.bounded:
-        return None
-    place = random.dirichlet(np.ones(len(region.corners))) @ region.corners
-    goal = np.append(place, com[2] + random.uniform(-0.05, 0.05))
-    posture = bodies.reach(fewer, goal, q) if np.linalg.norm(goal - com) <= LONGEST else None
-    if posture is None:
-        return None
-    name = contacts[0].subsystem
-    phases = (ContactPhase(tuple(contacts), com={name: com}), ContactPhase(tuple(fewer), com={name: goal}))
-    return ContactSequence(phases), q, posture
-
-
-SPREAD = 0.15
-"""How far the postures of table 5 are drawn from the resting one, as a share of the joints' ranges."""
-LONGEST = 0.2
-"""Longest way of the centre of mass in table 5 [m]."""
 
 
 def _polytopes() -> dict[str, Polytope]:

@@ -1,0 +1,62 @@
+"""Bodies that overlap, and how joints must move for them to come apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class Separation:
+    """The collision pairs of a geometry, and the velocities that part those that are too close."""
+
+    def __init__(self, model: pin.Model, geometry: pin.GeometryModel, *, clearance: float) -> None:
+        """Watch a geometry's collision pairs.
+
+        Args:
+            model: that moves the geometry.
+            geometry: pieces and pairs.
+            clearance: pairs closer than this are too close [m].
+        """
+        self._model, self._data = model, model.createData()
+        self._geometry, self._geometry_data = geometry, pin.GeometryData(geometry)
+        self._clearance = clearance
+        for request in self._geometry_data.collisionRequests:
+            request.security_margin = clearance
+        for request in self._geometry_data.distanceRequests:
+            request.enable_signed_distance = True
+
+    def rows(self, q: Array) -> tuple[Array, Array]:
+        """Return of each pair too close at q, (nq,), the gradient of its distance, (k, nv), and the lack [m]."""
+        model, data, geometry, found = self._model, self._data, self._geometry, self._geometry_data
+        pin.computeCollisions(model, data, geometry, found, q, False)
+        close = [k for k, result in enumerate(found.collisionResults) if result.isCollision()]
+        if close:
+            pin.computeJointJacobians(model, data, q)
+        rows, lacks = np.zeros((len(close), model.nv)), np.zeros(len(close))
+        for i, k in enumerate(close):
+            pin.computeDistance(geometry, found, k)
+            result, pair = found.distanceResults[k], geometry.collisionPairs[k]
+            normal = np.asarray(result.normal)  # from the first piece to the second
+            first, second = (np.asarray(point) for point in (result.getNearestPoint1(), result.getNearestPoint2()))
+            rows[i] = self._along(pair.second, second, normal) - self._along(pair.first, first, normal)
+            lacks[i] = self._clearance - result.min_distance
+        return rows, lacks
+
+    def overlapping(self, q: Array) -> list[tuple[str, str]]:
+        """Return the names of the pieces that are too close at q, (nq,)."""
+        pin.computeCollisions(self._model, self._data, self._geometry, self._geometry_data, q, False)
+        names = [piece.name for piece in self._geometry.geometryObjects]
+        results = zip(self._geometry.collisionPairs, self._geometry_data.collisionResults, strict=True)
+        return [(names[pair.first], names[pair.second]) for pair, result in results if result.isCollision()]
+
+    def _along(self, piece: int, point: Array, normal: Array) -> Array:
+        """Return the gradient of how far a point of a piece, (3,) [m], has moved along a normal, (nv,)."""
+        joint = self._geometry.geometryObjects[piece].parentJoint
+        if joint == 0:
+            return np.zeros(self._model.nv)
+        J = pin.getJointJacobian(self._model, self._data, joint, pin.LOCAL_WORLD_ALIGNED)
+        arm = point - self._data.oMi[joint].translation
+        return np.asarray(normal @ J[:3] + np.cross(arm, normal) @ J[3:])
