@@ -37,7 +37,9 @@ class Wires:
             make(Odometry, topics.odom("humanoid"), self.odometry.append, topics.STATE_QOS),
         ]
         self.goals = self.node.create_publisher(PoseStamped, topics.goal("one_step"), topics.EVENT_QOS)
-        table = node_table(str(SCENE), speed=4.0, **planning_nodes(True, goal="none", headless=False))
+        table = node_table(
+            str(SCENE), speed=2.0, controller={"marker_rate": 0.0}, **planning_nodes(True, goal="none", headless=False)
+        )
         self.nodes = {node.name: node for node in table}
         self.processes = {name: self.run(name) for name in self.nodes}
 
