@@ -166,7 +166,7 @@ class SimulatorNode(Node):
             self._due = max(self._due, now)  # time begins with the first commands
         if self._is_ready(now):
             self._step(now)
-        elif now - self._shown >= (RESEND_PERIOD if self._lock_step or not self._stand_in.started else 2.0 * self._dt):
+        elif now - self._shown >= self._repeat_after:
             self._show(now)
         self._health.tell(*self._status())
         if now >= self._health.due:
@@ -174,7 +174,16 @@ class SimulatorNode(Node):
             self._fault = ""
         if self._lock_step and not self._has_answers:
             return RESEND_PERIOD
+        if not self._stand_in.started or self._stand_in.broken:  # nothing is due: who waits leaves the core to others
+            return max(0.0, self._shown + self._repeat_after - monotonic())
         return max(0.0, self._due - monotonic())
+
+    @property
+    def _repeat_after(self) -> float:
+        """After how long the same state is told again [s]; by the wall clock one that is told less often is too old."""
+        if self._lock_step:
+            return RESEND_PERIOD
+        return 2.0 * self._dt if self._stand_in.started else self._dt
 
     def _step(self, now: float) -> None:
         stand_in, began = self._stand_in, monotonic()

@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("rclpy")
 
+import rclpy
 from diagnostic_msgs.msg import DiagnosticStatus
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
@@ -18,6 +19,7 @@ from multi_qp_controller import Controller
 from multi_qp_controller.ros import conversions, topics
 from multi_qp_scene import load_scenario
 from multi_qp_scene.scene import State
+from multi_qp_simulator.simulator_node import SimulatorNode
 
 DT = 0.01
 
@@ -80,6 +82,18 @@ def test_a_command_moves_it_as_the_equation_of_motion_says(hand, graph):
     humanoid = scenario.scene.subsystems["humanoid"]
     expected = State(scenario.scene.q0, command.a * DT)  # only its velocities are looked at
     np.testing.assert_allclose(told.velocity, expected.v[humanoid.joint_v_slice], atol=1e-8)
+
+
+def test_it_waits_for_the_first_command_without_keeping_a_core_busy(ros_environment):
+    """By the wall clock it says its state once a period, and asks for nothing else."""
+    rclpy.init(args=["--ros-args", "-p", "scenario:='box'", "-p", "dt:=0.5"])
+    try:
+        node = SimulatorNode()
+        asked = [node.work() for _ in range(3)]
+        assert 0.0 < min(asked) and max(asked) <= 0.5
+        node.destroy_node()
+    finally:
+        rclpy.shutdown()
 
 
 SPOILT = {
