@@ -30,6 +30,7 @@ class Taste:
         slack: gain for joints far from their limits.
         ease: gain for manipulability, towards where the body is going.
         spread: distance between two places that are tried [m].
+        change: gain for another face than those of the places that are tried before.
         tries: how many places are tried at most.
     """
 
@@ -40,6 +41,7 @@ class Taste:
     slack: float = 0.05
     ease: float = 0.05
     spread: float = 0.04
+    change: float = 0.06
     tries: int = 6
 
 
@@ -104,6 +106,7 @@ class Candidates:
         helpers: Collection[str] = (),
     ) -> None:
         self._helpers = helpers
+        self._faced: dict[str, tuple[Array, NDArray[np.intp], Array]] = {}
         self.scatter(0.0, 0)
         self._clearance = clearance
         self._body, self._reaches, self._faces, self._taste = body, reaches, faces, taste
@@ -156,8 +159,8 @@ class Candidates:
         if not face.is_near(R @ reach.centre + p, reach.radius):
             return None
         normal_in_base, height = R.T @ face.normal, face.normal @ (face.pose.translation - p)
-        near = np.flatnonzero(np.abs(reach.positions @ normal_in_base - height) < taste.thickness)
-        near = near[reach.normals[near] @ normal_in_base < -np.cos(taste.tilt)]
+        facing, heights = self._facing(limb, normal_in_base)
+        near = facing[np.abs(heights - height) < taste.thickness]
         axes = face.pose.rotation[:, :2]
         to_face = R.T @ axes
         local = reach.positions[near] @ to_face - (face.pose.translation - p) @ axes
@@ -192,6 +195,15 @@ class Candidates:
             local[nearest] = home_local
         return _Options(face, cost, local, forward, near)
 
+    def _facing(self, limb: str, normal: Array) -> tuple[NDArray[np.intp], Array]:
+        """Return the samples whose end faces a normal, in the base's frame, (3,), and how far along it they are [m]."""
+        known = self._faced.get(limb)
+        if known is None or not np.array_equal(known[0], normal):  # neighbouring faces mostly have the same
+            reach = self._reaches[limb]
+            facing = np.flatnonzero(reach.normals @ normal < -np.cos(self._taste.tilt))
+            known = self._faced[limb] = (normal, facing, reach.positions[facing] @ normal)
+        return known[1], known[2]
+
     def _spread(self, limb: str, options: Sequence[_Options], X_world_base: pin.SE3) -> Iterator[Place]:
         """Yield the best option, then the best of those that are far enough from it, and so on."""
         costs = np.concatenate([option.costs for option in options])
@@ -214,6 +226,7 @@ class Candidates:
             if contact is not None and self._is_free(limb, contact, angles, X_world_base):
                 found += 1
                 costs_left[near] = np.inf
+                costs_left[owners == owners[best]] += self._taste.change
                 yield Place(contact, angles)
 
     def _is_free(self, limb: str, contact: Contact, angles: Array, X_world_base: pin.SE3) -> bool:

@@ -26,6 +26,7 @@ Array = NDArray[np.float64]
 
 _SCATTER = 0.05  # [m] by how much more the cost of a place is random at each new attempt
 _APART = 0.3  # share of the distance that two limbs have in the liked posture which they always keep that way
+_LONGER = 4  # poses of the path by which a step may be longer where shorter ones lead nowhere
 _SAME = 0.02  # [m] a limb that moves goes further than that
 
 
@@ -218,7 +219,11 @@ class ContactSearch:
         old = stance.contacts.get(limb)
         wish = guide.wish(goal)
         places = self._candidates.places(
-            limb, base, wish.homes[limb], toward=guide.ways[goal], beside=self._sides(stance, limb, base, wish)
+            limb,
+            base,
+            wish.homes[limb],
+            toward=guide.ways[goal],
+            beside=self._sides(stance, limb, base, wish),
         )
         for place in places:
             if old is not None and np.linalg.norm(old.pose.translation - place.contact.pose.translation) < _SAME:
@@ -229,15 +234,16 @@ class ContactSearch:
                 yield replace(follower, progress=goal)
 
     def _sides(self, stance: Stance, limb: str, X_world_base: pin.SE3, wish: Wish) -> list[Side]:
-        """Return where a limb has to stay so that it does not cross the others of its kind that touch."""
+        """Return where a limb has to stay so that it does not cross the others that touch."""
         sides = []
         for other, contact in stance.contacts.items():
             if other == limb or other in self._helpers or limb in self._helpers:
                 continue
-            apart = X_world_base.rotation @ (wish.homes[limb].translation - wish.homes[other].translation)
+            apart = wish.homes[limb].translation - wish.homes[other].translation
             length = float(np.linalg.norm(apart))
             if length > 1e-6:
-                sides.append(Side(contact.pose.translation, apart / length, _APART * length))
+                normal = X_world_base.rotation @ apart / length
+                sides.append(Side(contact.pose.translation, normal, _APART * length))
         return sides
 
     def _seated(self, stance: Stance, moving: str) -> pin.SE3 | None:
@@ -277,6 +283,10 @@ class ContactSearch:
         for limb in ages:
             if limb not in blocked and limb not in self._helpers:
                 yield _Move(limb, (max(at, free_way),))
+        further = min(end, max(at, free_way) + _LONGER)
+        for limb in ages:  # a longer step than is liked
+            if limb not in self._helpers and further > at:
+                yield _Move(limb, (further,))
 
     def _finishing(self, stance: Stance, guide: Guide, wanted: Collection[str], idle: list[_Move]) -> Iterator[_Move]:
         """Yield what is left to be done where nothing keeps the base from going to the end; `idle` may help."""
