@@ -63,8 +63,11 @@ def run(options: argparse.Namespace) -> BenchResult:
     if options.scene is None or options.crowd:
         data["single"] = single = measure_single()
         data["growth"] = growth = measure_growth(options.crowd or list(SIZES))
+        data["tower"] = tower = measure_growth([n for n in options.crowd or SIZES if n > 1] or [2], "tower")
         data["hopeless"] = hopeless = measure_hopeless()
-        tables += [_single(single), _growth(growth), _hopeless(hopeless)]
+        hand_in_hand = _growth("N humanoids hand in hand, whole tick, ms on the processor", growth)
+        holding = _growth("N humanoids around a tower of N/2 boxes, whole tick, ms on the processor", tower)
+        tables += [_single(single), hand_in_hand, holding, _hopeless(hopeless)]
     return BenchResult(tables, data, draw=lambda figure: _draw(figure, measured, growth))
 
 
@@ -101,11 +104,11 @@ def _single(single: dict[str, Any]) -> BenchTable:
     )
 
 
-def _growth(growth: dict[str, Any]) -> BenchTable:
+def _growth(title: str, growth: dict[str, Any]) -> BenchTable:
     rows = [[f"{size}", f"{t['median']:.3f}", f"{t['iqr']:.3f}", f"{t['p99']:.3f}"] for size, t in growth["ms"].items()]
     exponent = growth["exponent"]
     note = "exponent of the fit over 4 and more: " + ("-" if exponent is None else f"{exponent:.2f}")
-    return BenchTable("N humanoids hand in hand, whole tick, ms", ("N", "median", "IQR", "p99"), rows, note)
+    return BenchTable(title, ("N", "median", "IQR", "p99"), rows, note)
 
 
 def _hopeless(hopeless: dict[str, Any]) -> BenchTable:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any
 
 import numpy as np
 
-from multi_qp_cli.benches.crowd import load_chain
+from multi_qp_cli.benches.crowd import load_crowd
 from multi_qp_cli.benches.result import spread
 from multi_qp_controller.controller import Controller
 from multi_qp_controller.qp import make_solver
@@ -24,20 +24,20 @@ SMALLEST_FITTED = 4
 _TICKS = 25
 
 
-def measure_growth(sizes: list[int]) -> dict[str, Any]:
-    """Run a chain of each size for a few ticks; fit t ∝ N^p to the medians."""
-    times: dict[str, dict[str, float]] = {}
+def measure_growth(sizes: list[int], kind: str = "chain") -> dict[str, Any]:
+    """Run a crowd of each size for a few ticks, all sizes in turn; fit t ∝ N^p to the medians, on the processor."""
     with tempfile.TemporaryDirectory() as folder:
-        for size in sorted(set(sizes)):
-            scenario = load_chain(size, Path(folder))
-            controller, world = Controller(scenario), Integrator(scenario)
-            ticks = []
-            for tick in range(_TICKS):
-                begun = perf_counter()
-                command = controller.step(world.state, tick * controller.dt)
-                ticks.append(1e3 * (perf_counter() - begun))
-                world.step(command, controller.dt)
-            times[str(size)] = spread(ticks[5:])
+        scenarios = {size: load_crowd(kind, size, Path(folder)) for size in sorted(set(sizes))}
+    controllers = {size: Controller(scenario) for size, scenario in scenarios.items()}
+    worlds = {size: Integrator(scenario) for size, scenario in scenarios.items()}
+    ticks: dict[int, list[float]] = {size: [] for size in scenarios}
+    for tick in range(_TICKS):
+        for size, controller in controllers.items():
+            begun = thread_time()
+            command = controller.step(worlds[size].state, tick * controller.dt)
+            ticks[size].append(1e3 * (thread_time() - begun))
+            worlds[size].step(command, controller.dt)
+    times = {str(size): spread(values[5:]) for size, values in ticks.items()}
     fitted = [(float(n), t["median"]) for n, t in times.items() if int(n) >= SMALLEST_FITTED]
     exponent = None
     if len(fitted) > 1:
