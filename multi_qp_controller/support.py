@@ -10,6 +10,8 @@ from multi_qp_scene.surfaces import Surface
 
 Array = NDArray[np.float64]
 
+#: Digits of a metre that count: what differs by rounding alone, as corners of feet that stand abreast, is abreast.
+DIGITS = 9
 #: Corners that span with their neighbours a parallelogram of no more than this are none [m²].
 FLAT = 1e-12
 
@@ -33,6 +35,8 @@ def _corners(x: list[float], y: list[float]) -> list[int]:
     By Andrew's monotone chain: qhull takes ten times as long for a dozen points, and this is wanted several times a
     tick.
     """
+    # points abreast must be in order: of a row whose order is that of rounding errors, ends would be dropped
+    x, y = [round(value, DIGITS) for value in x], [round(value, DIGITS) for value in y]
     order = sorted(range(len(x)), key=lambda k: (x[k], y[k]))
     hull: list[int] = []
     for along in (order, order[::-1]):

@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
@@ -261,19 +260,22 @@ def test_a_reader_that_leaves_early_is_no_error(standing):
     assert "Traceback" not in ended.stderr
 
 
-# `multi-qp` that says when the run begins, so that it is not interrupted while it still imports.
+# `multi-qp` that says when the first ticks are done, so that it is not interrupted while it still imports or warms up.
 ANNOUNCED = """
 import sys
 from multi_qp_cli.main import main
 from multi_qp_simulator.runner import Run
 
-execute = Run.execute
+tick, done = Run._tick, []
 
-def announced(run, progress=None):
-    print("running", file=sys.stderr)
-    return execute(run, progress)
+def announced(run):
+    command = tick(run)
+    done.append(1)
+    if len(done) == 3:
+        print("running", file=sys.stderr, flush=True)
+    return command
 
-Run.execute = announced
+Run._tick = announced
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -287,7 +289,6 @@ def test_ctrl_c_ends_a_headless_run_and_keeps_what_there_is(standing):
         program=("-c", ANNOUNCED),
     )
     wait_for(process, "running")
-    time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     status, out, err = finish(process)
     assert status == 1, err

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.spatial import ConvexHull
 
 from multi_qp_controller.support import _corners, centroid, contact_points, distance_inside, support_polygon
@@ -73,3 +75,13 @@ def test_the_hull_is_that_of_qhull():
         hull = ConvexHull(points)
         assert area(polygon) == pytest.approx(hull.volume)
         assert {tuple(p) for p in points[corners]} == {tuple(p) for p in points[hull.vertices]}
+
+
+@settings(max_examples=200)
+@given(order=st.permutations(range(8)), shifts=st.lists(st.floats(-1e-15, 1e-15), min_size=16, max_size=16))
+def test_feet_abreast_keep_their_corners(order, shifts):
+    """Rows of corners whose places differ by rounding, as of two feet side by side: no end of a row is dropped."""
+    corners = np.array([(x, y) for x in (-0.1, 0.1) for y in (-0.2, -0.1, 0.1, 0.2)])[list(order)]
+    points = corners + np.reshape(shifts, (8, 2))
+    found = points[_corners(points[:, 0].tolist(), points[:, 1].tolist())]
+    assert area(found) == pytest.approx(0.2 * 0.4)
