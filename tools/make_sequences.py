@@ -200,8 +200,8 @@ def main() -> None:
     steps(steep, places, normal=(-np.sin(slope), 0.0, np.cos(slope)))
     steep.save()
     chair()
-    climbing()
     twister()
+    climbing()
 
 
 if __name__ == "__main__":
