@@ -10,9 +10,11 @@ from multi_qp_simulator.plan_audit import PlanAudit
 from multi_qp_simulator.runner import run_scenario
 
 SCENES = ("stairs", "uneven_stairs", "slope", "climb", "rubble", "chair")
+#: Of these the plan has dozens of stances to check.
+LONG = ("slope", "climb")
 
 
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize("name", [pytest.param(s, marks=pytest.mark.slow if s in LONG else ()) for s in SCENES])
 def test_every_stance_is_true(name):
     scenario = load_scenario(name)
     plan = plan_scenario(scenario).plan
@@ -37,8 +39,9 @@ def test_a_goal_that_wants_a_contact_where_there_is_nothing_is_said_to_be_out_of
     planner = make_planner(scenario)
     goal = replace(goals_of(scenario)[1], contacts=frozenset({"left_foot", "right_foot", "seat"}))  # standing
     plan = planner.plan([goal])
-    assert not plan.complete and plan.moves == 0
-    assert "no limb" in plan.reason
+    assert not plan.complete
+    assert plan.reason == "no limb has a place to go to"
+    assert all("seat" not in stance.contacts for stance in plan.stances)
 
 
 def test_the_audit_sees_mistakes():
@@ -75,6 +78,7 @@ def test_the_same_seed_gives_the_same_plan():
         np.testing.assert_array_equal(one.q, other.q)
 
 
+@pytest.mark.slow  # a minute; test_planning_graph carries out one step by default
 def test_a_plan_is_carried_out():
     planned = plan_scenario(load_scenario("stairs"))
     report = run_scenario(planned.scenario).report

@@ -55,6 +55,8 @@ def test_a_planner_that_dies_in_the_middle_does_no_harm_and_one_that_comes_back_
 
 
 def test_who_is_sent_up_the_step_stands_on_it(wires):
+    if not wires.status["plan"]:  # it is run alone
+        wires.give(UP)
     wires.until(lambda: wires.status["plan"] and wires.status["standing"], "the end of the plan")
     wires.graph.listen(0.2)
     np.testing.assert_allclose(wires.place[:2], UP[:2], atol=0.05)
