@@ -245,11 +245,13 @@ class _Writer:
     ) -> dict[str, dict[str, object]]:
         """Return the tasks that bring the body to a step's posture and centre of mass, or along curves."""
         target = {"curves": curves} if curves else {**self._com_target(step), "duration": duration}
+        # a posture has its own height; arms would be thrown up for one on the curve that its legs do not reach
+        follows = self._curves is not None and step.q is None
         tasks: dict[str, dict[str, object]] = {
             "planned_com": {
                 "type": "com",
                 "subsystems": [self._name],
-                "axes": ["x", "y"] if self._curves is None else ["x", "y", "z"],
+                "axes": ["x", "y", "z"] if follows else ["x", "y"],
                 "target": target,
                 "weight": 1000,
                 "stiffness": 100,
@@ -261,7 +263,7 @@ class _Writer:
             posture = {joint: _short(angle) for joint, angle in zip(self._joints, angles, strict=True)}
         tasks["planned_posture"] = {
             "type": "posture", "subsystem": self._name, "posture": posture, "duration": duration,
-            "weight": 2 if self._curves is None else 0.3, "stiffness": 20,
+            "weight": 0.3 if follows else 2, "stiffness": 20,
         }  # fmt: skip
         if step.q is not None and self._body.floating:
             base = pin.XYZQUATToSE3(step.q[:7])
