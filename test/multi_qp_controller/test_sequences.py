@@ -120,6 +120,7 @@ RAILS = """
 """
 
 
+@pytest.mark.slow
 def test_transition_points_go_down_below_rails_over_the_shoulders(scenario_of):
     """The trunk would be 6 cm in the rails: points move by α n, n downwards, until it is not. [Tonneau2018] 7.2."""
     free = follow_sequence(scenario_of(sequence=LONGER))
