@@ -136,6 +136,7 @@ class Controller:
         ramp = 0.0 if closed_loop is None else closed_loop.force_ramp
         self._activity = Activity(scenario, _contact_feedback(closed_loop), ramp=ramp)
         self._fallback = Fallback(scene, spec.fallback)
+        self._torque_range = (-scene.torque_limits, scene.torque_limits)
         self._estimate = None if closed_loop is None else _estimate(scene, self.dt, closed_loop)
         self._observer = None if closed_loop is None else _observer(scene, self.dt, closed_loop)
         impedance = None if closed_loop is None else closed_loop.impedance
@@ -396,9 +397,8 @@ class Controller:
         if took > self._deadline:
             message = f"the tick took {took * 1e3:.0f} ms, longer than its deadline of {self._deadline * 1e3:.0f} ms"
             return self._fall_back(state, time, started, message, answer.solution)
-        limits = self.scenario.scene.torque_limits
         # a solver keeps its rows but for rounding, and a motor's limit is a limit
-        np.clip(physical.torque, -limits, limits, out=physical.torque)
+        np.clip(physical.torque, *self._torque_range, out=physical.torque)
         self._fallback.recovered(physical.torque, self.statement.M)
         return self._command(time, started, answer, physical)
 

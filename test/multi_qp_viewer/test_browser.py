@@ -232,8 +232,8 @@ def test_wait_returns_when_closed(scene):
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium or Chrome")
 def test_page_in_a_real_browser(finished):
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser")
     from PIL import Image
+    from playwright import sync_api
 
     flags = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
     quiet = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]

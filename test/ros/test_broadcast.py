@@ -7,9 +7,6 @@ import time
 import numpy as np
 import pinocchio as pin
 import pytest
-
-pytest.importorskip("rclpy")
-
 from geometry_msgs.msg import WrenchStamped
 from std_msgs.msg import String
 

@@ -6,9 +6,6 @@ import copy
 
 import numpy as np
 import pytest
-
-pytest.importorskip("rclpy")
-
 from diagnostic_msgs.msg import DiagnosticStatus
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 from visualization_msgs.msg import Marker, MarkerArray

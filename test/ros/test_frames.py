@@ -9,9 +9,6 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-pytest.importorskip("geometry_msgs")
-pytest.importorskip("rclpy")
-
 from multi_qp_controller.ros import transforms
 from multi_qp_controller.ros.frames import FrameTree
 from multi_qp_scene import load_scenario

@@ -10,10 +10,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pytest
-
-pytest.importorskip("rclpy")
-
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from multi_qp_simulator.bags import Bag, Replay
@@ -65,9 +61,6 @@ def test_no_node_is_left_behind_when_it_is_ended(ros_environment, tmp_path):
     command = [sys.executable, "-m", "multi_qp_cli", "ros", "box", "--report", str(tmp_path / "report.json")]
     process = subprocess.Popen(command, env=ros_environment, stderr=subprocess.DEVNULL)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    if not children.parent.exists():
-        process.kill()
-        pytest.skip("needs /proc")
     nodes = []
     deadline = time.monotonic() + PATIENCE
     while len(nodes) < 2 and time.monotonic() < deadline:

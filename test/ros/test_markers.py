@@ -6,9 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
-pytest.importorskip("visualization_msgs")
-
 from visualization_msgs.msg import Marker
 
 from multi_qp_controller.ros import markers

@@ -7,9 +7,6 @@ from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("rclpy")
-
 from rcl_interfaces.srv import DescribeParameters, ListParameters
 
 from multi_qp_controller.ros import com_markers, markers, plan_markers

@@ -6,11 +6,8 @@ import json
 import subprocess
 import sys
 
-import pytest
-
-pytest.importorskip("rclpy")
-
 import numpy as np
+import pytest
 from planning_wires import FURTHER, PLANNER, UP, Wires
 
 pytestmark = pytest.mark.slow

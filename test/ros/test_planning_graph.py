@@ -6,9 +6,6 @@ import math
 
 import numpy as np
 import pytest
-
-pytest.importorskip("rclpy")
-
 from diagnostic_msgs.msg import DiagnosticStatus
 from planning_wires import PATIENCE, PLANNER, UP, Wires
 

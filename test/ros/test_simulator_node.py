@@ -7,9 +7,6 @@ import time
 
 import numpy as np
 import pytest
-
-pytest.importorskip("rclpy")
-
 import rclpy
 from diagnostic_msgs.msg import DiagnosticStatus
 from sensor_msgs.msg import JointState

@@ -7,9 +7,6 @@ import urllib.request
 
 import numpy as np
 import pytest
-
-pytest.importorskip("rclpy")
-
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Quaternion, Transform, Vector3
 from trajectory_msgs.msg import MultiDOFJointTrajectory, MultiDOFJointTrajectoryPoint

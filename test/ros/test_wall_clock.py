@@ -8,9 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-pytest.importorskip("rclpy")
-
 from diagnostic_msgs.msg import DiagnosticStatus
 
 DT = 0.02

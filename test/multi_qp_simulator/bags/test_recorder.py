@@ -95,7 +95,6 @@ def test_a_writer_that_dies_is_told_of_at_the_end(tmp_path) -> None:
     bags.close()  # once is enough
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 def test_a_full_disk_ends_the_recording_and_not_the_run(tmp_path) -> None:
     scenario = load_scenario("box")
     controller, world = Controller(scenario), Integrator(scenario)
