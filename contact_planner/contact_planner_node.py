@@ -18,7 +18,6 @@ from contact_planner.planner import Goal
 from multi_qp_controller.plan_errand import Errand, Todo
 from multi_qp_controller.plan_following import PlanStatus
 from multi_qp_controller.plan_worker import PlanAnswer, PlanWorker
-from multi_qp_controller.planned_states import HALT
 from multi_qp_controller.planning import goal_of, goals_of
 from multi_qp_controller.ros import conversions, parameters, process, topics
 from multi_qp_controller.ros.diagnostics import Level
@@ -27,6 +26,7 @@ from multi_qp_controller.ros.parameters import SCENARIO_PARAMETERS, ParameterSpe
 from multi_qp_controller.ros.plan_messages import sequence_message
 from multi_qp_controller.ros.posture_messages import postures_message
 from multi_qp_controller.ros.robot_states import RobotStates
+from multi_qp_controller.state_writer import HALT
 from multi_qp_scene.errors import MultiQpError
 
 Array = NDArray[np.float64]

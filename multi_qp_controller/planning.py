@@ -15,8 +15,9 @@ from com_trajectory.kinematics import load_polytopes
 from com_trajectory.planner import PlanOptions, plan_com
 from com_trajectory.polytope import Polytope
 from com_trajectory.trajectory import ComTrajectory
-from multi_qp_controller.planned_states import Pace, with_states
+from multi_qp_controller.planned_states import with_states
 from multi_qp_controller.sequences import com_of
+from multi_qp_controller.state_writer import Pace
 from multi_qp_scene.configuration import set_joint_angles
 from multi_qp_scene.contact_sequence import Contact, ContactSequence
 from multi_qp_scene.equilibrium import SupportRegion

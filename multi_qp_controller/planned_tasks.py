@@ -1,0 +1,101 @@
+"""Tasks of planned states, as a scenario file has them: a body goes to a posture, a limb to its place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from multi_qp_scene.contact_sequence import Contact
+from multi_qp_scene.scene import Scene
+from multi_qp_scene.subsystem import Subsystem
+
+Array = NDArray[np.float64]
+Task = dict[str, Any]
+
+#: What the names of tasks begin with in a plan of one character.
+PLANNED = "planned"
+
+
+def body_tasks(
+    scene: Scene,
+    body: Subsystem,
+    com: Mapping[str, object],
+    q: Array | None,
+    *,
+    stem: str = PLANNED,
+    duration: float | None = None,
+    height: bool = False,
+) -> dict[str, Task]:
+    """Return the tasks that bring a body to a posture, with its centre of mass at a target.
+
+    Args:
+        scene: the scene.
+        body: whose they are.
+        com: target of the centre of mass, as the file has it.
+        q: configuration of the body, (nq,); its initial one if None, and then its base is free.
+        stem: of the tasks' names.
+        duration: of the way there [s]; at once if None.
+        height: whether the centre of mass is brought to its height too; else it is that of the posture.
+    """
+    tasks: dict[str, Task] = {
+        f"{stem}_com": {
+            "type": "com",
+            "subsystems": [body.name],
+            "axes": ["x", "y", "z"] if height else ["x", "y"],
+            "target": dict(com),
+            "weight": 1000,
+            "stiffness": 100,
+        }
+    }
+    posture: object = "initial"
+    if q is not None:
+        angles = q[7:] if body.floating else q
+        posture = {joint: round(float(a), 5) for joint, a in zip(_joints(scene, body), angles, strict=True)}
+    tasks[f"{stem}_posture"] = {
+        "type": "posture", "subsystem": body.name, "posture": posture, "duration": duration,
+        "weight": 0.3 if height else 2, "stiffness": 20,
+    }  # fmt: skip
+    if q is not None and body.floating:
+        base = pin.XYZQUATToSE3(q[:7])
+        tasks[f"{stem}_base"] = {
+            "type": "pose", "frame": body.base_link, "axes": ["z", "roll", "pitch", "yaw"],
+            "target": {"position": numbers(base.translation), "rpy": _rpy(base), "duration": duration},
+            "weight": 20, "stiffness": 20,
+        }  # fmt: skip
+    return tasks
+
+
+def limb_task(contact: Contact, pose: pin.SE3, duration: float, lift: float) -> Task:
+    """Return the task that swings the surface of a contact to a pose in the world.
+
+    Args:
+        contact: whose surface.
+        pose: where to.
+        duration: of the swing [s].
+        lift: how much its middle is raised [m].
+    """
+    axes = ["x", "y", "z"] if contact.kind == "point" else ["x", "y", "z", "roll", "pitch", "yaw"]
+    target = {"position": numbers(pose.translation), "rpy": _rpy(pose), "duration": duration, "apex": lift}
+    return {
+        "type": "pose", "frame": contact.surface, "axes": axes, "target": target, "weight": 1000, "stiffness": 100,
+    }  # fmt: skip
+
+
+def numbers(values: Array) -> list[float]:
+    """Return numbers as a file has them."""
+    return [round(float(value), 6) for value in values]
+
+
+def _rpy(pose: pin.SE3) -> list[float]:
+    return numbers(pin.rpy.matrixToRpy(pose.rotation))
+
+
+def _joints(scene: Scene, body: Subsystem) -> list[str]:
+    """Return the names of the joints of a subsystem after its free-flyer, in the order of q."""
+    prefix = f"{body.name}/"
+    own = [name for name in scene.joint_names if name.startswith(prefix)]
+    return [name.removeprefix(prefix) for name in (own[1:] if body.floating else own)]

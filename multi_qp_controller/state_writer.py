@@ -1,0 +1,313 @@
+"""Writes the states that go through a contact sequence.
+
+Where contacts come off, the weight first goes to those that stay; then the limb swings over its new place and is set
+down until it touches. How it gets past obstacles is not said: the collision rows see to that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from com_trajectory.trajectory import ComTrajectory
+from multi_qp_controller.phase_curves import PhaseCurves
+from multi_qp_controller.planned_tasks import PLANNED, Task, body_tasks, limb_task, numbers
+from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.schema.scenario_file import ContactSpec
+from multi_qp_scene.schema.states import StateSpec
+
+Array = NDArray[np.float64]
+
+#: A user's command that ends a plan at the next stance, before its next limb is lifted.
+HALT = "halt"
+#: How long a state lasts that only another plan ends [s].
+FOREVER = 1e9
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How fast a sequence is gone through, and how feet are lifted.
+
+    Attributes:
+        com: mean speed of the centre of mass towards the contacts that stay [m/s].
+        limb: mean speed of a swinging limb [m/s].
+        least: shortest duration of a shift or a swing [s].
+        landing: from above the new place down to it [s].
+        above: height over the new place, along its normal, from which it is set down [m].
+        lift: how much the middle of a swing is raised [m].
+        timeout: a state that lasts longer ends the run [s].
+    """
+
+    com: float = 0.15
+    limb: float = 0.4
+    least: float = 0.6
+    landing: float = 0.4
+    above: float = 0.03
+    lift: float = 0.08
+    timeout: float = 8.0
+
+
+@dataclass(frozen=True)
+class Part:
+    """What the states of a sequence are part of, where it is not all that happens.
+
+    Attributes:
+        label: what their names begin with.
+        then: state that comes after the last one; the character stays there if None.
+        stem: what the names of its body's tasks begin with.
+        contacts: names of others' contacts, which stay on.
+        tasks: of others, by name.
+    """
+
+    label: str = ""
+    then: str | None = None
+    stem: str = PLANNED
+    contacts: tuple[str, ...] = ()
+    tasks: Mapping[str, Task] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Written:
+    """A sequence as a scenario has it.
+
+    Attributes:
+        contacts: by name.
+        states: by name, in order.
+    """
+
+    contacts: dict[str, ContactSpec]
+    states: dict[str, StateSpec]
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """A phase with the posture that belongs to it."""
+
+    phase: ContactPhase
+    q: Array | None
+
+
+class StateWriter:
+    """Writes the states of one sequence."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        sequence: ContactSequence,
+        postures: Sequence[Array] | None,
+        pace: Pace,
+        hold: float,
+        trajectory: ComTrajectory | None,
+        part: Part,
+    ) -> None:
+        if len(sequence.subsystems) != 1:
+            named = ", ".join(sequence.subsystems)
+            raise MultiQpError(f"a sequence of one subsystem can be run, this one has {named}")
+        self._name = sequence.subsystems[0]
+        if self._name not in scenario.scene.subsystems:
+            raise MultiQpError(f"the sequence is of {self._name!r}, which is no subsystem of {scenario.name}")
+        if postures is not None and len(postures) != len(sequence.phases):
+            raise MultiQpError(f"expected {len(sequence.phases)} postures, one a phase, got {len(postures)}")
+        self._scene = scenario.scene
+        self._pace, self._hold, self._part = pace, hold, part
+        self._com_task = f"{part.stem}_com"
+        self._body = scenario.scene.subsystems[self._name]
+        self._contacts: dict[str, ContactSpec] = {}
+        self._states: dict[str, StateSpec] = {}
+        if trajectory is None:
+            self._steps = _one_change_at_a_time(sequence, postures)
+        else:
+            own = [None] * len(trajectory.phases) if postures is None else list(postures)
+            self._steps = [_Step(planned.phase, q) for planned, q in zip(trajectory.phases, own, strict=True)]
+        self._curves = None if trajectory is None else self._slow_enough(trajectory)
+
+    def _slow_enough(self, trajectory: ComTrajectory) -> PhaseCurves:
+        """Return the trajectory, slowed down until each limb has the time that its swing takes at the pace."""
+        curves, factor = PhaseCurves(trajectory), 1.0
+        for number, (step, following) in enumerate(zip(self._steps, self._steps[1:], strict=False)):
+            for contact in step.phase.made(following.phase):
+                swing = max(self._pace.least, self._swing_duration(step, following, contact)) + self._pace.landing
+                factor = max(factor, swing / max(curves.duration(number), 1e-3))
+        return PhaseCurves(trajectory, slower=factor)
+
+    def write(self) -> Written:
+        """Return the contacts and the states, in order."""
+        names = [self._names(step.phase) for step in self._steps]
+        for number, (step, following) in enumerate(zip(self._steps, self._steps[1:], strict=False)):
+            label = f"{number:02d}"
+            made = step.phase.made(following.phase)
+            after = self._entry(number + 1)
+            if made:
+                self._swing(label, step, following, names[number], made, after)
+            else:
+                self._shift(label, following, names[number], after)
+        last = self._steps[-1]
+        settling = None if self._curves is None else self._curves.target(len(self._steps) - 1)
+        done = self._part.then or self._called("done")
+        self._state(self._called("settle"), names[-1], self._tasks(last, 1.0, settling), [self._when_there(done)])
+        if self._part.then is None:
+            self._rest(done, "stays", names[-1], self._tasks(last, None), self._hold)
+        return Written(self._contacts, self._states)
+
+    def _called(self, name: str) -> str:
+        return f"{self._part.label}{name}"
+
+    def _entry(self, number: int) -> str:
+        """Return the name of the first state of a phase."""
+        if number == len(self._steps) - 1:
+            return self._called("settle")
+        made = self._steps[number].phase.made(self._steps[number + 1].phase)
+        return self._called(f"{'swing' if made else 'shift'}_{number:02d}")
+
+    def _shift(self, label: str, following: _Step, contacts: list[str], after: str) -> None:
+        number = self._steps.index(following) - 1
+        if self._curves is None:
+            tasks, when = self._tasks(following, self._com_duration(following)), self._when_there(after)
+        else:
+            curve = self._curves.target(number)
+            tasks, when = self._tasks(following, self._curves.duration(number), curve), self._when_passing(after)
+        halt: Task = {"to": self._called(f"halt_{label}"), "when": {"type": "command", "name": HALT}}
+        self._state(self._called(f"shift_{label}"), contacts, tasks, [halt, when])
+        self._halt(label, contacts)
+
+    def _halt(self, label: str, contacts: list[str]) -> None:
+        """Write what a halt leads to: the weight goes to the middle of all contacts, and stays there."""
+        tasks, stem = self._tasks(self._steps[0], None), self._part.stem
+        middle = {"over_contacts": contacts, "duration": 1.0}
+        tasks[self._com_task] = {**tasks[self._com_task], "axes": ["x", "y"], "target": middle}
+        tasks[f"{stem}_posture"] = {**tasks[f"{stem}_posture"], "posture": "entry"}
+        tasks.pop(f"{stem}_base", None)
+        halted = self._called(f"halted_{label}")
+        self._state(self._called(f"halt_{label}"), contacts, tasks, [self._when_there(halted)])
+        self._rest(halted, "stays where it was halted", contacts, tasks, FOREVER)
+
+    def _swing(
+        self, label: str, step: _Step, following: _Step, contacts: list[str], made: Sequence[Contact], after: str
+    ) -> None:
+        pace = self._pace
+        over: list[Task] = []
+        down: list[Task] = []
+        if self._curves is None:
+            duration = max(pace.least, *(self._swing_duration(step, following, contact) for contact in made))
+            tasks = self._tasks(following, duration)
+            landing = self._tasks(following, pace.landing)
+        else:
+            number = self._steps.index(step)
+            duration = self._curves.duration(number) - pace.landing
+            tasks = self._tasks(following, duration, self._curves.target(number, 0.0, duration))
+            landing = self._tasks(following, pace.landing, self._curves.target(number, duration))
+            down.append({"type": "reference_done", "task": self._com_task})
+        for contact in made:
+            task = f"{contact.effector}_to_place"
+            pose, normal = contact.pose, contact.normal
+            above = pin.SE3(pose.rotation, pose.translation + pace.above * normal)
+            pressed = pin.SE3(pose.rotation, pose.translation - 0.003 * normal)
+            tasks[task] = limb_task(contact, above, duration, pace.lift)
+            landing[task] = {**limb_task(contact, pressed, pace.landing, 0.0), "weight": 4000}
+            over += [{"type": "reference_done", "task": task}, {"type": "task", "task": task, "error": 0.05}]
+            down.append({"type": "touching", "contact": self._contact(contact)})
+        landed, lands = self._called(f"land_{label}"), {"type": "all", "of": over}
+        self._state(self._called(f"swing_{label}"), contacts, tasks, [{"to": landed, "when": lands}])
+        self._state(landed, contacts, landing, [{"to": after, "when": {"type": "all", "of": down}}])
+
+    def _when_there(self, to: str) -> Task:
+        return {"to": to, "when": {"type": "task", "task": self._com_task, "error": 0.01, "speed": 0.05}}
+
+    def _when_passing(self, to: str) -> Task:
+        """Go on when the curve of a phase is run through; the centre of mass does not stop."""
+        return {"to": to, "when": {"type": "task", "task": self._com_task, "error": 0.02}}
+
+    def _state(self, name: str, contacts: list[str], tasks: Mapping[str, Task], transitions: list[Task]) -> None:
+        self._states[name] = StateSpec.model_validate(
+            {**self._shared(contacts, tasks), "transitions": transitions, "timeout": self._pace.timeout}
+        )
+
+    def _rest(self, name: str, what: str, contacts: list[str], tasks: Mapping[str, Task], hold: float) -> None:
+        self._states[name] = StateSpec.model_validate(
+            {**self._shared(contacts, tasks), "description": what, "hold": hold}
+        )
+
+    def _shared(self, contacts: list[str], tasks: Mapping[str, Task]) -> Task:
+        """Return what a state has of its own, with what others do meanwhile."""
+        return {"contacts": [*contacts, *self._part.contacts], "tasks": {**tasks, **self._part.tasks}}
+
+    # -------------------------------------------------------------------------------------------------- tasks
+    def _tasks(
+        self, step: _Step, duration: float | None, curves: list[dict[str, object]] | None = None
+    ) -> dict[str, Task]:
+        """Return the tasks that bring the body to a step's posture and centre of mass, or along curves."""
+        target = {"curves": curves} if curves else {**self._com_target(step), "duration": duration}
+        # a posture has its own height; arms would be thrown up for one on the curve that its legs do not reach
+        follows = self._curves is not None and step.q is None
+        return body_tasks(
+            self._scene, self._body, target, step.q, stem=self._part.stem, duration=duration, height=follows
+        )
+
+    def _com_target(self, step: _Step) -> Task:
+        if self._curves is not None:
+            return {"position": numbers(self._curves.end)}
+        com = step.phase.com.get(self._name)
+        if com is None:
+            return {"over_contacts": self._names(step.phase)}
+        return {"position": numbers(com)}
+
+    def _com_duration(self, following: _Step) -> float:
+        number = self._steps.index(following)
+        here, there = (self._steps[k].phase.com.get(self._name) for k in (number - 1, number))
+        if here is None or there is None:
+            return max(self._pace.least, 0.8)
+        return max(self._pace.least, float(np.linalg.norm(there - here)) / self._pace.com)
+
+    def _swing_duration(self, step: _Step, following: _Step, contact: Contact) -> float:
+        """Return how long a limb takes; from where it last touched, if it did."""
+        number = self._steps.index(step)
+        for earlier in reversed(self._steps[: number + 1]):
+            for old in earlier.phase.contacts:
+                if old.surface == contact.surface:
+                    away = float(np.linalg.norm(old.pose.translation - contact.pose.translation))
+                    return (away + 2.0 * self._pace.lift) / self._pace.limb
+        return max(1.0, self._com_duration(following))
+
+    # ----------------------------------------------------------------------------------------------- contacts
+    def _names(self, phase: ContactPhase) -> list[str]:
+        return [self._contact(contact) for contact in phase.contacts]
+
+    def _contact(self, contact: Contact) -> str:
+        if contact.other is None:
+            raise MultiQpError(f"contact {contact.name!r}: the sequence does not say which surface it touches")
+        if contact.other not in self._scene.surfaces:
+            raise MultiQpError(f"contact {contact.name!r}: there is no surface {contact.other!r} in the scene")
+        name = contact_name(contact.effector, contact.other)
+        self._contacts[name] = ContactSpec(surfaces=(contact.surface, contact.other), friction=contact.friction)
+        return name
+
+
+def contact_name(effector: str, other: str) -> str:
+    """Return what the contact of an effector with another subsystem's surface is called in planned states."""
+    return f"{effector}_on_{other.replace('/', '_')}"
+
+
+def _one_change_at_a_time(sequence: ContactSequence, postures: Sequence[Array] | None) -> list[_Step]:
+    """Return the phases, with one between any two that break contacts and make others at once.
+
+    Two phases with the same contacts are a shift of the weight.
+    """
+    steps: list[_Step] = []
+    for number, phase in enumerate(sequence.phases):
+        q = None if postures is None else postures[number]
+        if steps:
+            before = steps[-1].phase
+            if before.broken(phase) and before.made(phase):
+                kept = before.kept(phase)
+                if not kept:
+                    label = phase.name or f"number {number + 1}"
+                    raise MultiQpError(f"contact sequence {sequence.name!r}: phase {label} keeps none of the last's")
+                steps.append(_Step(ContactPhase(kept), steps[-1].q))
+        steps.append(_Step(phase, q))
+    return steps
