@@ -74,7 +74,7 @@ class MotionTable:
 
     def update(self) -> None:
         """Compute all motions from the data of this tick."""
-        views = self._views
+        views, J_world = self._views, self._data.J
         relative_motions(
             self._joints,
             self._places,
@@ -88,7 +88,7 @@ class MotionTable:
             self._drifts,
             self._starts,
             self._columns,
-            self._data.J,
+            J_world if J_world.ndim == 2 else J_world[:, None],  # pinocchio hands one column out as a vector
             self.J,
             self.X,
             self.twist,

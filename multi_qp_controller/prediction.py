@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from multi_qp_controller.bonded_dynamics import Bonds
 from multi_qp_controller.contact import ActiveContact
 from multi_qp_controller.kinematics import Kinematics
-from multi_qp_controller.relative_motion import relative_motion
+from multi_qp_controller.motion_kernel import no_slip_rows
+from multi_qp_controller.motion_table import MotionTable
+from multi_qp_controller.pinocchio_views import JointViews
 from multi_qp_scene.scene import Scene, State
 
 Array = NDArray[np.float64]
@@ -35,7 +37,7 @@ class Predictor:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._kinematics: Kinematics | None = None
-        self._data = scene.model.createData()
+        self._contacts: _Contacts | None = None
 
     def ahead(
         self, state: State, torque: Array, contacts: Iterable[ActiveContact], delay: float, *, hold: float = 0.0
@@ -70,46 +72,81 @@ class Predictor:
         dt, ahead, model = delay / max(steps, 1), state, self._scene.model
         if self._kinematics is None:
             self._kinematics = Kinematics(self._scene)
-        kinematics, couplings = self._kinematics, self._scene.couplings
-        held: list[pin.SE3] = []
+        kinematics, couplings, bonded = (
+            self._kinematics,
+            self._scene.couplings,
+            self._taken_up(contacts, self._kinematics),
+        )
+        coupled = len(couplings)
         for step in range(max(steps, 1)):
             kinematics.update(ahead)
-            motions = [relative_motion(kinematics, *contact.frames) for contact in contacts]
-            held = [pin.SE3(motion.X_B_A) for motion in motions] if step == 0 else held
-            bonds = Bonds(kinematics, np.concatenate([couplings.J, *_of(contacts, [m.J for m in motions])]))
+            J, still = bonded.measure(hold_here=step == 0)
+            bonds = Bonds(kinematics, np.concatenate([couplings.J, J]) if coupled else J)
             if steps:
                 # their velocity dies out within the step
-                rhs = [couplings.rhs(kinematics.q, kinematics.v, dt)]
-                rhs += _of(contacts, [-motion.twist / dt - motion.drift for motion in motions])
-                v = ahead.v + bonds.acceleration(torque, np.concatenate(rhs))[0] * dt
+                rhs = still / dt - bonded.drift
+                if coupled:
+                    rhs = np.concatenate([couplings.rhs(kinematics.q, kinematics.v, dt), rhs])
+                v = ahead.v + bonds.acceleration(torque, rhs)[0] * dt
                 # the mean of both velocities, for a position that is exact to second order
                 ahead = State(pin.integrate(model, ahead.q, 0.5 * (ahead.v + v) * dt), v)
-        q, v, free = pin.integrate(model, ahead.q, ahead.v * hold), ahead.v, np.zeros(len(couplings.J))
+        q, v = pin.integrate(model, ahead.q, ahead.v * hold), ahead.v
+        if not contacts:
+            return State(q, v)
+        change = np.zeros(coupled + len(still))
         for _ in range(CORRECTIONS):
-            back, still = self._astray(q, v, contacts, held)
-            v = v + bonds.shift(np.concatenate([free, *still]))
-            q = pin.integrate(model, q, bonds.shift(np.concatenate([free, *back])))
+            back, still = bonded.astray(q, v)
+            change[coupled:] = still
+            v = v + bonds.shift @ change
+            change[coupled:] = back
+            q = pin.integrate(model, q, bonds.shift @ change)
         return State(q, v)
 
-    def _astray(
-        self, q: Array, v: Array, contacts: tuple[ActiveContact, ...], held: list[pin.SE3]
-    ) -> tuple[list[Array], list[Array]]:
-        """Return what brings contacts to the relative poses at which they are held, and to rest, (rows,) of each."""
-        model, data = self._scene.model, self._data
-        pin.forwardKinematics(model, data, q, v)
-        back, still = [], []
-        for contact, pose in zip(contacts, held, strict=True):
-            first, second = contact.frames
-            X_first_second = pin.updateFramePlacement(model, data, first).actInv(
-                pin.updateFramePlacement(model, data, second)
-            )
-            astray = X_first_second.act(pose)
-            back.append(astray.translation if contact.rows == 3 else pin.log6(astray).vector)
-            twist = X_first_second.act(pin.getFrameVelocity(model, data, second, pin.LOCAL))
-            still.append((twist - pin.getFrameVelocity(model, data, first, pin.LOCAL)).vector)
-        return back, _of(contacts, still)
+    def _taken_up(self, contacts: tuple[ActiveContact, ...], kinematics: Kinematics) -> _Contacts:
+        """Return the geometry of these contacts, made anew when they change."""
+        rows = {contact.frames: contact.rows for contact in contacts}
+        if self._contacts is None or self._contacts.rows != rows:
+            self._contacts = _Contacts(kinematics, rows)
+        return self._contacts
 
 
-def _of(contacts: tuple[ActiveContact, ...], values: list[Array]) -> list[Array]:
-    """Return the rows that each contact has, of values with six."""
-    return [value[: contact.rows] for contact, value in zip(contacts, values, strict=True)]
+class _Contacts:
+    """The relative motions of the contacts that are on: at the states of the prediction, and at its end.
+
+    Attributes:
+        rows: of each pair of frames in contact.
+        drift: J̇v of each row when they were last measured.
+    """
+
+    def __init__(self, kinematics: Kinematics, rows: dict[tuple[int, int], int]) -> None:
+        model = kinematics.model
+        self.rows, self._model, self._data = rows, model, model.createData()
+        self._now = MotionTable(model, kinematics.views, kinematics.data, rows)
+        self._views = JointViews(model, self._data)
+        self._then = MotionTable(model, self._views, self._data, rows)
+        counts = list(rows.values())
+        self._counts = np.array(counts, dtype=np.intp)
+        self._row = np.concatenate([np.zeros(0, np.intp), *(6 * k + np.arange(n) for k, n in enumerate(counts))])
+        self._rest, self._starts = np.zeros((len(rows), 6)), np.zeros(len(rows) + 1, dtype=np.intp)
+        self._held = np.zeros((len(rows), 4, 4))
+        self._back, self.drift = np.zeros(len(self._row)), np.zeros(len(self._row))
+
+    def measure(self, *, hold_here: bool) -> tuple[Array, Array]:
+        """Return Jacobian, (m, nv), and what brings the contacts to rest, (m,), at the state of the kinematics."""
+        table = self._now
+        table.update()
+        if hold_here:
+            np.copyto(self._held, table.X)
+        self.drift = table.drift.ravel()[self._row]
+        return table.J[self._row], -table.twist.ravel()[self._row]
+
+    def astray(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """Return what brings contacts to the relative poses at which they are held, and to rest, (m,) each."""
+        table = self._then
+        pin.forwardKinematics(self._model, self._data, q, v)
+        self._views.refresh()
+        table.update()
+        # over 1 s, at rest: what is left of the rows is the error of the pose; their Jacobians are not asked for
+        no_columns, J = (self._starts, self._row[:0]), table.J
+        no_slip_rows(1.0, self._held, table.X, self._rest, self._rest, self._counts, *no_columns, J, J, self._back)
+        return self._back, -table.twist.ravel()[self._row]

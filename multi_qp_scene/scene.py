@@ -116,6 +116,14 @@ class Scene:
         return tuple(s for s in self.subsystems.values() if s.kind is SubsystemKind.CHARACTER)
 
     @cached_property
+    def trees(self) -> tuple[slice, ...]:
+        """Entries of v of each kinematic tree: between two of them the joint-space inertia is zero."""
+        model = self.model
+        roots = [k for k in range(1, model.njoints) if model.parents[k] == 0]
+        starts = [*sorted(model.joints[k].idx_v for k in roots), model.nv]
+        return tuple(slice(a, b) for a, b in zip(starts[:-1], starts[1:], strict=True))
+
+    @cached_property
     def joint_names(self) -> tuple[str, ...]:
         """Names of all joints of the model but the universe, full."""
         return tuple(self.model.names)[1:]

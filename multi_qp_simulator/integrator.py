@@ -10,6 +10,7 @@ from multi_qp_controller.bonded_dynamics import bonded_acceleration
 from multi_qp_controller.command import Command, Status
 from multi_qp_controller.contact import ActiveContact
 from multi_qp_controller.kinematics import Kinematics
+from multi_qp_controller.statement import ContactRows
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
 from multi_qp_simulator.backend import Outcome
@@ -32,6 +33,7 @@ class Integrator:
         self._kinematics: Kinematics | None = None
         self._made: tuple[str, ...] = tuple(scenario.spec.states[scenario.spec.initial_state].contacts)
         self._bonds: dict[str, ActiveContact] = {}
+        self._rows: ContactRows | None = None
 
     @property
     def state(self) -> State:
@@ -62,28 +64,31 @@ class Integrator:
         scene = self._scenario.scene
         if not self._state.is_finite:
             return Outcome(np.full(scene.nv, np.nan), {})
+        kinematics = self._here()
+        rows = self._bonded(kinematics, self._made, dt)
+        acceleration, reactions = bonded_acceleration(kinematics, torque, rows.J, rows.rhs)
+        return Outcome(acceleration, rows.wrenches(reactions), rows.coupling_forces(reactions))
+
+    def _here(self) -> Kinematics:
+        """Return the kinematics of the present state."""
         if self._kinematics is None:
-            self._kinematics = Kinematics(scene)
-        kinematics = self._kinematics
-        kinematics.update(self._state)
-        contacts = [self._bond(name, kinematics) for name in self._made]
-        rows = [contact.no_slip(dt) for contact in contacts]
-        rows.append((scene.couplings.J, scene.couplings.rhs(kinematics.q, kinematics.v, dt)))
-        J = np.concatenate([J for J, _ in rows])
-        rhs = np.concatenate([r for _, r in rows])
-        acceleration, wrench = bonded_acceleration(kinematics, torque, J, rhs)
-        wrenches, row = {}, 0
-        for contact in contacts:
-            wrenches[contact.name] = np.zeros(6)
-            wrenches[contact.name][: contact.rows] = wrench[row : row + contact.rows]
-            row += contact.rows
-        couplings = dict(zip(scene.couplings.names, wrench[row:].tolist(), strict=True))
-        return Outcome(acceleration, wrenches, couplings)
+            self._kinematics = Kinematics(self._scenario.scene)
+        self._kinematics.update(self._state)
+        return self._kinematics
+
+    def _bonded(self, kinematics: Kinematics, names: tuple[str, ...], dt: float) -> ContactRows:
+        """Return the rows of contacts, then of couplings."""
+        scenario = self._scenario
+        bonds = tuple(self._bond(name, kinematics) for name in names)
+        if self._rows is None or self._rows.contacts != bonds:
+            kinematics.watch([bond.frames for bond in bonds])
+            self._rows = ContactRows(bonds, scenario.scene.couplings, scenario.spec.regularisation)
+        self._rows.update(kinematics, dt)
+        return self._rows
 
     def _bond(self, name: str, kinematics: Kinematics) -> ActiveContact:
         if name not in self._bonds:
             spec, surfaces = self._scenario.spec.contacts[name], self._scenario.scene.surfaces
             first, second = (surfaces[surface] for surface in spec.surfaces)
             self._bonds[name] = ActiveContact(name, first, second, friction=spec.friction, kinematics=kinematics)
-        self._bonds[name].update(kinematics)
         return self._bonds[name]

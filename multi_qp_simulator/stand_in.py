@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.bonded_dynamics import bonded_acceleration
 from multi_qp_controller.command import Command, Diagnostics, Status
-from multi_qp_controller.kinematics import Kinematics
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
@@ -41,14 +40,11 @@ class TorqueWorld(Integrator):
     ) -> Array:
         """Return torques, (na,) [N m], with which these motors slow their joints, q̈ = −q̇/T; others as given."""
         scene = self._scenario.scene
-        if self._kinematics is None:
-            self._kinematics = Kinematics(scene)
-        kinematics = self._kinematics
-        kinematics.update(self._state)
+        kinematics = self._here()
         braked = scene.actuated_v[motors]
-        rows = [self._bond(name, kinematics).no_slip(dt) for name in contacts]
-        J = np.concatenate([*(J for J, _ in rows), np.eye(scene.nv)[braked]])
-        rhs = np.concatenate([*(r for _, r in rows), -self._state.v[braked] / time_constant])
+        rows = self._bonded(kinematics, tuple(contacts), dt)
+        J = np.concatenate([rows.J, np.eye(scene.nv)[braked]])
+        rhs = np.concatenate([rows.rhs, -self._state.v[braked] / time_constant])
         driven = torque.copy()
         driven[motors] = 0.0
         driven[motors] = bonded_acceleration(kinematics, driven, J, rhs)[1][-len(braked) :]

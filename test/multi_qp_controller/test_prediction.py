@@ -7,7 +7,7 @@ import pinocchio as pin
 import pytest
 
 from multi_qp_controller import Controller
-from multi_qp_controller.bonded_dynamics import bonded_acceleration
+from multi_qp_controller.bonded_dynamics import Bonds, bonded_acceleration
 from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.prediction import Predictor
 from multi_qp_controller.relative_motion import relative_motion
@@ -33,6 +33,32 @@ def test_bonded_acceleration_satisfies_the_equation_of_motion_and_the_bonds(box)
     applied[scene.actuated_v] += torque
     np.testing.assert_allclose(kinematics.M @ acceleration + kinematics.N, applied, atol=1e-8)
     np.testing.assert_allclose(J @ acceleration, rhs, atol=1e-8)
+
+
+def test_where_bonds_say_the_same_thing_twice_forces_and_changes_are_the_smallest(box):
+    scene, rng = box.scene, np.random.default_rng(1)
+    kinematics = Kinematics(scene)
+    kinematics.update(scene.initial_state())
+    J = rng.standard_normal((6, scene.nv))
+    once, twice = Bonds(kinematics, J), Bonds(kinematics, np.vstack([J, J]))
+    torque, rhs = rng.standard_normal(scene.na), rng.standard_normal(6)
+    (alone, force), (same, forces) = once.acceleration(torque, rhs), twice.acceleration(torque, np.tile(rhs, 2))
+    np.testing.assert_allclose(same, alone, atol=1e-7 * np.abs(alone).max())
+    np.testing.assert_allclose(forces, np.tile(force / 2.0, 2), atol=1e-6 * np.abs(force).max())
+    for bonds, wanted in ((once, rhs), (twice, np.tile(rhs, 2))):
+        change = bonds.shift @ wanted
+        np.testing.assert_allclose(J @ change, rhs, atol=1e-7)
+        expected = np.linalg.solve(kinematics.M, J.T) @ np.linalg.solve(J @ np.linalg.solve(kinematics.M, J.T), rhs)
+        np.testing.assert_allclose(change, expected, atol=1e-7)
+
+
+def test_without_bonds_bodies_fall_freely(box):
+    scene = box.scene
+    kinematics = Kinematics(scene)
+    kinematics.update(scene.initial_state())
+    falling, forces = bonded_acceleration(kinematics, np.zeros(scene.na), np.zeros((0, scene.nv)), np.zeros(0))
+    np.testing.assert_allclose(kinematics.M @ falling, -kinematics.N, atol=1e-9)
+    assert not len(forces)
 
 
 def test_it_predicts_what_the_world_does(box):
