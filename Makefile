@@ -30,12 +30,14 @@ set-up:
 run: set-up
 	@$(BIN)/multi-qp run "$(SCENARIO)" $(if $(filter-out 0 no false,$(HEADLESS)),--headless) $(ARGS)
 
-# One process: on two cores a second one gains little, for it repeats the imports. ARGS="-n auto" where there are more.
+# A process for each core, up to four; a file is run by one of them, for what it has set up. ARGS="-n 0" for a debugger.
+PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+
 test: set-up
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(PYTEST) $(ARGS)
 
 test-slow: set-up
-	@$(BIN)/python -m pytest -m slow $(ARGS)
+	@$(PYTEST) -m slow $(ARGS)
 
 lint: set-up
 	@$(BIN)/ruff check .

@@ -22,7 +22,7 @@ DT = 0.01
 PERIOD = round(DT * 1e9)  # [ns]
 HERE = Path(__file__).parent
 #: How long to wait for what must come [s]; only a test that fails takes so long, however busy the machine is.
-PATIENCE = 120.0
+PATIENCE = 300.0
 #: What was said and not answered is said again after this long [s]: states are best effort.
 SAY_AGAIN = 3.0
 

@@ -16,7 +16,7 @@ from multi_qp_simulator.bags import Bag, Replay
 from multi_qp_simulator.bags.replay import same_bits
 
 #: However busy the machine is [s].
-PATIENCE = 120.0
+PATIENCE = 300.0
 SETTINGS = {"scenario": "box", "dt": 0.01, "lock_step": True}
 
 

@@ -68,7 +68,7 @@ def planning_nodes(start, graph):
         names = {name for name, space in graph.node.get_node_names_and_namespaces() if space == SPACE}
         return set(PLANNING) <= names
 
-    return graph.until(there, 120.0, "the nodes of a plan")
+    return graph.until(there, 300.0, "the nodes of a plan")
 
 
 def publishers(graph, node, space="/"):
