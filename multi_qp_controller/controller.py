@@ -382,7 +382,11 @@ class Controller:
         contacts = tuple(self.contacts.values())
         # the contacts first: they are written from the table all at once
         pairs: list[Pair] = [contact.frames for contact in contacts]
-        pairs += [(t.frame_a, t.frame_b) for t in self.tasks.values() if isinstance(t, PoseTask)]
+        for task in self.tasks.values():
+            if isinstance(task, PoseTask):
+                pairs.append((task.frame_a, task.frame_b))
+            elif isinstance(task, CoMTask):
+                pairs += [(frame, None) for frame in task.along_with]
         self.kinematics.watch(pairs)
         self.statement.set_tasks(tuple(self.tasks.values()))
         self.statement.set_contacts(contacts, self.kinematics)

@@ -102,6 +102,7 @@ class MinimumJerkPose(PoseReference):
     def __init__(self, start: pin.SE3, end: pin.SE3, duration: float, *, apex: float = 0.0) -> None:
         self.duration = duration
         self._apex = apex
+        self._end: PoseSample | None = None
         self._start = start.copy()
         self._memory = {
             "kind": type(self).__name__,
@@ -116,6 +117,8 @@ class MinimumJerkPose(PoseReference):
 
     def sample(self, time: float) -> PoseSample:
         """Return the reference at `time` [s] after its start."""
+        if self._end is not None and time >= self.duration:
+            return self._end
         s, ds, dds = minimum_jerk(time, self.duration)
         sample = PoseSample(
             self._start.translation + s * self._step[:3],
@@ -130,6 +133,8 @@ class MinimumJerkPose(PoseReference):
             sample.position[2] += 64.0 * self._apex * r**3
             sample.velocity[2] += slope * ds
             sample.acceleration[2] += curvature * ds**2 + slope * dds
+        if time >= self.duration:
+            self._end = sample
         return sample
 
     def memory(self) -> Memory:

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from multi_qp_controller.blocks.active_kernel import search
 from multi_qp_controller.blocks.assembly_kernel import DEPENDENT, INFEASIBLE, LIMIT, NUMERICAL, SOLVED, assemble
 from multi_qp_controller.blocks.plan import Plan
+from multi_qp_controller.contact_rows import COUPLING_FORCE_COST
 from multi_qp_controller.physical import PhysicalSolution, Solved
 from multi_qp_controller.qp.solution import Solution, Status
-from multi_qp_controller.statement import COUPLING_FORCE_COST, Statement
+from multi_qp_controller.statement import Statement
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

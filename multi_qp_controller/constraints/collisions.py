@@ -11,6 +11,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from multi_qp_controller.constraints.damper_kernel import damper_rows, near_pairs
+from multi_qp_controller.constraints.distance_views import Distances
 from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.memory import Memory
 from multi_qp_controller.pinocchio_views import POSE, pose_views
@@ -57,7 +58,6 @@ class CollisionConstraint:
     faces the witness points slide, so that (I − uuᵀ)(ṗ_1 − ṗ_2)/d would not be it.
 
     Attributes:
-        pairs: the distance of each pair of convex pieces, refreshed by `update`.
         count: number of active rows.
     """
 
@@ -69,7 +69,7 @@ class CollisionConstraint:
         self._model = scene.model
         self._geometry = _geometry_of(scene, pairs)
         self._data = _geometry_data(self._geometry)
-        self.pairs = [PairDistance(pair) for pair in pairs]
+        self._pairs = [PairDistance(pair) for pair in pairs]
         joints = [
             tuple(self._geometry.geometryObjects[k].parentJoint for k in (p.first, p.second))
             for p in self._geometry.collisionPairs
@@ -96,18 +96,38 @@ class CollisionConstraint:
         self._second = np.array([place[p.second] for p in self._geometry.collisionPairs], dtype=np.intp)
         self._reach = np.array([pair.influence for pair in pairs])
         self._near = np.zeros(len(pairs), dtype=np.intp)
+        self._distances = Distances(self._geometry, self._data)
+        self._watched = np.array([pair.damper for pair in pairs], dtype=np.intp)
         self._measured: list[int] = []
-        self._results = self._data.distanceResults
-        self._distances = np.zeros(len(pairs))
-        self._points = np.zeros((len(pairs), 2, 3))
+        self._told: list[int] = []
+        self._is_told = True
         self._normals = np.full((len(pairs), 3), np.nan)
         self._last_normals = self._normals.copy()
         self._active = np.zeros(len(pairs), dtype=np.intp)
         self._D = np.zeros((len(pairs), scene.nv))
         self._d = np.zeros(len(pairs))
-        self._rows: list[int] = []
         self.names = tuple(pair.name for pair in pairs)
         self.count = 0
+
+    @property
+    def pairs(self) -> list[PairDistance]:
+        """The distance of each pair of convex pieces at the last `update`; written when somebody asks."""
+        if not self._is_told:
+            for k in self._told:
+                pair = self._pairs[k]
+                pair.distance, pair.normal, pair.active = np.inf, None, False
+            for k in self._measured:
+                self._tell(self._pairs[k], self._distances.found[k])
+            for k in self._active[: self.count]:
+                self._pairs[k].active = True
+            self._told, self._is_told = self._measured, True
+        return self._pairs
+
+    @staticmethod
+    def _tell(pair: PairDistance, found: Array) -> None:
+        pair.distance = float(found[0])
+        if pair.distance < pair.pair.influence:
+            pair.point_a, pair.point_b, pair.normal = found[4:7].copy(), found[7:].copy(), -found[1:4]
 
     @property
     def D(self) -> Array:
@@ -121,12 +141,13 @@ class CollisionConstraint:
 
     def label(self) -> Block:
         """Name the active rows."""
-        return Block(name="collision", unit="m/s²", rows=tuple(self.names[k] for k in self._rows))
+        return Block(name="collision", unit="m/s²", rows=tuple(self.names[k] for k in self._active[: self.count]))
 
     def exempt(self, links: set[frozenset[str]]) -> None:
         """Leave out the pairs of links that contacts hold together."""
-        for pair in self.pairs:
+        for k, pair in enumerate(self._pairs):
             pair.exempt = frozenset(pair.pair.links) in links
+            self._watched[k] = pair.pair.damper and not pair.exempt
 
     def reset(self) -> None:
         """Forget the last tick, after a jump of the state."""
@@ -146,48 +167,24 @@ class CollisionConstraint:
     def update(self, kinematics: Kinematics) -> None:
         """Measure the distances and write the rows of the pairs within their influence distance."""
         pin.updateGeometryPlacements(self._model, kinematics.data, self._geometry, self._data)
-        for k in self._measured:  # of the last tick
-            pair = self.pairs[k]
-            pair.distance, pair.normal, pair.active = np.inf, None, False
-        self._measured = self._find_near()
-        self._last_normals[:] = self._normals
-        self._normals[:] = np.nan
-        self._rows.clear()
-        for k in self._measured:
-            pair = self.pairs[k]
-            pin.computeDistance(self._geometry, self._data, k)
-            result = self._results[k]
-            pair.distance = result.min_distance
-            if pair.distance >= pair.pair.influence:
-                a, b = self._first[k], self._second[k]
-                self._safe_until[k] = self._travelled[a] + self._travelled[b] + pair.distance - pair.pair.influence
-                continue
-            pair.point_a = result.getNearestPoint1()
-            pair.point_b = result.getNearestPoint2()
-            # coal's normal goes from the first body to the second and stays defined in contact
-            pair.normal = -result.normal
-            self._normals[k] = pair.normal
-            if pair.pair.damper and not pair.exempt:
-                pair.active = True
-                self._distances[k] = pair.distance
-                self._points[k, 0], self._points[k, 1] = pair.point_a, pair.point_b
-                self._active[len(self._rows)] = k
-                self._rows.append(k)
-        self.count = len(self._rows)
-        if self.count:
-            self._write_rows(kinematics)
-
-    def _write_rows(self, kinematics: Kinematics) -> None:
+        self._measured, self._is_told, self.count = self._find_near(), False, 0
+        if not len(self._first):
+            return
+        self._distances.measure(self._measured)
         J, views = kinematics.data.J, kinematics.views
-        damper_rows(
-            self.count,
-            self._active,
+        self.count = damper_rows(
+            self._near,
+            len(self._measured),
+            self._distances.found,
+            self._first,
+            self._second,
+            self._watched,
+            self._travelled,
+            self._safe_until,
             self._joints,
             self._starts,
             self._columns,
             self._parameters,
-            self._distances,
-            self._points,
             self._normals,
             self._last_normals,
             J if J.ndim == 2 else J[:, None],  # a Jacobian of one column comes as a vector
@@ -195,6 +192,7 @@ class CollisionConstraint:
             views.twists,
             views.drifts,
             self._limits,
+            self._active,
             self._D,
             self._d,
         )

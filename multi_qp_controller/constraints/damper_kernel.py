@@ -58,7 +58,8 @@ def near_pairs(
                 turned += (now - last[k, 3 * j + i]) ** 2
             moved += (world[k, i] - before) ** 2
         travelled[k] += np.sqrt(moved) + radii[k] * np.sqrt(turned)
-        last[k] = poses[pieces[k]]
+        for i in range(12):
+            last[k, i] = poses[pieces[k], i]
     found = 0
     for k in range(len(first)):
         a, b = first[k], second[k]
@@ -76,14 +77,18 @@ def near_pairs(
 
 @compiled
 def damper_rows(
+    near: Indices,
     count: int,
-    pairs: Indices,
+    found: Array,
+    first: Indices,
+    second: Indices,
+    watched: Indices,
+    travelled: Array,
+    safe_until: Array,
     joints: Indices,
     starts: Indices,
     columns: Indices,
     parameters: Array,
-    distances: Array,
-    points: Array,
     normals: Array,
     last_normals: Array,
     J_world: Array,
@@ -91,46 +96,62 @@ def damper_rows(
     twists: Array,
     drifts: Array,
     limits: Array,
+    active: Indices,
     D: Array,
     d: Array,
-) -> None:
-    """Write the damper row of each pair, [Vaillant2015] (24); see `CollisionConstraint`.
+) -> int:
+    """Write the damper row of each pair within reach, [Vaillant2015] (24), and return how many; `CollisionConstraint`.
 
     Args:
-        count: number of rows.
-        pairs: index of the pair of each row, (rows,).
+        near: index of the pairs that were measured, (pairs,).
+        count: how many these are.
+        found: distance, normal from the first piece to the second, and witness points of each pair, (pairs, 10).
+        first: index of the first piece of each pair, (pairs,).
+        second: index of the second piece, (pairs,).
+        watched: whether a pair may be a row now, (pairs,).
+        travelled: see `near_pairs`.
+        safe_until: to fill where a pair is out of reach; see `near_pairs`.
         joints: that move the two bodies of each pair; 0 for the environment, (pairs, 2).
         starts: where the columns of each joint begin, (joints + 1,).
         columns: of v that move each joint.
         parameters: δ_i, δ_s and ξ of each pair, (pairs, 3).
-        distances: of each pair, (pairs,) [m].
-        points: witness points on both bodies, world frame, (pairs, 2, 3) [m].
-        normals: u of each pair, (pairs, 3).
-        last_normals: those of the last tick, NaN where there are none, (pairs, 3).
+        normals: u of each pair at the last tick, NaN where there was none, to overwrite, (pairs, 3).
+        last_normals: to fill with those of the last tick, (pairs, 3).
         J_world: pinocchio's `data.J`, (6, nv).
         poses: of all joints, see `JointViews`, (joints, 12).
         twists: of all joints, (joints, 6).
         drifts: of all joints, (joints, 6).
         limits: period of the rate of u, horizon of the row, fastest way apart, longest step of u.
+        active: to fill: the pair of each row, (rows,).
         D: to fill, (rows, nv).
         d: to fill, (rows,).
     """
-    velocity = np.empty(3)
-    for row in range(count):
-        k = pairs[row]
+    velocity, row = np.zeros(3), 0
+    for k in range(len(normals)):
+        for i in range(3):
+            last_normals[k, i] = normals[k, i]
+            normals[k, i] = np.nan
+    for n in range(count):
+        k = near[n]
+        if found[k, 0] >= parameters[k, 0]:
+            safe_until[k] = travelled[first[k]] + travelled[second[k]] + found[k, 0] - parameters[k, 0]
+            continue
         u = normals[k]
+        for i in range(3):  # coal's normal goes from the first body to the second and stays defined in contact
+            u[i] = -found[k, 1 + i]
+            velocity[i] = 0.0
+        if not watched[k]:
+            continue
         for c in range(D.shape[1]):
             D[row, c] = 0.0
-        velocity[:] = 0.0
         drift = 0.0
         for side in range(2):
             j = joints[k, side]
             if j > 0:
                 moving = columns[starts[j] : starts[j + 1]]
                 sign = 1.0 if side == 0 else -1.0
-                drift += _add_side(
-                    sign, u, points[k, side], moving, J_world, poses[j], twists[j], drifts[j], D[row], velocity
-                )
+                point = found[k, 4 + 3 * side : 7 + 3 * side]
+                drift += _add_side(sign, u, point, moving, J_world, poses[j], twists[j], drifts[j], D[row], velocity)
         rate, turning, step = 0.0, 0.0, 0.0
         for i in range(3):
             change = u[i] - last_normals[k, i]
@@ -139,9 +160,12 @@ def damper_rows(
             step += change * change
         if not step <= limits[3] * limits[3]:
             turning = 0.0
-        room = (distances[k] - parameters[k, 1]) / (parameters[k, 0] - parameters[k, 1])
+        room = (found[k, 0] - parameters[k, 1]) / (parameters[k, 0] - parameters[k, 1])
         allowed = min(-parameters[k, 2] * room, limits[2])
         d[row] = (allowed - rate) / limits[1] - drift - turning / limits[0]
+        active[row] = k
+        row += 1
+    return row
 
 
 @compiled_part

@@ -7,12 +7,13 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dgeqrf, dorgqr, dtrtrs
 
 from multi_qp_controller.blocks import BlockSolver
+from multi_qp_controller.contact_rows import COUPLING_FORCE_COST
 from multi_qp_controller.formulations.base import DegenerateError, Formulation
 from multi_qp_controller.physical import PhysicalSolution, Solved
 from multi_qp_controller.qp.labels import Block, Labels
 from multi_qp_controller.qp.problem import Problem
 from multi_qp_controller.qp.solution import Solution
-from multi_qp_controller.statement import COUPLING_FORCE_COST, Statement
+from multi_qp_controller.statement import Statement
 from multi_qp_scene.jit import COMPILED
 
 Array = NDArray[np.float64]

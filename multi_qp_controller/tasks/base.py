@@ -39,11 +39,13 @@ class Task(ABC):
         dim: number of rows of J.
         selects: the entries of q̈ that the rows of J are, where each is a 1 and zeros, else None, (dim,).
         row_weights: weight of each row relative to `weight`, (dim,), or None where all are 1.
+        max_speed: the speed with which a far set-point is approached is bounded by this, or None.
     """
 
     dim: int
     row_weights: Array | None = None
     selects: Sequence[int] | None = None
+    max_speed: float | None = None
 
     def __init__(
         self, name: str, *, weight: float = 1.0, stiffness: float = 10.0, damping: float | None = None
@@ -86,8 +88,8 @@ class Task(ABC):
             "stiffness": self.stiffness,
             "damping": self.damping,
             "started_at": self.started_at,
-            "error": self._error,
-            "speed": self._speed,
+            "error": self._error.copy(),
+            "speed": self._speed.copy(),
         }
 
     def resume(self, memory: Memory, kinematics: Kinematics) -> None:
@@ -95,6 +97,13 @@ class Task(ABC):
         self.weight, self.stiffness, self.damping = memory["weight"], memory["stiffness"], memory["damping"]
         self.started_at = memory["started_at"]
         self._error, self._speed = memory["error"], memory["speed"]
+
+    def bind(self, error: Array, speed: Array) -> None:
+        """Have x − x_ref and ẋ from now on in these arrays, (dim,) each, which a table writes instead of `compute`."""
+        for kept, bound in ((self._error, error), (self._speed, speed)):
+            if len(kept) == len(bound):
+                bound[:] = kept
+        self._error, self._speed = error, speed
 
     @abstractmethod
     def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:

@@ -17,6 +17,8 @@ from multi_qp_scene.scene import Scene
 
 Array = NDArray[np.float64]
 
+#: A position, its velocity and its acceleration, (3,) each.
+Curve = tuple[Array, Array, Array]
 #: Where the centre of mass should go, decided when the task is started: from the present one, (3,) -> (3,) [m].
 CoMGoal = Callable[[Kinematics, Array], Array]
 
@@ -52,15 +54,16 @@ class CoMTask(Task):
         self._curves, self._moved = curves, False
         self.group = group
         self.dim = len(axes)
-        self._axes = list(axes)
-        self._along_with = list(along_with)
+        self.axes = list(axes)
+        self.along_with = list(along_with)
         self._goal = goal
         self._duration = (duration or 0.0) if curves is None else curves.duration
-        self._max_speed = max_speed
+        self.max_speed = max_speed
         self._from = np.zeros(3)
         self._to = np.zeros(3)
         self._full_J: Array = np.zeros((3, 0))
         self._reference = np.zeros(3)
+        self._at_rest: Curve | None = None
 
     @property
     def duration(self) -> float:
@@ -74,13 +77,14 @@ class CoMTask(Task):
         com, base = self.group.com(kinematics), self._base(kinematics)
         self._from = com - base
         self._to = self._goal(kinematics, com) - base
+        self._at_rest = None
 
     def memory(self) -> Memory:
         """Return also where it comes from and goes to, less p."""
         return super().memory() | {
             "from": self._from,
             "to": self._to,
-            "reference": self._reference,
+            "reference": self._reference.copy(),
             "moved": self._moved,
         }
 
@@ -90,47 +94,60 @@ class CoMTask(Task):
         self._full_J = np.zeros((3, kinematics.scene.nv))
         self._from, self._to, self._reference = memory["from"], memory["to"], memory["reference"]
         self._moved = memory["moved"]
+        self._at_rest = None
         if self._moved:
             self._curves = None
 
     def columns(self, scene: Scene) -> NDArray[np.intp]:
         """Return what moves the group, or a frame that the target goes along with."""
-        return np.union1d(self.group.columns, scene.moving(*self._along_with))
+        return np.union1d(self.group.columns, scene.moving(*self.along_with))
 
     def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:
         """Write the rows of this tick."""
-        place, rate, second = self._sample(time - self.started_at)
+        place, rate, second = self.sample(time)
         self._reference = self._base(kinematics) + place
         velocity, drift = self.group.com_velocity(kinematics), self.group.com_drift(kinematics)
-        if self._along_with:
+        if self.along_with:
             self._full_J[:] = 0.0
         self.group.com_jacobian(kinematics, self._full_J)
-        for frame in self._along_with:
+        for frame in self.along_with:
             point_J, point_velocity, point_drift = kinematics.point_motion(frame)
-            share = 1.0 / len(self._along_with)
+            share = 1.0 / len(self.along_with)
             self._full_J -= share * point_J
             velocity = velocity - share * point_velocity
             drift = drift - share * point_drift
-        self._error = (self.group.com(kinematics) - self._reference)[self._axes]
-        self._speed = velocity[self._axes]
-        error = limited_error(self._error, stiffness=self.stiffness, damping=self.damping, max_speed=self._max_speed)
-        desired = self.feedback(error, (velocity - rate)[self._axes]) + second[self._axes]
-        if self._along_with:
-            J[:] = self._full_J[self._axes]
+        self._error = (self.group.com(kinematics) - self._reference)[self.axes]
+        self._speed = velocity[self.axes]
+        error = limited_error(self._error, stiffness=self.stiffness, damping=self.damping, max_speed=self.max_speed)
+        desired = self.feedback(error, (velocity - rate)[self.axes]) + second[self.axes]
+        if self.along_with:
+            J[:] = self._full_J[self.axes]
         else:  # the others' columns are never written
             where = self.group.where
             J[:, where] = (
-                self._full_J[self._axes, where] if isinstance(where, slice) else self._full_J[self._axes][:, where]
+                self._full_J[self.axes, where] if isinstance(where, slice) else self._full_J[self.axes][:, where]
             )
-        b[:] = desired - drift[self._axes]
+        b[:] = desired - drift[self.axes]
 
-    def _sample(self, time: float) -> tuple[Array, Array, Array]:
-        """Return the reference relative to p, its velocity and acceleration, at `time` [s] after the start."""
+    def sample(self, time: float) -> Curve:
+        """Return the reference relative to p at `time` [s]: the same object while it rests."""
+        elapsed = time - self.started_at
+        if self._at_rest is not None and elapsed >= self._duration:
+            return self._at_rest
         if self._curves is not None:
-            return self._curves.sample(time)
-        step = self._to - self._from
-        s, ds, dds = minimum_jerk(time, self._duration) if self._duration else (1.0, 0.0, 0.0)
-        return self._from + s * step, ds * step, dds * step
+            found = self._curves.sample(elapsed)
+        else:
+            step = self._to - self._from
+            s, ds, dds = minimum_jerk(elapsed, self._duration) if self._duration else (1.0, 0.0, 0.0)
+            found = self._from + s * step, ds * step, dds * step
+        if elapsed >= self._duration:
+            self._at_rest = found
+        return found
+
+    def bind_reference(self, reference: Array) -> None:
+        """Have the reference in this array from now on, world frame, (3,) [m]."""
+        reference[:] = self._reference
+        self._reference = reference
 
     def move_target(self, kinematics: Kinematics, position: Array, rotation: Array | None = None) -> None:
         """Make `position`, in the world, the set-point from now on.
@@ -140,7 +157,7 @@ class CoMTask(Task):
         """
         if not np.isfinite(position).all():
             raise ValueError("a target must be finite")
-        self._curves, self._moved = None, True
+        self._curves, self._moved, self._at_rest = None, True, None
         self._from = self._to = np.array(position, dtype=float) - self._base(kinematics)
 
     def target(self, kinematics: Kinematics) -> TargetSnapshot:
@@ -149,6 +166,6 @@ class CoMTask(Task):
 
     def _base(self, kinematics: Kinematics) -> Array:
         """Return p, world frame, (3,) [m]."""
-        if not self._along_with:
+        if not self.along_with:
             return np.zeros(3)
-        return np.mean([kinematics.pose(frame).translation for frame in self._along_with], axis=0)
+        return np.mean([kinematics.pose(frame).translation for frame in self.along_with], axis=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import NDArray
 
 from multi_qp_controller.kinematics import Kinematics
@@ -47,6 +48,7 @@ class JointAngleTask(Task):
         self._joint = joint
         self._duration = duration or 0.0
         self._from = goal
+        self._at_rest: tuple[float, float, float] | None = None
 
     @property
     def duration(self) -> float:
@@ -56,7 +58,7 @@ class JointAngleTask(Task):
     def start(self, kinematics: Kinematics, time: float) -> None:
         """Begin at the present angle."""
         super().start(kinematics, time)
-        self._from = self._joint.angle(kinematics.q)
+        self._from, self._at_rest = self._joint.angle(kinematics.q), None
 
     def memory(self) -> Memory:
         """Return also the angle at which it began."""
@@ -65,7 +67,22 @@ class JointAngleTask(Task):
     def resume(self, memory: Memory, kinematics: Kinematics) -> None:
         """Go on from a memory."""
         super().resume(memory, kinematics)
-        self._from = memory["from"]
+        self._from, self._at_rest = memory["from"], None
+
+    def places(self, model: pin.Model) -> list[tuple[int, int]] | None:
+        """Return the entries of q and of v of the row, or None where the angle is not a single number."""
+        return None if self._joint.continuous else [(self._joint.q_index, self._joint.v_index)]
+
+    def asked(self, time: float) -> tuple[float, float, float]:
+        """Return the angle that is asked for with rate and acceleration: the same object at rest."""
+        if self._at_rest is not None and time - self.started_at >= self._duration:
+            return self._at_rest
+        step = self._joint.difference(self.goal, self._from)
+        s, ds, dds = minimum_jerk(time - self.started_at, self._duration) if self._duration else (1.0, 0.0, 0.0)
+        found = self._from + s * step, ds * step, dds * step
+        if time - self.started_at >= self._duration:
+            self._at_rest = found
+        return found
 
     def columns(self, scene: Scene) -> NDArray[np.intp]:
         """Return the joint."""
@@ -73,13 +90,12 @@ class JointAngleTask(Task):
 
     def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:
         """Write the row of this tick."""
-        step = self._joint.difference(self.goal, self._from)
-        s, ds, dds = minimum_jerk(time - self.started_at, self._duration) if self._duration else (1.0, 0.0, 0.0)
+        angle, rate, acceleration = self.asked(time)
         joint = self._joint
-        self._error = np.array([joint.difference(joint.angle(kinematics.q), self._from + s * step)])
+        self._error = np.array([joint.difference(joint.angle(kinematics.q), angle)])
         self._speed = kinematics.v[joint.v_index : joint.v_index + 1]
         J[0, joint.v_index] = 1.0
-        b[:] = self.feedback(self._error, self._speed - ds * step) + dds * step
+        b[:] = self.feedback(self._error, self._speed - rate) + acceleration
 
 
 class JointVelocityTask(Task):

@@ -56,9 +56,9 @@ class PoseTask(Task):
         self.dim = len(axes)
         self.frame_a = frame_a
         self.frame_b = frame_b
-        self._axes = list(axes)
+        self.axes = list(axes)
         self._goal = goal
-        self._max_speed = max_speed
+        self.max_speed = max_speed
         self._reference: PoseReference | None = None
         self._sample: PoseSample | None = None
         self._full_error = np.zeros(6)
@@ -132,21 +132,36 @@ class PoseTask(Task):
         """Return what moves either frame."""
         return scene.moving(self.frame_a, self.frame_b)
 
-    def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:
-        """Write the rows of this tick."""
+    def bind_errors(self, errors: Array) -> None:
+        """Have all six errors in this array from now on, (6,)."""
+        errors[:] = self._full_error
+        self._full_error = errors
+
+    def sample(self, time: float, position: Array) -> PoseSample:
+        """Return the reference at `time` [s], without the shift: the same object while it rests.
+
+        Args:
+            time: [s].
+            position: of the tasked frame in B, which random points wait for, (3,) [m].
+        """
         if self._reference is None:
             raise RuntimeError(f"task '{self.name}' has not been started")
-        motion = relative_motion(kinematics, self.frame_a, self.frame_b)
         sample = self._sample = self._reference.sample(time - self.started_at)
+        if isinstance(self._reference, RandomPoints):
+            self._reference.observe(time - self.started_at, position)
+        return sample
+
+    def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:
+        """Write the rows of this tick."""
+        motion = relative_motion(kinematics, self.frame_a, self.frame_b)
+        sample = self.sample(time, motion.X_B_A.translation)
         R = motion.X_B_A.rotation
         error = self._full_error
         error[:3] = motion.X_B_A.translation - sample.position - self.shift
         error[3:] = R @ pin.log3(sample.rotation.T @ R)
-        if isinstance(self._reference, RandomPoints):
-            self._reference.observe(time - self.started_at, motion.X_B_A.translation)
         velocity = _rotated(R, motion.twist)
         desired = self.feedback(self._limited(error), velocity - sample.velocity) + sample.acceleration
-        axes = self._axes
+        axes = self.axes
         self._error, self._speed = error[axes], velocity[axes]
         J[:] = _jacobian_in_b(R, motion)[axes]
         b[:] = (desired - _drift_in_b(R, motion))[axes]
@@ -167,9 +182,9 @@ class PoseTask(Task):
 
     def _limited(self, error: Array) -> Array:
         """Shorten position and rotation error, each to what the maximum speed allows."""
-        if self._max_speed is None:
+        if self.max_speed is None:
             return error
-        k, d, v = self.stiffness, self.damping, self._max_speed
+        k, d, v = self.stiffness, self.damping, self.max_speed
         return np.concatenate([limited_error(e, stiffness=k, damping=d, max_speed=v) for e in (error[:3], error[3:])])
 
 

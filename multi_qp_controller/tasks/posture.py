@@ -49,12 +49,13 @@ class PostureTask(Task):
         self.dim = len(v_index)
         self.row_weights = row_weights
         self._v_index = v_index
-        self.selects = v_index.tolist()
+        self.selects: list[int] = v_index.tolist()
         self._rows = np.arange(self.dim)
         self._q_reference = q_reference
         self._goal = np.zeros(0) if q_reference is None else q_reference
         self._duration = duration or 0.0
         self._path: tuple[Array, Array] | None = None
+        self._at_rest: tuple[Array, Array, Array] | None = None
         self._q_index: NDArray[np.intp] | None = None
 
     @property
@@ -65,11 +66,15 @@ class PostureTask(Task):
     def start(self, kinematics: Kinematics, time: float) -> None:
         """Begin at the present posture."""
         super().start(kinematics, time)
-        self._q_index = _plain_angles(kinematics.model, self._v_index)
         self._goal = kinematics.q.copy() if self._q_reference is None else self._q_reference
         if self._duration:
             start = kinematics.q.copy()
             self._path = start, pin.difference(kinematics.model, start, self._goal)
+        self._note(kinematics.model)
+
+    def _note(self, model: pin.Model) -> None:
+        """Note which entries of q the joints are, and that no path has come to its end."""
+        self._q_index, self._at_rest = _plain_angles(model, self._v_index), None
 
     def memory(self) -> Memory:
         """Return also the posture that it found, and where its path begins."""
@@ -83,13 +88,40 @@ class PostureTask(Task):
             self._goal = memory["goal"]
         start = memory["from"]
         self._path = None if start is None else (start, pin.difference(kinematics.model, start, self._goal))
+        self._note(kinematics.model)
+
+    def places(self, model: pin.Model) -> list[tuple[int, int]] | None:
+        """Return the entries of q and of v of each row, or None where one of the joints is not a single number."""
+        if self._q_index is None:
+            return None
+        return list(zip(self._q_index.tolist(), self.selects, strict=True))
+
+    def asked(self, time: float) -> tuple[Array, Array, Array]:
+        """Return the angles that are asked for with rate and acceleration, (dim,) each: the same object at rest."""
+        if self._at_rest is not None and time - self.started_at >= self._duration:
+            return self._at_rest
+        if self._q_index is None:
+            raise RuntimeError(f"task '{self.name}' is not one of plain angles")
+        if self._path is None:
+            self._at_rest = self._goal[self._q_index], np.zeros(self.dim), np.zeros(self.dim)
+            return self._at_rest
+        start, step = self._path
+        s, ds, dds = minimum_jerk(time - self.started_at, self._duration)
+        moved = step[self._v_index]
+        found = start[self._q_index] + s * moved, ds * moved, dds * moved
+        if time - self.started_at >= self._duration:
+            self._at_rest = found
+        return found
 
     def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:
         """Write the rows of this tick."""
-        reference, rate, acceleration = self._reference(kinematics, time)
+        rate: Array | float
+        acceleration: Array | float
         if self._q_index is not None:  # joints whose angles are numbers: no need of the manifold
-            self._error = kinematics.q[self._q_index] - reference[self._q_index]
+            angles, rate, acceleration = self.asked(time)
+            self._error = kinematics.q[self._q_index] - angles
         else:
+            reference, rate, acceleration = self._reference(kinematics, time)
             self._error = pin.difference(kinematics.model, reference, kinematics.q)[self._v_index]
         self._speed = kinematics.v[self._v_index]
         J[self._rows, self._v_index] = 1.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from multi_qp_controller import statement as statement_module
+from multi_qp_controller import contact_rows as contact_rows_module
 from multi_qp_controller.command import Status
 from multi_qp_controller.controller import Controller
 from multi_qp_controller.formulations import make_formulation
@@ -62,7 +62,7 @@ class Comparison:
 
 
 def compared(scene, monkeypatch, *, every, ticks, dt=None):
-    monkeypatch.setattr(statement_module, "NULL_FORCE_COST", NEARLY_NOTHING)
+    monkeypatch.setattr(contact_rows_module, "NULL_FORCE_COST", NEARLY_NOTHING)
     scenario = load_scenario(scene)
     comparison = Comparison(every, ticks)
     controller = Controller(scenario, dt=dt)

@@ -7,7 +7,7 @@ import pinocchio as pin
 import pytest
 
 from multi_qp_cli.benches.crowd import load_crowd
-from multi_qp_controller import statement as statement_module
+from multi_qp_controller import contact_rows as contact_rows_module
 from multi_qp_controller.blocks.linear_kernel import backward_band, factorise_band, forward_band
 from multi_qp_controller.command import Status
 from multi_qp_controller.controller import Controller
@@ -46,7 +46,7 @@ def test_a_quasi_definite_band_with_a_border_is_solved(border):
 @pytest.mark.skipif(not COMPILED, reason="the solver by subsystems is compiled")
 @pytest.mark.parametrize("kind", ["chain", "tower"])
 def test_a_crowd_that_shares_contacts_and_a_task_is_answered_as_by_full(kind, tmp_path, monkeypatch):
-    monkeypatch.setattr(statement_module, "NULL_FORCE_COST", 1e-12)
+    monkeypatch.setattr(contact_rows_module, "NULL_FORCE_COST", 1e-12)
     people = ["person_1", "person_2"]
     target = {"offset": [0.0, 0.02, 0.0]}
     shared = {"type": "com", "subsystems": people, "axes": ["x", "y"], "target": target, "weight": 50}

@@ -11,11 +11,13 @@ import pytest
 
 from multi_qp_controller.constraints import CollisionConstraint
 from multi_qp_controller.constraints.collisions import RECOVERY_SPEED
+from multi_qp_controller.constraints.distance_views import _measurement
 from multi_qp_controller.controller import Controller
 from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.references import RestingPose
 from multi_qp_controller.tasks import PoseTask
-from multi_qp_scene.pairs import WatchedPair
+from multi_qp_scene import load_scenario
+from multi_qp_scene.pairs import WatchedPair, watched_pairs
 from multi_qp_scene.scene import State
 
 STEPS = [0.002, 0.005, 0.01, 0.02]
@@ -247,3 +249,33 @@ def test_the_order_of_bodies_does_not_matter(workshop, lab):
     one, other = (row_of(scene, lab, p, state, 0.005) for p in (pair, turned))
     np.testing.assert_allclose(one.D, other.D, atol=1e-6)
     np.testing.assert_allclose(one.d, other.d, rtol=1e-5)
+
+
+def test_measurements_are_read_from_memory_as_they_are_told(lab):
+    """What coal keeps, read as one array, is what its results say one by one."""
+    scenario = load_scenario("box")
+    scene = scenario.scene
+    constraint = CollisionConstraint(scene, watched_pairs(scene, scenario.spec.collisions), dt=0.01)
+    distances = constraint._distances
+    for seed in range(3):
+        constraint.update(lab.kinematics(scene, lab.random_state(scene, seed)))
+        assert constraint._measured, "no pair near: the test shows nothing"
+        for k in constraint._measured:
+            np.testing.assert_array_equal(distances.found[k], _measurement(distances._results[k]))
+        told = [k for k, pair in enumerate(constraint.pairs) if np.isfinite(pair.distance)]
+        assert told == constraint._measured
+
+
+def test_without_the_memory_of_coal_the_rows_are_the_same(lab):
+    scenario = load_scenario("box")
+    scene = scenario.scene
+    pairs = watched_pairs(scene, scenario.spec.collisions)
+    one, other = (CollisionConstraint(scene, pairs, dt=0.01) for _ in range(2))
+    other._distances._memory = None
+    for seed in range(3):
+        kinematics = lab.kinematics(scene, lab.random_state(scene, seed))
+        one.update(kinematics)
+        other.update(kinematics)
+        assert one.count > 0
+        np.testing.assert_array_equal(one.D, other.D)
+        np.testing.assert_array_equal(one.d, other.d)

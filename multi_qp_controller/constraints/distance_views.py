@@ -1,0 +1,75 @@
+"""The distances of many pairs of pieces, measured by coal, as one array."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+#: Numbers of a measurement: distance, normal from the first piece to the second, witness points on both.
+MEASUREMENT = 10
+
+
+class Distances:
+    """Measures some of the pairs of a geometry model, by one call for all.
+
+    Asking coal's results one by one from Python takes longer than measuring. So they are read from its own memory;
+    where that is not laid out as it is by the coal that we know, they are asked for.
+
+    Attributes:
+        found: distance, normal and witness points of each pair as last measured, world frame, (pairs, 10).
+    """
+
+    def __init__(self, geometry: pin.GeometryModel, data: pin.GeometryData) -> None:
+        """Take the pairs of `geometry`; `data` is overwritten."""
+        self._geometry, self._data = geometry, data
+        self._results, count = data.distanceResults, len(geometry.collisionPairs)
+        for k in range(count):
+            data.deactivateCollisionPair(k)
+            pin.computeDistance(geometry, data, k)  # something to compare
+        self._chosen: list[int] = []
+        self._memory = _over(self._results, count)
+        self.found = np.zeros((count, MEASUREMENT))
+
+    def measure(self, pairs: list[int]) -> None:
+        """Measure these pairs, in increasing order, at the present placements."""
+        if pairs != self._chosen:
+            for k in set(self._chosen) - set(pairs):
+                self._data.deactivateCollisionPair(k)
+            for k in set(pairs) - set(self._chosen):
+                self._data.activateCollisionPair(k)
+            self._chosen = pairs
+        pin.computeDistances(self._geometry, self._data)
+        if self._memory is not None:
+            np.copyto(self.found, self._memory)
+        else:
+            for k in pairs:
+                self.found[k] = _measurement(self._results[k])
+
+
+def _measurement(result: object) -> Array:
+    points = result.getNearestPoint1(), result.getNearestPoint2()  # type: ignore[attr-defined]
+    return np.concatenate([[result.min_distance], result.normal, *points])  # type: ignore[attr-defined]
+
+
+def _over(results: Sequence[object], count: int) -> Array | None:
+    """Return the first ten numbers of each result as an array over their memory, or None where that cannot be."""
+    if not count:
+        return None
+    # the normal is handed out where it is, and the distance is before it
+    first = [int(results[k].normal.__array_interface__["data"][0]) for k in range(count)]  # type: ignore[attr-defined]
+    steps = set(np.diff(first).tolist()) or {8 * MEASUREMENT}
+    if len(steps) > 1 or min(steps) < 8 * MEASUREMENT or min(steps) % 8:
+        return None
+    step = min(steps) // 8
+    # without what follows the last one's ten numbers, which is not ours to read
+    size = (count - 1) * step + MEASUREMENT
+    flat: Array = np.ctypeslib.as_array((ctypes.c_double * size).from_address(first[0] - 8))
+    array = np.lib.stride_tricks.as_strided(flat, (count, MEASUREMENT), (8 * step, 8), writeable=False)
+    expected = np.array([_measurement(results[k]) for k in range(count)])
+    return array if np.array_equal(array, expected, equal_nan=True) else None

@@ -1,0 +1,225 @@
+"""The rows of the QP that belong to contacts and couplings: no slip, and what their forces cost."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+from multi_qp_controller.contact import ActiveContact
+from multi_qp_controller.kinematics import Kinematics
+from multi_qp_controller.motion_kernel import add_reactions, no_slip_rows
+from multi_qp_controller.motion_table import MotionTable
+from multi_qp_controller.qp.labels import Block
+from multi_qp_scene.couplings import Couplings
+from multi_qp_scene.schema.scenario_file import RegularisationSpec
+
+Array = NDArray[np.float64]
+
+#: Cost of the part of Λ that makes no wrench: it only picks one of the equivalent decompositions.
+NULL_FORCE_COST = 1e-8
+#: Cost of the force of a coupling: only there to make the Hessian positive definite, for the force is no one's effort.
+COUPLING_FORCE_COST = 1e-8
+#: Square root of the weight of |Λ|² beside the error of the wrench, where Λ is sought for a wrench.
+_NORM_WEIGHT = 1e-4
+
+_TWIST_AXES = ("linear x", "linear y", "linear z", "angular x", "angular y", "angular z")
+
+
+class ContactRows:
+    """The arrays that belong to one set of active contacts; allocated when the set changes.
+
+    The couplings of joints come after the contacts: a row of J each, and an entry of Λ that may have either sign.
+
+    Attributes:
+        contacts: the contacts, in their order in Λ.
+        couplings: joints that follow others.
+        lambda_slices: entries of each contact in Λ.
+        coupling_slice: entries of the couplings in Λ.
+        row_slices: rows of each contact in J.
+        J: no-slip rows and couplings, (m, nv).
+        rhs: their right-hand side, (m,).
+        lower: least value of each entry of Λ: 0, or -inf for couplings, (nλ,).
+        n_lambda: number of entries of Λ.
+        bounded: number of entries of Λ that are.
+        revision: how often the costs of wrenches have changed.
+        paper_equalities: equality rows as the paper counts them, 3 a contact point; and one for each coupling.
+    """
+
+    def __init__(self, contacts: tuple[ActiveContact, ...], couplings: Couplings, cost: RegularisationSpec) -> None:
+        self.contacts = contacts
+        self.couplings = couplings
+        nv, coupled = couplings.J.shape[1], len(couplings)
+        sizes = [contact.W.shape[1] for contact in contacts]
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
+        self.lambda_slices = [slice(a, b) for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+        rows = np.concatenate([[0], np.cumsum([contact.rows for contact in contacts])]).astype(int)
+        self.row_slices = [slice(a, b) for a, b in zip(rows[:-1], rows[1:], strict=True)]
+        n, m = offsets[-1] + coupled, rows[-1] + coupled
+        self.coupling_slice = slice(offsets[-1], n)
+        self._coupling_rows = slice(rows[-1], m)
+        self.J = np.zeros((m, nv))
+        self.J[self._coupling_rows] = couplings.J
+        self.rhs = np.zeros(m)
+        self.n_lambda = int(n)
+        self._G_is_new = True
+        self._names = tuple(contact.name for contact in contacts)
+        self._six = all(contact.rows == 6 for contact in contacts)
+        self._counts = np.array([contact.rows for contact in contacts], dtype=np.intp)
+        self._table: MotionTable | None = None
+        self._in_table = False
+        self._made = np.zeros((0, 4, 4))
+        self._moving = np.zeros(1, dtype=np.intp), np.zeros(0, dtype=np.intp)
+        self._cost = cost
+        self._priced = [contact.price for contact in contacts]
+        self.revision = 0
+        self.lower = np.zeros(n)
+        self.lower[self.coupling_slice] = -np.inf
+        self.bounded = int(n) - coupled
+        self.paper_equalities = sum(3 * len(contact.first.points) for contact in contacts) + coupled
+        self.row_label = tuple(
+            Block(name=f"no slip {contact.name}", unit="m/s² or rad/s²", rows=_TWIST_AXES[: contact.rows])
+            for contact in contacts
+        )
+        self.lambda_label = tuple(
+            Block(
+                name=f"contact force {contact.name}",
+                unit="N",
+                rows=tuple(f"point {k // 4} edge {k % 4}" for k in range(contact.W.shape[1])),
+                limit=f"friction cone {contact.name}",
+            )
+            for contact in contacts
+        )
+        if coupled:
+            self.row_label += (Block(name="coupling", unit="m/s² or rad/s²", rows=couplings.names),)
+            self.lambda_label += (Block(name="coupling force", unit="N or N m", rows=couplings.names),)
+
+    @cached_property
+    def H(self) -> Array:
+        """Cost of the wrenches and of the null part of Λ, (nλ, nλ)."""
+        cost = self._cost
+        H = np.zeros((self.n_lambda, self.n_lambda))
+        H[self.coupling_slice, self.coupling_slice] = COUPLING_FORCE_COST * np.eye(len(self.couplings))
+        for contact, where in zip(self.contacts, self.lambda_slices, strict=True):
+            W = contact.W
+            weights = np.array([cost.force] * 3 + [cost.moment] * 3) * contact.price
+            null = np.eye(W.shape[1]) - np.linalg.pinv(W) @ W
+            H[where, where] = W.T @ (weights[:, None] * W) + NULL_FORCE_COST * null
+        return H
+
+    def wrench_costs(self) -> Array:
+        """Return the cost of each entry of the contacts' wrenches at their present prices, (rows,)."""
+        cost = self._cost
+        weights = np.array([cost.force] * 3 + [cost.moment] * 3)
+        return np.concatenate([np.zeros(0), *(c.price * weights[: c.rows] for c in self.contacts)])
+
+    def _note_prices(self) -> None:
+        prices = [contact.price for contact in self.contacts]
+        if prices != self._priced:
+            self._priced = prices
+            self.revision += 1
+            self.__dict__.pop("H", None)
+
+    @cached_property
+    def _G(self) -> Array:
+        G = np.zeros((self.J.shape[1], self.n_lambda))
+        G[:, self.coupling_slice] = self.couplings.J.T
+        self._G_is_new = False
+        return G
+
+    @property
+    def G(self) -> Array:
+        """Generalised force of each entry of Λ: Σ Jᵀ W, then Jᵀ of the couplings, (nv, nλ)."""
+        G = self._G
+        if not self._G_is_new:
+            for contact, rows, where in zip(self.contacts, self.row_slices, self.lambda_slices, strict=True):
+                np.matmul(self.J[rows].T, contact.W[: contact.rows], out=G[:, where])
+            self._G_is_new = True
+        return G
+
+    def update(self, kinematics: Kinematics, dt: float) -> None:
+        """Compute the rows and generalised forces of this tick."""
+        self._G_is_new = False
+        self._note_prices()
+        for contact in self.contacts:
+            contact.update(kinematics)
+        if not self._update_together(kinematics, dt):
+            for contact, rows in zip(self.contacts, self.row_slices, strict=True):
+                self.J[rows], self.rhs[rows] = contact.no_slip(dt)
+        if len(self.couplings):
+            self.rhs[self._coupling_rows] = self.couplings.rhs(kinematics.q, kinematics.v, dt)
+
+    def _update_together(self, kinematics: Kinematics, dt: float) -> bool:
+        """Write all no-slip rows from the table of motions; return False where that does not begin with them."""
+        table, count = kinematics.motions, len(self.contacts)
+        if table is None or not count:
+            return table is not None
+        if self._table is not table:
+            self._table = table
+            places = [table.index.get(contact.frames) for contact in self.contacts]
+            self._in_table = places == list(range(count))
+            self._moving = table.columns(count)
+            self._made = np.array([contact.X_second_first.homogeneous for contact in self.contacts])
+        if self._in_table:
+            X, twist, drift = table.X[:count], table.twist[:count], table.drift[:count]
+            no_slip_rows(dt, self._made, X, twist, drift, self._counts, *self._moving, table.J, self.J, self.rhs)
+            for k, contact in enumerate(self.contacts):
+                if contact.feedback is not None:
+                    self.rhs[self.row_slices[k]] = contact.held(twist[k], drift[k])
+        return self._in_table
+
+    def reactions(self, forces: Array) -> Array:
+        """Return the force along each row of J, (m,), from Λ: wrenches, then forces of couplings; G Λ = Jᵀ of it."""
+        reactions = np.empty(len(self.rhs))
+        for contact, rows, where in zip(self.contacts, self.row_slices, self.lambda_slices, strict=True):
+            np.matmul(contact.W[: contact.rows], forces[where], out=reactions[rows])
+        reactions[self._coupling_rows] = forces[self.coupling_slice]
+        return reactions
+
+    def add_forces(self, reactions: Array, out: Array) -> None:
+        """Add the generalised forces Jᵀ of reactions, (m,), to `out`, (nv,)."""
+        if self._in_table:
+            add_reactions(*self._moving, self._counts, reactions, self.J, out)
+            out += reactions[self._coupling_rows] @ self.couplings.J
+        else:
+            out += reactions @ self.J
+
+    def multipliers(self, reactions: Array) -> Array:
+        """Return the smallest Λ ≥ 0 that makes these reactions, (nλ,): of many, the one that strains least."""
+        forces = np.empty(self.n_lambda)
+        for contact, rows, where in zip(self.contacts, self.row_slices, self.lambda_slices, strict=True):
+            forces[where] = _smallest_multipliers(contact.W[: contact.rows], reactions[rows])
+        forces[self.coupling_slice] = reactions[self._coupling_rows]
+        return forces
+
+    def wrenches(self, reactions: Array) -> dict[str, Array]:
+        """Return the wrench of each contact, (6,), from its reactions; a point has no moment."""
+        all_of_them = np.zeros((len(self.contacts), 6))
+        if self._six:
+            all_of_them[:] = reactions[: all_of_them.size].reshape(-1, 6)
+        else:
+            for wrench, contact, rows in zip(all_of_them, self.contacts, self.row_slices, strict=True):
+                wrench[: contact.rows] = reactions[rows]
+        return dict(zip(self._names, all_of_them, strict=True))
+
+    def coupling_forces(self, reactions: Array) -> dict[str, float]:
+        """Return the force of each coupling on the joint that follows [N or N m], from the reactions."""
+        return dict(zip(self.couplings.names, reactions[self._coupling_rows].tolist(), strict=True))
+
+
+def _smallest_multipliers(W: Array, reaction: Array) -> Array:
+    """Return the Λ ≥ 0 of least norm with W Λ = reaction, or nearly where there is none.
+
+    The norm gets so small a weight that it only chooses among what makes the reaction; one step of refinement takes
+    back what it cost.
+    """
+    n = W.shape[1]
+    found = nnls(np.vstack([W, _NORM_WEIGHT * np.eye(n)]), np.concatenate([reaction, np.zeros(n)]))[0]
+    used = np.flatnonzero(found)
+    refined = found[used] + np.linalg.lstsq(W[:, used], reaction - W @ found, rcond=None)[0]
+    if (refined >= 0.0).all():
+        found[used] = refined
+        return found
+    return nnls(W, reaction)[0]
