@@ -8,12 +8,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic, time_ns
-from typing import Any
 
 import numpy as np
-from nav_msgs.msg import Odometry
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
-from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from multi_qp_controller.command import Command, Status
@@ -31,6 +28,7 @@ from multi_qp_controller.ros.parameters import REALTIME_PRIORITY, SCENARIO_PARAM
 from multi_qp_controller.ros.plan_inputs import PlanInputs
 from multi_qp_controller.ros.state_assembly import Receipt
 from multi_qp_controller.ros.timing_log import TimingLog
+from multi_qp_controller.ros.wire import Joints
 from multi_qp_controller.standing import WAITING
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
@@ -180,36 +178,32 @@ class ControllerNode(LifecycleNode):
 
     # -- what is heard
 
-    def take_joints(self, subsystem: str, message: JointState) -> None:
+    def take_joints(self, subsystem: str, joints: Joints) -> None:
         """Take in a joint state."""
 
         def put() -> Receipt:
-            stamp, at = self._arrival(f"{subsystem}/joint_states", message)
-            assembler = self._run.assembler
-            return assembler.put_joints(subsystem, stamp, at, message.name, message.position, message.velocity)
+            at, assembler = self._arrival(f"{subsystem}/joint_states", joints.stamp), self._run.assembler
+            return assembler.put_joints(subsystem, joints.stamp, at, joints.names, joints.position, joints.velocity)
 
         self._took(put)
 
-    def take_root(self, subsystem: str, message: Odometry) -> None:
+    def take_root(self, subsystem: str, stamp: int, pose: conversions.Array, twist: conversions.Array) -> None:
         """Take in odometry."""
 
         def put() -> Receipt:
-            pose = conversions.pose_array(message.pose.pose)
-            stamp, at = self._arrival(f"{subsystem}/odom", message)
-            return self._run.assembler.put_root(
-                subsystem, stamp, at, pose, conversions.twist_array(message.twist.twist)
-            )
+            at = self._arrival(f"{subsystem}/odom", stamp)
+            return self._run.assembler.put_root(subsystem, stamp, at, pose, twist)
 
         self._took(put)
 
-    def _arrival(self, topic: str, message: Any) -> tuple[int, float | None]:
-        stamp = conversions.from_stamp(message.header.stamp)
+    def _arrival(self, topic: str, stamp: int) -> float | None:
+        """Return when a message of a stamp [ns] was measured, by our clock [s]; None in lock-step."""
         if self._lock_step:
-            return stamp, None
+            return None
         measured = self._run.arrivals.measured(topic, stamp, monotonic())
         if topic == self._run.assembler.topics[0]:
             self._run.pacer.heard(measured)
-        return stamp, measured
+        return measured
 
     def _took(self, put: Callable[[], Receipt]) -> None:
         if not self._active:

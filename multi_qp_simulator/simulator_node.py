@@ -9,7 +9,6 @@ from math import ceil
 from time import monotonic, time_ns
 from typing import Any
 
-from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -19,8 +18,9 @@ from multi_qp_controller.ros import conversions, parameters, process, topics
 from multi_qp_controller.ros.diagnostics import Level
 from multi_qp_controller.ros.health import Health
 from multi_qp_controller.ros.parameters import REALTIME_PRIORITY, SCENARIO_PARAMETERS, ParameterSpec
-from multi_qp_controller.ros.state_assembly import joints_of
+from multi_qp_controller.ros.state_output import StateOutput
 from multi_qp_controller.ros.timing_log import TimingLog
+from multi_qp_controller.ros.wire import JointReader
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_simulator.stand_in import WORLDS, StandIn, make_world
 
@@ -76,7 +76,6 @@ class SimulatorNode(Node):
             watchdog_periods=settings["watchdog_periods"],
         )
         self._timing = TimingLog(settings["timing"], TIMING)
-        self._joints = {name: joints_of(self._scene, s) for name, s in self._scene.subsystems.items()}
         self._answered: set[str] = set()
         self._alone = False
         self._health = Health(self, dt=self._stand_in.dt)
@@ -90,20 +89,11 @@ class SimulatorNode(Node):
         """Make publishers and subscriptions."""
         scene = self._scene
         self._clock_out = self.create_publisher(Clock, topics.CLOCK, topics.STATE_QOS)
-        self._joint_outputs = {
-            name: self.create_publisher(JointState, topics.joint_states(name), topics.STATE_QOS)
-            for name, joints in self._joints.items()
-            if joints
-        }
-        self._odometry_outputs = {
-            s.name: self.create_publisher(Odometry, topics.odom(s.name), topics.STATE_QOS)
-            for s in scene.subsystems.values()
-            if s.floating
-        }
+        self._states_out = StateOutput(self, scene)
         for robot in self._stand_in.robots:
             if self._named:
-                take = partial(self._take_named, robot)
-                self.create_subscription(JointState, topics.joint_commands(robot), take, topics.COMMAND_QOS)
+                take = partial(self._take_named, robot, JointReader())
+                self.create_subscription(JointState, topics.joint_commands(robot), take, topics.COMMAND_QOS, raw=True)
             else:
                 take = partial(self._take_bare, robot)
                 self.create_subscription(Float64MultiArray, topics.effort_commands(robot), take, topics.COMMAND_QOS)
@@ -116,12 +106,12 @@ class SimulatorNode(Node):
     def _stamp(self) -> int:
         return round(self._stand_in.time * 1e9)
 
-    def _take_named(self, robot: str, message: JointState) -> None:
-        stamp = conversions.from_stamp(message.header.stamp)
-        if self._lock_step and not self._is_for_now(stamp):
+    def _take_named(self, robot: str, reader: JointReader, data: bytes) -> None:
+        said = reader.read(data)
+        if self._lock_step and not self._is_for_now(said.stamp):
             return
-        self._timing.add(stamp, time_ns())
-        self._try(self._stand_in.command, robot, message.effort, message.name)
+        self._timing.add(said.stamp, time_ns())
+        self._try(self._stand_in.command, robot, said.effort, said.names)
         self._answered.add(robot)
 
     def _take_bare(self, robot: str, message: Float64MultiArray) -> None:
@@ -223,11 +213,7 @@ class SimulatorNode(Node):
             self._clock_out.publish(Clock(clock=conversions.to_stamp(stamp)))
         else:
             stamp = time_ns() - round(behind * 1e9)
-        state = self._stand_in.world.state
-        for name, publisher in self._joint_outputs.items():
-            publisher.publish(conversions.joint_state(self._joints[name], state, stamp))
-        for name, publisher in self._odometry_outputs.items():
-            publisher.publish(conversions.odometry(self._scene.subsystems[name], state, stamp))
+        self._states_out.publish(self._stand_in.world.state, stamp)
 
     def _status(self) -> tuple[Level, str]:
         unheard = self._stand_in.unheard

@@ -11,6 +11,7 @@ from std_msgs.msg import Float64MultiArray, String
 
 from multi_qp_controller.command import Command
 from multi_qp_controller.ros import conversions, topics
+from multi_qp_controller.ros.wire import Template
 from multi_qp_scene.scenario import Scenario
 
 
@@ -26,7 +27,7 @@ class CommandOutput:
         self._scene = scenario.scene
         self._robots = {
             s.name: (
-                conversions.motor_names(self._scene, s),
+                _named_template(conversions.motor_names(self._scene, s)),
                 node.create_publisher(JointState, topics.joint_commands(s.name), topics.COMMAND_QOS),
                 node.create_publisher(Float64MultiArray, topics.effort_commands(s.name), topics.COMMAND_QOS),
             )
@@ -65,13 +66,18 @@ class CommandOutput:
         self._last = (state, tau, stamp)
         # first of all the contacts: the efforts are then taken for what they are meant
         self._state.publish(String(data=json.dumps(state)))
-        for name, (joints, with_names, bare) in self._robots.items():
+        for name, (template, with_names, bare) in self._robots.items():
             efforts = tau[self._scene.subsystems[name].actuated]
-            bare.publish(conversions.effort_command(efforts))
-            with_names.publish(conversions.joint_command(joints, efforts, stamp))
+            with_names.publish(template.fill(stamp, efforts))
+            if bare.get_subscription_count():
+                bare.publish(conversions.effort_command(efforts))
 
     def destroy(self) -> None:
         """Take the publishers back."""
         bare = [publisher for _, *pair in self._robots.values() for publisher in pair]
         for publisher in (*bare, self._state, self.report):
             self._node.destroy_publisher(publisher)
+
+
+def _named_template(names: list[str]) -> Template:
+    return Template(lambda efforts: JointState(name=names, effort=conversions.doubles(efforts)), len(names))

@@ -12,17 +12,18 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, String
 
 from multi_qp_controller.ros import conversions, topics
+from multi_qp_controller.ros.wire import JointReader, Joints, read_odometry
 from multi_qp_scene.scenario import Scenario
 
 
 class Listener(Protocol):
     """Who takes in what is heard."""
 
-    def take_joints(self, subsystem: str, message: JointState) -> None:
+    def take_joints(self, subsystem: str, joints: Joints) -> None:
         """A subsystem tells of its joints."""
 
-    def take_root(self, subsystem: str, message: Odometry) -> None:
-        """A subsystem tells of its floating base."""
+    def take_root(self, subsystem: str, stamp: int, pose: conversions.Array, twist: conversions.Array) -> None:
+        """A subsystem tells of its floating base: stamp [ns]; see `StateAssembler.put_root`."""
 
     def take_target(self, name: str, position: conversions.Array, rotation: conversions.Array | None) -> None:
         """A user moves a target: position (3,) [m], rotation (3, 3) in the world.
@@ -59,11 +60,13 @@ class Inputs:
         """
         self._node, self._listener = node, listener
         self._subscriptions: list[Any] = []
-        kinds = {"joint_states": (JointState, listener.take_joints), "odom": (Odometry, listener.take_root)}
         for topic in state_topics:
             subsystem, kind = topic.split("/")
-            message, take = kinds[kind]
-            self._listen(message, topic, partial(take, subsystem), topics.STATE_QOS)
+            if kind == "odom":
+                self._listen(Odometry, topic, partial(self._take_root, subsystem), topics.STATE_QOS, raw=True)
+            else:
+                take = partial(self._take_joints, subsystem, JointReader())
+                self._listen(JointState, topic, take, topics.STATE_QOS, raw=True)
         for name in interactive_targets(scenario):
             self._hear(PoseStamped, topics.target(scenario.name, name), partial(self._take_target, name))
             self._hear(PointStamped, topics.target_point(scenario.name, name), partial(self._take_point, name))
@@ -71,11 +74,19 @@ class Inputs:
             self._hear(Float64, topics.target(scenario.name, name), partial(self._take_load, name))
         self._hear(String, topics.user_command(scenario.name), self._take_command)
 
-    def _listen(self, message: Any, topic: str, callback: Callable[[Any], None], qos: Any) -> None:
-        self._subscriptions.append(self._node.create_subscription(message, topic, callback, qos))
+    def _listen(
+        self, message: Any, topic: str, callback: Callable[[Any], None], qos: Any, *, raw: bool = False
+    ) -> None:
+        self._subscriptions.append(self._node.create_subscription(message, topic, callback, qos, raw=raw))
 
     def _hear(self, message: Any, topic: str, callback: Callable[[Any], None]) -> None:
         self._listen(message, topic, callback, topics.EVENT_QOS)
+
+    def _take_joints(self, subsystem: str, reader: JointReader, data: bytes) -> None:
+        self._listener.take_joints(subsystem, reader.read(data))
+
+    def _take_root(self, subsystem: str, data: bytes) -> None:
+        self._listener.take_root(subsystem, *read_odometry(data))
 
     def _take_target(self, name: str, message: PoseStamped) -> None:
         self._try(name, lambda: self._listener.take_target(name, *conversions.read_target(message)))

@@ -72,6 +72,33 @@ class _Part:
     faults: list[str] = field(default_factory=list)
 
 
+class _Order:
+    """Where the joints of one subsystem stand in its joint states, whose order seldom changes.
+
+    Attributes:
+        rows: of each joint in a message, the last one with one more for what is absent.
+        first: entry of q of each joint; of its cosine where it is continuous.
+        continuous: which joints are.
+    """
+
+    def __init__(self, joints: tuple[Joint, ...]) -> None:
+        self._joints = joints
+        self._names: Sequence[str] | None = None
+        self._absent: list[str] = []
+        self.rows = np.zeros(0, dtype=np.intp)
+        self.first = np.array([joint.q_index for joint in joints], dtype=np.intp)
+        self.continuous = np.flatnonzero([joint.continuous for joint in joints])
+
+    def take_up(self, names: Sequence[str]) -> list[str]:
+        """Take note of the names in a message, and return those that are absent."""
+        if self._names is not names and self._names != names:
+            row = {name: k for k, name in enumerate(names)}
+            self._names = names
+            self._absent = [joint.name for joint in self._joints if joint.name not in row]
+            self.rows = np.array([row.get(joint.name, len(names)) for joint in self._joints], dtype=np.intp)
+        return self._absent
+
+
 class StateAssembler:
     """Puts joint states and odometry together to the state of the whole scene.
 
@@ -91,6 +118,7 @@ class StateAssembler:
         self._max_age, self._period, self._rounds = max_age, period, 0
         self._q, self._v = scene.q0.copy(), np.zeros(scene.nv)
         self.joints = {name: joints_of(scene, subsystem) for name, subsystem in scene.subsystems.items()}
+        self._orders = {name: _Order(joints) for name, joints in self.joints.items()}
         self._parts: dict[str, _Part] = {}
         self._model, self._behind = scene.model, np.zeros(scene.nv)
         self._answered: dict[str, int | None] = {}
@@ -146,31 +174,28 @@ class StateAssembler:
         stamp: int,
         at: float | None,
         names: Sequence[str],
-        q: Sequence[float],
-        v: Sequence[float],
+        q: Array | Sequence[float],
+        v: Array | Sequence[float],
     ) -> Receipt:
         """Take in a joint state: stamp [ns], time of measurement [s] (or `clock`), angles [rad], speeds [rad/s]."""
         topic = f"{subsystem}/joint_states"
         receipt = self._receive(topic, stamp, at)
         if receipt is not Receipt.TAKEN:
             return receipt
-        part, faults = self._parts[topic], []
-        whole = len(names) == len(q) == len(v)
-        if not whole:
-            faults.append(f"{topic} has {len(names)} names, {len(q)} positions and {len(v)} velocities")
-        row = {name: k for k, name in enumerate(names)} if whole else {}
-        absent = [joint.name for joint in self.joints[subsystem] if joint.name not in row]
-        if whole and absent:
-            faults.append(f"{topic} lacks {', '.join(absent[:5])}")
-        for joint in self.joints[subsystem]:
-            k = row.get(joint.name)
-            angle, speed = (q[k], v[k]) if k is not None else (np.nan, np.nan)
-            self._v[joint.v_index] = speed
-            if joint.continuous:
-                self._q[joint.q_index : joint.q_index + 2] = np.cos(angle), np.sin(angle)
-            else:
-                self._q[joint.q_index] = angle
-        part.faults = faults
+        part = self._parts[topic]
+        if not len(names) == len(q) == len(v):
+            part.faults = [f"{topic} has {len(names)} names, {len(q)} positions and {len(v)} velocities"]
+            self._q[part.q_index], self._v[part.v_index] = np.nan, np.nan
+            return receipt
+        order = self._orders[subsystem]
+        absent = order.take_up(names)
+        part.faults = [f"{topic} lacks {', '.join(absent[:5])}"] if absent else []
+        # a joint that is not there is one that is not known
+        angles, self._v[part.v_index] = np.append(q, np.nan)[order.rows], np.append(v, np.nan)[order.rows]
+        self._q[order.first] = angles
+        if len(order.continuous):
+            turned, first = angles[order.continuous], order.first[order.continuous]
+            self._q[first], self._q[first + 1] = np.cos(turned), np.sin(turned)
         return receipt
 
     def put_root(self, subsystem: str, stamp: int, at: float | None, pose: Array, twist: Array) -> Receipt:

@@ -1,0 +1,72 @@
+"""What robots say of themselves: joint states and odometry of all subsystems of a scene."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from nav_msgs.msg import Odometry
+from sensor_msgs.msg import JointState
+
+from multi_qp_controller.ros import conversions, topics
+from multi_qp_controller.ros.state_assembly import Joint, joints_of
+from multi_qp_controller.ros.wire import Template
+from multi_qp_scene.scene import Scene, State
+from multi_qp_scene.subsystem import Subsystem
+
+
+class StateOutput:
+    """The publishers of the robots' side."""
+
+    def __init__(self, node: Any, scene: Scene) -> None:
+        self._robots = []
+        for name, subsystem in scene.subsystems.items():
+            joints = joints_of(scene, subsystem)
+            if joints:
+                publisher = node.create_publisher(JointState, topics.joint_states(name), topics.STATE_QOS)
+                self._robots.append((publisher, _JointNumbers(joints)))
+        self._roots = []
+        for name, subsystem in scene.subsystems.items():
+            if subsystem.floating:
+                publisher = node.create_publisher(Odometry, topics.odom(name), topics.STATE_QOS)
+                q, v = subsystem.q_slice.start, subsystem.v_slice.start
+                self._roots.append((publisher, _odometry_template(subsystem), slice(q, q + 7), slice(v, v + 6)))
+
+    def publish(self, state: State, stamp: int) -> None:
+        """Publish the state of a time [ns]."""
+        for publisher, numbers in self._robots:
+            publisher.publish(numbers.fill(state, stamp))
+        for publisher, template, q, v in self._roots:
+            publisher.publish(template.fill(stamp, np.concatenate([state.q[q], state.v[v]])))
+
+
+class _JointNumbers:
+    """The joint state of one robot: angles, then speeds."""
+
+    def __init__(self, joints: tuple[Joint, ...]) -> None:
+        n = len(joints)
+        self._q = np.array([joint.q_index for joint in joints])
+        self._v = np.array([joint.v_index for joint in joints])
+        self._continuous = np.flatnonzero([joint.continuous for joint in joints])
+        names = [joint.name for joint in joints]
+        self._template = Template(
+            lambda numbers: JointState(
+                name=names, position=conversions.doubles(numbers[:n]), velocity=conversions.doubles(numbers[n:])
+            ),
+            2 * n,
+        )
+
+    def fill(self, state: State, stamp: int) -> Any:
+        q, k = state.q[self._q], self._continuous
+        if len(k):
+            q[k] = np.arctan2(state.q[self._q[k] + 1], q[k])
+        return self._template.fill(stamp, np.concatenate([q, state.v[self._v]]))
+
+
+def _odometry_template(subsystem: Subsystem) -> Template:
+    def make(numbers: list[float]) -> Odometry:
+        q, v = np.zeros(subsystem.q_slice.stop), np.zeros(subsystem.v_slice.stop)
+        q[subsystem.q_slice.start :][:7], v[subsystem.v_slice.start :][:6] = numbers[:7], numbers[7:]
+        return conversions.odometry(subsystem, State(q, v), 0)
+
+    return Template(make, 13)
