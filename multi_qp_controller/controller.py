@@ -126,7 +126,12 @@ class Controller:
             self.formulation = written
             # there may be several attempts in a tick
             limit: dict[str, float] = {} if deadline is None else {"time_limit": 0.25 * deadline}
-            self._ladder = Ladder(written, make_solver(self.solver_name, **limit), self._reserve(limit))
+            self._ladder = Ladder(
+                written,
+                make_solver(self.solver_name, **limit),
+                self._reserve(limit),
+                hurried=deadline is not None,
+            )
         except ValueError as error:
             raise MultiQpError(str(error)) from None
         except ImportError as error:

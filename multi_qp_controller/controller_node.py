@@ -7,7 +7,7 @@ import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from time import monotonic, time_ns
+from time import monotonic, thread_time, time_ns
 
 import numpy as np
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
@@ -55,8 +55,9 @@ PARAMETERS = (
     REALTIME_PRIORITY,
     ParameterSpec("timing", "", "file for the times of every answer (npz) at the end of the process"),
 )
-#: Of the file of times: the state's stamp, when it was answered [ns]; how long the answer and its parts took [s].
-TIMING = ("stamp", "sent", "answer", "tick", "prediction")
+#: Of the file of times: the state's stamp, when it was answered [ns]; how long the answer and its parts took [s]; the
+#: processor time of the loop until then [s]; whether the answer is a fallback.
+TIMING = ("stamp", "sent", "answer", "tick", "prediction", "processor", "failed")
 
 
 class ControllerNode(LifecycleNode):
@@ -284,7 +285,9 @@ class ControllerNode(LifecycleNode):
         self._output.send(command, run.contacts, stamp)
         sent = monotonic()
         run.pacer.answered(now, sent, fresh=fresh)
-        self._timing.add(stamp, time_ns(), sent - now, command.diagnostics.tick_ms * 1e-3, run.prediction_time)
+        failed = command.diagnostics.status is Status.FALLBACK
+        times = sent - now, command.diagnostics.tick_ms * 1e-3, run.prediction_time, thread_time()
+        self._timing.add(stamp, time_ns(), *times, failed)
         self._health.statistics.tick(now, sent)
         self._health.statistics.counts["missed_periods"] = run.pacer.missed
         self._tell(command, faults)

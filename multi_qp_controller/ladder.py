@@ -68,7 +68,19 @@ class Ladder:
         failed_problem: the QP that began the present (or the last) failure; None if there was none.
     """
 
-    def __init__(self, formulation: Formulation, solver: Solver, reserve: Reserve | None = None) -> None:
+    def __init__(
+        self, formulation: Formulation, solver: Solver, reserve: Reserve | None = None, *, hurried: bool = False
+    ) -> None:
+        """Prepare.
+
+        Args:
+            formulation: that writes the QP.
+            solver: that solves it.
+            reserve: what takes over; None where there is nothing else.
+            hurried: pass over the rungs that take several times as long as a tick, where a way to relax limits is left
+                that does not: a world that goes on meanwhile would be further from any solution at the next tick.
+        """
+        self._hurried = hurried and solver.name == "active_set"
         self._formulation = formulation
         self._solver = solver
         self._reserve = reserve
@@ -106,7 +118,7 @@ class Ladder:
         if solved is not None and solved.physical is not None:
             return self._found(solved.solution, solved.physical)
         problem: Problem | None = None
-        if solved is not None and solved.solution.status == "infeasible":
+        if solved is not None and (self._hurried or solved.solution.status == "infeasible"):
             solution = solved.solution
         else:
             try:
@@ -117,7 +129,19 @@ class Ladder:
             if solution.found:
                 return self._found(solution, self._formulation.recover(solution.x))
         self.forget()
+        if self._hurried and solved is not None:
+            self._failing = True
+            return self._relaxed_at_once(solution)
         return self._solve_otherwise(problem, solution)
+
+    def _relaxed_at_once(self, solution: Solution) -> Answer:
+        """Relax limits in the formulation's own way; failing that, give up this tick."""
+        message = f"the QP has no solution ({solution.status}); "
+        own = self._formulation.solve(None, price=OWN_SLACK_PRICE)
+        if own is None or own.physical is None:
+            return Answer(Status.FALLBACK, solution, None, message + "relaxing limits does not help")
+        slack = _given_way(self._formulation.statement, own.physical.acceleration)
+        return Answer(Status.RELAXED, own.solution, own.physical, message + _RELAXED, slack)
 
     def _found(self, solution: Solution, physical: PhysicalSolution) -> Answer:
         self._last_solution = solution
@@ -145,10 +169,10 @@ class Ladder:
             self.failed_problem = _copy(problem)
             self._failing = True
         message = f"the QP has no solution ({solution.status}); "
-        own = self._formulation.solve(None, price=OWN_SLACK_PRICE) if self._solver.name == "active_set" else None
-        if own is not None and own.physical is not None:
-            slack = _given_way(self._formulation.statement, own.physical.acceleration)
-            return Answer(Status.RELAXED, own.solution, own.physical, message + _RELAXED, slack)
+        if self._solver.name == "active_set":
+            answer = self._relaxed_at_once(solution)
+            if answer.physical is not None:
+                return answer
         return _solve_relaxed(formulation, solver, problem or self._written(formulation), message)
 
     def _written(self, formulation: Formulation) -> Problem:

@@ -15,9 +15,11 @@ from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.motion_kernel import no_slip_rows
 from multi_qp_controller.motion_table import MotionTable
 from multi_qp_controller.pinocchio_views import JointViews
+from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene, State
 
 Array = NDArray[np.float64]
+_Rows = tuple[tuple[tuple[int, int], int], ...]
 
 #: Longest step of the prediction [s].
 LONGEST_STEP = 0.0125
@@ -36,8 +38,18 @@ class Predictor:
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        self._kinematics: Kinematics | None = None
-        self._contacts: _Contacts | None = None
+        self._made: _Places | None = None
+        self._contacts: dict[_Rows, _Contacts] = {}
+
+    def rehearse(self, scenario: Scenario) -> None:
+        """Get ready for the contacts of all states of a scenario of this scene: nothing is made or loaded in a loop."""
+        surfaces, state = self._scene.surfaces, self._scene.initial_state()
+        for names in {tuple(phase.contacts) for phase in scenario.spec.states.values()}:
+            pairs = [[surfaces[surface] for surface in scenario.spec.contacts[name].surfaces] for name in names]
+            bonded = self._taken_up({(a.frame_id, b.frame_id): a.equality_rows for a, b in pairs})
+            bonded.measure(hold_here=True)
+            bonded.astray(state.q, state.v)
+        self.ahead(state, np.zeros(self._scene.na), (), LONGEST_STEP)
 
     def ahead(
         self, state: State, torque: Array, contacts: Iterable[ActiveContact], delay: float, *, hold: float = 0.0
@@ -70,14 +82,11 @@ class Predictor:
     ) -> State:
         steps = ceil(delay / LONGEST_STEP - 1e-9)
         dt, ahead, model = delay / max(steps, 1), state, self._scene.model
-        if self._kinematics is None:
-            self._kinematics = Kinematics(self._scene)
-        kinematics, couplings, bonded = (
-            self._kinematics,
+        bonded, couplings = (
+            self._taken_up({contact.frames: contact.rows for contact in contacts}),
             self._scene.couplings,
-            self._taken_up(contacts, self._kinematics),
         )
-        coupled = len(couplings)
+        kinematics, coupled = bonded.kinematics, len(couplings)
         for step in range(max(steps, 1)):
             kinematics.update(ahead)
             J, still = bonded.measure(hold_here=step == 0)
@@ -102,28 +111,37 @@ class Predictor:
             q = pin.integrate(model, q, bonds.shift @ change)
         return State(q, v)
 
-    def _taken_up(self, contacts: tuple[ActiveContact, ...], kinematics: Kinematics) -> _Contacts:
-        """Return the geometry of these contacts, made anew when they change."""
-        rows = {contact.frames: contact.rows for contact in contacts}
-        if self._contacts is None or self._contacts.rows != rows:
-            self._contacts = _Contacts(kinematics, rows)
-        return self._contacts
+    def _taken_up(self, rows: dict[tuple[int, int], int]) -> _Contacts:
+        """Return the geometry of contacts, with so many rows for each pair of frames."""
+        if self._made is None:
+            self._made = _Places(self._scene)
+        key = tuple(rows.items())
+        if key not in self._contacts:
+            self._contacts[key] = _Contacts(self._made, rows)
+        return self._contacts[key]
+
+
+class _Places:
+    """What pinocchio knows of two states: where a step begins, and where the prediction ends."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.kinematics = Kinematics(scene)
+        self.end = scene.model.createData()
+        self.end_views = JointViews(scene.model, self.end)
 
 
 class _Contacts:
     """The relative motions of the contacts that are on: at the states of the prediction, and at its end.
 
     Attributes:
-        rows: of each pair of frames in contact.
+        kinematics: of where a step begins.
         drift: J̇v of each row when they were last measured.
     """
 
-    def __init__(self, kinematics: Kinematics, rows: dict[tuple[int, int], int]) -> None:
-        model = kinematics.model
-        self.rows, self._model, self._data = rows, model, model.createData()
-        self._now = MotionTable(model, kinematics.views, kinematics.data, rows)
-        self._views = JointViews(model, self._data)
-        self._then = MotionTable(model, self._views, self._data, rows)
+    def __init__(self, places: _Places, rows: dict[tuple[int, int], int]) -> None:
+        self.kinematics, self._places, self._model = places.kinematics, places, places.kinematics.model
+        self._now = MotionTable(self._model, self.kinematics.views, self.kinematics.data, rows)
+        self._then = MotionTable(self._model, places.end_views, places.end, rows)
         counts = list(rows.values())
         self._counts = np.array(counts, dtype=np.intp)
         self._row = np.concatenate([np.zeros(0, np.intp), *(6 * k + np.arange(n) for k, n in enumerate(counts))])
@@ -143,8 +161,8 @@ class _Contacts:
     def astray(self, q: Array, v: Array) -> tuple[Array, Array]:
         """Return what brings contacts to the relative poses at which they are held, and to rest, (m,) each."""
         table = self._then
-        pin.forwardKinematics(self._model, self._data, q, v)
-        self._views.refresh()
+        pin.forwardKinematics(self._model, self._places.end, q, v)
+        self._places.end_views.refresh()
         table.update()
         # over 1 s, at rest: what is left of the rows is the error of the pose; their Jacobians are not asked for
         no_columns, J = (self._starts, self._row[:0]), table.J

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from multi_qp_controller.bonded_dynamics import bonded_acceleration
 from multi_qp_controller.command import Command, Status
 from multi_qp_controller.contact import ActiveContact
+from multi_qp_controller.contact_rows import ContactRows
 from multi_qp_controller.kinematics import Kinematics
-from multi_qp_controller.statement import ContactRows
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
 from multi_qp_simulator.backend import Outcome

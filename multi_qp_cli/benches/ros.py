@@ -43,6 +43,8 @@ class GraphTimes:
         latency: from a state's stamp until the last robot has heard the answer [s], (n,).
         parts: of it, by what it was spent on [s], each (n,).
         periods: that passed.
+        processor: processor time of the controller's loop for each answer, with all that it does between answers [s].
+        fallbacks: answers without a solution.
         cores: processor time of both nodes by wall time.
         load: average load of the machine at the end, over 1 minute.
     """
@@ -52,6 +54,8 @@ class GraphTimes:
     latency: Array
     parts: dict[str, Array]
     periods: int
+    processor: Array
+    fallbacks: int
     cores: float
     load: float
 
@@ -73,6 +77,8 @@ class GraphTimes:
             "latency_ms": {"median": float(np.median(ms)), "p99": float(np.percentile(ms, 99)), "max": float(ms.max())},
             "median_ms": {name: float(np.median(part) * 1e3) for name, part in self.parts.items()},
             "ros_share": 1.0 - share["tick"] - share["prediction"],
+            "processor_ms": float(np.median(self.processor) * 1e3),
+            "fallbacks": self.fallbacks,
             "cores": self.cores,
             "load_average": self.load,
         }
@@ -137,7 +143,7 @@ def evaluate(
         scene: its name.
         dt: control period [s].
         heard: of the simulator: `stamp` and `heard` [ns], a row for each robot and command.
-        answers: of the controller: `stamp` and `sent` [ns]; `answer`, `tick` and `prediction` [s].
+        answers: of the controller: `stamp`, `sent` [ns]; `answer`, `tick`, `prediction`, `processor` [s]; `failed`.
         processor_time: of both [s].
 
     Raises:
@@ -167,7 +173,10 @@ def evaluate(
     }
     periods = round((stamps[-1] - stamps[0]) * 1e-9 / dt) + 1
     latency = (robots - stamps) * 1e-9
-    return GraphTimes(scene, dt, latency, parts, periods, processor_time / duration, os.getloadavg()[0])
+    late = answers["stamp"] > stamps[0] - 1.0
+    processor, fallbacks = np.diff(answers["processor"][late]), int(answers["failed"][late].sum())
+    cores = processor_time / duration
+    return GraphTimes(scene, dt, latency, parts, periods, processor, fallbacks, cores, os.getloadavg()[0])
 
 
 def _processor_time() -> float:
@@ -184,6 +193,8 @@ def _table(measured: list[GraphTimes]) -> BenchTable:
     rows.append(["missed periods", *(f"{figures['missed']} of {figures['periods']}" for figures in told)])
     rows.append(["spent on ROS", *(f"{100.0 * figures['ros_share']:.0f} %" for figures in told)])
     rows += [[f"  {name}, ms", *(f"{of['median_ms'][name]:.2f}" for of in told)] for name in measured[0].parts]
+    rows.append(["processor time an answer, ms", *(f"{figures['processor_ms']:.2f}" for figures in told)])
+    rows.append(["answers without a solution", *(f"{times.fallbacks}" for times in measured)])
     rows.append(["cores used", *(f"{times.cores:.2f}" for times in measured)])
     rows.append(["load average", *(f"{times.load:.1f}" for times in measured)])
     return BenchTable(

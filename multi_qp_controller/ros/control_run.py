@@ -69,6 +69,8 @@ class ControlRun:
         self.arrivals = ArrivalClock(stamps=not settings["use_sim_time"])
         self.pacer = Pacer(dt)
         self._predictor = Predictor(scenario.scene) if settings["compensate_delay"] else None
+        if self._predictor is not None and not settings["lock_step"]:
+            self._predictor.rehearse(scenario)
         # in a closed loop the controller itself brings the state forward by half a period
         self._hold = 0.0 if closed_loop else 0.5 * dt
         self._last: Command | None = None

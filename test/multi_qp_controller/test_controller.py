@@ -257,6 +257,21 @@ def test_limits_give_way_before_the_run_does(box, formulation, solver):
     assert bench.step().diagnostics.status is Status.OK
 
 
+@pytest.mark.parametrize(("waits", "status"), [(True, Status.RELAXED), (False, Status.FALLBACK)])
+def test_the_reserve_is_only_asked_where_the_world_waits(box, waits, status):
+    """It takes many times as long as a tick; by then the robot is further from any solution."""
+    box.spec.states["stand"].transitions.clear()
+    controller, state = Controller(box, deadline=None if waits else 1e9), box.scene.initial_state()
+    assert controller.step(state, 0.0).diagnostics.status is Status.OK
+    v = state.v.copy()
+    v[box.scene.velocity_names.index("humanoid/R_SHOULDER_P")] = -40.0
+    diagnostics = controller.step(State(state.q, v), 0.005).diagnostics
+    assert diagnostics.status is status, diagnostics.message
+    assert diagnostics.message.startswith("the QP has no solution")
+    assert (controller.failed_problem is not None) is waits
+    assert controller.step(state, 0.01).diagnostics.status is Status.OK
+
+
 def test_a_box_of_200_kg_is_explained():
     scenario = load_scenario("box", parameters={"box.mass": 200.0})
     controllers = []

@@ -28,6 +28,8 @@ def recorded(latencies, *, tick=0.002, robots=1):
         "answer": np.full(len(late), tick + 0.001),
         "tick": np.full(len(late), tick),
         "prediction": np.full(len(late), 0.0005),
+        "processor": 1.0 + 0.004 * np.arange(len(late)),
+        "failed": (np.arange(len(late)) % 50 == 0) * 1.0,
     }
     heard = {
         "stamp": np.repeat(stamps, robots),
@@ -46,6 +48,8 @@ def test_latency_rate_and_misses_are_those_of_the_records(robots):
     assert told["latency_ms"]["median"] == pytest.approx(5.0, abs=1e-3)
     assert told["latency_ms"]["max"] == pytest.approx(13.0, abs=1e-3)
     assert (told["periods"], told["missed"], told["answers"]) == (100, 2, 99)
+    assert told["processor_ms"] == pytest.approx(4.0, abs=1e-6)
+    assert told["fallbacks"] == 2
     assert told["rate_hz"] == pytest.approx(99.0)
     assert told["ros_share"] == pytest.approx(0.5, abs=1e-3)  # 2 ms of tick and 0.5 ms of prediction in 5 ms
     assert sum(told["median_ms"].values()) == pytest.approx(5.0, abs=1e-3)

@@ -141,3 +141,16 @@ def test_after_a_silence_it_goes_on_where_it_was(silent):
     assert worlds.statuses[-40:] == [Status.OK] * 40
     assert np.abs(worlds.stand_in.world.state.v).max() < 1.0
     assert worlds.run.judge.report()["worst"]["contact_slip_m"] < 2e-3
+
+
+def test_where_answers_take_two_periods_every_other_state_is_answered_and_well():
+    """A machine that is too slow by half: the rate gives way, and nothing else."""
+    delays = {"state": about(0.002), "answer": about(0.01), "command": about(0.002)}
+    worlds = Worlds("box", dt=0.005, delays=delays)
+    worlds.go(1.2)
+    assert set(worlds.statuses) == {Status.OK}
+    assert 80 < len(worlds.statuses) < 160  # of 240 periods
+    assert worlds.run.pacer.missed > 60
+    assert worlds.run.controller.machine.phase.name == "reach"
+    assert np.abs(worlds.stand_in.world.state.v).max() < 1.0
+    assert worlds.run.judge.report()["worst"]["contact_slip_m"] < 1e-3

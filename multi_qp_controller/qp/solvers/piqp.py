@@ -19,6 +19,10 @@ _STATUS: dict[int, Status] = {
 }
 
 
+#: What PIQP takes for infinite.
+_INFINITE = 1e30
+
+
 class Piqp(Solver):
     """Takes about the same time for every problem of a size, whatever its active set. It has no warm start.
 
@@ -41,7 +45,7 @@ class Piqp(Solver):
         self._max_iterations = max_iterations
 
     def _solve(self, problem: Problem, warm_start: Solution | None) -> Solution:
-        limited = np.isfinite(problem.l) | np.isfinite(problem.u)
+        limited = (problem.l > -_INFINITE) | (problem.u < _INFINITE)
         if limited.all():
             return self._tried(problem)
         # PIQP complains on stderr about rows without any side.
