@@ -10,6 +10,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from multi_qp_scene.forest import place_frames
 from multi_qp_scene.scene import Scene
 
 Array = NDArray[np.float64]
@@ -65,8 +66,7 @@ def faces_of(
         friction: Coulomb coefficient of those that `frictions` does not name.
         frictions: Coulomb coefficients by full name.
     """
-    data = scene.model.createData()
-    pin.framesForwardKinematics(scene.model, data, q)
+    data = place_frames(scene.model, q)
     if names is None:
         names = [name for name, surface in scene.surfaces.items() if surface.joint_id == 0]
     faces = []

@@ -11,13 +11,14 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from multi_qp_controller.dynamics_kernel import centroid, joint_space_inertia
+from multi_qp_controller.dynamics_kernel import centroid
 from multi_qp_controller.motion_table import MotionTable, Pair
-from multi_qp_controller.pinocchio_views import JointViews
+from multi_qp_controller.part_dynamics import PartDynamics, gather_dynamics
 from multi_qp_controller.tsid_compat import tsid
 from multi_qp_controller.vectors import cross
+from multi_qp_scene.forest import Forest
 from multi_qp_scene.jit import COMPILED
-from multi_qp_scene.scene import Scene, State, columns_above
+from multi_qp_scene.scene import Scene, State
 from multi_qp_scene.subsystem import Subsystem
 
 Array = NDArray[np.float64]
@@ -29,7 +30,9 @@ class Kinematics:
     Attributes:
         scene: the scene.
         model: its pinocchio model.
-        data: pinocchio data, filled by `update`; accelerations in it are those of zero q̈, i.e. drifts.
+        data: pinocchio data, filled by `update`; accelerations in it are those of zero q̈, i.e. drifts. Only to be read,
+            and where the scene is computed in parts not all of it is there; see `Forest`.
+        views: of `data`.
         q: configuration, (nq,).
         v: velocity, (nv,).
         M: joint-space inertia of all, block diagonal, (nv, nv).
@@ -41,12 +44,7 @@ class Kinematics:
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
         self.model = scene.model
-        self.data = scene.model.createData()
-        self._rest = np.zeros(scene.nv)
-        self.views = JointViews(self.model, self.data)
-        self.M = np.zeros((scene.nv, scene.nv))
-        self._above = _columns_above_each(self.model)
-        self._whole = not COMPILED or scene.nv < 2  # pinocchio hands a map of one column out as a vector
+        self._take(Forest(scene.model))
         self._centroids: dict[int, tuple[Group, Array]] = {}
         self.q = scene.q0.copy()
         self.v = np.zeros(scene.nv)
@@ -54,6 +52,13 @@ class Kinematics:
         self.motions: MotionTable | None = None
         self._columns: dict[int, NDArray[np.intp]] = {}
         self.watched: tuple[Pair, ...] = ()
+
+    def _take(self, forest: Forest) -> None:
+        """Compute with these parts of the scene."""
+        self._forest, self.data, self.views = forest, forest.data, forest.views
+        self._parts = [PartDynamics(part) for part in forest.parts]
+        nv = self.scene.nv
+        self.M = self._parts[0].M if forest.is_one else np.zeros((nv, nv))
 
     def watch(self, pairs: Iterable[Pair]) -> None:
         """Compute the relative motions of these pairs of frames together, now and at every `update`; others singly."""
@@ -67,18 +72,16 @@ class Kinematics:
     def update(self, state: State) -> None:
         """Compute all terms at `state`."""
         self.q, self.v = state.q, state.v
-        model, data = self.model, self.data
-        pin.dccrba(model, data, state.q, state.v)  # the centroidal map and its derivative
-        if self._whole:
-            pin.computeAllTerms(model, data, state.q, state.v)
-            np.copyto(self.M, data.M)
+        forest = self._forest
+        if self.scene.loads.joint_ids:
+            forest.take_masses()
+        for dynamics in self._parts:
+            dynamics.update(state.q[dynamics.part.q], state.v[dynamics.part.v])
+        if forest.is_one:
+            self.views.refresh()
         else:
-            pin.nonLinearEffects(model, data, state.q, state.v)
-            joint_space_inertia(data.J, data.Ag, data.com[0], model.armature, *self._above, self.M)
-        # last, as it leaves the accelerations of zero q̈ in the data: the drifts
-        pin.centerOfMass(model, data, state.q, state.v, self._rest)
-        pin.updateFramePlacements(model, data)
-        self.views.refresh()
+            gather_dynamics(forest, self._parts, self.M)
+        pin.updateFramePlacements(self.model, self.data)
         self._centroids.clear()
         np.copyto(self.N, self.data.nle)
         passive = self.scene.passive
@@ -89,8 +92,12 @@ class Kinematics:
 
     @cached_property
     def robot(self) -> Any:
-        """The model as tsid sees it, to make tsid's tasks over; they read `data`, now computed whole."""
-        self._whole = True
+        """The model as tsid sees it, to make tsid's tasks over; they read `data`, from now on computed whole."""
+        if not self._forest.is_one:
+            self._take(Forest(self.model, largest=np.inf))
+            self.update(State(self.q, self.v))
+            self.watch(self.watched)
+        self._parts[0].whole = True
         return tsid.RobotWrapper(self.model, tsid.FIXED_BASE_SYSTEM, False)
 
     def pose(self, frame_id: int) -> pin.SE3:
@@ -214,12 +221,3 @@ class Group:
         A[3:] += pin.skew(lever) @ A[:3]
         h[3:] += cross(lever, h[:3])
         return A, h, drift
-
-
-def _columns_above_each(model: pin.Model) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return where lists begin, and the lists: for each entry of v, the entries that move its joint."""
-    lists = [
-        columns_above(model, joint_id) for joint_id in range(1, model.njoints) for _ in range(model.joints[joint_id].nv)
-    ]
-    starts = np.cumsum([0, *map(len, lists)]).astype(np.intp)
-    return starts, np.concatenate([*lists, np.zeros(0, dtype=np.intp)]).astype(np.intp)

@@ -9,7 +9,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from multi_qp_controller.motion_kernel import relative_motions
-from multi_qp_controller.pinocchio_views import JointViews
+from multi_qp_scene.pinocchio_views import JointViews
 
 Array = NDArray[np.float64]
 #: Frame A and frame B by index, B = None for the world.

@@ -15,6 +15,7 @@ from multi_qp_controller.sequences import com_of
 from multi_qp_controller.standing import WAITING, standing, touching
 from multi_qp_scene.contact_sequence import Contact, ContactSequence
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.forest import Forest
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
 
@@ -99,7 +100,7 @@ class PlanFollower:
             make_controller: makes the controller of a scenario.
         """
         self._scenario, self._make_controller = scenario, make_controller
-        self._data = scenario.scene.model.createData()
+        self._forest = Forest(scenario.scene.model)
         self._newest = 0
         self._made: Ready | tuple[int, str] | None = None
         self._stands = False
@@ -190,14 +191,14 @@ class PlanFollower:
     def _misfit(self, ready: Ready, state: State, controller: Controller) -> str:
         """Say why a plan does not begin where the character is; nothing if it does."""
         scene, contacts = self._scenario.scene, self._scenario.spec.contacts
-        pin.framesForwardKinematics(scene.model, self._data, state.q)
+        data = self._forest.place(state.q)
         on = {contacts[name].surfaces for name in controller.contacts}
         first = {(contact.surface, contact.other) for contact in ready.contacts}
         if on != first:
             told = ", ".join(f"{own} on {other}" for own, other in sorted(on)) or "nothing"
             return f"the plan does not begin with the contacts that are on: {told}"
         for contact in ready.contacts:
-            pose = self._data.oMf[scene.surfaces[contact.surface].frame_id]
+            pose = data.oMf[scene.surfaces[contact.surface].frame_id]
             away = float(np.abs(pin.log6(pose.actInv(contact.pose)).vector).max())
             if away > NEAR:
                 return f"the plan begins {away:.3f} m (rad) away from where {contact.surface} is"

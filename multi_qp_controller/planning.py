@@ -22,6 +22,7 @@ from multi_qp_scene.configuration import set_joint_angles
 from multi_qp_scene.contact_sequence import Contact, ContactSequence
 from multi_qp_scene.equilibrium import SupportRegion
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.forest import Forest, place_frames
 from multi_qp_scene.placement import place_flush, pose_of
 from multi_qp_scene.resources import model_path
 from multi_qp_scene.scenario import Scenario
@@ -143,11 +144,12 @@ def _base_at(scene: Scene, spec: PlanSpec, goal: PlanGoalSpec, liked: Array) -> 
     q = scene.q0.copy()
     q[body.q_slice] = liked
     onto = scene.surfaces[str(goal.onto)]
-    data = scene.model.createData()
-    pin.framesForwardKinematics(scene.model, data, q)
+    data = place_frames(scene.model, q)
     heading = pin.rpy.matrixToRpy(data.oMf[onto.frame_id].rotation)[2]
     limbs = [scene.surfaces[f"{spec.character}/{spec.limbs[limb]}"] for limb in goal.by or spec.needed]
-    return place_flush(scene.model, q, body.q_slice.start, limbs, onto, xy=goal.xy, yaw=goal.yaw - float(heading))
+    return place_flush(
+        Forest(scene.model), q, body.q_slice.start, limbs, onto, xy=goal.xy, yaw=goal.yaw - float(heading)
+    )
 
 
 def plan_scenario(scenario: Scenario) -> PlannedScenario:

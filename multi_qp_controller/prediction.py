@@ -14,7 +14,7 @@ from multi_qp_controller.contact import ActiveContact
 from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.motion_kernel import no_slip_rows
 from multi_qp_controller.motion_table import MotionTable
-from multi_qp_controller.pinocchio_views import JointViews
+from multi_qp_scene.forest import Forest
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene, State
 
@@ -126,8 +126,7 @@ class _Places:
 
     def __init__(self, scene: Scene) -> None:
         self.kinematics = Kinematics(scene)
-        self.end = scene.model.createData()
-        self.end_views = JointViews(scene.model, self.end)
+        self.end = Forest(scene.model)
 
 
 class _Contacts:
@@ -141,7 +140,7 @@ class _Contacts:
     def __init__(self, places: _Places, rows: dict[tuple[int, int], int]) -> None:
         self.kinematics, self._places, self._model = places.kinematics, places, places.kinematics.model
         self._now = MotionTable(self._model, self.kinematics.views, self.kinematics.data, rows)
-        self._then = MotionTable(self._model, places.end_views, places.end, rows)
+        self._then = MotionTable(self._model, places.end.views, places.end.data, rows)
         counts = list(rows.values())
         self._counts = np.array(counts, dtype=np.intp)
         self._row = np.concatenate([np.zeros(0, np.intp), *(6 * k + np.arange(n) for k, n in enumerate(counts))])
@@ -161,8 +160,8 @@ class _Contacts:
     def astray(self, q: Array, v: Array) -> tuple[Array, Array]:
         """Return what brings contacts to the relative poses at which they are held, and to rest, (m,) each."""
         table = self._then
-        pin.forwardKinematics(self._model, self._places.end, q, v)
-        self._places.end_views.refresh()
+        self._places.end.place(q, v)
+        self._places.end.views.refresh()
         table.update()
         # over 1 s, at rest: what is left of the rows is the error of the pose; their Jacobians are not asked for
         no_columns, J = (self._starts, self._row[:0]), table.J

@@ -21,6 +21,7 @@ from multi_qp_controller.state_writer import Pace
 from multi_qp_controller.whole_body_check import REACHED, Fault, Verdict, WholeBodyCheck
 from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.forest import place_frames
 from multi_qp_scene.resources import model_path
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
@@ -173,8 +174,7 @@ def touched(sequence: ContactSequence, scene: Scene) -> ContactSequence:
     Raises:
         MultiQpError: there is no surface where a contact is.
     """
-    data = scene.model.createData()
-    pin.framesForwardKinematics(scene.model, data, scene.q0)
+    data = place_frames(scene.model, scene.q0)
     fixed = [s for s in scene.surfaces.values() if s.joint_id == 0 and s.kind == "planar"]
 
     def on(contact: Contact) -> Contact:

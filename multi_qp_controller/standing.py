@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from multi_qp_controller.state_writer import FOREVER, contact_name
 from multi_qp_scene.contact_sequence import Contact
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.forest import place_frames
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.plan import PlanSpec
 from multi_qp_scene.schema.scenario_file import ContactSpec
@@ -86,8 +87,7 @@ def standing(scenario: Scenario, contacts: Sequence[str]) -> Scenario:
 def touching(scenario: Scenario, q: Array) -> tuple[Contact, ...]:
     """Return the contacts of the limbs that lie on a face at a configuration of the whole scene, (nq,)."""
     spec, scene = _plan_of(scenario), scenario.scene
-    data = scene.model.createData()
-    pin.framesForwardKinematics(scene.model, data, q)
+    data = place_frames(scene.model, q)
     faces, found = _faces(scenario, q), []
     for effector in spec.limbs.values():
         surface = scene.surfaces[f"{spec.character}/{effector}"]

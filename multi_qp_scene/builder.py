@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from multi_qp_scene.assembly import Assembler
 from multi_qp_scene.configuration import configurations, set_initial_pose
 from multi_qp_scene.couplings import Couplings
+from multi_qp_scene.forest import Forest
 from multi_qp_scene.joints import effort_limits, joint_limits, joints_of, passive_joints, slices_of
 from multi_qp_scene.loads import Loads
 from multi_qp_scene.mimic import Mimic
@@ -49,9 +50,9 @@ def build_scene(parts: SceneParts) -> Scene:
         name: _describe(model, name, loaded, spec.color, actuated, postures[name])
         for name, (loaded, spec) in parts.subsystems.items()
     }
-    data = model.createData()  # once: pinocchio keeps four tensors of nv³ numbers in it
+    forest = Forest(model)
     for name, (_, spec) in parts.subsystems.items():
-        set_initial_pose(model, data, q0, subsystems[name], spec, surfaces)
+        set_initial_pose(forest, q0, subsystems[name], spec, surfaces)
     return Scene(
         model=model,
         collision_model=assembler.collision_model,

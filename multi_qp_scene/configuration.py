@@ -7,6 +7,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from multi_qp_scene.couplings import Couplings
+from multi_qp_scene.forest import Forest
 from multi_qp_scene.joints import slices_of
 from multi_qp_scene.parts import SceneParts
 from multi_qp_scene.placement import place_flush, pose_of
@@ -51,26 +52,24 @@ def set_joint_angles(model: pin.Model, q: Array, subsystem: str, joints: dict[st
 
 
 def set_initial_pose(
-    model: pin.Model,
-    data: pin.Data,
+    forest: Forest,
     q0: Array,
     subsystem: Subsystem,
     spec: SubsystemSpec,
     surfaces: dict[str, Surface],
 ) -> None:
-    """Put the base of a floating subsystem where its specification wants it, in place; `data` is overwritten."""
+    """Put the base of a floating subsystem where its specification wants it, in place."""
     if not subsystem.floating:
         return
     if spec.place is not None:
         base = place_flush(
-            model,
+            forest,
             q0,
             subsystem.q_slice.start,
             [surfaces[f"{subsystem.name}/{name}"] for name in spec.place.surfaces],
             surfaces[spec.place.onto],
             xy=spec.place.xy,
             yaw=spec.place.yaw,
-            data=data,
         )
     else:
         base = pose_of(spec.pose) if spec.pose else pin.SE3.Identity()

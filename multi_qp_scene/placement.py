@@ -9,6 +9,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from multi_qp_scene.forest import Forest
 from multi_qp_scene.schema.common import Vector3
 from multi_qp_scene.surfaces import Surface
 
@@ -31,7 +32,7 @@ def pose_of(spec: HasPose) -> pin.SE3:
 
 
 def place_flush(
-    model: pin.Model,
+    forest: Forest,
     q: NDArray[np.float64],
     root_q: int,
     surfaces: Sequence[Surface],
@@ -39,24 +40,21 @@ def place_flush(
     *,
     xy: tuple[float, float],
     yaw: float,
-    data: pin.Data | None = None,
 ) -> pin.SE3:
     """Return the base pose for which `surfaces`, centred, lie flush on `onto`.
 
     Args:
-        model: the scene's model.
+        forest: of the scene's model.
         q: configuration of all, (nq,); the base's own pose in it does not matter.
         root_q: where the base's pose begins in q.
         surfaces: surfaces of the body to place; their mean is put at `xy`.
         onto: the surface that carries it.
         xy: place on `onto`, in its frame [m].
         yaw: heading of the base's x axis about the normal of `onto` [rad].
-        data: of the model, to be overwritten; made anew if None, which for many bodies takes seconds.
     """
     q = q.copy()
     q[root_q : root_q + 7] = pin.SE3ToXYZQUAT(pin.SE3.Identity())
-    data = model.createData() if data is None else data
-    pin.framesForwardKinematics(model, data, q)
+    data = forest.place(q)
     X_world_onto = data.oMf[onto.frame_id].copy()
     normals = np.array([data.oMf[s.frame_id].rotation[:, 2] for s in surfaces])
     centre = np.mean([data.oMf[s.frame_id].translation for s in surfaces], axis=0)

@@ -8,6 +8,8 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from multi_qp_scene.forest import Forest
+
 Array = NDArray[np.float64]
 
 
@@ -24,8 +26,7 @@ class ScenePose:
             model: the scene's model.
             geometries: the n geometries whose placements are wanted.
         """
-        self._model = model
-        self._data = model.createData()
+        self._forest = Forest(model)
         self._joints = np.array([geometry.parentJoint for geometry in geometries], dtype=int)
         placements = [geometry.placement for geometry in geometries]
         self._rotations = np.array([p.rotation for p in placements]).reshape(-1, 3, 3)  # joint <- geometry
@@ -33,9 +34,9 @@ class ScenePose:
 
     def placements(self, q: Array) -> tuple[Array, Array]:
         """Return world rotations (n, 3, 3) and positions (n, 3) [m] of the geometries at q, (nq,)."""
-        pin.forwardKinematics(self._model, self._data, np.asarray(q, dtype=float))
-        joint_rotations = np.array([placement.rotation for placement in self._data.oMi])
-        joint_positions = np.array([placement.translation for placement in self._data.oMi])
+        poses = self._forest.place(np.asarray(q, dtype=float)).oMi
+        joint_rotations = np.array([placement.rotation for placement in poses])
+        joint_positions = np.array([placement.translation for placement in poses])
         parents = joint_rotations[self._joints]
         rotations = parents @ self._rotations
         positions = np.einsum("nij,nj->ni", parents, self._positions) + joint_positions[self._joints]

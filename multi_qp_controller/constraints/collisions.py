@@ -14,9 +14,9 @@ from multi_qp_controller.constraints.damper_kernel import damper_rows, near_pair
 from multi_qp_controller.constraints.distance_views import Distances
 from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.memory import Memory
-from multi_qp_controller.pinocchio_views import POSE, pose_views
 from multi_qp_controller.qp.labels import Block
 from multi_qp_scene.pairs import WatchedPair
+from multi_qp_scene.pinocchio_views import POSE, pose_views
 from multi_qp_scene.scene import Scene, columns_above
 
 Array = NDArray[np.float64]

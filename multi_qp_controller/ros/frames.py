@@ -10,6 +10,7 @@ from geometry_msgs.msg import TransformStamped
 from numpy.typing import NDArray
 
 from multi_qp_controller.ros.conversions import WORLD, to_stamp
+from multi_qp_scene.forest import Forest
 from multi_qp_scene.scene import Scene
 
 Array = NDArray[np.float64]
@@ -32,7 +33,7 @@ class FrameTree:
     """
 
     def __init__(self, scene: Scene) -> None:
-        self._model, self._data = scene.model, scene.model.createData()
+        self._model, self._forest = scene.model, Forest(scene.model)
         self._moving: list[_Edge] = []
         self._fixed: list[_Edge] = []
         frames = scene.model.frames
@@ -63,8 +64,7 @@ class FrameTree:
         return self._transforms(self._moving, q, stamp)
 
     def _transforms(self, edges: list[_Edge], q: Array, stamp: int) -> list[TransformStamped]:
-        pin.framesForwardKinematics(self._model, self._data, q)
-        time, poses = to_stamp(stamp), self._data.oMf
+        time, poses = to_stamp(stamp), self._forest.place(q).oMf
         return [self._transform(edge, poses, time) for edge in edges]
 
     def _transform(self, edge: _Edge, poses: pin.StdVec_SE3, time: object) -> TransformStamped:

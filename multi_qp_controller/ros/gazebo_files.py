@@ -15,6 +15,7 @@ import yaml
 from multi_qp_controller.ros import topic_names
 from multi_qp_controller.ros.state_assembly import joints_of
 from multi_qp_scene.description import description_trees
+from multi_qp_scene.forest import place_frames
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.subsystem import Subsystem
@@ -126,8 +127,7 @@ def _bridged(topic: str, ros: str, gz: str) -> dict[str, str]:
 
 def _pose(scene: Scene, part: Subsystem) -> pin.SE3:
     """Return where a part's root link stands at the start."""
-    data = scene.model.createData()
-    pin.framesForwardKinematics(scene.model, data, scene.q0)
+    data = place_frames(scene.model, scene.q0)
     return data.oMf[scene.model.getFrameId(part.base_link, pin.FrameType.BODY)]
 
 

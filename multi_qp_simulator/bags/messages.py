@@ -14,6 +14,7 @@ from multi_qp_controller.ros import topic_names
 from multi_qp_controller.ros.state_assembly import joints_of
 from multi_qp_scene.description import robot_descriptions
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.forest import Forest
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene, State
 from multi_qp_scene.subsystem import Subsystem
@@ -45,7 +46,7 @@ class SceneMessages:
     def __init__(self, scenario: Scenario) -> None:
         scene = scenario.scene
         self._scenario, self._scene = scenario, scene
-        self._model, self._data = scene.model, scene.model.createData()
+        self._forest = Forest(scene.model)
         self._joints = [_Joints(scene, s) for s in scene.subsystems.values() if _has_joints(scene, s)]
         self._roots = [(s, _odometry(s)) for s in scene.subsystems.values() if s.floating]
         self._motors = [_Motors(scene, s) for s in scene.subsystems.values() if len(s.actuated)]
@@ -64,15 +65,15 @@ class SceneMessages:
 
     def frames(self, q: Array, time: int, *, fixed: bool) -> Iterator[Told]:
         """Return the transforms at a configuration, (nq,), and a time [ns]."""
-        pin.framesForwardKinematics(self._model, self._data, q)
+        self._forest.place(q)
         if fixed:
             yield Told(
                 TF_STATIC,
                 self._frames.fixed.kind,
-                self._frames.fixed.fill(time, self._frames.numbers(True, self._data)),
+                self._frames.fixed.fill(time, self._frames.numbers(True, self._forest.data)),
             )
         yield Told(
-            TF, self._frames.moving.kind, self._frames.moving.fill(time, self._frames.numbers(False, self._data))
+            TF, self._frames.moving.kind, self._frames.moving.fill(time, self._frames.numbers(False, self._forest.data))
         )
 
     def tick(self, state: State, command: Command, time: int) -> Iterator[Told]:
@@ -92,14 +93,14 @@ class SceneMessages:
     def _contacts(self, q: Array, command: Command, time: int) -> Iterator[Told]:
         on = command.wrenches
         if on or self._told_wrenches:
-            pin.framesForwardKinematics(self._model, self._data, q)
+            self._forest.place(q)
         zero = np.zeros(6)
         for name in sorted(self._told_wrenches - on.keys()):  # once more, when it is let go
             yield from self._wrenches[name].told(zero, zero, time)
         self._told_wrenches = set(on)
         for name, wrench in on.items():
             sides = self._wrenches[name]
-            yield from sides.told(wrench, sides.reaction(wrench, self._data), time)
+            yield from sides.told(wrench, sides.reaction(wrench, self._forest.data), time)
 
     def diagnostics(self, command: Command, time: int, counts: dict[str, int]) -> Told:
         """Return how the controller is at a time [ns], with counts of ticks."""

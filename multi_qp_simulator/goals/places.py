@@ -6,12 +6,12 @@ import math
 from fnmatch import fnmatch
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import NDArray
 
 from multi_qp_controller.contact import ActiveContact
 from multi_qp_controller.kinematics import Group
 from multi_qp_controller.support import distance_inside, support_polygon
+from multi_qp_scene.forest import place_frames
 from multi_qp_scene.scene import Scene, State
 from multi_qp_scene.schema import states as st
 from multi_qp_simulator.goals.base import Goal, GoalResult, Moment
@@ -33,8 +33,7 @@ class Pose(Goal):
         return {"": GoalResult(place.tolist(), wanted.tolist(), error, goal.tolerance, error <= goal.tolerance)}
 
     def _place(self, q: NDArray[np.float64]) -> NDArray[np.float64]:
-        data = self._scene.model.createData()
-        pin.framesForwardKinematics(self._scene.model, data, q)
+        data = place_frames(self._scene.model, q)
         return np.array(data.oMf[self._scene.frame_id(self._goal.frame)].translation)
 
 

@@ -9,6 +9,7 @@ import pinocchio as pin
 import pytest
 
 from multi_qp_scene import load_scenario
+from multi_qp_scene.forest import Forest
 from multi_qp_scene.placement import place_flush, pose_of
 
 
@@ -28,7 +29,7 @@ def placed(scene, subsystem, surfaces, onto, **where):
     """Return the frames' poses after placing a subsystem."""
     root = scene.subsystems[subsystem].q_slice.start
     base = place_flush(
-        scene.model, scene.q0, root, [scene.surfaces[name] for name in surfaces], scene.surfaces[onto], **where
+        Forest(scene.model), scene.q0, root, [scene.surfaces[name] for name in surfaces], scene.surfaces[onto], **where
     )
     q = scene.q0.copy()
     q[root : root + 7] = pin.SE3ToXYZQUAT(base)
@@ -69,5 +70,5 @@ def test_where_the_base_was_does_not_matter(scene):
     q = scene.q0.copy()
     q[root : root + 7] = pin.SE3ToXYZQUAT(pin.SE3.Random())
     surfaces = [scene.surfaces["box/bottom"]], scene.surfaces["table/top"]
-    one, other = (place_flush(scene.model, at, root, *surfaces, xy=(0.0, 0.0), yaw=0.3) for at in (scene.q0, q))
+    one, other = (place_flush(Forest(scene.model), at, root, *surfaces, xy=(0.0, 0.0), yaw=0.3) for at in (scene.q0, q))
     np.testing.assert_allclose(one.homogeneous, other.homogeneous, atol=1e-12)

@@ -13,10 +13,10 @@ from multi_qp_controller.command import Status
 from multi_qp_controller.controller import Controller
 from multi_qp_controller.formulations import make_formulation
 from multi_qp_controller.kinematics import Group, Kinematics
-from multi_qp_controller.pinocchio_views import JointViews
 from multi_qp_controller.qp import make_solver
 from multi_qp_scene import load_scenario
 from multi_qp_scene.jit import COMPILED
+from multi_qp_scene.pinocchio_views import JointViews
 from multi_qp_scene.scene import State
 
 
@@ -67,7 +67,7 @@ def test_a_crowd_that_shares_contacts_and_a_task_is_answered_as_by_full(kind, tm
 def test_views_of_all_joints_show_what_pinocchio_computed_last():
     scene = load_scenario("box").scene
     data, random = scene.model.createData(), np.random.default_rng(1)
-    views = JointViews(scene.model, data)
+    views = JointViews(data)
     v, a = random.normal(size=scene.nv), random.normal(size=scene.nv)
     pin.centerOfMass(scene.model, data, scene.q0, v, a)
     views.refresh()

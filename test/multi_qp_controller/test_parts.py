@@ -1,0 +1,101 @@
+"""A scene that is computed in parts beside the same scene computed whole."""
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from multi_qp_controller.controller import Controller
+from multi_qp_controller.kinematics import Group, Kinematics
+from multi_qp_controller.relative_motion import relative_motion
+from multi_qp_scene import forest
+from multi_qp_scene.forest import Forest
+from multi_qp_scene.scenario import load_scenario
+from multi_qp_scene.scene import State
+from multi_qp_simulator.integrator import Integrator
+
+
+@pytest.fixture(params=["box", "door"])  # a free body beside a humanoid; a joint of one degree of freedom
+def both(request, monkeypatch):
+    """Return the scene with its kinematics whole and in parts, at one state in motion."""
+    scene = load_scenario(request.param).scene
+    whole = Kinematics(scene)
+    monkeypatch.setattr(forest, "LARGEST_PART", 0)
+    parts = Kinematics(scene)
+    assert len(Forest(scene.model).parts) == len(scene.subsystems) > 1
+    random = np.random.default_rng(3)
+    v = random.normal(size=scene.nv)
+    state = State(pin.integrate(scene.model, scene.q0, 0.1 * random.normal(size=scene.nv)), v)
+    surfaces = [surface.frame_id for surface in scene.surfaces.values()]
+    pairs = [(surfaces[-1], surfaces[0]), (surfaces[-1], None)]
+    for kinematics in (whole, parts):
+        kinematics.watch(pairs)
+        kinematics.update(state)
+    return scene, whole, parts, pairs
+
+
+def test_dynamics_of_parts_are_those_of_the_whole(both):
+    scene, whole, parts, _ = both
+    for name in ("M", "N"):
+        np.testing.assert_allclose(getattr(parts, name), getattr(whole, name), rtol=0, atol=1e-11)
+    for name in ("J", "Ag", "dAg"):
+        np.testing.assert_allclose(getattr(parts.data, name), getattr(whole.data, name), rtol=0, atol=1e-11)
+    np.testing.assert_allclose(parts.data.vcom[0], whole.data.vcom[0], atol=1e-12)
+    for frame in range(scene.model.nframes):
+        np.testing.assert_allclose(parts.pose(frame).homogeneous, whole.pose(frame).homogeneous, atol=1e-12)
+
+
+def test_motions_of_parts_are_those_of_the_whole(both):
+    _, whole, parts, pairs = both
+    for k, pair in enumerate(pairs):
+        expected, found = relative_motion(whole, *pair), relative_motion(parts, *pair)
+        for name in ("J", "X_B_A", "twist", "drift"):
+            np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=0, atol=1e-11)
+        if parts.motions is not None:
+            np.testing.assert_allclose(parts.motions.J[6 * k : 6 * k + 6], expected.J, rtol=0, atol=1e-11)
+    frame = pairs[0][0]
+    for found, expected in zip(parts.point_motion(frame), whole.point_motion(frame), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11)
+
+
+def test_momentum_of_parts_is_that_of_the_whole(both):
+    scene, whole, parts, _ = both
+    for names in (list(scene.subsystems), list(scene.subsystems)[-1:]):
+        group = Group.of(scene, names)
+        assert group.mass(parts) == pytest.approx(group.mass(whole), abs=1e-12)
+        for found, expected in zip(group.momentum(parts), group.momentum(whole), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(parts.centroid(group), whole.centroid(group), rtol=0, atol=1e-11)
+    for subsystem in scene.subsystems.values():
+        np.testing.assert_allclose(parts.com(subsystem), whole.com(subsystem), atol=1e-12)
+
+
+def test_a_load_changes_the_part_that_carries_it(monkeypatch):
+    scenario = load_scenario("funambulist")
+    scene, masses = scenario.scene, []
+    whole = Kinematics(scene)
+    monkeypatch.setattr(forest, "LARGEST_PART", 0)
+    parts = Kinematics(scene)
+    name = next(iter(scene.loads.limits))
+    for mass in scene.loads.limits[name]:
+        scene.loads.resume({"masses": {name: mass}, "wanted": {}, "time": 0.0})
+        for kinematics in (whole, parts):
+            kinematics.update(scene.initial_state())
+        np.testing.assert_allclose(parts.N, whole.N, rtol=0, atol=1e-10)
+        masses.append(parts.data.mass[0])
+    low, high = scene.loads.limits[name]
+    assert masses[1] - masses[0] == pytest.approx(high - low, abs=1e-9)
+
+
+def test_the_controller_answers_a_scene_in_parts_as_it_does_whole(monkeypatch):
+    answers = []
+    for largest in (forest.LARGEST_PART, 0):
+        monkeypatch.setattr(forest, "LARGEST_PART", largest)
+        scenario = load_scenario("box")
+        controller, world = Controller(scenario), Integrator(scenario)
+        for tick in range(5):
+            command = controller.step(world.state, tick * controller.dt)
+            world.step(command, controller.dt)
+        answers.append(command)
+    whole, parts = answers
+    np.testing.assert_allclose(parts.tau, whole.tau, rtol=0, atol=1e-7)
+    np.testing.assert_allclose(parts.a, whole.a, rtol=0, atol=1e-7)
