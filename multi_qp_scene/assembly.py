@@ -46,15 +46,26 @@ class Assembler:
         if mass is not None:
             _scale_mass(part, mass)
         self._inertias |= {part.names[k]: part.inertias[k].copy() for k in range(1, part.njoints)}
-        base = self.model
-        self.model, self.collision_model = pin.appendModel(base, part, self.collision_model, collision, 0, placement)
-        _, self.visual_model = pin.appendModel(base, part, self.visual_model, visual, 0, placement)
-        # appending pairs every piece with every other, and whoever makes geometry data has a kilobyte for each pair
-        self.collision_model.removeAllCollisionPairs()
-        self.visual_model.removeAllCollisionPairs()
+        self.model = pin.appendModel(self.model, part, 0, placement)
+        # pinocchio would pair every piece with every other when it appends, in a time that is cubic in their number
+        _append(self.collision_model, collision, self.model, part, placement)
+        _append(self.visual_model, visual, self.model, part, placement)
         # pinocchio 3.4 puts what is fixed to a link by a fixed joint at twice its distance when it appends
         for k in range(1, self.model.njoints):
             self.model.inertias[k] = self._inertias[self.model.names[k]]
+
+
+def _append(
+    geometries: pin.GeometryModel, more: pin.GeometryModel, model: pin.Model, part: pin.Model, placement: pin.SE3
+) -> None:
+    """Add a part's geometries to those of the model that it has been appended to."""
+    for item in more.geometryObjects:
+        frame, joint = part.frames[item.parentFrame], item.parentJoint
+        item.parentFrame = model.getFrameId(frame.name, frame.type)
+        item.parentJoint = model.getJointId(part.names[joint]) if joint else 0
+        if not joint:
+            item.placement = placement * item.placement
+        geometries.addGeometryObject(item)
 
 
 def _prefix(model: pin.Model, name: str) -> None:
