@@ -10,7 +10,7 @@ from scipy.optimize import nnls
 
 from multi_qp_controller.contact import ActiveContact
 from multi_qp_controller.kinematics import Kinematics
-from multi_qp_controller.motion_kernel import add_reactions, no_slip_rows
+from multi_qp_controller.motion_kernel import no_slip_rows
 from multi_qp_controller.motion_table import MotionTable
 from multi_qp_controller.qp.labels import Block
 from multi_qp_scene.couplings import Couplings
@@ -177,14 +177,6 @@ class ContactRows:
             np.matmul(contact.W[: contact.rows], forces[where], out=reactions[rows])
         reactions[self._coupling_rows] = forces[self.coupling_slice]
         return reactions
-
-    def add_forces(self, reactions: Array, out: Array) -> None:
-        """Add the generalised forces Jᵀ of reactions, (m,), to `out`, (nv,)."""
-        if self._in_table:
-            add_reactions(*self._moving, self._counts, reactions, self.J, out)
-            out += reactions[self._coupling_rows] @ self.couplings.J
-        else:
-            out += reactions @ self.J
 
     def multipliers(self, reactions: Array) -> Array:
         """Return the smallest Λ ≥ 0 that makes these reactions, (nλ,): of many, the one that strains least."""

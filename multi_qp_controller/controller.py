@@ -407,7 +407,8 @@ class Controller:
             message = f"the tick took {took * 1e3:.0f} ms, longer than its deadline of {self._deadline * 1e3:.0f} ms"
             return self._fall_back(state, time, started, message, answer.solution)
         # a solver keeps its rows but for rounding, and a motor's limit is a limit
-        np.clip(physical.torque, *self._torque_range, out=physical.torque)
+        least, greatest = self._torque_range
+        np.minimum(np.maximum(physical.torque, least, out=physical.torque), greatest, out=physical.torque)
         self._fallback.recovered(physical.torque, self.statement.M)
         return self._command(time, started, answer, physical)
 

@@ -27,6 +27,7 @@ class Fallback:
         self._held = np.zeros(scene.na)
         self._inertia = np.zeros(scene.na)
         self._since: float | None = None
+        self._diagonal = scene.actuated_v * (scene.nv + 1)  # in M as a vector
 
     @property
     def since(self) -> float | None:
@@ -45,7 +46,7 @@ class Fallback:
         """Note a good tick: its torques, (na,), and the joint-space inertia, (nv, nv)."""
         self._since = None
         np.copyto(self._held, torque)
-        np.copyto(self._inertia, M[self._actuated_v, self._actuated_v])
+        np.take(M, self._diagonal, out=self._inertia, mode="clip")  # no copy on the way, as by "raise"
 
     def torque(self, state: State, time: float) -> Array:
         """Return the torques of a failing tick, (na,) [N m]."""

@@ -179,24 +179,14 @@ def no_slip_rows(
                 back[i, j] = A[0, i] * B[0, j] + A[1, i] * B[1, j] + A[2, i] * B[2, j]
             back[i, 3] = A[0, i] * (B[0, 3] - A[0, 3]) + A[1, i] * (B[1, 3] - A[1, 3]) + A[2, i] * (B[2, 3] - A[2, 3])
         if rows[k] == 3:
-            error[:3] = back[:, 3]
+            for i in range(3):
+                error[i] = back[i, 3]
         else:
             _log6(back, error)
         for i in range(rows[k]):
             rhs[row] = (error[i] / dt - twist[k, i]) / dt - drift[k, i]
             for c in columns[starts[k] : starts[k + 1]]:
                 J_out[row, c] = J[6 * k + i, c]
-            row += 1
-
-
-@compiled
-def add_reactions(starts: Indices, columns: Indices, rows: Indices, reactions: Array, J: Array, out: Array) -> None:
-    """Add Jᵀ of the reactions of contacts to generalised forces, (nv,); see `no_slip_rows`."""
-    row = 0
-    for k in range(len(rows)):
-        for _ in range(rows[k]):
-            for c in columns[starts[k] : starts[k + 1]]:
-                out[c] += reactions[row] * J[row, c]
             row += 1
 
 

@@ -13,8 +13,10 @@ from multi_qp_controller.contact_rows import ContactRows
 from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.memory import Memory
 from multi_qp_controller.qp.labels import Block
+from multi_qp_controller.residual_kernel import residual
 from multi_qp_controller.task_rows import TaskRows
 from multi_qp_controller.tasks.base import Task
+from multi_qp_scene.jit import COMPILED
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.scenario_file import RegularisationSpec
 
@@ -68,7 +70,8 @@ class Statement:
         )
         self.torque_label = Block(name="torque", unit="N m", rows=scene.actuated_joint_names, limit="torque limit")
         self.dynamics_label = Block(name="dynamics", unit="N or N m", rows=scene.velocity_names)
-        self._moving = [s.v_slice for s in scene.subsystems.values() if s.v_slice.stop > s.v_slice.start]
+        moving = [s.v_slice for s in scene.subsystems.values() if s.v_slice.stop > s.v_slice.start]
+        self._moving = np.array([(where.start, where.stop) for where in moving], dtype=np.intp).reshape(-1, 2)
         passive = np.ones(scene.nv, dtype=bool)
         passive[scene.actuated_v] = False
         self.unactuated = np.flatnonzero(passive)
@@ -159,10 +162,10 @@ class Statement:
 
     def dynamics_residual(self, acceleration: Array, torque: Array, reactions: Array) -> float:
         """Return the largest entry of M q̈ + N − Jᵀ w − S τ relative to the largest force in it; w the reactions."""
-        inertial, applied = self.N.copy(), np.zeros_like(self.N)
-        for where in self._moving:  # M is block diagonal
-            inertial[where] += self.M[where, where] @ acceleration[where]
-        applied[self.scene.actuated_v] = torque
-        self.contacts.add_forces(reactions, applied)
+        motors, J = self.scene.actuated_v, self.contacts.J
+        if COMPILED:
+            return residual(self._moving, motors, self.M, self.N, J, acceleration, torque, reactions)
+        inertial, applied = self.M @ acceleration + self.N, reactions @ J
+        applied[motors] += torque
         scale = max(1.0, float(np.abs(inertial).max()), float(np.abs(applied).max()))
         return float(np.abs(inertial - applied).max()) / scale

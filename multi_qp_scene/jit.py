@@ -48,15 +48,25 @@ _njit = _find()
 COMPILED: bool = _njit is not None
 
 
+def _find_part() -> Any:
+    if _njit is None:
+        return None
+    options: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    try:
+        from multi_qp_scene.jit_parts import PartCompiler
+    except (ImportError, AttributeError):  # a numba whose insides are others: it takes twice as long
+        return _njit(cache=True, **options)
+    return _njit(pipeline_class=PartCompiler, **options)
+
+
+_part = _find_part()
+
+
 def compiled(function: Function) -> Function:
     """Compile a kernel at its first call, and keep the machine code beside the source for the next process."""
     return cast(Function, _njit(cache=True, error_model="numpy")(function)) if COMPILED else function
 
 
 def compiled_part(function: Function) -> Function:
-    """Compile a part that only kernels call; what Python needs to call it is left out, which halves the compiling."""
-    if not COMPILED:
-        return function
-    return cast(
-        Function, _njit(cache=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
-    )
+    """Compile a part that only kernels call: what Python needs to call it is left out, and so is code of its own."""
+    return function if _part is None else cast(Function, _part(function))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -33,9 +34,10 @@ class State:
     @property
     def is_finite(self) -> bool:
         """Whether no entry is NaN or infinite."""
-        # a sum is finite only if every term is: one pass without temporaries
-        with np.errstate(invalid="ignore"):
-            return bool(np.isfinite(self.q.sum() + self.v.sum()))
+        # a sum of squares is finite only if every term is; where it is not, an entry may just be large
+        if math.isfinite(np.dot(self.q, self.q) + np.dot(self.v, self.v)):
+            return True
+        return bool(np.isfinite(self.q).all() and np.isfinite(self.v).all())
 
 
 @dataclass(frozen=True)
@@ -95,17 +97,17 @@ class Scene:
     loads: Loads
     self_collisions: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def nq(self) -> int:
         """Size of q."""
         return int(self.model.nq)
 
-    @property
+    @cached_property
     def nv(self) -> int:
         """Degrees of freedom of the whole scene."""
         return int(self.model.nv)
 
-    @property
+    @cached_property
     def na(self) -> int:
         """Number of motors."""
         return len(self.actuated_v)

@@ -102,7 +102,8 @@ def search(
             return SOLVED if _kept(values, low, high, softness, active, multipliers, k) else NUMERICAL
         if first:
             first = False
-            values_0[:] = values
+            for i in range(len(values)):
+                values_0[i] = values[i]
             T, R = np.empty((room + 1, room + 1)), np.empty((room + 1, room + 1))
             slot, d, t, pull = np.arange(room + 1), np.empty(room + 1), np.empty(room + 1), np.empty(room + 1)
             for k in range(warm):

@@ -140,8 +140,8 @@ class BlockSolver:
         reactions = np.empty(len(contacts.rhs))
         rows = self._fixed + s.row_count
         limited, limits = len(self._limited), s.joint_limits
-        np.take(limits.lower, self._limited, out=self._low[:limited])
-        np.take(limits.upper, self._limited, out=self._high[:limited])
+        limits.lower.take(self._limited, out=self._low[:limited], mode="clip")
+        limits.upper.take(self._limited, out=self._high[:limited], mode="clip")
         self._low[self._fixed : rows] = s.d
         self._begin(start, rows)
         softness = self._rigid if price is None else self._soft / price

@@ -147,7 +147,8 @@ class BalanceConstraint:
 
     def _update_group(self, standing: StandingGroup, names: tuple[str, ...], kinematics: Kinematics) -> None:
         spec, group = self._spec, standing.group
-        com, velocity = group.com(kinematics), group.com_velocity(kinematics)
+        centroid = kinematics.centroid(group)
+        com, velocity, drift = centroid[:3], centroid[3:6], centroid[6:]
         rate = math.sqrt(GRAVITY / max(LEAST_HEIGHT, com[2] - standing.ground))
         capture_point = com[:2] + velocity[:2] / rate
         inside = ((capture_point - standing.corners) * standing.normals).sum(axis=1)
@@ -156,7 +157,6 @@ class BalanceConstraint:
             return
         self._J[:] = 0.0
         group.com_jacobian(kinematics, self._J)
-        drift = group.com_drift(kinematics)
         for edge in near:
             normal = standing.normals[edge]
             room = (inside[edge] - spec.security) / (spec.influence - spec.security)

@@ -61,12 +61,12 @@ class Task(ABC):
     @property
     def error(self) -> float:
         """Norm of x - x_ref at the last `compute`, in the feature's unit."""
-        return float(np.linalg.norm(self._error))
+        return math.sqrt(self._error @ self._error)
 
     @property
     def speed(self) -> float:
         """Norm of ẋ at the last `compute`, in the feature's unit per second."""
-        return float(np.linalg.norm(self._speed))
+        return math.sqrt(self._speed @ self._speed)
 
     @property
     def duration(self) -> float:

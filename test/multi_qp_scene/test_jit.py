@@ -1,5 +1,6 @@
 import logging
 
+import numpy as np
 import pytest
 
 from multi_qp_scene import jit
@@ -14,3 +15,26 @@ def test_the_first_kernel_that_is_compiled_is_told_of_and_no_other(caplog):
     assert [record.message for record in caplog.records] == [
         "compiling kernels for this machine; this takes some seconds, once"
     ]
+
+
+@jit.compiled_part
+def _halved(values, k):
+    return 0.5 * values[k]
+
+
+@jit.compiled_part
+def _sum_of_halves(values):
+    total = 0.0
+    for k in range(len(values)):
+        total += _halved(values, k)
+    return total
+
+
+@pytest.mark.skipif(not jit.COMPILED, reason="nothing is compiled here")
+def test_parts_are_linked_into_kernels_and_are_no_machine_code_of_their_own():
+    """If this fails after an update of numba, `jit_parts` no longer fits it, and `compiled_part` should do without."""
+    kernel, other = (jit._njit(lambda values, s=sign: s * _sum_of_halves(values)) for sign in (1.0, -1.0))
+    values = np.array([1.0, 2.0, 4.0])
+    assert kernel(values) == other(values) * -1.0 == 3.5  # a part may be in several kernels
+    (library,) = (result.library for result in _sum_of_halves.overloads.values())
+    assert type(library).__name__ == "_PartLibrary"

@@ -1,0 +1,58 @@
+"""Parts of compiled kernels that become machine code with the kernels that call them, and not by themselves as well.
+
+numba optimises every function together with all that it calls, and makes machine code of it, also where it is only
+called by others, which then do it all again. For parts that is left out: it took up to half of the time of compiling.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import _dynfunc  # type: ignore[attr-defined]
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import register_pass
+from numba.core.typed_passes import NativeLowering
+
+
+class _PartLibrary(JITCodeLibrary):
+    """Code that is only there to be linked into others'."""
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _PartLowering(NativeLowering):
+    """Writes the code of a part, and tells numba where its callers find it."""
+
+    _name = "part_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = _PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        state.flags.no_compile = True
+        super().run_pass(state)
+        lowered = state["cr"]
+        name = lowered.fndesc.qualname.split(".")[-1]
+        module = lowered.fndesc.lookup_module()
+        handle = _dynfunc.make_function(module, name, "part of a kernel", 0, lowered.env, (state.library,))
+        state.targetctx.insert_user_function(handle, lowered.fndesc, [state.library])
+        state["cr"] = lowered._replace(cfunc=handle)
+        return True
+
+
+class PartCompiler(CompilerBase):
+    """Compiles a part as far as its callers need it."""
+
+    def define_pipelines(self) -> list[Any]:
+        """Return the passes of numba's own compiler, with ours for the last but one."""
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.passes = [(_PartLowering if step is NativeLowering else step, why) for step, why in passes.passes]
+        passes._finalized = False
+        passes.finalize()
+        return [passes]
