@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,9 +116,13 @@ class ActiveContact:
 
     def slip(self) -> tuple[float, float]:
         """Return how far the contact has moved since it was made: (distance [m], angle [rad]); a point may turn."""
-        back = self.motion.X_B_A.actInv(self.X_second_first)
-        angle = 0.0 if self.rows == 3 else float(np.linalg.norm(pin.log3(back.rotation)))
-        return float(np.linalg.norm(back.translation)), angle
+        now, then = self.motion.X_B_A, self.X_second_first
+        distance = math.dist(now.translation.tolist(), then.translation.tolist())
+        if self.rows == 3:
+            return distance, 0.0
+        # the Frobenius norm of R₁ - R₂ is 2√2 sin(angle/2), exact where an arc cosine of the trace is not
+        apart = math.dist(now.rotation.ravel().tolist(), then.rotation.ravel().tolist())
+        return distance, 2.0 * math.asin(min(1.0, apart / (2.0 * math.sqrt(2.0))))
 
     def no_slip(self, dt: float) -> tuple[Array, Array]:
         """Return (J, rhs) of J q̈ = rhs: the velocity after the step undoes the pose error, (rows, nv), (rows,).
