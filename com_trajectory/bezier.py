@@ -82,23 +82,33 @@ class Bezier:
         Source: [Tonneau2018] section 6.1, (8) for one attractor, (9) for two.
         """
         n = 5 + len(through)
-        p0, p1, p2 = _end_points(*start, n, duration)
-        q0, q1, q2 = _end_points(end[0], -end[1], end[2], n, duration)
-        return cls(np.vstack([p0, p1, p2, *through, q2, q1, q0]), 0.0, duration)
+        points = np.empty((n + 1, 3))
+        points[3 : n - 2] = through
+        points[0], points[1], points[2] = end_points(*start, n, duration)
+        points[n], points[n - 1], points[n - 2] = end_points(end[0], -end[1], end[2], n, duration)
+        return cls(points, 0.0, duration)
 
 
-def _end_points(position: Array, velocity: Array, acceleration: Array, n: int, duration: float) -> Array:
-    first = position + velocity * duration / n
-    second = acceleration * duration**2 / (n * (n - 1)) + 2.0 * first - position
-    return np.stack([position, first, second])
+def end_points(
+    position: Array, velocity: Array, acceleration: Array, n: int, duration: float
+) -> tuple[Array, Array, Array]:
+    """Return the first three control points, (3,) each [m], of a curve of degree n that begins with this state."""
+    first = position + velocity * (duration / n)
+    return position, first, acceleration * (duration**2 / (n * (n - 1))) + 2.0 * first - position
 
 
 def bernstein(degree: int, u: ArrayLike) -> Array:
     """Return the Bernstein polynomials at u, (...): (..., degree + 1)."""
     u = np.asarray(u, dtype=float)[..., None]
-    k = np.arange(degree + 1)
-    binomials = np.array([comb(degree, int(j)) for j in k], dtype=float)
+    k, binomials = _binomials(degree)
     return np.asarray(binomials * u**k * (1.0 - u) ** (degree - k))
+
+
+@lru_cache(maxsize=128)
+def _binomials(degree: int) -> tuple[NDArray[np.int64], Array]:
+    """Return k from 0 to the degree, and degree over k."""
+    k = np.arange(degree + 1)
+    return k, np.array([comb(degree, int(j)) for j in k], dtype=float)
 
 
 @lru_cache(maxsize=512)
@@ -156,8 +166,11 @@ def wrench_points(points: Array, duration: float, origin: Array) -> Array:
     return resting + moving
 
 
-def wrench_parts(points: Array, duration: float, origin: Array) -> tuple[Array, Array]:
-    """Return the two terms of `wrench_points`: what it takes to rest at each place, and what the acceleration takes."""
+def wrench_parts(points: Array, duration: ArrayLike, origin: Array) -> tuple[Array, Array]:
+    """Return the two terms of `wrench_points`: what it takes to rest at each place, and what the acceleration takes.
+
+    Durations and origins of several curves have as many axes as `points`.
+    """
     n = points.shape[-2] - 1
     raised, mixed = _wrench_weights(n)
     arms = points - origin
@@ -166,7 +179,7 @@ def wrench_parts(points: Array, duration: float, origin: Array) -> tuple[Array, 
     resting[..., 2] = 1.0
     resting[..., 3], resting[..., 4] = places[..., 1], -places[..., 0]
     force = (points[..., 2:, :] - 2.0 * points[..., 1:-1, :] + points[..., :-2, :]) * (
-        n * (n - 1) / (GRAVITY * duration**2)
+        n * (n - 1) / (GRAVITY * np.square(duration))
     )
     products = cross(arms[..., :, None, :], force[..., None, :, :])
     moving = np.empty_like(resting)

@@ -55,7 +55,8 @@ class QuadraticCost:
     @classmethod
     def towards(cls, target: Array, weights: float | Array = 1.0) -> QuadraticCost:
         """Return half the squared distance to a target, (3,) [m], with one weight or one an axis."""
-        Q = np.diag(np.broadcast_to(np.asarray(weights, dtype=float), 3))
+        Q = np.zeros((3, 3))
+        Q.ravel()[::4] = weights
         return cls(Q, -Q @ target)
 
     def along(self, direction: ArrayLike, reward: float) -> QuadraticCost:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import hypot
+from math import cos, dist, hypot, pi, sin
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,12 +29,14 @@ from multi_qp_scene.contact_sequence import Contact
 from multi_qp_scene.errors import MultiQpError
 
 Array = NDArray[np.float64]
+Place = tuple[float, float]  # in the plane [m]
 
 HORIZON = 100.0
 """How far from the contacts a region is followed that has no end, as between two walls [m]."""
 
 _SAME = 1e-8  # [m] corners closer than this are one
 _MOST_CORNERS = 10_000
+_DIRECTIONS = [(cos(angle), sin(angle)) for angle in (0.1, 0.1 + pi / 2.0, 0.1 + pi, 0.1 + 1.5 * pi)]
 _FLAT = 1e-10  # [m] an edge that can be pushed out by less is on the boundary
 
 
@@ -126,7 +128,8 @@ def equilibrium_region(
     corners, bounded = shadow.corners()
     A, a = _edges(corners, None if bounded else HORIZON)
     origin = cone.origin[:2]
-    A3 = np.hstack([A, np.zeros((len(A), 1))])
+    A3 = np.zeros((len(A), 3))
+    A3[:, :2] = A
     return EquilibriumRegion(A3, a + A @ origin, corners + origin, bounded).shrunk(margin)
 
 
@@ -135,11 +138,11 @@ class _Shadow:
 
     def __init__(self, cone: WrenchCone, least_load: float) -> None:
         loads = cone.G.sum(axis=1) * least_load
-        self._places = np.array([-cone.G[4], cone.G[3]])  # (2, r): β → c_x, c_y about the cone's origin
-        self._shift = np.array([-loads[4], loads[3]])
+        self._places = np.column_stack([-cone.G[4], cone.G[3]])  # (r, 2): β → c_x, c_y about the cone's origin
+        self._shift = float(-loads[4]), float(loads[3])
         self._M = cone.G[[0, 1, 2, 5]]
         self._e = np.array([0.0, 0.0, 1.0, 0.0]) - loads[[0, 1, 2, 5]]
-        self._search = CornerSearch(self._M, self._e)
+        self._search = CornerSearch(self._M, self._e, self._places)
 
     def corners(self) -> tuple[Array, bool]:
         """Return the corners, counterclockwise, and whether the region is bounded."""
@@ -153,72 +156,68 @@ class _Shadow:
 
     def _wall_in(self) -> None:
         """Keep the centre of mass inside a square of the horizon's size: four rows, each with its own slack."""
-        square = np.concatenate([self._places, -self._places])
-        limits = HORIZON - np.concatenate([self._shift, -self._shift])
+        square = np.concatenate([self._places.T, -self._places.T])
+        limits = HORIZON - np.array([*self._shift, -self._shift[0], -self._shift[1]])
         M = np.block([[self._M, np.zeros((4, 4))], [square, np.eye(4)]])
-        self._places = np.hstack([self._places, np.zeros((2, 4))])
-        self._search = CornerSearch(M, np.concatenate([self._e, limits]))
+        self._places = np.vstack([self._places, np.zeros((4, 2))])
+        self._search = CornerSearch(M, np.concatenate([self._e, limits]), self._places)
 
     def _polygon(self) -> Array:
-        angles = np.arange(4) * np.pi / 2.0 + 0.1
-        found: list[Array] = []
-        for angle in angles:
-            corner = self._furthest(np.array([np.cos(angle), np.sin(angle)]))
-            if all(_apart(corner, other) > _SAME for other in found):
+        found: list[Place] = []
+        for direction in _DIRECTIONS:
+            corner = self._furthest(*direction)
+            if all(dist(corner, other) > _SAME for other in found):
                 found.append(corner)
         if len(found) == 1:
             return np.array(found)
-        polygon = self._grown(found)
-        return _without_collinear(polygon)
+        return np.array(_without_collinear(self._grown(found)))
 
-    def _grown(self, found: list[Array]) -> Array:
+    def _grown(self, found: list[Place]) -> list[Place]:
         """Push every edge outwards until it does not move; the starting corners are in counterclockwise order."""
-        done: list[Array] = []
+        done: list[Place] = []
         waiting = [*found, found[0]]
         while len(waiting) > 1:
             start, end = waiting[0], waiting[1]
-            length = _apart(start, end)
+            length = dist(start, end)
             if length < _SAME:  # its direction would be noise
                 waiting.pop(1 if len(waiting) > 2 else 0)
                 continue
-            normal = np.array([end[1] - start[1], start[0] - end[0]]) / length
-            corner = self._furthest(normal)
-            new = normal @ (corner - start) > _FLAT
-            if new and min(_apart(corner, start), _apart(corner, end)) > _SAME:
+            x, y = (end[1] - start[1]) / length, (start[0] - end[0]) / length
+            corner = self._furthest(x, y)
+            new = x * (corner[0] - start[0]) + y * (corner[1] - start[1]) > _FLAT
+            if new and min(dist(corner, start), dist(corner, end)) > _SAME:
                 waiting.insert(1, corner)
             else:
                 done.append(waiting.pop(0))
             if len(done) + len(waiting) > _MOST_CORNERS:
                 raise MultiQpError(f"equilibrium: the region has more than {_MOST_CORNERS} corners")
-        return np.array(done)
+        return done
 
-    def _furthest(self, direction: Array) -> Array:
+    def _furthest(self, x: float, y: float) -> Place:
         """Return the region's corner furthest along a direction. Raises UnboundedError if there is none."""
-        return np.asarray(self._places @ self._search.maximise(direction @ self._places) + self._shift)
+        place = self._search.furthest(x, y)
+        return place[0] + self._shift[0], place[1] + self._shift[1]
 
 
-def _apart(first: Array, second: Array) -> float:
-    return hypot(first[0] - second[0], first[1] - second[1])
-
-
-def _without_collinear(polygon: Array) -> Array:
+def _without_collinear(polygon: list[Place]) -> list[Place]:
     """Drop corners that lie on the line between their neighbours; a flat polygon becomes its two ends."""
     if len(polygon) < 3:
         return polygon
-    from_first = polygon - polygon[0]
-    furthest = from_first[int((from_first**2).sum(axis=1).argmax())]
-    length = hypot(*furthest)
-    along = furthest / max(length, 1e-30)
-    heights = from_first[:, 1] * along[0] - from_first[:, 0] * along[1]
-    if float(np.ptp(heights)) < 1e-8:
-        places = from_first @ along
-        return polygon[[int(places.argmin()), int(places.argmax())]]
-    before, after = polygon[np.arange(-1, len(polygon) - 1)], polygon[np.arange(1, len(polygon) + 1) % len(polygon)]
-    chord = after - before
-    lengths = np.maximum(np.sqrt((chord**2).sum(axis=1)), 1e-30)
-    offset = polygon - before
-    heights = (chord[:, 0] * offset[:, 1] - chord[:, 1] * offset[:, 0]) / lengths
-    return polygon[np.abs(heights) > 1e-10]
+    first = polygon[0]
+    length, far = max((dist(first, corner), corner) for corner in polygon)
+    length = max(length, 1e-30)
+    x, y = (far[0] - first[0]) / length, (far[1] - first[1]) / length
+    heights = [(q - first[1]) * x - (p - first[0]) * y for p, q in polygon]
+    if max(heights) - min(heights) < 1e-8:
+        places = [(p - first[0]) * x + (q - first[1]) * y for p, q in polygon]
+        return [polygon[places.index(min(places))], polygon[places.index(max(places))]]
+    kept = []
+    for before, corner, after in zip([polygon[-1], *polygon], polygon, [*polygon[1:], polygon[0]], strict=False):
+        chord = after[0] - before[0], after[1] - before[1]
+        height = chord[0] * (corner[1] - before[1]) - chord[1] * (corner[0] - before[0])
+        if abs(height) > 1e-10 * max(hypot(*chord), 1e-30):
+            kept.append(corner)
+    return kept
 
 
 def _edges(corners: Array, horizon: float | None) -> tuple[Array, Array]:
@@ -228,9 +227,10 @@ def _edges(corners: Array, horizon: float | None) -> tuple[Array, Array]:
     if len(corners) == 1:
         A = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
         return A, A @ corners[0]
-    along = corners[np.arange(1, len(corners) + 1) % len(corners)] - corners
+    along = np.empty_like(corners)
+    along[:-1], along[-1] = corners[1:] - corners[:-1], corners[0] - corners[-1]
     lengths = np.sqrt((along**2).sum(axis=1, keepdims=True))
-    normals = np.column_stack([along[:, 1], -along[:, 0]]) / lengths
+    normals = along[:, ::-1] * (1.0, -1.0) / lengths
     offsets = (normals * corners).sum(axis=1)
     if len(corners) == 2:
         normals = np.concatenate([normals, along / lengths])

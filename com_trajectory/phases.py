@@ -65,14 +65,17 @@ class PlannedPhase:
 
     def _middle(self) -> Array:
         """Return the mean of the contacts that carry, at a height at which limbs are bent a little."""
-        places = np.array([contact.pose.translation for contact in self.phase.contacts])
-        weights = np.array([max(float(contact.normal[2]), 0.0) for contact in self.phase.contacts]) + 1e-3
-        middle = np.asarray((weights[:, None] * places).sum(axis=0) / weights.sum())
+        middle, total = np.zeros(3), 0.0
+        for contact in self.phase.contacts:
+            weight = max(float(contact.normal[2]), 0.0) + 1e-3
+            middle += weight * contact.pose.translation
+            total += weight
+        middle /= total
         A, b = self.reach.A, self.reach.b
-        left = b - A[:, :2] @ middle[:2]  # A_z z ≤ left
-        above, below = A[:, 2] > 1e-9, A[:, 2] < -1e-9
-        highest = float((left[above] / A[above, 2]).min()) if above.any() else np.inf
-        lowest = float((left[below] / A[below, 2]).max()) if below.any() else -np.inf
+        left, slope = b - A[:, :2] @ middle[:2], A[:, 2]  # A_z z ≤ left
+        above, below = slope > 1e-9, slope < -1e-9
+        highest = float((left[above] / slope[above]).min(initial=np.inf))
+        lowest = float((left[below] / slope[below]).max(initial=-np.inf))
         if np.isfinite(highest) and np.isfinite(lowest) and highest > lowest:
             return np.array([middle[0], middle[1], lowest + HEIGHT_SHARE * (highest - lowest)])
         rows = np.hstack([A, np.ones((len(A), 1))])

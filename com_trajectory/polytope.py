@@ -49,6 +49,14 @@ class Polytope:
         object.__setattr__(self, "b", b / norms)
 
     @classmethod
+    def _of_unit_rows(cls, A: Array, b: Array) -> Polytope:
+        """Return a polytope whose rows need no check, since they are those of others."""
+        found = object.__new__(cls)
+        object.__setattr__(found, "A", A)
+        object.__setattr__(found, "b", b)
+        return found
+
+    @classmethod
     def everywhere(cls) -> Polytope:
         """Return the whole space: no inequality."""
         return cls(np.zeros((0, 3)), np.zeros(0))
@@ -79,7 +87,7 @@ class Polytope:
         all_of_them = list(polytopes)
         if not all_of_them:
             return cls.everywhere()
-        return cls(np.vstack([p.A for p in all_of_them]), np.concatenate([p.b for p in all_of_them]))
+        return cls._of_unit_rows(np.concatenate([p.A for p in all_of_them]), np.concatenate([p.b for p in all_of_them]))
 
     @property
     def size(self) -> int:
@@ -89,7 +97,7 @@ class Polytope:
     def transformed(self, X_world_frame: pin.SE3) -> Polytope:
         """Return the same points in the world, when A and b are of a frame with that placement."""
         A = self.A @ X_world_frame.rotation.T
-        return Polytope(A, self.b + A @ X_world_frame.translation)
+        return self._of_unit_rows(A, self.b + A @ X_world_frame.translation)
 
     def violation(self, points: ArrayLike) -> Array:
         """Return how far points, (..., 3), are outside: the largest A c − b, (...) [m]; negative inside."""

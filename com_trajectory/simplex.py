@@ -10,7 +10,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from com_trajectory.simplex_kernel import UNBOUNDED, climb, fill_distances, least_step, refactor, workspace
+from com_trajectory.simplex_kernel import (
+    UNBOUNDED,
+    climb,
+    fill_distances,
+    least_step,
+    workspace,
+)
 
 Array = NDArray[np.float64]
 
@@ -48,8 +54,10 @@ def least_step_inside(G: Array, start: Array, direction: Array, limit: float) ->
         limit: the answer is not to be larger than this.
     """
     rows, rays = G.shape
-    M = np.vstack([G.T, np.zeros(rows), np.eye(rows), -np.eye(rows)])
-    helpers = np.concatenate([np.zeros(rays + 1), np.full(2 * rows, -1.0)])
+    M, helpers = np.zeros((rays + 1 + 2 * rows, rows)), np.zeros(rays + 1 + 2 * rows)
+    M[:rays], helpers[rays + 1 :] = G.T, -1.0
+    ones = M.ravel()[(rays + 1) * rows :]
+    ones[: rows * rows : rows + 1], ones[rows * rows :: rows + 1] = 1.0, -1.0
     furthest = 1e6 * helpers  # helpers that remain are at zero; a large penalty keeps them there
     furthest[rays] = 1.0
     start, direction = np.ascontiguousarray(start), np.ascontiguousarray(direction)
@@ -70,42 +78,48 @@ class CornerSearch:
         feasible: whether the polytope holds a point.
     """
 
-    def __init__(self, M: Array, e: Array) -> None:
+    def __init__(self, M: Array, e: Array, places: Array) -> None:
         """Find a first corner.
 
         Args:
             M: (rows, n).
             e: (rows,).
+            places: shadow of each column on a plane, (n, 2).
         """
         rows, self._n = M.shape
         signs = np.where(e < 0.0, -1.0, 1.0)
-        self._M = np.vstack([(M * signs[:, None]).T, np.eye(rows)])  # one helper a row makes the first corner
+        self._inverse = np.eye(rows)
+        self._M = np.empty((self._n + rows, rows))
+        np.multiply(M.T, signs, out=self._M[: self._n])
+        self._M[self._n :] = self._inverse  # one helper a row makes the first corner
         self._e, self._work = e * signs, workspace(rows)
         self._basis = np.arange(self._n, self._n + rows)
-        self._inverse, self._x = np.eye(rows), self._e.copy()
-        helpers = np.concatenate([np.zeros(self._n), -np.ones(rows)])
+        self._x = self._e.copy()
+        helpers, self._places = np.zeros(self._n + rows), np.zeros((self._n + rows, 2))
+        helpers[self._n :], self._places[: self._n] = -1.0, places
         self._run(helpers, self._n + rows)
-        left = float(-helpers[self._basis] @ self._x)
-        self.feasible = left <= 1e-9 * max(1.0, float(np.abs(e).max()))
-        if self.feasible:
+        remain = self._basis >= self._n
+        self.feasible = not remain.any() or float(self._x[remain].sum()) <= 1e-9 * max(1.0, float(self._e.max()))
+        if self.feasible and remain.any():
             self._expel_helpers()
 
-    def maximise(self, cost: Array) -> Array:
-        """Return a corner at which cost · x is largest, (n,).
+    def furthest(self, along: float, across: float) -> tuple[float, float]:
+        """Return where the polytope's shadow is furthest along a direction of the plane.
 
         Args:
-            cost: (n,).
+            along: first component of the direction.
+            across: second component.
 
         Raises:
-            UnboundedError: there is none.
+            UnboundedError: there is no such corner.
         """
-        if self._run(np.concatenate([cost, np.zeros(len(self._e))]), self._n) == UNBOUNDED:
+        if self._run(self._places @ (along, across), self._n) == UNBOUNDED:
             raise UnboundedError
-        x = np.zeros(len(self._M))
-        x[self._basis] = np.maximum(self._x, 0.0)
-        return x[: self._n]
+        x, y = (np.maximum(self._x, 0.0) @ self._places[self._basis]).tolist()
+        return x, y
 
     def _run(self, cost: Array, columns: int) -> int:
+        """Climb by a cost, (n + rows,), over the first columns."""
         return int(climb(self._M, self._e, self._basis, self._inverse, self._x, cost, columns, self._work))
 
     def _expel_helpers(self) -> None:
@@ -115,4 +129,5 @@ class CornerSearch:
             steps[self._basis[self._basis < self._n]] = 0.0
             if steps.max() > 1e-7:
                 self._basis[row] = int(np.argmax(steps))
-                refactor(self._M, self._e, self._basis, self._inverse, self._x, self._work)
+                self._inverse[:] = np.linalg.inv(self._M[self._basis].T)
+                self._x[:] = self._inverse @ self._e

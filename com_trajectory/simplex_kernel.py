@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_scene.jit import compiled
+from multi_qp_scene.jit import compiled, compiled_part
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -28,7 +28,7 @@ def workspace(rows: int) -> Array:
     return np.empty((rows + 2, rows))
 
 
-@compiled
+@compiled_part
 def refactor(M: Array, e: Array, basis: Indices, inverse: Array, x: Array, work: Array) -> bool:
     """Invert the basis anew, by Gauss and Jordan with row pivots; return whether it could be inverted.
 
@@ -91,8 +91,12 @@ def climb(M: Array, e: Array, basis: Indices, inverse: Array, x: Array, cost: Ar
         `OPTIMAL`, `UNBOUNDED` or `GIVEN_UP`.
     """
     rows = len(e)
-    since = 0
+    since, stale = 0, False
     for pivot in range(_MOST_PIVOTS):
+        if stale:
+            if not refactor(M, e, basis, inverse, x, work):
+                return GIVEN_UP
+            since, stale = 0, False
         greedy = pivot < _GREEDY_PIVOTS
         for i in range(rows):
             work[0, i] = 0.0
@@ -112,9 +116,10 @@ def climb(M: Array, e: Array, basis: Indices, inverse: Array, x: Array, cost: Ar
                     if not greedy:
                         break
         if entering < 0:
-            if since > 0 and not refactor(M, e, basis, inverse, x, work):
-                return GIVEN_UP
-            return OPTIMAL
+            if since == 0:
+                return OPTIMAL
+            stale = True  # with all its digits it is the best corner still, or nearly so
+            continue
         leaving, ratio = -1, np.inf
         for k in range(rows):
             step = 0.0
@@ -133,10 +138,8 @@ def climb(M: Array, e: Array, basis: Indices, inverse: Array, x: Array, cost: Ar
             return UNBOUNDED
         basis[leaving] = entering
         since += 1
-        if since >= _PIVOTS_TO_REFACTOR or abs(work[1, leaving]) < 1e-6:
-            if not refactor(M, e, basis, inverse, x, work):
-                return GIVEN_UP
-            since = 0
+        stale = since >= _PIVOTS_TO_REFACTOR or abs(work[1, leaving]) < 1e-6
+        if stale:
             continue
         scale = 1.0 / work[1, leaving]
         x[leaving] *= scale
@@ -150,7 +153,7 @@ def climb(M: Array, e: Array, basis: Indices, inverse: Array, x: Array, cost: Ar
     return GIVEN_UP
 
 
-@compiled
+@compiled_part
 def start_at_helpers(e: Array, basis: Indices, inverse: Array, x: Array, first: int) -> None:
     """Stand at the corner of the helper columns: `first` on are I, then −I."""
     rows = len(e)

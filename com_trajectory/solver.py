@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-_INFINITY = 1e30
-_EQUALITY = 5  # daqp's word for a row that must hold with equality
+INFINITY = 1e30
+"""No bound."""
+EQUALITY = 5
+"""The solver's word for a row that must hold with equality."""
 _TOLERANCE = 1e-9
 _FLAGS = {1: "solved", 2: "solved", -1: "infeasible", -3: "unbounded"}
 
@@ -71,16 +73,30 @@ def minimise(
     """
     n = len(f)
     bounds = 0 if x_lower is None else n
-    low, high = np.empty(bounds + len(A)), np.full(bounds + len(A), _INFINITY)
+    low, high = np.empty(bounds + len(A)), np.full(bounds + len(A), INFINITY)
     low[bounds:], high[bounds:] = lower, upper
     if x_lower is not None:
         low[:bounds] = x_lower
-    np.clip(low, -_INFINITY, _INFINITY, out=low)
-    np.clip(high, -_INFINITY, _INFINITY, out=high)
+    np.clip(low, -INFINITY, INFINITY, out=low)
+    np.clip(high, -INFINITY, INFINITY, out=high)
     sense = np.zeros(len(low), dtype=np.int32)
-    sense[bounds : bounds + equalities] = _EQUALITY
+    sense[bounds : bounds + equalities] = EQUALITY
     rows = np.ascontiguousarray(A) if len(A) else np.zeros((0, n))
-    x, value, flag, info = daqp.solve(H, f, rows, high, low, sense, primal_tol=_TOLERANCE)
+    return solved(H, f, rows, low, high, sense)
+
+
+def solved(H: Array | None, f: Array, A: Array, lower: Array, upper: Array, sense: NDArray[np.int32]) -> Answer:
+    """Solve what is already as the solver wants it.
+
+    Args:
+        H: see `minimise`.
+        f: (n,).
+        A: (m, n), contiguous.
+        lower: of x and of A x, (n + m,), or of A x, (m,); at least −`INFINITY`.
+        upper: likewise.
+        sense: `EQUALITY` where both are equal, else 0.
+    """
+    x, value, flag, info = daqp.solve(H, f, A, upper, lower, sense, primal_tol=_TOLERANCE)
     verdict = Verdict(_FLAGS.get(flag, "failed"))
     if verdict is Verdict.SOLVED and not np.isfinite(x).all():
         verdict = Verdict.FAILED

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from com_trajectory.bezier import Bezier
 from com_trajectory.phases import PlannedPhase
+from com_trajectory.switching_kernel import judge
 
 Array = NDArray[np.float64]
 
@@ -18,6 +19,7 @@ PARTS = 24
 
 _KINEMATIC_WEIGHT = 1e4  # reach comes before equilibrium, as in the paper
 _ROOM = 0.03  # [m] a margin beyond this is worth nothing more
+_REACH_ROOM = 0.1  # [m] likewise: effectors are judged one by one, and a body that is near all their limits breaks them
 _ROOM_WORTH = 1e-3
 _CONTACT_WORTH = 1e-5  # of a contact less: as much as 1 cm of room, since all contacts at once stretch a body more
 CHANGING_SHARE = 0.4
@@ -63,16 +65,23 @@ def best_switching(curve: Bezier, phases: Sequence[PlannedPhase], *, parts: int 
         parts: number of parts.
     """
     points = curve.parts(parts)
-    costs = np.empty((len(phases), parts))
-    kinematic, static, rooms = np.empty_like(costs), np.empty_like(costs), np.empty_like(costs)
+    reach, region = np.empty((len(phases), parts)), np.empty((len(phases), parts))
+    contacts = np.array([[len(phase.phase.contacts)] for phase in phases])
     for number, phase in enumerate(phases):
-        kinematic[number], static[number], rooms[number] = _judged(points, curve.points, phase)
-        worth = _ROOM_WORTH * (_ROOM - rooms[number]) + _CONTACT_WORTH * len(phase.phase.contacts)
-        costs[number] = _KINEMATIC_WEIGHT * kinematic[number] + static[number] + worth
+        judge(points, curve.points, phase.reach.A, phase.reach.b, -_REACH_ROOM, reach[number])
+        if phase.region.empty:  # nowhere is better than elsewhere
+            region[number] = 1.0
+        else:
+            judge(points, curve.points, phase.region.A, phase.region.a, -_ROOM, region[number])
+    kinematic, static = np.where(reach > _NONE, reach, 0.0), np.maximum(region, 0.0)
+    rooms = np.maximum(-region, 0.0)
+    worth = _ROOM_WORTH * (_ROOM + _REACH_ROOM - rooms + np.minimum(reach, 0.0)) + _CONTACT_WORTH * contacts
+    costs = _KINEMATIC_WEIGHT * kinematic + static + worth
     inner = max(1, round(CHANGING_SHARE * parts / max(1.0, (len(phases) - 1) / 2.0)))
     lengths = [1] + [inner] * (len(phases) - 2) + [1]
     cuts, cost = _cheapest_cuts(costs, lengths)
-    phase_of_part = np.searchsorted(np.array(cuts), np.arange(parts), side="right")
+    starts = np.array(cuts, dtype=np.int64)
+    phase_of_part = np.searchsorted(starts, np.arange(parts), side="right")
     chosen = (phase_of_part, np.arange(parts))
     return Switching(
         cuts,
@@ -81,29 +90,6 @@ def best_switching(curve: Bezier, phases: Sequence[PlannedPhase], *, parts: int 
         float(rooms[chosen].min()),
         cost,
     )
-
-
-def _judged(points: Array, whole: Array, phase: PlannedPhase) -> tuple[Array, Array, Array]:
-    """Return of each part how far it leaves the reach, the region, and how much room it has in the region.
-
-    Args:
-        points: control points of the parts, (parts, n + 1, 3) [m].
-        whole: control points of the whole curve, whose hull holds all of them, (n + 1, 3) [m].
-        phase: whose limits count.
-    """
-    A, b = phase.reach.A, phase.reach.b
-    crossed = (A @ whole.T).max(axis=1, initial=-np.inf) > b + _NONE  # no part can cross the other faces
-    outside = np.zeros(len(points))
-    if crossed.any():
-        outside = (points @ A[crossed].T - b[crossed]).max(axis=(1, 2))
-        outside[outside <= _NONE] = 0.0
-    region = phase.region
-    if region.empty:  # nowhere is better than elsewhere
-        return outside, np.ones(len(points)), np.zeros(len(points))
-    if len(region.a) == 0:
-        return outside, np.zeros(len(points)), np.full(len(points), _ROOM)
-    margin = (region.a - points @ region.A.T).min(axis=(1, 2))
-    return outside, np.maximum(-margin, 0.0), np.minimum(np.maximum(margin, 0.0), _ROOM)
 
 
 def _cheapest_cuts(costs: Array, lengths: Sequence[int]) -> tuple[tuple[int, ...], float]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from com_trajectory.bezier import Bezier, wrench_parts
+from com_trajectory.bezier import Bezier, part_matrices, wrench_parts
 from com_trajectory.phases import PlannedPhase
 from com_trajectory.simplex import least_step_inside
 from com_trajectory.transition import TransitionPoint
@@ -80,22 +80,27 @@ def slowdown(
 
     Source: [Tonneau2018] (1).
     """
-    kappa, judged = max(at_least, _FASTEST) ** -2, False
-    begin = curve.start
+    parts, own, begin = [], [], curve.start
     for phase, end in zip(phases, ends, strict=True):
         first, last = ((time - curve.start) / curve.duration for time in (max(begin, curve.start), min(end, curve.end)))
         begin = end
-        if last - first < 1e-9:
-            continue
-        part = curve.part(max(first, 0.0), min(last, 1.0))
-        count = max(2, _CONTROL_POINTS // curve.degree)
-        points = part.parts(count)
-        calm = phase.region.margin(points).min(axis=1) >= -1e-9
-        if not calm.any():
-            continue
-        judged = True
-        resting, moving = wrench_parts(points[calm], part.duration / count, phase.cone.origin)
-        kappa = least_step_inside(phase.cone.G, resting.reshape(-1, 6), moving.reshape(-1, 6), kappa)
+        if last - first >= 1e-9:
+            parts.append(curve.part(max(first, 0.0), min(last, 1.0)))
+            own.append(phase)
+    if not parts:
+        return 1.0
+    count = max(2, _CONTROL_POINTS // curve.degree)
+    points = part_matrices(curve.degree, count) @ np.array([part.points for part in parts])[:, None]
+    durations = np.array([part.duration for part in parts])[:, None, None, None] / count
+    origins = np.array([phase.cone.origin for phase in own])[:, None, None]
+    resting, moving = wrench_parts(points, durations, origins)
+    kappa, judged = max(at_least, _FASTEST) ** -2, False
+    for number, phase in enumerate(own):
+        calm = (points[number] @ phase.region.A.T <= phase.region.a + 1e-9).all(axis=(1, 2))
+        if calm.any():
+            judged = True
+            start, direction = resting[number, calm].reshape(-1, 6), moving[number, calm].reshape(-1, 6)
+            kappa = least_step_inside(phase.cone.G, start, direction, kappa)
     return float(min(kappa**-0.5, _SLOWEST)) if judged else 1.0
 
 

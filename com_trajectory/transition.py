@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from com_trajectory.costs import QuadraticCost
 from com_trajectory.equilibrium import EquilibriumRegion
 from com_trajectory.polytope import Polytope
-from com_trajectory.solver import Answer, Verdict, minimise
+from com_trajectory.solver import EQUALITY, INFINITY, Answer, Verdict, minimise, solved
 from com_trajectory.wrench_cone import WrenchCone
 
 Array = NDArray[np.float64]
@@ -145,51 +145,67 @@ class _Loads:
     def __init__(
         self, cone: WrenchCone, reach: Polytope, cost: QuadraticCost, *, displaced: int, preload: float = 0.0
     ) -> None:
-        rays = cone.G.shape[1]
-        n = 3 + displaced
-        self._reach, self._n = reach, n
-        self._H, self._f = _objective(cost, displaced + rays)
-        diagonal = np.einsum("ii->i", self._H)
-        diagonal[3:n] = _HEAVY
-        diagonal[n:] = _SMOOTH
-        balance = np.zeros((6, n + rays))
-        balance[3, 1], balance[4, 0] = -1.0, 1.0  # −c × e_z
+        rays, faces = cone.G.shape[1], reach.size
+        first = 3 + displaced
+        n = first + rays
+        self._reach = reach
+        self._H, self._f = _objective(cost, n - 3)
+        diagonal = self._H.ravel()[:: n + 1]
+        diagonal[3:first] = _HEAVY
+        diagonal[first:] = _SMOOTH
+        self._rows, self._chosen = np.zeros((6 + faces, n)), np.zeros(faces, dtype=bool)
+        self._rows[3, 1], self._rows[4, 0] = -1.0, 1.0  # −c × e_z
         if displaced == 2:
-            balance[3, 4], balance[4, 3] = -1.0, 1.0
+            self._rows[3, 4], self._rows[4, 3] = -1.0, 1.0
         elif displaced == 6:
-            balance[:, 3:9] = np.eye(6)
-        balance[:, n:] = cone.G
-        x, y = cone.origin[:2]
-        self._balance = balance
-        self._right = np.array([0.0, 0.0, 1.0, -y, x, 0.0])
-        self._lower = np.concatenate([np.full(n, -np.inf), np.full(rays, preload / rays)])
+            self._rows[:6, 3:9] = np.eye(6)
+        self._rows[:6, first:] = cone.G
+        x, y, _ = cone.origin.tolist()
+        self._lower, self._upper = np.empty(n + 6 + faces), np.empty(n + 6 + faces)
+        self._lower[:first], self._lower[first:n], self._upper[:n] = -INFINITY, preload / rays, INFINITY
+        self._lower[n : n + 6] = self._upper[n : n + 6] = (0.0, 0.0, 1.0, -y, x, 0.0)
+        self._sense = np.zeros(n + 6 + faces, dtype=np.int32)
+        self._sense[n : n + 6] = EQUALITY
 
     def solve(self) -> Answer:
         """Solve with more and more rows of the reach, until none is violated."""
-        A, b = self._reach.A, self._reach.b
-        start = -np.linalg.solve(self._H[:3, :3], self._f[:3])
-        chosen = A @ start - b > _INSIDE
+        start = -self._f[:3] / self._H.diagonal()[:3]  # the best place, if the cost is of each axis by itself
+        count = self._with_violated(start, 6)
         for _ in range(20):
-            rows = np.zeros((6 + int(chosen.sum()), len(self._f)))
-            rows[:6] = self._balance
-            rows[6:, :3] = A[chosen]
-            lower = np.concatenate([self._right, np.full(len(rows) - 6, -np.inf)])
-            upper = np.concatenate([self._right, b[chosen]])
-            answer = minimise(self._H, self._f, rows, lower, upper, x_lower=self._lower, equalities=6)
+            answer = self._solved(count)
             if not answer.solved:
                 return answer
-            new = (A @ answer.x[:3] - b > _INSIDE) & ~chosen
-            if not new.any():
+            last, count = count, self._with_violated(answer.x, count)
+            if count == last:
                 return answer
-            chosen |= new
-        return minimise(self._H, self._f, rows, lower, upper, x_lower=self._lower, equalities=6)
+        return self._solved(count)
+
+    def _with_violated(self, point: Array, count: int) -> int:
+        """Append the faces of the reach that a point violates; return the number of rows."""
+        A, b = self._reach.A, self._reach.b
+        new = A @ point[:3] > b + _INSIDE
+        new &= ~self._chosen
+        if not new.any():
+            return count
+        self._chosen |= new
+        end, n = count + int(new.sum()), len(self._f)
+        self._rows[count:end, :3] = A[new]
+        self._lower[n + count : n + end], self._upper[n + count : n + end] = -INFINITY, b[new]
+        return end
+
+    def _solved(self, count: int) -> Answer:
+        limits = len(self._f) + count
+        rows = self._rows[:count]
+        return solved(self._H, self._f, rows, self._lower[:limits], self._upper[:limits], self._sense[:limits])
 
 
 def _objective(cost: QuadraticCost, extra: int) -> tuple[Array, Array]:
     H = np.zeros((3 + extra, 3 + extra))
     H[:3, :3] = cost.Q
-    H[[0, 1, 2], [0, 1, 2]] += _SMOOTH
-    return H, np.concatenate([cost.q, np.zeros(extra)])
+    H.ravel()[: 3 * (4 + extra) : 4 + extra] += _SMOOTH
+    f = np.zeros(3 + extra)
+    f[:3] = cost.q
+    return H, f
 
 
 def _not_empty(reach: Polytope) -> tuple[Polytope, float]:

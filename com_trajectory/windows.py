@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from com_trajectory.bezier import Bezier
+from com_trajectory.bezier import Bezier, end_points
 from com_trajectory.phases import PlannedPhase
 from com_trajectory.switching import PARTS, Switching, best_switching
 from com_trajectory.transition import TransitionPoint
@@ -176,9 +176,8 @@ def _handovers(last: WindowCurve, phase: PlannedPhase, duration: float) -> Itera
     for part in parts[parts < PARTS]:
         time = part / PARTS * curve.duration
         place, speed, force = curve(time), velocity(time), acceleration(time)
-        first = place + speed * duration / n
         for pushed in (force, np.zeros(3)):
-            second = pushed * duration**2 / (n * (n - 1)) + 2.0 * first - place
-            if phase.reach.contains(np.array([place, first, second]), tolerance=_INSIDE).all():
+            begun = np.array(end_points(place, speed, pushed, n, duration))
+            if phase.reach.contains(begun, tolerance=_INSIDE).all():
                 yield part / PARTS, (place, speed, pushed)
                 break

@@ -129,7 +129,8 @@ class Contact:
 
     def same_as(self, another: Contact) -> bool:
         """Whether the other contact is this one: the same surface at the same place, to a micrometre."""
-        return self.surface == another.surface and self.pose.isApprox(another.pose, 1e-6)
+        same = self.effector == another.effector and self.subsystem == another.subsystem
+        return same and bool(self.pose.isApprox(another.pose, 1e-6))
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +181,9 @@ class ContactPhase:
 
     def made(self, following: ContactPhase) -> tuple[Contact, ...]:
         """Return the contacts of the following phase that are not in this one."""
-        return tuple(c for c in following.contacts if not any(c.same_as(other) for other in self.contacts))
+        own = {id(contact) for contact in self.contacts}  # most contacts stay
+        new = [contact for contact in following.contacts if id(contact) not in own]
+        return tuple(c for c in new if not any(c.same_as(other) for other in self.contacts))
 
     def broken(self, following: ContactPhase) -> tuple[Contact, ...]:
         """Return the contacts that are not in the following phase."""

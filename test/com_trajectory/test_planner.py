@@ -196,3 +196,20 @@ def test_a_contact_that_moves_in_one_change_gets_a_phase_without_it():
     assert [len(phase.phase.contacts) for phase in found.phases] == [2, 1, 2]
     assert [phase.source for phase in found.phases] == [0, None, 1]
     assert validate(found).dynamic_share == 1.0
+
+
+def test_contacts_are_broken_earlier_where_the_reach_ends_soon():
+    """Effectors are judged one by one: near all their limits at once there is no body, so room in the reach counts."""
+    left, right = foot("left", 0, 0), foot("right", 0, 0)
+    sequence = ContactSequence((ContactPhase((left, right)), ContactPhase((left,))))
+    middle = 0.5 * (left.pose.translation + right.pose.translation)
+    low, high = middle + np.array([0.0, 0.0, 0.75]), left.pose.translation + np.array([0.0, 0.0, 0.95])
+    curve = Bezier(np.linspace(low, high, 6))
+    cuts = {}
+    for top in (1.4, 0.96):
+        tops = {"left_sole": 1.4, "right_sole": top}
+        reaches = {name: Polytope.box([-1.0, -1.0, -high], [1.0, 1.0, -0.3]) for name, high in tops.items()}
+        found = best_switching(curve, planned_phases(sequence, "walker", reaches))
+        assert found.fine
+        cuts[top] = found.cuts[0]
+    assert cuts[0.96] < cuts[1.4] - 1

@@ -16,25 +16,27 @@ def test_corners_are_those_of_linprog(seed):
     M = rng.normal(size=(4, 12))
     M[0] = np.abs(M[0])  # bounded
     e = M @ rng.uniform(0, 1, 12) if seed % 4 else np.array([-1.0, 0, 0, 0])
-    search = CornerSearch(M, e)
-    for _ in range(5):
-        cost = rng.normal(size=12)
-        found = linprog(-cost, A_eq=M, b_eq=e)
+    places = rng.normal(size=(12, 2))
+    search = CornerSearch(M, e, places)
+    for angle in rng.uniform(0.0, 2.0 * np.pi, 5):
+        direction = np.array([np.cos(angle), np.sin(angle)])
+        found = linprog(-places @ direction, A_eq=M, b_eq=e)
         assert search.feasible == (found.status == 0)
         if search.feasible:
-            x = search.maximise(cost)
-            assert cost @ x == pytest.approx(-found.fun, abs=1e-7)
-            assert np.allclose(M @ x, e)
-            assert (x >= 0).all()
+            corner = np.array(search.furthest(*direction))
+            assert direction @ corner == pytest.approx(-found.fun, abs=1e-7)
+            hull = linprog(np.zeros(12), A_eq=np.vstack([M, places.T]), b_eq=[*e, *corner])
+            assert hull.status == 0  # the shadow of a point of the polytope
 
 
 def test_degenerate_rows_and_no_end():
     M = np.array([[1.0, 1.0, 0.0], [2.0, 2.0, 0.0]])
-    search = CornerSearch(M, np.array([1.0, 2.0]))
+    places = np.array([[1.0, 0.0], [0.0, 0.0], [-1.0, 1.0]])
+    search = CornerSearch(M, np.array([1.0, 2.0]), places)
     assert search.feasible
-    assert search.maximise(np.array([1.0, 0.0, -1.0])) == pytest.approx([1, 0, 0])
+    assert search.furthest(1.0, 0.0) == pytest.approx((1.0, 0.0))
     with pytest.raises(UnboundedError):
-        search.maximise(np.array([0.0, 0.0, 1.0]))
+        search.furthest(0.0, 1.0)
 
 
 @settings(max_examples=40, deadline=None)
