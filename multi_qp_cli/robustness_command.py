@@ -87,23 +87,37 @@ def _jobs(options: argparse.Namespace, name: str) -> list[rb.Job]:
 
 
 def _randomised(options: argparse.Namespace, jobs: dict[str, list[rb.Job]], folder: Path | None) -> int:
-    results: dict[str, dict[str, Any]] = {}
-    total = sum(map(len, jobs.values()))
-    with _progress(total) as advance:
-        # one pool for all: no core idles while the last run of a scene is made
-        every = [job for of_scene in jobs.values() for job in of_scene]
-        done = rb.run_all(every, workers=min(options.jobs, total), done=lambda _: advance())
-    at = 0
-    for name, of_scene in jobs.items():
-        results[name] = rb.statistics(done[at : at + len(of_scene)])
-        at += len(of_scene)
-    Console().print(_table(results))
+    # one pool for all: no core idles while the last run of a scene is made
+    every = [(name, job) for name, of_scene in jobs.items() for job in of_scene]
+    done: dict[int, rb.RunSummary] = {}
+    console = Console()
+    try:
+        with _progress(len(every)) as advance:
+            for k, summary in rb.run_all([job for _, job in every], workers=min(options.jobs, len(every))):
+                done[k] = summary
+                advance()
+                if folder is not None:  # now: hours of runs shall not be lost with the process
+                    _write(folder / "robustness.json", _results(every, done))
+    except KeyboardInterrupt:
+        if done:
+            console.print(_table(_results(every, done)))
+        console.print(f"stopped after {len(done)} of {len(every)} runs")
+        raise
+    results = _results(every, done)
+    console.print(_table(results))
     if folder is not None:
-        _write(folder / "robustness.json", results)
         from multi_qp_viewer.robustness_plot import plot_robustness  # after the work: matplotlib takes its time
 
         plot_robustness(folder / "robustness.png", results)
     return 0 if all(result["succeeded"] == result["runs"] for result in results.values()) else 1
+
+
+def _results(every: list[tuple[str, rb.Job]], done: dict[int, rb.RunSummary]) -> dict[str, dict[str, Any]]:
+    """Return the statistics by scene of the runs that were made, by the number of the job."""
+    of_scene: dict[str, list[rb.RunSummary]] = {}
+    for k in sorted(done):
+        of_scene.setdefault(every[k][0], []).append(done[k])
+    return {name: rb.statistics(runs) for name, runs in of_scene.items()}
 
 
 def _table(results: dict[str, dict[str, Any]]) -> Table:

@@ -142,20 +142,9 @@ def _summary(seed: int, report: dict[str, Any], *, fallen: str) -> RunSummary:
     )
 
 
-def run_all(jobs: Sequence[Job], *, workers: int, done: Callable[[RunSummary], None] | None = None) -> list[RunSummary]:
-    """Make all runs, in parallel; in the order of the jobs."""
-    return _in_order(run_job, jobs, workers=workers, done=done)
-
-
-def _in_order(
-    work: Callable[[Any], Any], items: Sequence[Any], *, workers: int, done: Callable[[Any], None] | None
-) -> list[Any]:
-    found: dict[int, Any] = {}
-    for k, result in _as_they_come(work, items, workers):
-        found[k] = result
-        if done is not None:
-            done(result)
-    return [found[k] for k in range(len(items))]
+def run_all(jobs: Sequence[Job], *, workers: int) -> Iterator[tuple[int, RunSummary]]:
+    """Make all runs, in parallel: the number of the job with each, as they come."""
+    return _as_they_come(run_job, jobs, workers)
 
 
 def _as_they_come(work: Callable[[Any], Any], items: Sequence[Any], workers: int) -> Iterator[tuple[int, Any]]:
@@ -254,4 +243,9 @@ def largest_pushes(
 ) -> list[float]:
     """Return `largest_push` of several, in parallel."""
     items = [_Search(job, push, upto, resolution) for job, push in searches]
-    return _in_order(_search, items, workers=workers, done=None if done is None else lambda _: done())
+    found: dict[int, float] = {}
+    for k, force in _as_they_come(_search, items, workers):
+        found[k] = force
+        if done is not None:
+            done()
+    return [found[k] for k in range(len(items))]

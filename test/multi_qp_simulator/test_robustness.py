@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from multi_qp_cli.main import main
 from multi_qp_scene.schema.reality import PushSpec, RealitySpec
 from multi_qp_simulator import robustness as rb
 
@@ -18,7 +21,7 @@ def test_a_run_that_is_knocked_over_has_failed_and_says_who_fell():
 
 
 def test_the_randomised_stand_succeeds_and_forces_agree():
-    runs = rb.run_all([rb.Job("stand", seed, SHORT, rb.RANDOMISED) for seed in (0, 1)], workers=1)
+    runs = [run for _, run in rb.run_all([rb.Job("stand", seed, SHORT, rb.RANDOMISED) for seed in (0, 1)], workers=1)]
     found = rb.statistics(runs)
     assert found["succeeded"] == 2 and not found["failed_in"]
     assert found["forces"]["static"] < 0.1
@@ -39,3 +42,17 @@ def test_bisection_finds_the_largest_push(monkeypatch):
 
 def test_directions_go_round():
     assert rb.directions(4) == [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (-1.0, 0.0, 0.0), (0.0, -1.0, 0.0)]
+
+
+def test_what_was_run_is_kept_when_somebody_stops_it(monkeypatch, tmp_path, capsys):
+    def once_more(job):
+        if job.seed == 3:
+            raise KeyboardInterrupt
+        return rb.RunSummary(job.seed, job.seed != 1, "completed", "stand", (), 1e-4, 0.3, 0, {}, 1.0)
+
+    monkeypatch.setattr(rb, "run_job", once_more)
+    assert main(["robustness", "stand", "--runs", "6", "--jobs", "1", "--output", str(tmp_path)]) == 1
+    kept = json.loads((tmp_path / "robustness.json").read_text())["stand"]
+    assert [run["seed"] for run in kept["each"]] == [0, 1, 2] and kept["succeeded"] == 2
+    said = capsys.readouterr()
+    assert "2 of 3" in said.out and "stopped after 3 of 6 runs" in said.out and "interrupted" in said.err
