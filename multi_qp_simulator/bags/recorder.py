@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import fcntl
 import os
-import pickle
 import select
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.sources import pack
 from multi_qp_simulator.bags.cdr import encode_string
 from multi_qp_simulator.bags.codec import encode_json
+from multi_qp_simulator.bags.handover import Packer
 from multi_qp_simulator.bags.identity import identity, project_version
 from multi_qp_simulator.bags.messages import Told
 from multi_qp_simulator.bags.writing import FORMAT, LENGTH, RECORDING, Job
@@ -66,7 +66,9 @@ class BagRecorder:
             raise MultiQpError(f"cannot write '{path}': {error.strerror}") from None
         with file:
             self.process, self._pipe = _start(file)
+        self._packer = Packer()
         self._put(_without_looks(scenario))
+        self._packer.forget()
 
     def attach(self, controller: Controller) -> None:
         """Begin a run: what is recorded from now on is of this controller. A run without ticks leaves no trace."""
@@ -92,7 +94,7 @@ class BagRecorder:
         self._put(Job(controller.last_input, command, stamp))
 
     def _put(self, message: Any) -> None:
-        data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+        data = self._packer.pack(message)
         self._waiting.append(memoryview(LENGTH.pack(len(data)) + data))
         self._pass_on(wait=False)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import select
 import signal
 import struct
@@ -20,6 +19,7 @@ from multi_qp_controller.memory import TickInput
 from multi_qp_scene.scenario import Scenario
 from multi_qp_simulator.bags.cdr import encode_string, full_name
 from multi_qp_simulator.bags.codec import encode_json
+from multi_qp_simulator.bags.handover import Unpacker
 from multi_qp_simulator.bags.messages import SceneMessages, Told
 from multi_qp_simulator.bags.schemas import schema
 
@@ -147,6 +147,7 @@ def _tick_record(job: Job, run: int, count: int) -> dict[str, Any]:
 
 def _messages(source: IO[bytes]) -> Any:
     """Give what comes through the pipe, and None after each time that nothing did; it ends with the other side."""
+    unpacker = Unpacker()
     while True:
         if not select.select([source], [], [], _FLUSH_EVERY)[0]:
             yield None
@@ -156,7 +157,7 @@ def _messages(source: IO[bytes]) -> Any:
         data = _read(source, size)
         if not size or len(data) < size:
             return
-        yield pickle.loads(data)  # from our own parent
+        yield unpacker.unpack(data)  # from our own parent
 
 
 def _read(source: IO[bytes], size: int) -> bytes:
