@@ -187,7 +187,7 @@ def _shortest(
     own = phases[window.first : window.last + 1]
     wish = np.mean([transitions[number].point for number in range(window.first, window.last)], axis=0)
     goal = own[-1].rest.point
-    duration = max(shortest_duration(window, phases), 0.3 * empirical_duration(window, phases, transitions))
+    duration = max(shortest_duration(window), 0.3 * empirical_duration(window, phases, transitions))
     for _ in range(_TRIES):
         for split in _SPLITS[len(own)]:
             for pull in _PULLS:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -20,30 +21,65 @@ from multi_qp_scene.errors import MultiQpError
 Array = NDArray[np.float64]
 
 
+@dataclass(frozen=True, eq=False)
+class PlacedContact:
+    """A contact as all phases see it that have it.
+
+    Attributes:
+        points: in the world, (k, 3) [m].
+        rays: unit generators of the friction pyramids, (k, 4, 3).
+        reach: where its effector lets the centre of mass be, in the world; None if it does not limit it.
+    """
+
+    points: Array
+    rays: Array
+    reach: Polytope | None
+
+    @classmethod
+    def of(cls, contact: Contact, polytopes: Mapping[str, Polytope]) -> PlacedContact:
+        """Place a contact; polytopes are in the frames of the effectors' surfaces."""
+        polytope = polytopes.get(contact.effector)
+        reach = None if polytope is None else polytope.transformed(contact.pose)
+        return cls(contact.points_in_world, contact.rays(), reach)
+
+
 class PlannedPhase:
     """A contact phase of one subsystem with what constrains its centre of mass.
 
     Attributes:
         phase: the contacts.
         com: a known centre of mass, (3,) [m], or None.
-        reach: K⁽ʲ⁾ in the world.
+        reach: K⁽ʲ⁾ = ∩ K_i, where the effectors in contact let the centre of mass be, in the world; (4).
         limited: the contacts whose effectors limit the reach.
         source: number of the phase in the given sequence; None for one put in between.
     """
 
     def __init__(
-        self, phase: ContactPhase, com: Array | None, polytopes: Mapping[str, Polytope], source: int | None
+        self,
+        phase: ContactPhase,
+        com: Array | None,
+        polytopes: Mapping[str, Polytope],
+        source: int | None,
+        *,
+        known: dict[int, PlacedContact] | None = None,
     ) -> None:
+        """Place the contacts; `known` holds those of other phases by their identity, most being in several."""
         self.phase = phase
         self.com = com
         self.limited = tuple(contact for contact in phase.contacts if contact.effector in polytopes)
-        self.reach = reach_of(phase.contacts, polytopes)
+        known = {} if known is None else known
+        for contact in phase.contacts:
+            if id(contact) not in known:
+                known[id(contact)] = PlacedContact.of(contact, polytopes)
+        self._placed = [known[id(contact)] for contact in phase.contacts]
+        self.reach = Polytope.intersection(placed.reach for placed in self._placed if placed.reach is not None)
         self.source = source
 
     @cached_property
     def cone(self) -> WrenchCone:
         """What the contacts can exert."""
-        return WrenchCone(self.phase.contacts)
+        points = np.concatenate([placed.points for placed in self._placed])
+        return WrenchCone.of_rays(points, np.concatenate([placed.rays for placed in self._placed]))
 
     @cached_property
     def region(self) -> EquilibriumRegion:
@@ -90,19 +126,6 @@ PRELOAD = 0.25
 """Share of the weight that is spread evenly over all friction rays where that is possible: room for accelerations."""
 
 
-def reach_of(contacts: Sequence[Contact], polytopes: Mapping[str, Polytope]) -> Polytope:
-    """Return K = ∩ K_i: where the effectors in contact let the centre of mass be, in the world.
-
-    Args:
-        contacts: of one subsystem.
-        polytopes: of the centre of mass in the frame of each effector's surface; effectors without one do not limit it.
-
-    Source: [Tonneau2018] (4).
-    """
-    known = [contact for contact in contacts if contact.effector in polytopes]
-    return Polytope.intersection(polytopes[contact.effector].transformed(contact.pose) for contact in known)
-
-
 def planned_phases(sequence: ContactSequence, subsystem: str, polytopes: Mapping[str, Polytope]) -> list[PlannedPhase]:
     """Return the phases of one subsystem; from each to the next contacts are made or broken, not both.
 
@@ -112,6 +135,7 @@ def planned_phases(sequence: ContactSequence, subsystem: str, polytopes: Mapping
         MultiQpError: no contact stays from one phase to the next.
     """
     phases: list[PlannedPhase] = []
+    known: dict[int, PlacedContact] = {}
     sources = sequence.of(subsystem).phases
     for number, phase in enumerate(sources):
         if number and sources[number - 1].made(phase) and sources[number - 1].broken(phase):
@@ -122,8 +146,8 @@ def planned_phases(sequence: ContactSequence, subsystem: str, polytopes: Mapping
                     "a flight is not quasi-static, so there is no transition point"
                 )
             between = ContactPhase(kept, f"{sources[number - 1].name} to {phase.name}")
-            phases.append(PlannedPhase(between, None, polytopes, None))
-        phases.append(PlannedPhase(phase, phase.com.get(subsystem), polytopes, number))
+            phases.append(PlannedPhase(between, None, polytopes, None, known=known))
+        phases.append(PlannedPhase(phase, phase.com.get(subsystem), polytopes, number, known=known))
     return phases
 
 

@@ -179,7 +179,7 @@ def _slowdown_of(each: WindowCurve, phases: Sequence[PlannedPhase]) -> float:
     used = each.curve.part(0.0, each.share) if each.share < 1.0 else each.curve
     own = phases[each.window.first : each.window.last + 1]
     ends = [*(cut / PARTS * each.curve.duration for cut in each.switching.cuts), used.duration]
-    shortest = shortest_duration(each.window, phases) / each.curve.duration
+    shortest = shortest_duration(each.window) / each.curve.duration
     return max(slowdown(used, own, ends, at_least=shortest), shortest)
 
 

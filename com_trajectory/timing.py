@@ -12,7 +12,6 @@ from com_trajectory.phases import PlannedPhase
 from com_trajectory.simplex import least_step_inside
 from com_trajectory.transition import TransitionPoint
 from com_trajectory.windows import Window
-from multi_qp_scene.contact_sequence import Contact
 
 Array = NDArray[np.float64]
 
@@ -43,20 +42,7 @@ def empirical_duration(window: Window, phases: Sequence[PlannedPhase], attractor
     inner = [attractors[number].point for number in range(window.first, window.last)]
     way = np.array([own[0].rest.point, *inner, own[-1].rest.point])
     com = float(np.linalg.norm(np.diff(way, axis=0), axis=1).sum())
-    return max(SHORTEST * (window.last - window.first), com / COM_SPEED, _effector_way(own) / EFFECTOR_SPEED)
-
-
-def _effector_way(own: Sequence[PlannedPhase]) -> float:
-    """Return the longest way of an effector that leaves one contact for another inside the window [m]."""
-    longest = 0.0
-    left: dict[str, Contact] = {}
-    for before, after in zip(own[:-1], own[1:], strict=True):
-        left |= {contact.surface: contact for contact in before.phase.broken(after.phase)}
-        for contact in before.phase.made(after.phase):
-            if contact.surface in left:
-                way = contact.pose.translation - left[contact.surface].pose.translation
-                longest = max(longest, float(np.linalg.norm(way)))
-    return longest
+    return max(SHORTEST * (window.last - window.first), com / COM_SPEED, window.way / EFFECTOR_SPEED)
 
 
 _SLOWEST, _FASTEST = 4.0, 0.25  # bounds of what one rescaling may do
@@ -109,7 +95,6 @@ def scaled(curve: Bezier, ends: Array, factor: float) -> tuple[Bezier, Array]:
     return curve.moved_to(0.0, slower=factor), ends * factor
 
 
-def shortest_duration(window: Window, phases: Sequence[PlannedPhase]) -> float:
+def shortest_duration(window: Window) -> float:
     """Return the duration below which limbs would be too fast [s], whatever (1) says."""
-    own = phases[window.first : window.last + 1]
-    return max(SHORTEST * (window.last - window.first), _effector_way(own) / (3.0 * EFFECTOR_SPEED))
+    return max(SHORTEST * (window.last - window.first), window.way / (3.0 * EFFECTOR_SPEED))

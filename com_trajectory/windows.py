@@ -15,6 +15,7 @@ from com_trajectory.bezier import Bezier, end_points
 from com_trajectory.phases import PlannedPhase
 from com_trajectory.switching import PARTS, Switching, best_switching
 from com_trajectory.transition import TransitionPoint
+from multi_qp_scene.contact_sequence import Contact
 
 Array = NDArray[np.float64]
 State = tuple[Array, Array, Array]  # position, velocity, acceleration
@@ -26,10 +27,17 @@ _INSIDE = 1e-9  # [m]
 
 @dataclass(frozen=True)
 class Window:
-    """Numbers of the first and the last phase of a window; a phase between them has one contact less than either."""
+    """Two or three phases; the one between has one contact less than either.
+
+    Attributes:
+        first: number of the first phase.
+        last: number of the last one.
+        way: longest way of an effector from one contact to another inside the window [m].
+    """
 
     first: int
     last: int
+    way: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +70,22 @@ def windows_of(phases: Sequence[PlannedPhase], *, largest: int = 3) -> list[Wind
             breaks = not phases[first].phase.made(phases[last].phase)
             makes = not phases[last].phase.broken(phases[last + 1].phase)
             last += int(breaks and makes)
-        windows.append(Window(first, last))
+        windows.append(Window(first, last, _effector_way(phases[first : last + 1])))
         first = last
     return windows
+
+
+def _effector_way(own: Sequence[PlannedPhase]) -> float:
+    """Return the longest way of an effector that leaves one contact for another inside the window [m]."""
+    longest = 0.0
+    left: dict[str, Contact] = {}
+    for before, after in zip(own[:-1], own[1:], strict=True):
+        left |= {contact.surface: contact for contact in before.phase.broken(after.phase)}
+        for contact in before.phase.made(after.phase):
+            if contact.surface in left:
+                way = contact.pose.translation - left[contact.surface].pose.translation
+                longest = max(longest, float(np.linalg.norm(way)))
+    return longest
 
 
 def window_curve(
