@@ -58,7 +58,7 @@ class Body:
         upper: upper limits, (nv,).
     """
 
-    def __init__(self, scene: Scene, name: str, limbs: Mapping[str, str], *, q: Array, posture: str) -> None:
+    def __init__(self, scene: Scene, name: str, limbs: Mapping[str, str], *, q: Array, posture: str | Array) -> None:
         """Cut the character out of a scene.
 
         Args:
@@ -66,7 +66,7 @@ class Body:
             name: of the character.
             limbs: full name of the surface at the end of each limb, by the limb's name.
             q: configuration of the whole scene, (nq,); what does not belong to the character stays there.
-            posture: name of the posture that it likes best.
+            posture: the posture that it likes best: its name, or the configuration itself, (nq,).
 
         Raises:
             MultiQpError: the character is unknown or has no floating base, or a surface is not its own.
@@ -82,7 +82,7 @@ class Body:
         others = [k for k in range(1, scene.model.njoints) if not scene.model.names[k].startswith(f"{name}/")]
         self.model, (self.geometry,) = pin.buildReducedModel(scene.model, [scene.collision_model], others, q)
         self.data = self.model.createData()
-        self.nominal = subsystem.postures[posture].copy()
+        self.nominal = (subsystem.postures[posture] if isinstance(posture, str) else posture).copy()
         self.lower, self.upper = self._limits()
         self.limbs = {limb: self._limb(limb, surface) for limb, surface in limbs.items()}
 

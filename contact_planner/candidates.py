@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -99,7 +99,7 @@ class Candidates:
         self,
         body: Body,
         clearance: Clearance,
-        reaches: dict[str, LimbReach],
+        reaches: Mapping[str, LimbReach],
         faces: Sequence[Face],
         taste: Taste,
         *,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import coal
 import numpy as np
@@ -26,27 +26,47 @@ class Clearance:
         margin: distance that is kept to what is not touched [m].
     """
 
-    def __init__(self, body: Body, *, margin: float = 0.01) -> None:
-        """Choose the pairs: those that the model file names for the character itself, and all with the rest."""
+    def __init__(
+        self,
+        body: Body,
+        *,
+        margin: float = 0.01,
+        apart: float | None = None,
+        own: float = 0.0,
+        touched: Collection[str] = (),
+    ) -> None:
+        """Choose the pairs: those that the model file names for the character itself, and all with the rest.
+
+        Args:
+            body: the character.
+            margin: distance that is kept to what is not touched [m].
+            apart: distance that is kept to other characters [m]; `margin` if left out.
+            own: distance that is kept between the character's own bodies [m].
+            touched: names of other characters that may be touched, beside the environment.
+        """
         self.margin = margin
-        own = [k for k, g in enumerate(body.geometry.geometryObjects) if g.name.startswith(f"{body.name}/")]
-        rest = [k for k in range(body.geometry.ngeoms) if k not in set(own)]
+        mine = [k for k, g in enumerate(body.geometry.geometryObjects) if g.name.startswith(f"{body.name}/")]
+        rest = [k for k in range(body.geometry.ngeoms) if k not in set(mine)]
         ends = {limb.end_joint for limb in body.limbs.values()}
         geometry = body.geometry.copy()
         geometry.removeAllCollisionPairs()
+        others = {name for name in body.scene.subsystems if name not in touched}
         margins = []
         for first, second in self.self_pairs(body):
             geometry.addCollisionPair(pin.CollisionPair(first, second))
-            margins.append(0.0)
-        for first in own:
+            margins.append(own)
+        for first in mine:
             touches = geometry.geometryObjects[first].parentJoint in ends
             for second in rest:
                 geometry.addCollisionPair(pin.CollisionPair(first, second))
-                margins.append(-_TOUCH if touches else margin)
+                if geometry.geometryObjects[second].name.split("/")[0] in others:
+                    margins.append(margin if apart is None else apart)
+                else:
+                    margins.append(-_TOUCH if touches else margin)
         objects = list(geometry.geometryObjects)
         self._rest = [(objects[k].name.split("/")[0], objects[k].geometry, objects[k].placement) for k in rest]
         self._ends = {
-            end: [(objects[k].geometry, objects[k].placement) for k in own if objects[k].parentJoint == end]
+            end: [(objects[k].geometry, objects[k].placement) for k in mine if objects[k].parentJoint == end]
             for end in ends
         }
         self._end_request, self._end_result = coal.CollisionRequest(), coal.CollisionResult()

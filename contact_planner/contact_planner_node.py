@@ -26,7 +26,7 @@ from multi_qp_controller.ros.parameters import SCENARIO_PARAMETERS, ParameterSpe
 from multi_qp_controller.ros.plan_messages import sequence_message
 from multi_qp_controller.ros.posture_messages import postures_message
 from multi_qp_controller.ros.robot_states import RobotStates
-from multi_qp_controller.state_writer import HALT
+from multi_qp_controller.state_parts import HALT
 from multi_qp_scene.errors import MultiQpError
 
 Array = NDArray[np.float64]

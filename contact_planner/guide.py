@@ -56,6 +56,26 @@ def wish_for(body: Body, joints: Array) -> Wish:
     return Wish(q, {name: body.surface_pose(limb).copy() for name, limb in body.limbs.items()})
 
 
+def base_over(wish: Wish, contacts: Mapping[str, Contact], tilt: Array, X_world_base: pin.SE3) -> pin.SE3:
+    """Return the pose of the base whose limbs' homes are nearest to contacts, in the plane, and as high as these.
+
+    Args:
+        wish: has the homes.
+        contacts: at least one.
+        tilt: orientation of the base in the liked posture, its heading being zero, (3, 3).
+        X_world_base: where the base is; its heading stays where one contact alone does not say it.
+    """
+    homes = np.array([tilt @ wish.homes[limb].translation for limb in contacts])
+    places = np.array([contact.pose.translation for contact in contacts.values()])
+    middle, centre = homes.mean(axis=0), places.mean(axis=0)
+    a, b = (homes - middle)[:, :2], (places - centre)[:, :2]
+    yaw = np.arctan2(np.sum(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]), np.sum(a * b))
+    if len(homes) == 1:
+        yaw = pin.rpy.matrixToRpy(X_world_base.rotation @ tilt.T)[2]
+    turn = pin.utils.rotate("z", float(yaw))
+    return pin.SE3(turn @ tilt, centre - turn @ middle)
+
+
 class Guide:
     """A path of the base, with a wish for each pose of it.
 

@@ -14,8 +14,8 @@ from contact_planner.body import Body
 from contact_planner.candidates import Candidates, Taste, contact_at
 from contact_planner.clearance import Clearance
 from contact_planner.faces import Face, faces_of
-from contact_planner.guide import Guide, wish_for
-from contact_planner.reach import limb_reach
+from contact_planner.guide import Guide, base_over, wish_for
+from contact_planner.reach import LimbReach, limb_reach
 from contact_planner.root_path import Reachability, find_root_path
 from contact_planner.search import ContactSearch, SearchSettings
 from contact_planner.stance import Plan, Stance, sequence_of
@@ -35,12 +35,14 @@ class PlanningProblem:
     Attributes:
         character: name of the subsystem.
         limbs: full name of the surface at the end of each limb, by the limb's name.
-        posture: name of the posture that it likes best.
+        posture: the posture that it likes best: its name, or the configuration itself, (nq,), the base apart.
         faces: full names of the surfaces that may be touched; all planar ones of the environment if left out.
         friction: Coulomb coefficient of faces that `frictions` does not name.
         frictions: Coulomb coefficients by full name of the face.
         slope: steepest face that is used, by the angle of its normal from the vertical [rad].
         clearance: distance kept to what is not touched [m].
+        apart: distance kept to other characters whose surfaces are not among `faces` [m]; `clearance` if left out.
+        own: distance kept between those of its own bodies that its model file says to keep apart [m].
         helpers: limbs that touch only where the others alone are not enough, as hands do.
         least: how many limbs that are no helpers must have a face within reach along the path; all of them if left out.
         low: least x, y, z [m], roll, pitch, yaw [rad] of the base, (6,).
@@ -53,12 +55,14 @@ class PlanningProblem:
 
     character: str
     limbs: Mapping[str, str]
-    posture: str = "zero"
+    posture: str | Array = "zero"
     faces: tuple[str, ...] | None = None
     friction: float = 0.7
     frictions: Mapping[str, float] = field(default_factory=dict)
     slope: float = 0.9
     clearance: float = 0.01
+    apart: float | None = None
+    own: float = 0.0
     helpers: tuple[str, ...] = ()
     least: int | None = None
     low: tuple[float, ...] = (-10.0, -10.0, -1.0, 0.0, 0.0, -np.pi)
@@ -92,10 +96,17 @@ class ContactPlanner:
         body: the character.
         clearance: its collision tests.
         faces: what may be touched.
+        reaches: its limbs' databases.
     """
 
     def __init__(
-        self, scene: Scene, problem: PlanningProblem, equilibrium: EquilibriumTest, *, q: Array | None = None
+        self,
+        scene: Scene,
+        problem: PlanningProblem,
+        equilibrium: EquilibriumTest,
+        *,
+        q: Array | None = None,
+        reaches: Mapping[str, LimbReach] | None = None,
     ) -> None:
         """Prepare: limb databases come from the cache, or are sampled once.
 
@@ -104,6 +115,7 @@ class ContactPlanner:
             problem: who is to go where.
             equilibrium: test of static equilibrium.
             q: configuration of the whole scene, (nq,): where other characters are; the initial one if left out.
+            reaches: databases of another planner for the same character, where something has moved since.
 
         Raises:
             MultiQpError: a name is unknown, or there is nothing to stand on.
@@ -113,7 +125,10 @@ class ContactPlanner:
         self._q_scene = scene.q0 if q is None else q
         self._models: dict[str, str] = {}
         self.body = Body(scene, problem.character, problem.limbs, q=self._q_scene, posture=problem.posture)
-        self.clearance = Clearance(self.body, margin=problem.clearance)
+        touched = {name.split("/")[0] for name in problem.faces or ()}
+        self.clearance = Clearance(
+            self.body, margin=problem.clearance, apart=problem.apart, own=problem.own, touched=touched
+        )
         unknown = [name for name in problem.faces or () if name not in scene.surfaces]
         if unknown:
             raise MultiQpError(f"no surface '{unknown[0]}' in the scene")
@@ -125,21 +140,19 @@ class ContactPlanner:
         if not self.faces:
             raise MultiQpError("there is no surface to plan contacts on: the environment has no planar surface "
                                "that is flat enough")  # fmt: skip
-        self._reaches = {name: limb_reach(self.body, limb) for name, limb in self.body.limbs.items()}
+        self.reaches = reaches or {name: limb_reach(self.body, limb) for name, limb in self.body.limbs.items()}
         self._candidates = Candidates(
-            self.body, self.clearance, self._reaches, self.faces, problem.taste, helpers=problem.helpers
+            self.body, self.clearance, self.reaches, self.faces, problem.taste, helpers=problem.helpers
         )
         self._steps = Steps(
-            self.body, self.clearance, self._reaches, equilibrium, margin=problem.search.margin, helpers=problem.helpers
+            self.body, self.clearance, self.reaches, equilibrium, margin=problem.search.margin, helpers=problem.helpers
         )
         self._search = ContactSearch(
-            self.body, self._reaches, self._candidates, self._steps, helpers=problem.helpers, settings=problem.search
+            self.body, self.reaches, self._candidates, self._steps, helpers=problem.helpers, settings=problem.search
         )
-        self._needed = tuple(limb for limb in self._reaches if limb not in problem.helpers)
+        self._needed = tuple(limb for limb in self.reaches if limb not in problem.helpers)
         least = len(self._needed) if problem.least is None else problem.least
-        self.valid = Reachability(
-            self.body, self.clearance, self._reaches, self.faces, needed=self._needed, least=least
-        )
+        self.valid = Reachability(self.body, self.clearance, self.reaches, self.faces, needed=self._needed, least=least)
 
     def start_stance(self, q: Array | None = None, limbs: Sequence[str] | None = None) -> Stance:
         """Return the stance in which the character is: each limb whose surface lies on a face touches it.
@@ -261,14 +274,21 @@ class ContactPlanner:
         faces = None if on is None else [face for face in self.faces if face.name in on]
         self._steps.forget()
         wish = wish_for(self.body, self.body.nominal[7:])
-        base = self.body.base_pose(stance.q)
-        before = wish.placed(base, stance.contacts)
-        for place in self._candidates.places(limb, base, wish.homes[limb], on=faces):
-            liked = wish.placed(base, {**stance.contacts, limb: place.contact})
+        rest = {name: contact for name, contact in stance.contacts.items() if name != limb}
+        before = self._over(stance, stance.contacts)
+        base = self.body.base_pose(self._over(stance, rest or stance.contacts))
+        sides = self._search.sides(rest, limb, base, wish)
+        for place in self._candidates.places(limb, base, wish.homes[limb], on=faces, beside=sides):
+            liked = self._over(stance, {**rest, limb: place.contact})
             follower = self._steps.made(stance, limb, place, liked=liked, before=before)
-            if follower is not None:
+            if follower is not None and self._steps.swings(stance, follower):
                 return follower
         return None
+
+    def _over(self, stance: Stance, contacts: Mapping[str, Contact]) -> Array:
+        """Return the liked posture with its base where it fits contacts best, (nq,)."""
+        wish, tilt = wish_for(self.body, self.body.nominal[7:]), self.body.base_pose(self.body.nominal)
+        return wish.placed(base_over(wish, contacts, tilt.rotation, self.body.base_pose(stance.q)), contacts)
 
     def release(self, stance: Stance, limb: str) -> Stance | None:
         """Return a stance in which one limb has let go, or None where the others cannot hold the character.

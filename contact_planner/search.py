@@ -223,7 +223,7 @@ class ContactSearch:
             base,
             wish.homes[limb],
             toward=guide.ways[goal],
-            beside=self._sides(stance, limb, base, wish),
+            beside=self.sides(stance.contacts, limb, base, wish),
         )
         for place in places:
             if old is not None and np.linalg.norm(old.pose.translation - place.contact.pose.translation) < _SAME:
@@ -233,10 +233,10 @@ class ContactSearch:
             if follower is not None:
                 yield replace(follower, progress=goal)
 
-    def _sides(self, stance: Stance, limb: str, X_world_base: pin.SE3, wish: Wish) -> list[Side]:
+    def sides(self, contacts: Mapping[str, Contact], limb: str, X_world_base: pin.SE3, wish: Wish) -> list[Side]:
         """Return where a limb has to stay so that it does not cross the others that touch."""
         sides = []
-        for other, contact in stance.contacts.items():
+        for other, contact in contacts.items():
             if other == limb or other in self._helpers or limb in self._helpers:
                 continue
             apart = wish.homes[limb].translation - wish.homes[other].translation

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import NDArray
 
 from contact_planner.body import Body
@@ -19,6 +21,8 @@ from multi_qp_scene.equilibrium import EquilibriumTest, SupportRegion
 Array = NDArray[np.float64]
 
 _AWAY = 12  # configurations of a limb without contact that are tried where it is in the way
+
+_LIFT = 0.08  # [m] over the line between two contacts, halfway between them
 
 
 class Steps:
@@ -104,6 +108,20 @@ class Steps:
             return None
         lifted = self._posture(stance.q, stance.contacts, region, self._held(liked, stance, ""))
         return None if lifted is None else Stance(rest, lifted, limb, lifted, stance.progress)
+
+    def swings(self, before: Stance, after: Stance) -> bool:
+        """Whether the limb that moves can be halfway, a little off the ground, with nothing hit and in balance."""
+        limb = after.moved
+        if limb is None or limb not in after.contacts:
+            return True
+        start = before.q if after.lifted is None else after.lifted
+        self._body.place(start)
+        contact, old = after.contacts[limb], self._body.surface_pose(self._body.limbs[limb]).copy()
+        halfway = pin.SE3.Interpolate(old, contact.pose, 0.5)
+        halfway.translation += _LIFT * contact.normal
+        rest = {name: other for name, other in after.contacts.items() if name != limb}
+        region, liked = self.region(rest), pin.interpolate(self._body.model, start, after.q, 0.5)
+        return self._posture(liked, {**rest, limb: replace(contact, pose=halfway)}, region, liked) is not None
 
     def _held(self, liked: Array, stance: Stance, moving: str) -> Array:
         """Return a liked posture whose helpers that stay in contact are as they are."""

@@ -26,6 +26,8 @@ def run(options: argparse.Namespace) -> int:
 
         followed = follow_sequence(scenario)
         found += f", {len(followed.trajectory.phases)} contact phases, {len(followed.scenario.spec.states)} states"
+    elif scenario.spec.turns is not None:
+        found += f", {scenario.spec.turns.count} turns for the contact planner"
     elif scenario.spec.plan is None:
         controller = Controller(scenario)
         found += (

@@ -40,6 +40,8 @@ def run(options: argparse.Namespace) -> int:
     output = output_path("--output", options.output, suffixes=(".yaml", ".yml"))
     picture = output_path("--picture", options.picture, suffixes=(".png",))
     scenario = load_from(options)
+    if scenario.spec.turns is not None:
+        return _run_turns(scenario, output, picture)
     from multi_qp_controller.planning import plan_scenario
 
     planned = plan_scenario(scenario)
@@ -54,10 +56,41 @@ def run(options: argparse.Namespace) -> int:
     return 0 if planned.plan.complete else 1
 
 
+def _run_turns(scenario: Scenario, output: Path | None, picture: Path | None) -> int:
+    """Plan the turns of a game, and return the exit status."""
+    if output is not None:
+        raise MultiQpError(f"--output: {scenario.name} has a sequence for each turn, a file holds one")
+    from multi_qp_cli.turns_view import print_match
+    from multi_qp_controller.turns import play_scenario
+
+    played = play_scenario(scenario)
+    print_match(scenario.name, played.match)
+    if picture is not None:
+        body = {name: scenario.scene.subsystems[name].q_slice for name in played.match.first}
+        postures = []
+        for turn in played.match.turns:
+            for posture in turn.plan.postures[1:]:
+                q = turn.q.copy()
+                q[body[turn.player]] = posture
+                postures.append((f"{turn.player} {turn.limb}", q))
+        try:
+            _draw_sheet(scenario, postures, picture)
+        except OSError as error:
+            raise MultiQpError(f"cannot write '{error.filename}': {error.strerror}") from None
+    return 0 if played.match.complete else 1
+
+
 def with_plan(scenario: Scenario) -> tuple[Scenario, bool]:
     """Return a scenario with states, and whether they lead to the goal: one that has none is planned."""
     if scenario.spec.contact_sequence is not None:
         return _followed(scenario), True
+    if scenario.spec.turns is not None:
+        from multi_qp_controller.turns import play_scenario
+
+        played = play_scenario(scenario)
+        if not played.match.complete:
+            Console(stderr=True).print(f"[bold]the game ends early[/bold]: {played.match.reason}")
+        return played.scenario, played.match.complete
     if scenario.spec.plan is None:
         return scenario, True
     from multi_qp_controller.planning import plan_scenario
@@ -114,20 +147,27 @@ def _place(xyz: np.ndarray) -> list[str]:
 
 def _draw(planned: PlannedScenario, path: Path) -> None:
     """Write a sheet of the plan's postures."""
+    scenario, plan = planned.scenario, planned.plan
+    part, postures = scenario.scene.subsystems[plan.sequence.subsystems[0]].q_slice, []
+    for phase, posture in zip(plan.sequence.phases, plan.postures, strict=True):
+        q = scenario.scene.q0.copy()
+        q[part] = posture
+        postures.append((phase.name, q))
+    _draw_sheet(scenario, postures, path)
+
+
+def _draw_sheet(scenario: Scenario, postures: list[tuple[str, np.ndarray]], path: Path) -> None:
+    """Write pictures of configurations of the whole scene, (nq,) each, with what they are of."""
     from PIL import Image
 
     from multi_qp_viewer import Camera, render_frame
 
-    scenario, plan = planned.scenario, planned.plan
     spec = scenario.spec.camera
     camera = None if spec is None else Camera(position=spec.position, target=spec.target, fov=spec.fov)
-    scene, name = scenario.scene, plan.sequence.subsystems[0]
     pictures = []
-    for phase, posture in zip(plan.sequence.phases, plan.postures, strict=True):
-        q = scene.q0.copy()
-        q[scene.subsystems[name].q_slice] = posture
-        snapshot = Snapshot(0.0, q, phase.name, "ok", 0.0)
-        pictures.append(Image.fromarray(render_frame(scene, snapshot, camera=camera, width=400, height=300)))
+    for name, q in postures:
+        snapshot = Snapshot(0.0, q, name, "ok", 0.0)
+        pictures.append(Image.fromarray(render_frame(scenario.scene, snapshot, camera=camera, width=400, height=300)))
     columns = min(5, len(pictures))
     sheet = Image.new("RGB", (400 * columns, 300 * -(-len(pictures) // columns)))
     for number, image in enumerate(pictures):

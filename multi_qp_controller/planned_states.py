@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from com_trajectory.trajectory import ComTrajectory
-from multi_qp_controller.state_writer import Pace, Part, StateWriter, Written
+from multi_qp_controller.state_parts import Pace, Part, Written
+from multi_qp_controller.state_writer import StateWriter
 from multi_qp_scene.contact_sequence import ContactSequence
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene

@@ -17,7 +17,7 @@ from com_trajectory.polytope import Polytope
 from com_trajectory.trajectory import ComTrajectory
 from multi_qp_controller.planned_states import with_states
 from multi_qp_controller.sequences import com_of
-from multi_qp_controller.state_writer import Pace
+from multi_qp_controller.state_parts import Pace
 from multi_qp_scene.configuration import set_joint_angles
 from multi_qp_scene.contact_sequence import Contact, ContactSequence
 from multi_qp_scene.equilibrium import SupportRegion
@@ -90,12 +90,19 @@ def make_planner(
         low=(*spec.bounds.xyz_min, *spec.bounds.rpy_min),
         high=(*spec.bounds.xyz_max, *spec.bounds.rpy_max),
         clearance=spec.clearance,
+        own=self_distance(scenario, spec.character),
         budget=spec.budget if budget is None else budget,
         seed=spec.seed if seed is None else seed,
         taste=Taste(),
         search=SearchSettings(margin=spec.margin, stretch=spec.stride),
     )
     return ContactPlanner(scenario.scene, problem, static_equilibrium, q=q)
+
+
+def self_distance(scenario: Scenario, name: str) -> float:
+    """Return what the controller keeps between a character's own bodies [m]: feet that stand nearer cannot obey it."""
+    collisions = scenario.spec.collisions
+    return collisions.security if name in collisions.self_collisions else 0.0
 
 
 def goal_of(scenario: Scenario) -> pin.SE3:
@@ -181,7 +188,7 @@ def along(
         postures: one for each of its phases, (nq,) each.
         trajectory: through its phases, joined as by `joined`.
     """
-    kept = [postures[group[-1]] for group in _alike(sequence)]
+    kept = kept_postures(sequence, postures)
     return with_states(scenario, joined(sequence), kept, pace=_pace(scenario), trajectory=trajectory)
 
 
@@ -203,6 +210,11 @@ def polytopes_of(scenario: Scenario, name: str) -> dict[str, Polytope] | None:
 def joined(sequence: ContactSequence) -> ContactSequence:
     """Return a planned sequence with neighbouring phases of the same contacts, a landing and a rest, as one phase."""
     return replace(sequence, phases=tuple(sequence.phases[group[-1]] for group in _alike(sequence)))
+
+
+def kept_postures(sequence: ContactSequence, postures: Sequence[Array]) -> list[Array]:
+    """Return the postures of the phases of `joined`, (nq,) each: of those that became one the last one's."""
+    return [postures[group[-1]] for group in _alike(sequence)]
 
 
 def _alike(sequence: ContactSequence) -> list[list[int]]:

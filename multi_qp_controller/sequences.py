@@ -17,7 +17,7 @@ from com_trajectory.planner import PlanOptions, plan_com
 from com_trajectory.polytope import Polytope
 from com_trajectory.trajectory import ComTrajectory
 from multi_qp_controller.planned_states import with_states
-from multi_qp_controller.state_writer import Pace
+from multi_qp_controller.state_parts import Pace
 from multi_qp_controller.whole_body_check import REACHED, Fault, Verdict, WholeBodyCheck
 from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence
 from multi_qp_scene.errors import MultiQpError

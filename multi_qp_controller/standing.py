@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from multi_qp_controller.state_writer import FOREVER, contact_name
+from multi_qp_controller.state_parts import FOREVER, contact_name
 from multi_qp_scene.contact_sequence import Contact
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.forest import place_frames

@@ -7,7 +7,7 @@ down until it touches. How it gets past obstacles is not said: the collision row
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from com_trajectory.trajectory import ComTrajectory
 from multi_qp_controller.phase_curves import PhaseCurves
-from multi_qp_controller.planned_tasks import PLANNED, Task, body_tasks, limb_task, numbers
+from multi_qp_controller.planned_tasks import Task, body_tasks, limb_task, numbers
+from multi_qp_controller.state_parts import FOREVER, HALT, Pace, Part, Written
 from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
@@ -24,65 +25,8 @@ from multi_qp_scene.schema.states import StateSpec
 
 Array = NDArray[np.float64]
 
-#: A user's command that ends a plan at the next stance, before its next limb is lifted.
-HALT = "halt"
-#: How long a state lasts that only another plan ends [s].
-FOREVER = 1e9
-
-
-@dataclass(frozen=True)
-class Pace:
-    """How fast a sequence is gone through, and how feet are lifted.
-
-    Attributes:
-        com: mean speed of the centre of mass towards the contacts that stay [m/s].
-        limb: mean speed of a swinging limb [m/s].
-        least: shortest duration of a shift or a swing [s].
-        landing: from above the new place down to it [s].
-        above: height over the new place, along its normal, from which it is set down [m].
-        lift: how much the middle of a swing is raised [m].
-        timeout: a state that lasts longer ends the run [s].
-    """
-
-    com: float = 0.15
-    limb: float = 0.4
-    least: float = 0.6
-    landing: float = 0.4
-    above: float = 0.03
-    lift: float = 0.08
-    timeout: float = 8.0
-
-
-@dataclass(frozen=True)
-class Part:
-    """What the states of a sequence are part of, where it is not all that happens.
-
-    Attributes:
-        label: what their names begin with.
-        then: state that comes after the last one; the character stays there if None.
-        stem: what the names of its body's tasks begin with.
-        contacts: names of others' contacts, which stay on.
-        tasks: of others, by name.
-    """
-
-    label: str = ""
-    then: str | None = None
-    stem: str = PLANNED
-    contacts: tuple[str, ...] = ()
-    tasks: Mapping[str, Task] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Written:
-    """A sequence as a scenario has it.
-
-    Attributes:
-        contacts: by name.
-        states: by name, in order.
-    """
-
-    contacts: dict[str, ContactSpec]
-    states: dict[str, StateSpec]
+_REST = 1.5  # [s] for the way to a posture at rest
+_OFF = 0.02  # [m] from where it came off, a limb is no longer about to be lifted
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +59,7 @@ class StateWriter:
         if postures is not None and len(postures) != len(sequence.phases):
             raise MultiQpError(f"expected {len(sequence.phases)} postures, one a phase, got {len(postures)}")
         self._scene = scenario.scene
+        self._data = scenario.scene.model.createData()
         self._pace, self._hold, self._part = pace, hold, part
         self._com_task = f"{part.stem}_com"
         self._body = scenario.scene.subsystems[self._name]
@@ -144,6 +89,8 @@ class StateWriter:
             made = step.phase.made(following.phase)
             after = self._entry(number + 1)
             if made:
+                if self._rests(number, made):
+                    self._come_to_rest(label, number, names[number])
                 self._swing(label, step, following, names[number], made, after)
             else:
                 self._shift(label, following, names[number], after)
@@ -163,7 +110,32 @@ class StateWriter:
         if number == len(self._steps) - 1:
             return self._called("settle")
         made = self._steps[number].phase.made(self._steps[number + 1].phase)
-        return self._called(f"{'swing' if made else 'shift'}_{number:02d}")
+        kind = ("rest" if self._rests(number, made) else "swing") if made else "shift"
+        return self._called(f"{kind}_{number:02d}")
+
+    def _rests(self, number: int, made: Sequence[Contact]) -> bool:
+        """Whether the posture of a phase has the limbs that will touch elsewhere than where they came off: at rest."""
+        step = self._steps[number]
+        if step.q is None:
+            return False
+        q = self._scene.q0.copy()
+        q[self._body.q_slice] = step.q
+        pin.framesForwardKinematics(self._scene.model, self._data, q)
+        for contact in made:
+            old = self._last(step, contact)
+            here = self._data.oMf[self._scene.surfaces[contact.surface].frame_id].translation
+            if old is not None and np.linalg.norm(here - old.pose.translation) > _OFF:
+                return True
+        return False
+
+    def _come_to_rest(self, label: str, number: int, contacts: list[str]) -> None:
+        """Write the state in which a phase's posture is taken before a limb leaves it: a goal is reached there."""
+        place = None if self._curves is None else self._curves.target(number, 0.0, 0.0)
+        tasks = self._tasks(self._steps[number], _REST, place)
+        ends = {"type": "reference_done", "task": f"{self._part.stem}_posture"}
+        self._state(
+            self._called(f"rest_{label}"), contacts, tasks, [{"to": self._called(f"swing_{label}"), "when": ends}]
+        )
 
     def _shift(self, label: str, following: _Step, contacts: list[str], after: str) -> None:
         number = self._steps.index(following) - 1
@@ -266,13 +238,19 @@ class StateWriter:
 
     def _swing_duration(self, step: _Step, following: _Step, contact: Contact) -> float:
         """Return how long a limb takes; from where it last touched, if it did."""
-        number = self._steps.index(step)
-        for earlier in reversed(self._steps[: number + 1]):
+        old = self._last(step, contact)
+        if old is None:
+            return max(1.0, self._com_duration(following))
+        away = float(np.linalg.norm(old.pose.translation - contact.pose.translation))
+        return (away + 2.0 * self._pace.lift) / self._pace.limb
+
+    def _last(self, step: _Step, contact: Contact) -> Contact | None:
+        """Return the contact that a limb had last, if it had one."""
+        for earlier in reversed(self._steps[: self._steps.index(step) + 1]):
             for old in earlier.phase.contacts:
                 if old.surface == contact.surface:
-                    away = float(np.linalg.norm(old.pose.translation - contact.pose.translation))
-                    return (away + 2.0 * self._pace.lift) / self._pace.limb
-        return max(1.0, self._com_duration(following))
+                    return old
+        return None
 
     # ----------------------------------------------------------------------------------------------- contacts
     def _names(self, phase: ContactPhase) -> list[str]:
@@ -283,14 +261,9 @@ class StateWriter:
             raise MultiQpError(f"contact {contact.name!r}: the sequence does not say which surface it touches")
         if contact.other not in self._scene.surfaces:
             raise MultiQpError(f"contact {contact.name!r}: there is no surface {contact.other!r} in the scene")
-        name = contact_name(contact.effector, contact.other)
+        name = self._part.contact(contact)
         self._contacts[name] = ContactSpec(surfaces=(contact.surface, contact.other), friction=contact.friction)
         return name
-
-
-def contact_name(effector: str, other: str) -> str:
-    """Return what the contact of an effector with another subsystem's surface is called in planned states."""
-    return f"{effector}_on_{other.replace('/', '_')}"
 
 
 def _one_change_at_a_time(sequence: ContactSequence, postures: Sequence[Array] | None) -> list[_Step]:

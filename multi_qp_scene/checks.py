@@ -8,7 +8,7 @@ from typing import Any
 
 from multi_qp_scene.mimic import contradictions
 from multi_qp_scene.names import Names
-from multi_qp_scene.plan_checks import check_plan
+from multi_qp_scene.plan_checks import check_plan, check_turns
 from multi_qp_scene.problems import Problems
 from multi_qp_scene.schema import states as st
 from multi_qp_scene.schema import tasks as tk
@@ -241,14 +241,16 @@ class ScenarioChecker:
         top = self._document.data
         if self._spec.plan is not None:
             check_plan(self._spec.plan, self._names, self)
-        writers = [key_name for key_name in ("plan", "contact_sequence") if key_name in top]
-        if len(writers) == 2:
-            self.complain(("contact_sequence",), "give either `plan` or `contact_sequence`: both write the states")
+        if self._spec.turns is not None:
+            check_turns(self._spec.turns, self._names, self)
+        writers = [key_name for key_name in ("plan", "contact_sequence", "turns") if key_name in top]
+        if len(writers) > 1:
+            self.complain((writers[1],), f"give either `{writers[0]}` or `{writers[1]}`: both write the states")
         for key_name in ("initial_state", "states"):
             if key_name in top and writers:
                 self.complain((key_name,), f"give either `{writers[0]}` or `{key_name}`: a plan writes the states")
             elif key_name not in top and not writers:
-                message = "is missing (required, unless there is a `plan` or a `contact_sequence`)"
+                message = "is missing (required, unless there is a `plan`, a `contact_sequence` or `turns`)"
                 self.complain((), f"the key '{key_name}' {message}")
         if "states" in top and not states and not writers:
             self.complain(("states",), "expected at least one state")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Iterable
 from typing import Protocol
 
 from multi_qp_scene.names import Names
 from multi_qp_scene.schema.plan import PlanGoalSpec, PlanSpec
+from multi_qp_scene.schema.turns import TurnsSpec
 
 Key = tuple[str | int, ...]
 
@@ -46,6 +48,26 @@ def check_plan(plan: PlanSpec, names: Names, complaints: Complaints) -> None:
     for k, goal in enumerate(plan.goals):
         at: Key = ("plan", "goal", k) if isinstance(plan.goal, list) else ("plan", "goal")
         _check_goal(goal, at, plan, names, complaints, others)
+
+
+def check_turns(turns: TurnsSpec, names: Names, complaints: Complaints) -> None:
+    """Report each mistake in the section of a game."""
+    moving = tuple(f"{player}/" for player in turns.players)
+    for player, spec in turns.players.items():
+        complaints.known(("turns", "players", player), "subsystem", player, names.moving)
+        if player not in names.moving or player in names.unreadable:
+            continue
+        prefix = f"{player}/"
+        own = {surface.removeprefix(prefix) for surface in names.surfaces if surface.startswith(prefix)}
+        for limb, surface in spec.limbs.items():
+            complaints.known(("turns", "players", player, "limbs", limb), "surface", surface, own)
+        if player not in names.floating:
+            complaints.complain(("turns", "players", player), "only a character with a free-flyer can be planned for")
+    others = {surface for surface in names.surfaces if not surface.startswith(moving)}
+    for color, patterns in turns.colors.items():
+        for k, pattern in enumerate(patterns):
+            if not fnmatch.filter(others, pattern):
+                complaints.known(("turns", "colors", color, k), "surface", pattern, others)
 
 
 def _check_goal(

@@ -54,6 +54,7 @@ class PlanAudit:
         self._model, self._data = self._scene.model, self._scene.model.createData()
         self._geometry = self._watched()
         self._geometry_data = self._geometry.createData()
+        self._q = self._scene.q0
 
     def _watched(self) -> pin.GeometryModel:
         """Return the geometry with the pairs that count: the character's own, and its bodies with all others."""
@@ -69,8 +70,14 @@ class PlanAudit:
                     geometry.addCollisionPair(pin.CollisionPair(first, second))
         return geometry
 
-    def mistakes(self, plan: Plan) -> list[str]:
-        """Return what is wrong in any stance of a plan, and between one and the next."""
+    def mistakes(self, plan: Plan, *, q: Array | None = None) -> list[str]:
+        """Return what is wrong in any stance of a plan, and between one and the next.
+
+        Args:
+            plan: of the character.
+            q: configuration of the whole scene, (nq,): where others are meanwhile; the initial one if left out.
+        """
+        self._q = self._scene.q0 if q is None else q
         found: list[str] = []
         for number, stance in enumerate(plan.stances):
             if number == 0:
@@ -100,7 +107,7 @@ class PlanAudit:
             touching: contacts that it must have.
             holding: contacts that must be able to hold it.
         """
-        q = self._scene.q0.copy()
+        q = self._q.copy()
         q[self._body.q_slice] = posture
         pin.framesForwardKinematics(self._model, self._data, q)
         found = [] if self._within_limits(q) else ["a joint is outside its limits"]

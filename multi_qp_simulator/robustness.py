@@ -17,6 +17,7 @@ from multi_qp_controller.command import Command
 from multi_qp_controller.controller import Controller
 from multi_qp_controller.planning import plan_scenario
 from multi_qp_controller.sequences import follow_sequence
+from multi_qp_controller.turns import play_scenario
 from multi_qp_scene.scenario import Scenario, load_scenario
 from multi_qp_scene.schema.reality import PushSpec, RealitySpec
 from multi_qp_simulator.referee import succeeded
@@ -91,6 +92,8 @@ def prepare(job: Job) -> Scenario:
     scenario = load_scenario(job.scenario, parameters=dict(job.parameters), seed=job.seed)
     if scenario.spec.contact_sequence is not None:
         scenario = follow_sequence(scenario).scenario
+    elif scenario.spec.turns is not None:
+        scenario = play_scenario(scenario).scenario
     elif scenario.spec.plan is not None:
         scenario = plan_scenario(scenario).scenario
     return replace(scenario, spec=scenario.spec.model_copy(update={"reality": job.reality}))

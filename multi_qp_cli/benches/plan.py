@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import thread_time
 from typing import Any
@@ -13,9 +14,12 @@ from multi_qp_cli.benches.result import BenchResult, BenchTable
 from multi_qp_cli.options import require_known
 from multi_qp_cli.progress import run_progress
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.scenario import Scenario, load_scenario
 
 SUMMARY = "the contact planner: its time, its success, and what becomes of its plans"
-SCENES = ("stairs", "uneven_stairs", "slope", "climb", "rubble", "chair")
+SCENES = ("stairs", "uneven_stairs", "slope", "climb", "rubble", "chair", "twister")
+#: A plan counts as carried out below this slip [m].
+SLIP = 2e-3
 _ROOMS = 3  # of `chair`: each seed has the next one
 
 
@@ -48,40 +52,89 @@ def run(options: argparse.Namespace) -> BenchResult:
     return BenchResult([_table(tallies)], {"scenes": {tally.scene: _data(tally) for tally in tallies}})
 
 
-def _tally(scene: str, seeds: int, carry_out: int) -> _Tally:
-    from multi_qp_controller.planning import carried_out, goals_of, make_planner
-    from multi_qp_scene.scenario import load_scenario
-    from multi_qp_simulator.plan_audit import PlanAudit
-    from multi_qp_simulator.runner import run_scenario
+@dataclass(frozen=True)
+class _Answer:
+    """What became of one seed.
 
+    Attributes:
+        complete: whether the goal is reached, or all turns are taken.
+        reason: why not.
+        seconds: that it took; of a game each turn [s].
+        moves: limbs that moved.
+        mistakes: false stances.
+        scenario: that carries it out.
+    """
+
+    complete: bool
+    reason: str
+    seconds: list[float]
+    moves: int
+    mistakes: list[str]
+    scenario: Callable[[], Scenario]
+
+
+def _tally(scene: str, seeds: int, carry_out: int) -> _Tally:
     tally = _Tally(scene)
-    make_planner(load_scenario(scene)).plan(goals_of(load_scenario(scene)))  # databases and kernels are made once
+    _answer(load_scenario(scene))  # databases and kernels are made once
     with run_progress(f"plan {scene}") as progress:
         for seed in range(seeds):
-            scenario = load_scenario(scene, seed=seed, parameters=_parameters(scene, seed))
-            spec = scenario.spec.plan
-            assert spec is not None
-            planner, goal = make_planner(scenario), goals_of(scenario)
-            began = thread_time()
-            plan = planner.plan(goal)
-            tally.seconds.append(thread_time() - began)
-            tally.moves.append(plan.moves)
-            tally.complete += plan.complete
-            if not plan.complete:
-                tally.why.append(f"seed {seed}: {plan.reason}")
-            wrong = PlanAudit(scenario, spec.character, margin=0.9 * spec.margin).mistakes(plan)
-            tally.mistakes += [f"seed {seed}: {text}" for text in wrong]
-            if plan.complete and len(tally.carried_out) < carry_out:
-                report = run_scenario(carried_out(scenario, plan)).report
-                slip = report["worst"]["contact_slip_m"]
-                well = report["completed"] and not report["qp_failures"] and slip < 2e-3
-                tally.carried_out.append(bool(well))
-                if not well:
-                    failed = report["failure"]["message"] if report["failure"] else report["ended"]
-                    tally.why.append(f"seed {seed}: not carried out: {failed}; slip {1e3 * slip:.2f} mm")
+            answer = _answer(load_scenario(scene, seed=seed, parameters=_parameters(scene, seed)))
+            tally.seconds += answer.seconds
+            tally.moves.append(answer.moves)
+            tally.complete += answer.complete
+            if not answer.complete:
+                tally.why.append(f"seed {seed}: {answer.reason}")
+            tally.mistakes += [f"seed {seed}: {text}" for text in answer.mistakes]
+            if answer.complete and len(tally.carried_out) < carry_out:
+                why = _carried_out(answer.scenario())
+                tally.carried_out.append(not why)
+                tally.why += [f"seed {seed}: not carried out: {why}"] if why else []
             if progress is not None:
                 progress((seed + 1) / seeds, f"seed {seed}")
     return tally
+
+
+def _answer(scenario: Scenario) -> _Answer:
+    return _planned(scenario) if scenario.spec.turns is None else _played(scenario)
+
+
+def _planned(scenario: Scenario) -> _Answer:
+    from multi_qp_controller.planning import carried_out, goals_of, make_planner
+    from multi_qp_simulator.plan_audit import PlanAudit
+
+    spec = scenario.spec.plan
+    assert spec is not None
+    planner, goal = make_planner(scenario), goals_of(scenario)
+    began = thread_time()
+    plan = planner.plan(goal)
+    took = thread_time() - began
+    wrong = PlanAudit(scenario, spec.character, margin=0.9 * spec.margin).mistakes(plan)
+    return _Answer(plan.complete, plan.reason, [took], plan.moves, wrong, lambda: carried_out(scenario, plan))
+
+
+def _played(scenario: Scenario) -> _Answer:
+    from multi_qp_controller.turns import make_game, with_match
+    from multi_qp_simulator.plan_audit import PlanAudit
+
+    spec = scenario.spec.turns
+    assert spec is not None
+    match = make_game(scenario).play(spec.count)
+    audits = {player: PlanAudit(scenario, player, margin=0.9 * spec.margin) for player in spec.players}
+    wrong = [text for turn in match.turns for text in audits[turn.player].mistakes(turn.plan, q=turn.q)]
+    seconds = [turn.seconds for turn in match.turns]
+    return _Answer(match.complete, match.reason, seconds, len(match.turns), wrong, lambda: with_match(scenario, match))
+
+
+def _carried_out(scenario: Scenario) -> str:
+    """Run a plan in the integrator; return what went wrong, nothing if all was well."""
+    from multi_qp_simulator.runner import run_scenario
+
+    report = run_scenario(scenario).report
+    slip = report["worst"]["contact_slip_m"]
+    if report["completed"] and not report["qp_failures"] and slip < SLIP:
+        return ""
+    failed = report["failure"]["message"] if report["failure"] else report["ended"]
+    return f"{failed}; slip {1e3 * slip:.2f} mm"
 
 
 def _parameters(scene: str, seed: int) -> dict[str, float]:
@@ -96,7 +149,7 @@ def _table(tallies: list[_Tally]) -> BenchTable:
         rows.append(
             [
                 tally.scene,
-                f"{tally.complete} of {len(tally.seconds)}",
+                f"{tally.complete} of {len(tally.moves)}",
                 f"{np.median(tally.seconds):.2f}",
                 f"{np.max(tally.seconds):.2f}",
                 f"{np.median(tally.moves):.0f}",
@@ -104,7 +157,7 @@ def _table(tallies: list[_Tally]) -> BenchTable:
                 well,
             ]
         )
-    notes = ["times are of the processor, on one core"]
+    notes = ["times are of the processor, on one core; of `twister` those of each turn"]
     notes += [line for tally in tallies for line in (*tally.mistakes[:3], *tally.why[:5])]
     columns = ("scene", "reaches the goal", "median [s]", "max [s]", "moves", "false stances", "carried out")
     return BenchTable("Contact planning", columns, rows, "\n".join(notes))
@@ -112,7 +165,7 @@ def _table(tallies: list[_Tally]) -> BenchTable:
 
 def _data(tally: _Tally) -> dict[str, Any]:
     return {
-        "seeds": len(tally.seconds),
+        "seeds": len(tally.moves),
         "complete": tally.complete,
         "seconds": tally.seconds,
         "moves": tally.moves,

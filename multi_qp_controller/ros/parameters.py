@@ -126,6 +126,10 @@ def load(settings: dict[str, Any]) -> Scenario:
         from multi_qp_controller.sequences import follow_sequence
 
         return follow_sequence(scenario).scenario
+    if scenario.spec.turns is not None:  # likewise
+        from multi_qp_controller.turns import play_scenario
+
+        return play_scenario(scenario).scenario
     if scenario.spec.plan is not None:
         from multi_qp_controller.standing import ready_for_plans
 

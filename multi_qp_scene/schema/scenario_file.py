@@ -12,6 +12,7 @@ from multi_qp_scene.schema.plan import FollowSpec, PlanSpec
 from multi_qp_scene.schema.reality import RealitySpec
 from multi_qp_scene.schema.states import GoalSpec, StateSpec
 from multi_qp_scene.schema.tasks import TaskSpec
+from multi_qp_scene.schema.turns import TurnsSpec
 
 
 class ParameterSpec(StrictModel):
@@ -321,8 +322,9 @@ class ScenarioFile(StrictModel):
         tasks: tasks of every state, by name; a state may replace or drop them.
         plan: a goal for the contact planner, which then writes the states; `initial_state` and `states` are not given.
         contact_sequence: contacts to go through, phase by phase, instead of `plan` or states.
+        turns: several characters that move one limb by turns, instead of `plan`, `contact_sequence` or states.
         initial_state: where the state machine begins; needed with `states`.
-        states: phases of the motion, by name; needed unless there is a `plan` or a `contact_sequence`.
+        states: phases of the motion, by name; needed unless something else writes them.
         goals: what decides whether a run has succeeded, by name; it must also come to an end of its state machine.
         camera: of videos with `--camera fixed`; one that sees the whole run if left out.
     """
@@ -347,6 +349,7 @@ class ScenarioFile(StrictModel):
     tasks: dict[str, TaskSpec] = {}
     plan: PlanSpec | None = None
     contact_sequence: FollowSpec | None = None
+    turns: TurnsSpec | None = None
     initial_state: str = ""
     states: dict[str, StateSpec] = {}
     goals: dict[str, GoalSpec] = {}

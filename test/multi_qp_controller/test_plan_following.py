@@ -15,7 +15,7 @@ from multi_qp_controller.plan_following import STILL, Compiled, PlanFollower
 from multi_qp_controller.planned_states import with_states
 from multi_qp_controller.sequences import com_of
 from multi_qp_controller.standing import WAITING, ready_for_plans, touching
-from multi_qp_controller.state_writer import HALT
+from multi_qp_controller.state_parts import HALT
 from multi_qp_scene import load_scenario
 from multi_qp_scene.contact_sequence import ContactPhase, ContactSequence
 from multi_qp_scene.errors import MultiQpError

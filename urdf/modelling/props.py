@@ -1,10 +1,10 @@
-"""Objects and environment: a box to carry, a table, the ground."""
+"""Objects and environment: a box to carry, a table, the ground, a mat."""
 
 from __future__ import annotations
 
 from math import pi
 
-from .mesh import rounded_box
+from .mesh import Mesh, merged, rounded_box
 from .robot import Link, Robot, Surface, Visual
 from .solids import Box, Triple
 
@@ -91,4 +91,42 @@ def ground(extent: float = 20.0, thickness: float = 0.2) -> Robot:
         root="fixed",
         links=(Link("ground_link", collisions=(slab,)),),
         surfaces={"floor": Surface("ground_link", (0.0, 0.0, 0.0), size=(extent, extent))},
+    )
+
+
+def mat(tile: float = 0.25, tiles: tuple[int, int] = (6, 8), thickness: float = 0.012) -> Robot:
+    """A mat for the game of [Tonneau2018] section 8: tiles in four colours, no two alike side by side.
+
+    Args:
+        tile: Side of a tile [m].
+        tiles: How many along x and y.
+        thickness: Top surface above the floor [m].
+    """
+    colors = {"red": (0.80, 0.22, 0.20), "yellow": (0.92, 0.76, 0.24), "green": (0.26, 0.60, 0.36),
+              "blue": (0.24, 0.44, 0.74)}  # fmt: skip
+    extent = (tile * tiles[0], tile * tiles[1])
+    board = Box((0.0, 0.0, 0.5 * thickness), (*extent, thickness))
+    names = list(colors)
+    surfaces = {"top": Surface("mat_link", (0.0, 0.0, thickness), size=extent)}
+    pieces: dict[str, list[Mesh]] = {name: [] for name in names}
+    for i in range(tiles[0]):
+        for j in range(tiles[1]):
+            name = names[(i + 2 * (j % 2) + j // 2) % 4]
+            x, y = tile * (i + 0.5) - 0.5 * extent[0], tile * (j + 0.5) - 0.5 * extent[1]
+            size = (tile - 0.012, tile - 0.012, thickness)
+            pieces[name].append(rounded_box((x, y, 0.5 * thickness), size, 0.004, steps=1))
+            surfaces[f"{name}_{len(pieces[name])}"] = Surface("mat_link", (x, y, thickness), size=(tile, tile))
+    return Robot(
+        name="mat",
+        description=f"mat of {tiles[0]} x {tiles[1]} tiles of {tile:.2f} m in four colours",
+        root="fixed",
+        links=(
+            Link(
+                "mat_link",
+                collisions=(board,),
+                visuals=tuple(Visual(f"{name}_tiles", merged(found), name) for name, found in pieces.items()),
+            ),
+        ),
+        materials=colors,
+        surfaces=surfaces,
     )

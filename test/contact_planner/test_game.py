@@ -1,0 +1,112 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from multi_qp_controller.turns import make_game, play_scenario
+from multi_qp_scene import ConfigError, MultiQpError, load_scenario
+from multi_qp_simulator.plan_audit import PlanAudit
+from multi_qp_simulator.runner import run_scenario
+
+TURNS = 6
+
+
+@pytest.fixture(scope="module")
+def scenario():
+    return load_scenario("twister", seed=1, parameters={"turns": TURNS})
+
+
+@pytest.fixture(scope="module")
+def played(scenario):
+    return play_scenario(scenario)
+
+
+def test_every_turn_is_true_where_the_others_are_then(scenario, played):
+    match = played.match
+    assert match.complete, match.reason
+    assert [turn.player for turn in match.turns] == ["humanoid", "quadruped"] * (TURNS // 2)
+    for player in match.first:
+        audit = PlanAudit(scenario, player, margin=0.9 * scenario.spec.turns.margin)
+        for turn in match.turns:
+            if turn.player == player:
+                assert audit.mistakes(turn.plan, q=turn.q) == []
+
+
+def test_a_turn_brings_the_limb_that_is_drawn_to_a_free_tile_of_the_colour_that_is_drawn(played):
+    stances = dict(played.match.first)
+    for turn in played.match.turns:
+        taken = {contact.other for stance in stances.values() for contact in stance.contacts.values()}
+        landed = turn.plan.stances[-1].contacts[turn.limb]
+        assert landed.other.startswith(f"mat/{turn.color}_") and landed.other not in taken
+        before = stances[turn.player].contacts
+        assert all(landed_as_before(turn, limb, before) for limb in before if limb != turn.limb)
+        stances[turn.player] = turn.plan.stances[-1]
+
+
+def landed_as_before(turn, limb, before):
+    return turn.plan.stances[-1].contacts[limb].same_as(before[limb])
+
+
+def test_each_turn_begins_where_the_one_before_has_left_everybody(scenario, played):
+    q = scenario.scene.q0.copy()
+    for turn in played.match.turns:
+        np.testing.assert_array_equal(turn.q, q)
+        q[scenario.scene.subsystems[turn.player].q_slice] = turn.plan.stances[-1].q
+
+
+def test_the_other_player_is_an_obstacle(scenario):
+    game = make_game(scenario)
+    planner = game._planner("humanoid")
+    q = game.stances["humanoid"].q
+    assert planner.clearance.is_free(q)
+    game.q[scenario.scene.subsystems["quadruped"].q_slice.start + 1] += 0.5  # it stands where the humanoid is
+    hits = game._planner("humanoid").clearance.hits(q)
+    assert any("quadruped/" in name for pair in hits for name in pair)
+
+
+def test_those_who_have_no_turn_keep_their_contacts_and_tasks(played):
+    spec = played.scenario.spec
+    for name, state in spec.states.items():
+        if "halt" in name or name == "end":
+            continue
+        waiting = "quadruped" if "_humanoid_" in name else "humanoid"
+        assert {f"{waiting}_com", f"{waiting}_posture", f"{waiting}_base"} <= set(state.tasks)
+        feet = [contact for contact in state.contacts if contact.startswith(waiting)]
+        assert len(feet) >= (4 if waiting == "quadruped" else 2)
+    assert spec.initial_state.startswith("01_humanoid_")
+
+
+def test_a_match_without_a_step_says_so(scenario):
+    game = make_game(scenario)
+    game._colors = {color: () for color in game._colors}
+    match = game.play(2)
+    assert not match.complete and match.reason == "turn 1: there is no step for humanoid"
+    assert match.turns == ()
+
+
+def test_the_same_seed_draws_the_same(scenario, played):
+    again = make_game(scenario).play(2)
+    assert [(t.limb, t.color) for t in again.turns] == [(t.limb, t.color) for t in played.match.turns[:2]]
+
+
+def test_a_scenario_without_turns_is_refused():
+    with pytest.raises(MultiQpError, match="has no `turns`"):
+        make_game(load_scenario("stand"))
+
+
+def test_wrong_names_are_said(scenario, tmp_path):
+    text = scenario.path.read_text(encoding="utf-8")
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text(text.replace("mat/red_*", "mat/purple_*").replace("left_hand: left_palm", "left_hand: left_plam"))
+    with pytest.raises(ConfigError) as error:
+        load_scenario(str(wrong))
+    assert "purple" in str(error.value) and "left_plam" in str(error.value)
+
+
+@pytest.mark.slow  # half a minute
+def test_a_game_is_carried_out(scenario):
+    short = replace(scenario, spec=scenario.spec.model_copy(
+        update={"turns": scenario.spec.turns.model_copy(update={"count": 4})}))  # fmt: skip
+    report = run_scenario(play_scenario(short).scenario).report
+    assert report["completed"] and report["qp_failures"] == 0
+    assert report["worst"]["contact_slip_m"] < 2e-3
