@@ -260,6 +260,8 @@ class ControllerNode(LifecycleNode):
             self._start()
         now = monotonic()
         self._health.publish_if_due(now)
+        if self._active:
+            self._broadcast.pass_on()
         if not self._active or self._lock_step:
             return self._health.due - now
         run = self._run

@@ -7,7 +7,6 @@ import fcntl
 import os
 import select
 import subprocess
-import sys
 from collections import deque
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import IO, Any
 
 from multi_qp_controller.command import Command
 from multi_qp_controller.controller import Controller
+from multi_qp_controller.helper_process import start_helper
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.resources import resource_dirs
 from multi_qp_scene.scenario import Scenario
@@ -171,24 +171,13 @@ def _start(file: IO[bytes]) -> tuple[subprocess.Popen[bytes], int]:
     except OSError:  # more than we may have: it works with less
         pass
     os.set_blocking(pipe, False)
-    # not as a script of its own, in which the classes that are passed on would be others
     program = "import sys; from multi_qp_simulator.bags.writing import main; sys.exit(main())"
-    command = [sys.executable, "-c", program, str(file.fileno())]
-    # ours may not be where Python finds it by itself, as after a change of directory
-    paths = os.pathsep.join(dict.fromkeys(path or os.getcwd() for path in sys.path))
     try:
-        process = subprocess.Popen(
-            command,
-            stdin=source,
-            stdout=subprocess.PIPE,
-            pass_fds=[file.fileno()],
-            env={**os.environ, "PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1"},
-            start_new_session=True,  # Ctrl-C is ours to answer
+        process = start_helper(
+            program, str(file.fileno()), stdin=source, stdout=subprocess.PIPE, pass_fds=[file.fileno()]
         )
     finally:
         os.close(source)
-    if hasattr(os, "sched_setscheduler"):  # a controller's real-time priority is not for it
-        os.sched_setscheduler(process.pid, os.SCHED_OTHER, os.sched_param(0))
     return process, pipe
 
 
