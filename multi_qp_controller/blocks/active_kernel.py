@@ -86,7 +86,7 @@ def search(
     values, values_0 = np.empty(len(low)), np.empty(len(low))
     phi, s, physical = phi_0.copy(), np.empty(size), np.empty(len(e_all))
     T, R = np.empty((1, 1)), np.empty((1, 1))
-    slot, d, t, pull = np.empty(0, dtype=np.intp), np.empty(0), np.empty(0), np.empty(0)
+    slot, d, pull = np.empty(0, dtype=np.intp), np.empty(0), np.empty(0)
     warm, k = min(counts[0], room), 0
     counts[0] = counts[1] = 0
     first = True
@@ -105,7 +105,7 @@ def search(
             for i in range(len(values)):
                 values_0[i] = values[i]
             T, R = np.empty((room + 1, room + 1)), np.empty((room + 1, room + 1))
-            slot, d, t, pull = np.arange(room + 1), np.empty(room + 1), np.empty(room + 1), np.empty(room + 1)
+            slot, d, pull = np.arange(room + 1), np.empty(room + 1), np.empty(room + 1)
             for k in range(warm):
                 _take_up(k, active, slot, nodes, lists, last, border, places, limited, facets, facet_rows, D,
                          len(torque), E_all, L_all, U_all, S, Phi, T, size, softness, low, high,
@@ -122,15 +122,13 @@ def search(
         multipliers[k] = 0.0
         while True:
             counts[1] += 1
-            short, rise = d[k], T[k, k]
+            short, rise = d[k] - multipliers[k] * T[k, k], _append(T, R, k)
             for i in range(k):
-                t[i] = T[k, i]
                 short -= multipliers[i] * T[k, i]
-            short -= multipliers[k] * T[k, k]
-            _solve(R, k, t, pull)
+                pull[i] = R[k, i]
+            _backward(R, k, pull)
             longest, blocking = np.inf, -1
             for i in range(k):
-                rise -= pull[i] * t[i]
                 if pull[i] > 1e-14 and multipliers[i] / pull[i] < longest:
                     longest, blocking = multipliers[i] / pull[i], i
             full = short / rise if rise > _INDEPENDENT * T[k, k] else np.inf
@@ -141,18 +139,16 @@ def search(
                 multipliers[i] = max(0.0, multipliers[i] - step * pull[i])
             multipliers[k] += step
             if full <= longest:
+                R[k, k] = np.sqrt(rise)
                 k += 1
-                if not _factorise(T, R, k):
-                    return NUMERICAL
                 _solve(R, k, d, multipliers)
                 for i in range(k):
                     multipliers[i] = max(0.0, multipliers[i])
                 break
             if counts[1] >= max_iterations:
                 return LIMIT
+            _shrink(blocking, k, R)
             k = _drop(blocking, k + 1, active, slot, T, d, multipliers) - 1
-            if not _factorise(T, R, k):
-                return NUMERICAL
         _combine(phi, phi_0, Phi, slot, multipliers, k)
 
 
@@ -161,9 +157,12 @@ def _best_start(
     k: int, active: Indices, slot: Indices, T: Array, R: Array, d: Array, multipliers: Array, counts: Indices
 ) -> int:
     """Drop rows of an earlier tick until no multiplier pulls; return how many are left."""
+    for i in range(k):
+        for j in range(i + 1):
+            R[i, j] = T[i, j]
+    if not cholesky(R, k):
+        return 0
     while k:
-        if not _factorise(T, R, k):
-            return 0
         _solve(R, k, d, multipliers)
         least = 0
         for i in range(1, k):
@@ -171,6 +170,7 @@ def _best_start(
                 least = i
         if multipliers[least] >= 0.0:
             return k
+        _shrink(least, k, R)
         k = _drop(least, k, active, slot, T, d, multipliers)
         counts[1] += 1
     return 0
@@ -253,11 +253,31 @@ def _take_up(
 
 
 @compiled_part
-def _factorise(T: Array, R: Array, k: int) -> bool:
+def _append(T: Array, R: Array, k: int) -> float:
+    """Write row k of the factor R of T, but for its diagonal; return the square of that."""
+    rest = T[k, k]
     for i in range(k):
-        for j in range(i + 1):
-            R[i, j] = T[i, j]
-    return cholesky(R, k)
+        total = T[k, i]
+        for j in range(i):
+            total -= R[i, j] * R[k, j]
+        R[k, i] = total / R[i, i]
+        rest -= R[k, i] * R[k, i]
+    return rest
+
+
+@compiled_part
+def _shrink(gone: int, k: int, R: Array) -> None:
+    """Take row and column `gone` of k out of the factor, with a rotation for each row below."""
+    for i in range(gone, k - 1):
+        for j in range(i + 2):
+            R[i, j] = R[i + 1, j]
+        a, b = R[i, i], R[i, i + 1]
+        length = np.hypot(a, b)
+        cos, sin = a / length, b / length
+        R[i, i] = length
+        for r in range(i + 2, k):
+            a, b = R[r, i], R[r, i + 1]
+            R[r, i], R[r, i + 1] = cos * a + sin * b, cos * b - sin * a
 
 
 @compiled_part
@@ -267,6 +287,12 @@ def _solve(R: Array, k: int, d: Array, x: Array) -> None:
         for j in range(i):
             total -= R[i, j] * x[j]
         x[i] = total / R[i, i]
+    _backward(R, k, x)
+
+
+@compiled_part
+def _backward(R: Array, k: int, x: Array) -> None:
+    """Solve Rᵀ x = x."""
     for i in range(k - 1, -1, -1):
         x[i] /= R[i, i]
         for j in range(i):
