@@ -82,6 +82,16 @@ class Activity:
         tasks = {name: self._running(name, spec, kinematics, time) for name, spec in phase.tasks.items()}
         self.contacts, self._state_tasks = contacts, tasks
 
+    def foreseen(
+        self, phase: Phase, before: Phase | None, kinematics: Kinematics
+    ) -> tuple[list[ActiveContact], list[Task]]:
+        """Return contacts and tasks as a state that follows another will have them, made here and not started."""
+        names = list(phase.contacts)
+        if before is not None and self._ramp:
+            names += [name for name in before.contacts if name not in phase.contacts]
+        tasks = [self._factory.make(name, spec) for name, spec in phase.tasks.items()]
+        return [self._made(name, kinematics) for name in names], [*tasks, *self._user_tasks.values()]
+
     def _note_changes(self, contacts: dict[str, ActiveContact], time: float) -> None:
         """Begin the ramps of what is made and of what goes, which stays until its ramp is over."""
         if not self._ramp:

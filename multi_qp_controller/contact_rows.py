@@ -79,22 +79,31 @@ class ContactRows:
         self.lower[self.coupling_slice] = -np.inf
         self.bounded = int(n) - coupled
         self.paper_equalities = sum(3 * len(contact.first.points) for contact in contacts) + coupled
-        self.row_label = tuple(
+
+    @cached_property
+    def row_label(self) -> tuple[Block, ...]:
+        """Names of the rows of J; made when somebody asks."""
+        named = tuple(
             Block(name=f"no slip {contact.name}", unit="m/s² or rad/s²", rows=_TWIST_AXES[: contact.rows])
-            for contact in contacts
+            for contact in self.contacts
         )
-        self.lambda_label = tuple(
+        coupled = Block(name="coupling", unit="m/s² or rad/s²", rows=self.couplings.names)
+        return (*named, coupled) if len(self.couplings) else named
+
+    @cached_property
+    def lambda_label(self) -> tuple[Block, ...]:
+        """Names of the entries of Λ; made when somebody asks."""
+        named = tuple(
             Block(
                 name=f"contact force {contact.name}",
                 unit="N",
                 rows=tuple(f"point {k // 4} edge {k % 4}" for k in range(contact.W.shape[1])),
                 limit=f"friction cone {contact.name}",
             )
-            for contact in contacts
+            for contact in self.contacts
         )
-        if coupled:
-            self.row_label += (Block(name="coupling", unit="m/s² or rad/s²", rows=couplings.names),)
-            self.lambda_label += (Block(name="coupling force", unit="N or N m", rows=couplings.names),)
+        coupled = Block(name="coupling force", unit="N or N m", rows=self.couplings.names)
+        return (*named, coupled) if len(self.couplings) else named
 
     @cached_property
     def H(self) -> Array:

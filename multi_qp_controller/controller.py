@@ -20,6 +20,7 @@ from multi_qp_controller.contact import ActiveContact, ContactFeedback
 from multi_qp_controller.drives import JointImpedance
 from multi_qp_controller.estimate import DisturbanceObserver, StateEstimate
 from multi_qp_controller.fallback import Fallback
+from multi_qp_controller.foresight import lay_out_states
 from multi_qp_controller.formulations import QpSize, make_formulation
 from multi_qp_controller.fsm import StateMachine, commands_in
 from multi_qp_controller.kinematics import Kinematics
@@ -148,6 +149,7 @@ class Controller:
         self._impedance = None if impedance is None else JointImpedance(scene, impedance, dt=self.dt)
         landing = None if closed_loop is None else closed_loop.landing_force
         self.landing = None if landing is None else Landing(scenario, landing, dt=self.dt)
+        lay_out_states(self.machine.phases, self._activity, self.kinematics, self.statement, written)
         self._started = False
         self._deadline = np.inf if deadline is None else deadline
         self.reactions: Array | None = None

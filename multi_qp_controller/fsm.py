@@ -52,6 +52,11 @@ class StateMachine:
         self.visited = [self.phase.name]
 
     @property
+    def phases(self) -> tuple[Phase, ...]:
+        """All states."""
+        return tuple(self._phases.values())
+
+    @property
     def commands(self) -> frozenset[str]:
         """Commands that wait for a transition."""
         return frozenset(self._commands)

@@ -12,7 +12,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from multi_qp_controller.dynamics_kernel import centroid
-from multi_qp_controller.motion_table import MotionTable, Pair
+from multi_qp_controller.motion_table import FixedFrame, MotionTable, Pair
 from multi_qp_controller.part_dynamics import PartDynamics, gather_dynamics
 from multi_qp_controller.tsid_compat import tsid
 from multi_qp_controller.vectors import cross
@@ -50,7 +50,7 @@ class Kinematics:
         self.v = np.zeros(scene.nv)
         self.N = np.zeros(scene.nv)
         self.motions: MotionTable | None = None
-        self._columns: dict[int, NDArray[np.intp]] = {}
+        self._frames: dict[int, FixedFrame] = {}
         self.watched: tuple[Pair, ...] = ()
 
     def _take(self, forest: Forest) -> None:
@@ -65,7 +65,7 @@ class Kinematics:
         wanted = self.watched = tuple(pairs)
         # pinocchio hands a Jacobian of one column out as a vector
         together = COMPILED and bool(wanted) and self.model.nv > 1
-        self.motions = MotionTable(self.model, self.views, self.data, wanted, self._columns) if together else None
+        self.motions = MotionTable(self.model, self.views, self.data, wanted, self._frames) if together else None
         if self.motions is not None:
             self.motions.update()
 

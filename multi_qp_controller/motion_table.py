@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -14,6 +15,20 @@ from multi_qp_scene.pinocchio_views import JointViews
 Array = NDArray[np.float64]
 #: Frame A and frame B by index, B = None for the world.
 Pair = tuple[int, int | None]
+
+
+class FixedFrame(NamedTuple):
+    """A frame in its joint: which, at what pose, (3, 4), and the entries of v that move it."""
+
+    joint: int
+    place: Array
+    columns: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, model: pin.Model, frame: int) -> FixedFrame:
+        """Look it up."""
+        found = model.frames[frame]
+        return cls(found.parentJoint, np.array(found.placement.homogeneous[:3]), _columns(model, frame))
 
 
 class MotionTable:
@@ -33,9 +48,9 @@ class MotionTable:
         views: JointViews,
         data: pin.Data,
         pairs: Iterable[Pair],
-        known: dict[int, NDArray[np.intp]] | None = None,
+        known: dict[int, FixedFrame] | None = None,
     ) -> None:
-        """Prepare the tables of these pairs; `known` keeps the columns of frames from table to table."""
+        """Prepare the tables of these pairs; `known` keeps what is known of frames from table to table."""
         known = {} if known is None else known
         self._data, self._views = data, views
         unique = tuple(dict.fromkeys(pairs))
@@ -44,13 +59,13 @@ class MotionTable:
         place = {frame: k for k, frame in enumerate(frames)}
         self._first = np.array([place[a] for a, _ in unique], dtype=np.intp)
         self._second = np.array([-1 if b is None else place[b] for _, b in unique], dtype=np.intp)
-        self._joints = np.array([model.frames[frame].parentJoint for frame in frames], dtype=np.intp)
-        places = [np.array(model.frames[frame].placement.homogeneous[:3]) for frame in frames]
-        self._places = np.array(places).reshape(-1, 3, 4)
         for frame in frames:
             if frame not in known:
-                known[frame] = _columns(model, frame)
-        columns = [known[frame] for frame in frames]
+                known[frame] = FixedFrame.of(model, frame)
+        fixed = [known[frame] for frame in frames]
+        self._joints = np.array([frame.joint for frame in fixed], dtype=np.intp)
+        self._places = np.array([frame.place for frame in fixed]).reshape(-1, 3, 4)
+        columns = [frame.columns for frame in fixed]
         self._starts = np.concatenate([[0], np.cumsum([len(c) for c in columns])]).astype(np.intp)
         self._columns = np.concatenate([*columns, np.zeros(0)]).astype(np.intp)
         self._poses = np.zeros((len(frames), 4, 4))

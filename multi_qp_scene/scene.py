@@ -150,14 +150,29 @@ class Scene:
         Raises:
             KeyError: when there is none.
         """
-        if not self.model.existFrame(name):
+        if name not in self._frames:
             raise KeyError(f"no frame '{name}' in the scene")
-        return int(self.model.getFrameId(name))
+        return self._frames[name]
+
+    @cached_property
+    def _frames(self) -> dict[str, int]:
+        """Index of the first frame of each name, as pinocchio finds it one name after the other."""
+        found: dict[str, int] = {}
+        for number, frame in enumerate(self.model.frames):
+            found.setdefault(frame.name, number)
+        return found
 
     def moving(self, *frames: int | None) -> Indices:
         """Return the entries of v that move any of these frames, by index; None is the world."""
-        model = self.model
-        return columns_above(model, *(model.frames[k].parentJoint for k in frames if k is not None))
+        if frames not in self._moved:
+            model = self.model
+            joints = (model.frames[k].parentJoint for k in frames if k is not None)
+            self._moved[frames] = columns_above(model, *joints)
+        return self._moved[frames]
+
+    @cached_property
+    def _moved(self) -> dict[tuple[int | None, ...], Indices]:
+        return {}
 
     def initial_state(self) -> State:
         """Return the initial configuration, at rest."""

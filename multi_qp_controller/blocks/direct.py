@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.blocks.active_kernel import search
 from multi_qp_controller.blocks.assembly_kernel import DEPENDENT, INFEASIBLE, LIMIT, NUMERICAL, SOLVED, assemble
-from multi_qp_controller.blocks.plan import Plan
+from multi_qp_controller.blocks.plan import Plan, structure
 from multi_qp_controller.contact_rows import COUPLING_FORCE_COST
 from multi_qp_controller.physical import PhysicalSolution, Solved
 from multi_qp_controller.qp.solution import Solution, Status
@@ -30,6 +30,24 @@ _STATUS: dict[int, Status] = {
 }
 
 
+class _Layout:
+    """A plan, and room for what the kernels make of it; none of it depends on the state."""
+
+    def __init__(self, statement: Statement, floating: frozenset[int]) -> None:
+        s, plan = statement, Plan(statement, floating=floating)
+        self.plan = plan
+        self.links = np.stack([plan.link_rows, plan.link_w, plan.link_mu]).astype(np.intp)
+        self.crossing = np.stack([plan.cross_rows, plan.cross_y]).astype(np.intp)
+        self.places = np.concatenate([plan.velocity_places, plan.torque_places, plan.reaction_places])
+        e, factor, wide = plan.sizes
+        size = len(plan.last)
+        self.E, self.e = np.zeros(e), np.zeros(s.scene.nv + s.scene.na + len(s.contacts.rhs))
+        self.L, self.U = np.zeros(factor), np.zeros(wide)
+        self.S = np.zeros((size, size))
+        self.phi = np.zeros(plan.unknowns + size)
+        self.Phi = np.empty((min(_MOST_ACTIVE, len(self.phi)) + 1, len(self.phi)))
+
+
 class BlockSolver:
     """Solves the statement as `condensed` states it, each subsystem by itself but for the forces between them.
 
@@ -42,7 +60,12 @@ class BlockSolver:
         self._statement = statement
         self._max_iterations = max_iterations
         self._floating: frozenset[int] = frozenset()
-        self._plan: Plan | None = None
+        self._layout: _Layout | None = None
+        self._known: dict[tuple[object, ...], _Layout] = {}
+        self._taken_up: tuple[object, object] = (None, None)
+        self._structure: tuple[object, ...] = ()
+        cost = statement.cost
+        self._costs = np.array([np.sqrt(cost.torque), cost.acceleration, _DEPENDENT_ROWS])
         self._active = np.zeros(_MOST_ACTIVE + 1, dtype=np.intp)
         self._multipliers = np.zeros(_MOST_ACTIVE + 1)
         self._counts = np.zeros(2, dtype=np.intp)
@@ -50,28 +73,28 @@ class BlockSolver:
         self._limited: Indices = limited.astype(np.intp)
 
     def prepare(self) -> None:
-        """Lay out the present contacts and tasks."""
+        """Take up the present contacts and tasks."""
         self._floating = frozenset()
-        self._plan = None
+        self._layout, self._taken_up = None, (None, None)
 
-    def _lay_out(self) -> Plan:
+    def _lay_out(self) -> _Layout:
         s = self._statement
-        plan = self._plan = Plan(s, floating=self._floating)
-        self._links = np.stack([plan.link_rows, plan.link_w, plan.link_mu]).astype(np.intp)
-        self._crossing = np.stack([plan.cross_rows, plan.cross_y]).astype(np.intp)
-        self._places = np.concatenate([plan.velocity_places, plan.torque_places, plan.reaction_places])
-        e, factor, wide = plan.sizes
-        size = len(plan.last)
-        self._E, self._e = np.zeros(e), np.zeros(s.scene.nv + s.scene.na + len(s.contacts.rhs))
-        self._L, self._U = np.zeros(factor), np.zeros(wide)
-        self._S = np.zeros((size, size))
-        self._phi = np.zeros(plan.unknowns + size)
-        rows = min(_MOST_ACTIVE, len(self._phi))
-        self._Phi = np.empty((rows + 1, len(self._phi)))
-        contacts, cost = s.contacts, s.cost
+        if self._taken_up != (s.contacts, s.tasks):
+            self._take_up()
+        key = (*self._structure, self._floating)
+        layout = self._known.get(key)
+        if layout is None:
+            layout = self._known[key] = _Layout(s, self._floating)
+        self._layout = layout
+        return layout
+
+    def _take_up(self) -> None:
+        """Write what the present contacts do not change from tick to tick."""
+        s = self._statement
+        self._taken_up, self._structure = (s.contacts, s.tasks), structure(s)
+        contacts = s.contacts
         self._force_root = np.full(len(contacts.rhs), np.sqrt(COUPLING_FORCE_COST))
         self._revision = -1
-        self._costs = np.array([np.sqrt(cost.torque), cost.acceleration, _DEPENDENT_ROWS])
         facets = [c.F for c in contacts.contacts]
         ends = np.cumsum([0, *map(len, facets)])
         self._facets = np.zeros((ends[-1], 6))
@@ -92,17 +115,17 @@ class BlockSolver:
         self._rigid = np.zeros(len(self._low))
         self._soft = np.zeros(len(self._low))
         self._soft[:limited] = self._soft[fixed:] = 1.0
-        return plan
 
     def eliminate(self) -> str:
         """Find the free optimum of this tick; return what is wrong, empty if nothing is."""
         s, contacts, tasks = self._statement, self._statement.contacts, self._statement.tasks
-        plan = self._plan
-        if plan is None or plan.contacts is not contacts or plan.tasks is not tasks:
+        layout = self._layout
+        if layout is None or self._taken_up[0] is not contacts or self._taken_up[1] is not tasks:
             try:
-                plan = self._lay_out()
+                layout = self._lay_out()
             except ValueError as error:
                 return str(error)
+        plan = layout.plan
         if contacts.revision != self._revision:
             costs = contacts.wrench_costs()
             self._force_root[: len(costs)] = np.sqrt(costs)
@@ -110,15 +133,15 @@ class BlockSolver:
         for contact, where in self._turning:
             self._facets[where, :3] = contact.F
         status = assemble(
-            plan.nodes, plan.lists, self._links, self._crossing, plan.last, plan.border, s.M, s.N, contacts.J,
-            contacts.rhs, tasks.J, tasks.b, tasks.scale, tasks.selected, self._force_root, self._costs, self._E,
-            self._e, self._L, self._U, self._S, self._phi,
+            plan.nodes, plan.lists, layout.links, layout.crossing, plan.last, plan.border, s.M, s.N, contacts.J,
+            contacts.rhs, tasks.J, tasks.b, tasks.scale, tasks.selected, self._force_root, self._costs, layout.E,
+            layout.e, layout.L, layout.U, layout.S, layout.phi,
         )  # fmt: skip
         if status % 16 == DEPENDENT:
             node = status // 16
             if node in self._floating:
                 return "rows depend on each other"
-            self._floating, self._plan = self._floating | {node}, None
+            self._floating, self._layout = self._floating | {node}, None
             return self.eliminate()
         return "" if status == SOLVED else "what subsystems share is not determined"
 
@@ -133,9 +156,10 @@ class BlockSolver:
         contacts = s.contacts
         if price is None and (fault := self.eliminate()):
             return Solved(Solution.failed(0, status="numerical", message=fault), None)
-        plan = self._plan
-        if plan is None:
+        layout = self._layout
+        if layout is None:
             raise RuntimeError("a price is for a tick that was solved without")
+        plan = layout.plan
         acceleration, torque = np.empty(s.scene.nv), np.empty(s.scene.na)
         reactions = np.empty(len(contacts.rhs))
         rows = self._fixed + s.row_count
@@ -146,10 +170,10 @@ class BlockSolver:
         self._begin(start, rows)
         softness = self._rigid if price is None else self._soft / price
         status = search(
-            plan.nodes, plan.lists, self._links, plan.last, plan.border, self._places, plan.motor_order,
-            self._E, self._e, self._L, self._U, self._S, self._phi, self._limited, self._facets,
+            plan.nodes, plan.lists, layout.links, plan.last, plan.border, layout.places, plan.motor_order,
+            layout.E, layout.e, layout.L, layout.U, layout.S, layout.phi, self._limited, self._facets,
             self._facet_rows, s.D, self._low[:rows], self._high[:rows], softness, self._max_iterations, self._active,
-            self._multipliers, self._counts, self._Phi, acceleration, torque, reactions,
+            self._multipliers, self._counts, layout.Phi, acceleration, torque, reactions,
         )  # fmt: skip
         found = status == SOLVED
         count, iterations = int(self._counts[0]), int(self._counts[1])

@@ -48,7 +48,6 @@ class Plan:
     def __init__(self, statement: Statement, *, floating: frozenset[int] = frozenset()) -> None:
         """Lay out the present contacts and tasks; the subsystems `floating` are not taken for grounded."""
         scene, contacts = statement.scene, statement.contacts
-        self.contacts, self.tasks = contacts, statement.tasks
         subsystems = [s.v_slice for s in scene.subsystems.values() if s.v_slice.stop > s.v_slice.start]
         owner = np.full(scene.nv, -1, dtype=np.intp)
         for k, where in enumerate(subsystems):
@@ -169,6 +168,15 @@ class Plan:
                 last[first : first + length] = max(ends[node] for node in span)
         last[: self.border] = np.maximum.accumulate(last[: self.border])
         return last
+
+
+def structure(statement: Statement) -> tuple[object, ...]:
+    """Return what a plan depends on: which joints the present contacts hold together, and what tasks move."""
+    columns = [(task.dim, task.columns(statement.scene)) for task in statement.tasks.tasks]
+    return (
+        tuple((c.first.joint_id, c.second.joint_id, c.rows) for c in statement.contacts.contacts),
+        tuple((dim, None if where is None else where.tobytes()) for dim, where in columns),
+    )
 
 
 def _rows_by_columns(statement: Statement) -> list[tuple[range, Indices]]:

@@ -1,0 +1,56 @@
+"""What a change of state would have to wait for, done before the first tick."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from multi_qp_controller.activity import Activity
+from multi_qp_controller.formulations import Formulation
+from multi_qp_controller.formulations.condensed import CondensedFormulation
+from multi_qp_controller.fsm import Phase
+from multi_qp_controller.kinematics import Kinematics
+from multi_qp_controller.statement import Statement
+from multi_qp_scene.jit import COMPILED
+
+
+def lay_out_states(
+    phases: tuple[Phase, ...],
+    activity: Activity,
+    kinematics: Kinematics,
+    statement: Statement,
+    formulation: Formulation,
+) -> None:
+    """Have the QP of each state laid out: who shares what with whom, and room for it, takes as long as some ticks.
+
+    Every contact is made where everything stands at the start. Which rows depend on each other, where subsystems are
+    eliminated in another way, is found from these Jacobians too; where it turns out otherwise, the tick lays out anew.
+    """
+    if not COMPILED or not isinstance(formulation, CondensedFormulation):
+        return
+    kinematics.update(kinematics.scene.initial_state())
+    for phase, before in _changes(phases):
+        try:
+            contacts, tasks = activity.foreseen(phase, before, kinematics)
+        except Exception:  # the state may want what is not there yet; nothing depends on it
+            continue
+        kinematics.watch(contact.frames for contact in contacts)
+        statement.set_tasks(tuple(tasks))
+        statement.set_contacts(tuple(contacts), kinematics)
+        statement.contacts.update(kinematics, 1.0)
+        statement.M, statement.N = kinematics.M, kinematics.N.copy()
+        formulation.prepare()
+        formulation.blocks.eliminate()
+    kinematics.watch(())
+    statement.set_tasks(())
+    statement.set_contacts((), kinematics)
+    formulation.prepare()
+
+
+def _changes(phases: tuple[Phase, ...]) -> Iterator[tuple[Phase, Phase | None]]:
+    """Return every state, and every one with what may come before it."""
+    named = {phase.name: phase for phase in phases}
+    for phase in phases:
+        yield phase, None
+        for transition in phase.spec.transitions:
+            if set(phase.contacts) - set(named[transition.to].contacts):
+                yield named[transition.to], phase
