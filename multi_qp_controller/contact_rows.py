@@ -6,7 +6,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from multi_qp_controller.contact import ActiveContact
 from multi_qp_controller.kinematics import Kinematics
@@ -216,6 +215,8 @@ def _smallest_multipliers(W: Array, reaction: Array) -> Array:
     The norm gets so small a weight that it only chooses among what makes the reaction; one step of refinement takes
     back what it cost.
     """
+    from scipy.optimize import nnls  # takes long to import, and only those who watch need it
+
     n = W.shape[1]
     found = nnls(np.vstack([W, _NORM_WEIGHT * np.eye(n)]), np.concatenate([reaction, np.zeros(n)]))[0]
     used = np.flatnonzero(found)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import BPoly
 
 from multi_qp_controller.memory import Memory, pose_memory, pose_of
 from multi_qp_controller.references import PoseReference, PoseSample, minimum_jerk
@@ -27,6 +26,8 @@ class Curves:
         self._ends = np.cumsum([duration for _, duration in curves])
         self.duration = float(self._ends[-1])
         starts = self._ends - [duration for _, duration in curves]
+        from scipy.interpolate import BPoly  # takes long to import, and few scenes need it
+
         self._curves: list[tuple[BPoly, BPoly, BPoly]] = []
         for (points, duration), start in zip(curves, starts, strict=True):
             coefficients = np.asarray(points, dtype=float)[:, None, :]

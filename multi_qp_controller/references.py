@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
-from scipy.interpolate import make_interp_spline
 
 from multi_qp_controller.memory import Memory, pose_memory, pose_of
 
@@ -344,6 +343,8 @@ class RandomPose(PoseReference):
         }
         knots = max(2, round(duration / knots_every))
         random = np.random.default_rng(seed)
+        from scipy.interpolate import make_interp_spline  # takes long to import, and few scenes need it
+
         values = np.zeros((knots + 1, 6))
         values[1:-1] = random.uniform(-1.0, 1.0, (knots - 1, 6)) * np.concatenate([position, angle])
         rest = [(1, np.zeros(6)), (2, np.zeros(6))]

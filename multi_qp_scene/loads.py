@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
-from scipy.interpolate import PchipInterpolator
 
 from multi_qp_scene.schema.scenario_file import LoadSpec, RandomMassSpec
 
@@ -43,6 +42,8 @@ class RandomMass:
     """A mass that wanders smoothly between its limits: a monotone spline through random values."""
 
     def __init__(self, spec: LoadSpec, random_spec: RandomMassSpec) -> None:
+        from scipy.interpolate import PchipInterpolator  # takes long to import, and few scenes need it
+
         knots = np.arange(0.0, LONGEST_RUN + random_spec.every, random_spec.every)
         masses = np.random.default_rng(random_spec.seed).uniform(spec.min, spec.max, len(knots))
         masses[0] = spec.mass

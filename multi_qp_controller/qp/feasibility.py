@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.optimize import linprog
 
 from multi_qp_controller.qp.labels import Kind
 from multi_qp_controller.qp.problem import Problem
@@ -97,6 +96,8 @@ def _collect(problem: Problem) -> tuple[list[Row], sparse.csr_matrix, Array]:
 
 def _elastic(matrix: sparse.csr_matrix, rhs: Array, m: int, *, time_limit: float) -> Any:
     """Minimise sum(s) with row x + s- - s+ = rhs for the first m rows, row x - s <= rhs for the others."""
+    from scipy.optimize import linprog  # takes long to import, and only those who ask why need it
+
     n, k = matrix.shape[1], len(rhs) - m
     A_eq = sparse.hstack([matrix[:m], sparse.eye(m), -sparse.eye(m), sparse.csr_matrix((m, k))], format="csr")
     A_ub = sparse.hstack([matrix[m:], sparse.csr_matrix((k, 2 * m)), -sparse.eye(k)], format="csr")

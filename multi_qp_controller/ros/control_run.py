@@ -104,6 +104,7 @@ class ControlRun:
     def warm_up(self) -> None:
         """Rehearse, so that nothing is compiled or loaded in the loop; the run is not to be used any more."""
         self.controller.rehearse()
+        _ = self.controller.forces  # for those who watch
 
     @property
     def contacts(self) -> tuple[str, ...]:
