@@ -206,6 +206,8 @@ class ContactRows:
 
     def coupling_forces(self, reactions: Array) -> dict[str, float]:
         """Return the force of each coupling on the joint that follows [N or N m], from the reactions."""
+        if not self.couplings.names:
+            return {}
         return dict(zip(self.couplings.names, reactions[self._coupling_rows].tolist(), strict=True))
 
 

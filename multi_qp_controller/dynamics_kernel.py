@@ -53,7 +53,7 @@ def centroid(
     v: Array,
     out: Array,
 ) -> None:
-    """Write centre of mass, its velocity and its drift of the bodies below some joints, world frame, (9,).
+    """Write centre of mass, its velocity, its drift and the mass of the bodies below some joints, world frame, (10,).
 
     Args:
         roots: joints at the roots, (k,).
@@ -64,7 +64,7 @@ def centroid(
         Ag: pinocchio's `data.Ag`, (6, nv).
         dAg: pinocchio's `data.dAg`, (6, nv).
         v: (nv,).
-        out: to fill, (9,).
+        out: to fill, (10,).
     """
     total = 0.0
     out[:] = 0.0
@@ -79,3 +79,4 @@ def centroid(
             out[6 + i] += dAg[i, c] * v[c]
     for i in range(9):
         out[i] /= total
+    out[9] = total

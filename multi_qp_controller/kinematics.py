@@ -38,6 +38,7 @@ class Kinematics:
         M: joint-space inertia of all, block diagonal, (nv, nv).
         N: nonlinear effects, gravity and passive joint forces of (12), (nv,).
         motions: relative motions that are computed together, or None.
+        Ag: the centroidal map of the data, (6, nv).
         watched: the pairs of frames that were asked for together.
     """
 
@@ -45,7 +46,7 @@ class Kinematics:
         self.scene = scene
         self.model = scene.model
         self._take(Forest(scene.model))
-        self._centroids: dict[int, tuple[Group, Array]] = {}
+        self._centroids: dict[tuple[int, ...], Array] = {}
         self.q = scene.q0.copy()
         self.v = np.zeros(scene.nv)
         self.N = np.zeros(scene.nv)
@@ -59,6 +60,9 @@ class Kinematics:
         self._parts = [PartDynamics(part) for part in forest.parts]
         nv = self.scene.nv
         self.M = self._parts[0].M if forest.is_one else np.zeros((nv, nv))
+        Ag, dAg = self.data.Ag, self.data.dAg  # over the memory of the data
+        self.Ag, self._dAg = (Ag, dAg) if Ag.ndim == 2 else (Ag[:, None], dAg[:, None])
+        self._masses: dict[tuple[int, ...], Array] = {}
 
     def watch(self, pairs: Iterable[Pair]) -> None:
         """Compute the relative motions of these pairs of frames together, now and at every `update`; others singly."""
@@ -75,6 +79,7 @@ class Kinematics:
         forest = self._forest
         if self.scene.loads.joint_ids:
             forest.take_masses()
+            self._masses.clear()
         for dynamics in self._parts:
             dynamics.update(state.q[dynamics.part.q], state.v[dynamics.part.v])
         if forest.is_one:
@@ -125,15 +130,23 @@ class Kinematics:
         return J, velocity, drift
 
     def centroid(self, group: Group) -> Array:
-        """Return centre of mass [m], its velocity [m/s] and its drift [m/s²] of a group, world frame, (9,)."""
-        known = self._centroids.get(id(group))
-        if known is None:
-            data, masses, out = self.data, self.data.mass, np.empty(9)
-            columns = (data.Ag, data.dAg) if data.Ag.ndim == 2 else (data.Ag[:, None], data.dAg[:, None])
-            carried = np.array([masses[joint_id] for joint_id in group.roots])
-            centroid(group.root_array, carried, self.views.poses, self.views.coms, group.columns, *columns, self.v, out)
-            known = self._centroids[id(group)] = group, out
-        return known[1]
+        """Return centre of mass [m], velocity [m/s], drift [m/s²] and mass [kg] of a group, world frame, (10,)."""
+        out = self._centroids.get(group.roots)
+        if out is None:
+            carried, views = self._carried(group), self.views
+            out = self._centroids[group.roots] = np.empty(10)
+            centroid(
+                group.root_array, carried, views.poses, views.coms, group.columns, self.Ag, self._dAg, self.v, out
+            )  # fmt: skip
+        return out
+
+    def _carried(self, group: Group) -> Array:
+        """Return what the root joints of a group carry with their present loads, (k,) [kg]."""
+        carried = self._masses.get(group.roots)
+        if carried is None:
+            masses = self.data.mass
+            carried = self._masses[group.roots] = np.array([masses[joint_id] for joint_id in group.roots])
+        return carried
 
     def com(self, subsystem: Subsystem) -> Array:
         """Return the centre of mass of one subsystem, world frame, (3,) [m]."""
@@ -185,8 +198,7 @@ class Group:
 
     def mass(self, kinematics: Kinematics) -> float:
         """Return its mass with its present loads [kg]."""
-        masses = kinematics.data.mass
-        return float(sum(masses[joint_id] for joint_id in self.roots))
+        return float(kinematics.centroid(self)[9])
 
     def com(self, kinematics: Kinematics) -> Array:
         """Return its centre of mass, world frame, (3,) [m]."""
@@ -198,11 +210,11 @@ class Group:
 
     def com_jacobian(self, kinematics: Kinematics, out: Array) -> None:
         """Write the Jacobian of its centre of mass into `out`, (3, nv); other subsystems' columns stay as they are."""
-        out[:, self.where] = kinematics.data.Ag[:3, self.where] / self.mass(kinematics)
+        out[:, self.where] = kinematics.Ag[:3, self.where] / self.mass(kinematics)
 
     def com_drift(self, kinematics: Kinematics) -> Array:
         """Return J̇v of its centre of mass, world frame, (3,) [m/s²]."""
-        return kinematics.centroid(self)[6:]
+        return kinematics.centroid(self)[6:9]
 
     def momentum(self, kinematics: Kinematics) -> tuple[Array, Array, Array]:
         """Return its momentum about its own centre of mass: map (6, k), momentum (6,), drift (6,).

@@ -113,6 +113,7 @@ class BlockSolver:
         self._low, self._high = np.full(fixed + s.largest_row_count, 0.0), np.full(fixed + s.largest_row_count, np.inf)
         self._low[limited : limited + na], self._high[limited : limited + na] = -s.torque_limits, s.torque_limits
         self._rigid = np.zeros(len(self._low))
+        self._none_active = np.zeros(len(self._low))
         self._soft = np.zeros(len(self._low))
         self._soft[:limited] = self._soft[fixed:] = 1.0
 
@@ -177,8 +178,9 @@ class BlockSolver:
         )  # fmt: skip
         found = status == SOLVED
         count, iterations = int(self._counts[0]), int(self._counts[1])
-        z = np.zeros(len(self._low))
+        z = self._none_active
         if count:
+            z = np.zeros(len(self._low))
             active = self._active[:count]
             z[np.abs(active) - 1] = -np.sign(active) * self._multipliers[:count]
         solution = Solution(
@@ -195,7 +197,7 @@ class BlockSolver:
         """Take the active rows of an earlier tick over."""
         self._counts[:] = 0
         z = None if start is None else start.z_ineq
-        if z is None or len(z) != len(self._low):
+        if z is None or z is self._none_active or len(z) != len(self._low):
             return
         active = np.flatnonzero(z[:rows])[:_MOST_ACTIVE]
         if len(active):

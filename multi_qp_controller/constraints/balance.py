@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multi_qp_controller.constraints.balance_kernel import edge_rows
 from multi_qp_controller.contact import ActiveContact
 from multi_qp_controller.kinematics import Group, Kinematics
 from multi_qp_controller.memory import Memory
@@ -45,6 +46,11 @@ class StandingGroup:
     normals: Array
     ground: float
 
+    @cached_property
+    def offsets(self) -> Array:
+        """How far each edge is from the origin along its normal, (k,) [m]."""
+        return (self.corners * self.normals).sum(axis=1)
+
 
 class BalanceConstraint:
     """Rows that keep the capture point c + ċ/ω, ω = √(g/h), of each standing group over its support polygon.
@@ -60,14 +66,12 @@ class BalanceConstraint:
 
     def __init__(self, scene: Scene, spec: BalanceSpec) -> None:
         self._scene = scene
-        self._spec = spec
         self._groups: list[StandingGroup] = []
-        self._J = np.zeros((3, scene.nv))
-        self._D = np.zeros((0, scene.nv))
-        self._d = np.zeros(0)
-        self._labels: list[str] = []
-        self._names: tuple[tuple[str, ...], ...] = ()
+        self._limits = np.array(
+            [spec.influence, spec.security, spec.damping, GRAVITY, LEAST_HEIGHT, RECOVERY_SPEED], dtype=float
+        )
         self.count = 0
+        self._allocate()
 
     @property
     def size(self) -> int:
@@ -86,7 +90,7 @@ class BalanceConstraint:
 
     def label(self) -> Block:
         """Name the active rows."""
-        return Block(name="balance", unit="m/s²", rows=tuple(self._labels))
+        return Block(name="balance", unit="m/s²", rows=tuple(self._names[k] for k in self._near[: self.count]))
 
     def set_contacts(self, contacts: Iterable[ActiveContact], kinematics: Kinematics) -> None:
         """Find the standing groups of these contacts; contacts with the environment do not move while they last."""
@@ -129,42 +133,37 @@ class BalanceConstraint:
 
     def _allocate(self) -> None:
         self._names = tuple(
-            tuple(
-                f"{'+'.join(s.name for s in standing.group.subsystems)} edge {k}" for k in range(len(standing.normals))
-            )
+            f"{'+'.join(s.name for s in standing.group.subsystems)} edge {k}"
             for standing in self._groups
+            for k in range(len(standing.normals))
         )
-        rows = sum(len(edges) for edges in self._names)
+        #: Number of the first edge of each group.
+        self._first = np.cumsum([0, *(len(standing.normals) for standing in self._groups)])[:-1].tolist()
+        rows = len(self._names)
+        self._near = np.zeros(rows, dtype=np.intp)
         self._D = np.zeros((rows, self._scene.nv))
         self._d = np.zeros(rows)
 
     def update(self, kinematics: Kinematics) -> None:
         """Write the rows of the edges that a capture point is near to."""
         self.count = 0
-        self._labels.clear()
-        for standing, names in zip(self._groups, self._names, strict=True):
-            self._update_group(standing, names, kinematics)
-
-    def _update_group(self, standing: StandingGroup, names: tuple[str, ...], kinematics: Kinematics) -> None:
-        spec, group = self._spec, standing.group
-        centroid = kinematics.centroid(group)
-        com, velocity, drift = centroid[:3], centroid[3:6], centroid[6:]
-        rate = math.sqrt(GRAVITY / max(LEAST_HEIGHT, com[2] - standing.ground))
-        capture_point = com[:2] + velocity[:2] / rate
-        inside = ((capture_point - standing.corners) * standing.normals).sum(axis=1)
-        near = np.flatnonzero(inside < spec.influence)
-        if not len(near):
-            return
-        self._J[:] = 0.0
-        group.com_jacobian(kinematics, self._J)
-        for edge in near:
-            normal = standing.normals[edge]
-            room = (inside[edge] - spec.security) / (spec.influence - spec.security)
-            allowed = min(-spec.damping * room, RECOVERY_SPEED)
-            self._D[self.count] = normal @ self._J[:2]
-            self._d[self.count] = rate * (allowed - normal @ velocity[:2]) - normal @ drift[:2]
-            self._labels.append(names[edge])
-            self.count += 1
+        for standing, first in zip(self._groups, self._first, strict=True):
+            last = edge_rows(
+                standing.normals,
+                standing.offsets,
+                standing.ground,
+                self._limits,
+                kinematics.centroid(standing.group),
+                standing.group.columns,
+                kinematics.Ag,
+                self.count,
+                self._near,
+                self._D,
+                self._d,
+            )
+            if first:
+                self._near[self.count : last] += first
+            self.count = last
 
 
 def _standing(scene: Scene, contacts: tuple[ActiveContact, ...]) -> list[tuple[list[str], list[ActiveContact]]]:

@@ -61,6 +61,7 @@ class TaskTable:
             self._tasks.append(task)
             task.bind(self._error[rows], self._speed[rows])
         self._pose_lines = _table(lines["poses"], 5)
+        self._positions = [motions.X[pair, :3, 3] for pair in self._pose_lines[:, 4]]
         self._angle_lines = _table(lines["angles"], 4)
         self._centre_lines = _table(lines["centres"], 8)
         for _, row, _, v in lines["angles"]:
@@ -97,7 +98,7 @@ class TaskTable:
         if isinstance(task, CoMTask):
             carriers = [pairs.get((frame, None)) for frame in task.along_with]
             known = [pair for pair in carriers if pair is not None]
-            if len(known) < len(carriers) or kinematics.data.Ag.ndim != 2:
+            if len(known) < len(carriers):
                 return None
             self._centres.append(task)
             axes = self._listed(task.axes)
@@ -139,7 +140,7 @@ class TaskTable:
             motions.twist,
             motions.drift,
             motions.J,
-            kinematics.data.Ag,
+            kinematics.Ag,
             kinematics.q,
             kinematics.v,
             self._pose_errors,
@@ -154,7 +155,7 @@ class TaskTable:
         """Write the references that are no longer what they were."""
         known, k = self._known, 0
         for line, pose in enumerate(self._poses):
-            sample = pose.sample(time, self._motions.X[self._pose_lines[line, 4], :3, 3])
+            sample = pose.sample(time, self._positions[line])
             if sample is not known[k] or pose.shift is not self._shifts[line]:
                 known[k], self._shifts[line] = sample, pose.shift
                 reference = self._pose_references[line]
@@ -174,8 +175,7 @@ class TaskTable:
             if curve is not known[k]:
                 known[k] = curve
                 np.concatenate(curve, out=self._centre_references[line])
-            self._centroids[line, :9] = kinematics.centroid(centre.group)
-            self._centroids[line, 9] = centre.group.mass(kinematics)
+            self._centroids[line] = kinematics.centroid(centre.group)
             k += 1
 
 

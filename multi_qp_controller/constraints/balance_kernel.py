@@ -1,0 +1,61 @@
+"""Rows that keep a capture point inside the edges of its support polygon, compiled; Python runs the same code else."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multi_qp_scene.jit import compiled
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+@compiled
+def edge_rows(
+    normals: Array,
+    offsets: Array,
+    ground: float,
+    limits: Array,
+    centroid: Array,
+    columns: Indices,
+    Ag: Array,
+    row: int,
+    near: Indices,
+    D: Array,
+    d: Array,
+) -> int:
+    """Write a row for each edge that the capture point is near to, and return how many rows there are then.
+
+    Args:
+        normals: inward, of the edges, (k, 2).
+        offsets: how far each edge is from the origin along its normal, (k,) [m].
+        ground: height of the polygon [m].
+        limits: δ_i, δ_s, ξ, acceleration of gravity, least height over the ground, fastest way back, (6,).
+        centroid: of the group, see `Kinematics.centroid`, (10,).
+        columns: entries of v that move the group.
+        Ag: the centroidal map, (6, nv).
+        row: number of rows so far.
+        near: to fill: the edge of each row, (rows,).
+        D: to fill, (rows, nv).
+        d: to fill, (rows,).
+    """
+    rate = math.sqrt(limits[3] / max(limits[4], centroid[2] - ground))
+    x, y = centroid[0] + centroid[3] / rate, centroid[1] + centroid[4] / rate
+    for k in range(len(offsets)):
+        u, v = normals[k, 0], normals[k, 1]
+        inside = u * x + v * y - offsets[k]
+        if not inside < limits[0]:
+            continue
+        for c in range(D.shape[1]):
+            D[row, c] = 0.0
+        for c in columns:
+            D[row, c] = (u * Ag[0, c] + v * Ag[1, c]) / centroid[9]
+        allowed = min(-limits[2] * (inside - limits[1]) / (limits[0] - limits[1]), limits[5])
+        speed, drift = u * centroid[3] + v * centroid[4], u * centroid[6] + v * centroid[7]
+        d[row] = rate * (allowed - speed) - drift
+        near[row] = k
+        row += 1
+    return row
