@@ -6,45 +6,22 @@ import argparse
 import logging
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NoReturn
 
-from multi_qp_cli import (
-    bench_command,
-    check_command,
-    com_command,
-    list_command,
-    plan_command,
-    plot_command,
-    replay_command,
-    robustness_command,
-    ros_command,
-    run_command,
-    table_command,
-)
 from multi_qp_scene.errors import MultiQpError
 
 #: Exit statuses: the goals were reached; they were not; the arguments or a file are wrong.
 SUCCESS, GOALS_MISSED, BAD_INPUT = 0, 1, 2
-#: In the order in which the help lists them.
-COMMANDS: tuple[Any, ...] = (
-    list_command,
-    run_command,
-    plan_command,
-    ros_command,
-    check_command,
-    replay_command,
-    com_command,
-    table_command,
-    plot_command,
-    bench_command,
-    robustness_command,
-)
+#: In the order in which the help lists them; each is a module `<name>_command`.
+COMMANDS = ("list", "run", "plan", "ros", "check", "replay", "com", "table", "plot", "bench", "robustness")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
-    options = _parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    options = _parser(given).parse_args(given)
     logging.basicConfig(format="multi-qp: %(levelname)s: %(message)s", level=logging.WARNING)
     if sys.stderr.isatty():  # somebody waits
         logging.getLogger("multi_qp_scene.jit").setLevel(logging.INFO)
@@ -72,7 +49,8 @@ class _Parser(argparse.ArgumentParser):
         self.exit(BAD_INPUT, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """Return the parser of a command line: of its command, if it begins with one, for each takes long to import."""
     parser = _Parser(
         prog="multi-qp",
         description="Several robots, their objects and their surroundings, controlled by one quadratic program.",
@@ -80,8 +58,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        command.add_to(commands)
+    for name in given[:1] if given and given[0] in COMMANDS else COMMANDS:
+        import_module(f"multi_qp_cli.{name}_command").add_to(commands)
     return parser
 
 

@@ -82,7 +82,7 @@ def test_citations_are_in_the_references():
 
 def test_the_commands_of_the_pages_have_these_options(capsys):
     helps = {}
-    for command in [module.__name__.rpartition(".")[2].removesuffix("_command") for module in COMMANDS]:
+    for command in COMMANDS:
         with pytest.raises(SystemExit):
             main([command, "--help"])
         helps[command] = capsys.readouterr().out

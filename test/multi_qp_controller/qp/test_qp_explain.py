@@ -135,7 +135,7 @@ def test_a_failing_linear_program_becomes_a_message(monkeypatch, fault):
             raise ValueError("no")
         return SimpleNamespace(status=1, x=None, message="time limit reached")
 
-    monkeypatch.setattr(feasibility, "linprog", linprog)
+    monkeypatch.setattr("scipy.optimize.linprog", linprog)
     problem = labelled(2)
     problem.lb[5], problem.ub[5] = 1.0, -1.0
     explanation = explain_infeasibility(problem)
