@@ -143,8 +143,8 @@ def _two_pac(
     options: PlanOptions,
     notes: Sequence[str],
 ) -> ComTrajectory:
-    durations = [empirical_duration(window, phases, transitions) for window in windows]
     feasible = options.timing == "feasible"
+    durations = [empirical_duration(window, phases, transitions, final=not feasible) for window in windows]
     curves = joined(windows, phases, transitions, durations, sliding=options.sliding)
     pieces, ends = _in_time(curves, len(phases))
     if feasible:

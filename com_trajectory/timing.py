@@ -19,16 +19,26 @@ COM_SPEED = 0.15
 """Usual mean speed of a centre of mass [m/s]."""
 EFFECTOR_SPEED = 0.4
 """Usual mean speed of an effector on its way to the next contact [m/s]."""
+FREE_WAY = 0.4
+"""Usual way of an effector between a contact and where it is when it has none [m]."""
 SHORTEST = 0.3
 """No contact change is faster than this [s]."""
 
 _CONTROL_POINTS = 24  # of a phase's part of a curve, cut into as many parts as that makes
 
 
-def empirical_duration(window: Window, phases: Sequence[PlannedPhase], attractors: Sequence[TransitionPoint]) -> float:
+def empirical_duration(
+    window: Window, phases: Sequence[PlannedPhase], attractors: Sequence[TransitionPoint], *, final: bool = False
+) -> float:
     """Return a duration [s] in proportion to the way of the centre of mass and of the effectors.
 
     Given durations of all phases of the window take its place; a phase that two windows share counts half in each.
+
+    Args:
+        window: which phases.
+        phases: all phases.
+        attractors: the transition point after each phase.
+        final: whether this is how long it will take, so that effectors that come from no contact need their time too.
 
     Source: [Tonneau2018] section 6.4.2: a weighted distance between start and goal.
     """
@@ -42,7 +52,8 @@ def empirical_duration(window: Window, phases: Sequence[PlannedPhase], attractor
     inner = [attractors[number].point for number in range(window.first, window.last)]
     way = np.array([own[0].rest.point, *inner, own[-1].rest.point])
     com = float(np.linalg.norm(np.diff(way, axis=0), axis=1).sum())
-    return max(SHORTEST * (window.last - window.first), com / COM_SPEED, window.way / EFFECTOR_SPEED)
+    swing = max(window.way, FREE_WAY) if final and window.free else window.way
+    return max(SHORTEST * (window.last - window.first), com / COM_SPEED, swing / EFFECTOR_SPEED)
 
 
 _SLOWEST, _FASTEST = 4.0, 0.25  # bounds of what one rescaling may do

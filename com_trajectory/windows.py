@@ -33,11 +33,13 @@ class Window:
         first: number of the first phase.
         last: number of the last one.
         way: longest way of an effector from one contact to another inside the window [m].
+        free: whether an effector comes from, or goes to, no contact.
     """
 
     first: int
     last: int
     way: float = 0.0
+    free: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,22 +72,24 @@ def windows_of(phases: Sequence[PlannedPhase], *, largest: int = 3) -> list[Wind
             breaks = not phases[first].phase.made(phases[last].phase)
             makes = not phases[last].phase.broken(phases[last + 1].phase)
             last += int(breaks and makes)
-        windows.append(Window(first, last, _effector_way(phases[first : last + 1])))
+        windows.append(Window(first, last, *_effector_ways(phases[first : last + 1])))
         first = last
     return windows
 
 
-def _effector_way(own: Sequence[PlannedPhase]) -> float:
-    """Return the longest way of an effector that leaves one contact for another inside the window [m]."""
-    longest = 0.0
+def _effector_ways(own: Sequence[PlannedPhase]) -> tuple[float, bool]:
+    """Return the longest way of an effector between contacts [m], and whether one has a contact at one end only."""
+    longest, free = 0.0, False
     left: dict[str, Contact] = {}
     for before, after in zip(own[:-1], own[1:], strict=True):
         left |= {contact.surface: contact for contact in before.phase.broken(after.phase)}
         for contact in before.phase.made(after.phase):
-            if contact.surface in left:
-                way = contact.pose.translation - left[contact.surface].pose.translation
+            old = left.pop(contact.surface, None)
+            free = free or old is None
+            if old is not None:
+                way = contact.pose.translation - old.pose.translation
                 longest = max(longest, float(np.linalg.norm(way)))
-    return longest
+    return longest, free or bool(left)
 
 
 def window_curve(

@@ -1,4 +1,5 @@
 import numpy as np
+import pinocchio as pin
 import pytest
 from contacts import BOXES, foot, walk
 from hypothesis import given, settings
@@ -10,10 +11,10 @@ from com_trajectory.phases import planned_phases
 from com_trajectory.planner import PlanOptions, plan_com
 from com_trajectory.polytope import Polytope
 from com_trajectory.switching import best_switching
-from com_trajectory.timing import slowdown
+from com_trajectory.timing import EFFECTOR_SPEED, FREE_WAY, slowdown
 from com_trajectory.trajectory import validate
 from com_trajectory.transition import transition_by_loads
-from multi_qp_scene.contact_sequence import ContactPhase, ContactSequence
+from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence
 from multi_qp_scene.errors import MultiQpError
 
 SEEDS = st.integers(0, 10_000)
@@ -213,3 +214,15 @@ def test_contacts_are_broken_earlier_where_the_reach_ends_soon():
         assert found.fine
         cuts[top] = found.cuts[0]
     assert cuts[0.96] < cuts[1.4] - 1
+
+
+def test_a_hand_that_comes_from_no_contact_is_given_its_time():
+    """Empirical timing goes by the distance between whole bodies; feasible timing knows what the contacts can bear."""
+    feet = foot("left", 0, 0), foot("right", 0, 0)
+    rail = Contact.planar(
+        "rail", pin.SE3(np.eye(3), np.array([0.3, 0.3, 0.9])), (0.08, 0.06), friction=0.5, subsystem="walker"
+    )
+    sequence = ContactSequence((ContactPhase(feet), ContactPhase((*feet, rail))))
+    empirical = plan_com(sequence, BOXES, options=PlanOptions(timing="empirical"))
+    assert empirical.duration == pytest.approx(FREE_WAY / EFFECTOR_SPEED)
+    assert plan_com(sequence, BOXES).duration < empirical.duration
