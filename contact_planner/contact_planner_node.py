@@ -14,7 +14,7 @@ from rclpy.node import Node
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 
-from contact_planner.planner import Goal
+from contact_planner.problem import Goal
 from multi_qp_controller.plan_errand import Errand, Todo
 from multi_qp_controller.plan_following import PlanStatus
 from multi_qp_controller.plan_worker import PlanAnswer, PlanWorker

@@ -13,7 +13,8 @@ from time import thread_time
 import numpy as np
 from numpy.typing import NDArray
 
-from contact_planner.planner import ContactPlanner, PlanningProblem
+from contact_planner.planner import ContactPlanner
+from contact_planner.problem import PlanningProblem
 from contact_planner.reach import LimbReach
 from contact_planner.stance import Plan, Stance
 from multi_qp_scene.equilibrium import EquilibriumTest

@@ -8,7 +8,7 @@ both in static equilibrium on the contacts that stay.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pinocchio as pin
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from contact_planner.body import Body
 from contact_planner.candidates import Candidates, Place, Side
 from contact_planner.guide import Guide, Wish
+from contact_planner.moves import Moves, SearchSettings
 from contact_planner.reach import LimbReach
 from contact_planner.stance import Stance
 from contact_planner.steps import Steps
@@ -26,44 +27,7 @@ Array = NDArray[np.float64]
 
 _SCATTER = 0.05  # [m] by how much more the cost of a place is random at each new attempt
 _APART = 0.3  # share of the distance that two limbs have in the liked posture which they always keep that way
-_LONGER = 4  # poses of the path by which a step may be longer where shorter ones lead nowhere
 _SAME = 0.02  # [m] a limb that moves goes further than that
-
-
-@dataclass(frozen=True)
-class SearchSettings:
-    """How contacts are searched along a path.
-
-    Attributes:
-        margin: distance of the centre of mass from the edge of its region [m].
-        stretch: share of its reach, from where the liked posture has it, that a limb uses; helpers use all of it.
-        settle: a contact this far from its liked place is made again at the goal [m].
-        loiter: steps that may bring the base no further, besides one for each limb.
-        patience: stances that may be tried without getting any further before the search begins afresh, more at random.
-        attempts: how often it begins.
-    """
-
-    margin: float = 0.015
-    stretch: float = 0.55
-    settle: float = 0.04
-    loiter: int = 1
-    patience: int = 30
-    attempts: int = 12
-
-
-@dataclass(frozen=True)
-class _Move:
-    """A limb makes a contact, or, `releases`, breaks its own and makes none.
-
-    Attributes:
-        limb: which.
-        goals: poses of the path to aim at, the best first.
-        releases: whether it lets go.
-    """
-
-    limb: str
-    goals: tuple[int, ...]
-    releases: bool = False
 
 
 class ContactSearch:
@@ -80,8 +44,9 @@ class ContactSearch:
         settings: SearchSettings,
     ) -> None:
         """Prepare; `helpers` are limbs that may be without contact."""
-        self._body, self._reaches, self._candidates, self._steps = body, reaches, candidates, steps
+        self._body, self._candidates, self._steps = body, candidates, steps
         self._helpers = [limb for limb in body.limbs if limb in helpers]
+        self._moves = Moves(body, reaches, self._helpers, settings)
         self.settings = settings
 
     def along(
@@ -182,24 +147,13 @@ class ContactSearch:
     def _is_at_end(self, stance: Stance, guide: Guide, wanted: Collection[str]) -> bool:
         return (
             set(stance.contacts) == set(wanted)
-            and not self._unsettled(stance.contacts, guide)
-            and (stance.progress == guide.end or not self._blocked(stance, guide))
+            and not self._moves.unsettled(stance.contacts, guide)
+            and (stance.progress == guide.end or not self._moves.blocked(stance, guide))
         )
-
-    def _unsettled(self, contacts: Mapping[str, Contact], guide: Guide) -> list[str]:
-        """Return the limbs that are far from where the liked posture has them at the end."""
-        homes, X_world_base = guide.wish(guide.end).homes, guide.poses[-1]
-        found = []
-        for limb, contact in contacts.items():
-            away = contact.pose.translation - X_world_base.act(homes[limb].translation)
-            across = away - contact.normal * (away @ contact.normal)
-            if limb not in self._helpers and np.linalg.norm(across) > self.settings.settle:
-                found.append(limb)
-        return found
 
     def _followers(self, stance: Stance, guide: Guide, wanted: Collection[str]) -> Iterator[Stance]:
         """Yield the stances that may come next, the most promising first."""
-        for move in self._moves(stance, guide, wanted):
+        for move in self._moves.next(stance, guide, wanted):
             for goal in move.goals:
                 liked = guide.liked(goal, {n: c for n, c in stance.contacts.items() if n != move.limb})
                 if move.releases:
@@ -257,79 +211,10 @@ class ContactSearch:
         """Return the liked posture with the base where it is in a stance, as high as its contacts would have it."""
         return guide.wish(stance.progress).placed(self._body.base_pose(stance.q), stance.contacts)
 
-    def _moves(self, stance: Stance, guide: Guide, wanted: Collection[str]) -> Iterator[_Move]:
-        """Yield what may be done next, the best first."""
-        at, end = stance.progress, guide.end
-        ages = list(stance.contacts)  # the oldest first
-        blocked = self._blocked(stance, guide)
-        free_way = min(blocked.values(), default=end + 1) - 1
-        for limb in sorted(blocked, key=lambda limb: (blocked[limb], ages.index(limb))):
-            others = [k for other, k in blocked.items() if other != limb]
-            furthest = max(at, min([*others, end + 1]) - 1)
-            least = max(at, min(blocked[limb], furthest))
-            if limb in self._helpers:
-                yield _Move(limb, _between(at, free_way), releases=True)
-            if len(self._body.limbs[limb].joints):
-                yield _Move(limb, _between(least, furthest))
-        idle = [
-            _Move(limb, _between(at, max(at, free_way)))
-            for limb in self._helpers
-            if limb not in stance.contacts and len(self._body.limbs[limb].joints)
-        ]
-        if not blocked:
-            yield from self._finishing(stance, guide, wanted, idle)
-            return
-        yield from idle
-        for limb in ages:
-            if limb not in blocked and limb not in self._helpers:
-                yield _Move(limb, (max(at, free_way),))
-        further = min(end, max(at, free_way) + _LONGER)
-        for limb in ages:  # a longer step than is liked
-            if limb not in self._helpers and further > at:
-                yield _Move(limb, (further,))
-
-    def _finishing(self, stance: Stance, guide: Guide, wanted: Collection[str], idle: list[_Move]) -> Iterator[_Move]:
-        """Yield what is left to be done where nothing keeps the base from going to the end; `idle` may help."""
-        end = guide.end
-        missing = [_Move(limb, (end,)) for limb in wanted if limb not in stance.contacts]
-        releases = [
-            _Move(limb, _between(stance.progress, end), releases=True) for limb in stance.contacts if limb not in wanted
-        ]
-        unsettled = [_Move(limb, (end,)) for limb in self._unsettled(stance.contacts, guide)]
-        if missing:
-            yield from [*missing, *idle, *unsettled, *releases]
-        else:
-            yield from [*releases, *unsettled, *idle]
-
-    def _blocked(self, stance: Stance, guide: Guide) -> dict[str, int]:
-        """Return the first pose of the path at which a limb cannot keep its contact, by limb."""
-        blocked: dict[str, int] = {}
-        for k in range(stance.progress, guide.end + 1):
-            base = self._body.base_pose(guide.liked(k, stance.contacts))
-            for limb, contact in stance.contacts.items():
-                if limb not in blocked and not self._can_keep(limb, contact, base, guide.wish(k).homes[limb]):
-                    blocked[limb] = k
-            if len(blocked) == len(stance.contacts):
-                break
-        return blocked
-
-    def _can_keep(self, limb: str, contact: Contact, X_world_base: pin.SE3, home: pin.SE3) -> bool:
-        """Whether a contact is within the comfortable reach of a limb for a pose of the base."""
-        away = X_world_base.actInv(contact.pose).translation - home.translation
-        normal = X_world_base.rotation.T @ contact.normal
-        off_face = normal * (away @ normal)  # the height of the base adapts
-        stretch = 1.0 if limb in self._helpers else self.settings.stretch
-        stretched = off_face + (away - off_face) / stretch
-        return self._reaches[limb].reaches(home.translation + stretched, margin=-0.03)
-
 
 def _worth(chain: list[Stance]) -> tuple[int, int]:
     """Return how good a partial plan is: how far it leads, and in how few steps."""
     return chain[-1].progress, -len(chain)
-
-
-def _between(least: int, furthest: int) -> tuple[int, ...]:
-    return tuple(dict.fromkeys([furthest, (furthest + least) // 2, least]))
 
 
 def _key(stance: Stance) -> tuple[object, ...]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from multi_qp_controller.plan_following import PlanStatus
 
 if TYPE_CHECKING:
-    from contact_planner.planner import Goal
+    from contact_planner.problem import Goal
 
 #: How often a goal is planned for anew after a controller has refused the plan.
 ATTEMPTS = 3

@@ -16,7 +16,7 @@ from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
 
 if TYPE_CHECKING:
-    from contact_planner.planner import Goal
+    from contact_planner.problem import Goal
     from contact_planner.stance import Plan
 
 Array = NDArray[np.float64]

@@ -31,7 +31,8 @@ from multi_qp_scene.schema.plan import PlanGoalSpec, PlanSpec
 from multi_qp_scene.subsystem import Subsystem
 
 if TYPE_CHECKING:  # OMPL takes a while to load, and who plans nothing does not need it
-    from contact_planner.planner import ContactPlanner, Goal
+    from contact_planner.planner import ContactPlanner
+    from contact_planner.problem import Goal
     from contact_planner.stance import Plan
 
 Array = NDArray[np.float64]
@@ -71,8 +72,9 @@ def make_planner(
         MultiQpError: the scenario has no `plan`, or there is nothing to stand on.
     """
     from contact_planner.candidates import Taste
-    from contact_planner.planner import ContactPlanner, PlanningProblem
-    from contact_planner.search import SearchSettings
+    from contact_planner.moves import SearchSettings
+    from contact_planner.planner import ContactPlanner
+    from contact_planner.problem import PlanningProblem
 
     spec = scenario.spec.plan
     if spec is None:
@@ -120,7 +122,7 @@ def goals_of(scenario: Scenario) -> list[Goal]:
     Raises:
         MultiQpError: the scenario has no `plan`.
     """
-    from contact_planner.planner import Goal
+    from contact_planner.problem import Goal
 
     spec, scene = scenario.spec.plan, scenario.scene
     if spec is None:

@@ -62,8 +62,8 @@ def make_game(scenario: Scenario, *, budget: float | None = None) -> Game:
         MultiQpError: the scenario has no `turns`, or a player stands on none of the colours.
     """
     from contact_planner.game import Game
-    from contact_planner.planner import PlanningProblem
-    from contact_planner.search import SearchSettings
+    from contact_planner.moves import SearchSettings
+    from contact_planner.problem import PlanningProblem
 
     spec, scene = _spec(scenario), scenario.scene
     colors = {
