@@ -33,6 +33,7 @@ class Activity:
         self._made_at: dict[str, float] = {}
         self._left_at: dict[str, float] = {}
         self._factory = TaskFactory(scenario)
+        self._ready: dict[int, tuple[TaskSpec, Task]] = {}
         self._state_tasks: dict[str, tuple[TaskSpec, Task]] = {}
         self._user_tasks: dict[str, Task] = {}
         self.contacts: dict[str, ActiveContact] = {}
@@ -85,11 +86,17 @@ class Activity:
     def foreseen(
         self, phase: Phase, before: Phase | None, kinematics: Kinematics
     ) -> tuple[list[ActiveContact], list[Task]]:
-        """Return contacts and tasks as a state that follows another will have them, made here and not started."""
+        """Return contacts and tasks as a state that follows another will have them, made here and not started.
+
+        The tasks are kept for the first time that the state is entered.
+        """
         names = list(phase.contacts)
         if before is not None and self._ramp:
             names += [name for name in before.contacts if name not in phase.contacts]
-        tasks = [self._factory.make(name, spec) for name, spec in phase.tasks.items()]
+        for name, spec in phase.tasks.items():
+            if id(spec) not in self._ready:
+                self._ready[id(spec)] = spec, self._factory.make(name, spec)
+        tasks = [self._ready[id(spec)][1] for spec in phase.tasks.values()]
         return [self._made(name, kinematics) for name in names], [*tasks, *self._user_tasks.values()]
 
     def _note_changes(self, contacts: dict[str, ActiveContact], time: float) -> None:
@@ -163,6 +170,7 @@ class Activity:
         running = self._state_tasks.get(name)
         if running is not None and running[0] is spec:
             return running
-        task = self._factory.make(name, spec)
+        ready = self._ready.pop(id(spec), None)
+        task = self._factory.make(name, spec) if ready is None else ready[1]
         task.start(kinematics, time)
         return spec, task

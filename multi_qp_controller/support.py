@@ -54,14 +54,17 @@ def _corners(x: list[float], y: list[float]) -> list[int]:
 
 def centroid(polygon: Array) -> Array:
     """Return the centre of area of a polygon seen from above (its mean point if it has no area), (3,) [m]."""
-    x, y = polygon[:, 0], polygon[:, 1]
-    cross = x * np.roll(y, -1) - np.roll(x, -1) * y
-    area = cross.sum() / 2.0
+    corners = polygon.tolist()
+    area = centre_x = centre_y = 0.0
+    for (x, y, _), (x_next, y_next, _) in zip(corners, [*corners[1:], *corners[:1]], strict=True):
+        cross = x * y_next - x_next * y
+        area += cross / 2.0
+        centre_x += (x + x_next) * cross
+        centre_y += (y + y_next) * cross
     if len(polygon) < 3 or abs(area) < 1e-12:
         return polygon.mean(axis=0)
-    centre_x = ((x + np.roll(x, -1)) * cross).sum() / (6.0 * area)
-    centre_y = ((y + np.roll(y, -1)) * cross).sum() / (6.0 * area)
-    return np.array([centre_x, centre_y, polygon[:, 2].mean()])
+    height = sum(z for _, _, z in corners) / len(corners)
+    return np.array([centre_x / (6.0 * area), centre_y / (6.0 * area), height])
 
 
 def distance_inside(polygon: Array, point: Array) -> float:

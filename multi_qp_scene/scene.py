@@ -162,6 +162,15 @@ class Scene:
             found.setdefault(frame.name, number)
         return found
 
+    @cached_property
+    def angle_index(self) -> Indices:
+        """The entry of q that each entry of v changes, -1 where a joint's configuration is not one number, (nv,)."""
+        found = np.full(self.nv, -1, dtype=np.intp)
+        for joint in list(self.model.joints)[1:]:
+            if joint.nv == joint.nq == 1:
+                found[joint.idx_v] = joint.idx_q
+        return found
+
     def moving(self, *frames: int | None) -> Indices:
         """Return the entries of v that move any of these frames, by index; None is the world."""
         if frames not in self._moved:

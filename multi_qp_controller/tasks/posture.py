@@ -10,6 +10,7 @@ from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.memory import Memory
 from multi_qp_controller.references import minimum_jerk
 from multi_qp_controller.tasks.base import Task
+from multi_qp_scene.scene import Scene
 
 Array = NDArray[np.float64]
 
@@ -70,11 +71,12 @@ class PostureTask(Task):
         if self._duration:
             start = kinematics.q.copy()
             self._path = start, pin.difference(kinematics.model, start, self._goal)
-        self._note(kinematics.model)
+        self._note(kinematics.scene)
 
-    def _note(self, model: pin.Model) -> None:
+    def _note(self, scene: Scene) -> None:
         """Note which entries of q the joints are, and that no path has come to its end."""
-        self._q_index, self._at_rest = _plain_angles(model, self._v_index), None
+        plain = scene.angle_index[self._v_index]
+        self._q_index, self._at_rest = None if (plain < 0).any() else plain, None
 
     def memory(self) -> Memory:
         """Return also the posture that it found, and where its path begins."""
@@ -88,7 +90,7 @@ class PostureTask(Task):
             self._goal = memory["goal"]
         start = memory["from"]
         self._path = None if start is None else (start, pin.difference(kinematics.model, start, self._goal))
-        self._note(kinematics.model)
+        self._note(kinematics.scene)
 
     def places(self, model: pin.Model) -> list[tuple[int, int]] | None:
         """Return the entries of q and of v of each row, or None where one of the joints is not a single number."""
@@ -134,11 +136,3 @@ class PostureTask(Task):
         s, ds, dds = minimum_jerk(time - self.started_at, self._duration)
         moved = step[self._v_index]
         return pin.integrate(kinematics.model, start, s * step), ds * moved, dds * moved
-
-
-def _plain_angles(model: pin.Model, v_index: NDArray[np.intp]) -> NDArray[np.intp] | None:
-    """Return the index in q of joints by index in v, or None where one of them is not a single number."""
-    index_in_q = {joint.idx_v: joint.idx_q for joint in list(model.joints)[1:] if joint.nv == joint.nq == 1}
-    found = [index_in_q.get(int(v)) for v in v_index]
-    plain = [q for q in found if q is not None]
-    return np.array(plain, dtype=np.intp) if len(plain) == len(found) else None
