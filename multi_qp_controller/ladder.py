@@ -81,6 +81,8 @@ class Ladder:
                 that does not: a world that goes on meanwhile would be further from any solution at the next tick.
         """
         self._hurried = hurried and solver.name == "active_set"
+        if self._hurried:
+            formulation.hurry()
         self._formulation = formulation
         self._solver = solver
         self._reserve = reserve

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from time import perf_counter, thread_time
+from time import thread_time
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from multi_qp_cli.benches.crowd import load_crowd
 from multi_qp_cli.benches.result import spread
+from multi_qp_controller.command import Command, Status
 from multi_qp_controller.controller import Controller
-from multi_qp_controller.qp import make_solver
-from multi_qp_scene.scenario import load_scenario
+from multi_qp_scene.scenario import Scenario, load_scenario
 from multi_qp_scene.scene import State
 from multi_qp_simulator.integrator import Integrator
 
+Array = NDArray[np.float64]
+
 #: Sizes of the crowd, unless the user chooses.
-SIZES = (1, 2, 4, 8)
+SIZES = (1, 2, 4, 8, 16, 32)
 #: Sizes from here on count for the exponent.
 SMALLEST_FITTED = 4
 _TICKS = 25
+#: What is asked of a knee [rad/s²], and the controller's deadline, which no tick shall reach here [s].
+HOPELESS, DEADLINE = (2e3, 2e4, 2e5), 10.0
 
 
 def measure_growth(sizes: list[int], kind: str = "chain") -> dict[str, Any]:
@@ -47,36 +53,52 @@ def measure_growth(sizes: list[int], kind: str = "chain") -> dict[str, Any]:
 
 
 def measure_hopeless(ticks: int = 30) -> dict[str, Any]:
-    """Return how long it takes to see that a problem of `king` has no solution, and that a state holds a NaN."""
+    """Return what whole ticks of `king` take whose QP has no solution, or whose state holds a NaN, on the processor.
+
+    A knee is asked for accelerations that it has no torque for: at least so many rad/s², beyond any motor's. The
+    controller is one with a deadline, as for a world that does not wait.
+    """
     scenario = load_scenario("king")
-    controller, world = Controller(scenario), Integrator(scenario)
+    controller, world = Controller(scenario, deadline=DEADLINE), Integrator(scenario)
     usual = []
     for tick in range(ticks):
-        command = controller.step(world.state, tick * controller.dt)
-        usual.append(command.diagnostics.tick_ms)
+        command, took = _timed(controller, world.state, tick)
+        usual.append(took)
         world.step(command, controller.dt)
     median = float(np.median(usual[10:]))
-    formulation = controller.formulation
-    solver = make_solver(controller.solver_name)
-    infeasible = []
-    for _ in range(10):
-        begun = perf_counter()
-        problem = formulation.build()
-        row = int(np.flatnonzero(np.isfinite(problem.l) & np.isfinite(problem.u))[0])
-        # the same acceleration shall be above what another copy of its row keeps it below
-        problem.C[-1], problem.l[-1], problem.u[-1] = problem.C[row], problem.u[row] + 1.0, np.inf
-        solution = solver.solve(problem)
-        infeasible.append(1e3 * (perf_counter() - begun))
-        if solution.status != "infeasible":
-            raise RuntimeError(f"an infeasible problem was called {solution.status}")
-        formulation.prepare()
-    blind = []
-    for _ in range(10):
-        state = State(np.full_like(world.state.q, np.nan), world.state.v)
-        begun = perf_counter()
-        controller.step(state, ticks * controller.dt)
-        blind.append(1e3 * (perf_counter() - begun))
-    return {
-        "infeasible": {"recognised_ms": float(np.median(infeasible)), "tick_ms": median},
-        "NaN": {"recognised_ms": float(np.median(blind)), "tick_ms": median},
-    }
+    found: dict[str, Any] = {}
+    limits = controller.statement.joint_limits
+    update, entry = limits.update, int(scenario.scene.actuated_v[list(_knees(scenario))[0]])
+    for asked in HOPELESS:
+
+        def ask(q: Array, v: Array, asked: float = asked) -> None:
+            update(q, v)
+            limits.lower[entry], limits.upper[entry] = asked, asked + 1.0
+
+        limits.update = ask  # type: ignore[method-assign]
+        answers = [_timed(controller, world.state, ticks) for _ in range(10)]
+        limits.update = update  # type: ignore[method-assign]
+        if any(command.diagnostics.status is Status.OK for command, _ in answers):
+            raise RuntimeError(f"a QP that asks for {asked:g} rad/s² was called solved")
+        found[f"infeasible, {asked:g} rad/s²"] = _hopeless(answers, median)
+        _timed(controller, world.state, ticks)
+    blind = State(np.full_like(world.state.q, np.nan), world.state.v)
+    found["NaN"] = _hopeless([_timed(controller, blind, ticks) for _ in range(10)], median)
+    return found
+
+
+def _timed(controller: Controller, state: State, tick: int) -> tuple[Command, float]:
+    """Return the answer to a state, and the time on the processor that it took [ms]."""
+    begun = thread_time()
+    command = controller.step(state, tick * controller.dt)
+    return command, 1e3 * (thread_time() - begun)
+
+
+def _knees(scenario: Scenario) -> Iterator[int]:
+    names = scenario.scene.actuated_joint_names
+    return (motor for motor, name in enumerate(names) if "KNEE" in name)
+
+
+def _hopeless(answers: list[tuple[Command, float]], median: float) -> dict[str, Any]:
+    status = answers[-1][0].diagnostics.status.value
+    return {"recognised_ms": float(np.median([took for _, took in answers])), "tick_ms": median, "answer": status}

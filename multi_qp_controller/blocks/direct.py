@@ -22,6 +22,10 @@ Indices = NDArray[np.intp]
 _DEPENDENT_ROWS = 1e-9
 #: At most so many rows can be active.
 _MOST_ACTIVE = 400
+#: Changes of the active set by which a search is over, and by which a tick is with the search for a relaxed answer.
+PATIENT_CHANGES = 300, 600
+#: The same in a hurry: 23 are the most that the paper's eight scenes need, and 56 take as long as two ticks of `king`.
+HURRIED_CHANGES = 40, 56
 _STATUS: dict[int, Status] = {
     SOLVED: "solved",
     INFEASIBLE: "infeasible",
@@ -56,9 +60,10 @@ class BlockSolver:
     at once the optimum without them is known, and only those that are violated are formed.
     """
 
-    def __init__(self, statement: Statement, *, max_iterations: int = 300) -> None:
+    def __init__(self, statement: Statement) -> None:
         self._statement = statement
-        self._max_iterations = max_iterations
+        self._most_changes = PATIENT_CHANGES
+        self._changes = 0
         self._floating: frozenset[int] = frozenset()
         self._layout: _Layout | None = None
         self._known: dict[tuple[object, ...], _Layout] = {}
@@ -71,6 +76,10 @@ class BlockSolver:
         self._counts = np.zeros(2, dtype=np.intp)
         limited = np.flatnonzero(statement.joint_limits.limited)
         self._limited: Indices = limited.astype(np.intp)
+
+    def hurry(self) -> None:
+        """Give up, from now on, a search that takes so long that three ticks go by."""
+        self._most_changes = HURRIED_CHANGES
 
     def prepare(self) -> None:
         """Take up the present contacts and tasks."""
@@ -169,15 +178,18 @@ class BlockSolver:
         limits.upper.take(self._limited, out=self._high[:limited], mode="clip")
         self._low[self._fixed : rows] = s.d
         self._begin(start, rows)
+        most, in_all = self._most_changes
+        most = most if price is None else max(in_all - self._changes, 1)
         softness = self._rigid if price is None else self._soft / price
         status = search(
             plan.nodes, plan.lists, layout.links, plan.last, plan.border, layout.places, plan.motor_order,
             layout.E, layout.e, layout.L, layout.U, layout.S, layout.phi, self._limited, self._facets,
-            self._facet_rows, s.D, self._low[:rows], self._high[:rows], softness, self._max_iterations, self._active,
+            self._facet_rows, s.D, self._low[:rows], self._high[:rows], softness, most, self._active,
             self._multipliers, self._counts, layout.Phi, acceleration, torque, reactions,
         )  # fmt: skip
         found = status == SOLVED
         count, iterations = int(self._counts[0]), int(self._counts[1])
+        self._changes = iterations
         z = self._none_active
         if count:
             z = np.zeros(len(self._low))

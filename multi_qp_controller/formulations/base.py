@@ -57,6 +57,9 @@ class Formulation(ABC):
     def prepare(self) -> None:
         """Allocate for the statement's present contacts."""
 
+    def hurry(self) -> None:  # noqa: B027 - most have no search of their own
+        """Bound the time that `solve` takes, from now on: it gives up where it would take as long as some ticks."""
+
     def solve(self, start: Solution | None, *, price: float | None = None) -> Solved | None:
         """Solve the tick without a solver, from the active rows of an earlier one; None where there is no such way.
 

@@ -39,6 +39,10 @@ class CondensedFormulation(Formulation):
         super().__init__(statement)
         self.blocks = BlockSolver(statement)
 
+    def hurry(self) -> None:
+        """Bound the search for active rows."""
+        self.blocks.hurry()
+
     def prepare(self) -> None:
         """Take up the contacts; what `build` needs is allocated when it is called."""
         self.blocks.prepare()

@@ -8,6 +8,9 @@ import pytest
 
 from multi_qp_cli.benches.crowd import load_crowd
 from multi_qp_controller import contact_rows as contact_rows_module
+from multi_qp_controller.blocks import direct
+from multi_qp_controller.blocks.active_kernel import _append, _shrink
+from multi_qp_controller.blocks.direct import HURRIED_CHANGES
 from multi_qp_controller.blocks.linear_kernel import backward_band, factorise_band, forward_band
 from multi_qp_controller.command import Status
 from multi_qp_controller.controller import Controller
@@ -93,3 +96,57 @@ def test_the_inertia_is_that_of_the_composite_rigid_bodies():
     np.testing.assert_allclose(group.com(kinematics), data.com[0], atol=1e-12)
     np.testing.assert_allclose(group.com_velocity(kinematics), data.vcom[0], atol=1e-12)
     np.testing.assert_allclose(group.com_drift(kinematics), data.acom[0], atol=1e-9)
+
+
+def test_the_factor_of_active_rows_follows_every_change():
+    random, n = np.random.default_rng(5), 7
+    C = random.normal(size=(n, 9))
+    T, R, rows = C @ C.T, np.zeros((n, n)), []
+    for k in range(n):
+        R[k, k] = np.sqrt(python(_append)(T, R, k))
+        rows.append(k)
+    for gone in (3, 5, 0, 3):
+        python(_shrink)(gone, len(rows), R)
+        del rows[gone]
+        k = len(rows)
+        np.testing.assert_allclose(np.tril(R[:k, :k]), np.linalg.cholesky(T[np.ix_(rows, rows)]), atol=1e-12)
+
+
+@pytest.mark.skipif(not COMPILED, reason="the solver by subsystems is compiled")
+def test_in_a_hurry_a_hopeless_tick_is_over_after_so_many_changes_of_active_rows(monkeypatch):
+    scenario = load_scenario("box")
+    controller = Controller(scenario, deadline=1e3)
+    state, limits, blocks = (
+        scenario.scene.initial_state(),
+        controller.statement.joint_limits,
+        controller.formulation.blocks,
+    )
+    assert controller.step(state, 0.0).diagnostics.status is Status.OK
+    update, solve, changes = limits.update, blocks.solve, []
+    knee = scenario.scene.actuated_v[scenario.scene.actuated_joint_names.index("humanoid/L_KNEE_P")]
+
+    def ask(q, v):
+        update(q, v)
+        limits.lower[knee], limits.upper[knee] = 2e5, 2e5 + 1.0
+
+    def counted(*arguments, **settings):
+        solved = solve(*arguments, **settings)
+        changes.append(solved.solution.iterations)
+        return solved
+
+    monkeypatch.setattr(limits, "update", ask)
+    monkeypatch.setattr(blocks, "solve", counted)
+    command = controller.step(state, controller.dt)
+    assert command.diagnostics.status in (Status.RELAXED, Status.FALLBACK)
+    assert 0 < sum(changes) <= HURRIED_CHANGES[1]
+    monkeypatch.undo()
+    assert controller.step(state, 2 * controller.dt).diagnostics.status is Status.OK
+
+
+@pytest.mark.skipif(not COMPILED, reason="the solver by subsystems is compiled")
+def test_every_state_is_laid_out_before_the_first_tick(monkeypatch):
+    controller = Controller(load_scenario("box"))
+    blocks, late = controller.formulation.blocks, []
+    monkeypatch.setattr(direct, "Plan", lambda *_, **__: late.append(controller.machine.phase.name))
+    controller.rehearse()
+    assert blocks._known and not late
