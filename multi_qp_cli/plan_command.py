@@ -131,13 +131,13 @@ def print_plan(name: str, plan: Plan) -> None:
             for limb, contact in stance.contacts.items():
                 table.add_row("start", limb, contact.other or "", *_place(contact.pose.translation), "")
             continue
-        contact = stance.contacts[stance.moved]
+        contact = stance.contacts.get(stance.moved)
+        place = ("lets go", "", "", "") if contact is None else (contact.other or "", *_place(contact.pose.translation))
         phase = next(p for p, _ in zip(plan.sequence.phases, plan.postures, strict=True) if p.name.startswith(
             f"{number}_"))  # fmt: skip
         rest = [c for limb, c in stance.contacts.items() if limb != stance.moved]
         margin = static_equilibrium(rest).margin(next(iter(phase.com.values())))
-        table.add_row(str(number), stance.moved, contact.other or "", *_place(contact.pose.translation),
-                      f"{1e3 * margin:.0f}")  # fmt: skip
+        table.add_row(str(number), stance.moved, *place, f"{1e3 * margin:.0f}")
     console.print(table)
 
 

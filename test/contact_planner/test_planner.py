@@ -4,6 +4,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
+from multi_qp_cli.plan_command import print_plan
 from multi_qp_controller.planning import goals_of, make_planner, plan_scenario
 from multi_qp_scene import MultiQpError, load_scenario
 from multi_qp_simulator.plan_audit import PlanAudit
@@ -151,3 +152,8 @@ plan:
     )
     with pytest.raises(MultiQpError, match="no surface to plan contacts on"):
         plan_scenario(load_scenario(path))
+
+
+def test_a_plan_in_which_limbs_let_go_is_printed(capsys):
+    print_plan("chair", plan_scenario(load_scenario("chair")).plan)
+    assert "lets go" in capsys.readouterr().out
