@@ -20,14 +20,13 @@ from multi_qp_controller.contact import ActiveContact, ContactFeedback
 from multi_qp_controller.drives import JointImpedance
 from multi_qp_controller.estimate import DisturbanceObserver, StateEstimate
 from multi_qp_controller.fallback import Fallback
-from multi_qp_controller.foresight import lay_out_states
+from multi_qp_controller.foresight import lay_out_states, pairs_of
 from multi_qp_controller.formulations import QpSize, make_formulation
 from multi_qp_controller.fsm import StateMachine, commands_in
 from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.ladder import Answer, Ladder, Reserve
 from multi_qp_controller.landing import Landing
 from multi_qp_controller.memory import Memory, TickInput
-from multi_qp_controller.motion_table import Pair
 from multi_qp_controller.physical import PhysicalSolution
 from multi_qp_controller.qp import Explanation, Problem, Solution, explain_infeasibility, make_solver
 from multi_qp_controller.statement import Statement
@@ -388,13 +387,7 @@ class Controller:
         """State the QP with the present contacts and tasks."""
         contacts = tuple(self.contacts.values())
         # the contacts first: they are written from the table all at once
-        pairs: list[Pair] = [contact.frames for contact in contacts]
-        for task in self.tasks.values():
-            if isinstance(task, PoseTask):
-                pairs.append((task.frame_a, task.frame_b))
-            elif isinstance(task, CoMTask):
-                pairs += [(frame, None) for frame in task.along_with]
-        self.kinematics.watch(pairs)
+        self.kinematics.watch(pairs_of(contacts, self.tasks.values()))
         self.statement.set_tasks(tuple(self.tasks.values()))
         self.statement.set_contacts(contacts, self.kinematics)
         self._ladder.prepare()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from multi_qp_controller.activity import Activity
+from multi_qp_controller.contact import ActiveContact
 from multi_qp_controller.formulations import Formulation
 from multi_qp_controller.formulations.condensed import CondensedFormulation
 from multi_qp_controller.fsm import Phase
 from multi_qp_controller.kinematics import Kinematics
+from multi_qp_controller.motion_table import Pair
 from multi_qp_controller.statement import Statement
+from multi_qp_controller.tasks import CoMTask, PoseTask, Task
 from multi_qp_scene.jit import COMPILED
 
 
@@ -33,7 +36,7 @@ def lay_out_states(
             contacts, tasks = activity.foreseen(phase, before, kinematics)
         except Exception:  # the state may want what is not there yet; nothing depends on it
             continue
-        kinematics.watch(contact.frames for contact in contacts)
+        kinematics.watch(pairs_of(contacts, tasks))
         statement.set_tasks(tuple(tasks))
         statement.set_contacts(tuple(contacts), kinematics)
         statement.contacts.update(kinematics, 1.0)
@@ -44,6 +47,17 @@ def lay_out_states(
     statement.set_tasks(())
     statement.set_contacts((), kinematics)
     formulation.prepare()
+
+
+def pairs_of(contacts: Iterable[ActiveContact], tasks: Iterable[Task]) -> list[Pair]:
+    """Return the pairs of frames whose relative motions contacts and tasks need, those of contacts first."""
+    pairs: list[Pair] = [contact.frames for contact in contacts]
+    for task in tasks:
+        if isinstance(task, PoseTask):
+            pairs.append((task.frame_a, task.frame_b))
+        elif isinstance(task, CoMTask):
+            pairs += [(frame, None) for frame in task.along_with]
+    return pairs
 
 
 def _changes(phases: tuple[Phase, ...]) -> Iterator[tuple[Phase, Phase | None]]:

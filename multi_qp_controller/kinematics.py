@@ -57,6 +57,7 @@ class Kinematics:
     def _take(self, forest: Forest) -> None:
         """Compute with these parts of the scene."""
         self._forest, self.data, self.views = forest, forest.data, forest.views
+        self._tables: dict[tuple[Pair, ...], MotionTable] = {}
         self._parts = [PartDynamics(part) for part in forest.parts]
         nv = self.scene.nv
         self.M = self._parts[0].M if forest.is_one else np.zeros((nv, nv))
@@ -69,9 +70,15 @@ class Kinematics:
         wanted = self.watched = tuple(pairs)
         # pinocchio hands a Jacobian of one column out as a vector
         together = COMPILED and bool(wanted) and self.model.nv > 1
-        self.motions = MotionTable(self.model, self.views, self.data, wanted, self._frames) if together else None
+        self.motions = self._table(wanted) if together else None
         if self.motions is not None:
             self.motions.update()
+
+    def _table(self, pairs: tuple[Pair, ...]) -> MotionTable:
+        """Return the table of these pairs, which comes back with the state that it was made for."""
+        if pairs not in self._tables:
+            self._tables[pairs] = MotionTable(self.model, self.views, self.data, pairs, self._frames)
+        return self._tables[pairs]
 
     def update(self, state: State) -> None:
         """Compute all terms at `state`."""
