@@ -10,9 +10,9 @@ from multi_qp_scene import MultiQpError, load_scenario
 from multi_qp_simulator.plan_audit import PlanAudit
 from multi_qp_simulator.runner import run_scenario
 
-SCENES = ("stairs", "uneven_stairs", "slope", "climb", "rubble", "chair")
+SCENES = ("stairs", "uneven_stairs", "slope", "climb", "climb_hands", "rubble", "chair")
 #: Of these the plan has dozens of stances to check.
-LONG = ("slope", "climb")
+LONG = ("slope", "climb", "climb_hands")
 
 
 @pytest.mark.parametrize("name", [pytest.param(s, marks=pytest.mark.slow if s in LONG else ()) for s in SCENES])
