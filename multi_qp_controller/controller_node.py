@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from time import monotonic, thread_time, time_ns
 
 import numpy as np
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
-from std_msgs.msg import String
 
 from multi_qp_controller.command import Command, Status
 from multi_qp_controller.controller import Controller
-from multi_qp_controller.formulations import FORMULATIONS
-from multi_qp_controller.qp import solver_names
-from multi_qp_controller.ros import conversions, parameters, process
+from multi_qp_controller.ros import conversions, ending, parameters, process
 from multi_qp_controller.ros.broadcast import Broadcast
 from multi_qp_controller.ros.command_output import CommandOutput
 from multi_qp_controller.ros.control_run import ControlRun, Judge
+from multi_qp_controller.ros.controller_parameters import PARAMETERS
 from multi_qp_controller.ros.diagnostics import Level
 from multi_qp_controller.ros.health import Health
 from multi_qp_controller.ros.inputs import Inputs
-from multi_qp_controller.ros.parameters import REALTIME_PRIORITY, SCENARIO_PARAMETERS, ParameterSpec
 from multi_qp_controller.ros.plan_inputs import PlanInputs
 from multi_qp_controller.ros.state_assembly import Receipt
 from multi_qp_controller.ros.timing_log import TimingLog
@@ -33,28 +28,9 @@ from multi_qp_controller.standing import WAITING
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
-from multi_qp_simulator.bags import BagRecorder
+from multi_qp_simulator.bags.graph_recording import GraphRecording
 from multi_qp_simulator.referee import Referee, succeeded
 
-PARAMETERS = (
-    *SCENARIO_PARAMETERS,
-    ParameterSpec("solver", "", "QP solver; empty: the scenario's, else the fastest", choices=("", *solver_names())),
-    ParameterSpec("formulation", "", "how the QP is written", choices=("", *FORMULATIONS)),
-    ParameterSpec("max_state_age", 5, "periods after which a state is too old, or an answer too late", 1, 1000),
-    ParameterSpec("compensate_delay", True, "wall clock: answer the state at the time of effect"),
-    ParameterSpec("marker_rate", 20.0, "markers a second; 0: none", 0.0, 200.0),
-    ParameterSpec("descriptions", True, "publish the URDF of each part of the scene"),
-    ParameterSpec("attended", False, "somebody is there to move targets and give commands"),
-    ParameterSpec("autostart", False, "configure and activate at once"),
-    ParameterSpec("duration", 0.0, "longest time of a run [s]; 0: the scenario's", 0.0, 1e6),
-    ParameterSpec(
-        "exit_at_end", False, "end the process with the run; its exit status says whether the goals were met"
-    ),
-    ParameterSpec("report", "", "file for the report (JSON) at the end of the run"),
-    ParameterSpec("record", "", "file for a recording (MCAP) of every tick, for multi-qp replay"),
-    REALTIME_PRIORITY,
-    ParameterSpec("timing", "", "file for the times of every answer (npz) at the end of the process"),
-)
 #: Of the file of times: the state's stamp, when it was answered [ns]; how long the answer and its parts took [s]; the
 #: processor time of the loop until then [s]; whether the answer is a fallback.
 TIMING = ("stamp", "sent", "answer", "tick", "prediction", "processor", "failed")
@@ -77,13 +53,11 @@ class ControllerNode(LifecycleNode):
         )
         self.exit_status: int | None = None
         self._active = False
-        self._recorder: BagRecorder | None = None
+        self._recording: GraphRecording | None = None
         self._plans: PlanInputs | None = None
         self._health = Health(self, dt=1.0)
         self._autostart = bool(self.get_parameter("autostart").value)
         self._timing = TimingLog(self.get_parameter("timing").value, TIMING)
-
-    # -- life
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Load and validate the scenario; listen."""
@@ -93,7 +67,7 @@ class ControllerNode(LifecycleNode):
             self._scenario = parameters.load(self._settings)
             self._settings["period"] = parameters.control_period(self._settings, self._scenario)
             self._lock_step = bool(self._settings["lock_step"])
-            self._recorder = self._make_recorder()
+            self._recording = GraphRecording(self._settings["record"], self._scenario, patient=self._lock_step)
             self._begin()
             self._run.warm_up()
             self._broadcast = Broadcast(
@@ -112,14 +86,10 @@ class ControllerNode(LifecycleNode):
         self._configured = True
         return TransitionCallbackReturn.SUCCESS
 
-    def _make_recorder(self) -> BagRecorder | None:
-        path = self._settings["record"]
-        return BagRecorder(Path(path), self._scenario, backend="ros", patient=self._lock_step) if path else None
-
     def _begin(self) -> None:
         self._run = ControlRun(self._scenario, self._settings, self._make_judge)
-        if self._recorder is not None:
-            self._recorder.attach(self._run.controller)
+        if self._recording is not None:
+            self._recording.attach(self._run.controller)
         self._health.statistics.dt = self._run.controller.dt
         self._answered: int | None = None
         if self._plans is not None:
@@ -156,7 +126,8 @@ class ControllerNode(LifecycleNode):
             self._plans = None
         self._broadcast.destroy()
         self._configured = False
-        self._close_recording()
+        if self._recording is not None:
+            self._recording.close(self.get_logger())
         return TransitionCallbackReturn.SUCCESS
 
     def close(self) -> None:
@@ -164,20 +135,8 @@ class ControllerNode(LifecycleNode):
         if self._active:
             self.trigger_deactivate()
         self._timing.write()
-        self._close_recording()
-
-    def _close_recording(self) -> None:
-        recorder, self._recorder = self._recorder, None
-        if recorder is None:
-            return
-        try:
-            recorder.close()
-        except MultiQpError as error:
-            self.get_logger().error(str(error))
-        if recorder.lost:
-            self.get_logger().warning(f"{recorder.lost} ticks are not in the recording: the disk was too slow")
-
-    # -- what is heard
+        if self._recording is not None:
+            self._recording.close(self.get_logger())
 
     def take_joints(self, subsystem: str, joints: Joints) -> None:
         """Take in a joint state."""
@@ -252,8 +211,6 @@ class ControllerNode(LifecycleNode):
         if self._active:
             self._run.controller.command(name)
 
-    # -- ticks
-
     def work(self) -> float:
         """Do what is due between messages; return for how long nothing will be [s]."""
         if self._autostart:
@@ -294,8 +251,8 @@ class ControllerNode(LifecycleNode):
         self._health.statistics.counts["missed_periods"] = run.pacer.missed
         self._tell(command, faults)
         run.judge.observe(state, command)
-        if self._recorder is not None:
-            self._recorder.record(run.controller, command, stamp)
+        if self._recording is not None:
+            self._recording.record(run.controller, command, stamp)
         self._broadcast.show(run.controller, command, stamp, now)
         if run.judge.ended is not None and not run.told_end:
             self._end()
@@ -308,8 +265,8 @@ class ControllerNode(LifecycleNode):
         if controller is None:
             return
         self._run.go_on_as(controller, self._make_judge)
-        if self._recorder is not None:
-            self._recorder.attach(controller)
+        if self._recording is not None:
+            self._recording.attach(controller)
 
     def _tell(self, command: Command, faults: list[str]) -> None:
         diagnostics = command.diagnostics
@@ -325,14 +282,7 @@ class ControllerNode(LifecycleNode):
         self._run.told_end = True
         report = self._run.judge.report()
         well = succeeded(report)
-        text = json.dumps(report, indent=2, allow_nan=False)
-        self._output.report.publish(String(data=text))
-        self.get_logger().info(f"{report['ended']}; {'' if well else 'not '}all goals were reached")
-        if self._settings["report"]:
-            try:
-                Path(self._settings["report"]).write_text(text + "\n", encoding="utf-8")
-            except OSError as error:
-                self.get_logger().error(f"cannot write the report: {error}")
+        ending.tell(self, self._output.report, report, well=well, file=self._settings["report"])
         if self._settings["exit_at_end"]:
             self.exit_status = process.SUCCESS if well else process.GOALS_MISSED
 

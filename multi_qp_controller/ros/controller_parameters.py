@@ -1,0 +1,27 @@
+"""The parameters of the node `multi_qp_controller`."""
+
+from __future__ import annotations
+
+from multi_qp_controller.formulations import FORMULATIONS
+from multi_qp_controller.qp import solver_names
+from multi_qp_controller.ros.parameters import REALTIME_PRIORITY, SCENARIO_PARAMETERS, ParameterSpec
+
+PARAMETERS = (
+    *SCENARIO_PARAMETERS,
+    ParameterSpec("solver", "", "QP solver; empty: the scenario's, else the fastest", choices=("", *solver_names())),
+    ParameterSpec("formulation", "", "how the QP is written", choices=("", *FORMULATIONS)),
+    ParameterSpec("max_state_age", 5, "periods after which a state is too old, or an answer too late", 1, 1000),
+    ParameterSpec("compensate_delay", True, "wall clock: answer the state at the time of effect"),
+    ParameterSpec("marker_rate", 20.0, "markers a second; 0: none", 0.0, 200.0),
+    ParameterSpec("descriptions", True, "publish the URDF of each part of the scene"),
+    ParameterSpec("attended", False, "somebody is there to move targets and give commands"),
+    ParameterSpec("autostart", False, "configure and activate at once"),
+    ParameterSpec("duration", 0.0, "longest time of a run [s]; 0: the scenario's", 0.0, 1e6),
+    ParameterSpec(
+        "exit_at_end", False, "end the process with the run; its exit status says whether the goals were met"
+    ),
+    ParameterSpec("report", "", "file for the report (JSON) at the end of the run"),
+    ParameterSpec("record", "", "file for a recording (MCAP) of every tick, for multi-qp replay"),
+    REALTIME_PRIORITY,
+    ParameterSpec("timing", "", "file for the times of every answer (npz) at the end of the process"),
+)
