@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
@@ -102,7 +103,6 @@ class MinimumJerkPose(PoseReference):
         self.duration = duration
         self._apex = apex
         self._end: PoseSample | None = None
-        self._start = start.copy()
         self._memory = {
             "kind": type(self).__name__,
             "start": pose_memory(start),
@@ -110,21 +110,26 @@ class MinimumJerkPose(PoseReference):
             "duration": duration,
             "apex": apex,
         }
-        self._step = np.concatenate([end.translation - start.translation, pin.log3(start.rotation.T @ end.rotation)])
-        self._rate = self._step.copy()
-        self._rate[3:] = start.rotation @ self._step[3:]
+        # position, rotation, velocity and acceleration in one: at s = 0, and by (s, ṡ, s̈, sin, 1 − cos) of the angle
+        turn = pin.log3(start.rotation.T @ end.rotation)
+        self._angle = float(np.linalg.norm(turn))
+        about = pin.skew(turn / self._angle) if self._angle else np.zeros((3, 3))
+        rate = np.concatenate([end.translation - start.translation, start.rotation @ turn])
+        self._first, self._change = np.zeros(24), np.zeros((24, 5))
+        self._first[:3], self._first[3:12] = start.translation, start.rotation.ravel()
+        self._change[:3, 0] = self._change[12:15, 1] = self._change[18:21, 2] = rate[:3]
+        self._change[15:18, 1] = self._change[21:, 2] = rate[3:]
+        self._change[3:12, 3] = (start.rotation @ about).ravel()
+        self._change[3:12, 4] = (start.rotation @ about @ about).ravel()
 
     def sample(self, time: float) -> PoseSample:
         """Return the reference at `time` [s] after its start."""
         if self._end is not None and time >= self.duration:
             return self._end
         s, ds, dds = minimum_jerk(time, self.duration)
-        sample = PoseSample(
-            self._start.translation + s * self._step[:3],
-            self._start.rotation @ pin.exp3(s * self._step[3:]),
-            self._rate * ds,
-            self._rate * dds,
-        )
+        angle = s * self._angle
+        all_of_it = self._first + self._change @ (s, ds, dds, math.sin(angle), 1.0 - math.cos(angle))
+        sample = PoseSample(all_of_it[:3], all_of_it[3:12].reshape(3, 3), all_of_it[12:18], all_of_it[18:])
         if self._apex:
             r = s * (1.0 - s)
             slope = 192.0 * self._apex * r**2 * (1.0 - 2.0 * s)
