@@ -24,8 +24,8 @@ _DEPENDENT_ROWS = 1e-9
 _MOST_ACTIVE = 400
 #: Changes of the active set by which a search is over, and by which a tick is with the search for a relaxed answer.
 PATIENT_CHANGES = 300, 600
-#: The same in a hurry: 23 are the most that the paper's eight scenes need, and 56 take as long as two ticks of `king`.
-HURRIED_CHANGES = 40, 56
+#: The same in a hurry: 23 are the most that the paper's eight scenes need, and 40 take as long as two ticks of `king`.
+HURRIED_CHANGES = 32, 40
 _STATUS: dict[int, Status] = {
     SOLVED: "solved",
     INFEASIBLE: "infeasible",
