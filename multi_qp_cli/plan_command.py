@@ -131,8 +131,8 @@ def print_plan(name: str, plan: Plan) -> None:
             for limb, contact in stance.contacts.items():
                 table.add_row("start", limb, contact.other or "", *_place(contact.pose.translation), "")
             continue
-        contact = stance.contacts.get(stance.moved)
-        place = ("lets go", "", "", "") if contact is None else (contact.other or "", *_place(contact.pose.translation))
+        made = stance.contacts.get(stance.moved)
+        place = ("lets go", "", "", "") if made is None else (made.other or "", *_place(made.pose.translation))
         phase = next(p for p, _ in zip(plan.sequence.phases, plan.postures, strict=True) if p.name.startswith(
             f"{number}_"))  # fmt: skip
         rest = [c for limb, c in stance.contacts.items() if limb != stance.moved]
