@@ -21,6 +21,9 @@ except ImportError:
 
 #: Exit statuses, as of the command line: all went well; goals were missed; bad parameters or a bad file.
 SUCCESS, GOALS_MISSED, BAD_INPUT = 0, 1, 2
+#: Nodes talk by UDP unless the user says otherwise. In the shared memory of Fast DDS a process that is killed may leave
+#: a lock behind that nobody opens again: whoever sends to it, a control loop as well, then stands still for ever.
+TRANSPORT = {"FASTDDS_BUILTIN_TRANSPORTS": "UDPv4"}
 
 
 class Worker(Protocol):
@@ -67,6 +70,8 @@ def run(make_node: Callable[[], Any], arguments: Sequence[str] | None = None) ->
         nonlocal stopped
         stopped = True
 
+    for name, value in TRANSPORT.items():
+        os.environ.setdefault(name, value)
     # rclpy's own handlers would take the context away before a last command can be sent
     rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -40,7 +40,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="package")
 def ros_environment() -> dict[str, str]:
     os.environ["ROS_DOMAIN_ID"] = str(free_domain())
-    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    # nothing leaves the machine, as with LOCALHOST, which however insists on shared memory: see process.TRANSPORT
+    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SUBNET"
+    os.environ["ROS_STATIC_PEERS"] = "127.0.0.1"
+    os.environ["FASTDDS_DEFAULT_PROFILES_FILE"] = str(HERE / "loopback.xml")
     return {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
 
 

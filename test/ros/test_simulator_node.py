@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -62,6 +63,14 @@ class Hand:
             return self.stamp > stamp
 
         self.graph.until(stepped, what=f"a state after {stamp}")
+
+
+def test_no_lock_is_shared_with_whoever_may_be_killed(hand, process, graph):
+    graph.forget()  # another module's simulator may have spoken
+    graph.until(lambda: hand.stamp is not None, what="a state")
+    threads = [task.joinpath("comm").read_text() for task in Path(f"/proc/{process.pid}/task").iterdir()]
+    assert any("dds.udp" in name for name in threads)
+    assert not any("dds.shm" in name for name in threads)
 
 
 def test_nothing_moves_before_the_first_command(hand, graph):
