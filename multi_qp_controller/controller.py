@@ -179,6 +179,11 @@ class Controller:
         return self._collisions.pairs
 
     @property
+    def closest(self) -> float:
+        """The least distance of the watched pairs that no contact holds together, at the last step [m]."""
+        return self._collisions.closest
+
+    @property
     def failed_problem(self) -> Problem | None:
         """The QP that began the present (or the last) failure, to explain, save or replay; None if there was none."""
         return self._ladder.failed_problem

@@ -43,10 +43,8 @@ class Audit:
         for contact in controller.contacts.values():
             distance, angle_slip = contact.slip()
             self._slip, self._twist = max(self._slip, distance), max(self._twist, angle_slip)
-        for pair in controller.pair_distances:
-            if not pair.exempt:
-                depth = -pair.distance if pair.distance < -DISTANCE_ROUNDING else 0.0
-                self._penetration = max(self._penetration, depth)
+        if controller.closest < -DISTANCE_ROUNDING:
+            self._penetration = max(self._penetration, -controller.closest)
 
     def worst(self) -> dict[str, float]:
         """Return the maxima by their names in the report."""

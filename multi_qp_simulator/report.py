@@ -29,6 +29,7 @@ class Ledger:
         self._relaxed = 0
         self._size = {"variables": 0, "equalities": 0, "inequalities": 0}
         self._points = {"planar": 0, "grasp": 0, "point": 0}
+        self._counted: set[str] = set()
         self._failure: dict[str, Any] | None = None
         self.failures_in_a_row = 0
         self.unexplained = True
@@ -44,6 +45,12 @@ class Ledger:
         self.failures_in_a_row = self.failures_in_a_row + 1 if failed else 0
         for name in self._size:
             self._size[name] = max(self._size[name], getattr(diagnostics, name))
+        contacts = self._controller.contacts
+        if contacts.keys() != self._counted:
+            self._counted = set(contacts)
+            self._count_points()
+
+    def _count_points(self) -> None:
         points = dict.fromkeys(self._points, 0)
         for contact in self._controller.contacts.values():
             points[contact.first.kind] += len(contact.first.points)

@@ -35,6 +35,8 @@ RANDOMISED = RealitySpec(
 
 #: A body whose centre of mass has come down by this much has fallen [m].
 FALLEN = 0.15
+#: How often somebody looks whether anybody has [s].
+LOOK_EVERY = 0.02
 
 
 @dataclass(frozen=True)
@@ -115,16 +117,19 @@ class _FallWatch:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._height: dict[str, float] = {}
+        self._next = 0.0
         self.fallen = ""
 
     def __call__(self, controller: Controller, command: Command) -> None:
-        if self.fallen:
+        # a fall takes half a second
+        if self.fallen or command.time < self._next:
             return
+        passed, self._next = command.time + LOOK_EVERY - self._next, command.time + LOOK_EVERY
         for character in controller.scenario.scene.characters:
             height = float(controller.kinematics.com(character)[2])
             highest = max(self._height.get(character.name, height), height)
             # one who climbs or crouches on purpose does so slowly; the reference follows him
-            self._height[character.name] = highest + (height - highest) * min(1.0, controller.dt)
+            self._height[character.name] = highest + (height - highest) * min(1.0, passed)
             if height < self._height[character.name] - FALLEN:
                 self.fallen = character.name
                 self._run.stop()

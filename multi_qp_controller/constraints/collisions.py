@@ -98,6 +98,7 @@ class CollisionConstraint:
         self._near = np.zeros(len(pairs), dtype=np.intp)
         self._distances = Distances(self._geometry, self._data)
         self._watched = np.array([pair.damper for pair in pairs], dtype=np.intp)
+        self._counts = np.ones(len(pairs), dtype=bool)
         self._measured: list[int] = []
         self._told: list[int] = []
         self._is_told = True
@@ -122,6 +123,12 @@ class CollisionConstraint:
                 self._pairs[k].active = True
             self._told, self._is_told = self._measured, True
         return self._pairs
+
+    @property
+    def closest(self) -> float:
+        """The least distance at the last `update` of pairs that are not exempt; inf if none was near [m]."""
+        near = self._distances.found[self._measured, 0]
+        return float(near[self._counts[self._measured]].min(initial=np.inf))
 
     @staticmethod
     def _tell(pair: PairDistance, found: Array) -> None:
@@ -148,6 +155,7 @@ class CollisionConstraint:
         for k, pair in enumerate(self._pairs):
             pair.exempt = frozenset(pair.pair.links) in links
             self._watched[k] = pair.pair.damper and not pair.exempt
+            self._counts[k] = not pair.exempt
 
     def reset(self) -> None:
         """Forget the last tick, after a jump of the state."""

@@ -78,7 +78,8 @@ class MujocoBackend:
         self.coordinates.to_world(state, self.data.qpos, self.data.qvel)
         mujoco.mj_forward(self.world, self.data)
         self._past.clear()
-        self._remember()
+        if self._past.maxlen != 1:
+            self._remember()
         self._state = self.coordinates.to_scene(self.data.qpos, self.data.qvel)
 
     def measure(self) -> State:
@@ -99,27 +100,27 @@ class MujocoBackend:
             dt *= 1.0 + self._jitter * float(self._random.uniform(-1.0, 1.0))
         steps = max(1, round(dt / PHYSICS_STEP))
         self.world.opt.timestep = dt / steps
-        before, begun = self._state, self.time
-        angles = self.data.qpos[self._angles]
+        before, begun, tau = self._state, self.time, command.tau
+        world, data, drive, remembers = self.world, self.data, command.drive, self._past.maxlen != 1
+        angles = None if drive is None else data.qpos[self._angles]
         for _ in range(steps):
             if self._pushed:
                 self._push()
-            tau = command.tau
-            if command.drive is not None:
-                moved = self.data.qpos[self._angles] - angles
-                tau = tau + command.drive.torque(moved, self.data.qvel[self._speeds], self.time - begun)
-            self.data.ctrl[:] = self._motors.follow(tau)
-            mujoco.mj_step(self.world, self.data)
-            self.touch.add(self.data)
-            self._remember()
+            if drive is not None:
+                moved = data.qpos[self._angles] - angles
+                tau = command.tau + drive.torque(moved, data.qvel[self._speeds], self.time - begun)
+            data.ctrl[:] = self._motors.follow(tau)
+            mujoco.mj_step(world, data)
+            self.touch.add(data)
+            if remembers:
+                self._remember()
             self.time += dt / steps
         self._state = self.coordinates.to_scene(self.data.qpos, self.data.qvel)
         acceleration = (self._state.v - before.v) / dt
         return Outcome(acceleration, self.touch.wrenches(self._made, self.data))
 
     def _remember(self) -> None:
-        if self._past.maxlen != 1:
-            self._past.append((self.data.qpos.copy(), self.data.qvel.copy()))
+        self._past.append((self.data.qpos.copy(), self.data.qvel.copy()))
 
     def _push(self) -> None:
         active = self._pushes.active(self.time)

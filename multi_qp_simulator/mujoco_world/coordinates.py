@@ -14,6 +14,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from multi_qp_scene.scene import State
+from multi_qp_simulator.mujoco_world.coordinates_kernel import write_state
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -30,25 +31,26 @@ class Coordinates:
         self._model = model
         self.dof: Indices = np.zeros(model.nv, dtype=np.intp)
         scalar: list[tuple[int, int]] = []
-        self._turning: list[tuple[int, int]] = []
-        self._free: list[tuple[int, int, int]] = []
+        turning: list[tuple[int, int]] = []
+        free: list[tuple[int, int, int]] = []
         for k in range(1, model.njoints):
             joint, made = model.joints[k], world.joint(model.names[k])
             qpos, dof = int(made.qposadr[0]), int(made.dofadr[0])
             self.dof[joint.idx_v : joint.idx_v + joint.nv] = np.arange(dof, dof + joint.nv)
             if joint.nv == 6:
-                self._free.append((joint.idx_q, qpos, joint.idx_v))
+                free.append((joint.idx_q, qpos, joint.idx_v))
             elif joint.nq == 2:
-                self._turning.append((joint.idx_q, qpos))
+                turning.append((joint.idx_q, qpos))
             else:
                 scalar.append((joint.idx_q, qpos))
-        pairs = np.array(scalar, dtype=np.intp).reshape(-1, 2)
-        self._q, self._qpos = pairs[:, 0], pairs[:, 1]
+        self._scalar = np.array(scalar, dtype=np.intp).reshape(-1, 2)
+        self._turning = np.array(turning, dtype=np.intp).reshape(-1, 2)
+        self._free = np.array(free, dtype=np.intp).reshape(-1, 3)
 
     def to_world(self, state: State, qpos: Array, qvel: Array) -> None:
         """Write a state into MuJoCo's qpos and qvel."""
         q = state.q
-        qpos[self._qpos] = q[self._q]
+        qpos[self._scalar[:, 1]] = q[self._scalar[:, 0]]
         for at, to in self._turning:
             qpos[to] = np.arctan2(q[at + 1], q[at])
         velocity = state.v.copy()
@@ -61,18 +63,8 @@ class Coordinates:
 
     def to_scene(self, qpos: Array, qvel: Array) -> State:
         """Return MuJoCo's qpos and qvel as a state of the scene."""
-        q = np.empty(self._model.nq)
-        q[self._q] = qpos[self._qpos]
-        for to, at in self._turning:
-            q[to], q[to + 1] = np.cos(qpos[at]), np.sin(qpos[at])
-        v = qvel[self.dof]
-        for to, at, index in self._free:
-            q[to : to + 3] = qpos[at : at + 3]
-            quaternion = qpos[at + 3 : at + 7]
-            # MuJoCo normalises when it next uses it
-            w, x, y, z = quaternion / np.sqrt(quaternion @ quaternion)
-            q[to + 3 : to + 7] = x, y, z, w
-            v[index : index + 3] = _rotation(q[to + 3 : to + 7]).T @ v[index : index + 3]
+        q, v = np.empty(self._model.nq), np.empty(self._model.nv)
+        write_state(qpos, qvel, self._scalar, self._turning, self._free, self.dof, q, v)
         return State(q, v)
 
     def jacobian(self, q: Array) -> Array:

@@ -10,11 +10,10 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from multi_qp_controller.vectors import cross
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.surfaces import Surface
 from multi_qp_simulator.mujoco_world.shapes import body_name
-from multi_qp_simulator.mujoco_world.touch_kernel import add_contacts, add_welds
+from multi_qp_simulator.mujoco_world.touch_kernel import add_contacts, add_welds, mean_wrenches
 
 Array = NDArray[np.float64]
 
@@ -54,6 +53,8 @@ class Touch:
                 self._owner[one, other] = self._owner[other, one] = k
         self._geom_body = np.array(world.geom_bodyid, dtype=np.intp)
         self._first = np.ascontiguousarray(self._bodies[:, 0])
+        self._offset = np.array([place.translation for place in self._place]).reshape(-1, 3)
+        self._axes = np.array([place.rotation for place in self._place]).reshape(-1, 3, 3)
         self._settings = world.eq_data  # a view: it follows when hands close
         self._contact_of = np.full(world.neq, -1, dtype=np.intp)
         for name, weld in self._welds.items():
@@ -104,18 +105,10 @@ class Touch:
 
     def wrenches(self, made: Sequence[str], data: Any) -> dict[str, Array]:
         """Return the mean wrench of each contact that is made, or touches all the same, (6,)."""
-        mean = self._sum / max(1, self._steps)
-        found = {}
-        for k, name in enumerate(self._names):
-            if name not in made and not mean[k].any():
-                continue
-            body = self._bodies[k, 0]
-            R_body, place = data.xmat[body].reshape(3, 3), self._place[k]
-            at = data.xpos[body] + R_body @ place.translation
-            R = R_body @ place.rotation
-            force, moment = mean[k, :3], mean[k, 3:]
-            found[name] = np.concatenate([force @ R, (moment - cross(at, force)) @ R])
-        return found
+        mean = np.empty_like(self._sum)
+        mean_wrenches(self._sum, max(1, self._steps), self._first, self._offset, self._axes, data.xpos, data.xmat, mean)
+        touched: list[bool] = np.any(self._sum, axis=1).tolist()
+        return {name: mean[k] for k, name in enumerate(self._names) if touched[k] or name in made}
 
     def _add_contacts(self, data: Any) -> None:
         if not data.ncon:

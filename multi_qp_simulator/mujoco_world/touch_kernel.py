@@ -97,6 +97,42 @@ def add_welds(
 
 
 @compiled
+def mean_wrenches(
+    total: Array, steps: int, first: Indices, offset: Array, axes: Array, xpos: Array, xmat: Array, mean: Array
+) -> None:
+    """Write the mean wrench of each contact, at the first surface's origin, in its frame.
+
+    Args:
+        total: force and moment about the world's origin, world axes, summed over the steps, (contacts, 6).
+        steps: how many.
+        first: the body of the first surface, (contacts,).
+        offset: of the surface's origin in that body [m], (contacts, 3).
+        axes: of the surface in that body, columns, (contacts, 3, 3).
+        xpos: of all bodies, (bodies, 3).
+        xmat: of all bodies, flattened, (bodies, 9).
+        mean: to write to: force and moment, (contacts, 6).
+    """
+    at, moment = np.empty(3), np.empty(3)
+    for c in range(len(first)):
+        body = first[c]
+        for i in range(3):
+            at[i] = xpos[body, i]
+            for j in range(3):
+                at[i] += xmat[body, 3 * i + j] * offset[c, j]
+        for i in range(3):
+            j, k = (i + 1) % 3, (i + 2) % 3
+            moment[i] = total[c, 3 + i] - (at[j] * total[c, k] - at[k] * total[c, j])
+        for i in range(3):
+            mean[c, i] = mean[c, 3 + i] = 0.0
+            for j in range(3):
+                along = 0.0  # entry j of the surface's axis i, in the world
+                for k in range(3):
+                    along += xmat[body, 3 * j + k] * axes[c, k, i]
+                mean[c, i] += along * total[c, j] / steps
+                mean[c, 3 + i] += along * moment[j] / steps
+
+
+@compiled
 def _add_force(total: Array, at: Array, force: Array) -> None:
     for i in range(3):
         j, k = (i + 1) % 3, (i + 2) % 3

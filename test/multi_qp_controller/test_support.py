@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial import ConvexHull
 
-from multi_qp_controller.support import _corners, centroid, contact_points, distance_inside, support_polygon
+from multi_qp_controller.support import centroid, contact_points, distance_inside, hull_corners, support_polygon
 
 SQUARE = np.array([[0.0, 0.0, 0.1], [2.0, 0.0, 0.1], [2.0, 1.0, 0.1], [0.0, 1.0, 0.1]])
 
@@ -70,7 +70,7 @@ def test_the_hull_is_that_of_qhull():
     random = np.random.default_rng(0)
     for count in (3, 4, 8, 40):
         points = np.round(random.uniform(-1.0, 1.0, (count, 2)), 1)  # some twice, some in a row
-        corners = _corners(*points.T.tolist())
+        corners = hull_corners(points)
         polygon = np.c_[points[corners], np.zeros(len(corners))]
         hull = ConvexHull(points)
         assert area(polygon) == pytest.approx(hull.volume)
@@ -83,5 +83,5 @@ def test_feet_abreast_keep_their_corners(order, shifts):
     """Rows of corners whose places differ by rounding, as of two feet side by side: no end of a row is dropped."""
     corners = np.array([(x, y) for x in (-0.1, 0.1) for y in (-0.2, -0.1, 0.1, 0.2)])[list(order)]
     points = corners + np.reshape(shifts, (8, 2))
-    found = points[_corners(points[:, 0].tolist(), points[:, 1].tolist())]
+    found = points[hull_corners(points)]
     assert area(found) == pytest.approx(0.2 * 0.4)

@@ -1,0 +1,67 @@
+"""Convex hulls seen from above: conditions and goals want them in every tick."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multi_qp_scene.jit import compiled
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+#: Grains of a metre that count: what differs by rounding alone, as corners of feet that stand abreast, is abreast.
+GRAINS = 1e9
+#: Corners that span with their neighbours a parallelogram of no more than this are none [m²].
+FLAT = 1e-12
+
+
+@compiled
+def convex_hull(points: Array, corners: Indices) -> int:
+    """Write which points are the corners of the hull, counter-clockwise, and return how many; two if all are in a row.
+
+    By Andrew's monotone chain: qhull takes many times as long for a dozen points.
+
+    Args:
+        points: whose first two coordinates count, (n, ≥ 2) [m].
+        corners: to write to, (2 n,).
+    """
+    n = len(points)
+    # points abreast must be in order: of a row whose order is that of rounding errors, ends would be dropped
+    x, y = np.empty(n), np.empty(n)
+    order = np.empty(n, dtype=np.intp)
+    for k in range(n):
+        x[k], y[k] = math.floor(points[k, 0] * GRAINS + 0.5) / GRAINS, math.floor(points[k, 1] * GRAINS + 0.5) / GRAINS
+        at = k
+        while at > 0 and (x[k] < x[order[at - 1]] or (x[k] == x[order[at - 1]] and y[k] < y[order[at - 1]])):
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = k
+    count = 0
+    for there in (True, False):
+        first = count
+        for step in range(n):
+            k = order[step] if there else order[n - 1 - step]
+            while count - first >= 2:
+                a, b = corners[count - 2], corners[count - 1]
+                if (x[b] - x[a]) * (y[k] - y[a]) - (y[b] - y[a]) * (x[k] - x[a]) > FLAT:
+                    break
+                count -= 1
+            corners[count] = k
+            count += 1
+        count -= 1  # the next chain begins with it
+    return count
+
+
+@compiled
+def least_distance(polygon: Array, point: Array) -> float:
+    """Return how far a point is inside the nearest edge of a counter-clockwise polygon seen from above [m]."""
+    least = np.inf
+    for k in range(len(polygon)):
+        after = k + 1 if k + 1 < len(polygon) else 0
+        along_x, along_y = polygon[after, 0] - polygon[k, 0], polygon[after, 1] - polygon[k, 1]
+        inside = along_x * (point[1] - polygon[k, 1]) - along_y * (point[0] - polygon[k, 0])
+        least = min(least, inside / math.sqrt(along_x * along_x + along_y * along_y))
+    return least

@@ -1,0 +1,50 @@
+"""MuJoCo's coordinates as pinocchio's: twice a control period, or more."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multi_qp_scene.jit import compiled
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+@compiled
+def write_state(
+    qpos: Array, qvel: Array, scalar: Indices, turning: Indices, free: Indices, dof: Indices, q: Array, v: Array
+) -> None:
+    """Write configuration and velocity of the scene.
+
+    Args:
+        qpos: MuJoCo's.
+        qvel: MuJoCo's.
+        scalar: index in q and in qpos of each joint with one number, (k, 2).
+        turning: of each joint without end: (cos, sin) here, an angle there, (k, 2).
+        free: index in q, in qpos and in v of each free body, (k, 3).
+        dof: index in qvel of each entry of v, (nv,).
+        q: to write to, (nq,).
+        v: to write to, (nv,).
+    """
+    for k in range(len(scalar)):
+        q[scalar[k, 0]] = qpos[scalar[k, 1]]
+    for k in range(len(turning)):
+        to, angle = turning[k, 0], qpos[turning[k, 1]]
+        q[to], q[to + 1] = math.cos(angle), math.sin(angle)
+    for k in range(len(dof)):
+        v[k] = qvel[dof[k]]
+    for k in range(len(free)):
+        to, at, index = free[k, 0], free[k, 1], free[k, 2]
+        w, x, y, z = qpos[at + 3], qpos[at + 4], qpos[at + 5], qpos[at + 6]
+        norm = math.sqrt(w * w + x * x + y * y + z * z)  # MuJoCo normalises when it next uses it
+        w, x, y, z = w / norm, x / norm, y / norm, z / norm
+        for i in range(3):
+            q[to + i] = qpos[at + i]
+        q[to + 3], q[to + 4], q[to + 5], q[to + 6] = x, y, z, w
+        a, b, c = v[index], v[index + 1], v[index + 2]
+        v[index] = (1 - 2 * (y * y + z * z)) * a + 2 * (x * y + z * w) * b + 2 * (x * z - y * w) * c
+        v[index + 1] = 2 * (x * y - z * w) * a + (1 - 2 * (x * x + z * z)) * b + 2 * (y * z + x * w) * c
+        v[index + 2] = 2 * (x * z + y * w) * a + 2 * (y * z - x * w) * b + (1 - 2 * (x * x + y * y)) * c
