@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from rich.console import Console
@@ -90,7 +91,7 @@ def _randomised(options: argparse.Namespace, jobs: dict[str, list[rb.Job]], fold
     # one pool for all: no core idles while the last run of a scene is made
     every = [(name, job) for name, of_scene in jobs.items() for job in of_scene]
     done: dict[int, rb.RunSummary] = {}
-    console = Console()
+    console, began = Console(), monotonic()
     try:
         with _progress(len(every)) as advance:
             for k, summary in rb.run_all([job for _, job in every], workers=min(options.jobs, len(every))):
@@ -105,6 +106,8 @@ def _randomised(options: argparse.Namespace, jobs: dict[str, list[rb.Job]], fold
         raise
     results = _results(every, done)
     console.print(_table(results))
+    cost, took = sum(result["cpu_time_s"] for result in results.values()), monotonic() - began
+    console.print(f"{len(every)} runs, {cost / 60.0:.1f} min of processor time in {took / 60.0:.1f} min")
     if folder is not None:
         from multi_qp_viewer.robustness_plot import plot_robustness  # after the work: matplotlib takes its time
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
 from multiprocessing import get_context
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,7 @@ class RunSummary:
         qp_failures: ticks.
         forces: predicted against simulated, relative RMS by phase.
         sim_time: [s].
+        cpu_time: what it cost, all of it [s].
     """
 
     seed: int
@@ -87,6 +89,7 @@ class RunSummary:
     qp_failures: int
     forces: dict[str, float | None]
     sim_time: float
+    cpu_time: float
 
 
 def prepare(job: Job) -> Scenario:
@@ -103,12 +106,14 @@ def prepare(job: Job) -> Scenario:
 
 def run_job(job: Job) -> RunSummary:
     """Make one run."""
+    began = process_time()
     scenario = prepare(job)
     controller = make_controller(scenario, "mujoco", solver=job.solver, formulation=job.formulation)
     run = Run(scenario, controller, make_backend("mujoco", scenario), backend_name="mujoco")
     watch = _FallWatch(run)
     run.observe(watch)
-    return _summary(job.seed, run.execute().report, fallen=watch.fallen)
+    report = run.execute().report
+    return _summary(job.seed, report, fallen=watch.fallen, cpu_time=process_time() - began)
 
 
 class _FallWatch:
@@ -135,7 +140,7 @@ class _FallWatch:
                 self._run.stop()
 
 
-def _summary(seed: int, report: dict[str, Any], *, fallen: str) -> RunSummary:
+def _summary(seed: int, report: dict[str, Any], *, fallen: str, cpu_time: float) -> RunSummary:
     return RunSummary(
         seed=seed,
         succeeded=succeeded(report) and not fallen,
@@ -147,6 +152,7 @@ def _summary(seed: int, report: dict[str, Any], *, fallen: str) -> RunSummary:
         qp_failures=report["qp_failures"],
         forces={phase: of_phase["relative"] for phase, of_phase in report["contact_forces"].items()},
         sim_time=report["sim_time"],
+        cpu_time=cpu_time,
     )
 
 
@@ -187,6 +193,7 @@ def statistics(runs: Sequence[RunSummary]) -> dict[str, Any]:
         "failed_in": dict(Counter(run.state for run in failures)),
         "failures": dict(Counter(run.ended if run.ended != "completed" else "missed goals" for run in failures)),
         "missed": dict(Counter(name for run in failures for name in run.missed)),
+        "cpu_time_s": sum(run.cpu_time for run in runs),
         "worst_slip_m": max((run.slip for run in runs), default=math.nan),
         "worst_torque_ratio": max((run.torque_ratio for run in runs), default=math.nan),
         "forces": {phase: _median(runs, phase) for phase in ("static", "moving", "change")},
