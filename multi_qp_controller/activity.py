@@ -24,6 +24,7 @@ class Activity:
 
     Attributes:
         contacts: the active contacts by name.
+        tasks: the running tasks by name.
     """
 
     def __init__(self, scenario: Scenario, feedback: ContactFeedback | None = None, *, ramp: float = 0.0) -> None:
@@ -37,11 +38,10 @@ class Activity:
         self._state_tasks: dict[str, tuple[TaskSpec, Task]] = {}
         self._user_tasks: dict[str, Task] = {}
         self.contacts: dict[str, ActiveContact] = {}
+        self.tasks: dict[str, Task] = {}
 
-    @property
-    def tasks(self) -> dict[str, Task]:
-        """The running tasks by name."""
-        return {name: task for name, (_, task) in self._state_tasks.items()} | self._user_tasks
+    def _list_tasks(self) -> None:
+        self.tasks = {name: task for name, (_, task) in self._state_tasks.items()} | self._user_tasks
 
     @property
     def targets(self) -> dict[str, Task]:
@@ -61,6 +61,7 @@ class Activity:
         if task.name in self.tasks:
             raise ValueError(f"there is a task '{task.name}' already")
         self._user_tasks[task.name] = task
+        self._list_tasks()
 
     def remove(self, name: str) -> None:
         """Remove a task of the user's own.
@@ -69,6 +70,7 @@ class Activity:
             KeyError: when there is none.
         """
         del self._user_tasks[name]
+        self._list_tasks()
 
     def start_user_tasks(self, kinematics: Kinematics, time: float) -> None:
         """Start the tasks that a user added before the first tick."""
@@ -82,6 +84,7 @@ class Activity:
         self._note_changes(contacts, time)
         tasks = {name: self._running(name, spec, kinematics, time) for name, spec in phase.tasks.items()}
         self.contacts, self._state_tasks = contacts, tasks
+        self._list_tasks()
 
     def foreseen(
         self, phase: Phase, before: Phase | None, kinematics: Kinematics
@@ -114,6 +117,8 @@ class Activity:
 
     def advance(self, time: float) -> bool:
         """Move the ramps on; return whether a contact has gone."""
+        if not self._made_at and not self._left_at:
+            return False
         for name, made in list(self._made_at.items()):
             share = (time - made) / self._ramp
             if share >= 1.0 - 1e-9 or name not in self.contacts:
@@ -155,6 +160,7 @@ class Activity:
         self._made_at, self._left_at = dict(memory.get("made_at", {})), dict(memory.get("left_at", {}))
         specs = {name: phase.tasks[name] for name in memory["tasks"]}
         self._state_tasks = {name: (spec, self._factory.make(name, spec)) for name, spec in specs.items()}
+        self._list_tasks()
         for kind in ("tasks", "user_tasks"):
             for name, kept in memory[kind].items():
                 self.tasks[name].resume(kept, kinematics)

@@ -17,9 +17,9 @@ from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema import states as st
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Situation:
-    """What conditions look at.
+    """What conditions look at; one is kept from tick to tick.
 
     Attributes:
         scenario: names of contacts and subsystems.
@@ -47,6 +47,11 @@ class Situation:
 def holds(condition: st.Condition, now: Situation) -> bool:
     """Return whether a condition holds."""
     match condition:
+        # those that most scenes ask first, for each question takes a while
+        case st.AllCondition():
+            return all(holds(part, now) for part in condition.of)
+        case st.AnyCondition():
+            return any(holds(part, now) for part in condition.of)
         case st.TimeCondition():
             return now.time - now.entered >= condition.after - 1e-9
         case st.TaskCondition():
@@ -67,10 +72,6 @@ def holds(condition: st.Condition, now: Situation) -> bool:
             return not now.attended
         case st.VisitsCondition():
             return now.visited.count(condition.state) >= condition.count
-        case st.AllCondition():
-            return all(holds(part, now) for part in condition.of)
-        case st.AnyCondition():
-            return any(holds(part, now) for part in condition.of)
         case st.NotCondition():
             return not holds(condition.of, now)
         case _:

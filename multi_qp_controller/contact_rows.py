@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +70,8 @@ class ContactRows:
         self._counts = np.array([contact.rows for contact in contacts], dtype=np.intp)
         self._table: MotionTable | None = None
         self._in_table = False
-        self._made = np.zeros((0, 4, 4))
+        self._motions: tuple[Any, ...] = ()
+        self._held = [(k, c) for k, c in enumerate(contacts) if c.feedback is not None]
         self._moving = np.zeros(1, dtype=np.intp), np.zeros(0, dtype=np.intp)
         self._cost = cost
         self._priced = [contact.price for contact in contacts]
@@ -169,13 +171,13 @@ class ContactRows:
             places = [table.index.get(contact.frames) for contact in self.contacts]
             self._in_table = places == list(range(count))
             self._moving = table.columns(count)
-            self._made = np.array([contact.X_second_first.homogeneous for contact in self.contacts])
-        if self._in_table:
+            made = np.array([contact.X_second_first.homogeneous for contact in self.contacts])
             X, twist, drift = table.X[:count], table.twist[:count], table.drift[:count]
-            no_slip_rows(dt, self._made, X, twist, drift, self._counts, *self._moving, table.J, self.J, self.rhs)
-            for k, contact in enumerate(self.contacts):
-                if contact.feedback is not None:
-                    self.rhs[self.row_slices[k]] = contact.held(twist[k], drift[k])
+            self._motions = made, X, twist, drift, self._counts, *self._moving, table.J, self.J, self.rhs
+        if self._in_table:
+            no_slip_rows(dt, *self._motions)
+            for k, contact in self._held:
+                self.rhs[self.row_slices[k]] = contact.held(table.twist[k], table.drift[k])
         return self._in_table
 
     def reactions(self, forces: Array) -> Array:
@@ -196,10 +198,10 @@ class ContactRows:
 
     def wrenches(self, reactions: Array) -> dict[str, Array]:
         """Return the wrench of each contact, (6,), from its reactions; a point has no moment."""
-        all_of_them = np.zeros((len(self.contacts), 6))
         if self._six:
-            all_of_them[:] = reactions[: all_of_them.size].reshape(-1, 6)
+            all_of_them = reactions[: 6 * len(self.contacts)].copy().reshape(-1, 6)
         else:
+            all_of_them = np.zeros((len(self.contacts), 6))
             for wrench, contact, rows in zip(all_of_them, self.contacts, self.row_slices, strict=True):
                 wrench[: contact.rows] = reactions[rows]
         return dict(zip(self._names, all_of_them, strict=True))

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_controller.activity import Activity
+from multi_qp_controller.closed_loop import ClosedLoop
 from multi_qp_controller.command import Command, Diagnostics, Status
 from multi_qp_controller.conditions import Situation
 from multi_qp_controller.constraints import (
@@ -16,16 +17,13 @@ from multi_qp_controller.constraints import (
     JointLimitConstraint,
     PairDistance,
 )
-from multi_qp_controller.contact import ActiveContact, ContactFeedback
-from multi_qp_controller.drives import JointImpedance
-from multi_qp_controller.estimate import DisturbanceObserver, StateEstimate
+from multi_qp_controller.contact import ActiveContact
 from multi_qp_controller.fallback import Fallback
 from multi_qp_controller.foresight import lay_out_states, pairs_of
 from multi_qp_controller.formulations import QpSize, make_formulation
 from multi_qp_controller.fsm import StateMachine, commands_in
 from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.ladder import Answer, Ladder, Reserve
-from multi_qp_controller.landing import Landing
 from multi_qp_controller.memory import Memory, TickInput
 from multi_qp_controller.physical import PhysicalSolution
 from multi_qp_controller.qp import Explanation, Problem, Solution, explain_infeasibility, make_solver
@@ -35,7 +33,7 @@ from multi_qp_controller.threads import use_one_thread
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.pairs import watched_pairs
 from multi_qp_scene.scenario import Scenario
-from multi_qp_scene.scene import Scene, State
+from multi_qp_scene.scene import State
 from multi_qp_scene.schema.scenario_file import ClosedLoopSpec
 
 Array = NDArray[np.float64]
@@ -138,16 +136,14 @@ class Controller:
             raise MultiQpError(f"the solver '{self.solver_name}' is not installed: {error}") from None
         for contact in spec.contacts.values():  # some 10 ms each, which no change of contacts shall wait for
             scene.surfaces[contact.surfaces[0]].facets(contact.friction)
+        self._loop = ClosedLoop(scenario, closed_loop, dt=self.dt)
+        self.landing = self._loop.landing
         ramp = 0.0 if closed_loop is None else closed_loop.force_ramp
-        self._activity = Activity(scenario, _contact_feedback(closed_loop), ramp=ramp)
+        self._activity = Activity(scenario, self._loop.contact_feedback, ramp=ramp)
         self._fallback = Fallback(scene, spec.fallback)
         self._torque_range = (-scene.torque_limits, scene.torque_limits)
-        self._estimate = None if closed_loop is None else _estimate(scene, self.dt, closed_loop)
-        self._observer = None if closed_loop is None else _observer(scene, self.dt, closed_loop)
-        impedance = None if closed_loop is None else closed_loop.impedance
-        self._impedance = None if impedance is None else JointImpedance(scene, impedance, dt=self.dt)
-        landing = None if closed_loop is None else closed_loop.landing_force
-        self.landing = None if landing is None else Landing(scenario, landing, dt=self.dt)
+        self._shapes = (scene.nq,), (scene.nv,)
+        self._now = Situation(scenario, self.kinematics, {}, 0.0, 0.0, frozenset())
         lay_out_states(self.machine.phases, self._activity, self.kinematics, self.statement, written)
         self._started = False
         self._deadline = np.inf if deadline is None else deadline
@@ -263,10 +259,7 @@ class Controller:
             "statement": self.statement.memory(),
             "qp": self._ladder.memory(),
             "fallback": self._fallback.memory(),
-            "estimate": None if self._estimate is None else self._estimate.memory(),
-            "observer": None if self._observer is None else self._observer.memory(),
-            "impedance": None if self._impedance is None else self._impedance.memory(),
-            "felt": None if self.landing is None or self.landing.felt is None else sorted(self.landing.felt),
+            **self._loop.memory(),
             "loads": self.scenario.scene.loads.memory(),
         }
 
@@ -296,14 +289,8 @@ class Controller:
             self._ladder.prepare()
             self._ladder.resume(memory["qp"])
         self._fallback.resume(memory["fallback"])
-        if self._estimate is not None:
-            self._estimate.resume(memory["estimate"])
-        if self._observer is not None:
-            self._observer.resume(memory["observer"])
-        if self._impedance is not None:
-            self._impedance.resume(memory["impedance"])
+        self._loop.resume(memory)
         if self.landing is not None:
-            self.landing.felt = None if memory["felt"] is None else frozenset(memory["felt"])
             self.landing.enter(self.machine.phase, self.tasks)
 
     def rehearse(self) -> None:
@@ -333,19 +320,14 @@ class Controller:
         started = perf_counter()
         if self.keeps_input:
             self.last_input = TickInput(state, time, self.memory())
-        if state.q.shape != (self.scenario.scene.nq,) or state.v.shape != (self.scenario.scene.nv,):
+        if state.q.shape != self._shapes[0] or state.v.shape != self._shapes[1]:
             return self._fall_back(state, time, started, "the state has the wrong size")
         if not state.is_finite:
             return self._fall_back(state, time, started, _describe_nan(self.scenario, state))
         try:
-            measured = state.v
-            if self._impedance is not None:
-                self._impedance.measured(state)
-            if self._estimate is not None:
-                state = self._estimate.update(state)
+            state = self._loop.measured(state)
             self.kinematics.update(state)
-            if self._observer is not None:
-                self.kinematics.N -= self._observer.update(measured, self.kinematics.M)
+            self._loop.disturb(self.kinematics)
             self._advance(time)
             self.statement.update(self.kinematics, time, self.horizon)
             return self._solve(state, time, started)
@@ -359,17 +341,10 @@ class Controller:
             self._enter_phase(time)
             self._started = True
             return
-        now = Situation(
-            self.scenario,
-            self.kinematics,
-            self.tasks,
-            time,
-            self.machine.entered,
-            self.machine.commands,
-            self.machine.visited,
-            self.attended,
-            None if self.landing is None else self.landing.felt,
-        )
+        now, machine = self._now, self.machine
+        now.time, now.entered, now.commands, now.visited = time, machine.entered, machine.commands, machine.visited
+        now.tasks, now.attended = self._activity.tasks, self.attended
+        now.felt = None if self.landing is None else self.landing.felt
         if self.machine.update(now):
             self._enter_phase(time)
         elif self._activity.advance(time):
@@ -413,14 +388,10 @@ class Controller:
         return self._command(time, started, answer, physical)
 
     def _command(self, time: float, started: float, answer: Answer, physical: PhysicalSolution) -> Command:
-        size = QpSize.of(self.statement)
-        rows = self.statement.contacts
-        self.reactions = physical.reactions
-        wrenches = rows.wrenches(physical.reactions)
-        if self._estimate is not None:
-            self._estimate.commanded(physical.acceleration)
-        if self._observer is not None:
-            self._observer.commanded(physical.acceleration)
+        size, rows = QpSize.of(self.statement), self.statement.contacts
+        acceleration, torque, reactions = physical
+        self.reactions = reactions
+        drive = self._loop.commanded(acceleration, self.statement.M)
         diagnostics = Diagnostics(
             status=answer.status,
             message=answer.message,
@@ -429,20 +400,15 @@ class Controller:
             solver_status=answer.solution.status,
             iterations=answer.solution.iterations,
             solve_ms=answer.solution.solve_time * 1e3,
-            dynamics_residual=self.statement.dynamics_residual(
-                physical.acceleration, physical.torque, physical.reactions
-            ),
+            dynamics_residual=self.statement.dynamics_residual(acceleration, torque, reactions),
             variables=size.variables,
             equalities=size.equalities,
             inequalities=size.inequalities,
             slack=answer.slack,
             tick_ms=(perf_counter() - started) * 1e3,
         )
-        couplings = rows.coupling_forces(physical.reactions)
-        drive = None
-        if self._impedance is not None:
-            drive = self._impedance.reference(physical.acceleration, self.statement.M)
-        return Command(time, physical.torque, physical.acceleration, wrenches, diagnostics, couplings, drive)
+        wrenches, couplings = rows.wrenches(reactions), rows.coupling_forces(reactions)
+        return Command(time, torque, acceleration, wrenches, diagnostics, couplings, drive)
 
     def _fall_back(
         self, state: State, time: float, started: float, message: str, solution: Solution | None = None
@@ -450,12 +416,7 @@ class Controller:
         self._ladder.forget()
         self._collisions.reset()
         self.reactions = None
-        if self._estimate is not None:
-            self._estimate.reset()
-        if self._observer is not None:
-            self._observer.reset()
-        if self._impedance is not None:
-            self._impedance.reset()
+        self._loop.reset()
         scene = self.scenario.scene
         v = state.v if state.v.shape == (scene.nv,) else np.zeros(scene.nv)
         torque = self._fallback.torque(State(state.q, v), time)
@@ -470,23 +431,6 @@ class Controller:
             tick_ms=(perf_counter() - started) * 1e3,
         )
         return Command(time, torque, np.full(scene.nv, np.nan), {}, diagnostics)
-
-
-def _contact_feedback(closed_loop: ClosedLoopSpec | None) -> ContactFeedback | None:
-    if closed_loop is None:
-        return None
-    return ContactFeedback(closed_loop.contact_stiffness, closed_loop.contact_damping, closed_loop.friction)
-
-
-def _estimate(scene: Scene, dt: float, closed_loop: ClosedLoopSpec) -> StateEstimate:
-    lead = dt / 2.0 if closed_loop.lead is None else closed_loop.lead
-    return StateEstimate(scene.model, dt=dt, time_constant=closed_loop.velocity_filter, lead=lead)
-
-
-def _observer(scene: Scene, dt: float, closed_loop: ClosedLoopSpec) -> DisturbanceObserver | None:
-    if closed_loop.disturbance is None:
-        return None
-    return DisturbanceObserver(scene.nv, dt=dt, time_constant=closed_loop.disturbance)
 
 
 def _describe_nan(scenario: Scenario, state: State) -> str:

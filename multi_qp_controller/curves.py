@@ -83,7 +83,7 @@ class BezierPose(PoseReference):
         """Return the reference at `time` [s] after its start."""
         s, ds, dds = minimum_jerk(time, self.duration)
         position, velocity, acceleration = self._curve.sample(time)
-        return PoseSample(
+        return PoseSample.of(
             np.array(position),
             self._start.rotation @ pin.exp3(s * self._turn),
             np.concatenate([velocity, self._rate * ds]),

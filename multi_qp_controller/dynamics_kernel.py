@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,6 +41,49 @@ def joint_space_inertia(
             s = J[0, j] * x + J[1, j] * y + J[2, j] * z + J[3, j] * u + J[4, j] * v + J[5, j] * w
             M[i, j] = M[j, i] = s
         M[i, i] += armature[i]
+
+
+@compiled
+def nonlinear_effects(
+    gravity_and_speed: Array,
+    q: Array,
+    v: Array,
+    q_index: Indices,
+    v_index: Indices,
+    stiffness: Array,
+    rest: Array,
+    damping: Array,
+    friction: Array,
+    continuous: NDArray[np.bool_],
+    smoothing: float,
+    N: Array,
+) -> None:
+    """Write N of (12): what gravity and velocities make, and what passive joints oppose to motion.
+
+    Args:
+        gravity_and_speed: pinocchio's `data.nle`, (nv,).
+        q: (nq,).
+        v: (nv,).
+        q_index: of `PassiveJoints`, as all up to `continuous`, (k,).
+        v_index: (k,).
+        stiffness: (k,).
+        rest: (k,).
+        damping: (k,).
+        friction: (k,).
+        continuous: (k,).
+        smoothing: speed over which dry friction comes in [rad/s].
+        N: to fill, (nv,).
+    """
+    for i in range(len(N)):
+        N[i] = gravity_and_speed[i]
+    for k in range(len(v_index)):
+        speed, at = v[v_index[k]], q_index[k]
+        if continuous[k]:  # the short way round
+            turned = math.atan2(q[at + 1], q[at]) - rest[k]
+            stretch = math.atan2(math.sin(turned), math.cos(turned))
+        else:
+            stretch = q[at] - rest[k]
+        N[v_index[k]] += stiffness[k] * stretch + damping[k] * speed + friction[k] * math.tanh(speed / smoothing)
 
 
 @compiled

@@ -46,7 +46,7 @@ class Fallback:
         """Note a good tick: its torques, (na,), and the joint-space inertia, (nv, nv)."""
         self._since = None
         np.copyto(self._held, torque)
-        np.take(M, self._diagonal, out=self._inertia, mode="clip")  # no copy on the way, as by "raise"
+        M.take(self._diagonal, out=self._inertia, mode="clip")  # no copy on the way, as by "raise"
 
     def torque(self, state: State, time: float) -> Array:
         """Return the torques of a failing tick, (na,) [N m]."""

@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from multi_qp_controller.dynamics_kernel import centroid
+from multi_qp_controller.dynamics_kernel import centroid, nonlinear_effects
 from multi_qp_controller.motion_table import FixedFrame, MotionTable, Pair
 from multi_qp_controller.part_dynamics import PartDynamics, gather_dynamics
 from multi_qp_controller.tsid_compat import tsid
@@ -38,6 +38,7 @@ class Kinematics:
         M: joint-space inertia of all, block diagonal, (nv, nv).
         N: nonlinear effects, gravity and passive joint forces of (12), (nv,).
         motions: relative motions that are computed together, or None.
+        J: Jacobians of all joints in the data, (6, nv).
         Ag: the centroidal map of the data, (6, nv).
         watched: the pairs of frames that were asked for together.
     """
@@ -50,6 +51,11 @@ class Kinematics:
         self.q = scene.q0.copy()
         self.v = np.zeros(scene.nv)
         self.N = np.zeros(scene.nv)
+        passive = scene.passive
+        self._passive = (
+            passive.q_index, passive.v_index, passive.stiffness, passive.rest, passive.damping, passive.friction,
+            passive.continuous, passive.SMOOTHING,
+        )  # fmt: skip
         self.motions: MotionTable | None = None
         self._frames: dict[int, FixedFrame] = {}
         self.watched: tuple[Pair, ...] = ()
@@ -59,10 +65,14 @@ class Kinematics:
         self._forest, self.data, self.views = forest, forest.data, forest.views
         self._tables: dict[tuple[Pair, ...], MotionTable] = {}
         self._parts = [PartDynamics(part) for part in forest.parts]
+        self._alone = self._parts[0] if forest.is_one else None
         nv = self.scene.nv
         self.M = self._parts[0].M if forest.is_one else np.zeros((nv, nv))
         Ag, dAg = self.data.Ag, self.data.dAg  # over the memory of the data
+        J = self.data.J
+        self.J = J if J.ndim == 2 else J[:, None]  # pinocchio hands one column out as a vector
         self.Ag, self._dAg = (Ag, dAg) if Ag.ndim == 2 else (Ag[:, None], dAg[:, None])
+        self._nle = self.data.nle
         self._masses: dict[tuple[int, ...], Array] = {}
 
     def watch(self, pairs: Iterable[Pair]) -> None:
@@ -87,18 +97,16 @@ class Kinematics:
         if self.scene.loads.joint_ids:
             forest.take_masses()
             self._masses.clear()
-        for dynamics in self._parts:
-            dynamics.update(state.q[dynamics.part.q], state.v[dynamics.part.v])
-        if forest.is_one:
+        if self._alone is not None:
+            self._alone.update(state.q, state.v)
             self.views.refresh()
         else:
+            for dynamics in self._parts:
+                dynamics.update(state.q[dynamics.part.q], state.v[dynamics.part.v])
             gather_dynamics(forest, self._parts, self.M)
         pin.updateFramePlacements(self.model, self.data)
         self._centroids.clear()
-        np.copyto(self.N, self.data.nle)
-        passive = self.scene.passive
-        if len(passive):
-            self.N[passive.v_index] += passive.resistance(state.q, state.v)
+        nonlinear_effects(self._nle, state.q, state.v, *self._passive, self.N)
         if self.motions is not None:
             self.motions.update()
 

@@ -29,7 +29,7 @@ _RELAXED = "collision, balance and joint limits were relaxed"
 _WARM_START = ("x", "y_eq", "z_ineq", "z_bounds")
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Answer:
     """What became of the QP of one tick.
 

@@ -52,7 +52,8 @@ class MotionTable:
     ) -> None:
         """Prepare the tables of these pairs; `known` keeps what is known of frames from table to table."""
         known = {} if known is None else known
-        self._data, self._views = data, views
+        self._views, J_world = views, data.J  # which stays where it is
+        self._J_world = J_world if J_world.ndim == 2 else J_world[:, None]  # one column comes as a vector
         unique = tuple(dict.fromkeys(pairs))
         self.index = {pair: k for k, pair in enumerate(unique)}
         frames = tuple(dict.fromkeys(frame for pair in unique for frame in pair if frame is not None))
@@ -89,7 +90,7 @@ class MotionTable:
 
     def update(self) -> None:
         """Compute all motions from the data of this tick."""
-        views, J_world = self._views, self._data.J
+        views = self._views
         relative_motions(
             self._joints,
             self._places,
@@ -103,7 +104,7 @@ class MotionTable:
             self._drifts,
             self._starts,
             self._columns,
-            J_world if J_world.ndim == 2 else J_world[:, None],  # pinocchio hands one column out as a vector
+            self._J_world,
             self.J,
             self.X,
             self.twist,

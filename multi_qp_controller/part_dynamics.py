@@ -30,6 +30,8 @@ class PartDynamics:
         self.whole = not COMPILED or k < 2  # pinocchio hands a map of one column out as a vector
         self._above = _columns_above_each(part.model)
         self._rest = np.zeros(k)
+        data = part.data  # whose arrays stay where they are
+        self._J, self._Ag, self._armature = data.J, data.Ag, part.model.armature
 
     def update(self, q: Array, v: Array) -> None:
         """Compute all terms at its part of a state."""
@@ -40,7 +42,7 @@ class PartDynamics:
             np.copyto(self.M, data.M)
         else:
             pin.nonLinearEffects(model, data, q, v)
-            joint_space_inertia(data.J, data.Ag, data.com[0], model.armature, *self._above, self.M)
+            joint_space_inertia(self._J, self._Ag, data.com[0], self._armature, *self._above, self.M)
         # last, as it leaves the accelerations of zero q̈ in the data: the drifts
         pin.centerOfMass(model, data, q, v, self._rest)
 

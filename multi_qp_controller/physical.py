@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,7 @@ from multi_qp_controller.qp.solution import Solution
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class PhysicalSolution:
+class PhysicalSolution(NamedTuple):
     """What the QP decided.
 
     Attributes:
@@ -27,8 +26,7 @@ class PhysicalSolution:
     reactions: Array
 
 
-@dataclass(frozen=True)
-class Solved:
+class Solved(NamedTuple):
     """How a formulation solved a tick by itself.
 
     Attributes:

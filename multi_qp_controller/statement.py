@@ -58,8 +58,7 @@ class Statement:
         self.collisions = collisions
         self.balance = balance
         self._let_touch: frozenset[frozenset[str]] = frozenset()
-        self._D = np.zeros((0, scene.nv))
-        self._d = np.zeros(0)
+        self._allocate()
         self.torque_limits = scene.torque_limits
         self.M = np.zeros((scene.nv, scene.nv))
         self.N = np.zeros(scene.nv)
@@ -72,6 +71,7 @@ class Statement:
         self.dynamics_label = Block(name="dynamics", unit="N or N m", rows=scene.velocity_names)
         moving = [s.v_slice for s in scene.subsystems.values() if s.v_slice.stop > s.v_slice.start]
         self._moving = np.array([(where.start, where.stop) for where in moving], dtype=np.intp).reshape(-1, 2)
+        self._motors = scene.actuated_v
         passive = np.ones(scene.nv, dtype=bool)
         passive[scene.actuated_v] = False
         self.unactuated = np.flatnonzero(passive)
@@ -86,19 +86,24 @@ class Statement:
         return len(self._d)
 
     @property
+    def all_rows(self) -> tuple[Array, Array]:
+        """The arrays that D and d are the beginning of, which stay the same while contacts do."""
+        return self._D, self._d
+
+    @property
     def row_count(self) -> int:
         """Number of active rows of D."""
         return self.collisions.count + (self.balance.count if self.balance else 0)
 
     @property
     def D(self) -> Array:
-        """Left-hand side of the active rows on q̈, (row_count, nv)."""
-        return self.collisions.D if self.balance is None else self._D[: self.row_count]
+        """Left-hand side of the active rows on q̈, those of collisions first, (row_count, nv)."""
+        return self._D[: self.row_count]
 
     @property
     def d(self) -> Array:
         """Least value of the active rows on q̈, (row_count,)."""
-        return self.collisions.d if self.balance is None else self._d[: self.row_count]
+        return self._d[: self.row_count]
 
     def row_labels(self) -> tuple[Block, ...]:
         """Name the active rows on q̈."""
@@ -145,24 +150,21 @@ class Statement:
         rows = len(self.collisions.names) + (self.balance.size if self.balance is not None else 0)
         self._D = np.zeros((rows, self.scene.nv))
         self._d = np.zeros(rows)
+        self.collisions.write_into(self._D, self._d)
 
     def update(self, kinematics: Kinematics, time: float, dt: float) -> None:
         """Compute everything at this tick."""
-        self.M = kinematics.M
-        np.copyto(self.N, kinematics.N)
+        self.M, self.N = kinematics.M, kinematics.N
         self.contacts.update(kinematics, dt)
         self.collisions.update(kinematics)
         if self.balance is not None:
-            self.balance.update(kinematics)
-            first, last = self.collisions.count, self.row_count
-            self._D[:first], self._d[:first] = self.collisions.D, self.collisions.d
-            self._D[first:last], self._d[first:last] = self.balance.D, self.balance.d
+            self.balance.update(kinematics, self._D, self._d, self.collisions.count)
         self.joint_limits.update(kinematics.q, kinematics.v)
         self.tasks.update(kinematics, time)
 
     def dynamics_residual(self, acceleration: Array, torque: Array, reactions: Array) -> float:
         """Return the largest entry of M q̈ + N − Jᵀ w − S τ relative to the largest force in it; w the reactions."""
-        motors, J = self.scene.actuated_v, self.contacts.J
+        motors, J = self._motors, self.contacts.J
         if COMPILED:
             return residual(self._moving, motors, self.M, self.N, J, acceleration, torque, reactions)
         inertial, applied = self.M @ acceleration + self.N, reactions @ J

@@ -44,6 +44,8 @@ def _find() -> Any:
 
 
 _njit = _find()
+#: Sums may be taken in another order and by fused products, so that they become vector instructions; NaN stays NaN.
+REORDER = {"reassoc", "nsz", "contract"}
 #: Whether kernels are compiled.
 COMPILED: bool = _njit is not None
 
@@ -51,7 +53,12 @@ COMPILED: bool = _njit is not None
 def _find_part() -> Any:
     if _njit is None:
         return None
-    options: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    options: dict[str, Any] = {
+        "error_model": "numpy",
+        "fastmath": REORDER,
+        "no_cpython_wrapper": True,
+        "no_cfunc_wrapper": True,
+    }
     try:
         from multi_qp_scene.jit_parts import PartCompiler
     except (ImportError, AttributeError):  # a numba whose insides are others: it takes twice as long
@@ -64,7 +71,7 @@ _part = _find_part()
 
 def compiled(function: Function) -> Function:
     """Compile a kernel at its first call, and keep the machine code beside the source for the next process."""
-    return cast(Function, _njit(cache=True, error_model="numpy")(function)) if COMPILED else function
+    return cast(Function, _njit(cache=True, error_model="numpy", fastmath=REORDER)(function)) if COMPILED else function
 
 
 def compiled_part(function: Function) -> Function:

@@ -34,23 +34,27 @@ def search(
     U_all: Array,
     S: Array,
     phi_0: Array,
+    Phi: Array,
     limited: Indices,
     facets: Array,
     facet_rows: Indices,
-    D: Array,
-    low: Array,
-    high: Array,
+    least: Array,
+    most: Array,
+    D_all: Array,
+    d_all: Array,
+    low_all: Array,
+    high_all: Array,
+    counts: Indices,
+    count: int,
     softness: Array,
     max_iterations: int,
-    active: Indices,
-    multipliers: Array,
-    counts: Indices,
-    Phi: Array,
+    start: Array,
+    z: Array,
     acceleration: Array,
     torque: Array,
     reactions: Array,
 ) -> int:
-    """Find the optimum from the active set that is handed over; return how it ended.
+    """Find the optimum from the active rows of an earlier one; return how it ended.
 
     Args:
         nodes: of the plan, as all up to `motor_order`; what follows up to `phi_0` is of `assemble`.
@@ -66,28 +70,39 @@ def search(
         U_all: of `assemble`.
         S: of `assemble`.
         phi_0: of `assemble`.
+        Phi: storage, one line an active row and one more.
         limited: see `row_values`.
         facets: see `row_values`.
         facet_rows: see `row_values`.
-        D: see `row_values`.
-        low: least value of each row, (rows,).
-        high: largest value of each row, (rows,).
+        least: lower bounds of q̈, (nv,).
+        most: upper bounds of q̈, (nv,).
+        D_all: see `row_values`; of its rows the first `count`.
+        d_all: least values of these.
+        low_all: least value of each row; those of q̈ and D are filled in.
+        high_all: largest value of each row; those of q̈ are filled in.
+        counts: to fill: number of active rows, and of iterations, (2,).
+        count: how many rows of D there are.
         softness: by how much a multiplier of 1 lets a row give way, (rows,).
         max_iterations: changes of the active set.
-        active: rows that are active, with 1 added, and negative where the upper side is; room for as many as can be.
-        multipliers: of the active rows, ≥ 0, to fill.
-        counts: number of active rows, and of iterations, (2,).
-        Phi: storage, one line an active row and one more.
+        start: multipliers of an earlier tick, negative at a lower side, 0 where a row was not active, (rows,).
+        z: to fill with this tick's, zero on entry, (rows,).
         acceleration: to fill, (nv,).
         torque: to fill, (na,).
         reactions: to fill, (m,).
     """
+    first_d = len(limited) + len(torque) + len(facets)
+    D, low, high = D_all[:count], low_all[: first_d + count], high_all[: first_d + count]
+    for i in range(len(limited)):
+        low[i], high[i] = least[limited[i]], most[limited[i]]
+    for i in range(count):
+        low[first_d + i] = d_all[i]
+    active, multipliers = np.empty(len(Phi), dtype=np.intp), np.empty(len(Phi))
     room, size = len(Phi) - 1, len(last)
     values, values_0 = np.empty(len(low)), np.empty(len(low))
     phi, s, physical = phi_0.copy(), np.empty(size), np.empty(len(e_all))
     T, R = np.empty((1, 1)), np.empty((1, 1))
     slot, d, pull = np.empty(0, dtype=np.intp), np.empty(0), np.empty(0)
-    warm, k = min(counts[0], room), 0
+    warm, k = _taken_over(start, low, high, active), 0
     counts[0] = counts[1] = 0
     first = True
     while True:
@@ -99,6 +114,8 @@ def search(
         if worst == -len(low) - 1:  # not a number
             return NUMERICAL
         if worst == 0:
+            for i in range(k):
+                z[abs(active[i]) - 1] = -multipliers[i] if active[i] > 0 else multipliers[i]
             return SOLVED if _kept(values, low, high, softness, active, multipliers, k) else NUMERICAL
         if first:
             first = False
@@ -150,6 +167,20 @@ def search(
             _shrink(blocking, k, R)
             k = _drop(blocking, k + 1, active, slot, T, d, multipliers) - 1
         _combine(phi, phi_0, Phi, slot, multipliers, k)
+
+
+@compiled_part
+def _taken_over(start: Array, low: Array, high: Array, active: Indices) -> int:
+    """Write which rows were active at an earlier tick, as far as there is room; return how many.
+
+    `active` has 1 added to each row, and is negative where the upper side is active.
+    """
+    k = 0
+    for i in range(len(low)):
+        if start[i] != 0.0 and k + 1 < len(active) and np.isfinite(high[i] if start[i] > 0.0 else low[i]):
+            active[k] = -i - 1 if start[i] > 0.0 else i + 1
+            k += 1
+    return k
 
 
 @compiled_part

@@ -35,14 +35,14 @@ SOLVED, INFEASIBLE, LIMIT, DEPENDENT, NUMERICAL = 0, 1, 2, 3, 4
 
 @compiled
 def assemble(
+    M: Array,
+    N: Array,
     nodes: Indices,
     lists: Indices,
     links: Indices,
     crossing: Indices,
     last: Indices,
     border: int,
-    M: Array,
-    N: Array,
     J: Array,
     rhs: Array,
     task_J: Array,
@@ -61,14 +61,14 @@ def assemble(
     """Eliminate every subsystem's own unknowns and factorise what they share; return SOLVED, DEPENDENT or NUMERICAL.
 
     Args:
+        M: (nv, nv).
+        N: (nv,).
         nodes: of the plan.
         lists: of the plan.
         links: row of J, place of its force and of its multiplier in s, of each link, (3, l).
         crossing: task row and place of its multiplier in s, (2, c).
         last: of the plan.
         border: of the plan.
-        M: (nv, nv).
-        N: (nv,).
         J: (m, nv).
         rhs: (m,).
         task_J: (k, nv).

@@ -71,8 +71,6 @@ class BlockSolver:
         self._structure: tuple[object, ...] = ()
         cost = statement.cost
         self._costs = np.array([np.sqrt(cost.torque), cost.acceleration, _DEPENDENT_ROWS])
-        self._active = np.zeros(_MOST_ACTIVE + 1, dtype=np.intp)
-        self._multipliers = np.zeros(_MOST_ACTIVE + 1)
         self._counts = np.zeros(2, dtype=np.intp)
         limited = np.flatnonzero(statement.joint_limits.limited)
         self._limited: Indices = limited.astype(np.intp)
@@ -86,7 +84,7 @@ class BlockSolver:
         self._floating = frozenset()
         self._layout, self._taken_up = None, (None, None)
 
-    def _lay_out(self) -> _Layout:
+    def _lay_out(self) -> None:
         s = self._statement
         if self._taken_up != (s.contacts, s.tasks):
             self._take_up()
@@ -94,8 +92,18 @@ class BlockSolver:
         layout = self._known.get(key)
         if layout is None:
             layout = self._known[key] = _Layout(s, self._floating)
-        self._layout = layout
-        return layout
+        self._layout, plan = layout, layout.plan
+        contacts, tasks, limits = s.contacts, s.tasks, s.joint_limits
+        solved = layout.E, layout.e, layout.L, layout.U, layout.S, layout.phi
+        self._assembled = (
+            plan.nodes, plan.lists, layout.links, layout.crossing, plan.last, plan.border, contacts.J, contacts.rhs,
+            tasks.J, tasks.b, tasks.scale, tasks.selected, self._force_root, self._costs, *solved,
+        )  # fmt: skip
+        self._searched = (
+            plan.nodes, plan.lists, layout.links, plan.last, plan.border, layout.places, plan.motor_order, *solved,
+            layout.Phi, self._limited, self._facets, self._facet_rows, limits.lower, limits.upper, *s.all_rows,
+            self._low, self._high, self._counts,
+        )  # fmt: skip
 
     def _take_up(self) -> None:
         """Write what the present contacts do not change from tick to tick."""
@@ -128,32 +136,28 @@ class BlockSolver:
 
     def eliminate(self) -> str:
         """Find the free optimum of this tick; return what is wrong, empty if nothing is."""
-        s, contacts, tasks = self._statement, self._statement.contacts, self._statement.tasks
-        layout = self._layout
-        if layout is None or self._taken_up[0] is not contacts or self._taken_up[1] is not tasks:
+        s, contacts = self._statement, self._statement.contacts
+        if self._layout is None or self._taken_up[0] is not contacts or self._taken_up[1] is not s.tasks:
             try:
-                layout = self._lay_out()
+                self._lay_out()
             except ValueError as error:
                 return str(error)
-        plan = layout.plan
         if contacts.revision != self._revision:
             costs = contacts.wrench_costs()
             self._force_root[: len(costs)] = np.sqrt(costs)
             self._revision = contacts.revision
         for contact, where in self._turning:
             self._facets[where, :3] = contact.F
-        status = assemble(
-            plan.nodes, plan.lists, layout.links, layout.crossing, plan.last, plan.border, s.M, s.N, contacts.J,
-            contacts.rhs, tasks.J, tasks.b, tasks.scale, tasks.selected, self._force_root, self._costs, layout.E,
-            layout.e, layout.L, layout.U, layout.S, layout.phi,
-        )  # fmt: skip
+        status = assemble(s.M, s.N, *self._assembled)
+        if status == SOLVED:
+            return ""
         if status % 16 == DEPENDENT:
             node = status // 16
             if node in self._floating:
                 return "rows depend on each other"
             self._floating, self._layout = self._floating | {node}, None
             return self.eliminate()
-        return "" if status == SOLVED else "what subsystems share is not determined"
+        return "what subsystems share is not determined"
 
     def solve(self, start: Solution | None, *, price: float | None = None) -> Solved:
         """Solve the tick from the active rows of an earlier one; say so where there is none.
@@ -163,59 +167,25 @@ class BlockSolver:
         """
         begun = perf_counter()
         s = self._statement
-        contacts = s.contacts
         if price is None and (fault := self.eliminate()):
             return Solved(Solution.failed(0, status="numerical", message=fault), None)
-        layout = self._layout
-        if layout is None:
+        if self._layout is None:
             raise RuntimeError("a price is for a tick that was solved without")
-        plan = layout.plan
-        acceleration, torque = np.empty(s.scene.nv), np.empty(s.scene.na)
-        reactions = np.empty(len(contacts.rhs))
-        rows = self._fixed + s.row_count
-        limited, limits = len(self._limited), s.joint_limits
-        limits.lower.take(self._limited, out=self._low[:limited], mode="clip")
-        limits.upper.take(self._limited, out=self._high[:limited], mode="clip")
-        self._low[self._fixed : rows] = s.d
-        self._begin(start, rows)
+        acceleration, torque, reactions = np.empty(s.scene.nv), np.empty(s.scene.na), np.empty(len(s.contacts.rhs))
         most, in_all = self._most_changes
-        most = most if price is None else max(in_all - self._changes, 1)
-        softness = self._rigid if price is None else self._soft / price
+        softness = self._rigid
+        if price is not None:
+            most, softness = max(in_all - self._changes, 1), self._soft / price
+        before, z = None if start is None else start.z_ineq, np.zeros(len(self._low))
+        if before is None or len(before) != len(z):
+            before = self._none_active
         status = search(
-            plan.nodes, plan.lists, layout.links, plan.last, plan.border, layout.places, plan.motor_order,
-            layout.E, layout.e, layout.L, layout.U, layout.S, layout.phi, self._limited, self._facets,
-            self._facet_rows, s.D, self._low[:rows], self._high[:rows], softness, most, self._active,
-            self._multipliers, self._counts, layout.Phi, acceleration, torque, reactions,
+            *self._searched, s.row_count, softness, most, before, z, acceleration, torque, reactions
         )  # fmt: skip
-        found = status == SOLVED
-        count, iterations = int(self._counts[0]), int(self._counts[1])
-        self._changes = iterations
-        z = self._none_active
-        if count:
-            z = np.zeros(len(self._low))
-            active = self._active[:count]
-            z[np.abs(active) - 1] = -np.sign(active) * self._multipliers[:count]
-        solution = Solution(
-            x=acceleration if found else np.full(len(acceleration), np.nan),
-            found=found,
-            status=_STATUS[status],
-            iterations=iterations,
-            solve_time=perf_counter() - begun,
-            z_ineq=z if found else None,
-        )
-        return Solved(solution, PhysicalSolution(acceleration, torque, reactions) if found else None)
-
-    def _begin(self, start: Solution | None, rows: int) -> None:
-        """Take the active rows of an earlier tick over."""
-        self._counts[:] = 0
-        z = None if start is None else start.z_ineq
-        if z is None or z is self._none_active or len(z) != len(self._low):
-            return
-        active = np.flatnonzero(z[:rows])[:_MOST_ACTIVE]
-        if len(active):
-            upper = z[active] > 0.0
-            ids = np.where(upper, -active - 1, active + 1)
-            sides = np.where(upper, self._high[active], self._low[active])
-            ids = ids[np.isfinite(sides)]
-            self._active[: len(ids)] = ids
-            self._counts[0] = len(ids)
+        self._changes = iterations = int(self._counts[1])
+        spent = perf_counter() - begun
+        if status != SOLVED:
+            nowhere = np.full(len(acceleration), np.nan)
+            return Solved(Solution(nowhere, False, _STATUS[status], iterations, spent), None)
+        solution = Solution(acceleration, True, "solved", iterations, spent, z_ineq=z)
+        return Solved(solution, PhysicalSolution(acceleration, torque, reactions))

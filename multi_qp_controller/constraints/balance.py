@@ -76,17 +76,7 @@ class BalanceConstraint:
     @property
     def size(self) -> int:
         """Number of rows that can be active with the present contacts."""
-        return len(self._d)
-
-    @property
-    def D(self) -> Array:
-        """Left-hand side of the active rows, (count, nv)."""
-        return self._D[: self.count]
-
-    @property
-    def d(self) -> Array:
-        """Least value of the active rows, (count,)."""
-        return self._d[: self.count]
+        return len(self._near)
 
     def label(self) -> Block:
         """Name the active rows."""
@@ -137,33 +127,20 @@ class BalanceConstraint:
             for standing in self._groups
             for k in range(len(standing.normals))
         )
-        #: Number of the first edge of each group.
-        self._first = np.cumsum([0, *(len(standing.normals) for standing in self._groups)])[:-1].tolist()
-        rows = len(self._names)
-        self._near = np.zeros(rows, dtype=np.intp)
-        self._D = np.zeros((rows, self._scene.nv))
-        self._d = np.zeros(rows)
+        first = np.cumsum([0, *(len(standing.normals) for standing in self._groups)]).tolist()
+        self._near = np.zeros(len(self._names), dtype=np.intp)
+        #: Each group, and what the kernel wants of it.
+        self._edges = [
+            (g.group, (g.normals, g.offsets, g.ground, self._limits, g.group.columns, number, self._near))
+            for g, number in zip(self._groups, first, strict=False)
+        ]
 
-    def update(self, kinematics: Kinematics) -> None:
-        """Write the rows of the edges that a capture point is near to."""
-        self.count = 0
-        for standing, first in zip(self._groups, self._first, strict=True):
-            last = edge_rows(
-                standing.normals,
-                standing.offsets,
-                standing.ground,
-                self._limits,
-                kinematics.centroid(standing.group),
-                standing.group.columns,
-                kinematics.Ag,
-                self.count,
-                self._near,
-                self._D,
-                self._d,
-            )
-            if first:
-                self._near[self.count : last] += first
-            self.count = last
+    def update(self, kinematics: Kinematics, D: Array, d: Array, first: int) -> None:
+        """Write the rows D q̈ >= d of the edges that a capture point is near to, from row `first` on."""
+        row = first
+        for group, given in self._edges:
+            row = edge_rows(*given, kinematics.centroid(group), kinematics.Ag, first, row, D, d)
+        self.count = row - first
 
 
 def _standing(scene: Scene, contacts: tuple[ActiveContact, ...]) -> list[tuple[list[str], list[ActiveContact]]]:

@@ -19,26 +19,30 @@ def edge_rows(
     offsets: Array,
     ground: float,
     limits: Array,
-    centroid: Array,
     columns: Indices,
-    Ag: Array,
-    row: int,
+    number: int,
     near: Indices,
+    centroid: Array,
+    Ag: Array,
+    first: int,
+    row: int,
     D: Array,
     d: Array,
 ) -> int:
     """Write a row for each edge that the capture point is near to, and return how many rows there are then.
 
     Args:
-        normals: inward, of the edges, (k, 2).
+        normals: inward normals of the edges, (k, 2).
         offsets: how far each edge is from the origin along its normal, (k,) [m].
-        ground: height of the polygon [m].
-        limits: δ_i, δ_s, ξ, acceleration of gravity, least height over the ground, fastest way back, (6,).
+        ground: mean height of the polygon [m].
+        limits: δ_i, δ_s, ξ, gravity, least height, fastest way back from outside.
+        columns: entries of v of the group.
+        number: of the group's first edge among those of all groups.
+        near: to fill: numbers of the edges that have a row.
         centroid: of the group, see `Kinematics.centroid`, (10,).
-        columns: entries of v that move the group.
         Ag: the centroidal map, (6, nv).
-        row: number of rows so far.
-        near: to fill: the edge of each row, (rows,).
+        first: row of D at which those of balance begin.
+        row: of D to go on with.
         D: to fill, (rows, nv).
         d: to fill, (rows,).
     """
@@ -56,6 +60,6 @@ def edge_rows(
         allowed = min(-limits[2] * (inside - limits[1]) / (limits[0] - limits[1]), limits[5])
         speed, drift = u * centroid[3] + v * centroid[4], u * centroid[6] + v * centroid[7]
         d[row] = rate * (allowed - speed) - drift
-        near[row] = k
+        near[row - first] = number + k
         row += 1
     return row

@@ -105,10 +105,22 @@ class CollisionConstraint:
         self._normals = np.full((len(pairs), 3), np.nan)
         self._last_normals = self._normals.copy()
         self._active = np.zeros(len(pairs), dtype=np.intp)
-        self._D = np.zeros((len(pairs), scene.nv))
-        self._d = np.zeros(len(pairs))
+        self._near_given = (
+            self._pieces, self._poses, self._last_poses, self._travelled, self._centres, self._radii, self._first,
+            self._second, self._reach, self._safe_until, self._near,
+        )  # fmt: skip
+        self.write_into(np.zeros((len(pairs), scene.nv)), np.zeros(len(pairs)))
         self.names = tuple(pair.name for pair in pairs)
         self.count = 0
+
+    def write_into(self, D: Array, d: Array) -> None:
+        """Have the rows in these arrays from now on, from the first on, (pairs or more, nv), (pairs or more,)."""
+        self._D, self._d = D, d
+        self._given = (
+            self._distances.found, self._first, self._second, self._watched, self._travelled, self._safe_until,
+            self._joints, self._starts, self._columns, self._parameters, self._normals, self._last_normals,
+            self._limits, self._active, D, d,
+        )  # fmt: skip
 
     @property
     def pairs(self) -> list[PairDistance]:
@@ -179,30 +191,9 @@ class CollisionConstraint:
         if not len(self._first):
             return
         self._distances.measure(self._measured)
-        J, views = kinematics.data.J, kinematics.views
+        views = kinematics.views
         self.count = damper_rows(
-            self._near,
-            len(self._measured),
-            self._distances.found,
-            self._first,
-            self._second,
-            self._watched,
-            self._travelled,
-            self._safe_until,
-            self._joints,
-            self._starts,
-            self._columns,
-            self._parameters,
-            self._normals,
-            self._last_normals,
-            J if J.ndim == 2 else J[:, None],  # a Jacobian of one column comes as a vector
-            views.poses,
-            views.twists,
-            views.drifts,
-            self._limits,
-            self._active,
-            self._D,
-            self._d,
+            self._near, len(self._measured), kinematics.J, views.poses, views.twists, views.drifts, *self._given
         )
 
     def _find_near(self) -> list[int]:
@@ -213,19 +204,7 @@ class CollisionConstraint:
             for k in self._pieces:
                 pose = self._data.oMg[int(k)]
                 self._poses[k, :9], self._poses[k, 9:] = pose.rotation.ravel("F"), pose.translation
-        found = near_pairs(
-            self._pieces,
-            self._poses,
-            self._last_poses,
-            self._travelled,
-            self._centres,
-            self._radii,
-            self._first,
-            self._second,
-            self._reach,
-            self._safe_until,
-            self._near,
-        )
+        found = near_pairs(*self._near_given)
         return self._near[:found].tolist()
 
 

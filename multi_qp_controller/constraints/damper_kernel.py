@@ -79,6 +79,10 @@ def near_pairs(
 def damper_rows(
     near: Indices,
     count: int,
+    J_world: Array,
+    poses: Array,
+    twists: Array,
+    drifts: Array,
     found: Array,
     first: Indices,
     second: Indices,
@@ -91,10 +95,6 @@ def damper_rows(
     parameters: Array,
     normals: Array,
     last_normals: Array,
-    J_world: Array,
-    poses: Array,
-    twists: Array,
-    drifts: Array,
     limits: Array,
     active: Indices,
     D: Array,
@@ -105,6 +105,10 @@ def damper_rows(
     Args:
         near: index of the pairs that were measured, (pairs,).
         count: how many these are.
+        J_world: pinocchio's `data.J`, (6, nv).
+        poses: of all joints, see `JointViews`, (joints, 12).
+        twists: of all joints, (joints, 6).
+        drifts: of all joints, (joints, 6).
         found: distance, normal from the first piece to the second, and witness points of each pair, (pairs, 10).
         first: index of the first piece of each pair, (pairs,).
         second: index of the second piece, (pairs,).
@@ -117,10 +121,6 @@ def damper_rows(
         parameters: δ_i, δ_s and ξ of each pair, (pairs, 3).
         normals: u of each pair at the last tick, NaN where there was none, to overwrite, (pairs, 3).
         last_normals: to fill with those of the last tick, (pairs, 3).
-        J_world: pinocchio's `data.J`, (6, nv).
-        poses: of all joints, see `JointViews`, (joints, 12).
-        twists: of all joints, (joints, 6).
-        drifts: of all joints, (joints, 6).
         limits: period of the rate of u, horizon of the row, fastest way apart, longest step of u.
         active: to fill: the pair of each row, (rows,).
         D: to fill, (rows, nv).

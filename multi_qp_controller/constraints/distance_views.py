@@ -34,7 +34,7 @@ class Distances:
             pin.computeDistance(geometry, data, k)  # something to compare
         self._chosen: list[int] = []
         self._memory = _over(self._results, count)
-        self.found = np.zeros((count, MEASUREMENT))
+        self.found = np.zeros((count, MEASUREMENT)) if self._memory is None else self._memory
 
     def measure(self, pairs: list[int]) -> None:
         """Measure these pairs, in increasing order, at the present placements."""
@@ -44,10 +44,9 @@ class Distances:
             for k in set(pairs) - set(self._chosen):
                 self._data.activateCollisionPair(k)
             self._chosen = pairs
-        pin.computeDistances(self._geometry, self._data)
-        if self._memory is not None:
-            np.copyto(self.found, self._memory)
-        else:
+        if pairs:
+            pin.computeDistances(self._geometry, self._data)
+        if self._memory is None:
             for k in pairs:
                 self.found[k] = _measurement(self._results[k])
 

@@ -49,45 +49,29 @@ class JointLimitConstraint:
             security: δ_s as a fraction of the joint's range.
             damping: ξ as a fraction of the joint's velocity limit.
         """
-        self._limits = limits
-        self._dt = dt
         span = limits.upper - limits.lower
         # a side without a limit is infinitely far away: any width will do
         span = np.where(np.isfinite(span), span, MAX_INFLUENCE / influence)
-        self._influence = np.minimum(influence * span, MAX_INFLUENCE)
-        self._security = self._influence * security / influence
+        reach = np.minimum(influence * span, MAX_INFLUENCE)
+        keep = reach * security / influence
         speed = np.where(np.isfinite(limits.velocity), limits.velocity, MAX_DAMPING / damping)
-        self._damping = np.minimum(damping * speed, MAX_DAMPING)
-        self._width = self._influence - self._security
         # a damper may not close more than the distance that is left in one step
-        self._damping = np.minimum(self._damping, self._width / dt)
-        self._recovery = np.minimum(RECOVERY_SPEED, limits.velocity)
+        slope = np.minimum(np.minimum(damping * speed, MAX_DAMPING), (reach - keep) / dt)
+        back = np.minimum(RECOVERY_SPEED, limits.velocity)
         self.lower = np.full(nv, -np.inf)
         self.upper = np.full(nv, np.inf)
         self.limited = np.zeros(nv, dtype=bool)
         self.limited[limits.v_index] = np.isfinite(limits.lower) | np.isfinite(limits.upper)
         self.limited[limits.v_index] |= np.isfinite(limits.velocity)
         self.count = int(self.limited.sum())
+        self._given = (
+            limits.q_index, limits.v_index, limits.lower, limits.upper, limits.velocity, reach, keep, slope, back, dt,
+            self.lower, self.upper,
+        )  # fmt: skip
 
     def update(self, q: Array, v: Array) -> None:
         """Compute the bounds at this state."""
-        limits = self._limits
-        damper_bounds(
-            q,
-            v,
-            limits.q_index,
-            limits.v_index,
-            limits.lower,
-            limits.upper,
-            limits.velocity,
-            self._influence,
-            self._security,
-            self._damping,
-            self._recovery,
-            self._dt,
-            self.lower,
-            self.upper,
-        )
+        damper_bounds(q, v, *self._given)
 
 
 @compiled

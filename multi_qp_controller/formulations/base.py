@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,7 @@ from multi_qp_controller.statement import Statement
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class QpSize:
+class QpSize(NamedTuple):
     """Size of (35) as the paper counts it, whatever the formulation: 3 equality rows a contact point."""
 
     variables: int

@@ -21,7 +21,7 @@ Status = Literal["solved", "infeasible", "iteration_limit", "time_limit", "not_f
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # frozen it would take twice as long to make, at every tick
 class Solution:
     """The answer to one problem.
 

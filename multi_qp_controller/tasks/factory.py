@@ -12,14 +12,8 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.curves import BezierPose, Curves
 from multi_qp_controller.kinematics import Group, Kinematics
-from multi_qp_controller.references import (
-    MinimumJerkPose,
-    MovablePose,
-    PoseReference,
-    RandomPoints,
-    RandomPose,
-    RestingPose,
-)
+from multi_qp_controller.random_references import RandomPoints, RandomPose
+from multi_qp_controller.references import MinimumJerkPose, MovablePose, PoseReference, RestingPose
 from multi_qp_controller.support import centroid, support_polygon
 from multi_qp_controller.tasks.base import Task
 from multi_qp_controller.tasks.com import CoMGoal, CoMTask

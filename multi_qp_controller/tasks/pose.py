@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.memory import Memory
-from multi_qp_controller.references import MovablePose, PoseReference, PoseSample, RandomPoints, reference_of
+from multi_qp_controller.random_references import RandomPoints
+from multi_qp_controller.references import MovablePose, PoseReference, PoseSample, reference_of
 from multi_qp_controller.relative_motion import RelativeMotion, relative_motion
 from multi_qp_controller.snapshot import TargetSnapshot
 from multi_qp_controller.tasks.base import Task, limited_error

@@ -159,9 +159,8 @@ class TaskTable:
             if sample is not known[k] or pose.shift is not self._shifts[line]:
                 known[k], self._shifts[line] = sample, pose.shift
                 reference = self._pose_references[line]
-                reference[:3] = sample.position + pose.shift
-                reference[3:12] = sample.rotation.ravel()
-                reference[12:18], reference[18:] = sample.velocity, sample.acceleration
+                reference[:] = sample.numbers
+                reference[:3] += pose.shift
             k += 1
         for task, rows in self._angles:
             asked = task.asked(time)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from multi_qp_controller.references import RandomPoints
+from multi_qp_controller.random_references import RandomPoints
 from multi_qp_controller.tasks import PoseTask
 from multi_qp_scene.scene import State
 from multi_qp_scene.schema import states as st

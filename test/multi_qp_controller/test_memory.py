@@ -15,15 +15,8 @@ from multi_qp_controller import Controller
 from multi_qp_controller.command import Command, Status
 from multi_qp_controller.curves import BezierPose
 from multi_qp_controller.memory import TickInput
-from multi_qp_controller.references import (
-    MinimumJerkPose,
-    MovablePose,
-    PoseReference,
-    RandomPoints,
-    RandomPose,
-    RestingPose,
-    reference_of,
-)
+from multi_qp_controller.random_references import RandomPoints, RandomPose
+from multi_qp_controller.references import MinimumJerkPose, MovablePose, PoseReference, RestingPose, reference_of
 from multi_qp_controller.tasks import JointAngleTask
 from multi_qp_scene import load_scenario
 from multi_qp_scene.errors import MultiQpError

@@ -11,7 +11,7 @@ import pytest
 
 from multi_qp_controller import Command, Controller
 from multi_qp_controller.kinematics import Group
-from multi_qp_controller.references import RandomPoints
+from multi_qp_controller.random_references import RandomPoints
 from multi_qp_controller.support import distance_inside, support_polygon
 from multi_qp_controller.tasks import PoseTask
 from multi_qp_scene import load_scenario

@@ -7,7 +7,8 @@ import pinocchio as pin
 import pytest
 
 from multi_qp_controller.kinematics import Group
-from multi_qp_controller.references import MinimumJerkPose, RandomPose, RestingPose
+from multi_qp_controller.random_references import RandomPose
+from multi_qp_controller.references import MinimumJerkPose, RestingPose
 from multi_qp_controller.tasks import (
     CoMTask,
     JointAngleTask,

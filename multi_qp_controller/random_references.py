@@ -1,0 +1,211 @@
+"""References drawn at random: points one after the other, and smooth paths."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from multi_qp_controller.memory import Memory, pose_memory, pose_of
+from multi_qp_controller.references import PoseReference, PoseSample, minimum_jerk
+
+Array = NDArray[np.float64]
+
+
+class RandomPoints(PoseReference):
+    """Random points in a box, one after the other.
+
+    Attributes:
+        misses: distance at which each point so far was left [m].
+        reached: whether each of them was reached.
+        tolerance: distance at which a point is reached [m].
+    """
+
+    def __init__(
+        self,
+        start: pin.SE3,
+        *,
+        count: int,
+        seed: int,
+        size: Array,
+        centre: Array,
+        tolerance: float,
+        hold: float,
+        timeout: float,
+        speed: float | None = None,
+    ) -> None:
+        """Draw the points.
+
+        Args:
+            start: pose at the beginning; its rotation is kept.
+            count: number of points.
+            seed: of the random numbers.
+            size: of the box [m].
+            centre: of the box, from the start [m].
+            tolerance: distance at which a point is reached [m].
+            hold: time it must then be held for [s].
+            timeout: after which the next point comes all the same [s].
+            speed: largest speed of minimum-jerk paths from point to point [m/s]; None for set-points that jump.
+        """
+        self._arguments = {
+            "start": pose_memory(start),
+            "count": count,
+            "seed": seed,
+            "size": np.array(size),
+            "centre": np.array(centre),
+            "tolerance": tolerance,
+            "hold": hold,
+            "timeout": timeout,
+            "speed": speed,
+        }
+        random = np.random.default_rng(seed)
+        middle = start.translation + centre
+        self._points = middle + (random.random((count, 3)) - 0.5) * size
+        self.tolerance = tolerance
+        self._hold, self._timeout, self._speed = hold, timeout, speed
+        self._near_since: float | None = None
+        self.misses: list[float] = []
+        self.reached: list[bool] = []
+        self._rotation = start.rotation.copy()
+        self._go(start.translation.copy(), self._points[0], 0.0)
+
+    @property
+    def count(self) -> int:
+        """Number of points."""
+        return len(self._points)
+
+    @property
+    def point(self) -> Array:
+        """The point that is to be reached now, (3,) [m]."""
+        return self._to
+
+    @property
+    def finished(self) -> bool:
+        """Whether all points are done."""
+        return len(self.reached) == len(self._points)
+
+    def sample(self, time: float) -> PoseSample:
+        """Return the way to the present point at `time` [s] after the start."""
+        step = self._to - self._from
+        s, ds, dds = minimum_jerk(time - self._since, self._length) if self._length else (1.0, 0.0, 0.0)
+        velocity, acceleration = np.zeros(6), np.zeros(6)
+        velocity[:3], acceleration[:3] = ds * step, dds * step
+        return PoseSample.of(self._from + s * step, self._rotation, velocity, acceleration)
+
+    def observe(self, time: float, position: Array) -> None:
+        """Take in where the frame is at `time` [s] after the start, (3,) [m]; go on to the next point when due."""
+        if self.finished:
+            return
+        error = float(np.linalg.norm(position - self._to))
+        if error > self.tolerance:
+            self._near_since = None
+        elif self._near_since is None:
+            self._near_since = time
+        held = self._near_since is not None and time - self._near_since >= self._hold
+        if not held and time - self._since < self._timeout:
+            return
+        self.misses.append(error)
+        self.reached.append(held)
+        self._near_since = None
+        if not self.finished:
+            self._go(self.sample(time).position, self._points[len(self.reached)], time)
+
+    def _go(self, start: Array, end: Array, time: float) -> None:
+        self._from, self._to, self._since = start, end, time
+        # a minimum-jerk path is fastest in its middle, by 15/8 of its mean
+        self._length = 1.875 * float(np.linalg.norm(end - start)) / self._speed if self._speed else 0.0
+
+    def memory(self) -> Memory:
+        """Return what the points were drawn from, and how far they are."""
+        return {
+            "kind": type(self).__name__,
+            "arguments": self._arguments,
+            "from": self._from,
+            "since": self._since,
+            "near_since": self._near_since,
+            "misses": list(self.misses),
+            "reached": list(self.reached),
+        }
+
+    @classmethod
+    def of(cls, memory: Memory) -> RandomPoints:
+        """Draw the points again, and go on where they were."""
+        arguments = memory["arguments"]
+        points = cls(**{**arguments, "start": pose_of(arguments["start"])})
+        points._near_since = memory["near_since"]
+        points.misses, points.reached = list(memory["misses"]), list(memory["reached"])
+        present = min(len(points.reached), points.count - 1)
+        points._go(np.array(memory["from"]), points._points[present], memory["since"])
+        return points
+
+
+class RandomPose(PoseReference):
+    """A smooth random path around a pose: quintic splines through random knots, at rest at both ends."""
+
+    def __init__(
+        self,
+        centre: pin.SE3,
+        *,
+        duration: float,
+        position: Array,
+        angle: Array,
+        seed: int,
+        knots_every: float,
+    ) -> None:
+        """Draw the path.
+
+        Args:
+            centre: pose at the start and at the end.
+            duration: [s].
+            position: the knots lie within ± this, along B's axes, (3,) [m].
+            angle: the knots' rotation vectors lie within ± this, in A's axes, (3,) [rad].
+            seed: of the random numbers.
+            knots_every: time between knots [s].
+        """
+        self.duration = duration
+        self._centre = centre.copy()
+        self._arguments = {
+            "centre": pose_memory(centre),
+            "duration": duration,
+            "position": np.array(position),
+            "angle": np.array(angle),
+            "seed": seed,
+            "knots_every": knots_every,
+        }
+        knots = max(2, round(duration / knots_every))
+        random = np.random.default_rng(seed)
+        from scipy.interpolate import make_interp_spline  # takes long to import, and few scenes need it
+
+        values = np.zeros((knots + 1, 6))
+        values[1:-1] = random.uniform(-1.0, 1.0, (knots - 1, 6)) * np.concatenate([position, angle])
+        rest = [(1, np.zeros(6)), (2, np.zeros(6))]
+        self._spline = make_interp_spline(np.linspace(0.0, duration, knots + 1), values, k=5, bc_type=(rest, rest))
+        self._velocity = self._spline.derivative(1)
+        self._acceleration = self._spline.derivative(2)
+
+    def sample(self, time: float) -> PoseSample:
+        """Return the reference at `time` [s] after its start."""
+        t = min(max(time, 0.0), self.duration)
+        x, dx, ddx = self._spline(t), self._velocity(t), self._acceleration(t)
+        rotation = self._centre.rotation @ pin.exp3(x[3:])
+        jacobian = pin.Jexp3(x[3:])
+        h = 1e-6
+        jacobian_rate = (pin.Jexp3(x[3:] + h * dx[3:]) - pin.Jexp3(x[3:] - h * dx[3:])) / (2.0 * h)
+        omega = rotation @ (jacobian @ dx[3:])
+        alpha = rotation @ (jacobian @ ddx[3:] + jacobian_rate @ dx[3:])
+        return PoseSample.of(
+            self._centre.translation + x[:3],
+            rotation,
+            np.concatenate([dx[:3], omega]),
+            np.concatenate([ddx[:3], alpha]),
+        )
+
+    def memory(self) -> Memory:
+        """Return what the path was drawn from."""
+        return {"kind": type(self).__name__, "arguments": self._arguments}
+
+    @classmethod
+    def of(cls, memory: Memory) -> RandomPose:
+        """Draw the path again."""
+        arguments = memory["arguments"]
+        return cls(**{**arguments, "centre": pose_of(arguments["centre"])})
