@@ -12,7 +12,8 @@ from math import comb
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from com_trajectory.wrench_cone import GRAVITY, cross
+from com_trajectory.bezier_kernel import fill_parts, fill_state, fill_wrenches
+from com_trajectory.wrench_cone import GRAVITY
 
 Array = NDArray[np.float64]
 
@@ -54,14 +55,20 @@ class Bezier:
             points = (points[1:] - points[:-1]) * (n / self.duration) if n else np.zeros_like(points)
         return Bezier(points, self.start, self.duration)
 
+    def state(self, share: float) -> Array:
+        """Return position, velocity and acceleration at a share of the whole, (3, d); the degree is 2 at least."""
+        state = np.empty((3, self.points.shape[1]))
+        fill_state(self.points, share, self.duration, np.empty_like(self.points), state)
+        return state
+
     def part(self, first: float, last: float) -> Bezier:
         """Return the part between two shares of the whole, 0 ≤ first < last ≤ 1, with the times unchanged."""
-        points = part_matrix(self.degree, first, last) @ self.points
+        points = parts_between(self.points, first, last, 1)[0]
         return Bezier(points, self.start + first * self.duration, (last - first) * self.duration)
 
     def parts(self, count: int) -> Array:
         """Return the control points of `count` equal parts, (count, n + 1, d)."""
-        return np.asarray(part_matrices(self.degree, count) @ self.points)
+        return parts_between(self.points, 0.0, 1.0, count)
 
     def moved_to(self, start: float, *, slower: float = 1.0) -> Bezier:
         """Return the same path from another time on, and `slower` times as long."""
@@ -111,40 +118,40 @@ def _binomials(degree: int) -> tuple[NDArray[np.int64], Array]:
     return k, np.array([comb(degree, int(j)) for j in k], dtype=float)
 
 
-@lru_cache(maxsize=512)
 def part_matrix(degree: int, first: float, last: float) -> Array:
     """Return what makes the control points of a part from those of the whole, (degree + 1, degree + 1)."""
-    result = np.empty((degree + 1, degree + 1))
-    for k in range(degree + 1):
-        points = np.eye(degree + 1)
-        for u in [first] * (degree - k) + [last] * k:  # the blossom of the polynomial
-            points = (1.0 - u) * points[:-1] + u * points[1:]
-        result[k] = points[0]
-    return result
+    return parts_between(np.eye(degree + 1), first, last, 1)[0]
 
 
-@lru_cache(maxsize=128)
-def part_matrices(degree: int, count: int) -> Array:
-    """Return `part_matrix` of each of `count` equal parts, (count, degree + 1, degree + 1)."""
-    return np.stack([part_matrix(degree, k / count, (k + 1) / count) for k in range(count)])
+def parts_between(points: Array, first: float, last: float, count: int) -> Array:
+    """Return the control points of equal parts of what is between two shares of a curve, (count, n + 1, d)."""
+    parts = np.empty((count, *points.shape))
+    fill_parts(points, first, last, parts)
+    return parts
 
 
 @lru_cache(maxsize=128)
 def product_weights(first: int, second: int) -> Array:
-    """Return Z with (Σ P_i B_i)(Σ Q_j B_j) = Σ_k B_k Σ_ij Z_kij P_i Q_j.
+    """Return Z with (Σ P_i B_i)(Σ Q_j B_j) = Σ_k B_k Σ_{i + j = k} Z_ij P_i Q_j.
 
     Args:
         first: degree of the first factor.
         second: degree of the second.
 
     Returns:
-        (first + second + 1, first + 1, second + 1).
+        (first + 1, second + 1).
     """
-    Z = np.zeros((first + second + 1, first + 1, second + 1))
-    for i in range(first + 1):
-        for j in range(second + 1):
-            Z[i + j, i, j] = comb(first, i) * comb(second, j) / comb(first + second, i + j)
-    return Z
+    return np.array(
+        [
+            [comb(first, i) * comb(second, j) / comb(first + second, i + j) for j in range(second + 1)]
+            for i in range(first + 1)
+        ]
+    )
+
+
+def wrench_rate(degree: int, duration: float) -> float:
+    """Return n (n − 1) / (g T²), which makes second differences of control points accelerations by g [1/m]."""
+    return degree * (degree - 1) / (GRAVITY * duration**2)
 
 
 def wrench_points(points: Array, duration: float, origin: Array) -> Array:
@@ -162,34 +169,8 @@ def wrench_points(points: Array, duration: float, origin: Array) -> Array:
 
     Source: [Tonneau2018] (1); that products of Bézier curves are such curves is used so by [Fernbach2018].
     """
-    resting, moving = wrench_parts(points, duration, origin)
-    return resting + moving
-
-
-def wrench_parts(points: Array, duration: ArrayLike, origin: Array) -> tuple[Array, Array]:
-    """Return the two terms of `wrench_points`: what it takes to rest at each place, and what the acceleration takes.
-
-    Durations and origins of several curves have as many axes as `points`.
-    """
     n = points.shape[-2] - 1
-    raised, mixed = _wrench_weights(n)
-    arms = points - origin
-    resting = np.zeros((*points.shape[:-2], 2 * n - 1, 6))
-    places = raised @ arms
-    resting[..., 2] = 1.0
-    resting[..., 3], resting[..., 4] = places[..., 1], -places[..., 0]
-    force = (points[..., 2:, :] - 2.0 * points[..., 1:-1, :] + points[..., :-2, :]) * (
-        n * (n - 1) / (GRAVITY * np.square(duration))
-    )
-    products = cross(arms[..., :, None, :], force[..., None, :, :])
-    moving = np.empty_like(resting)
-    moving[..., :3] = product_weights(n, n - 2).sum(axis=1) @ force
-    moving[..., 3:] = mixed @ products.reshape(*points.shape[:-2], -1, 3)
-    return resting, moving
-
-
-@lru_cache(maxsize=128)
-def _wrench_weights(n: int) -> tuple[Array, Array]:
-    """Return what raises the degree n to 2 n − 2, and `product_weights` as a matrix."""
-    Z = product_weights(n, n - 2)
-    return Z.sum(axis=2), Z.reshape(len(Z), -1)
+    curves = np.ascontiguousarray(points.reshape(-1, n + 1, 3))
+    resting, moving = np.empty((2, len(curves), 2 * n - 1, 6))
+    fill_wrenches(curves, wrench_rate(n, duration), origin, product_weights(n, n - 2), resting, moving)
+    return np.asarray((resting + moving).reshape(*points.shape[:-2], 2 * n - 1, 6))

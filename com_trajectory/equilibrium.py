@@ -17,27 +17,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import cos, dist, hypot, pi, sin
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from com_trajectory.polytope import Polytope
-from com_trajectory.simplex import CornerSearch, UnboundedError
+from com_trajectory.simplex import shadow_polygon
 from com_trajectory.wrench_cone import WrenchCone
 from multi_qp_scene.contact_sequence import Contact
 from multi_qp_scene.errors import MultiQpError
 
 Array = NDArray[np.float64]
-Place = tuple[float, float]  # in the plane [m]
 
 HORIZON = 100.0
 """How far from the contacts a region is followed that has no end, as between two walls [m]."""
-
-_SAME = 1e-8  # [m] corners closer than this are one
-_MOST_CORNERS = 10_000
-_DIRECTIONS = [(cos(angle), sin(angle)) for angle in (0.1, 0.1 + pi / 2.0, 0.1 + pi, 0.1 + 1.5 * pi)]
-_FLAT = 1e-10  # [m] an edge that can be pushed out by less is on the boundary
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,8 +117,7 @@ def equilibrium_region(
     if not (np.isfinite(least_load) and least_load >= 0.0):
         raise MultiQpError(f"least_load: expected 0 or more, got {least_load}")
     cone = contacts if isinstance(contacts, WrenchCone) else WrenchCone(contacts)
-    shadow = _Shadow(cone, least_load)
-    corners, bounded = shadow.corners()
+    corners, bounded = _corners(cone, least_load)
     A, a = _edges(corners, None if bounded else HORIZON)
     origin = cone.origin[:2]
     A3 = np.zeros((len(A), 3))
@@ -133,91 +125,24 @@ def equilibrium_region(
     return EquilibriumRegion(A3, a + A @ origin, corners + origin, bounded).shrunk(margin)
 
 
-class _Shadow:
-    """The corners of the region about the cone's origin."""
-
-    def __init__(self, cone: WrenchCone, least_load: float) -> None:
-        loads = cone.G.sum(axis=1) * least_load
-        self._places = np.column_stack([-cone.G[4], cone.G[3]])  # (r, 2): β → c_x, c_y about the cone's origin
-        self._shift = float(-loads[4]), float(loads[3])
-        self._M = cone.G[[0, 1, 2, 5]]
-        self._e = np.array([0.0, 0.0, 1.0, 0.0]) - loads[[0, 1, 2, 5]]
-        self._search = CornerSearch(self._M, self._e, self._places)
-
-    def corners(self) -> tuple[Array, bool]:
-        """Return the corners, counterclockwise, and whether the region is bounded."""
-        if not self._search.feasible:
-            return np.zeros((0, 2)), True
-        try:
-            return self._polygon(), True
-        except UnboundedError:
-            self._wall_in()
-            return self._polygon() if self._search.feasible else np.zeros((0, 2)), False
-
-    def _wall_in(self) -> None:
-        """Keep the centre of mass inside a square of the horizon's size: four rows, each with its own slack."""
-        square = np.concatenate([self._places.T, -self._places.T])
-        limits = HORIZON - np.array([*self._shift, -self._shift[0], -self._shift[1]])
-        M = np.block([[self._M, np.zeros((4, 4))], [square, np.eye(4)]])
-        self._places = np.vstack([self._places, np.zeros((4, 2))])
-        self._search = CornerSearch(M, np.concatenate([self._e, limits]), self._places)
-
-    def _polygon(self) -> Array:
-        found: list[Place] = []
-        for direction in _DIRECTIONS:
-            corner = self._furthest(*direction)
-            if all(dist(corner, other) > _SAME for other in found):
-                found.append(corner)
-        if len(found) == 1:
-            return np.array(found)
-        return np.array(_without_collinear(self._grown(found)))
-
-    def _grown(self, found: list[Place]) -> list[Place]:
-        """Push every edge outwards until it does not move; the starting corners are in counterclockwise order."""
-        done: list[Place] = []
-        waiting = [*found, found[0]]
-        while len(waiting) > 1:
-            start, end = waiting[0], waiting[1]
-            length = dist(start, end)
-            if length < _SAME:  # its direction would be noise
-                waiting.pop(1 if len(waiting) > 2 else 0)
-                continue
-            x, y = (end[1] - start[1]) / length, (start[0] - end[0]) / length
-            corner = self._furthest(x, y)
-            new = x * (corner[0] - start[0]) + y * (corner[1] - start[1]) > _FLAT
-            if new and min(dist(corner, start), dist(corner, end)) > _SAME:
-                waiting.insert(1, corner)
-            else:
-                done.append(waiting.pop(0))
-            if len(done) + len(waiting) > _MOST_CORNERS:
-                raise MultiQpError(f"equilibrium: the region has more than {_MOST_CORNERS} corners")
-        return done
-
-    def _furthest(self, x: float, y: float) -> Place:
-        """Return the region's corner furthest along a direction. Raises UnboundedError if there is none."""
-        place = self._search.furthest(x, y)
-        return place[0] + self._shift[0], place[1] + self._shift[1]
-
-
-def _without_collinear(polygon: list[Place]) -> list[Place]:
-    """Drop corners that lie on the line between their neighbours; a flat polygon becomes its two ends."""
-    if len(polygon) < 3:
-        return polygon
-    first = polygon[0]
-    length, far = max((dist(first, corner), corner) for corner in polygon)
-    length = max(length, 1e-30)
-    x, y = (far[0] - first[0]) / length, (far[1] - first[1]) / length
-    heights = [(q - first[1]) * x - (p - first[0]) * y for p, q in polygon]
-    if max(heights) - min(heights) < 1e-8:
-        places = [(p - first[0]) * x + (q - first[1]) * y for p, q in polygon]
-        return [polygon[places.index(min(places))], polygon[places.index(max(places))]]
-    kept = []
-    for before, corner, after in zip([polygon[-1], *polygon], polygon, [*polygon[1:], polygon[0]], strict=False):
-        chord = after[0] - before[0], after[1] - before[1]
-        height = chord[0] * (corner[1] - before[1]) - chord[1] * (corner[0] - before[0])
-        if abs(height) > 1e-10 * max(hypot(*chord), 1e-30):
-            kept.append(corner)
-    return kept
+def _corners(cone: WrenchCone, least_load: float) -> tuple[Array, bool]:
+    """Return the corners of the region about the cone's origin, counterclockwise, and whether it is bounded."""
+    G = cone.G
+    M, places = np.concatenate([G[:3], G[5:]]), np.empty((G.shape[1], 2))
+    places[:, 0], places[:, 1] = -G[4], G[3]  # β → c_x, c_y about the cone's origin
+    loads = G.sum(axis=1) * least_load if least_load else np.zeros(6)
+    shift = np.array([-loads[4], loads[3]])
+    e = np.array([0.0, 0.0, 1.0, 0.0]) - loads[[0, 1, 2, 5]]
+    corners = shadow_polygon(M, e, places)
+    if corners is not None:
+        return corners + shift, True
+    # keep the centre of mass inside a square of the horizon's size: four rows, each with its own slack
+    square = np.concatenate([places.T, -places.T])
+    limits = HORIZON - np.concatenate([shift, -shift])
+    M = np.block([[M, np.zeros((4, 4))], [square, np.eye(4)]])
+    walled = shadow_polygon(M, np.concatenate([e, limits]), np.vstack([places, np.zeros((4, 2))]))
+    assert walled is not None
+    return walled + shift, False
 
 
 def _edges(corners: Array, horizon: float | None) -> tuple[Array, Array]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import hypot
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,18 +30,28 @@ class PlacedContact:
         points: in the world, (k, 3) [m].
         rays: unit generators of the friction pyramids, (k, 4, 3).
         reach: where its effector lets the centre of mass be, in the world; None if it does not limit it.
+        place: of the surface, (3,) [m].
+        steepness: vertical part of the normal of what is touched, 1 on the level.
+        ahead: horizontal direction of the surface's x axis if that is what a body stands on, else zeros, (3,).
     """
 
     points: Array
     rays: Array
     reach: Polytope | None
+    place: Array
+    steepness: float
+    ahead: Array
 
     @classmethod
     def of(cls, contact: Contact, polytopes: Mapping[str, Polytope]) -> PlacedContact:
         """Place a contact; polytopes are in the frames of the effectors' surfaces."""
-        polytope = polytopes.get(contact.effector)
-        reach = None if polytope is None else polytope.transformed(contact.pose)
-        return cls(contact.points_in_world, contact.rays(), reach)
+        polytope, pose = polytopes.get(contact.effector), contact.pose
+        reach = None if polytope is None else polytope.transformed(pose)
+        rotation, ahead = pose.rotation, np.zeros(3)
+        steepness = -float(rotation[2, 2])
+        if steepness > _STANDING:
+            ahead[:2] = rotation[:2, 0]
+        return cls(contact.points_in_world, contact.rays(), reach, pose.translation, steepness, ahead)
 
 
 class PlannedPhase:
@@ -87,6 +98,18 @@ class PlannedPhase:
         return equilibrium_region(self.cone)
 
     @cached_property
+    def limits(self) -> tuple[Array, Array, tuple[int, int]]:
+        """The rows of the reach, then of the region: normals (m, 3), offsets (m,) [m], and how many of each.
+
+        An empty region has none.
+        """
+        reach, region = self.reach, self.region
+        if region.empty:
+            return reach.A, reach.b, (reach.size, 0)
+        A, b = np.concatenate([reach.A, region.A]), np.concatenate([reach.b, region.a])
+        return A, b, (reach.size, len(region.a))
+
+    @cached_property
     def rest(self) -> TransitionPoint:
         """The state x⁽ʲ⁾: the known centre of mass, or a place well inside the reach and over the contacts."""
         if self.com is not None:
@@ -99,12 +122,21 @@ class PlannedPhase:
         target = self._middle()
         return transition_by_loads(self.cone, self.reach, QuadraticCost.towards(target), preload=PRELOAD)
 
+    @cached_property
+    def facing(self) -> Array:
+        """Horizontal unit vector, (3,), along which a body faces: the mean of its surfaces' x axes."""
+        forward = np.zeros(3)
+        for placed in self._placed:
+            forward += placed.ahead
+        length = hypot(*forward.tolist())
+        return forward / length if length > 1e-6 else np.array([1.0, 0.0, 0.0])
+
     def _middle(self) -> Array:
         """Return the mean of the contacts that carry, at a height at which limbs are bent a little."""
         middle, total = np.zeros(3), 0.0
-        for contact in self.phase.contacts:
-            weight = max(float(contact.normal[2]), 0.0) + 1e-3
-            middle += weight * contact.pose.translation
+        for placed in self._placed:
+            weight = max(placed.steepness, 0.0) + 1e-3
+            middle += weight * placed.place
             total += weight
         middle /= total
         A, b = self.reach.A, self.reach.b
@@ -118,6 +150,8 @@ class PlannedPhase:
         deepest = minimise(None, np.array([0.0, 0.0, 0.0, -1.0]), rows, np.full(len(rows), -np.inf), b)
         return np.asarray(deepest.x[:3]) if deepest.solved else middle
 
+
+_STANDING = 0.5  # a body stands on what is less steep than 60 degrees
 
 HEIGHT_SHARE = 0.85
 """How high a centre of mass rests between the lowest and the highest place over its contacts."""
@@ -149,14 +183,3 @@ def planned_phases(sequence: ContactSequence, subsystem: str, polytopes: Mapping
             phases.append(PlannedPhase(between, None, polytopes, None, known=known))
         phases.append(PlannedPhase(phase, phase.com.get(subsystem), polytopes, number, known=known))
     return phases
-
-
-def facing(phase: ContactPhase) -> Array:
-    """Return the horizontal unit vector, (3,), along which a body faces: the mean of its surfaces' x axes."""
-    forward = np.zeros(3)
-    for contact in phase.contacts:
-        if contact.normal[2] > 0.5:
-            forward += contact.pose.rotation[:, 0]
-    forward[2] = 0.0
-    length = float(np.linalg.norm(forward))
-    return forward / length if length > 1e-6 else np.array([1.0, 0.0, 0.0])

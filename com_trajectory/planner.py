@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from com_trajectory.bezier import Bezier
 from com_trajectory.costs import COSTS, Cost, QuadraticCost, TransitionContext
 from com_trajectory.dynamic import plan_dynamic
-from com_trajectory.phases import PRELOAD, PlannedPhase, facing, planned_phases
+from com_trajectory.phases import PRELOAD, PlannedPhase, planned_phases
 from com_trajectory.polyline import polyline, smooth
 from com_trajectory.polytope import Polytope
 from com_trajectory.switching import PARTS
@@ -126,7 +126,7 @@ def transition_points(phases: Sequence[PlannedPhase], options: PlanOptions) -> l
                 raise MultiQpError(f"points[{index}]: expected 3 finite numbers, got {place.tolist()}")
             wanted, preload = QuadraticCost.towards(place), 0.0
         else:
-            context = TransitionContext(before.rest.point, before.phase, after.phase, facing(before.phase), index)
+            context = TransitionContext(before.rest.point, before.phase, after.phase, before.facing, index)
             wanted, preload = cost(context), options.preload
         point = transition_by_loads(fewer.cone, more.reach, wanted, preload=preload)
         found.append(point)

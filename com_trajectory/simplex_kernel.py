@@ -9,18 +9,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_scene.jit import compiled, compiled_part
+from multi_qp_scene.jit import compiled_part
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 OPTIMAL, UNBOUNDED, GIVEN_UP = 0, 1, 2
 
-_ZERO = 1e-11  # gains below it are none
-_PIVOT = 1e-9  # steps below it would make the basis singular
-_MOST_PIVOTS = 2_000
+ZERO = 1e-11  # gains below it are none
+PIVOT = 1e-9  # steps below it would make the basis singular
+MOST_PIVOTS = 2_000
 _GREEDY_PIVOTS = 100  # after so many the rule of Bland takes over, which cannot cycle
-_PIVOTS_TO_REFACTOR = 25  # products of elementary matrices lose digits
+PIVOTS_TO_REFACTOR = 25  # products of elementary matrices lose digits
 
 
 def workspace(rows: int) -> Array:
@@ -73,7 +73,7 @@ def refactor(M: Array, e: Array, basis: Indices, inverse: Array, x: Array, work:
     return True
 
 
-@compiled
+@compiled_part
 def climb(M: Array, e: Array, basis: Indices, inverse: Array, x: Array, cost: Array, columns: int, work: Array) -> int:
     """Go from corner to corner of {x ≥ 0 : Mᵀ x = e} upwards; basis, inverse and x follow.
 
@@ -92,7 +92,7 @@ def climb(M: Array, e: Array, basis: Indices, inverse: Array, x: Array, cost: Ar
     """
     rows = len(e)
     since, stale = 0, False
-    for pivot in range(_MOST_PIVOTS):
+    for pivot in range(MOST_PIVOTS):
         if stale:
             if not refactor(M, e, basis, inverse, x, work):
                 return GIVEN_UP
@@ -102,7 +102,7 @@ def climb(M: Array, e: Array, basis: Indices, inverse: Array, x: Array, cost: Ar
             work[0, i] = 0.0
             for k in range(rows):
                 work[0, i] += cost[basis[k]] * inverse[k, i]
-        entering, best = -1, _ZERO
+        entering, best = -1, ZERO
         for j in range(columns):
             gain = cost[j]
             for i in range(rows):
@@ -126,7 +126,7 @@ def climb(M: Array, e: Array, basis: Indices, inverse: Array, x: Array, cost: Ar
             for i in range(rows):
                 step += inverse[k, i] * M[entering, i]
             work[1, k] = step
-            if step > _PIVOT:
+            if step > PIVOT:
                 own = max(x[k], 0.0) / step
                 if leaving < 0 or own < ratio - 1e-14:
                     leaving, ratio = k, own
@@ -138,7 +138,7 @@ def climb(M: Array, e: Array, basis: Indices, inverse: Array, x: Array, cost: Ar
             return UNBOUNDED
         basis[leaving] = entering
         since += 1
-        stale = since >= _PIVOTS_TO_REFACTOR or abs(work[1, leaving]) < 1e-6
+        stale = since >= PIVOTS_TO_REFACTOR or abs(work[1, leaving]) < 1e-6
         if stale:
             continue
         scale = 1.0 / work[1, leaving]
@@ -151,93 +151,3 @@ def climb(M: Array, e: Array, basis: Indices, inverse: Array, x: Array, cost: Ar
                 for i in range(rows):
                     inverse[k, i] -= work[1, k] * inverse[leaving, i]
     return GIVEN_UP
-
-
-@compiled_part
-def start_at_helpers(e: Array, basis: Indices, inverse: Array, x: Array, first: int) -> None:
-    """Stand at the corner of the helper columns: `first` on are I, then −I."""
-    rows = len(e)
-    for i in range(rows):
-        positive = e[i] >= 0.0
-        basis[i] = first + i if positive else first + rows + i
-        x[i] = abs(e[i])
-        for k in range(rows):
-            inverse[i, k] = 0.0
-        inverse[i, i] = 1.0 if positive else -1.0
-
-
-@compiled
-def fill_distances(
-    M: Array, cost: Array, W: Array, basis: Indices, inverse: Array, x: Array, work: Array, out: Array, proofs: Array
-) -> None:
-    """Write how far vectors W, (k, rows), are from the cone of all columns but the last 2 rows; see `simplex`."""
-    rows = W.shape[1]
-    rays = len(M) - 2 * rows
-    for k in range(len(W)):
-        start_at_helpers(W[k], basis, inverse, x, rays)
-        climb(M, W[k], basis, inverse, x, cost, len(M), work)
-        out[k] = 0.0
-        for i in range(rows):
-            proofs[k, i] = 0.0
-        for i in range(rows):
-            out[k] -= cost[basis[i]] * max(x[i], 0.0)
-            for j in range(rows):
-                proofs[k, j] -= cost[basis[i]] * inverse[i, j]
-
-
-@compiled
-def least_step(
-    M: Array,
-    helpers: Array,
-    furthest: Array,
-    start: Array,
-    direction: Array,
-    limit: float,
-    basis: Indices,
-    inverse: Array,
-    x: Array,
-    work: Array,
-    at: Array,
-) -> float:
-    """Return the least of the limit and of the largest κ > 0 with start + κ direction inside a cone; see `simplex`.
-
-    The last basis that held a point often holds the next one too; only the others are programs.
-    """
-    rows = start.shape[1]
-    rays = len(M) - 2 * rows - 1
-    known = False
-    for k in range(len(start)):
-        if known:
-            inside = True
-            for i in range(rows):
-                share = 0.0
-                for j in range(rows):
-                    share += inverse[i, j] * (start[k, j] + limit * direction[k, j])
-                inside = inside and share >= 0.0
-            if inside:
-                continue
-        length = 0.0
-        for j in range(rows):
-            length += direction[k, j] ** 2
-            at[j] = start[k, j] + limit * direction[k, j]
-            M[rays, j] = 0.0
-        start_at_helpers(at, basis, inverse, x, rays + 1)
-        climb(M, at, basis, inverse, x, helpers, len(M), work)
-        outside, known = 0.0, True
-        for i in range(rows):
-            if basis[i] > rays:
-                known = False
-                outside += max(x[i], 0.0)
-        if outside <= 1e-9 or length < 1e-24:
-            continue
-        known = False
-        length = np.sqrt(length)
-        for j in range(rows):
-            M[rays, j] = -direction[k, j] / length  # of unit length, as the rays are
-        start_at_helpers(start[k], basis, inverse, x, rays + 1)
-        climb(M, start[k], basis, inverse, x, helpers, len(M), work)
-        climb(M, start[k], basis, inverse, x, furthest, rays + 1, work)
-        for i in range(rows):
-            if basis[i] == rays and 0.0 < x[i] < limit * length:
-                limit = x[i] / length
-    return limit

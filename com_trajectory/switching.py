@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from com_trajectory.bezier import Bezier
 from com_trajectory.phases import PlannedPhase
-from com_trajectory.switching_kernel import judge
+from com_trajectory.switching_kernel import cheapest_switching
 
 Array = NDArray[np.float64]
 
@@ -25,6 +25,7 @@ _CONTACT_WORTH = 1e-5  # of a contact less: as much as 1 cm of room, since all c
 CHANGING_SHARE = 0.4
 """Least share of a window of three phases for the inner one, in which a limb moves to its next contact."""
 _NONE = 1e-9  # [m]
+_WEIGHTS: Array = np.array([_KINEMATIC_WEIGHT, _ROOM_WORTH, _CONTACT_WORTH, _ROOM, _REACH_ROOM, _NONE])
 
 
 @dataclass(frozen=True)
@@ -64,57 +65,22 @@ def best_switching(curve: Bezier, phases: Sequence[PlannedPhase], *, parts: int 
         phases: in their order, one or more.
         parts: number of parts.
     """
-    points = curve.parts(parts)
-    reach, region = np.empty((len(phases), parts)), np.empty((len(phases), parts))
-    contacts = np.array([[len(phase.phase.contacts)] for phase in phases])
+    count = len(phases)
+    inner = max(1, round(CHANGING_SHARE * parts / max(1.0, (count - 1) / 2.0)))
+    lengths = np.full(count, inner)
+    lengths[0] = lengths[-1] = 1
+    A = np.concatenate([phase.limits[0] for phase in phases])
+    b = np.concatenate([phase.limits[1] for phase in phases])
+    rows = [size for phase in phases for size in phase.limits[2]]
+    ends = np.add.accumulate(rows)
     for number, phase in enumerate(phases):
-        judge(points, curve.points, phase.reach.A, phase.reach.b, -_REACH_ROOM, reach[number])
-        if phase.region.empty:  # nowhere is better than elsewhere
-            region[number] = 1.0
-        else:
-            judge(points, curve.points, phase.region.A, phase.region.a, -_ROOM, region[number])
-    kinematic, static = np.where(reach > _NONE, reach, 0.0), np.maximum(region, 0.0)
-    rooms = np.maximum(-region, 0.0)
-    worth = _ROOM_WORTH * (_ROOM + _REACH_ROOM - rooms + np.minimum(reach, 0.0)) + _CONTACT_WORTH * contacts
-    costs = _KINEMATIC_WEIGHT * kinematic + static + worth
-    inner = max(1, round(CHANGING_SHARE * parts / max(1.0, (len(phases) - 1) / 2.0)))
-    lengths = [1] + [inner] * (len(phases) - 2) + [1]
-    cuts, cost = _cheapest_cuts(costs, lengths)
-    starts = np.array(cuts, dtype=np.int64)
-    phase_of_part = np.searchsorted(starts, np.arange(parts), side="right")
-    chosen = (phase_of_part, np.arange(parts))
-    return Switching(
-        cuts,
-        float(kinematic[chosen].max()),
-        float(static[chosen].max()),
-        float(rooms[chosen].min()),
-        cost,
+        if phase.region.empty:
+            ends[2 * number + 1] = -1
+    contacts = np.array([len(phase.phase.contacts) for phase in phases])
+    room, choices = np.empty((2 * count + 3, parts + 1)), np.empty((count, parts + 1), dtype=np.int64)
+    cuts, found = np.empty(count - 1, dtype=np.int64), np.empty(4)
+    cheapest_switching(
+        curve.parts(parts), curve.points, A, b, ends, contacts, lengths, _WEIGHTS, room, choices, cuts, found
     )
-
-
-def _cheapest_cuts(costs: Array, lengths: Sequence[int]) -> tuple[tuple[int, ...], float]:
-    """Return the parts at which to go on to the next row, by dynamic programming.
-
-    Args:
-        costs: of each part in each row, (rows, parts).
-        lengths: least number of parts of each row.
-    """
-    rows, parts = costs.shape
-    sums = np.concatenate([np.zeros((rows, 1)), costs.cumsum(axis=1)], axis=1)
-    best = sums[0].copy()  # best[i]: cheapest way to have the first i parts done by the rows so far
-    best[: lengths[0]] = np.inf
-    choices = []
-    for row in range(1, rows):
-        starts = best - sums[row]
-        lowest = np.minimum.accumulate(starts)
-        where = np.where(starts <= lowest, np.arange(parts + 1), 0)
-        choices.append(np.maximum.accumulate(where))  # the last part at which the running minimum was set
-        least = lengths[row]
-        best = np.full(parts + 1, np.inf)
-        best[least:] = lowest[: parts + 1 - least] + sums[row, least:]
-    cuts: list[int] = []
-    end = parts
-    for origin, least in zip(reversed(choices), reversed(lengths[1:]), strict=True):
-        end = int(origin[end - least])
-        cuts.append(end)
-    return tuple(reversed(cuts)), float(best[parts])
+    kinematic, static, least, cost = found.tolist()
+    return Switching(tuple(cuts.tolist()), kinematic, max(static, 0.0), least, cost)

@@ -1,16 +1,17 @@
-"""How far parts of a curve leave what a phase allows; compiled."""
+"""How far parts of a curve leave what its phases allow, and when contacts should change; compiled."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_scene.jit import compiled
+from multi_qp_scene.jit import compiled, compiled_part
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
 
 
-@compiled
+@compiled_part
 def judge(points: Array, whole: Array, A: Array, b: Array, beyond: float, worst: Array) -> None:
     """Write the largest A p − b over the control points p of each part, or `beyond` if that is larger.
 
@@ -20,7 +21,7 @@ def judge(points: Array, whole: Array, A: Array, b: Array, beyond: float, worst:
         A: unit normals, (m, 3).
         b: offsets, (m,) [m].
         beyond: what is less is not told apart [m].
-        worst: (parts,) [m], to be filled.
+        worst: to be filled, (parts,) or longer [m].
     """
     for k in range(len(points)):
         worst[k] = beyond
@@ -35,3 +36,82 @@ def judge(points: Array, whole: Array, A: Array, b: Array, beyond: float, worst:
             for j in range(points.shape[1]):
                 height = x * points[k, j, 0] + y * points[k, j, 1] + z * points[k, j, 2] - offset
                 worst[k] = max(worst[k], height)
+
+
+@compiled
+def cheapest_switching(
+    points: Array,
+    whole: Array,
+    A: Array,
+    b: Array,
+    ends: Indices,
+    contacts: Indices,
+    lengths: Indices,
+    weights: Array,
+    room: Array,
+    choices: Indices,
+    cuts: Indices,
+    found: Array,
+) -> None:
+    """Write at which parts of a curve to go on to the next phase, so that the sum of the parts' costs is least.
+
+    Args:
+        points: control points of the parts, (parts, n + 1, 3) [m].
+        whole: of the whole curve, (n + 1, 3) [m].
+        A: unit normals of the reach and the region of each phase in turn, (m, 3).
+        b: offsets, (m,) [m].
+        ends: where these rows end, reach and region of each phase, (2 phases,); −1 for a region that is empty.
+        contacts: number of contacts of each phase, (phases,).
+        lengths: least number of parts of each phase, (phases,).
+        weights: of the violation of the reach, of room, of a contact; room that counts in the region, in the reach
+            [m]; violation of the reach that is none [m], (6,).
+        room: for numbers, (2 phases + 3, parts + 1).
+        choices: likewise, (phases, parts + 1).
+        cuts: to be filled, (phases − 1,).
+        found: to be filled: largest violation of a reach and of a region, least room in a region [m], the cost; (4,).
+    """
+    parts, phases = len(points), len(contacts)
+    best, starts, sums = room[2 * phases], room[2 * phases + 1], room[2 * phases + 2]
+    start = 0
+    for row in range(phases):
+        reach, region = room[2 * row], room[2 * row + 1]
+        judge(points, whole, A[start : ends[2 * row]], b[start : ends[2 * row]], -weights[4], reach)
+        start = ends[2 * row]
+        if ends[2 * row + 1] < 0:  # nowhere is better than elsewhere
+            for k in range(parts):
+                region[k] = 1.0
+        else:
+            judge(points, whole, A[start : ends[2 * row + 1]], b[start : ends[2 * row + 1]], -weights[3], region)
+            start = ends[2 * row + 1]
+        sums[0] = 0.0
+        for k in range(parts):
+            spare = weights[3] + weights[4] - max(-region[k], 0.0) + min(reach[k], 0.0)
+            reach[k] = reach[k] if reach[k] > weights[5] else 0.0
+            cost = weights[0] * reach[k] + max(region[k], 0.0) + (weights[1] * spare + weights[2] * contacts[row])
+            sums[k + 1] = sums[k] + cost
+        if row == 0:
+            for k in range(parts + 1):  # best[k]: cheapest way to have the first k parts done by the rows so far
+                best[k] = sums[k] if k >= lengths[0] else np.inf
+            continue
+        lowest, where = np.inf, 0
+        for k in range(parts + 1):  # the last part at which the least so far was reached
+            value = best[k] - sums[k]
+            if value <= lowest:
+                lowest, where = value, k
+            starts[k] = lowest
+            choices[row, k] = where
+        least = lengths[row]
+        for k in range(parts + 1):
+            best[k] = starts[k - least] + sums[k] if k >= least else np.inf
+    found[0], found[1], found[2], found[3] = 0.0, 0.0, np.inf, best[parts]
+    end = parts
+    for row in range(phases - 1, -1, -1):
+        first = 0
+        if row > 0:
+            first = choices[row, end - lengths[row]]
+            cuts[row - 1] = first
+        for k in range(first, end):
+            found[0] = max(found[0], room[2 * row, k])
+            found[1] = max(found[1], room[2 * row + 1, k])
+            found[2] = min(found[2], max(-room[2 * row + 1, k], 0.0))
+        end = first

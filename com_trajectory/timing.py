@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from com_trajectory.bezier import Bezier, part_matrices, wrench_parts
+from com_trajectory.bezier import Bezier, product_weights, wrench_rate
+from com_trajectory.bezier_kernel import fill_calm_wrenches
 from com_trajectory.phases import PlannedPhase
 from com_trajectory.simplex import least_step_inside
 from com_trajectory.transition import TransitionPoint
@@ -77,27 +78,24 @@ def slowdown(
 
     Source: [Tonneau2018] (1).
     """
-    parts, own, begin = [], [], curve.start
+    n, count = curve.degree, max(2, _CONTROL_POINTS // curve.degree)
+    weights, part = product_weights(n, n - 2), np.empty_like(curve.points)
+    resting, moving = np.empty((2, count, 2 * n - 1, 6))
+    kappa, judged, begin = max(at_least, _FASTEST) ** -2, False, curve.start
     for phase, end in zip(phases, ends, strict=True):
-        first, last = ((time - curve.start) / curve.duration for time in (max(begin, curve.start), min(end, curve.end)))
+        first = max((max(begin, curve.start) - curve.start) / curve.duration, 0.0)
+        last = min((min(end, curve.end) - curve.start) / curve.duration, 1.0)
         begin = end
-        if last - first >= 1e-9:
-            parts.append(curve.part(max(first, 0.0), min(last, 1.0)))
-            own.append(phase)
-    if not parts:
-        return 1.0
-    count = max(2, _CONTROL_POINTS // curve.degree)
-    points = part_matrices(curve.degree, count) @ np.array([part.points for part in parts])[:, None]
-    durations = np.array([part.duration for part in parts])[:, None, None, None] / count
-    origins = np.array([phase.cone.origin for phase in own])[:, None, None]
-    resting, moving = wrench_parts(points, durations, origins)
-    kappa, judged = max(at_least, _FASTEST) ** -2, False
-    for number, phase in enumerate(own):
-        calm = (points[number] @ phase.region.A.T <= phase.region.a + 1e-9).all(axis=(1, 2))
-        if calm.any():
+        if last - first < 1e-9:
+            continue
+        rate = wrench_rate(n, (last - first) * curve.duration / count)
+        region, cone = phase.region, phase.cone
+        calm = fill_calm_wrenches(
+            curve.points, first, last, region.A, region.a, rate, cone.origin, weights, part, resting, moving
+        )
+        if calm:
             judged = True
-            start, direction = resting[number, calm].reshape(-1, 6), moving[number, calm].reshape(-1, 6)
-            kappa = least_step_inside(phase.cone.G, start, direction, kappa)
+            kappa = least_step_inside(cone.G, resting[:calm].reshape(-1, 6), moving[:calm].reshape(-1, 6), kappa)
     return float(min(kappa**-0.5, _SLOWEST)) if judged else 1.0
 
 

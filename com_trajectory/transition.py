@@ -24,17 +24,12 @@ from numpy.typing import NDArray
 from com_trajectory.costs import QuadraticCost
 from com_trajectory.equilibrium import EquilibriumRegion
 from com_trajectory.polytope import Polytope
-from com_trajectory.solver import EQUALITY, INFINITY, Answer, Verdict, minimise, solved
+from com_trajectory.solver import Answer, Verdict, minimise, solved
+from com_trajectory.transition_kernel import HEAVY, INSIDE, SMOOTH, append_violated, fill_loads
 from com_trajectory.wrench_cone import WrenchCone
 
 Array = NDArray[np.float64]
 Statement = Literal["region", "loads"]
-
-_SMOOTH = 1e-9  # weight of |β|², and of c where a cost leaves it free: makes the optimum unique, far below 1e-6 m
-_HEAVY = (
-    1e6  # weight of |e|² and of the unbalanced wrench beside the cost: how strictly the least violation comes first
-)
-_INSIDE = 1e-8  # [m]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +66,7 @@ def transition_exists(region: EquilibriumRegion, reach: Polytope) -> bool:
     """
     A, b = np.vstack([region.A, reach.A]), np.concatenate([region.a, reach.b])
     answer = _deepest(A, b)
-    return answer.verdict is Verdict.UNBOUNDED or (answer.solved and answer.x[3] >= -_INSIDE)
+    return answer.verdict is Verdict.UNBOUNDED or (answer.solved and answer.x[3] >= -INSIDE)
 
 
 def transition_by_region(region: EquilibriumRegion, reach: Polytope, cost: QuadraticCost) -> TransitionPoint | None:
@@ -93,7 +88,7 @@ def transition_by_region(region: EquilibriumRegion, reach: Polytope, cost: Quadr
     if hard.solved:
         return TransitionPoint(hard.x, kinematic_slack=grown)
     H, f = _objective(cost, 2)
-    H[3:, 3:] = _HEAVY * np.eye(2)
+    H[3:, 3:] = HEAVY * np.eye(2)
     moved = np.vstack(
         [np.hstack([region.A, region.A[:, :2]]), np.hstack([reach.A, np.zeros((reach.size, 2))])]
     )  # A (c + e) ≤ a
@@ -146,26 +141,15 @@ class _Loads:
         self, cone: WrenchCone, reach: Polytope, cost: QuadraticCost, *, displaced: int, preload: float = 0.0
     ) -> None:
         rays, faces = cone.G.shape[1], reach.size
-        first = 3 + displaced
-        n = first + rays
+        n = 3 + displaced + rays
         self._reach = reach
-        self._H, self._f = _objective(cost, n - 3)
-        diagonal = self._H.ravel()[:: n + 1]
-        diagonal[3:first] = _HEAVY
-        diagonal[first:] = _SMOOTH
-        self._rows, self._chosen = np.zeros((6 + faces, n)), np.zeros(faces, dtype=bool)
-        self._rows[3, 1], self._rows[4, 0] = -1.0, 1.0  # −c × e_z
-        if displaced == 2:
-            self._rows[3, 4], self._rows[4, 3] = -1.0, 1.0
-        elif displaced == 6:
-            self._rows[:6, 3:9] = np.eye(6)
-        self._rows[:6, first:] = cone.G
-        x, y, _ = cone.origin.tolist()
+        self._H, self._f, self._chosen = np.empty((n, n)), np.empty(n), np.zeros(faces)
+        self._rows = np.empty((6 + faces, n))
         self._lower, self._upper = np.empty(n + 6 + faces), np.empty(n + 6 + faces)
-        self._lower[:first], self._lower[first:n], self._upper[:n] = -INFINITY, preload / rays, INFINITY
-        self._lower[n : n + 6] = self._upper[n : n + 6] = (0.0, 0.0, 1.0, -y, x, 0.0)
-        self._sense = np.zeros(n + 6 + faces, dtype=np.int32)
-        self._sense[n : n + 6] = EQUALITY
+        self._sense = np.empty(n + 6 + faces, dtype=np.int32)
+        self._limits = (self._rows, self._lower, self._upper)
+        least = preload / rays
+        fill_loads(cost.Q, cost.q, cone.G, cone.origin, displaced, least, self._H, self._f, *self._limits, self._sense)
 
     def solve(self) -> Answer:
         """Solve with more and more rows of the reach, until none is violated."""
@@ -182,16 +166,8 @@ class _Loads:
 
     def _with_violated(self, point: Array, count: int) -> int:
         """Append the faces of the reach that a point violates; return the number of rows."""
-        A, b = self._reach.A, self._reach.b
-        new = A @ point[:3] > b + _INSIDE
-        new &= ~self._chosen
-        if not new.any():
-            return count
-        self._chosen |= new
-        end, n = count + int(new.sum()), len(self._f)
-        self._rows[count:end, :3] = A[new]
-        self._lower[n + count : n + end], self._upper[n + count : n + end] = -INFINITY, b[new]
-        return end
+        reach = self._reach
+        return int(append_violated(reach.A, reach.b, point, self._chosen, len(self._f), count, *self._limits))
 
     def _solved(self, count: int) -> Answer:
         limits = len(self._f) + count
@@ -202,7 +178,7 @@ class _Loads:
 def _objective(cost: QuadraticCost, extra: int) -> tuple[Array, Array]:
     H = np.zeros((3 + extra, 3 + extra))
     H[:3, :3] = cost.Q
-    H.ravel()[: 3 * (4 + extra) : 4 + extra] += _SMOOTH
+    H.ravel()[: 3 * (4 + extra) : 4 + extra] += SMOOTH
     f = np.zeros(3 + extra)
     f[:3] = cost.q
     return H, f
@@ -216,7 +192,7 @@ def _not_empty(reach: Polytope) -> tuple[Polytope, float]:
     radius = float(answer.x[3]) if answer.solved else 0.0
     if radius >= 0.0:
         return reach, 0.0
-    return Polytope(reach.A, reach.b - radius + _INSIDE), -radius
+    return Polytope(reach.A, reach.b - radius + INSIDE), -radius
 
 
 def _deepest(A: Array, b: Array) -> Answer:

@@ -194,13 +194,10 @@ def _handovers(last: WindowCurve, phase: PlannedPhase, duration: float) -> Itera
     """
     earliest = last.switching.cuts[-1] + 1 if last.switching.cuts else 1
     parts = np.unique(np.linspace(earliest, PARTS - 1, _HANDOVERS).astype(int))
-    curve = last.curve
-    velocity, acceleration = curve.derivative(1), curve.derivative(2)
     # The next curve's degree is 6 at least; for a higher one P1 and P2 are in the hull of P0 and those of degree 6.
     n = 6
     for part in parts[parts < PARTS]:
-        time = part / PARTS * curve.duration
-        place, speed, force = curve(time), velocity(time), acceleration(time)
+        place, speed, force = last.curve.state(part / PARTS)
         for pushed in (force, np.zeros(3)):
             begun = np.array(end_points(place, speed, pushed, n, duration))
             if phase.reach.contains(begun, tolerance=_INSIDE).all():

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from com_trajectory.cone_kernel import fill_generators
 from com_trajectory.simplex import distances_to_cone
 from multi_qp_scene.contact_sequence import Contact
 from multi_qp_scene.errors import MultiQpError
@@ -53,10 +54,9 @@ class WrenchCone:
         self._init(points, rays)
 
     def _init(self, points: Array, rays: Array) -> None:
-        self.origin = points.mean(axis=0)
-        arms = np.repeat(points - self.origin, rays.shape[1], axis=0)
-        forces = rays.reshape(-1, 3)
-        self.G: Array = np.ascontiguousarray(np.hstack([forces, cross(arms, forces)]).T)
+        self.origin: Array = np.empty(3)
+        self.G: Array = np.empty((6, rays.shape[0] * rays.shape[1]))
+        fill_generators(points, rays, self.origin, self.G)
         self.point_loads: Array = points
         self.rays: Array = rays
 

@@ -183,6 +183,8 @@ class ContactPhase:
         """Return the contacts of the following phase that are not in this one."""
         own = {id(contact) for contact in self.contacts}  # most contacts stay
         new = [contact for contact in following.contacts if id(contact) not in own]
+        if not new:
+            return ()
         return tuple(c for c in new if not any(c.same_as(other) for other in self.contacts))
 
     def broken(self, following: ContactPhase) -> tuple[Contact, ...]:

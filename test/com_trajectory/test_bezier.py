@@ -58,3 +58,12 @@ def test_wrench_points_are_those_of_newton_and_euler(seed, degree):
         force = curve.derivative(2)(time) / GRAVITY + [0, 0, 1]
         assert wrench(time)[:3] == pytest.approx(force, abs=1e-7)
         assert wrench(time)[3:] == pytest.approx(np.cross(curve(time) - origin, force), abs=1e-7)
+
+
+@settings(max_examples=25, deadline=None)
+@given(SEEDS, st.integers(2, 20), st.floats(0.0, 1.0))
+def test_a_state_is_the_value_and_its_derivatives(seed, degree, share):
+    curve = random_curve(seed, degree)
+    time = curve.start + share * curve.duration
+    for order, value in enumerate(curve.state(share)):
+        assert value == pytest.approx(curve.derivative(order)(time), abs=1e-9, rel=1e-9)

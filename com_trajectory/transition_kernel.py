@@ -1,0 +1,109 @@
+"""The QP (13) as the solver wants it; compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from com_trajectory.solver import EQUALITY, INFINITY
+from multi_qp_scene.jit import compiled
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int32]
+
+SMOOTH = 1e-9  # weight of |β|², and of c where a cost leaves it free: makes the optimum unique, far below 1e-6 m
+HEAVY = 1e6  # weight of |e|² and of the unbalanced wrench beside the cost: how strictly the least violation comes first
+INSIDE = 1e-8  # [m]
+
+
+@compiled
+def fill_loads(
+    Q: Array,
+    q: Array,
+    G: Array,
+    origin: Array,
+    displaced: int,
+    least: float,
+    H: Array,
+    f: Array,
+    rows: Array,
+    lower: Array,
+    upper: Array,
+    sense: Integers,
+) -> None:
+    """Write the QP in c, what gives way, and β, with its six equations and without the reach.
+
+    Args:
+        Q: of the cost, (3, 3).
+        q: of the cost, (3,).
+        G: generators of the wrench cone, (6, rays).
+        origin: about which their moments are, (3,) [m].
+        displaced: 0: nothing gives way; 2: the region is displaced by e; 6: part of the wrench is unbalanced.
+        least: bound of β from below.
+        H: to be filled, (n, n), n = 3 + displaced + rays.
+        f: to be filled, (n,).
+        rows: its first six are filled, (6 + faces, n).
+        lower: bounds of the variables and of the six equations are filled, (n + 6 + faces,).
+        upper: likewise.
+        sense: likewise; all of it is filled.
+    """
+    n = len(f)
+    first = 3 + displaced
+    for i in range(n):
+        for j in range(n):
+            H[i, j] = 0.0
+        f[i] = 0.0
+        H[i, i] = HEAVY if i < first else SMOOTH
+        lower[i] = -INFINITY if i < first else least
+        upper[i] = INFINITY
+    for i in range(3):
+        f[i] = q[i]
+        for j in range(3):
+            H[i, j] = Q[i, j]
+        H[i, i] += SMOOTH
+    for i in range(6):
+        for j in range(n):
+            rows[i, j] = G[i, j - first] if j >= first else 0.0
+        lower[n + i] = 0.0
+    rows[3, 1], rows[4, 0] = -1.0, 1.0  # −c × e_z
+    if displaced == 2:
+        rows[3, 4], rows[4, 3] = -1.0, 1.0
+    elif displaced == 6:
+        for i in range(6):
+            rows[i, 3 + i] = 1.0
+    lower[n + 2], lower[n + 3], lower[n + 4] = 1.0, -origin[1], origin[0]
+    for i in range(6):
+        upper[n + i] = lower[n + i]
+    for i in range(len(sense)):
+        sense[i] = EQUALITY if n <= i < n + 6 else 0
+
+
+@compiled
+def append_violated(
+    A: Array, b: Array, point: Array, chosen: Array, n: int, count: int, rows: Array, lower: Array, upper: Array
+) -> int:
+    """Append the faces of the reach that a point violates and that are not among the rows yet.
+
+    Args:
+        A: unit normals of the reach, (faces, 3).
+        b: offsets, (faces,) [m].
+        point: its first three numbers are the centre of mass [m].
+        chosen: 1 for faces that are rows, else 0, (faces,).
+        n: number of variables.
+        count: number of rows so far.
+        rows: see `fill_loads`.
+        lower: see `fill_loads`.
+        upper: see `fill_loads`.
+
+    Returns:
+        Number of rows.
+    """
+    for i in range(len(b)):
+        height = A[i, 0] * point[0] + A[i, 1] * point[1] + A[i, 2] * point[2] - b[i]
+        if height > INSIDE and chosen[i] == 0.0:
+            chosen[i] = 1.0
+            for j in range(n):
+                rows[count, j] = A[i, j] if j < 3 else 0.0
+            lower[n + count], upper[n + count] = -INFINITY, b[i]
+            count += 1
+    return count
