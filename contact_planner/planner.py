@@ -64,7 +64,7 @@ class ContactPlanner:
         self.problem = problem
         self._scene = scene
         self._q_scene = scene.q0 if q is None else q
-        self._models: dict[str, str] = {}
+        self._models = {} if problem.model is None else {problem.character: problem.model}
         self.body = Body(scene, problem.character, problem.limbs, q=self._q_scene, posture=problem.posture)
         touched = {name.split("/")[0] for name in problem.faces or ()}
         self.clearance = Clearance(

@@ -37,6 +37,7 @@ class PlanningProblem:
         budget: time for planning, of the processor: what else the machine does does not count [s].
         seed: of the search.
         taste: what makes a place for a contact good.
+        model: of the character, a shipped model's name or a path, for who reads the plan's sequence.
         search: how contacts are searched.
     """
 
@@ -58,6 +59,7 @@ class PlanningProblem:
     seed: int = 0
     taste: Taste = Taste()
     search: SearchSettings = SearchSettings()
+    model: str | None = None
 
 
 @dataclass(frozen=True, eq=False)

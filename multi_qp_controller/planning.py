@@ -97,8 +97,17 @@ def make_planner(
         seed=spec.seed if seed is None else seed,
         taste=Taste(),
         search=SearchSettings(margin=spec.margin, stretch=spec.stride),
+        model=model_of(scenario, spec.character),
     )
     return ContactPlanner(scenario.scene, problem, static_equilibrium, q=q)
+
+
+def model_of(scenario: Scenario, name: str) -> str:
+    """Return a subsystem's model: a shipped one by its name, else as a path that holds from anywhere."""
+    model = scenario.spec.subsystems[name].model
+    if "/" in model or model.endswith((".yaml", ".yml")):
+        return str(model_path(model, relative_to=scenario.path.parent).resolve())
+    return model
 
 
 def self_distance(scenario: Scenario, name: str) -> float:

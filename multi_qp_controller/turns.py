@@ -16,6 +16,7 @@ from multi_qp_controller.planned_tasks import Task, body_tasks, numbers
 from multi_qp_controller.planning import (
     joined,
     kept_postures,
+    model_of,
     polytopes_of,
     self_distance,
     static_equilibrium,
@@ -82,6 +83,7 @@ def make_game(scenario: Scenario, *, budget: float | None = None) -> Game:
             own=self_distance(scenario, name),
             budget=spec.budget if budget is None else budget,
             search=SearchSettings(margin=spec.margin),
+            model=model_of(scenario, name),
         )
         for name, player in spec.players.items()
     ]

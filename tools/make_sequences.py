@@ -6,7 +6,8 @@ stands there; then the body is moved along the polyline through these, which is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +17,12 @@ from settle import settled
 from com_trajectory.kinematics import load_polytopes
 from com_trajectory.planner import PlanOptions, plan_com
 from multi_qp_cli.com.bodies import Block, Bodies
+from multi_qp_controller.planning import plan_scenario
 from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence, surface_pose
 from multi_qp_scene.models import load_model
 from multi_qp_scene.problems import Problems
 from multi_qp_scene.resources import model_path
+from multi_qp_scene.scenario import load_scenario
 from multi_qp_scene.sequence_file import save_contact_sequence
 from multi_qp_scene.surfaces import planar_points
 
@@ -88,12 +91,13 @@ class Script:
         """Break a contact and make it elsewhere."""
         return self.lift(surface).make(surface, xyz, **where)
 
-    def save(self, *, postures: bool = False) -> None:
-        """Write the file; with centres of mass for which there are postures, if asked to."""
-        if postures:
+    def save(self, *, posed: bool = False, postures: Sequence[np.ndarray] = ()) -> None:
+        """Write the file; with centres of mass for which postures are found, if asked to, or are known."""
+        if posed or postures:
             self.block((6.0, 6.0, 0.1), (0.0, 0.0, -0.05 - FLUSH))
-            bodies = Bodies(self.model, self.blocks)
-            self.phases, found = settled(bodies, self.phases, NAME)
+            bodies, found = Bodies(self.model, self.blocks), list(postures)
+            if posed:
+                self.phases, found = settled(bodies, self.phases, NAME)
             polytopes = {n: effector.polytope for n, effector in load_polytopes(self.model).effectors.items()}
             trajectory = plan_com(self._sequence(), polytopes, options=PlanOptions(curve="polyline"))
             lost = bodies.lost_at(trajectory, found)
@@ -134,38 +138,28 @@ def chair() -> None:
     script.lift("seat")
     for hand in hands:
         script.lift(hand)
-    script.save(postures=True)
+    script.save(posed=True)
 
 
 def climbing() -> None:
-    """Climb ledges on a wall: hands first, then feet."""
-    script = Script("climbing", "climbing ledges of a wall with hands and feet", friction=0.7)
-    pitch = -np.arctan(0.2)  # ledges fall away from the wall
-
-    def ledge(surface: str, x: float, y: float, z: float) -> None:
-        place, normal = np.array([x, y, z]), np.array([np.sin(pitch), 0.0, np.cos(pitch)])
-        script.block((0.14, 0.14, 0.04), place - (0.02 + FLUSH) * normal, pitch)
-        if surface in script.on:
-            script.move(surface, place, normal=normal)
-        else:
-            script.make(surface, place, normal=normal)
-
-    def step(surface: str, x: float, y: float, z: float) -> None:
-        front = x - 0.11
-        script.block((0.65 - front, 0.11, 0.03), (0.5 * (0.65 + front), y, z - 0.015 - FLUSH))
-        script.move(surface, (x, y, z))
-
-    script.block((0.1, 1.2, 2.0), (0.7, 0.0, 1.0))
-    script.put("left_sole", (0.0, 0.1, 0.0)).put("right_sole", (0.0, -0.1, 0.0)).phase()
-    ledge("left_palm", 0.45, 0.25, 0.75)
-    ledge("right_palm", 0.45, -0.25, 0.85)
-    step("right_sole", 0.18, -0.2, 0.2)
-    step("left_sole", 0.18, 0.2, 0.28)
-    ledge("left_palm", 0.5, 0.25, 1.1)
-    ledge("right_palm", 0.5, -0.25, 1.2)
-    step("right_sole", 0.24, -0.1, 0.48)
-    step("left_sole", 0.24, 0.1, 0.56)
-    script.save(postures=True)
+    """Climb cubes twice as high as a stair with a hand on a rail: what the contact planner finds for `climb_hands`."""
+    scenario = load_scenario("climb_hands", seed=2)
+    plan = plan_scenario(scenario).plan
+    if not plan.complete:
+        raise SystemExit(f"climbing: the planner does not get there: {plan.reason}")
+    script = Script("climbing", "climbing high cubes with a hand on the rails beside them, as the contact planner does")
+    for spec in scenario.spec.environment.values():
+        if spec.box is not None:
+            rotation = pin.rpy.rpyToMatrix(*spec.pose.rpy)
+            script.blocks.append(Block(spec.box, pin.SE3(rotation, spec.pose.xyz - FLUSH * rotation[:, 2])))
+    known: dict[int, Contact] = {}
+    phases = plan.sequence.phases[:-1]  # in the last one it only rises
+    for phase, after in zip(phases, [*phases[1:], phases[-1]], strict=True):  # postures are those at its beginning
+        for contact in phase.contacts:
+            known.setdefault(id(contact), replace(contact, subsystem=NAME, other=None))
+        com = {NAME: next(iter(after.com.values())).round(4)}
+        script.phases.append(ContactPhase(tuple(known[id(contact)] for contact in phase.contacts), com=com))
+    script.save(postures=plan.postures[: len(phases)] + plan.postures[len(phases) - 1 : len(phases)])
 
 
 def twister() -> None:
@@ -179,7 +173,7 @@ def twister() -> None:
     script.move("left_sole", (-0.1, 0.25, 0.0))
     script.move("left_palm", (0.32, 0.3, 0.0))
     script.lift("right_palm").lift("left_palm")
-    script.save(postures=True)
+    script.save(posed=True)
 
 
 def main() -> None:

@@ -70,6 +70,16 @@ def test_sequences_cover_what_the_paper_shows():
     assert {"left_palm", "right_palm", "seat"} <= {contact.effector for contact in hands}
 
 
+def test_what_the_contact_planner_writes_is_a_sequence_with_the_reach_of_its_model(tmp_path, capsys):
+    path = tmp_path / "stairs.yaml"
+    assert main(["plan", "stairs", "--output", str(path)]) == 0
+    sequence = load_contact_sequence(path)
+    assert list(sequence.models.values()) == ["humanoid"]
+    capsys.readouterr()
+    assert main(["com", str(path), "--step", "0.05"]) == 0
+    assert "no polytope" not in capsys.readouterr().out
+
+
 def test_a_peer_that_is_not_there_is_said_with_how_to_install_it(capsys):
     assert main(["bench", "com", "--peer-python", "nowhere/python"]) == 2
     assert "hpp-bezier-com-traj==9.0.2" in capsys.readouterr().err
