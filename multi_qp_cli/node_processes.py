@@ -13,6 +13,7 @@ from time import monotonic, sleep
 
 from multi_qp_controller.ros.node_table import NodeSpec
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.resources import find_resource
 
 #: How long a node may take to end when it is asked to [s].
 GRACE = 5.0
@@ -45,6 +46,19 @@ def free_domain() -> int:
                 continue
             return domain
     return 1 + os.getpid() % 100
+
+
+def on_this_machine() -> dict[str, str]:
+    """Return variables with which nodes talk among themselves: in a free domain, and nothing leaves the machine.
+
+    So does `ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST`, which however insists on shared memory; see `process.TRANSPORT`.
+    """
+    return {
+        "ROS_DOMAIN_ID": str(free_domain()),
+        "ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET",
+        "ROS_STATIC_PEERS": "127.0.0.1",
+        "FASTDDS_DEFAULT_PROFILES_FILE": str(find_resource("config/dds/loopback.xml")),
+    }
 
 
 @contextmanager

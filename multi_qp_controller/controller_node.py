@@ -80,7 +80,7 @@ class ControllerNode(LifecycleNode):
             self.get_logger().error(str(error))
             return TransitionCallbackReturn.FAILURE
         self._inputs = Inputs(self, self._scenario, self._run.assembler.topics, self)
-        self._output = CommandOutput(self, self._scenario)
+        self._output = CommandOutput(self, self._scenario, every=self._lock_step)
         if self._scenario.spec.plan is not None:
             self._plans = PlanInputs(self, self._scenario, self._run.make_controller, self._health.warn)
         self._configured = True

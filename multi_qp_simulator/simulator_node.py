@@ -90,13 +90,14 @@ class SimulatorNode(Node):
         scene = self._scene
         self._clock_out = self.create_publisher(Clock, topics.CLOCK, topics.STATE_QOS)
         self._states_out = StateOutput(self, scene)
+        heard = topics.COMMAND_QOS if self._lock_step else topics.HEARD_QOS
         for robot in self._stand_in.robots:
             if self._named:
                 take = partial(self._take_named, robot, JointReader())
-                self.create_subscription(JointState, topics.joint_commands(robot), take, topics.COMMAND_QOS, raw=True)
+                self.create_subscription(JointState, topics.joint_commands(robot), take, heard, raw=True)
             else:
                 take = partial(self._take_bare, robot)
-                self.create_subscription(Float64MultiArray, topics.effort_commands(robot), take, topics.COMMAND_QOS)
+                self.create_subscription(Float64MultiArray, topics.effort_commands(robot), take, heard)
         self.create_subscription(String, topics.CONTROLLER_STATE, self._take_contacts, topics.LATCHED_QOS)
         for load in scene.loads.masses:  # somebody puts weights on, and tells everybody
             topic = topics.target(self._scenario.name, load)

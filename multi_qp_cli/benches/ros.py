@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_cli.benches.result import BenchResult, BenchTable
-from multi_qp_cli.node_processes import free_domain, require_ros, running, wait_for
+from multi_qp_cli.node_processes import on_this_machine, require_ros, running, wait_for
 from multi_qp_cli.options import require_known, require_positive
 from multi_qp_controller.ros.node_table import Value, node_table
 from multi_qp_scene.errors import MultiQpError
@@ -127,8 +127,7 @@ def measure(scene: str, *, duration: float, priority: int = 0) -> GraphTimes:
             simulator={"timing": files["simulator"]},
             controller={"timing": files["controller"], "duration": duration, "exit_at_end": True},
         )
-        domain = {"ROS_DOMAIN_ID": str(free_domain()), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
-        with running(nodes, environment=domain) as processes:
+        with running(nodes, environment=on_this_machine()) as processes:
             wait_for("multi_qp_controller", processes, timeout=duration + START_UP)
         heard, answers = (dict(np.load(files[name])) for name in ("simulator", "controller"))
     return evaluate(scene, dt, heard, answers, processor_time=_processor_time() - before)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from multi_qp_cli.node_processes import free_domain
+from multi_qp_cli.node_processes import on_this_machine
 from multi_qp_controller.ros.node_table import NodeSpec
 from multi_qp_scene import load_scenario
 
@@ -39,11 +39,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="package")
 def ros_environment() -> dict[str, str]:
-    os.environ["ROS_DOMAIN_ID"] = str(free_domain())
-    # nothing leaves the machine, as with LOCALHOST, which however insists on shared memory: see process.TRANSPORT
-    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SUBNET"
-    os.environ["ROS_STATIC_PEERS"] = "127.0.0.1"
-    os.environ["FASTDDS_DEFAULT_PROFILES_FILE"] = str(HERE / "loopback.xml")
+    os.environ.update(on_this_machine())
     return {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
 
 
