@@ -56,6 +56,11 @@ class UserOutput:
         }
         self._commands = make(String, topics.user_command(scene), topics.EVENT_QOS)
 
+    @property
+    def publishers(self) -> tuple[Any, ...]:
+        """All of them."""
+        return (*self._targets.values(), *self._loads.values(), self._commands)
+
     def move(self, name: str, position: Array) -> None:
         """Move a target to a position in the world, (3,) [m]; it does not turn."""
         self.pose(name, to_pose(position, np.zeros(4)))

@@ -91,6 +91,16 @@ def test_states_are_answered_as_they_come(talking, graph):
     assert stamps == sorted(stamps) and set(stamps) <= set(talking.said)
 
 
+def test_the_same_is_told_ten_times_a_second(talking, graph):
+    """The controller's state costs more than the efforts: what has not changed is not told with each of them."""
+    graph.until(lambda: len(graph.states()) > 10, what="ten states")
+    told = [
+        (state["stamp"], {key: state[key] for key in set(state) - {"stamp", "tick_ms"}}) for state in graph.states()
+    ]
+    apart = [b[0] - a[0] for a, b in zip(told, told[1:], strict=False) if a[1] == b[1]]
+    assert apart and min(apart) >= 100_000_000
+
+
 def test_states_that_stop_are_held_then_damped(talking, graph):
     talking.silent = True
     graph.until(lambda: graph.states() and graph.states()[-1]["status"] == "fallback", what="a fallback")
