@@ -16,87 +16,20 @@ Source: [Tonneau2018] (2), (12); the projection is that of [Bretl2008], run to i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from com_trajectory.polytope import Polytope
 from com_trajectory.simplex import shadow_polygon
 from com_trajectory.wrench_cone import WrenchCone
 from multi_qp_scene.contact_sequence import Contact
+from multi_qp_scene.equilibrium import EquilibriumRegion
 from multi_qp_scene.errors import MultiQpError
 
 Array = NDArray[np.float64]
 
 HORIZON = 100.0
 """How far from the contacts a region is followed that has no end, as between two walls [m]."""
-
-
-@dataclass(frozen=True, eq=False)
-class EquilibriumRegion:
-    """Where the centre of mass can rest: A c ≤ a, whatever its height.
-
-    Attributes:
-        A: unit outward normals in the plane, (m, 3), third column 0.
-        a: offsets, (m,) [m].
-        corners: of the polygon, counterclockwise, (k, 2) [m]: none if it is empty, 1 for a point, 2 for a segment.
-        bounded: false where the region goes on beyond `HORIZON`; the corners there are cut off, A and a are not.
-    """
-
-    A: Array
-    a: Array
-    corners: Array
-    bounded: bool
-
-    @property
-    def empty(self) -> bool:
-        """Whether no centre of mass can rest on these contacts."""
-        return len(self.corners) == 0
-
-    @property
-    def polytope(self) -> Polytope:
-        """The region as a polytope without top and bottom."""
-        return Polytope(self.A, self.a)
-
-    def margin(self, com: ArrayLike) -> Array:
-        """Return how far inside the region points, (..., 3) or (..., 2), are [m]; negative is the distance to it.
-
-        It is −inf for an empty region and +inf for one without boundary.
-        """
-        points = np.asarray(com, dtype=float)[..., :2]
-        if self.empty:
-            return np.full(points.shape[:-1], -np.inf)
-        if len(self.a) == 0:
-            return np.full(points.shape[:-1], np.inf)
-        margin = np.asarray((self.a - points @ self.A[:, :2].T).min(axis=-1))
-        outside = margin < 0.0
-        if outside.any():
-            margin[outside] = -self._distance(points[outside])
-        return margin
-
-    def _distance(self, points: Array) -> Array:
-        starts, ends = self.corners, np.roll(self.corners, -1, axis=0)
-        along = ends - starts
-        lengths = np.maximum((along**2).sum(axis=1), 1e-30)
-        offsets = points[..., None, :] - starts
-        share = np.clip((offsets * along).sum(axis=-1) / lengths, 0.0, 1.0)
-        return np.asarray(np.linalg.norm(offsets - share[..., None] * along, axis=-1).min(axis=-1))
-
-    def shrunk(self, margin: float) -> EquilibriumRegion:
-        """Return the points that are at least `margin` [m] inside; empty if there are none.
-
-        Raises:
-            MultiQpError: the margin is negative or not finite.
-        """
-        if not (np.isfinite(margin) and margin >= 0.0):
-            raise MultiQpError(f"margin: expected 0 m or more, got {margin}")
-        if margin == 0.0 or self.empty:
-            return self
-        corners = self.corners
-        for normal, offset in zip(self.A[:, :2], self.a - margin, strict=True):
-            corners = _clipped(corners, normal, offset)
-        return EquilibriumRegion(self.A, self.a - margin, corners, self.bounded)
 
 
 def equilibrium_region(
@@ -164,18 +97,3 @@ def _edges(corners: Array, horizon: float | None) -> tuple[Array, Array]:
         on_it = np.isclose(offsets, horizon, atol=1e-6) & (np.abs(normals).max(axis=1) > 1.0 - 1e-9)
         normals, offsets = normals[~on_it], offsets[~on_it]
     return normals, offsets
-
-
-def _clipped(polygon: Array, normal: Array, offset: float) -> Array:
-    """Return the part of a convex polygon with normal · p ≤ offset."""
-    if len(polygon) == 0:
-        return polygon
-    heights = polygon @ normal - offset
-    kept: list[Array] = []
-    for k, (point, height) in enumerate(zip(polygon, heights, strict=True)):
-        if height <= 0.0:
-            kept.append(point)
-        following, other = polygon[(k + 1) % len(polygon)], heights[(k + 1) % len(polygon)]
-        if height * other < 0.0:
-            kept.append(point + (following - point) * height / (height - other))
-    return np.array(kept).reshape(-1, 2)

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from com_trajectory.costs import QuadraticCost
-from com_trajectory.equilibrium import EquilibriumRegion, equilibrium_region
+from com_trajectory.equilibrium import equilibrium_region
 from com_trajectory.polytope import Polytope
 from com_trajectory.solver import minimise
 from com_trajectory.transition import TransitionPoint, transition_by_loads
 from com_trajectory.wrench_cone import WrenchCone
 from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence
+from multi_qp_scene.equilibrium import EquilibriumRegion
 from multi_qp_scene.errors import MultiQpError
 
 Array = NDArray[np.float64]

@@ -22,11 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from com_trajectory.costs import QuadraticCost
-from com_trajectory.equilibrium import EquilibriumRegion
 from com_trajectory.polytope import Polytope
 from com_trajectory.solver import Answer, Verdict, minimise, solved
 from com_trajectory.transition_kernel import HEAVY, INSIDE, SMOOTH, append_violated, fill_loads
 from com_trajectory.wrench_cone import WrenchCone
+from multi_qp_scene.equilibrium import EquilibriumRegion
 
 Array = NDArray[np.float64]
 Statement = Literal["region", "loads"]

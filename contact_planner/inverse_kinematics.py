@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
 from contact_planner.body import Body, Limb
-from multi_qp_scene.equilibrium import SupportRegion
+from multi_qp_scene.equilibrium import EquilibriumRegion
 
 Array = NDArray[np.float64]
 
@@ -64,7 +64,7 @@ class InverseKinematics:
         contacts: Mapping[str, pin.SE3],
         *,
         liked: Array,
-        region: SupportRegion | None = None,
+        region: EquilibriumRegion | None = None,
         margin: float = 0.0,
     ) -> Array | None:
         """Return a posture with its limbs at the contacts, or None.
@@ -89,7 +89,7 @@ class InverseKinematics:
             if region is not None:
                 J_com = pin.jacobianCenterOfMass(model, data, q, False)[:2]
                 com = data.com[0][:2].copy()
-                exact &= region.margin(com) >= margin - 1e-4
+                exact &= bool(region.margin(com) >= margin - 1e-4)
             if exact and iteration > 2:
                 return q
             if iteration > s.liking:
@@ -153,13 +153,13 @@ class InverseKinematics:
         return step
 
 
-def _drawn_in(region: SupportRegion, point: Array, margin: float) -> Array:
+def _drawn_in(region: EquilibriumRegion, point: Array, margin: float) -> Array:
     """Return a point of a region near to one outside, (2,): projected on its edges by turns."""
-    target, offsets = point.copy(), region.offsets - margin
+    target, normals, offsets = point.copy(), region.A[:, :2], region.a - margin
     for _ in range(8):
-        over = region.normals @ target - offsets
+        over = normals @ target - offsets
         worst = int(np.argmax(over))
         if over[worst] <= 0.0:
             return target
-        target -= over[worst] * region.normals[worst]
+        target -= over[worst] * normals[worst]
     return region.centre

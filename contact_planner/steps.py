@@ -16,7 +16,7 @@ from contact_planner.inverse_kinematics import InverseKinematics
 from contact_planner.reach import LimbReach
 from contact_planner.stance import Stance
 from multi_qp_scene.contact_sequence import Contact
-from multi_qp_scene.equilibrium import EquilibriumTest, SupportRegion
+from multi_qp_scene.equilibrium import EquilibriumRegion, EquilibriumTest
 
 Array = NDArray[np.float64]
 
@@ -61,7 +61,7 @@ class Steps:
     def forget(self) -> None:
         """Start afresh, for another plan."""
         self._lifts: dict[tuple[int, str], tuple[Stance, Array | None]] = {}
-        self._regions: dict[tuple[tuple[str, int], ...], tuple[tuple[Contact, ...], SupportRegion]] = {}
+        self._regions: dict[tuple[tuple[str, int], ...], tuple[tuple[Contact, ...], EquilibriumRegion]] = {}
         self.failures: dict[str, int] = {}
 
     def made(self, stance: Stance, limb: str, place: Place, *, liked: Array, before: Array) -> Stance | None:
@@ -136,24 +136,24 @@ class Steps:
         """Return the posture nearest to a liked one in which the body rests on a stance's contacts, (nq,)."""
         return self._posture(stance.q, stance.contacts, self.region(stance.contacts), liked)
 
-    def region(self, contacts: Mapping[str, Contact]) -> SupportRegion:
+    def region(self, contacts: Mapping[str, Contact]) -> EquilibriumRegion:
         """Return where the centre of mass can rest on contacts."""
         key = tuple(sorted((name, id(contact)) for name, contact in contacts.items()))
         if key not in self._regions:
             self._regions[key] = (tuple(contacts.values()), self._equilibrium(list(contacts.values())))
         return self._regions[key][1]
 
-    def _holding(self, rest: Mapping[str, Contact]) -> SupportRegion | None:
+    def _holding(self, rest: Mapping[str, Contact]) -> EquilibriumRegion | None:
         if not rest:
             self._fail("nothing would hold")
             return None
         region = self.region(rest)
-        if region.is_empty:
+        if region.empty:
             self._fail("the other contacts cannot hold it")
             return None
         return region
 
-    def _lifted(self, stance: Stance, limb: str, region: SupportRegion, liked: Array) -> Array | None:
+    def _lifted(self, stance: Stance, limb: str, region: EquilibriumRegion, liked: Array) -> Array | None:
         key = (id(stance), limb)
         if key not in self._lifts:
             self._lifts[key] = (stance, self._posture(stance.q, stance.contacts, region, self._held(liked, stance, "")))
@@ -170,7 +170,9 @@ class Steps:
         start[body.limbs[limb].joints + 1] = place.angles
         return start
 
-    def _posture(self, q: Array, contacts: Mapping[str, Contact], region: SupportRegion, liked: Array) -> Array | None:
+    def _posture(
+        self, q: Array, contacts: Mapping[str, Contact], region: EquilibriumRegion, liked: Array
+    ) -> Array | None:
         poses = {name: contact.pose for name, contact in contacts.items()}
         found = self._ik.solve(q, poses, liked=liked, region=region, margin=self._margin)
         if found is None:

@@ -117,7 +117,7 @@ def _followed(scenario: Scenario) -> Scenario:
 
 def print_plan(name: str, plan: Plan) -> None:
     """Print a plan as a table."""
-    from multi_qp_controller.planning import static_equilibrium
+    from com_trajectory.equilibrium import equilibrium_region
 
     console = Console()
     verdict = "reaches the goal" if plan.complete else f"does not reach the goal: {plan.reason}"
@@ -136,7 +136,7 @@ def print_plan(name: str, plan: Plan) -> None:
         phase = next(p for p, _ in zip(plan.sequence.phases, plan.postures, strict=True) if p.name.startswith(
             f"{number}_"))  # fmt: skip
         rest = [c for limb, c in stance.contacts.items() if limb != stance.moved]
-        margin = static_equilibrium(rest).margin(next(iter(phase.com.values())))
+        margin = float(equilibrium_region(rest).margin(next(iter(phase.com.values()))))
         table.add_row(str(number), stance.moved, *place, f"{1e3 * margin:.0f}")
     console.print(table)
 

@@ -19,8 +19,7 @@ from multi_qp_controller.planned_states import with_states
 from multi_qp_controller.sequences import com_of
 from multi_qp_controller.state_parts import Pace
 from multi_qp_scene.configuration import set_joint_angles
-from multi_qp_scene.contact_sequence import Contact, ContactSequence
-from multi_qp_scene.equilibrium import SupportRegion
+from multi_qp_scene.contact_sequence import ContactSequence
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.forest import Forest, place_frames
 from multi_qp_scene.placement import place_flush, pose_of
@@ -49,12 +48,6 @@ class PlannedScenario:
 
     plan: Plan
     scenario: Scenario
-
-
-def static_equilibrium(contacts: Sequence[Contact]) -> SupportRegion:
-    """Return where the centre of mass can rest, as the contact planner asks for it. Source: [Tonneau2018] (2)."""
-    region = equilibrium_region(contacts)
-    return SupportRegion(region.A[:, :2], region.a, region.corners)
 
 
 def make_planner(
@@ -99,7 +92,7 @@ def make_planner(
         search=SearchSettings(margin=spec.margin, stretch=spec.stride),
         model=model_of(scenario, spec.character),
     )
-    return ContactPlanner(scenario.scene, problem, static_equilibrium, q=q)
+    return ContactPlanner(scenario.scene, problem, equilibrium_region, q=q)
 
 
 def model_of(scenario: Scenario, name: str) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from com_trajectory.equilibrium import equilibrium_region
 from multi_qp_controller.planned_states import with_written, write_states
 from multi_qp_controller.planned_tasks import Task, body_tasks, numbers
 from multi_qp_controller.planning import (
@@ -19,7 +20,6 @@ from multi_qp_controller.planning import (
     model_of,
     polytopes_of,
     self_distance,
-    static_equilibrium,
     trajectory_through,
 )
 from multi_qp_controller.sequences import com_of
@@ -87,7 +87,7 @@ def make_game(scenario: Scenario, *, budget: float | None = None) -> Game:
         )
         for name, player in spec.players.items()
     ]
-    return Game(scene, problems, colors, static_equilibrium, seed=spec.seed)
+    return Game(scene, problems, colors, equilibrium_region, seed=spec.seed)
 
 
 def _spec(scenario: Scenario) -> TurnsSpec:

@@ -1,4 +1,4 @@
-"""What the contact planner asks of a test of static equilibrium, whoever makes it."""
+"""Where a centre of mass can rest on contacts, and what the contact planner asks of whoever finds that out."""
 
 from __future__ import annotations
 
@@ -7,42 +7,78 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from multi_qp_scene.contact_sequence import Contact
+from multi_qp_scene.errors import MultiQpError
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class SupportRegion:
-    """Where the centre of mass may be, seen from above: `normals @ c <= offsets`.
+class EquilibriumRegion:
+    """Where the centre of mass can rest: A c ≤ a, whatever its height.
 
     Attributes:
-        normals: unit rows, (m, 2).
-        offsets: [m], (m,).
-        vertices: corners, counter-clockwise, (k, 2) [m].
+        A: unit outward normals in the plane, (m, 3), third column 0.
+        a: offsets, (m,) [m].
+        corners: of the polygon, counterclockwise, (k, 2) [m]: none if it is empty, 1 for a point, 2 for a segment.
+        bounded: false where the region goes on without end; the corners there are cut off far away, A and a are not.
     """
 
-    normals: Array
-    offsets: Array
-    vertices: Array
+    A: Array
+    a: Array
+    corners: Array
+    bounded: bool
 
     @property
-    def is_empty(self) -> bool:
-        """Whether no place of the centre of mass is in equilibrium."""
-        return len(self.vertices) == 0
+    def empty(self) -> bool:
+        """Whether no centre of mass can rest on these contacts."""
+        return len(self.corners) == 0
 
     @property
     def centre(self) -> Array:
         """Mean of the corners, (2,) [m]."""
-        return np.asarray(self.vertices.mean(axis=0))
+        return np.asarray(self.corners.mean(axis=0))
 
-    def margin(self, com: Array) -> float:
-        """Return the distance from the region's edge [m], negative outside; -inf where the region is empty."""
-        if self.is_empty:
-            return -np.inf
-        return float(np.min(self.offsets - self.normals @ com[:2]))
+    def margin(self, com: ArrayLike) -> Array:
+        """Return how far inside the region points, (..., 3) or (..., 2), are [m]; negative is the distance to it.
+
+        It is −inf for an empty region and +inf for one without boundary.
+        """
+        points = np.asarray(com, dtype=float)[..., :2]
+        if self.empty:
+            return np.full(points.shape[:-1], -np.inf)
+        if len(self.a) == 0:
+            return np.full(points.shape[:-1], np.inf)
+        margin = np.asarray((self.a - points @ self.A[:, :2].T).min(axis=-1))
+        outside = margin < 0.0
+        if outside.any():
+            margin[outside] = -self._distance(points[outside])
+        return margin
+
+    def _distance(self, points: Array) -> Array:
+        starts, ends = self.corners, np.roll(self.corners, -1, axis=0)
+        along = ends - starts
+        lengths = np.maximum((along**2).sum(axis=1), 1e-30)
+        offsets = points[..., None, :] - starts
+        share = np.clip((offsets * along).sum(axis=-1) / lengths, 0.0, 1.0)
+        return np.asarray(np.linalg.norm(offsets - share[..., None] * along, axis=-1).min(axis=-1))
+
+    def shrunk(self, margin: float) -> EquilibriumRegion:
+        """Return the points that are at least `margin` [m] inside; empty if there are none.
+
+        Raises:
+            MultiQpError: the margin is negative or not finite.
+        """
+        if not (np.isfinite(margin) and margin >= 0.0):
+            raise MultiQpError(f"margin: expected 0 m or more, got {margin}")
+        if margin == 0.0 or self.empty:
+            return self
+        corners = self.corners
+        for normal, offset in zip(self.A[:, :2], self.a - margin, strict=True):
+            corners = _clipped(corners, normal, offset)
+        return EquilibriumRegion(self.A, self.a - margin, corners, self.bounded)
 
 
 class EquilibriumTest(Protocol):
@@ -52,5 +88,20 @@ class EquilibriumTest(Protocol):
     hands it one of these.
     """
 
-    def __call__(self, contacts: Sequence[Contact]) -> SupportRegion:
+    def __call__(self, contacts: Sequence[Contact]) -> EquilibriumRegion:
         """Return the region for these contacts; an empty one where there is none."""
+
+
+def _clipped(polygon: Array, normal: Array, offset: float) -> Array:
+    """Return the part of a convex polygon with normal · p ≤ offset."""
+    if len(polygon) == 0:
+        return polygon
+    heights = polygon @ normal - offset
+    kept: list[Array] = []
+    for k, (point, height) in enumerate(zip(polygon, heights, strict=True)):
+        if height <= 0.0:
+            kept.append(point)
+        following, other = polygon[(k + 1) % len(polygon)], heights[(k + 1) % len(polygon)]
+        if height * other < 0.0:
+            kept.append(point + (following - point) * height / (height - other))
+    return np.array(kept).reshape(-1, 2)

@@ -8,9 +8,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from com_trajectory.equilibrium import EquilibriumRegion, equilibrium_region
+from com_trajectory.equilibrium import equilibrium_region
 from multi_qp_cli.com.bodies import Bodies
 from multi_qp_scene.contact_sequence import Contact, ContactPhase
+from multi_qp_scene.equilibrium import EquilibriumRegion
 
 Array = NDArray[np.float64]
 
