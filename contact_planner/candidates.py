@@ -18,6 +18,11 @@ from multi_qp_scene.contact_sequence import Contact, surface_pose
 Array = NDArray[np.float64]
 
 
+#: How often places are moved off the edges of a face that is no rectangle, until they are off all of them.
+_SWEEPS = 3
+_ROUNDING = 1e-9  # [m]
+
+
 @dataclass(frozen=True)
 class Taste:
     """What makes a place good; costs and gains in metres.
@@ -164,7 +169,7 @@ class Candidates:
         axes = face.pose.rotation[:, :2]
         to_face = R.T @ axes
         local = reach.positions[near] @ to_face - (face.pose.translation - p) @ axes
-        inside = np.all(np.abs(local) < face.half, axis=1)
+        inside = np.all(local @ face.edges.T < face.offsets, axis=1)
         near, local = near[inside], local[inside]
         for side in beside:
             here = side.normal @ (face.pose.translation - side.point) + local @ (axes.T @ side.normal) >= side.distance
@@ -173,22 +178,20 @@ class Candidates:
             return None
         at_home = float(X_world_home.rotation[:, 2] @ face.normal) < -np.cos(taste.tilt)
         forward = X_world_home.rotation[:, 0] @ axes if at_home else reach.forwards[near] @ to_face
-        forward = np.broadcast_to(forward, local.shape)
-        room = face.half - taste.edge - self._extent(limb, forward)
-        if not at_home:  # how it is turned does not matter: along an edge where it would hang over
-            hangs = np.any(room < 0.0, axis=1)
-            forward = np.where(hangs[:, None], _along_an_axis(forward), forward)
-            room = face.half - taste.edge - self._extent(limb, forward)
-        fits = np.all(room >= 0.0, axis=1)
-        near, local, room, forward = near[fits], local[fits], room[fits], forward[fits]
+        room = face.offsets - taste.edge - self._extent(limb, forward, face)
+        moved, fits = _moved_inside(local, face.edges, room)
+        if not at_home and not fits.all():  # how it is turned does not matter: along an axis where it would hang over
+            forward = np.where(fits[:, None], forward, _along_an_axis(forward))
+            room = face.offsets - taste.edge - self._extent(limb, forward, face)
+            moved, fits = _moved_inside(local, face.edges, room)
+        near, local, forward = near[fits], moved[fits], np.broadcast_to(forward, local.shape)[fits]
         if len(near) == 0:
             return None
-        local = np.clip(local, -room, room)
         home_local = (X_world_home.translation - face.pose.translation) @ axes
         away = np.linalg.norm(local - home_local, axis=1)
         cost = taste.nearness * away - taste.slack * reach.slack[near] - taste.ease * reach.ease(near, toward)
         cost += self._scatter * self._rng.random(len(cost))
-        if at_home and (np.abs(home_local) <= room[0]).all() and away.min() < taste.spread:
+        if at_home and (face.edges @ home_local <= room).all() and away.min() < taste.spread:
             # the place that the liked posture has, where the limb comes that way
             nearest = int(np.argmin(away))
             cost[nearest] = cost.min() - 1.0
@@ -240,19 +243,21 @@ class Candidates:
         q[member.joints + 1] = angles
         return self._clearance.limb_is_free(member, q)
 
-    def _extent(self, limb: str, forward: Array) -> Array:
-        """Return half the extent of a limb's surface along the axes of a face, (..., 2) [m].
+    def _extent(self, limb: str, forward: Array, face: Face) -> Array:
+        """Return how far a limb's surface extends beyond its origin towards each edge of a face, (..., k) [m].
 
         Args:
             limb: which.
             forward: of the surface's +x, along the axes of the face, (..., 2).
+            face: the face, of k edges.
         """
         surface = self._body.limbs[limb].surface
         if surface.kind != "planar":
-            return np.zeros_like(forward)
+            return np.zeros((*forward.shape[:-1], len(face.edges)))
         half = np.abs(surface.points[:, :2]).max(axis=0)
-        along = np.abs(forward) / np.maximum(np.linalg.norm(forward, axis=-1, keepdims=True), 1e-9)
-        return np.asarray(along * half[0] + along[..., ::-1] * half[1])
+        unit = forward / np.maximum(np.linalg.norm(forward, axis=-1, keepdims=True), 1e-9)
+        sideways = unit[..., ::-1] * [-1.0, 1.0]
+        return np.asarray(half[0] * np.abs(unit @ face.edges.T) + half[1] * np.abs(sideways @ face.edges.T))
 
     def _contact(self, limb: str, place: Array, option: _Options, k: int) -> Contact | None:
         """Return the contact there, or None where the limb's end points into the face."""
@@ -262,6 +267,25 @@ class Candidates:
             return None
         pose = surface_pose(place, face.normal, forward)
         return contact_at(self._body, limb, pose, face.friction, face.name)
+
+
+def _moved_inside(points: Array, edges: Array, room: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """Return points moved into a polygon, from each edge straight to it, and which of them are inside then.
+
+    Args:
+        points: (n, 2) [m].
+        edges: outward normals of k edges, (k, 2).
+        room: how far out the edges are, (k,) or for each point (n, k) [m].
+    """
+    moved = points
+    for _ in range(_SWEEPS):
+        for k, normal in enumerate(edges):
+            beyond = moved @ normal - room[..., k]
+            moved = moved - np.maximum(beyond, 0.0)[:, None] * normal
+        inside = np.all(moved @ edges.T <= room + _ROUNDING, axis=1)
+        if inside.all():
+            break
+    return moved, inside
 
 
 def _along_an_axis(directions: Array) -> Array:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from multi_qp_scene.forest import place_frames
 from multi_qp_scene.scene import Scene
+from multi_qp_scene.surfaces import Surface
 
 Array = NDArray[np.float64]
 
@@ -21,12 +22,14 @@ _PLATE = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Face:
-    """A rectangle that may be touched.
+    """A convex polygon that may be touched.
 
     Attributes:
         name: full name of its surface.
         pose: of its frame in the world; +z is the outward normal.
-        half: half its extent along x and y of its frame, (2,) [m].
+        half: half the extent of the rectangle around it, along x and y of its frame, (2,) [m].
+        edges: outward normals of its edges in its frame, (k, 2).
+        offsets: how far out they are, (k,) [m]: a point x of the plane is on it where edges x ≤ offsets.
         friction: Coulomb coefficient.
         plate: thin box for tests of reach, centred on the face.
     """
@@ -34,6 +37,8 @@ class Face:
     name: str
     pose: pin.SE3
     half: Array
+    edges: Array
+    offsets: Array
     friction: float
     plate: coal.CollisionObject
 
@@ -43,7 +48,7 @@ class Face:
         return np.asarray(self.pose.rotation[:, 2])
 
     def is_near(self, point: Array, distance: float) -> bool:
-        """Whether some of the face is within a distance [m] of a point in the world, (3,)."""
+        """Whether some of the rectangle around it is within a distance [m] of a point in the world, (3,)."""
         local = self.pose.rotation.T @ (point - self.pose.translation)
         beyond = np.maximum(np.abs(local[:2]) - self.half, 0.0)
         return bool(local[2] ** 2 + beyond @ beyond <= distance**2)
@@ -51,7 +56,7 @@ class Face:
     def holds(self, points: Array, margin: float = 0.0) -> bool:
         """Whether points in the world, (k, 3), projected on the face, are at least `margin` [m] inside its edges."""
         local = (points - self.pose.translation) @ self.pose.rotation[:, :2]
-        return bool(np.all(np.abs(local) <= self.half - margin))
+        return bool(np.all(local @ self.edges.T <= self.offsets - margin))
 
 
 def faces_of(
@@ -76,8 +81,13 @@ def faces_of(
             continue
         pose = data.oMf[surface.frame_id].copy()
         half = np.abs(surface.points[:, :2]).max(axis=0)
-        plate = coal.CollisionObject(
-            coal.Box(2 * half[0], 2 * half[1], _PLATE), coal.Transform3s(pose.rotation, pose.translation)
-        )
-        faces.append(Face(name, pose, half, frictions.get(name, friction), plate))
+        plate = coal.CollisionObject(_plate(surface), coal.Transform3s(pose.rotation, pose.translation))
+        faces.append(Face(name, pose, half, *surface.edges, frictions.get(name, friction), plate))
     return tuple(faces)
+
+
+def _plate(surface: Surface) -> coal.ConvexBase:
+    corners = coal.StdVec_Vec3s()
+    for height in (-0.5 * _PLATE, 0.5 * _PLATE):
+        corners.extend(list(surface.points + [0.0, 0.0, height]))
+    return coal.Convex.convexHull(corners, True, "Qt")

@@ -182,8 +182,8 @@ def touched(sequence: ContactSequence, scene: Scene) -> ContactSequence:
             return contact
         for surface in fixed:
             place = data.oMf[surface.frame_id].actInv(contact.pose)
-            extent = np.abs(surface.points[:, :2]).max(axis=0) + _FLUSH
-            inside = bool((np.abs(place.translation[:2]) <= extent).all())
+            edges, offsets = surface.edges
+            inside = bool((edges @ place.translation[:2] <= offsets + _FLUSH).all())
             if inside and abs(place.translation[2]) <= _FLUSH and place.rotation[2, 2] < _ALIGNED - 1.0:
                 return replace(contact, other=surface.name)
         raise MultiQpError(f"contact {contact.name!r}: no surface of the scene is there, at {contact.pose.translation}")

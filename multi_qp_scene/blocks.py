@@ -1,19 +1,22 @@
-"""Boxes of the environment that a scenario gives by their size, without a model file."""
+"""Boxes of the environment that a scenario gives by their size, without a model file, and the URDF of a bare mesh."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from xml.etree.ElementTree import Element, SubElement
 
 import pinocchio as pin
 
 from multi_qp_scene.config_file import YamlDocument
 from multi_qp_scene.models import LoadedModel
+from multi_qp_scene.schema.common import Vector3
 from multi_qp_scene.schema.model_file import ModelFile, PlanarSurfaceSpec, SurfaceSpec
 from multi_qp_scene.urdf import TINT_MATERIAL, UrdfModel
 
-#: The link of a box.
-LINK = "block"
-_DEFAULT_COLOR = (0.62, 0.6, 0.56)
+#: The link of a box, and of a mesh.
+LINK, MESH_LINK = "block", "mesh"
+#: Of pieces of the environment that no model file describes.
+DEFAULT_COLOR = (0.62, 0.6, 0.56)
 _QUARTER = 1.5707963267948966
 
 
@@ -28,11 +31,18 @@ def block_model(document: YamlDocument, size: tuple[float, float, float]) -> Loa
         A fixed model of one link, with a planar surface on each face: `front` (+x), `back` (-x), `left` (+y), `right`
         (-y), `top` (+z) and `bottom` (-z).
     """
-    spec = ModelFile(description="box", urdf="", root="fixed", color=_DEFAULT_COLOR, surfaces=_faces(size))
+    surfaces: dict[str, SurfaceSpec] = dict(box_faces(size, LINK))
+    spec = ModelFile(description="box", urdf="", root="fixed", color=DEFAULT_COLOR, surfaces=surfaces)
     return LoadedModel(document, spec, _urdf_model(document.path or Path(), size))
 
 
-def _faces(size: tuple[float, float, float]) -> dict[str, SurfaceSpec]:
+def box_faces(size: tuple[float, float, float], link: str) -> dict[str, PlanarSurfaceSpec]:
+    """Return the planar surfaces of a box on a link, in the box's frame, by name.
+
+    Args:
+        size: along x, y and z [m].
+        link: that carries it.
+    """
     x, y, z = size
     placements = {
         "top": ((0.0, 0.0, z / 2), (0.0, 0.0, 0.0), (x, y)),
@@ -43,7 +53,7 @@ def _faces(size: tuple[float, float, float]) -> dict[str, SurfaceSpec]:
         "right": ((0.0, -y / 2, 0.0), (_QUARTER, 0.0, 0.0), (x, z)),
     }
     return {
-        name: PlanarSurfaceSpec(type="planar", link=LINK, xyz=xyz, rpy=rpy, size=extent)
+        name: PlanarSurfaceSpec(type="planar", link=link, xyz=xyz, rpy=rpy, size=extent)
         for name, (xyz, rpy, extent) in placements.items()
     }
 
@@ -55,6 +65,19 @@ def block_urdf(size: tuple[float, float, float]) -> str:
         f'<robot name="block"><link name="{LINK}"><visual>{shape}<material name="{TINT_MATERIAL}">'
         f'<color rgba="0.6 0.6 0.6 1"/></material></visual><collision>{shape}</collision></link></robot>'
     )
+
+
+def mesh_urdf(filename: str, scale: Vector3) -> Element:
+    """Return the URDF of a mesh of that name."""
+    robot = Element("robot", name="mesh")
+    link = SubElement(robot, "link", name=MESH_LINK)
+    for kind in ("visual", "collision"):
+        part = SubElement(link, kind)
+        factors = " ".join(f"{factor:.12g}" for factor in scale)
+        SubElement(SubElement(part, "geometry"), "mesh", filename=filename, scale=factors)
+        if kind == "visual":
+            SubElement(SubElement(part, "material", name=TINT_MATERIAL), "color", rgba="0.6 0.6 0.6 1")
+    return robot
 
 
 def _urdf_model(path: Path, size: tuple[float, float, float]) -> UrdfModel:

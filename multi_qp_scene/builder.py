@@ -19,7 +19,7 @@ from multi_qp_scene.placement import pose_of
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.model_file import GraspSurfaceSpec, PlanarSurfaceSpec, PointSurfaceSpec
 from multi_qp_scene.subsystem import Subsystem, SubsystemKind
-from multi_qp_scene.surfaces import Surface, grasp_points, planar_points, single_point
+from multi_qp_scene.surfaces import Surface, grasp_points, planar_points, polygon_points, single_point
 
 Array = NDArray[np.float64]
 
@@ -125,7 +125,7 @@ def _add_surface_frames(model: pin.Model, parts: SceneParts) -> dict[str, Surfac
 def _contact_points(spec: PlanarSurfaceSpec | GraspSurfaceSpec | PointSurfaceSpec) -> tuple[Array, Array]:
     match spec:
         case PlanarSurfaceSpec():
-            return planar_points(spec.size)
+            return planar_points(spec.size) if spec.size else polygon_points(np.array(spec.outline))
         case GraspSurfaceSpec():
             return grasp_points(spec.radius, spec.length, encloses=spec.encloses)
         case PointSurfaceSpec():

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from multi_qp_scene.blocks import block_urdf
+from multi_qp_scene.blocks import block_urdf, mesh_urdf
 from multi_qp_scene.models import urdf_path
 from multi_qp_scene.resources import model_path, resolve_uri, ros_package_share
 from multi_qp_scene.scenario import Scenario
@@ -47,21 +47,26 @@ def description_trees(scenario: Scenario) -> dict[str, Element]:
 def _read(part: SubsystemSpec | EnvironmentSpec, folder: Path) -> Element:
     if isinstance(part, EnvironmentSpec) and part.box is not None:
         return ElementTree.fromstring(block_urdf(part.box))
-    assert part.model is not None  # the scenario was checked
-    path = urdf_path(model_path(part.model, relative_to=folder))
+    if isinstance(part, EnvironmentSpec) and part.mesh is not None:
+        return mesh_urdf(_mesh_uri(part.mesh, folder), part.scale)
+    if isinstance(part, EnvironmentSpec) and part.urdf is not None:
+        path = resolve_uri(part.urdf, relative_to=folder)
+    else:
+        assert part.model is not None  # the scenario was checked
+        path = urdf_path(model_path(part.model, relative_to=folder))
     document = UrdfDocument.load(path)
     stretch_urdf(document, part.scale)
     root = document.root
     for mesh in root.iter("mesh"):
-        mesh.set("filename", _mesh_uri(mesh.get("filename", ""), path))
+        mesh.set("filename", _mesh_uri(mesh.get("filename", ""), path.parent))
     return root
 
 
-def _mesh_uri(uri: str, urdf: Path) -> str:
+def _mesh_uri(uri: str, folder: Path) -> str:
     package = uri.removeprefix("package://").lstrip("/").partition("/")[0]
     if uri.startswith("package://") and ros_package_share(package) is not None:
         return uri
-    return resolve_uri(uri, relative_to=urdf.parent).as_uri()
+    return resolve_uri(uri, relative_to=folder).as_uri()
 
 
 def _tint(root: Element, color: tuple[float, float, float]) -> None:

@@ -11,7 +11,7 @@ from multi_qp_scene.blocks import block_model
 from multi_qp_scene.builder import build_scene
 from multi_qp_scene.checks import ScenarioChecker
 from multi_qp_scene.config_file import validate
-from multi_qp_scene.errors import MultiQpError, shown_path
+from multi_qp_scene.errors import ConfigError, MultiQpError, shown_path
 from multi_qp_scene.models import LoadedModel, load_model, stretched
 from multi_qp_scene.names import Names
 from multi_qp_scene.parts import SceneParts
@@ -20,12 +20,15 @@ from multi_qp_scene.resources import model_path, scenario_path
 from multi_qp_scene.salvage import salvage
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.common import Vector3
-from multi_qp_scene.schema.scenario_file import ParameterSpec, ScenarioFile
+from multi_qp_scene.schema.scenario_file import EnvironmentSpec, ParameterSpec, ScenarioFile
 from multi_qp_scene.sources import noted_files
 from multi_qp_scene.substitution import substitute
 from multi_qp_scene.suggestions import unknown_name
 from multi_qp_scene.templates import use_templates
 from multi_qp_scene.yaml_document import YamlDocument
+
+#: What a piece of the environment is made of.
+_KINDS = {"model", "box", "mesh", "urdf"}
 
 
 @dataclass(frozen=True)
@@ -146,6 +149,24 @@ def _whole(value: float) -> float | int:
     return int(value) if float(value).is_integer() else value
 
 
+def _without_model_file(
+    document: YamlDocument, name: str, spec: EnvironmentSpec, folder: Path, problems: Problems
+) -> LoadedModel | None:
+    """Return a piece of the environment that has no model file; None where it cannot be made."""
+    if spec.box is not None:
+        return block_model(document, spec.box)
+    from multi_qp_scene.found_surfaces import mesh_model, urdf_model  # what reads meshes takes a while to load
+
+    kind, uri, make = ("urdf", spec.urdf, urdf_model) if spec.mesh is None else ("mesh", spec.mesh, mesh_model)
+    try:
+        return None if uri is None else make(document, uri, relative_to=folder, scale=spec.scale)
+    except ConfigError as error:
+        problems.extend(error.problems)
+    except MultiQpError as error:
+        problems.add(document.location(("environment", name, kind)), str(error))
+    return None
+
+
 def _load_models(
     document: YamlDocument, spec: ScenarioFile, path: Path, problems: Problems
 ) -> tuple[SceneParts, Names]:
@@ -181,12 +202,12 @@ def _load_models(
             continue  # the checks say that the name is taken
         loaded = None
         written = _section(document, "environment")[name]
-        if ("model" in written) == ("box" in written):
-            problems.add(document.location(("environment", name)), "give either `model` or `box`")
+        if len(_KINDS & written.keys()) != 1:
+            problems.add(document.location(("environment", name)), "give one of `model`, `box`, `mesh` and `urdf`")
         elif environment.model is not None:
             loaded = load(("environment", name), environment.model, environment.scale)
-        elif environment.box is not None:
-            loaded = block_model(document, environment.box)
+        else:
+            loaded = _without_model_file(document, name, environment, path.parent, problems)
         names.add(name, loaded, moving=False)
         if loaded is not None:
             parts.environment[name] = (loaded, environment)

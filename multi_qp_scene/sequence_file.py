@@ -93,7 +93,9 @@ def _sizes(models: Mapping[str, str]) -> dict[str, tuple[float, float]]:
         except MultiQpError:
             continue
         surfaces = spec.surfaces if spec is not None else {}
-        sizes |= {f"{subsystem}/{name}": surface.size for name, surface in surfaces.items() if surface.type == "planar"}
+        sizes |= {
+            f"{subsystem}/{name}": surface.extent for name, surface in surfaces.items() if surface.type == "planar"
+        }
     return sizes
 
 
@@ -154,7 +156,7 @@ def _shape(
     if spec.size is not None or surface is None or surface.type == "point":
         return "point", (0.0, 0.0), *single_point()
     if surface.type == "planar":
-        return "planar", surface.size, *planar_points(surface.size)
+        return "planar", surface.extent, *planar_points(surface.extent)
     points, normals = grasp_points(surface.radius, surface.length, encloses=surface.encloses)
     return "grasp", (0.0, 0.0), points, normals
 

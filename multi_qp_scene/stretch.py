@@ -60,7 +60,11 @@ def _stretch_surface(name: str, surface: SurfaceSpec, scale: Array) -> SurfaceSp
         if np.abs(edges.T @ edges - np.diag(np.sum(edges**2, axis=0))).max() > 1e-9:
             raise MultiQpError(f"surface '{name}' would become oblique")
         lengths = np.linalg.norm(edges, axis=0)
-        moved["size"] = (surface.size[0] * float(lengths[0]), surface.size[1] * float(lengths[1]))
+        x, y = (float(length) for length in lengths[:2])
+        if surface.size is not None:
+            moved["size"] = (surface.size[0] * x, surface.size[1] * y)
+        else:
+            moved["outline"] = [(x * a, y * b) for a, b in surface.outline or ()]
     elif isinstance(surface, GraspSurfaceSpec):
         moved |= {"radius": surface.radius * _one_factor(scale), "length": surface.length * _one_factor(scale)}
     return surface.model_copy(update=moved)

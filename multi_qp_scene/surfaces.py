@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -24,7 +25,7 @@ class Surface:
 
     Attributes:
         name: full name, "<subsystem>/<surface>"; also the name of its frame in the scene's model.
-        kind: "planar" (rectangle), "grasp" (around a cylinder) or "point".
+        kind: "planar" (a rectangle or another convex polygon), "grasp" (around a cylinder) or "point".
         link: full name of the link that carries it.
         frame_id: index of its frame in the scene's model.
         joint_id: index of the joint that moves it (0 for the environment).
@@ -74,6 +75,11 @@ class Surface:
         """
         return facets_of(self.generators(friction)[: self.equality_rows])
 
+    @cached_property
+    def edges(self) -> tuple[Array, Array]:
+        """Edges of a planar surface: a point x of its plane is on it where N x ≤ d; N, (k, 2), and d, (k,) [m]."""
+        return half_planes(self.points[:, :2])
+
     @property
     def equality_rows(self) -> int:
         """Rows of its no-slip constraint: 6, or 3 for a point, which may turn."""
@@ -89,11 +95,30 @@ def tangents(normal: Array) -> tuple[Array, Array]:
     return first, second
 
 
+def half_planes(outline: Array) -> tuple[Array, Array]:
+    """Return the edges of a convex polygon: x is inside where N x ≤ d, with rows of N of unit length.
+
+    Args:
+        outline: corners, anticlockwise, (k, 2) [m].
+
+    Returns:
+        N, (k, 2), and d, (k,) [m].
+    """
+    along = np.roll(outline, -1, axis=0) - outline
+    normals = np.stack([along[:, 1], -along[:, 0]], axis=1) / np.linalg.norm(along, axis=1, keepdims=True)
+    return normals, np.einsum("ij,ij->i", normals, outline)
+
+
 def planar_points(size: tuple[float, float]) -> tuple[Array, Array]:
     """Return the corners of a rectangle of `size` [m] in the x-y plane, and where they can be pushed: along -z."""
     x, y = size[0] / 2.0, size[1] / 2.0
-    points = np.array([[x, y, 0.0], [-x, y, 0.0], [-x, -y, 0.0], [x, -y, 0.0]])
-    return points, np.tile([0.0, 0.0, -1.0], (4, 1))
+    return polygon_points(np.array([[x, y], [-x, y], [-x, -y], [x, -y]]))
+
+
+def polygon_points(outline: Array) -> tuple[Array, Array]:
+    """Return the corners of a polygon in the x-y plane, (k, 2) [m], and where they can be pushed: along -z."""
+    count = len(outline)
+    return np.column_stack([outline, np.zeros(count)]), np.tile([0.0, 0.0, -1.0], (count, 1))
 
 
 def grasp_points(radius: float, length: float, *, encloses: bool) -> tuple[Array, Array]:

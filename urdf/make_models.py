@@ -10,6 +10,8 @@ import argparse
 from pathlib import Path
 
 from modelling.acrobats import podium
+from modelling.causeway import NAME as CAUSEWAY
+from modelling.causeway import causeway
 from modelling.door import door
 from modelling.files import GENERATED, model_text, urdf_text
 from modelling.funambulist import barbell, beam
@@ -47,17 +49,24 @@ def files_of(robot: Robot) -> dict[str, str]:
     return files
 
 
+def terrain() -> dict[str, str]:
+    """Text of the meshes that scenarios name themselves, by path, relative to the root of the project."""
+    return {f"urdf/meshes/{CAUSEWAY}/{CAUSEWAY}.obj": causeway().obj(f"a causeway of rock. {GENERATED}")}
+
+
 def main() -> None:
     """Write every file below the output folder."""
     parser = argparse.ArgumentParser(description="Write URDF files, meshes and model files.")
     root = Path(__file__).resolve().parent.parent
     parser.add_argument("--output", type=Path, default=root, help="root of the project to write into")
     output = parser.parse_args().output
+    files = terrain()
     for robot in models():
-        for name, text in files_of(robot).items():
-            path = output / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+        files |= files_of(robot)
+    for name, text in files.items():
+        path = output / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario, load_scenario
 
 SUMMARY = "the contact planner: its time, its success, and what becomes of its plans"
-SCENES = ("stairs", "uneven_stairs", "slope", "climb", "climb_hands", "rubble", "chair", "twister")
+SCENES = ("stairs", "uneven_stairs", "slope", "climb", "climb_hands", "rubble", "causeway", "chair", "twister")
 #: A plan counts as carried out below this slip [m].
 SLIP = 2e-3
 _ROOMS = 3  # of `chair`: each seed has the next one

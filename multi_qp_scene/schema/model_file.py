@@ -2,32 +2,64 @@
 
 from __future__ import annotations
 
+from math import atan2, pi
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from multi_qp_scene.config_file import StrictModel
 from multi_qp_scene.schema.common import NonNegative, Positive, Vector3
+
+
+def _is_convex(outline: list[tuple[float, float]]) -> bool:
+    """Whether a polygon turns left at every corner, and once around."""
+    corners, total = [*outline, *outline[:2]], 0.0
+    for a, b, c in zip(corners, corners[1:], corners[2:], strict=False):
+        before, after = (b[0] - a[0], b[1] - a[1]), (c[0] - b[0], c[1] - b[1])
+        sine = before[0] * after[1] - before[1] * after[0]
+        if sine <= 0.0:
+            return False
+        total += atan2(sine, before[0] * after[0] + before[1] * after[1])
+    return len(outline) >= 3 and total < 3.0 * pi
+
 
 UnitInterval = Annotated[float, Field(ge=0, le=1)]
 
 
 class PlanarSurfaceSpec(StrictModel):
-    """A rectangle on a link; its frame's +z is the outward normal.
+    """A rectangle, or another convex polygon, on a link; its frame's +z is the outward normal.
 
     Attributes:
         type: chooses this kind of surface.
         link: name of the link in the URDF.
         xyz: origin of the surface frame in the link frame [m].
         rpy: roll, pitch, yaw of the surface frame in the link frame [rad].
-        size: extent along the surface frame's x and y [m].
+        size: extent of a rectangle along the surface frame's x and y [m].
+        outline: instead of `size`: corners of a convex polygon in that frame, anticlockwise [m].
     """
 
     type: Literal["planar"]
     link: str
     xyz: Vector3 = (0.0, 0.0, 0.0)
     rpy: Vector3 = (0.0, 0.0, 0.0)
-    size: tuple[Positive, Positive]
+    size: tuple[Positive, Positive] | None = None
+    outline: list[tuple[float, float]] | None = None
+
+    @model_validator(mode="after")
+    def _one_shape(self) -> PlanarSurfaceSpec:
+        if (self.size is None) == (self.outline is None):
+            raise ValueError("give either `size` or `outline`")
+        if self.outline is not None and not _is_convex(self.outline):
+            raise ValueError("expected the corners of a convex polygon, anticlockwise")
+        return self
+
+    @property
+    def extent(self) -> tuple[float, float]:
+        """Extent along the surface frame's x and y [m]."""
+        if self.size is not None:
+            return self.size
+        x, y = (2.0 * max(abs(corner[k]) for corner in self.outline or ()) for k in (0, 1))
+        return x, y
 
 
 class GraspSurfaceSpec(StrictModel):

@@ -76,19 +76,27 @@ class SubsystemSpec(StrictModel):
 
 
 class EnvironmentSpec(StrictModel):
-    """A fixed piece of the surroundings: a model, or a box given by its size.
+    """A fixed piece of the surroundings: a model, a box given by its size, a triangle mesh, or a URDF.
 
     Attributes:
         model: name of a shipped model, or path of a model file, seen from this file; its root must be `fixed`.
         box: instead of `model`: extent along x, y and z [m] of a box whose frame is at its centre. It has the surfaces
             `front` (+x), `back`, `left` (+y), `right`, `top` (+z) and `bottom`.
-        scale: factors along x, y and z of a model of one link: its shapes and surfaces are stretched.
+        mesh: instead of `model`: a file of triangles (STL, OBJ, DAE, PLY), a path seen from this file, or package://...
+            It has a surface on each planar facet that is 3 cm wide: `facet_1` is the largest, alike ones are counted
+            from the lowest. Facets that are not convex are cut into some that are. Closed convex shells collide as they
+            are, shells without overhang as columns under their facets, others as plates behind them. Its z axis is up.
+        urdf: instead of `model`: a URDF without moving joints, a path seen from this file, or package://... Every box
+            and mesh that collides has surfaces: `<link>_top`, `<link>_facet_1`, `<link>_2_top` if it has several.
+        scale: factors along x, y and z of a mesh, or of a model or URDF of one link: shapes and surfaces are stretched.
         pose: of its base in the world.
         color: red, green, blue in 0..1; the model's if left out.
     """
 
     model: str | None = None
     box: tuple[Positive, Positive, Positive] | None = None
+    mesh: str | None = None
+    urdf: str | None = None
     scale: tuple[Positive, Positive, Positive] = (1.0, 1.0, 1.0)
     pose: PoseSpec = PoseSpec()
     color: tuple[float, float, float] | None = None

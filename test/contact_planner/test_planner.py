@@ -10,7 +10,7 @@ from multi_qp_scene import MultiQpError, load_scenario
 from multi_qp_simulator.plan_audit import PlanAudit
 from multi_qp_simulator.runner import run_scenario
 
-SCENES = ("stairs", "uneven_stairs", "slope", "climb", "climb_hands", "rubble", "chair")
+SCENES = ("stairs", "uneven_stairs", "slope", "climb", "climb_hands", "rubble", "causeway", "chair")
 #: Of these the plan has dozens of stances to check.
 LONG = ("slope", "climb", "climb_hands")
 

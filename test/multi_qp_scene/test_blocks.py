@@ -65,8 +65,8 @@ def test_it_is_seen_and_can_be_hit(file):
 @pytest.mark.parametrize(
     ("piece", "message"),
     [
-        ("{}", "give either `model` or `box`"),
-        ("{model: ground, box: [1, 1, 1]}", "give either `model` or `box`"),
+        ("{}", "give one of `model`, `box`, `mesh` and `urdf`"),
+        ("{model: ground, box: [1, 1, 1]}", "give one of `model`, `box`, `mesh` and `urdf`"),
         ("{box: [1, 0, 1]}", r"box\[1\]: expected a positive number"),
         ("{box: [1, 1]}", "box"),
     ],
