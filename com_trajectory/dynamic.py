@@ -61,18 +61,23 @@ class _Cuts:
 
     def __init__(self, phases: Sequence[PlannedPhase]) -> None:
         self._phases = phases
-        self._rows: list[list[Array]] = [[] for _ in phases]
+        self._rows = [np.zeros((0, 6)) for _ in phases]
 
     def of(self, number: int) -> Array:
         """Return the facets of a phase, (k, 6)."""
-        return np.array(self._rows[number]).reshape(-1, 6)
+        return self._rows[number]
 
     def add(self, number: int, wrenches: Array) -> float:
-        """Return how far wrenches, (k, 6), are outside a phase's cone, and remember the facet of the worst few."""
+        """Return how far wrenches, (k, 6), are outside a phase's cone, and remember the facets of the worst few.
+
+        Those that a known facet shows about as well need no other: the next candidate has to obey that one first.
+        """
         distances, facets = self._phases[number].cone.cuts(wrenches)
-        for k in np.argsort(-distances)[:3]:
-            if distances[k] > _INSIDE:
-                self._rows[number].append(facets[k])
+        worst = np.argsort(-distances)[:3]
+        seen = (wrenches[worst] @ self._rows[number].T).max(axis=1, initial=0.0)
+        new = worst[(distances[worst] > _INSIDE) & (seen < 0.5 * distances[worst])]
+        if len(new):
+            self._rows[number] = np.vstack([self._rows[number], facets[new]])
         return float(distances.max())
 
 

@@ -42,7 +42,6 @@ def test_a_dynamic_curve_is_certified_and_faster_than_one_at_rest():
             assert first.derivative(order)(first.end) == pytest.approx(second.derivative(order)(second.start), abs=1e-7)
 
 
-@pytest.mark.slow
 def test_where_no_duration_works_it_falls_back_and_says_why():
     ice = walk(2, friction=0.0)
     found = plan_com(ice, BOXES, options=PlanOptions(dynamic=True))
