@@ -8,12 +8,17 @@ import platform
 from importlib import import_module
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 
 from multi_qp_cli.benches import TARGETS
 from multi_qp_cli.benches.result import BenchResult, BenchTable
 from multi_qp_cli.options import output_path
+
+#: No table is wider [columns].
+_WIDEST = 400
 
 
 def add_to(commands: Any) -> None:
@@ -40,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     result: BenchResult = import_module(TARGETS[options.target]).run(options)
     console = Console()
     for table in result.tables:
-        console.print(_shown(table))
+        _print(console, table)
     if data_path is not None:
         data = {"target": options.target, "machine": platform.machine(), "python": platform.python_version()}
         data_path.write_text(json.dumps({**data, **result.data}, indent=2) + "\n", encoding="utf-8")
@@ -53,10 +58,15 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _shown(table: BenchTable) -> Table:
-    shown = Table(title=table.title, caption=table.note or None, title_justify="left", caption_justify="left")
+def _print(console: Console, table: BenchTable) -> None:
+    """Print a table with every cell whole: heads are broken into lines, and what is still too wide sticks out."""
+    shown = Table(title=table.title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     for k, column in enumerate(table.columns):
-        shown.add_column(column, justify="left" if k == 0 else "right", no_wrap=True)
+        head = column.replace(" ", "\n").replace("/", "/\n")
+        shown.add_column(head, justify="left" if k == 0 else "right", no_wrap=True)
     for row in table.rows:
         shown.add_row(*row)
-    return shown
+    needed = Measurement.get(console, console.options.update(width=_WIDEST), shown).maximum
+    Console(width=max(needed, console.width)).print(shown, highlight=False)
+    if table.note:
+        console.print(f"{table.note}\n", style="italic", markup=False, highlight=False)

@@ -11,24 +11,18 @@ from multi_qp_controller.activity import Activity
 from multi_qp_controller.closed_loop import ClosedLoop
 from multi_qp_controller.command import Command, Diagnostics, Status
 from multi_qp_controller.conditions import Situation
-from multi_qp_controller.constraints import (
-    BalanceConstraint,
-    CollisionConstraint,
-    JointLimitConstraint,
-    PairDistance,
-)
-from multi_qp_controller.contact import ActiveContact
+from multi_qp_controller.constraints import CollisionConstraint
+from multi_qp_controller.controller_parts import describe_nan, ladder_of, statement_of
+from multi_qp_controller.controller_view import ControllerView
 from multi_qp_controller.fallback import Fallback
 from multi_qp_controller.foresight import lay_out_states, pairs_of
-from multi_qp_controller.formulations import QpSize, make_formulation
-from multi_qp_controller.fsm import StateMachine, commands_in
+from multi_qp_controller.formulations import QpSize
+from multi_qp_controller.fsm import StateMachine
 from multi_qp_controller.kinematics import Kinematics
-from multi_qp_controller.ladder import Answer, Ladder, Reserve
+from multi_qp_controller.ladder import Answer
 from multi_qp_controller.memory import Memory, TickInput
 from multi_qp_controller.physical import PhysicalSolution
-from multi_qp_controller.qp import Explanation, Problem, Solution, explain_infeasibility, make_solver
-from multi_qp_controller.statement import Statement
-from multi_qp_controller.tasks import CoMTask, PoseTask, Task
+from multi_qp_controller.qp import Solution
 from multi_qp_controller.threads import use_one_thread
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.pairs import watched_pairs
@@ -40,11 +34,9 @@ Array = NDArray[np.float64]
 
 #: Solver of each formulation, unless the scenario or the user chooses: the fastest that was measured.
 DEFAULT_SOLVERS = {"full": "daqp", "reduced": "daqp", "condensed": "active_set"}
-#: What takes over where the condensed problem cannot be solved; the last of the solvers also solves it with slack.
-RESERVE_FORMULATION, RESERVE_SOLVERS = "reduced", ("piqp_sparse", "daqp")
 
 
-class Controller:
+class Controller(ControllerView):
     """One QP over all subsystems of a scenario, [Vaillant2015] (35), driven by its state machine.
 
     `step` never raises for what the state holds: where no command can be computed it falls back to a defined one and
@@ -104,36 +96,8 @@ class Controller:
         self.pairs = watched_pairs(scene, spec.collisions)
         self.horizon = self.dt if closed_loop is None else max(self.dt, closed_loop.horizon)
         self._collisions = CollisionConstraint(scene, self.pairs, dt=self.dt, horizon=self.horizon)
-        limits = spec.joint_limits
-        self.statement = Statement(
-            scene,
-            cost=spec.regularisation,
-            joint_limits=JointLimitConstraint(
-                scene.limits,
-                scene.nv,
-                dt=self.horizon,
-                influence=limits.influence,
-                security=limits.security,
-                damping=limits.damping,
-            ),
-            collisions=self._collisions,
-            balance=None if spec.balance is None else BalanceConstraint(scene, spec.balance),
-        )
-        try:
-            written = make_formulation(self.formulation_name, self.statement)
-            self.formulation = written
-            # there may be several attempts in a tick
-            limit: dict[str, float] = {} if deadline is None else {"time_limit": 0.25 * deadline}
-            self._ladder = Ladder(
-                written,
-                make_solver(self.solver_name, **limit),
-                self._reserve(limit),
-                hurried=deadline is not None,
-            )
-        except ValueError as error:
-            raise MultiQpError(str(error)) from None
-        except ImportError as error:
-            raise MultiQpError(f"the solver '{self.solver_name}' is not installed: {error}") from None
+        self.statement = statement_of(scenario, self._collisions, self.horizon)
+        self.formulation, self._ladder = ladder_of(self.statement, self.formulation_name, self.solver_name, deadline)
         for contact in spec.contacts.values():  # some 10 ms each, which no change of contacts shall wait for
             scene.surfaces[contact.surfaces[0]].facets(contact.friction)
         self._loop = ClosedLoop(scenario, closed_loop, dt=self.dt)
@@ -141,108 +105,15 @@ class Controller:
         ramp = 0.0 if closed_loop is None else closed_loop.force_ramp
         self._activity = Activity(scenario, self._loop.contact_feedback, ramp=ramp)
         self._fallback = Fallback(scene, spec.fallback)
-        self._torque_range = (-scene.torque_limits, scene.torque_limits)
         self._shapes = (scene.nq,), (scene.nv,)
         self._now = Situation(scenario, self.kinematics, {}, 0.0, 0.0, frozenset())
-        lay_out_states(self.machine.phases, self._activity, self.kinematics, self.statement, written)
+        lay_out_states(self.machine.phases, self._activity, self.kinematics, self.statement, self.formulation)
         self._started = False
         self._deadline = np.inf if deadline is None else deadline
         self.reactions: Array | None = None
         self.attended = False
         self.keeps_input = False
         self.last_input: TickInput | None = None
-
-    def _reserve(self, limit: dict[str, float]) -> Reserve | None:
-        """Return what takes over when the formulation or its solver fails; the others have no need of it."""
-        if self.formulation_name != "condensed":
-            return None
-        written = make_formulation(RESERVE_FORMULATION, self.statement)
-        return Reserve(written, tuple(make_solver(name, **limit) for name in RESERVE_SOLVERS))
-
-    @property
-    def tasks(self) -> dict[str, Task]:
-        """The running tasks by name."""
-        return self._activity.tasks
-
-    @property
-    def contacts(self) -> dict[str, ActiveContact]:
-        """The active contacts by name."""
-        return self._activity.contacts
-
-    @property
-    def pair_distances(self) -> list[PairDistance]:
-        """The watched pairs as measured at the last step."""
-        return self._collisions.pairs
-
-    @property
-    def closest(self) -> float:
-        """The least distance of the watched pairs that no contact holds together, at the last step [m]."""
-        return self._collisions.closest
-
-    @property
-    def failed_problem(self) -> Problem | None:
-        """The QP that began the present (or the last) failure, to explain, save or replay; None if there was none."""
-        return self._ladder.failed_problem
-
-    def explain_failure(self) -> Explanation | None:
-        """Return which rows of the failed QP cannot be reconciled; slow, so never called within `step`."""
-        return None if self.failed_problem is None else explain_infeasibility(self.failed_problem)
-
-    @property
-    def forces(self) -> dict[str, Array]:
-        """Multipliers Λ ≥ 0 that make the last tick's wrenches, by contact: the smallest such; computed when asked."""
-        rows = self.statement.contacts
-        if self.reactions is None:
-            return {}
-        multipliers = rows.multipliers(self.reactions)
-        return {c.name: multipliers[where] for c, where in zip(rows.contacts, rows.lambda_slices, strict=True)}
-
-    def add_task(self, task: Task) -> None:
-        """Add a task of the user's own; it stays through all states until it is removed.
-
-        Raises:
-            ValueError: when a task of that name is running.
-        """
-        self._activity.add(task)
-        if self._started:
-            task.start(self.kinematics, self.machine.entered)
-            self.statement.set_tasks(tuple(self.tasks.values()))
-
-    def remove_task(self, name: str) -> None:
-        """Remove a task that `add_task` added.
-
-        Raises:
-            KeyError: when there is none.
-        """
-        self._activity.remove(name)
-        self.statement.set_tasks(tuple(self.tasks.values()))
-
-    @property
-    def targets(self) -> dict[str, Task]:
-        """The targets that a user may move now: name of each -> the task that follows it."""
-        return self._activity.targets
-
-    @property
-    def awaited_commands(self) -> tuple[str, ...]:
-        """The commands that the transitions of the present state wait for."""
-        return commands_in(self.machine.phase.spec)
-
-    def set_target(self, name: str, position: Array, rotation: Array | None = None) -> None:
-        """Move an interactive target: position (3,) [m] and rotation (3, 3), in the world.
-
-        However far it is put, the task approaches it no faster than its `max_speed`.
-
-        Raises:
-            KeyError: when the present state has no such target.
-            ValueError: when a number is not finite.
-        """
-        task = self.targets[name]
-        if isinstance(task, PoseTask | CoMTask):
-            task.move_target(self.kinematics, position, rotation)
-
-    def command(self, name: str) -> None:
-        """Give a user's command to the state machine."""
-        self.machine.command(name)
 
     def memory(self) -> Memory:
         """Return everything that the next step depends on besides its arguments.
@@ -306,7 +177,7 @@ class Controller:
             self.machine.enter(name, 0.0)
             try:
                 self._enter_phase(0.0)
-            except Exception:  # a target may want what is not there yet; nothing depends on it
+            except (MultiQpError, KeyError, ValueError):  # a target may want what is not there yet: no matter
                 continue
             self.step(state, 0.0)
 
@@ -323,7 +194,7 @@ class Controller:
         if state.q.shape != self._shapes[0] or state.v.shape != self._shapes[1]:
             return self._fall_back(state, time, started, "the state has the wrong size")
         if not state.is_finite:
-            return self._fall_back(state, time, started, _describe_nan(self.scenario, state))
+            return self._fall_back(state, time, started, describe_nan(self.scenario, state))
         try:
             state = self._loop.measured(state)
             self.kinematics.update(state)
@@ -381,9 +252,6 @@ class Controller:
         if took > self._deadline:
             message = f"the tick took {took * 1e3:.0f} ms, longer than its deadline of {self._deadline * 1e3:.0f} ms"
             return self._fall_back(state, time, started, message, answer.solution)
-        # a solver keeps its rows but for rounding, and a motor's limit is a limit
-        least, greatest = self._torque_range
-        np.minimum(np.maximum(physical.torque, least, out=physical.torque), greatest, out=physical.torque)
         self._fallback.recovered(physical.torque, self.statement.M)
         return self._command(time, started, answer, physical)
 
@@ -431,15 +299,3 @@ class Controller:
             tick_ms=(perf_counter() - started) * 1e3,
         )
         return Command(time, torque, np.full(scene.nv, np.nan), {}, diagnostics)
-
-
-def _describe_nan(scenario: Scenario, state: State) -> str:
-    """Say where a state is not finite."""
-    scene = scenario.scene
-    bad = [scene.velocity_names[k] for k in np.flatnonzero(~np.isfinite(state.v))]
-    for name, joint in zip(scene.joint_names, list(scene.model.joints)[1:], strict=True):
-        if not np.isfinite(state.q[joint.idx_q : joint.idx_q + joint.nq]).all():
-            bad.append(name)
-    unique = list(dict.fromkeys(bad))
-    more = f" and {len(unique) - 5} more" if len(unique) > 5 else ""
-    return f"the state is not finite: {', '.join(unique[:5])}{more}"

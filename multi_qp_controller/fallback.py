@@ -6,10 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_controller.memory import Memory
+from multi_qp_scene.jit import compiled
 from multi_qp_scene.scene import Scene, State
 from multi_qp_scene.schema.scenario_file import FallbackSpec
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 
 class Fallback:
@@ -27,7 +29,6 @@ class Fallback:
         self._held = np.zeros(scene.na)
         self._inertia = np.zeros(scene.na)
         self._since: float | None = None
-        self._diagonal = scene.actuated_v * (scene.nv + 1)  # in M as a vector
 
     @property
     def since(self) -> float | None:
@@ -43,10 +44,12 @@ class Fallback:
         self._held[:], self._inertia[:], self._since = memory["held"], memory["inertia"], memory["since"]
 
     def recovered(self, torque: Array, M: Array) -> None:
-        """Note a good tick: its torques, (na,), and the joint-space inertia, (nv, nv)."""
+        """Keep the torques of a good tick, (na,), within their limits; note them, and the inertia in M, (nv, nv).
+
+        A solver keeps its rows but for rounding, and a motor's limit is a limit.
+        """
         self._since = None
-        np.copyto(self._held, torque)
-        M.take(self._diagonal, out=self._inertia, mode="clip")  # no copy on the way, as by "raise"
+        note(torque, M, self._actuated_v, self._limits, self._held, self._inertia)
 
     def torque(self, state: State, time: float) -> Array:
         """Return the torques of a failing tick, (na,) [N m]."""
@@ -56,3 +59,14 @@ class Fallback:
             return self._held.copy()
         braking = -self._inertia / self._spec.time_constant * state.v[self._actuated_v]
         return np.clip(np.nan_to_num(braking, nan=0.0), -self._limits, self._limits)
+
+
+@compiled
+def note(torque: Array, M: Array, motors: Indices, limits: Array, held: Array, inertia: Array) -> None:
+    """Bound torques, (na,), by their limits, (na,); copy them into `held`, and M_ii of their joints into `inertia`."""
+    for k in range(len(torque)):
+        if torque[k] > limits[k]:
+            torque[k] = limits[k]
+        elif torque[k] < -limits[k]:
+            torque[k] = -limits[k]
+        held[k], inertia[k] = torque[k], M[motors[k], motors[k]]

@@ -13,6 +13,7 @@ from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.motion_table import Pair
 from multi_qp_controller.statement import Statement
 from multi_qp_controller.tasks import CoMTask, PoseTask, Task
+from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.jit import COMPILED
 
 
@@ -34,7 +35,7 @@ def lay_out_states(
     for phase, before in _changes(phases):
         try:
             contacts, tasks = activity.foreseen(phase, before, kinematics)
-        except Exception:  # the state may want what is not there yet; nothing depends on it
+        except (MultiQpError, KeyError, ValueError):  # the state may want what is not there yet; nothing depends on it
             continue
         kinematics.watch(pairs_of(contacts, tasks))
         statement.set_tasks(tuple(tasks))

@@ -35,7 +35,7 @@ class State:
     def is_finite(self) -> bool:
         """Whether no entry is NaN or infinite."""
         # a sum of squares is finite only if every term is; where it is not, an entry may just be large
-        if math.isfinite(np.dot(self.q, self.q) + np.dot(self.v, self.v)):
+        if math.isfinite(self.q.dot(self.q) + self.v.dot(self.v)):
             return True
         return bool(np.isfinite(self.q).all() and np.isfinite(self.v).all())
 
