@@ -6,6 +6,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
+from multi_qp_controller import Controller
 from multi_qp_controller.phase_curves import PhaseCurves
 from multi_qp_controller.sequences import follow_sequence, touched
 from multi_qp_controller.whole_body_check import WholeBodyCheck
@@ -13,6 +14,7 @@ from multi_qp_scene import load_scenario
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.schema.tasks import CoMTaskSpec
 from multi_qp_scene.sequence_file import load_contact_sequence
+from multi_qp_simulator import Integrator
 from multi_qp_simulator.runner import run_scenario
 
 SEQUENCE = """
@@ -77,6 +79,33 @@ def test_the_character_walks_and_its_centre_of_mass_is_on_the_curve(scenario_of)
             planned = min(starts[number] + (time - times[0]) / factor, trajectory.phase_ends[number])
             errors.append(com - trajectory.position(planned))
     assert np.linalg.norm(errors, axis=1).max() < 0.01
+
+
+def test_a_foot_whose_straight_way_goes_through_a_stair_is_kept_off_it(scenario_of):
+    stair = "  step: {box: [0.25, 1.2, 0.14], pose: {xyz: [0.25, 0, 0.07]}}"
+    up = SEQUENCE.replace("xyz: [0.2, -0.09, 0]", "xyz: [0.25, -0.09, 0.14]")
+    scenario = follow_sequence(scenario_of(stair, up)).scenario
+    controller, world = Controller(scenario, dt=0.005), Integrator(scenario)
+    geometry, model = scenario.scene.collision_model.copy(), scenario.scene.model
+    geometry.removeAllCollisionPairs()
+    number = {item.name: k for k, item in enumerate(geometry.geometryObjects)}
+    pair = pin.CollisionPair(number["walker/r_ankle_roll_link_0"], number["step/block_0"])
+    geometry.addCollisionPair(pair)
+    there, here = geometry.createData(), model.createData()
+    there.distanceRequests[0].enable_signed_distance = True
+    sole, nearest, ways = scenario.scene.surfaces["walker/right_sole"], np.inf, []
+    for tick in range(400):
+        world.step(controller.step(world.state, tick * controller.dt), controller.dt)
+        pin.updateGeometryPlacements(model, here, geometry, there, world.state.q)
+        nearest = min(nearest, pin.computeDistance(geometry, there, 0).min_distance)
+        pin.updateFramePlacement(model, here, sole.frame_id)
+        ways.append(here.oMf[sole.frame_id].translation.copy())
+    assert nearest > 0.0
+    way = np.array(ways)
+    front = way[:, 0] + 0.105
+    at_the_edge = way[np.argmax(front > 0.125), 2]
+    assert at_the_edge > 0.139  # the straight way, raised by 8 cm in its middle, is 12 cm lower there
+    assert way[-1, 0] > 0.2
 
 
 def test_the_curves_of_the_states_are_the_trajectory(scenario_of):
