@@ -7,6 +7,7 @@ import numpy as np
 from multi_qp_controller.command import Command, Status
 from multi_qp_controller.controller import Controller
 from multi_qp_scene.scene import Scene, State
+from multi_qp_simulator.slip import SlipWatch
 
 #: Distances are computed to about this accuracy: what is less is touching, not penetration [m].
 DISTANCE_ROUNDING = 1e-9
@@ -20,6 +21,7 @@ class Audit:
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
+        self._slips = SlipWatch()
         self._slip = 0.0
         self._twist = 0.0
         self._penetration = 0.0
@@ -40,9 +42,8 @@ class Audit:
         if command.diagnostics.status is Status.FALLBACK:
             return
         self._residual = max(self._residual, command.diagnostics.dynamics_residual)
-        for contact in controller.contacts.values():
-            distance, angle_slip = contact.slip()
-            self._slip, self._twist = max(self._slip, distance), max(self._twist, angle_slip)
+        distance, twist = self._slips.worst(controller)
+        self._slip, self._twist = max(self._slip, distance), max(self._twist, twist)
         if controller.closest < -DISTANCE_ROUNDING:
             self._penetration = max(self._penetration, -controller.closest)
 
