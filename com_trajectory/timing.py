@@ -18,6 +18,8 @@ Array = NDArray[np.float64]
 
 COM_SPEED = 0.15
 """Usual mean speed of a centre of mass [m/s]."""
+COM_ACCELERATION = 0.6
+"""Usual acceleration of a centre of mass [m/s²]; 0.8 m up it moves the centre of pressure by half a sole's width."""
 EFFECTOR_SPEED = 0.4
 """Usual mean speed of an effector on its way to the next contact [m/s]."""
 FREE_WAY = 0.4
@@ -52,9 +54,10 @@ def empirical_duration(
         return sum(share * value for share, value in zip(shares, given, strict=True) if value is not None)
     inner = [attractors[number].point for number in range(window.first, window.last)]
     way = np.array([own[0].rest.point, *inner, own[-1].rest.point])
-    com = float(np.linalg.norm(np.diff(way, axis=0), axis=1).sum())
+    com = float(np.linalg.norm(np.diff(way, axis=0), axis=1).sum()) / COM_SPEED
+    com += COM_SPEED / COM_ACCELERATION if final else 0.0  # from rest to rest by a trapezoid of velocity
     swing = max(window.way, FREE_WAY) if final and window.free else window.way
-    return max(SHORTEST * (window.last - window.first), com / COM_SPEED, swing / EFFECTOR_SPEED)
+    return max(SHORTEST * (window.last - window.first), com, swing / EFFECTOR_SPEED)
 
 
 _SLOWEST, _FASTEST = 4.0, 0.25  # bounds of what one rescaling may do
