@@ -21,7 +21,6 @@ Array = NDArray[np.float64]
 State = tuple[Array, Array, Array]  # position, velocity, acceleration
 
 _PULLS = (1, 2, 3, 5, 8)  # how often an attractor may be repeated to draw the curve to the polyline
-_HANDOVERS = 3  # instants that are tried for going over to the next window
 _INSIDE = 1e-9  # [m]
 
 
@@ -193,10 +192,10 @@ def _handovers(last: WindowCurve, phase: PlannedPhase, duration: float) -> Itera
     control points are where (8) and (9) need them. At the end of the curve, at rest, they are.
     """
     earliest = last.switching.cuts[-1] + 1 if last.switching.cuts else 1
-    parts = np.unique(np.linspace(earliest, PARTS - 1, _HANDOVERS).astype(int))
+    parts = sorted({earliest, (earliest + PARTS - 1) // 2, PARTS - 1})  # instants that are tried
     # The next curve's degree is 6 at least; for a higher one P1 and P2 are in the hull of P0 and those of degree 6.
     n = 6
-    for part in parts[parts < PARTS]:
+    for part in (part for part in parts if part < PARTS):
         place, speed, force = last.curve.state(part / PARTS)
         for pushed in (force, np.zeros(3)):
             begun = np.array(end_points(place, speed, pushed, n, duration))

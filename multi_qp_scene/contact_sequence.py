@@ -28,6 +28,16 @@ def _edges(x: float, y: float, z: float) -> Array:
     return np.array([first, second, -first, -second])
 
 
+@lru_cache(maxsize=256)
+def _rays(normals: tuple[tuple[float, float, float], ...], friction: float) -> Array:
+    """Return the unit edges of the pyramids around normals, (k, 4, 3), read only."""
+    edges = np.stack([_edges(*normal) for normal in normals])
+    # normal and edge are perpendicular unit vectors
+    rays: Array = (np.array(normals)[:, None] + friction * edges) / np.sqrt(1.0 + friction**2)
+    rays.flags.writeable = False
+    return rays
+
+
 @dataclass(frozen=True, eq=False)
 class Contact:
     """One surface of a body at one place.
@@ -122,9 +132,7 @@ class Contact:
 
         The pyramid has 4 edges and is inscribed in the Coulomb cone; its edges lie in the surface's own tangents.
         """
-        edges = np.stack([_edges(*normal) for normal in self.normals.tolist()])
-        # normal and edge are perpendicular unit vectors
-        rays = (self.normals[:, None] + self.friction * edges) / np.sqrt(1.0 + self.friction**2)
+        rays = _rays(tuple(map(tuple, self.normals.tolist())), self.friction)
         return np.asarray(rays @ self.pose.rotation.T)
 
     def same_as(self, another: Contact) -> bool:
