@@ -44,6 +44,7 @@ def lay_out_states(
         statement.M, statement.N = kinematics.M, kinematics.N.copy()
         formulation.prepare()
         formulation.blocks.eliminate()
+        statement.foresee_tasks(kinematics)
     kinematics.watch(())
     statement.set_tasks(())
     statement.set_contacts((), kinematics)

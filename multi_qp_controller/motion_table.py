@@ -72,6 +72,7 @@ class MotionTable:
         self._poses = np.zeros((len(frames), 4, 4))
         self._twists = np.zeros((len(frames), 6))
         self._drifts = np.zeros((len(frames), 6))
+        self._moving: dict[int, tuple[NDArray[np.intp], NDArray[np.intp]]] = {}
         n = len(unique)
         self.J = np.zeros((6 * n, model.nv))
         self.X = np.zeros((n, 4, 4))
@@ -80,10 +81,13 @@ class MotionTable:
 
     def columns(self, count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return which entries of v move each of the first `count` pairs: where they begin, (count + 1,), and they."""
+        if count in self._moving:
+            return self._moving[count]
         frames = [[k for k in pair if k >= 0] for pair in zip(self._first[:count], self._second[:count], strict=True)]
         lists = [np.unique(np.concatenate([self._of_frame(k) for k in pair])) for pair in frames]
         starts = np.concatenate([[0], np.cumsum([len(c) for c in lists])]).astype(np.intp)
-        return starts, np.concatenate([*lists, np.zeros(0)]).astype(np.intp)
+        self._moving[count] = starts, np.concatenate([*lists, np.zeros(0)]).astype(np.intp)
+        return self._moving[count]
 
     def _of_frame(self, k: int) -> NDArray[np.intp]:
         return self._columns[self._starts[k] : self._starts[k + 1]]

@@ -63,6 +63,7 @@ class Statement:
         self.M = np.zeros((scene.nv, scene.nv))
         self.N = np.zeros(scene.nv)
         self.tasks = TaskRows((), scene.nv)
+        self._foreseen: dict[tuple[Task, ...], TaskRows] = {}
         self.contacts = ContactRows((), scene.couplings, cost)
         self.acceleration_label = Block(
             name="acceleration", unit="m/s² or rad/s²", rows=scene.velocity_names, limit="joint limit"
@@ -78,7 +79,13 @@ class Statement:
 
     def set_tasks(self, tasks: tuple[Task, ...]) -> None:
         """Take these tasks from now on."""
-        self.tasks = TaskRows(tasks, self.scene.nv)
+        foreseen = self._foreseen.pop(tasks, None)
+        self.tasks = TaskRows(tasks, self.scene.nv) if foreseen is None else foreseen
+
+    def foresee_tasks(self, kinematics: Kinematics) -> None:
+        """Keep the rows of the present tasks, with their table, for the first time that these are taken again."""
+        self.tasks.tabulate(kinematics)
+        self._foreseen[self.tasks.tasks] = self.tasks
 
     @property
     def largest_row_count(self) -> int:

@@ -42,13 +42,17 @@ class TaskRows:
         self._motions: MotionTable | None = None
         self._table: TaskTable | None = None
         self._others = self._parts
+        self._is_bound = False
         self._weighted: Array | None = None
         self._H: Array | None = None
 
     def update(self, kinematics: Kinematics, time: float) -> None:
         """Compute the rows of this tick."""
         if kinematics.motions is not self._motions:
-            self._tabulate(kinematics)
+            self.tabulate(kinematics)
+        if not self._is_bound and self._table is not None:
+            self._table.bind()
+        self._is_bound = True
         if self._table is not None:
             self._table.update(kinematics, time)
         for task, J, b in self._others:
@@ -61,9 +65,9 @@ class TaskRows:
                 self.scale[rows] = np.sqrt(task.weight * (1.0 if task.row_weights is None else task.row_weights))
         self._weighted = self._H = None
 
-    def _tabulate(self, kinematics: Kinematics) -> None:
+    def tabulate(self, kinematics: Kinematics) -> None:
         """Have a table compute the tasks that it can, over the present table of motions."""
-        self._motions, self._table, taken = kinematics.motions, None, set()
+        self._motions, self._table, taken, self._is_bound = kinematics.motions, None, set(), False
         if self._motions is not None:
             table = TaskTable(self.tasks, self._slices, kinematics, self._motions, self.J, self.b)
             taken = table.taken

@@ -70,6 +70,7 @@ class CollisionConstraint:
         self._geometry = _geometry_of(scene, pairs)
         self._data = _geometry_data(self._geometry)
         self._pairs = [PairDistance(pair) for pair in pairs]
+        self._links = [frozenset(pair.links) for pair in pairs]
         joints = [
             tuple(self._geometry.geometryObjects[k].parentJoint for k in (p.first, p.second))
             for p in self._geometry.collisionPairs
@@ -164,10 +165,10 @@ class CollisionConstraint:
 
     def exempt(self, links: set[frozenset[str]]) -> None:
         """Leave out the pairs of links that contacts hold together."""
-        for k, pair in enumerate(self._pairs):
-            pair.exempt = frozenset(pair.pair.links) in links
-            self._watched[k] = pair.pair.damper and not pair.exempt
-            self._counts[k] = not pair.exempt
+        for pair, both in zip(self._pairs, self._links, strict=True):
+            pair.exempt = both in links
+        self._watched[:] = [pair.pair.damper and not pair.exempt for pair in self._pairs]
+        self._counts[:] = [not pair.exempt for pair in self._pairs]
 
     def reset(self) -> None:
         """Forget the last tick, after a jump of the state."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import NDArray
 
 from multi_qp_controller.kinematics import Kinematics
@@ -69,7 +68,7 @@ class JointAngleTask(Task):
         super().resume(memory, kinematics)
         self._from, self._at_rest = memory["from"], None
 
-    def places(self, model: pin.Model) -> list[tuple[int, int]] | None:
+    def places(self, scene: Scene) -> list[tuple[int, int]] | None:
         """Return the entries of q and of v of the row, or None where the angle is not a single number."""
         return None if self._joint.continuous else [(self._joint.q_index, self._joint.v_index)]
 

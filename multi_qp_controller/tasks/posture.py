@@ -92,11 +92,10 @@ class PostureTask(Task):
         self._path = None if start is None else (start, pin.difference(kinematics.model, start, self._goal))
         self._note(kinematics.scene)
 
-    def places(self, model: pin.Model) -> list[tuple[int, int]] | None:
+    def places(self, scene: Scene) -> list[tuple[int, int]] | None:
         """Return the entries of q and of v of each row, or None where one of the joints is not a single number."""
-        if self._q_index is None:
-            return None
-        return list(zip(self._q_index.tolist(), self.selects, strict=True))
+        plain = scene.angle_index[self._v_index]
+        return None if (plain < 0).any() else list(zip(plain.tolist(), self.selects, strict=True))
 
     def asked(self, time: float) -> tuple[Array, Array, Array]:
         """Return the angles that are asked for with rate and acceleration, (dim,) each: the same object at rest."""

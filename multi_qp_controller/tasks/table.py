@@ -45,6 +45,7 @@ class TaskTable:
         self._motions, self._J, self._b = motions, J, b
         self._error, self._speed = np.zeros(len(b)), np.zeros(len(b))
         self._tasks: list[Task] = []
+        self._rows: list[slice] = []
         self._lists: list[int] = []
         self._poses: list[PoseTask] = []
         self._angles: list[tuple[PostureTask | JointAngleTask, slice]] = []
@@ -59,7 +60,7 @@ class TaskTable:
             lines[kind].extend(added)
             self.taken.add(index)
             self._tasks.append(task)
-            task.bind(self._error[rows], self._speed[rows])
+            self._rows.append(rows)
         self._pose_lines = _table(lines["poses"], 5)
         self._positions = [motions.X[pair, :3, 3] for pair in self._pose_lines[:, 4]]
         self._angle_lines = _table(lines["angles"], 4)
@@ -77,12 +78,17 @@ class TaskTable:
         self._centroids = np.zeros((len(self._centres), 10))
         self._places = np.zeros((len(self._centres), 3))
         self._pose_errors = np.zeros((len(self._poses), 6))
+        self._known: list[object] = [None] * len(self._tasks)
+        self._shifts: list[object] = [None] * len(self._poses)
+
+    def bind(self) -> None:
+        """Have the tasks find their errors, speeds and references here from now on."""
+        for task, rows in zip(self._tasks, self._rows, strict=True):
+            task.bind(self._error[rows], self._speed[rows])
         for pose, errors in zip(self._poses, self._pose_errors, strict=True):
             pose.bind_errors(errors)
         for centre, place in zip(self._centres, self._places, strict=True):
             centre.bind_reference(place)
-        self._known: list[object] = [None] * len(self._tasks)
-        self._shifts: list[object] = [None] * len(self._poses)
 
     def _lines(
         self, task: Task, rows: slice, kinematics: Kinematics, angles: int
@@ -105,7 +111,7 @@ class TaskTable:
             columns, carried = self._listed(task.group.columns.tolist()), self._listed(known)
             return "centres", [(number, rows.start, task.dim, axes, columns, carried, carried, len(self._lists))]
         if isinstance(task, PostureTask | JointAngleTask):
-            places = task.places(kinematics.model)
+            places = task.places(kinematics.scene)
             if places is None:
                 return None
             self._angles.append((task, slice(angles, angles + task.dim)))

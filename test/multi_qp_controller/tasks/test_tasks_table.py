@@ -57,7 +57,9 @@ def _table(scene, kinematics, tasks):
     ends = np.cumsum([0, *(task.dim for task in tasks)])
     slices = [slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)]
     J, b = np.zeros((ends[-1], scene.nv)), np.zeros(ends[-1])
-    return motions, slices, J, b, TaskTable(tasks, slices, kinematics, motions, J, b)
+    table = TaskTable(tasks, slices, kinematics, motions, J, b)
+    table.bind()
+    return motions, slices, J, b, table
 
 
 @pytest.mark.parametrize("time", [0.3, 1.0])
