@@ -20,7 +20,11 @@ Array = NDArray[np.float64]
 
 #: How often places are moved off the edges of a face that is no rectangle, until they are off all of them.
 _SWEEPS = 3
-_ROUNDING = 1e-9  # [m]
+_AROUND = np.arange(8) * np.pi / 4
+#: Horizontal directions in which it is asked how far the contacts reach beyond the centre of mass, (2, 8).
+_DIRECTIONS = np.stack([np.cos(_AROUND), np.sin(_AROUND)])
+#: What fits exactly does not count as fitting: numbers are rounded [m].
+_HAIR = 1e-9
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,7 @@ class Taste:
         nearness: cost of the distance from where the limb's end is in the liked posture.
         slack: gain for joints far from their limits.
         ease: gain for manipulability, towards where the body is going.
+        steadiness: gain for each metre that the centre of mass of the liked posture is then inside the contacts.
         spread: distance between two places that are tried [m].
         change: gain for another face than those of the places that are tried before.
         tries: how many places are tried at most.
@@ -45,6 +50,7 @@ class Taste:
     nearness: float = 1.0
     slack: float = 0.05
     ease: float = 0.05
+    steadiness: float = 0.1
     spread: float = 0.04
     change: float = 0.06
     tries: int = 6
@@ -97,6 +103,27 @@ class _Options:
     samples: NDArray[np.intp]
 
 
+@dataclass(frozen=True, eq=False)
+class _Standing:
+    """Contacts that stay, seen from above.
+
+    Attributes:
+        com: centre of mass of the liked posture, (2,) [m].
+        reach: how far they go beyond it in each of `_DIRECTIONS`, (8,) [m].
+    """
+
+    com: Array
+    reach: Array
+
+    def margin(self, places: Array) -> Array:
+        """Return how far inside them and one more contact the centre of mass would be, (n,) [m].
+
+        Args:
+            places: of that contact, seen from above, (n, 2) [m].
+        """
+        return np.asarray(np.maximum((places - self.com) @ _DIRECTIONS, self.reach).min(axis=1))
+
+
 class Candidates:
     """Finds places for limbs from their databases."""
 
@@ -115,6 +142,7 @@ class Candidates:
         self.scatter(0.0, 0)
         self._clearance = clearance
         self._body, self._reaches, self._faces, self._taste = body, reaches, faces, taste
+        self._com_in_base = body.base_pose(body.nominal).actInv(body.com(body.nominal))
 
     def scatter(self, amount: float, seed: int) -> None:
         """From now on take places as they come, within so much of their cost [m]: a search that failed tries others."""
@@ -128,6 +156,7 @@ class Candidates:
         *,
         toward: Array | None = None,
         beside: Sequence[Side] = (),
+        others: Sequence[Contact] = (),
         on: Sequence[Face] | None = None,
     ) -> Iterator[Place]:
         """Yield places for a limb and a pose of the base, the best first.
@@ -138,13 +167,15 @@ class Candidates:
             home: where the limb's surface is in the liked posture, in the base's frame.
             toward: where the body is going, unit vector in the base's frame, (3,); anywhere if left out.
             beside: sides of other limbs' contacts on which it has to stay.
+            others: contacts of the other limbs.
             on: faces to choose from; all if left out.
         """
         X_world_home = X_world_base * home
+        standing = self._standing(X_world_base, others)
         options = [
             option
             for face in (self._faces if on is None else on)
-            if (option := self._on_face(limb, face, X_world_base, X_world_home, toward, beside)) is not None
+            if (option := self._on_face(limb, face, X_world_base, X_world_home, toward, beside, standing)) is not None
         ]
         if options:
             yield from self._spread(limb, options, X_world_base)
@@ -157,6 +188,7 @@ class Candidates:
         X_world_home: pin.SE3,
         toward: Array | None,
         beside: Sequence[Side],
+        standing: _Standing,
     ) -> _Options | None:
         """Return where on a face the limb's samples end."""
         reach, taste = self._reaches[limb], self._taste
@@ -190,6 +222,7 @@ class Candidates:
         home_local = (X_world_home.translation - face.pose.translation) @ axes
         away = np.linalg.norm(local - home_local, axis=1)
         cost = taste.nearness * away - taste.slack * reach.slack[near] - taste.ease * reach.ease(near, toward)
+        cost -= taste.steadiness * standing.margin(local @ axes[:2].T + face.pose.translation[:2])
         cost += self._scatter * self._rng.random(len(cost))
         if at_home and (face.edges @ home_local <= room).all() and away.min() < taste.spread:
             # the place that the liked posture has, where the limb comes that way
@@ -197,6 +230,13 @@ class Candidates:
             cost[nearest] = cost.min() - 1.0
             local[nearest] = home_local
         return _Options(face, cost, local, forward, near)
+
+    def _standing(self, X_world_base: pin.SE3, others: Sequence[Contact]) -> _Standing:
+        com = X_world_base.act(self._com_in_base)[:2]
+        if not others:
+            return _Standing(com, np.full(_DIRECTIONS.shape[1], -np.inf))
+        points = np.concatenate([contact.points_in_world[:, :2] for contact in others])
+        return _Standing(com, np.max((points - com) @ _DIRECTIONS, axis=0))
 
     def _facing(self, limb: str, normal: Array) -> tuple[NDArray[np.intp], Array]:
         """Return the samples whose end faces a normal, in the base's frame, (3,), and how far along it they are [m]."""
@@ -280,9 +320,9 @@ def _moved_inside(points: Array, edges: Array, room: Array) -> tuple[Array, NDAr
     moved = points
     for _ in range(_SWEEPS):
         for k, normal in enumerate(edges):
-            beyond = moved @ normal - room[..., k]
+            beyond = moved @ normal - room[..., k] + _HAIR
             moved = moved - np.maximum(beyond, 0.0)[:, None] * normal
-        inside = np.all(moved @ edges.T <= room + _ROUNDING, axis=1)
+        inside = np.all(moved @ edges.T <= room, axis=1)
         if inside.all():
             break
     return moved, inside

@@ -218,8 +218,8 @@ class ContactPlanner:
         rest = {name: contact for name, contact in stance.contacts.items() if name != limb}
         before = self._over(stance, stance.contacts)
         base = self.body.base_pose(self._over(stance, rest or stance.contacts))
-        sides = self._search.sides(rest, limb, base, wish)
-        for place in self._candidates.places(limb, base, wish.homes[limb], on=faces, beside=sides):
+        sides, others = self._search.sides(rest, limb, base, wish), list(rest.values())
+        for place in self._candidates.places(limb, base, wish.homes[limb], on=faces, beside=sides, others=others):
             liked = self._over(stance, {**rest, limb: place.contact})
             follower = self._steps.made(stance, limb, place, liked=liked, before=before)
             if follower is not None and self._steps.swings(stance, follower):

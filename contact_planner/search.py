@@ -178,6 +178,7 @@ class ContactSearch:
             wish.homes[limb],
             toward=guide.ways[goal],
             beside=self.sides(stance.contacts, limb, base, wish),
+            others=[contact for name, contact in stance.contacts.items() if name != limb],
         )
         for place in places:
             if old is not None and np.linalg.norm(old.pose.translation - place.contact.pose.translation) < _SAME:
