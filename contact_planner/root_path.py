@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from time import thread_time
 
 import coal
 import numpy as np
@@ -113,7 +114,7 @@ def find_root_path(
         valid: which poses are allowed.
         low: least x, y, z [m], roll, pitch, yaw [rad] of the poses that are tried, (6,).
         high: the largest, (6,).
-        budget: time for the search [s].
+        budget: time for the search, of the processor [s].
         seed: of the search.
         spacing: between the poses of the path [m]; half a radian counts as a metre.
 
@@ -144,15 +145,21 @@ def find_root_path(
         first[k], last[k] = float(begin[k]), float(end[k])
     setup.setStartAndGoalStates(first, last)
     if not _straight(begin, end, valid):
-        setup.solve(budget)
+        setup.solve(_after(budget))
         if not setup.haveExactSolutionPath():
             return RootPath((start,), False, f"no path of the base to the goal was found in {budget:g} s")
-        setup.simplifySolution(budget)
+        setup.simplifySolution(_after(budget))
         found = setup.getSolutionPath()
         knots = [np.array([state[k] for k in range(6)]) for state in found.getStates()]
     else:
         knots = [begin, end]
     return RootPath(tuple(_pose(c) for c in _resampled(knots, spacing)), True)
+
+
+def _after(budget: float) -> ob.PlannerTerminationCondition:
+    """Return what ends a search after so long [s] of the processor, so that a busy machine tries as much as another."""
+    began = thread_time()
+    return ob.PlannerTerminationCondition(lambda: thread_time() - began > budget)
 
 
 def _straight(begin: Array, end: Array, valid: Reachability) -> bool:
