@@ -79,8 +79,9 @@ class ContactPlanner:
         steep = np.cos(problem.slope) - 1e-9
         self.faces: tuple[Face, ...] = tuple(face for face in faces if face.normal[2] >= steep)
         if not self.faces:
-            raise MultiQpError("there is no surface to plan contacts on: the environment has no planar surface "
-                               "that is flat enough")  # fmt: skip
+            among = "the environment" if problem.faces is None else f"`faces` ({', '.join(problem.faces)})"
+            steepest = f"slope of at most {np.degrees(problem.slope):.0f} degrees"
+            raise MultiQpError(f"there is no surface to plan contacts on: none of {among} is planar with a {steepest}")
         self.reaches = reaches or {name: limb_reach(self.body, limb) for name, limb in self.body.limbs.items()}
         self._candidates = Candidates(
             self.body, self.clearance, self.reaches, self.faces, problem.taste, helpers=problem.helpers
