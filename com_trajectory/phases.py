@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from math import hypot
+from math import hypot, isfinite
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from com_trajectory.equilibrium import equilibrium_region
 from com_trajectory.polytope import Polytope
 from com_trajectory.solver import minimise
 from com_trajectory.transition import TransitionPoint, transition_by_loads
+from com_trajectory.transition_kernel import height_range
 from com_trajectory.wrench_cone import WrenchCone
 from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence
 from multi_qp_scene.equilibrium import EquilibriumRegion
@@ -141,11 +142,8 @@ class PlannedPhase:
             total += weight
         middle /= total
         A, b = self.reach.A, self.reach.b
-        left, slope = b - A[:, :2] @ middle[:2], A[:, 2]  # A_z z ≤ left
-        above, below = slope > 1e-9, slope < -1e-9
-        highest = float((left[above] / slope[above]).min(initial=np.inf))
-        lowest = float((left[below] / slope[below]).max(initial=-np.inf))
-        if np.isfinite(highest) and np.isfinite(lowest) and highest > lowest:
+        lowest, highest = height_range(A, b, middle)
+        if isfinite(highest) and isfinite(lowest) and highest > lowest:
             return np.array([middle[0], middle[1], lowest + HEIGHT_SHARE * (highest - lowest)])
         rows = np.hstack([A, np.ones((len(A), 1))])
         deepest = minimise(None, np.array([0.0, 0.0, 0.0, -1.0]), rows, np.full(len(rows), -np.inf), b)

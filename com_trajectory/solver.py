@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from math import isfinite
 
 import daqp
 import numpy as np
@@ -98,6 +99,6 @@ def solved(H: Array | None, f: Array, A: Array, lower: Array, upper: Array, sens
     """
     x, value, flag, info = daqp.solve(H, f, A, upper, lower, sense, primal_tol=_TOLERANCE)
     verdict = Verdict(_FLAGS.get(flag, "failed"))
-    if verdict is Verdict.SOLVED and not np.isfinite(x).all():
+    if verdict is Verdict.SOLVED and not isfinite(float(x @ x)):
         verdict = Verdict.FAILED
     return Answer(verdict, x, float(value), info["lam"])

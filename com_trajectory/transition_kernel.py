@@ -107,3 +107,22 @@ def append_violated(
             lower[n + count], upper[n + count] = -INFINITY, b[i]
             count += 1
     return count
+
+
+@compiled
+def height_range(A: Array, b: Array, place: Array) -> tuple[float, float]:
+    """Return between which heights the vertical line over a place is inside all faces; empty if the first is above.
+
+    Args:
+        A: normals, (faces, 3).
+        b: offsets, (faces,) [m].
+        place: its first two numbers count [m].
+    """
+    lowest, highest = -np.inf, np.inf
+    for i in range(len(b)):
+        left = b[i] - A[i, 0] * place[0] - A[i, 1] * place[1]
+        if A[i, 2] > 1e-9:
+            highest = min(highest, left / A[i, 2])
+        elif A[i, 2] < -1e-9:
+            lowest = max(lowest, left / A[i, 2])
+    return lowest, highest

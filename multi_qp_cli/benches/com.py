@@ -21,6 +21,7 @@ _HOW_TO_INSTALL = (
     "python -m venv PEER && PEER/bin/pip install pin==4.1.0 hpp-centroidal-dynamics==9.0.2 hpp-bezier-com-traj==9.0.2, "
     "then --peer-python PEER/bin/python"
 )
+_SEQUENCES = 100  # of ten phases each
 _ROUNDS = 3  # ours and the peer's by turns
 _MOST_BY_FORCE = 2  # contacts; beyond, the peer takes seconds a problem
 _BOUNDARY = 1e-6  # [m], [-]
@@ -233,7 +234,7 @@ def _sequence_times() -> dict[str, dict[str, float]]:
     }.items():
         plan_com(sequence, polytopes, options=options)
         times = []
-        for _ in range(20):
+        for _ in range(_SEQUENCES):
             start = time.perf_counter()
             plan_com(sequence, polytopes, options=options)
             times.append(1e3 * (time.perf_counter() - start))
