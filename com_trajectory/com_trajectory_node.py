@@ -16,6 +16,7 @@ from com_trajectory.kinematics import load_polytopes
 from com_trajectory.planner import PlanOptions
 from com_trajectory.polytope import Polytope
 from com_trajectory.trajectory import ComTrajectory
+from multi_qp_controller.planned_tasks import com_of
 from multi_qp_controller.planning import schedule, trajectory_through, with_postures
 from multi_qp_controller.ros import parameters, process, topics
 from multi_qp_controller.ros.com_markers import ComMarkers
@@ -25,7 +26,7 @@ from multi_qp_controller.ros.health import Health
 from multi_qp_controller.ros.parameters import SCENARIO_PARAMETERS, ParameterSpec
 from multi_qp_controller.ros.plan_messages import sequence_message, sequence_of, trajectory_message
 from multi_qp_controller.ros.posture_messages import postures_of
-from multi_qp_controller.sequences import com_of, repaired, towards_the_smaller, with_centres
+from multi_qp_controller.sequences import repaired, towards_the_smaller, with_centres
 from multi_qp_controller.whole_body_check import WholeBodyCheck
 from multi_qp_scene.contact_sequence import ContactSequence
 from multi_qp_scene.errors import MultiQpError

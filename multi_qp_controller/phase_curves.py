@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -43,9 +45,25 @@ class PhaseCurves:
             if b - a <= _SHORTEST:
                 continue
             part = piece.part((a - piece.start) / piece.duration, (b - piece.start) / piece.duration)
-            points = [[round(float(x), 6) for x in point] for point in part.points]
-            curves.append({"points": points, "duration": round(self.slower * (b - a), 6)})
+            curves.append(_written(part.points, self.slower * (b - a)))
         if not curves:  # a phase without duration: stay where it is
-            place = [round(float(x), 6) for x in self._trajectory.position(begin)]
-            curves.append({"points": [place, place], "duration": 1e-3})
+            curves.append(_written([self._trajectory.position(begin)] * 2, 1e-3))
         return curves
+
+    def to_rest(self, phase: int, place: Array, duration: float) -> list[dict[str, object]]:
+        """Return the curve from where a phase begins to a place of rest, (3,) [m]."""
+        start = self._trajectory.position(self._ends[phase])
+        return [_written([start] * 3 + [place] * 3, duration)]
+
+    def from_rest(self, phase: int, place: Array, last: float) -> list[dict[str, object]]:
+        """Return the curve from a place of rest, (3,) [m], into the trajectory at `last` since the phase's start [s].
+
+        The phase's regions are convex: with the place and the curve's last control points, all of it is in them.
+        """
+        time = self._ends[phase] + last / self.slower
+        end, step = self._trajectory.position(time), self._trajectory.velocity(time) / self.slower * last / 5.0
+        return [_written([place] * 3 + [end - 2.0 * step, end - step, end], last)]
+
+
+def _written(points: Sequence[Array] | Array, duration: float) -> dict[str, object]:
+    return {"points": [[round(float(x), 6) for x in point] for point in points], "duration": round(duration, 6)}

@@ -11,7 +11,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from multi_qp_controller.controller import Controller
-from multi_qp_controller.sequences import com_of
+from multi_qp_controller.planned_tasks import com_of
 from multi_qp_controller.standing import WAITING, standing, touching
 from multi_qp_scene.contact_sequence import Contact, ContactSequence
 from multi_qp_scene.errors import MultiQpError

@@ -99,3 +99,11 @@ def _joints(scene: Scene, body: Subsystem) -> list[str]:
     prefix = f"{body.name}/"
     own = [name for name in scene.joint_names if name.startswith(prefix)]
     return [name.removeprefix(prefix) for name in (own[1:] if body.floating else own)]
+
+
+def com_of(scene: Scene, name: str, q: Array) -> Array:
+    """Return the centre of mass of a subsystem at a configuration of the scene, (3,) [m]."""
+    data = scene.model.createData()
+    pin.centerOfMass(scene.model, data, q, True)
+    root = scene.subsystems[name].root_joints[0]
+    return np.asarray(data.oMi[root].act(data.com[root]))

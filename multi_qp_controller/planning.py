@@ -16,7 +16,7 @@ from com_trajectory.planner import PlanOptions, plan_com
 from com_trajectory.polytope import Polytope
 from com_trajectory.trajectory import ComTrajectory
 from multi_qp_controller.planned_states import with_states
-from multi_qp_controller.sequences import com_of
+from multi_qp_controller.planned_tasks import com_of
 from multi_qp_controller.state_parts import Pace
 from multi_qp_scene.configuration import set_joint_angles
 from multi_qp_scene.contact_sequence import ContactSequence

@@ -8,7 +8,6 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import NDArray
 
 from com_trajectory.costs import Cost, QuadraticCost, TransitionContext
@@ -17,6 +16,7 @@ from com_trajectory.planner import PlanOptions, plan_com
 from com_trajectory.polytope import Polytope
 from com_trajectory.trajectory import ComTrajectory
 from multi_qp_controller.planned_states import with_states
+from multi_qp_controller.planned_tasks import com_of
 from multi_qp_controller.state_parts import Pace
 from multi_qp_controller.whole_body_check import REACHED, Fault, Verdict, WholeBodyCheck
 from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence
@@ -282,14 +282,6 @@ def _standing(scenario: Scenario, name: str, sequence: ContactSequence, check: W
     postures = {**part.postures, "initial": q[part.q_slice].copy()}
     subsystems = {**scene.subsystems, name: replace(part, postures=postures)}
     return replace(scenario, scene=replace(scene, q0=q, subsystems=subsystems))
-
-
-def com_of(scene: Scene, name: str, q: Array) -> Array:
-    """Return the centre of mass of a subsystem at a configuration of the scene, (3,) [m]."""
-    data = scene.model.createData()
-    pin.centerOfMass(scene.model, data, q, True)
-    root = scene.subsystems[name].root_joints[0]
-    return np.asarray(data.oMi[root].act(data.com[root]))
 
 
 def _file(given: str, scenario: Path) -> str | Path:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from com_trajectory.trajectory import ComTrajectory
 from multi_qp_controller.phase_curves import PhaseCurves
-from multi_qp_controller.planned_tasks import Task, body_tasks, limb_task, numbers
+from multi_qp_controller.planned_tasks import Task, body_tasks, com_of, limb_task, numbers
 from multi_qp_controller.state_parts import FOREVER, HALT, Pace, Part, Written
 from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence
 from multi_qp_scene.errors import MultiQpError
@@ -25,7 +25,7 @@ from multi_qp_scene.schema.states import StateSpec
 
 Array = NDArray[np.float64]
 
-_REST = 1.5  # [s] for the way to a posture at rest
+_REST = 2.0  # [s] for the way to a posture at rest
 _OFF = 0.02  # [m] from where it came off, a limb is no longer about to be lifted
 
 
@@ -118,9 +118,7 @@ class StateWriter:
         step = self._steps[number]
         if step.q is None:
             return False
-        q = self._scene.q0.copy()
-        q[self._body.q_slice] = step.q
-        pin.framesForwardKinematics(self._scene.model, self._data, q)
+        pin.framesForwardKinematics(self._scene.model, self._data, self._with(step.q))
         for contact in made:
             old = self._last(step, contact)
             here = self._data.oMf[self._scene.surfaces[contact.surface].frame_id].translation
@@ -128,14 +126,27 @@ class StateWriter:
                 return True
         return False
 
+    def _with(self, q_body: Array) -> Array:
+        """Return the scene's configuration with the body's, (nq,)."""
+        q = self._scene.q0.copy()
+        q[self._body.q_slice] = q_body
+        return q
+
     def _come_to_rest(self, label: str, number: int, contacts: list[str]) -> None:
         """Write the state in which a phase's posture is taken before a limb leaves it: a goal is reached there."""
-        place = None if self._curves is None else self._curves.target(number, 0.0, 0.0)
+        # the curve only passes by: the posture's own centre of mass is where the body sits up
+        place = None if self._curves is None else self._curves.to_rest(number, self._com_at_rest(number), _REST)
         tasks = self._tasks(self._steps[number], _REST, place)
         ends = {"type": "reference_done", "task": f"{self._part.stem}_posture"}
         self._state(
             self._called(f"rest_{label}"), contacts, tasks, [{"to": self._called(f"swing_{label}"), "when": ends}]
         )
+
+    def _com_at_rest(self, number: int) -> Array:
+        q = self._steps[number].q
+        if q is None:
+            raise ValueError(f"phase {number} has no posture to rest in")
+        return com_of(self._scene, self._name, self._with(q))
 
     def _shift(self, label: str, following: _Step, contacts: list[str], after: str) -> None:
         number = self._steps.index(following) - 1
@@ -172,7 +183,10 @@ class StateWriter:
         else:
             number = self._steps.index(step)
             duration = self._curves.duration(number) - pace.landing
-            tasks = self._tasks(following, duration, self._curves.target(number, 0.0, duration))
+            curve = self._curves.target(number, 0.0, duration)
+            if self._rests(number, made):
+                curve = self._curves.from_rest(number, self._com_at_rest(number), duration)
+            tasks = self._tasks(following, duration, curve)
             landing = self._tasks(following, pace.landing, self._curves.target(number, duration))
             down.append({"type": "reference_done", "task": self._com_task})
         for contact in made:

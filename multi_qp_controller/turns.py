@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from com_trajectory.equilibrium import equilibrium_region
 from multi_qp_controller.planned_states import with_written, write_states
-from multi_qp_controller.planned_tasks import Task, body_tasks, numbers
+from multi_qp_controller.planned_tasks import Task, body_tasks, com_of, numbers
 from multi_qp_controller.planning import (
     joined,
     kept_postures,
@@ -22,7 +22,6 @@ from multi_qp_controller.planning import (
     self_distance,
     trajectory_through,
 )
-from multi_qp_controller.sequences import com_of
 from multi_qp_controller.state_parts import Pace, Part, Written
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario

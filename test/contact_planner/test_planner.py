@@ -5,6 +5,7 @@ import pinocchio as pin
 import pytest
 
 from multi_qp_cli.plan_command import print_plan
+from multi_qp_controller.planned_tasks import com_of
 from multi_qp_controller.planning import goals_of, make_planner, plan_scenario
 from multi_qp_scene import MultiQpError, load_scenario
 from multi_qp_simulator.plan_audit import PlanAudit
@@ -33,6 +34,26 @@ def test_furniture_decides_which_hand_helps_to_sit_down(room, hand, on):
     assert touched[:3] == [(hand, on), ("seat", "seat/top"), (hand, on)]
     assert {limb for limb, _ in touched[3:]} <= {"left_foot", "right_foot"}
     assert set(plan.stances[-1].contacts) == {"left_foot", "right_foot"}
+
+
+@pytest.mark.parametrize("room", [1, 2, 3])
+def test_who_sits_sits_up(room):
+    """The centre of mass goes to where it is in the seated posture, and from there, smoothly, back into the curve."""
+    planned = plan_scenario(load_scenario("chair", parameters={"room": room}))
+    scene, states = planned.scenario.scene, planned.scenario.spec.states
+    rest = next(name for name in states if name.startswith("rest_"))
+    swing, land = rest.replace("rest", "swing"), rest.replace("rest", "land")
+    upright = next(stance.q for stance in planned.plan.stances[1:] if stance.moved is None)
+    q = scene.q0.copy()
+    q[scene.subsystems["humanoid"].q_slice] = upright
+    sitting = com_of(scene, "humanoid", q)
+    (there,), (back,), landing = (states[name].tasks["planned_com"].target.curves for name in (rest, swing, land))
+    np.testing.assert_allclose(there.points[-3:], [sitting] * 3, atol=1e-5)
+    np.testing.assert_allclose(back.points[:3], [sitting] * 3, atol=1e-5)
+    np.testing.assert_allclose(back.points[-1], landing[0].points[0], atol=1e-5)
+    ahead = np.subtract(landing[0].points[1], landing[0].points[0]) * (len(landing[0].points) - 1) / landing[0].duration
+    behind = np.subtract(back.points[-1], back.points[-2]) * (len(back.points) - 1) / back.duration
+    np.testing.assert_allclose(behind, ahead, atol=1e-4)
 
 
 def test_a_goal_that_wants_a_contact_where_there_is_nothing_is_said_to_be_out_of_reach():

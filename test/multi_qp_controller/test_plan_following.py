@@ -13,7 +13,7 @@ import pytest
 from multi_qp_controller.controller import Controller
 from multi_qp_controller.plan_following import STILL, Compiled, PlanFollower
 from multi_qp_controller.planned_states import with_states
-from multi_qp_controller.sequences import com_of
+from multi_qp_controller.planned_tasks import com_of
 from multi_qp_controller.standing import WAITING, ready_for_plans, touching
 from multi_qp_controller.state_parts import HALT
 from multi_qp_scene import load_scenario
