@@ -106,9 +106,9 @@ class Predictor:
         for _ in range(CORRECTIONS):
             back, still = bonded.astray(q, v)
             change[coupled:] = still
-            v = v + bonds.shift @ change
+            v = v + bonds.shift(change)
             change[coupled:] = back
-            q = pin.integrate(model, q, bonds.shift @ change)
+            q = pin.integrate(model, q, bonds.shift(change))
         return State(q, v)
 
     def _taken_up(self, rows: dict[tuple[int, int], int]) -> _Contacts:

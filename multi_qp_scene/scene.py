@@ -118,12 +118,13 @@ class Scene:
         return tuple(s for s in self.subsystems.values() if s.kind is SubsystemKind.CHARACTER)
 
     @cached_property
-    def trees(self) -> tuple[slice, ...]:
-        """Entries of v of each kinematic tree: between two of them the joint-space inertia is zero."""
+    def branches(self) -> tuple[Indices, Indices]:
+        """Where lists begin, (nv + 1,), and the lists: for each entry of v those that move its joint, its own too."""
         model = self.model
-        roots = [k for k in range(1, model.njoints) if model.parents[k] == 0]
-        starts = [*sorted(model.joints[k].idx_v for k in roots), model.nv]
-        return tuple(slice(a, b) for a, b in zip(starts[:-1], starts[1:], strict=True))
+        joints = [joint for joint in range(1, model.njoints) for _ in range(model.joints[joint].nv)]
+        lists = [columns_above(model, joint) for joint in joints]
+        starts = np.cumsum([0, *map(len, lists)]).astype(np.intp)
+        return starts, np.concatenate([*lists, np.zeros(0, dtype=np.intp)]).astype(np.intp)
 
     @cached_property
     def joint_names(self) -> tuple[str, ...]:

@@ -46,7 +46,7 @@ def test_where_bonds_say_the_same_thing_twice_forces_and_changes_are_the_smalles
     np.testing.assert_allclose(same, alone, atol=1e-7 * np.abs(alone).max())
     np.testing.assert_allclose(forces, np.tile(force / 2.0, 2), atol=1e-6 * np.abs(force).max())
     for bonds, wanted in ((once, rhs), (twice, np.tile(rhs, 2))):
-        change = bonds.shift @ wanted
+        change = bonds.shift(wanted)
         np.testing.assert_allclose(J @ change, rhs, atol=1e-7)
         expected = np.linalg.solve(kinematics.M, J.T) @ np.linalg.solve(J @ np.linalg.solve(kinematics.M, J.T), rhs)
         np.testing.assert_allclose(change, expected, atol=1e-7)
