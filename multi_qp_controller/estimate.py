@@ -50,9 +50,10 @@ class StateEstimate:
 
     def commanded(self, acceleration: Array) -> None:
         """Note q̈ of the QP; zero where there was none."""
-        np.copyto(self._a, np.nan_to_num(acceleration, nan=0.0))
         # an acceleration that is far off would do harm for longer than the tick that asked for it
-        np.clip(self._a, -100.0, 100.0, out=self._a)
+        np.maximum(acceleration, -100.0, out=self._a)
+        np.minimum(self._a, 100.0, out=self._a)
+        np.copyto(self._a, 0.0, where=self._a != self._a)
 
     def memory(self) -> Memory:
         """Return what the next update depends on."""

@@ -6,6 +6,7 @@ import logging
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 from xml.etree.ElementTree import Element, SubElement
@@ -34,6 +35,8 @@ ROOT_JOINT, OTHER_ROOT_JOINT = "root_joint", "floating_base_joint"
 @dataclass(frozen=True)
 class UrdfModel:
     """What was read from one URDF, names as in the file.
+
+    What is read twice may be the same objects: copy before you change them.
 
     Attributes:
         path: the file.
@@ -89,10 +92,7 @@ def read_urdf(path: Path, *, free_flyer: bool, scale: Vector3 = UNSTRETCHED) -> 
     _resolve_meshes(root, path)
     xml = document.to_xml()
     root_joint = _root_joint_name(root) if free_flyer else None
-    model = _pinocchio(path, lambda: _build_model(xml, root_joint))
-    collision = _pinocchio(path, lambda: pin.buildGeomFromUrdfString(model, xml, pin.GeometryType.COLLISION))
-    visual = _pinocchio(path, lambda: pin.buildGeomFromUrdfString(model, xml, pin.GeometryType.VISUAL))
-    _separate_frame_names(model)
+    model, collision, visual = _pinocchio(path, lambda: _build(xml, root_joint, _mesh_stamps(root)))
     mimics = read_mimics(root)
     return UrdfModel(
         path=path,
@@ -107,10 +107,31 @@ def read_urdf(path: Path, *, free_flyer: bool, scale: Vector3 = UNSTRETCHED) -> 
     )
 
 
-def _build_model(xml: str, root_joint: str | None) -> pin.Model:
-    if root_joint is None:
-        return pin.buildModelFromXML(xml)
-    return pin.buildModelFromXML(xml, pin.JointModelFreeFlyer(), root_joint)
+@lru_cache(maxsize=32)
+def _build(
+    xml: str, root_joint: str | None, meshes: tuple[tuple[str, int], ...]
+) -> tuple[pin.Model, pin.GeometryModel, pin.GeometryModel]:
+    """Build pinocchio's models; kept, for a scene may hold one robot several times, and a sweep loads it for each run.
+
+    Args:
+        xml: the URDF.
+        root_joint: name of the floating base's joint, None for a fixed base.
+        meshes: files and when they were changed, which is all that they are needed for here.
+    """
+    model = (
+        pin.buildModelFromXML(xml)
+        if root_joint is None
+        else pin.buildModelFromXML(xml, pin.JointModelFreeFlyer(), root_joint)
+    )
+    collision = pin.buildGeomFromUrdfString(model, xml, pin.GeometryType.COLLISION)
+    visual = pin.buildGeomFromUrdfString(model, xml, pin.GeometryType.VISUAL)
+    _separate_frame_names(model)
+    return model, collision, visual
+
+
+def _mesh_stamps(root: Element) -> tuple[tuple[str, int], ...]:
+    files = {mesh.get("filename", "") for mesh in root.iter("mesh")}
+    return tuple((file, Path(file).stat().st_mtime_ns) for file in sorted(files) if Path(file).is_file())
 
 
 def _root_joint_name(root: Element) -> str:

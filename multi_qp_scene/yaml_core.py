@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -51,8 +52,12 @@ class _Loader(yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser, yaml
         _CoreResolver.__init__(self)
 
 
+@lru_cache(maxsize=32)
 def compose(text: str) -> yaml.Node | None:
-    """Return the node tree of the one document in `text`, None if it is empty. Raises yaml.YAMLError."""
+    """Return the node tree of the one document in `text`, None if it is empty. Raises yaml.YAMLError.
+
+    The tree is kept for whoever reads the same again, as each run of a sweep does: nobody changes it.
+    """
     return _Loader(_PLACEHOLDER.sub("$\uf8f0\\1\uf8f1", text)).get_single_node()
 
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from multi_qp_controller.command import Command, Status
 from multi_qp_controller.controller import Controller
+from multi_qp_scene.jit import compiled
 from multi_qp_scene.scene import Scene, State
 from multi_qp_simulator.slip import SlipWatch
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 #: Distances are computed to about this accuracy: what is less is touching, not penetration [m].
 DISTANCE_ROUNDING = 1e-9
@@ -20,25 +25,26 @@ class Audit:
     """Running maxima over a run, in SI units; the `worst` of a report."""
 
     def __init__(self, scene: Scene) -> None:
-        self._scene = scene
+        limits = scene.limits
+        self._limits = (
+            scene.torque_limits,
+            limits.q_index,
+            limits.v_index,
+            limits.lower,
+            limits.upper,
+            limits.velocity,
+        )
+        #: torque and velocity over their limits, and how far an angle is outside its range [rad]
+        self._ratios = np.zeros(3)
         self._slips = SlipWatch()
         self._slip = 0.0
         self._twist = 0.0
         self._penetration = 0.0
-        self._torque_ratio = 0.0
-        self._outside_limits = 0.0
-        self._velocity_ratio = 0.0
         self._residual = 0.0
 
     def observe(self, state: State, command: Command, controller: Controller) -> None:
         """Take in one tick."""
-        ratio = np.abs(command.tau) / self._scene.torque_limits
-        self._torque_ratio = max(self._torque_ratio, _at_limit(float(ratio.max(initial=0.0))))
-        limits = self._scene.limits
-        angle, speed = state.q[limits.q_index], np.abs(state.v[limits.v_index])
-        outside = np.maximum(limits.lower - angle, angle - limits.upper)
-        self._outside_limits = max(self._outside_limits, float(outside.max(initial=0.0)))
-        self._velocity_ratio = max(self._velocity_ratio, _at_limit(float((speed / limits.velocity).max(initial=0.0))))
+        _watch_limits(command.tau, state.q, state.v, *self._limits, self._ratios)
         if command.diagnostics.status is Status.FALLBACK:
             return
         self._residual = max(self._residual, command.diagnostics.dynamics_residual)
@@ -49,16 +55,39 @@ class Audit:
 
     def worst(self) -> dict[str, float]:
         """Return the maxima by their names in the report."""
+        torque, velocity, outside = self._ratios.tolist()
         return {
             "contact_slip_m": self._slip,
             "contact_twist_rad": self._twist,
             "penetration_m": self._penetration,
-            "torque_ratio": self._torque_ratio,
-            "joint_limit_violation_rad": self._outside_limits,
-            "velocity_ratio": self._velocity_ratio,
+            "torque_ratio": _at_limit(torque),
+            "joint_limit_violation_rad": outside,
+            "velocity_ratio": _at_limit(velocity),
             "dynamics_residual": self._residual,
         }
 
 
 def _at_limit(ratio: float) -> float:
     return 1.0 if 1.0 < ratio <= 1.0 + RATIO_ROUNDING else ratio
+
+
+@compiled
+def _watch_limits(
+    tau: Array,
+    q: Array,
+    v: Array,
+    torque: Array,
+    q_index: Indices,
+    v_index: Indices,
+    lower: Array,
+    upper: Array,
+    velocity: Array,
+    worst: Array,
+) -> None:
+    """Raise the worst torque and velocity over their limits, and how far an angle is outside its range, (3,)."""
+    for k in range(len(tau)):
+        worst[0] = max(worst[0], abs(tau[k]) / torque[k])
+    for k in range(len(q_index)):
+        angle = q[q_index[k]]
+        worst[1] = max(worst[1], abs(v[v_index[k]]) / velocity[k])
+        worst[2] = max(worst[2], lower[k] - angle, angle - upper[k])

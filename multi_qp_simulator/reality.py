@@ -67,18 +67,22 @@ class Noise:
 
 
 class Motors:
-    """Torques that come late and not at once; stepped with the physics."""
+    """Torques that come late and not at once; stepped with the physics.
+
+    Attributes:
+        prompt: whether they are neither.
+    """
 
     def __init__(self, reality: RealitySpec, motors: int, step: float) -> None:
         self._late: deque[Array] = deque([np.zeros(motors)] * round(reality.actuation_delay / step))
         self._share = step / (reality.actuation_lag + step)
         self._tau = np.zeros(motors)
         self._fresh = True
-        self._prompt = not self._late and self._share == 1.0
+        self.prompt = not self._late and self._share == 1.0
 
     def follow(self, tau: Array) -> Array:
         """Return the torques that act in this physics step when `tau` is asked for, (na,) [N m]."""
-        if self._prompt:
+        if self.prompt:
             return tau
         if self._fresh:  # motors are not switched on by the first command: the world begins in equilibrium
             self._late = deque([tau.copy()] * len(self._late))

@@ -100,8 +100,31 @@ class MujocoBackend:
             dt *= 1.0 + self._jitter * float(self._random.uniform(-1.0, 1.0))
         steps = max(1, round(dt / PHYSICS_STEP))
         self.world.opt.timestep = dt / steps
-        before, begun, tau = self._state, self.time, command.tau
-        world, data, drive, remembers = self.world, self.data, command.drive, self._past.maxlen != 1
+        before = self._state
+        if command.drive is None and self._motors.prompt and not self._pushed:
+            self.data.ctrl[:] = command.tau
+            self._pass(steps, dt / steps)
+        else:
+            self._drive(command, steps, dt / steps)
+        self._state = self.coordinates.to_scene(self.data.qpos, self.data.qvel)
+        acceleration = (self._state.v - before.v) / dt
+        return Outcome(acceleration, self.touch.wrenches(self._made, self.data))
+
+    def _pass(self, steps: int, step: float) -> None:
+        """Let physics steps pass under torques that stay as they are."""
+        world, data, touch = self.world, self.data, self.touch
+        # no more is remembered than the sensors can still tell
+        forgotten = steps if self._past.maxlen == 1 else steps - (self._past.maxlen or 0)
+        for k in range(steps):
+            mujoco.mj_step(world, data)
+            touch.add(data)
+            if k >= forgotten:
+                self._remember()
+            self.time += step
+
+    def _drive(self, command: Command, steps: int, step: float) -> None:
+        """Let physics steps pass under torques or pushes that change from one to the next."""
+        data, drive, tau, begun = self.data, command.drive, command.tau, self.time
         angles = None if drive is None else data.qpos[self._angles]
         for _ in range(steps):
             if self._pushed:
@@ -110,14 +133,7 @@ class MujocoBackend:
                 moved = data.qpos[self._angles] - angles
                 tau = command.tau + drive.torque(moved, data.qvel[self._speeds], self.time - begun)
             data.ctrl[:] = self._motors.follow(tau)
-            mujoco.mj_step(world, data)
-            self.touch.add(data)
-            if remembers:
-                self._remember()
-            self.time += dt / steps
-        self._state = self.coordinates.to_scene(self.data.qpos, self.data.qvel)
-        acceleration = (self._state.v - before.v) / dt
-        return Outcome(acceleration, self.touch.wrenches(self._made, self.data))
+            self._pass(1, step)
 
     def _remember(self) -> None:
         self._past.append((self.data.qpos.copy(), self.data.qvel.copy()))

@@ -45,13 +45,7 @@ class Touch:
             for name, (first, _) in zip(contacts, surfaces, strict=True)
             if first.kind == "grasp"
         }
-        # which contact two bodies belong to, and the sign with which MuJoCo's force enters its wrench
-        count = world.nbody
-        self._owner = np.full((count, count), -1, dtype=np.intp)
-        for k, (one, other) in enumerate(self._bodies):
-            if self._names[k] not in self._welds:
-                self._owner[one, other] = self._owner[other, one] = k
-        self._geom_body = np.array(world.geom_bodyid, dtype=np.intp)
+        self._owner = self._owners(world)
         self._first = np.ascontiguousarray(self._bodies[:, 0])
         self._offset = np.array([place.translation for place in self._place]).reshape(-1, 3)
         self._axes = np.array([place.rotation for place in self._place]).reshape(-1, 3, 3)
@@ -60,7 +54,17 @@ class Touch:
         for name, weld in self._welds.items():
             self._contact_of[weld] = self._names.index(name)
         self._sum = np.zeros((len(self._names), 6))
+        self._touched = np.zeros(len(self._names), dtype=np.bool_)
         self._steps = 0
+
+    def _owners(self, world: Any) -> NDArray[np.intp]:
+        """Return which contact two shapes belong to, and the sign with which MuJoCo's force enters its wrench."""
+        of_bodies = np.zeros((world.nbody, world.nbody), dtype=np.intp)
+        for k, (one, other) in enumerate(self._bodies):
+            if self._names[k] not in self._welds:
+                # MuJoCo's force is that on the second shape
+                of_bodies[other, one], of_bodies[one, other] = k + 1, -(k + 1)
+        return np.ascontiguousarray(of_bodies[np.ix_(world.geom_bodyid, world.geom_bodyid)])
 
     @property
     def welds(self) -> tuple[str, ...]:
@@ -100,48 +104,48 @@ class Touch:
     def add(self, data: Any) -> None:
         """Take in the forces of the physics step that was just made."""
         self._steps += 1
-        self._add_contacts(data)
-        self._add_welds(data)
+        if data.ncon:
+            contact = data.contact
+            add_contacts(
+                contact.geom,
+                contact.efc_address,
+                contact.frame,
+                contact.pos,
+                data.efc_force,
+                self._owner,
+                self._sum,
+            )
+        if self._welds and data.ne:
+            add_welds(
+                data.ne,
+                data.efc_id,
+                data.efc_type,
+                _EQUALITY,
+                data.efc_force,
+                self._contact_of,
+                self._settings,
+                self._bodies,
+                data.xpos,
+                data.xmat,
+                self._sum,
+            )
 
     def wrenches(self, made: Sequence[str], data: Any) -> dict[str, Array]:
         """Return the mean wrench of each contact that is made, or touches all the same, (6,)."""
         mean = np.empty_like(self._sum)
-        mean_wrenches(self._sum, max(1, self._steps), self._first, self._offset, self._axes, data.xpos, data.xmat, mean)
-        touched: list[bool] = np.any(self._sum, axis=1).tolist()
-        return {name: mean[k] for k, name in enumerate(self._names) if touched[k] or name in made}
-
-    def _add_contacts(self, data: Any) -> None:
-        if not data.ncon:
-            return
-        contact = data.contact
-        add_contacts(
-            contact.geom,
-            contact.efc_address,
-            contact.frame,
-            contact.pos,
-            data.efc_force,
-            self._geom_body,
-            self._owner,
-            self._first,
+        mean_wrenches(
             self._sum,
-        )
-
-    def _add_welds(self, data: Any) -> None:
-        rows = data.ne
-        if not rows or not self._welds:
-            return
-        add_welds(
-            data.efc_id[:rows],
-            data.efc_type[:rows],
-            _EQUALITY,
-            data.efc_force,
-            self._contact_of,
-            self._settings,
-            self._bodies,
+            max(1, self._steps),
+            self._first,
+            self._offset,
+            self._axes,
             data.xpos,
             data.xmat,
-            self._sum,
+            mean,
+            self._touched,
         )
+        touched = self._touched.tolist()
+        return {name: mean[k] for k, name in enumerate(self._names) if touched[k] or name in made}
 
 
 def _in_body(model: pin.Model, surface: Surface) -> pin.SE3:

@@ -13,15 +13,7 @@ Indices = NDArray[np.integer]
 
 @compiled
 def add_contacts(
-    geoms: Indices,
-    address: Indices,
-    frame: Array,
-    position: Array,
-    efc_force: Array,
-    geom_body: Indices,
-    owner: Indices,
-    first: Indices,
-    total: Array,
+    geoms: Indices, address: Indices, frame: Array, position: Array, efc_force: Array, owner: Indices, total: Array
 ) -> None:
     """Add what touching shapes do to each other.
 
@@ -31,26 +23,26 @@ def add_contacts(
         frame: axes of each, rows, the normal first, flattened, (n, 9).
         position: world [m], (n, 3).
         efc_force: along those axes, on the second shape's body [N].
-        geom_body: the body of each shape.
-        owner: the scenario's contact of two bodies, or -1, (bodies, bodies).
-        first: the body on which the wrench of each contact acts.
+        owner: of two shapes: 0 if the scenario has no contact of theirs, else its number from 1, negative if the second
+            shape is not on the body on which its wrench acts, (shapes, shapes).
         total: to add to: force and moment about the world's origin, world axes, (contacts, 6).
     """
+    f = np.empty(3)
     for n in range(len(address)):
-        one, other = geom_body[geoms[n, 0]], geom_body[geoms[n, 1]]
-        k, row = owner[one, other], address[n]
-        if k < 0 or row < 0:
+        of, row = owner[geoms[n, 0], geoms[n, 1]], address[n]
+        if of == 0 or row < 0:
             continue
-        sign = 1.0 if other == first[k] else -1.0
-        f = np.zeros(3)
-        for i in range(3):
-            for j in range(3):
+        sign = 1.0 if of > 0 else -1.0
+        for j in range(3):
+            f[j] = 0.0
+            for i in range(3):
                 f[j] += sign * efc_force[row + i] * frame[n, 3 * i + j]
-        _add_force(total[k], position[n], f)
+        _add_force(total[abs(of) - 1], position[n], f)
 
 
 @compiled
 def add_welds(
+    rows: int,
     efc_id: Indices,
     efc_type: Indices,
     equality: int,
@@ -65,8 +57,9 @@ def add_welds(
     """Add what closed hands carry.
 
     Args:
-        efc_id: the equality that each row belongs to, (rows,).
-        efc_type: what each row is, (rows,).
+        rows: how many of the first rows are equalities.
+        efc_id: the equality that each row belongs to.
+        efc_type: what each row is.
         equality: the type of rows that are equalities.
         efc_force: multipliers, three of translation and three of rotation a weld.
         contact_of: the scenario's contact of each equality, or -1.
@@ -77,14 +70,14 @@ def add_welds(
         total: to add to: force and moment about the world's origin, world axes, (contacts, 6).
     """
     row = 0
-    while row < len(efc_id):
+    at = np.empty(3)
+    while row < rows:
         weld = efc_id[row]
         if efc_type[row] != equality or contact_of[weld] < 0:
             row += 1
             continue
         k = contact_of[weld]
         one, other = bodies[k, 0], bodies[k, 1]
-        at = np.zeros(3)
         # the rows of the rotation are half the relative one, in the second body's axes
         scale = 0.5 * settings[weld, 10]
         for i in range(3):
@@ -98,7 +91,15 @@ def add_welds(
 
 @compiled
 def mean_wrenches(
-    total: Array, steps: int, first: Indices, offset: Array, axes: Array, xpos: Array, xmat: Array, mean: Array
+    total: Array,
+    steps: int,
+    first: Indices,
+    offset: Array,
+    axes: Array,
+    xpos: Array,
+    xmat: Array,
+    mean: Array,
+    touched: NDArray[np.bool_],
 ) -> None:
     """Write the mean wrench of each contact, at the first surface's origin, in its frame.
 
@@ -111,10 +112,12 @@ def mean_wrenches(
         xpos: of all bodies, (bodies, 3).
         xmat: of all bodies, flattened, (bodies, 9).
         mean: to write to: force and moment, (contacts, 6).
+        touched: to write to: whether anything was carried, (contacts,).
     """
     at, moment = np.empty(3), np.empty(3)
     for c in range(len(first)):
         body = first[c]
+        touched[c] = np.any(total[c] != 0.0)
         for i in range(3):
             at[i] = xpos[body, i]
             for j in range(3):
