@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numpy import float64
+from numpy import bool_, float64
 from numpy.typing import NDArray
 
 from multi_qp_controller.activity import Activity
@@ -16,6 +16,7 @@ from multi_qp_controller.statement import Statement
 from multi_qp_controller.tasks import CoMTask, PoseTask, Task
 
 Array = NDArray[float64]
+Flags = NDArray[bool_]
 
 
 class ControllerView:
@@ -56,6 +57,10 @@ class ControllerView:
     def closest(self) -> float:
         """The least distance of the watched pairs that no contact holds together, at the last step [m]."""
         return self._collisions.closest
+
+    def least_distance(self, which: Flags) -> float:
+        """Return the least distance at the last step of some of the watched pairs, (pairs,); inf if none was near."""
+        return self._collisions.least(which)
 
     @property
     def failed_problem(self) -> Problem | None:

@@ -109,7 +109,7 @@ def run_job(job: Job) -> RunSummary:
     began = process_time()
     scenario = prepare(job)
     controller = make_controller(scenario, "mujoco", solver=job.solver, formulation=job.formulation)
-    run = Run(scenario, controller, make_backend("mujoco", scenario), backend_name="mujoco")
+    run = Run(scenario, controller, make_backend("mujoco", scenario), backend_name="mujoco", logged=False)
     watch = _FallWatch(run)
     run.observe(watch)
     report = run.execute().report

@@ -131,6 +131,7 @@ class Run:
         sensor: Sensor | None = None,
         real_time: bool = False,
         attended: bool = False,
+        logged: bool = True,
     ) -> None:
         """Prepare a run.
 
@@ -145,6 +146,7 @@ class Run:
             real_time: whether to wait so that simulated time does not run ahead of the clock.
             attended: whether somebody is there to interact; phases with targets to move, or that wait for a command,
                 then last as long as the user likes.
+            logged: whether every tick is kept; if not, the log of the result is empty.
         """
         self.scenario = scenario
         self.controller = controller
@@ -157,7 +159,7 @@ class Run:
         self._stopped = False
         self._started = perf_counter()
         self.result: RunResult | None = None
-        self._recorder = LogRecorder(scenario, controller.dt)
+        self._recorder, self._logged = LogRecorder(scenario, controller.dt), logged
         self._measure = backend.measure if isinstance(backend, MeasuredBackend) else None
         self._forces = ForceCheck() if backend_name in MEASURED else None
         self._referee = Referee(scenario, controller, backend=backend_name, duration=duration)
@@ -210,7 +212,8 @@ class Run:
         outcome = self.backend.step(command, controller.dt)
         if controller.landing is not None:
             controller.landing.feel({name: -float(wrench[2]) for name, wrench in outcome.wrenches.items()})
-        self._recorder.record(state, command, outcome)
+        if self._logged:
+            self._recorder.record(state, command, outcome)
         if self._forces is not None:
             self._forces.observe(state, command, outcome)
         return command

@@ -140,8 +140,12 @@ class CollisionConstraint:
     @property
     def closest(self) -> float:
         """The least distance at the last `update` of pairs that are not exempt; inf if none was near [m]."""
+        return self.least(self._counts)
+
+    def least(self, which: NDArray[np.bool_]) -> float:
+        """Return the least distance at the last `update` of some pairs, (pairs,); inf if none was near [m]."""
         near = self._distances.found[self._measured, 0]
-        return float(near[self._counts[self._measured]].min(initial=np.inf))
+        return float(near[which[self._measured]].min(initial=np.inf))
 
     @staticmethod
     def _tell(pair: PairDistance, found: Array) -> None:

@@ -14,6 +14,7 @@ from multi_qp_controller.support import distance_inside, support_polygon
 from multi_qp_scene.forest import place_frames
 from multi_qp_scene.scene import Scene, State
 from multi_qp_scene.schema import states as st
+from multi_qp_scene.surfaces import Surface
 from multi_qp_simulator.goals.base import Goal, GoalResult, Moment
 
 
@@ -66,15 +67,19 @@ class Balance(Goal):
         self._goal = goal
         self._group = Group.of(scene, goal.subsystems)
         self._least = math.inf
+        self._contacts: dict[str, ActiveContact] = {}
+        self._carrying: list[Surface] = []
 
     def observe(self, moment: Moment) -> None:
         """Note the least distance."""
         if self._goal.states is not None and moment.phase not in self._goal.states:
             return
         controller = moment.controller
-        carrying = [made.first for name, made in controller.contacts.items() if self._is_carried_by(name, made)]
-        if carrying:
-            polygon = support_polygon(controller.kinematics, carrying)
+        if controller.contacts != self._contacts:
+            self._contacts = dict(controller.contacts)
+            self._carrying = [made.first for name, made in self._contacts.items() if self._is_carried_by(name, made)]
+        if self._carrying:
+            polygon = support_polygon(controller.kinematics, self._carrying)
             com = self._group.com(controller.kinematics)
             self._least = min(self._least, distance_inside(polygon, com))
 
@@ -98,15 +103,15 @@ class Clearance(Goal):
     def __init__(self, goal: st.ClearanceGoal) -> None:
         self._goal = goal
         self._least = math.inf
-        self._indices: list[int] | None = None
+        self._concerned: NDArray[np.bool_] | None = None
 
     def observe(self, moment: Moment) -> None:
         """Note the least distance."""
-        pairs = moment.controller.pair_distances
-        if self._indices is None:
-            self._indices = [k for k, pair in enumerate(pairs) if self._concerns(pair.pair.links)]
-        for k in self._indices:
-            self._least = min(self._least, pairs[k].distance)
+        controller = moment.controller
+        if self._concerned is None:
+            links = [pair.pair.links for pair in controller.pair_distances]
+            self._concerned = np.array([self._concerns(both) for both in links], dtype=bool)
+        self._least = min(self._least, controller.least_distance(self._concerned))
 
     def _concerns(self, links: tuple[str, str]) -> bool:
         first, second = self._goal.bodies
@@ -115,5 +120,5 @@ class Clearance(Goal):
     def results(self, state: State, visited: list[str]) -> dict[str, GoalResult]:
         """Judge it."""
         missing = max(0.0, self._goal.at_least - self._least)
-        good = bool(self._indices) and self._least > self._goal.at_least
+        good = self._concerned is not None and bool(self._concerned.any()) and self._least > self._goal.at_least
         return {"": GoalResult(self._least, self._goal.at_least, missing, 0.0, good)}

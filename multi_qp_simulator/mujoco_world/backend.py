@@ -16,6 +16,7 @@ from multi_qp_scene.scene import State
 from multi_qp_scene.schema.reality import RealitySpec
 from multi_qp_simulator.backend import Outcome
 from multi_qp_simulator.mujoco_world.coordinates import Coordinates
+from multi_qp_simulator.mujoco_world.coordinates_kernel import principal_axes
 from multi_qp_simulator.mujoco_world.shapes import body_name
 from multi_qp_simulator.mujoco_world.touch import Touch
 from multi_qp_simulator.mujoco_world.world import PHYSICS_STEP, WorldOptions, build_world
@@ -161,9 +162,6 @@ class MujocoBackend:
 
     def _set_inertia(self, body: int, inertia: pin.Inertia, scale: float) -> None:
         world = self.world
-        moments, axes = np.linalg.eigh(inertia.inertia * scale)
-        if np.linalg.det(axes) < 0.0:
-            axes[:, 0] *= -1.0
         mass = inertia.mass * scale
         added, above = mass - world.body_mass[body], body
         while above:
@@ -171,6 +169,4 @@ class MujocoBackend:
             above = world.body_parentid[above]
         world.body_mass[body] = mass
         world.body_ipos[body] = inertia.lever
-        world.body_inertia[body] = moments
-        x, y, z, w = pin.Quaternion(axes).coeffs()
-        world.body_iquat[body] = w, x, y, z
+        principal_axes(inertia.inertia * scale, world.body_inertia[body], world.body_iquat[body])

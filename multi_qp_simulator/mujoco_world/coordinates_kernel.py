@@ -48,3 +48,31 @@ def write_state(
         v[index] = (1 - 2 * (y * y + z * z)) * a + 2 * (x * y + z * w) * b + 2 * (x * z - y * w) * c
         v[index + 1] = 2 * (x * y - z * w) * a + (1 - 2 * (x * x + z * z)) * b + 2 * (y * z + x * w) * c
         v[index + 2] = 2 * (x * z + y * w) * a + 2 * (y * z - x * w) * b + (1 - 2 * (x * x + y * y)) * c
+
+
+@compiled
+def principal_axes(inertia: Array, moments: Array, quaternion: Array) -> None:
+    """Write the principal moments of an inertia, (3, 3), and the rotation from their axes as (w, x, y, z)."""
+    found, R = np.linalg.eigh(inertia)
+    if np.linalg.det(R) < 0.0:
+        R[:, 0] *= -1.0
+    moments[:] = found
+    # the largest of the four is found first, as its root loses nothing
+    squares = np.empty(4)
+    squares[0] = 1.0 + R[0, 0] + R[1, 1] + R[2, 2]
+    for i in range(3):
+        squares[1 + i] = 1.0 + 2.0 * R[i, i] - (R[0, 0] + R[1, 1] + R[2, 2])
+    k = int(np.argmax(squares))
+    if k == 0:
+        quaternion[0] = squares[0]
+        for i in range(3):
+            j, m = (i + 1) % 3, (i + 2) % 3
+            quaternion[1 + i] = R[m, j] - R[j, m]
+    else:
+        i = k - 1
+        j, m = (i + 1) % 3, (i + 2) % 3
+        quaternion[0] = R[m, j] - R[j, m]
+        quaternion[k] = squares[k]
+        quaternion[1 + j] = R[j, i] + R[i, j]
+        quaternion[1 + m] = R[m, i] + R[i, m]
+    quaternion /= np.linalg.norm(quaternion)

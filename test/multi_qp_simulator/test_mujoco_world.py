@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import coal
 import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.relative_motion import relative_motion
@@ -14,6 +18,7 @@ from multi_qp_scene.resources import scenario_names
 from multi_qp_scene.scenario import load_scenario
 from multi_qp_scene.scene import State
 from multi_qp_simulator.mujoco_world import MujocoBackend
+from multi_qp_simulator.mujoco_world.coordinates_kernel import principal_axes
 from multi_qp_simulator.mujoco_world.shapes import add_shape
 from multi_qp_simulator.runner import make_backend, make_controller
 
@@ -155,6 +160,20 @@ def test_loads_weigh_in_the_world_as_in_the_model():
     pin.computeAllTerms(scene.model, data, state.q, state.v)
     assert T.T @ M @ T == pytest.approx(data.M, rel=1e-9, abs=1e-9)
     assert scene.loads.masses["left_weight"] > 2.5
+
+
+@given(
+    moments=st.tuples(*[st.floats(0.01, 10.0)] * 3) | st.just((1.0, 1.0, 1.0)),
+    turn=st.tuples(*[st.floats(-3.0, 3.0)] * 3) | st.sampled_from([(0.0, 0.0, 0.0), (math.pi, 0.0, 0.0)]),
+)
+def test_principal_axes_give_the_inertia_back(moments, turn):
+    R = pin.exp3(np.array(turn))
+    inertia = R @ np.diag(moments) @ R.T
+    found, quaternion = np.zeros(3), np.zeros(4)
+    principal_axes(inertia, found, quaternion)
+    w, x, y, z = quaternion
+    axes = pin.Quaternion(w, x, y, z).toRotationMatrix()
+    assert np.allclose(axes @ np.diag(found) @ axes.T, inertia, atol=1e-12)
 
 
 def test_all_shipped_scenarios_have_a_world():
