@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 import numpy as np
@@ -35,6 +36,19 @@ class TorqueWorld(Integrator):
         self._state = State(pin.integrate(self._model, self._state.q, v * dt), v)
         return outcome
 
+    def rehearse(self, dt: float) -> None:
+        """Take a step in the contacts of each state: a new cone takes 30 ms, and a graph does not wait."""
+        before, torque = self._state, np.zeros(self._scenario.scene.na)
+        for contacts in {tuple(phase.contacts) for phase in self._scenario.spec.states.values()}:
+            with suppress(np.linalg.LinAlgError):
+                self.advance(torque, contacts, dt)
+            self._state = before
+            self.release()
+
+    def release(self) -> None:
+        """Forget where bonds were made: those that are on are made anew at the next step."""
+        self._bonds.clear()
+
     def braking(
         self, torque: Array, motors: NDArray[np.intp], contacts: Sequence[str], dt: float, *, time_constant: float
     ) -> Array:
@@ -58,7 +72,8 @@ class EngineWorld:
     """
 
     def __init__(self, engine: Any, scenario: Scenario) -> None:
-        self._engine, self._model = engine, TorqueWorld(scenario)
+        self._engine, self._model, self._na = engine, TorqueWorld(scenario), scenario.scene.na
+        self._contacts = tuple(scenario.spec.states[scenario.spec.initial_state].contacts)
 
     @property
     def state(self) -> State:
@@ -75,11 +90,19 @@ class EngineWorld:
         command = Command(0.0, torque, np.zeros(len(self.state.v)), wrenches, Diagnostics(Status.OK))
         return cast(Outcome, self._engine.step(command, dt))
 
+    def rehearse(self, dt: float) -> None:
+        """Take a step that nobody sees: what is made or loaded at the first one shall not delay it."""
+        before = self.state
+        self.advance(np.zeros(self._na), self._contacts, dt)
+        self.state = before
+        self._model.rehearse(dt)
+
     def braking(
         self, torque: Array, motors: NDArray[np.intp], contacts: Sequence[str], dt: float, *, time_constant: float
     ) -> Array:
         """Return torques as drives make them that know of the equation of motion; see `TorqueWorld`."""
         self._model.state = self.state
+        self._model.release()  # what has moved meanwhile is not to be pulled back
         return self._model.braking(torque, motors, contacts, dt, time_constant=time_constant)
 
 
@@ -151,13 +174,7 @@ class StandIn:
         }
         self._heard: dict[str, int | None] = dict.fromkeys(self._motors)
         self._substeps, self._braking = substeps, np.zeros(scenario.scene.na)
-        self._warm_up()
-
-    def _warm_up(self) -> None:
-        """Take a step that nobody sees: what is made or loaded at the first one shall not delay it."""
-        before = self.world.state
-        self.world.advance(self._tau, self.contacts, self.dt)
-        self.world.state = before
+        world.rehearse(self.dt)
 
     @property
     def time(self) -> float:

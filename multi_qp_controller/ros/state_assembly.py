@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -65,8 +66,8 @@ def joints_of(scene: Scene, subsystem: Subsystem) -> tuple[Joint, ...]:
 class _Part:
     """What one topic tells: its entries of q and v, and the last message's stamp [ns], time [s] and faults."""
 
-    q_index: NDArray[np.intp]
-    v_index: NDArray[np.intp]
+    q_index: slice | NDArray[np.intp]
+    v_index: slice | NDArray[np.intp]
     stamp: int | None = None
     at: float = 0.0
     faults: list[str] = field(default_factory=list)
@@ -79,6 +80,7 @@ class _Order:
         rows: of each joint in a message, the last one with one more for what is absent.
         first: entry of q of each joint; of its cosine where it is continuous.
         continuous: which joints are.
+        straight: whether a message tells of just these joints, in this order, none of them continuous.
     """
 
     def __init__(self, joints: tuple[Joint, ...]) -> None:
@@ -86,6 +88,7 @@ class _Order:
         self._names: Sequence[str] | None = None
         self._absent: list[str] = []
         self.rows = np.zeros(0, dtype=np.intp)
+        self.straight = False
         self.first = np.array([joint.q_index for joint in joints], dtype=np.intp)
         self.continuous = np.flatnonzero([joint.continuous for joint in joints])
 
@@ -96,6 +99,7 @@ class _Order:
             self._names = names
             self._absent = [joint.name for joint in self._joints if joint.name not in row]
             self.rows = np.array([row.get(joint.name, len(names)) for joint in self._joints], dtype=np.intp)
+            self.straight = not len(self.continuous) and list(names) == [joint.name for joint in self._joints]
         return self._absent
 
 
@@ -104,7 +108,15 @@ class StateAssembler:
 
     What a message lacks is NaN in the state, and so is the velocity of whatever is too old: the controller then holds,
     and damps those joints whose speed it knows. Messages are seldom measured at the same instant: what is older than
-    the newest of all is moved on by its velocity, or a floating base and its joints would not fit together.
+    the newest of all is moved on by its velocity, or a floating base and its joints would not fit together. Messages of
+    one stamp were.
+
+    Attributes:
+        joints: that each subsystem's joint states speak of.
+        topics: that a state is put together from.
+        missing: the topics that nothing was ever heard from.
+        newest: the newest stamp of all [ns]; 0 before the first.
+        measured: when the newest message of all was measured [s].
     """
 
     def __init__(self, scene: Scene, *, max_age: float, period: float) -> None:
@@ -121,40 +133,22 @@ class StateAssembler:
         self._orders = {name: _Order(joints) for name, joints in self.joints.items()}
         self._parts: dict[str, _Part] = {}
         self._model, self._behind = scene.model, np.zeros(scene.nv)
-        self._answered: dict[str, int | None] = {}
         for name, subsystem in scene.subsystems.items():
             joints = self.joints[name]
             if joints:
                 q_index = [k for joint in joints for k in range(joint.q_index, joint.q_index + 1 + joint.continuous)]
-                self._parts[f"{name}/joint_states"] = _Part(np.array(q_index), np.array([j.v_index for j in joints]))
+                self._parts[f"{name}/joint_states"] = _Part(_slice(q_index), _slice([j.v_index for j in joints]))
             if subsystem.floating:
                 q, v = subsystem.q_slice.start, subsystem.v_slice.start
-                self._parts[f"{name}/odom"] = _Part(np.arange(q, q + 7), np.arange(v, v + 6))
-
-    @property
-    def topics(self) -> tuple[str, ...]:
-        """The topics that a state is put together from."""
-        return tuple(self._parts)
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """The topics that nothing was ever heard from."""
-        return tuple(topic for topic, part in self._parts.items() if part.stamp is None)
-
-    @property
-    def newest(self) -> int:
-        """The newest stamp of all [ns]."""
-        return max((part.stamp for part in self._parts.values() if part.stamp is not None), default=0)
-
-    @property
-    def measured(self) -> float:
-        """When the newest message of all was measured [s]."""
-        return max((part.at for part in self._parts.values() if part.stamp is not None), default=0.0)
+                self._parts[f"{name}/odom"] = _Part(slice(q, q + 7), slice(v, v + 6))
+        self.topics = self.missing = tuple(self._parts)
+        self.newest, self.measured, self._newest_at = 0, 0.0, 0.0
+        self._silent = set(self._parts)
 
     @property
     def fresh(self) -> bool:
         """Whether all topics have told something new since the last `state`."""
-        return all(part.stamp != self._answered.get(topic) for topic, part in self._parts.items())
+        return not self._silent
 
     @property
     def clock(self) -> float:
@@ -190,6 +184,9 @@ class StateAssembler:
         order = self._orders[subsystem]
         absent = order.take_up(names)
         part.faults = [f"{topic} lacks {', '.join(absent[:5])}"] if absent else []
+        if order.straight:
+            self._q[part.q_index], self._v[part.v_index] = q, v
+            return receipt
         # a joint that is not there is one that is not known
         angles, self._v[part.v_index] = np.append(q, np.nan)[order.rows], np.append(v, np.nan)[order.rows]
         self._q[order.first] = angles
@@ -212,12 +209,12 @@ class StateAssembler:
         receipt = self._receive(topic, stamp, at)
         if receipt is not Receipt.TAKEN:
             return receipt
-        part, norm = self._parts[topic], float(np.linalg.norm(pose[3:]))
+        part, q = self._parts[topic], pose.tolist()
+        norm = math.hypot(*q[3:])
         good = abs(norm - 1.0) < 1e-3
-        part.faults = [] if good or not np.isfinite(norm) else [f"{topic} has a quaternion of norm {norm:.3g}"]
-        self._q[part.q_index[:3]] = pose[:3]
-        self._q[part.q_index[3:]] = pose[3:] / norm if good else np.nan
-        self._v[part.v_index] = twist
+        part.faults = [] if good or not math.isfinite(norm) else [f"{topic} has a quaternion of norm {norm:.3g}"]
+        q[3:] = [number / norm if good else math.nan for number in q[3:]]
+        self._q[part.q_index], self._v[part.v_index] = q, twist
         return receipt
 
     def _receive(self, topic: str, stamp: int, at: float | None) -> Receipt:
@@ -226,9 +223,19 @@ class StateAssembler:
             if stamp == part.stamp:
                 return Receipt.REPEATED
             return Receipt.JUMPED_BACK if (part.stamp - stamp) * 1e-9 > self._max_age else Receipt.OUTDATED
-        if stamp > self.newest:
-            self._rounds += 1
-        part.stamp, part.at = stamp, self.clock if at is None else at
+        if part.stamp is None:
+            self.missing = tuple(other for other in self.missing if other != topic)
+        if stamp != self.newest:
+            if stamp > self.newest:
+                self._rounds += 1
+            at = self.clock if at is None else at
+            self.measured = max(self.measured, at)
+            if stamp > self.newest:
+                self.newest, self._newest_at = stamp, at
+        else:  # however long each was on its way
+            at = self._newest_at
+        part.stamp, part.at = stamp, at
+        self._silent.discard(topic)
         return Receipt.TAKEN
 
     def _is_old(self, part: _Part, now: float) -> bool:
@@ -237,16 +244,24 @@ class StateAssembler:
     def state(self, now: float) -> tuple[State, list[str]]:
         """Return the state at `now` [s] and what is wrong with it; the arrays are the caller's to keep."""
         q, v, faults = self._q.copy(), self._v.copy(), []
-        newest = self.measured
-        self._behind[:] = 0.0
+        newest, together = self.measured, True
+        self._silent.update(self._parts)
         for topic, part in self._parts.items():
             faults += part.faults
-            self._answered[topic] = part.stamp
             if self._is_old(part, now):
                 faults.append(f"{topic} is {(now - part.at) * 1e3:.0f} ms old")
                 v[part.v_index] = np.nan
             elif part.at < newest:
+                if together:
+                    together = False
+                    self._behind[:] = 0.0
                 self._behind[part.v_index] = newest - part.at
-        if self._behind.any():
+        if not together:
             q = pin.integrate(self._model, q, np.nan_to_num(v * self._behind))
         return State(q, v), faults
+
+
+def _slice(index: list[int]) -> slice | NDArray[np.intp]:
+    """Return consecutive entries as a slice, others as an array."""
+    first, n = index[0], len(index)
+    return slice(first, first + n) if index == list(range(first, first + n)) else np.array(index, dtype=np.intp)

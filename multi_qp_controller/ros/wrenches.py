@@ -17,6 +17,9 @@ from multi_qp_scene.scenario import Scenario
 
 Array = NDArray[np.float64]
 
+#: How often to look who listens [ns]: asking at each tick for each topic costs more than telling some of them.
+LOOK_EVERY = 100_000_000
+
 
 class WrenchOutput:
     """Publishes the wrenches of all contacts of a scenario.
@@ -33,6 +36,8 @@ class WrenchOutput:
             for name, spec in scenario.spec.contacts.items()
         }
         self._on: set[str] = set()
+        self._looked: int | None = None
+        self._heard: dict[str, tuple[bool, ...]] = {}
 
     def _side(self, contact: str, surface: str) -> tuple[Any, WrenchStamped]:
         message = WrenchStamped()
@@ -48,17 +53,29 @@ class WrenchOutput:
             contacts: those that are on.
             stamp: of the state [ns].
         """
-        time = to_stamp(stamp)
-        for name in self._on - contacts.keys():
-            for publisher, message in self._sides[name]:
-                _send(publisher, message, np.zeros(6), time)
-        self._on = set(contacts)
-        for name, wrench in wrenches.items():
+        if self._looked is None or abs(stamp - self._looked) >= LOOK_EVERY:
+            self._look(stamp)
+        if self._on != contacts.keys():
+            for name in self._on - contacts.keys():
+                for publisher, message in self._sides[name]:
+                    _send(publisher, message, np.zeros(6), to_stamp(stamp))
+            self._on = set(contacts)
+        for name, (by_first, by_second) in self._heard.items():
+            wrench = wrenches.get(name)
+            if wrench is None:
+                continue
             (on_first, first), (on_second, second) = self._sides[name]
-            if on_first.get_subscription_count():
-                _send(on_first, first, wrench, time)
-            if on_second.get_subscription_count():
-                _send(on_second, second, reaction(wrench, contacts[name].motion.X_B_A), time)
+            if by_first:
+                _send(on_first, first, wrench, to_stamp(stamp))
+            if by_second:
+                _send(on_second, second, reaction(wrench, contacts[name].motion.X_B_A), to_stamp(stamp))
+
+    def _look(self, stamp: int) -> None:
+        self._looked, self._heard = stamp, {}
+        for name, sides in self._sides.items():
+            heard = tuple(publisher.get_subscription_count() > 0 for publisher, _ in sides)
+            if any(heard):
+                self._heard[name] = heard
 
     def destroy(self) -> None:
         """Take the publishers back."""
