@@ -9,6 +9,7 @@ import logging
 import os
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 _LOG = logging.getLogger(__name__)
@@ -69,11 +70,51 @@ def _find_part() -> Any:
 _part = _find_part()
 
 
+#: The files whose code goes into the machine code of a kernel or part, by its Python function.
+_sources: dict[Any, frozenset[str]] = {}
+
+
 def compiled(function: Function) -> Function:
     """Compile a kernel at its first call, and keep the machine code beside the source for the next process."""
-    return cast(Function, _njit(cache=True, error_model="numpy", fastmath=REORDER)(function)) if COMPILED else function
+    if not COMPILED:
+        return function
+    kernel = _njit(cache=True, error_model="numpy", fastmath=REORDER)(function)
+    _note_sources(function)
+    _forget_outdated(kernel, function)
+    return cast(Function, kernel)
 
 
 def compiled_part(function: Function) -> Function:
     """Compile a part that only kernels call: what Python needs to call it is left out, and so is code of its own."""
-    return function if _part is None else cast(Function, _part(function))
+    if _part is None:
+        return function
+    _note_sources(function)
+    return cast(Function, _part(function))
+
+
+def _note_sources(function: Callable[..., Any]) -> None:
+    """Note the files that a kernel is made of: its own, and those of the kernels and parts that its module imports."""
+    called = (getattr(value, "py_func", None) for value in function.__globals__.values())
+    own = {__file__, function.__code__.co_filename}
+    _sources[function] = frozenset(own.union(*(_sources.get(other, ()) for other in called)))
+
+
+def _forget_outdated(kernel: Any, function: Callable[..., Any]) -> None:
+    """Remove kept machine code that is older than a file that went into it: numba looks at the kernel's own alone."""
+    try:
+        newest = max(os.stat(file).st_mtime_ns for file in _sources[function])
+        kept = f"{Path(function.__code__.co_filename).stem}.{function.__qualname__}-"
+        for name, written in _indices(kernel.stats.cache_path).items():
+            if name.startswith(kept) and written < newest:
+                Path(kernel.stats.cache_path, name).unlink(missing_ok=True)
+    except OSError as error:  # a folder that cannot be read or written: nothing is kept there
+        _LOG.debug("kept kernels were not looked at: %s", error)
+
+
+@cache
+def _indices(folder: str) -> dict[str, int]:
+    """Return when each index of kept machine code in a folder was written [ns]."""
+    if not os.path.isdir(folder):
+        return {}
+    with os.scandir(folder) as entries:
+        return {entry.name: entry.stat().st_mtime_ns for entry in entries if entry.name.endswith(".nbi")}

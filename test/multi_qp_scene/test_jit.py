@@ -1,4 +1,7 @@
+import importlib
 import logging
+import os
+import sys
 
 import numpy as np
 import pytest
@@ -38,3 +41,29 @@ def test_parts_are_linked_into_kernels_and_are_no_machine_code_of_their_own():
     assert kernel(values) == other(values) * -1.0 == 3.5  # a part may be in several kernels
     (library,) = (result.library for result in _sum_of_halves.overloads.values())
     assert type(library).__name__ == "_PartLibrary"
+
+
+@pytest.mark.skipif(not jit.COMPILED, reason="nothing is compiled here")
+def test_a_kept_kernel_is_compiled_again_when_what_it_calls_has_changed(tmp_path, monkeypatch):
+    """numba itself looks at the file of the kernel alone, and would go on with what other files were before."""
+    monkeypatch.syspath_prepend(tmp_path)
+    head = "from multi_qp_scene.jit import compiled, compiled_part\n\n\n"
+    part, kernel = tmp_path / "a_part.py", tmp_path / "a_kernel.py"
+    kernel.write_text(
+        f"{head}from a_part import more\n\n\n@compiled\ndef twice(x):\n    return 2.0 * more(x)\n", encoding="utf-8"
+    )
+
+    def called(added, time):
+        part.write_text(f"{head}@compiled_part\ndef more(x):\n    return x + {added}\n", encoding="utf-8")
+        os.utime(part, (time, time))
+        for name in ("a_part", "a_kernel"):
+            sys.modules.pop(name, None)
+        jit._indices.cache_clear()
+        module = importlib.import_module("a_kernel")
+        found = module.twice(1.0)
+        return found, sum(module.twice.stats.cache_hits.values())
+
+    now = kernel.stat().st_mtime
+    assert called(1.0, now) == (4.0, 0)
+    assert called(1.0, now) == (4.0, 1)
+    assert called(5.0, now + 1000.0) == (12.0, 0)
