@@ -23,8 +23,10 @@ _Rows = tuple[tuple[tuple[int, int], int], ...]
 
 #: Longest step of the prediction [s].
 LONGEST_STEP = 0.0125
-#: Times that contacts are brought back to where they are held; each leaves a tenth of what was left.
+#: Times that contacts are brought back to where they are held, at most; each leaves a tenth of what was left.
 CORRECTIONS = 2
+#: What is no further astray than this [m, rad] and [m/s, rad/s] is not brought back a second time.
+NEAR, SLOW = 2e-5, 2e-3
 
 
 class Predictor:
@@ -80,35 +82,38 @@ class Predictor:
     def _ahead(
         self, state: State, torque: Array, contacts: tuple[ActiveContact, ...], delay: float, hold: float
     ) -> State:
-        steps = ceil(delay / LONGEST_STEP - 1e-9)
-        dt, ahead, model = delay / max(steps, 1), state, self._scene.model
-        bonded, couplings = (
-            self._taken_up({contact.frames: contact.rows for contact in contacts}),
-            self._scene.couplings,
-        )
-        kinematics, coupled = bonded.kinematics, len(couplings)
-        for step in range(max(steps, 1)):
-            kinematics.update(ahead)
+        steps = max(ceil(delay / LONGEST_STEP - 1e-9), 1)
+        dt, q, v, model = delay / steps, state.q, state.v, self._scene.model
+        bonded = self._taken_up({contact.frames: contact.rows for contact in contacts})
+        couplings, kinematics = self._scene.couplings, bonded.kinematics
+        coupled = len(couplings)
+        for step in range(steps):
+            kinematics.update(state if step == 0 else State(q, v))
             J, still = bonded.measure(hold_here=step == 0)
             bonds = Bonds(kinematics, np.concatenate([couplings.J, J]) if coupled else J)
-            if steps:
+            before, held = v, hold if step == steps - 1 else 0.0
+            if delay > 0.0:
                 # their velocity dies out within the step
                 rhs = still / dt - bonded.drift
                 if coupled:
                     rhs = np.concatenate([couplings.rhs(kinematics.q, kinematics.v, dt), rhs])
-                v = ahead.v + bonds.acceleration(torque, rhs)[0] * dt
-                # the mean of both velocities, for a position that is exact to second order
-                ahead = State(pin.integrate(model, ahead.q, 0.5 * (ahead.v + v) * dt), v)
-        q, v = pin.integrate(model, ahead.q, ahead.v * hold), ahead.v
-        if not contacts:
-            return State(q, v)
-        change = np.zeros(coupled + len(still))
+                v = before + bonds.acceleration(torque, rhs)[0] * dt
+            # the mean of both velocities, for a position that is exact to second order
+            q = pin.integrate(model, q, (0.5 * dt) * before + (0.5 * dt + held) * v)
+        return self._brought_back(q, v, bonded, bonds) if contacts else State(q, v)
+
+    def _brought_back(self, q: Array, v: Array, bonded: _Contacts, bonds: Bonds) -> State:
+        """Return a state with the contacts where they are held, and at rest."""
+        coupled = len(self._scene.couplings)
         for _ in range(CORRECTIONS):
             back, still = bonded.astray(q, v)
-            change[coupled:] = still
-            v = v + bonds.shift(change)
-            change[coupled:] = back
-            q = pin.integrate(model, q, bonds.shift(change))
+            near = np.abs(back).max() < NEAR and np.abs(still).max() < SLOW
+            if coupled:
+                still, back = (np.concatenate([np.zeros(coupled), change]) for change in (still, back))
+            v = v + bonds.shift(still)
+            q = pin.integrate(self._scene.model, q, bonds.shift(back))
+            if near:
+                break
         return State(q, v)
 
     def _taken_up(self, rows: dict[tuple[int, int], int]) -> _Contacts:
@@ -144,6 +149,7 @@ class _Contacts:
         counts = list(rows.values())
         self._counts = np.array(counts, dtype=np.intp)
         self._row = np.concatenate([np.zeros(0, np.intp), *(6 * k + np.arange(n) for k, n in enumerate(counts))])
+        self._all = len(self._row) == 6 * len(rows)
         self._rest, self._starts = np.zeros((len(rows), 6)), np.zeros(len(rows) + 1, dtype=np.intp)
         self._held = np.zeros((len(rows), 4, 4))
         self._back, self.drift = np.zeros(len(self._row)), np.zeros(len(self._row))
@@ -154,6 +160,9 @@ class _Contacts:
         table.update()
         if hold_here:
             np.copyto(self._held, table.X)
+        if self._all:  # rows of the table, as they are
+            self.drift = table.drift.ravel()
+            return table.J, -table.twist.ravel()
         self.drift = table.drift.ravel()[self._row]
         return table.J[self._row], -table.twist.ravel()[self._row]
 
@@ -166,4 +175,5 @@ class _Contacts:
         # over 1 s, at rest: what is left of the rows is the error of the pose; their Jacobians are not asked for
         no_columns, J = (self._starts, self._row[:0]), table.J
         no_slip_rows(1.0, self._held, table.X, self._rest, self._rest, self._counts, *no_columns, J, J, self._back)
-        return self._back, -table.twist.ravel()[self._row]
+        twist = table.twist.ravel()
+        return self._back, -(twist if self._all else twist[self._row])

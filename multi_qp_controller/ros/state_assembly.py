@@ -137,7 +137,7 @@ class StateAssembler:
             joints = self.joints[name]
             if joints:
                 q_index = [k for joint in joints for k in range(joint.q_index, joint.q_index + 1 + joint.continuous)]
-                self._parts[f"{name}/joint_states"] = _Part(_slice(q_index), _slice([j.v_index for j in joints]))
+                self._parts[f"{name}/joint_states"] = _Part(entries(q_index), entries([j.v_index for j in joints]))
             if subsystem.floating:
                 q, v = subsystem.q_slice.start, subsystem.v_slice.start
                 self._parts[f"{name}/odom"] = _Part(slice(q, q + 7), slice(v, v + 6))
@@ -261,7 +261,7 @@ class StateAssembler:
         return State(q, v), faults
 
 
-def _slice(index: list[int]) -> slice | NDArray[np.intp]:
-    """Return consecutive entries as a slice, others as an array."""
+def entries(index: list[int]) -> slice | NDArray[np.intp]:
+    """Return entries of a vector as a slice where they are consecutive, else as an array."""
     first, n = index[0], len(index)
     return slice(first, first + n) if index == list(range(first, first + n)) else np.array(index, dtype=np.intp)

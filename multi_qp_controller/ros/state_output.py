@@ -9,7 +9,7 @@ from nav_msgs.msg import Odometry
 from sensor_msgs.msg import JointState
 
 from multi_qp_controller.ros import conversions, topics
-from multi_qp_controller.ros.state_assembly import Joint, joints_of
+from multi_qp_controller.ros.state_assembly import Joint, entries, joints_of
 from multi_qp_controller.ros.wire import Template
 from multi_qp_scene.scene import Scene, State
 from multi_qp_scene.subsystem import Subsystem
@@ -45,9 +45,11 @@ class _JointNumbers:
 
     def __init__(self, joints: tuple[Joint, ...]) -> None:
         n = len(joints)
-        self._q = np.array([joint.q_index for joint in joints])
-        self._v = np.array([joint.v_index for joint in joints])
+        self._q, self._v = entries([joint.q_index for joint in joints]), entries([joint.v_index for joint in joints])
         self._continuous = np.flatnonzero([joint.continuous for joint in joints])
+        self._numbers = np.zeros(2 * n)
+        self._angles, self._speeds = self._numbers[:n], self._numbers[n:]
+        self._sines = np.array([joint.q_index + 1 for joint in joints])[self._continuous]
         names = [joint.name for joint in joints]
         self._template = Template(
             lambda numbers: JointState(
@@ -57,10 +59,11 @@ class _JointNumbers:
         )
 
     def fill(self, state: State, stamp: int) -> Any:
-        q, k = state.q[self._q], self._continuous
+        angles, k = self._angles, self._continuous
+        angles[:], self._speeds[:] = state.q[self._q], state.v[self._v]
         if len(k):
-            q[k] = np.arctan2(state.q[self._q[k] + 1], q[k])
-        return self._template.fill(stamp, np.concatenate([q, state.v[self._v]]))
+            angles[k] = np.arctan2(state.q[self._sines], angles[k])
+        return self._template.fill(stamp, self._numbers)
 
 
 def _odometry_template(subsystem: Subsystem) -> Template:

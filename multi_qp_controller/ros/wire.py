@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -127,15 +128,16 @@ class Template:
         self._make, self._plain = make, data[:2] == _HEADER
         if not self._plain:  # a middleware of another kind gets the message itself
             return
-        self._length = len(data)
         # fields are aligned from behind the header on
         self._bytes = bytearray(8 - _BODY) + bytearray(data) + bytearray(-(len(data) - _BODY) % 8)
         self._numbers = np.frombuffer(self._bytes, np.float64)
-        self._words = np.frombuffer(self._bytes, np.uint32)
         places = {value: k for k, value in enumerate(self._numbers.tolist())}
-        self._places = np.array([places[mark] for mark in marks.tolist()], dtype=np.intp)
-        found = np.flatnonzero((self._words[:-1] == _MARK.sec) & (self._words[1:] == _MARK.nanosec))
-        self._seconds, self._nanoseconds = found, found + 1
+        self._runs = _runs([places[mark] for mark in marks.tolist()])
+        words = np.frombuffer(self._bytes, np.uint32)
+        found = np.flatnonzero((words[:-1] == _MARK.sec) & (words[1:] == _MARK.nanosec))
+        self._stamps = (4 * found).tolist()
+        begin = 8 - _BODY
+        self._message = memoryview(self._bytes)[begin : begin + len(data)]
 
     def fill(self, nanoseconds: int, numbers: Array) -> Any:
         """Return the message with this stamp [ns] and these numbers, as a publisher takes it."""
@@ -144,8 +146,14 @@ class Template:
             if hasattr(message, "header"):
                 message.header.stamp = conversions.to_stamp(nanoseconds)
             return message
-        self._words[self._seconds] = nanoseconds // 1_000_000_000
-        self._words[self._nanoseconds] = nanoseconds % 1_000_000_000
-        self._numbers[self._places] = numbers
-        begin = 8 - _BODY
-        return bytes(memoryview(self._bytes)[begin : begin + self._length])
+        for at in self._stamps:
+            _STAMP.pack_into(self._bytes, at, *divmod(nanoseconds, 1_000_000_000))
+        for there, here in self._runs:
+            self._numbers[there] = numbers[here]
+        return bytes(self._message)
+
+
+def _runs(places: list[int]) -> list[tuple[slice, slice]]:
+    """Return where numbers go whose places follow each other, and which these are, run by run."""
+    breaks = [0, *(k for k in range(1, len(places)) if places[k] != places[k - 1] + 1), len(places)]
+    return [(slice(places[a], places[a] + b - a), slice(a, b)) for a, b in pairwise(breaks) if b > a]

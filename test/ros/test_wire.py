@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from nav_msgs.msg import Odometry
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
@@ -98,3 +100,21 @@ def test_commands_are_told_as_ros_writes_them():
     for k in range(2):
         told = deserialize_message(template.fill(STAMP + k, efforts + k), JointState)
         assert told == conversions.joint_command(names, efforts + k, STAMP + k)
+
+
+NUMBERS = st.floats(allow_nan=False, width=64)
+STAMPS = st.integers(0, 2**31 * 1_000_000_000 - 1)
+
+
+@given(
+    names=st.lists(st.text(max_size=12).filter(lambda name: "\0" not in name), max_size=6), stamp=STAMPS, data=st.data()
+)
+@settings(max_examples=60, deadline=None)
+def test_whatever_is_told_ros_reads_it_and_so_do_we(names, stamp, data):
+    efforts = np.array(data.draw(st.lists(NUMBERS, min_size=len(names), max_size=len(names))))
+    told = _named_template(names).fill(stamp, efforts)
+    message = deserialize_message(told, JointState)
+    assert message == conversions.joint_command(names, efforts, stamp)
+    read = JointReader().read(told)
+    assert (read.stamp, read.names) == (stamp, tuple(names))
+    np.testing.assert_array_equal(read.effort, efforts)
