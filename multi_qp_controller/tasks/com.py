@@ -161,8 +161,10 @@ class CoMTask(Task):
         self._from = self._to = np.array(position, dtype=float) - self._base(kinematics)
 
     def target(self, kinematics: Kinematics) -> TargetSnapshot:
-        """Return the reference point."""
-        return TargetSnapshot(self.name, self._reference.copy())
+        """Return the reference point; along axes that the task asks nothing of, it is where the centre of mass is."""
+        where = self.group.com(kinematics).copy()
+        where[self.axes] = self._reference[self.axes]
+        return TargetSnapshot(self.name, where)
 
     def _base(self, kinematics: Kinematics) -> Array:
         """Return p, world frame, (3,) [m]."""

@@ -168,10 +168,16 @@ class PoseTask(Task):
         b[:] = (desired - _drift_in_b(R, motion))[axes]
 
     def target(self, kinematics: Kinematics) -> TargetSnapshot | None:
-        """Return the reference pose in the world; of random points, the one to reach."""
+        """Return the reference pose in the world; of random points, the one to reach.
+
+        Along axes on which the task asks for nothing, it is where the frame is.
+        """
         if self._sample is None:
             return None
-        where = self._reference.point if isinstance(self._reference, RandomPoints) else self._sample.position
+        reference = self._reference
+        wanted = reference.point if isinstance(reference, RandomPoints) else self._sample.position + self.shift
+        where, asked = self._pose(kinematics).translation.copy(), [axis for axis in self.axes if axis < 3]
+        where[asked] = wanted[asked]
         pose = pin.SE3(self._sample.rotation, where)
         if self.frame_b is not None:
             pose = kinematics.pose(self.frame_b) * pose

@@ -124,3 +124,20 @@ def test_a_memory_is_of_its_moment(scene, lab):
     table.update(kinematics, 0.1)
     np.testing.assert_array_equal(memory["error"], before)
     assert np.abs(task.memory()["error"] - before).max() > 1e-3
+
+
+def test_a_target_is_where_the_frame_is_along_axes_that_it_asks_nothing_of(scene, lab):
+    """What is only kept upright has no place of its own to be drawn at: it walks away from where it began."""
+    kinematics = lab.kinematics(scene, lab.random_state(scene, 1))
+    palm, box = scene.surfaces["humanoid/left_palm"].frame_id, scene.surfaces["box/bottom"].frame_id
+    turned = PoseTask("turned", frame_a=palm, goal=_turned(0.3), axes=(3, 4, 5))
+    across = PoseTask("across", frame_a=palm, frame_b=box, goal=_turned(0.3), axes=(1, 3))
+    for task in (turned, across):
+        task.start(kinematics, 0.0)
+        lab.rows(task, kinematics, 0.0)
+    began = kinematics.pose(box).actInv(kinematics.pose(palm)) * pin.SE3(np.eye(3), np.array([0.1, -0.2, 0.3]))
+    kinematics.update(lab.random_state(scene, 2))
+    np.testing.assert_allclose(turned.target(kinematics).position, kinematics.pose(palm).translation, atol=1e-12)
+    place = kinematics.pose(box).actInv(across.target(kinematics).position)
+    present = kinematics.pose(box).actInv(kinematics.pose(palm)).translation
+    np.testing.assert_allclose(place, [present[0], began.translation[1], present[2]], atol=1e-12)
