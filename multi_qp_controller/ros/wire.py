@@ -131,7 +131,8 @@ class Template:
         # fields are aligned from behind the header on
         self._bytes = bytearray(8 - _BODY) + bytearray(data) + bytearray(-(len(data) - _BODY) % 8)
         self._numbers = np.frombuffer(self._bytes, np.float64)
-        places = {value: k for k, value in enumerate(self._numbers.tolist())}
+        # the first ones: behind the message there may be what is left of another
+        places = {value: k for k, value in reversed([*enumerate(self._numbers.tolist())])}
         self._runs = _runs([places[mark] for mark in marks.tolist()])
         words = np.frombuffer(self._bytes, np.uint32)
         found = np.flatnonzero((words[:-1] == _MARK.sec) & (words[1:] == _MARK.nanosec))

@@ -10,7 +10,7 @@ from nav_msgs.msg import Odometry
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
 
-from multi_qp_controller.ros import conversions
+from multi_qp_controller.ros import conversions, wire
 from multi_qp_controller.ros.command_output import _named_template
 from multi_qp_controller.ros.state_assembly import joints_of
 from multi_qp_controller.ros.state_output import StateOutput
@@ -118,3 +118,13 @@ def test_whatever_is_told_ros_reads_it_and_so_do_we(names, stamp, data):
     read = JointReader().read(told)
     assert (read.stamp, read.names) == (stamp, tuple(names))
     np.testing.assert_array_equal(read.effort, efforts)
+
+
+def test_what_is_left_of_another_message_behind_this_one_is_not_taken_for_it(monkeypatch):
+    def with_remains(message) -> bytes:
+        data = serialize_message(message)
+        return data + bytes(-(len(data) - 4) % 8) + np.array([-1.0e300]).tobytes()  # the mark of a first number
+
+    monkeypatch.setattr(wire, "serialize_message", with_remains)
+    told = _named_template(["hip"]).fill(STAMP, np.array([2.0]))
+    assert deserialize_message(told, JointState) == conversions.joint_command(["hip"], np.array([2.0]), STAMP)
