@@ -224,10 +224,14 @@ class ControllerNode(LifecycleNode):
         run = self._run
         if run.assembler.missing:
             return min(self._health.due - now, run.pacer.dt)
-        if now >= run.pacer.due(fresh=run.assembler.fresh):
-            self._tick(now)
-            now = monotonic()
-        return run.pacer.due(fresh=run.assembler.fresh) - now
+        whole = run.whole
+        due = run.pacer.due(fresh=whole)
+        if now < due:
+            return due - now
+        if not whole and not run.hearing.over(now, due):
+            return run.hearing.left(now)
+        self._tick(now)
+        return run.pacer.due(fresh=run.whole) - monotonic()
 
     def _start(self) -> None:
         self._autostart = False
@@ -238,7 +242,7 @@ class ControllerNode(LifecycleNode):
 
     def _tick(self, now: float) -> None:
         """Answer the present state, at `now` by the steady clock [s]; the answer carries the state's stamp."""
-        run, stamp, fresh = self._run, self._run.assembler.newest, self._run.assembler.fresh
+        run, stamp, fresh = self._run, self._run.assembler.newest, self._run.whole
         state, command, faults = run.answer_in_step(stamp * 1e-9) if self._lock_step else run.answer_now(now)
         self._answered = stamp
         self._output.send(command, run.contacts, stamp)

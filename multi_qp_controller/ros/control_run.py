@@ -10,7 +10,7 @@ from multi_qp_controller.command import Command, Status
 from multi_qp_controller.controller import Controller
 from multi_qp_controller.prediction import Predictor
 from multi_qp_controller.ros.state_assembly import StateAssembler
-from multi_qp_controller.ros.timing import ArrivalClock, Pacer
+from multi_qp_controller.ros.timing import ArrivalClock, Hearing, Pacer
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
 
@@ -40,6 +40,7 @@ class ControlRun:
         judge: of the run.
         arrivals: when states were measured, by the wall clock.
         pacer: when to answer, by the wall clock.
+        hearing: what is heard before an answer that is late.
         prediction_time: of the last answer [s].
         told_end: whether the end of the run has been told.
     """
@@ -68,6 +69,8 @@ class ControlRun:
         self.prediction_time = 0.0
         self.arrivals = ArrivalClock(stamps=not settings["use_sim_time"])
         self.pacer = Pacer(dt)
+        self.hearing = Hearing(dt, len(self.assembler.topics))
+        self._at_once = False
         self._predictor = Predictor(scenario.scene) if settings["compensate_delay"] else None
         if self._predictor is not None and not settings["lock_step"]:
             self._predictor.rehearse(scenario)
@@ -111,6 +114,12 @@ class ControlRun:
         """Names of the contacts that are on."""
         return tuple(self.controller.contacts)
 
+    @property
+    def whole(self) -> bool:
+        """Whether a new state is there: all have told something new; of one instant, where it was so the last time."""
+        assembler = self.assembler
+        return assembler.fresh and (assembler.together or not self._at_once)
+
     def answer_in_step(self, time: float) -> tuple[State, Command, list[str]]:
         """Answer the state of a world that waits for the answer.
 
@@ -129,6 +138,9 @@ class ControlRun:
         The answer is to the state that will be when it takes effect: after the delay of the messages and the time that
         the answer takes, and on average half a period later, as it is then held for a period.
         """
+        if self.assembler.fresh:
+            self._at_once = self.assembler.together
+        self.hearing.end()
         state, faults = self.assembler.state(now)
         expected = state
         last, predictor = self._last, self._predictor

@@ -151,6 +151,11 @@ class StateAssembler:
         return not self._silent
 
     @property
+    def together(self) -> bool:
+        """Whether all topics have told of the newest stamp."""
+        return all(part.stamp == self.newest for part in self._parts.values())
+
+    @property
     def clock(self) -> float:
         """A time that goes on by one period with each new stamp [s]: in lock-step, a world that waits ages nothing."""
         return self._rounds * self._period

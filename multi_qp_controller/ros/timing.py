@@ -10,6 +10,8 @@ CLOCK_DRIFT = 1e-4
 EARLIEST, LATEST = 0.5, 1.5
 #: States that come more often than with this fraction of the period are answered at our own pace.
 FASTER = 0.75
+#: Who is later than this [periods] had no processor; what came meanwhile is heard first, for so long [periods], [s].
+LATE, HEARING, LONGEST_HEARING = 0.1, 0.2, 2e-3
 
 
 class ArrivalClock:
@@ -85,3 +87,36 @@ class Pacer:
         self._last, self._was_fresh = began, fresh
         self._due = max(self._due + self.dt, began)  # a late answer is not made up for
         self.latency += 0.1 * (ended - began - self.latency)
+
+
+class Hearing:
+    """Holds an answer to old states back until what waits for us has been heard, if we had no processor meanwhile.
+
+    After a stall the messages that came during it are there, but one is taken at a time: an answer between two of them
+    would be to states of different instants, or take for lost what only waits.
+    """
+
+    def __init__(self, dt: float, topics: int) -> None:
+        """Wait for nothing; `topics`: how many tell of a state, with a period of `dt` [s]."""
+        self._late, self._longest, self._rounds = LATE * dt, min(HEARING * dt, LONGEST_HEARING), 2 * topics + 2
+        self._since: float | None = None
+        self._heard = 0
+
+    def over(self, now: float, due: float) -> bool:
+        """Return whether to answer at `now` what was due [s]; to be asked once after each message, or without any."""
+        if self._since is None:
+            if now - due < self._late:
+                return True
+            self._since, self._heard = now, 0
+        self._heard += 1
+        return self._heard > self._rounds and now - self._since >= self._longest
+
+    def left(self, now: float) -> float:
+        """Return for how long to listen before asking again [s]: not at all while messages may be waiting."""
+        if self._since is None or self._heard <= self._rounds:
+            return 0.0
+        return max(0.0, self._since + self._longest - now)
+
+    def end(self) -> None:
+        """Note an answer."""
+        self._since = None

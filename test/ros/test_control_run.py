@@ -58,7 +58,7 @@ class Worlds:
             self.now = now = number * GRAIN
             self._hear(now)
             if now >= self.busy and not self.run.assembler.missing:
-                fresh = self.run.assembler.fresh
+                fresh = self.run.whole
                 if now >= self.run.pacer.due(fresh=fresh):
                     self._answer(now, fresh)
             if now >= due - 1e-9:
@@ -154,3 +154,35 @@ def test_where_answers_take_two_periods_every_other_state_is_answered_and_well()
     assert worlds.run.controller.machine.phase.name == "reach"
     assert np.abs(worlds.stand_in.world.state.v).max() < 1.0
     assert worlds.run.judge.report()["worst"]["contact_slip_m"] < 1e-3
+
+
+def test_states_of_two_instants_are_no_new_state_where_they_used_to_come_together():
+    delays = dict.fromkeys(("state", "answer", "command"), lambda rng: 0.0)
+    worlds = Worlds("box", dt=0.005, delays=delays)
+    worlds.go(0.05)
+    run, state = worlds.run, worlds.stand_in.world.state
+    stamp, joints = run.assembler.newest, run.assembler.joints["humanoid"]
+    at = run.assembler.measured
+
+    def tell(topic: str, later: int) -> None:
+        name, _, what = topic.partition("/")
+        subsystem = worlds.robots.scene.subsystems[name]
+        time = at + later * 0.005
+        if what == "odom":
+            q, v = state.q[subsystem.q_slice][:7], state.v[subsystem.v_slice][:6]
+            run.assembler.put_root(name, stamp + later, time, q, v)
+        else:
+            q, v = [state.q[j.q_index] for j in joints], [state.v[j.v_index] for j in joints]
+            run.assembler.put_joints(name, stamp + later, time, [j.name for j in joints], q, v)
+
+    run.answer_now(at)
+    for topic in run.assembler.topics:
+        assert not run.whole
+        tell(topic, 1)
+    assert run.whole
+    tell(run.assembler.topics[0], 2)  # after a stall the next ones are coming already
+    assert run.assembler.fresh and not run.whole
+    run.answer_now(at + 0.01)  # whoever has waited long enough takes what there is
+    for topic in run.assembler.topics:
+        tell(topic, 3 if topic == run.assembler.topics[0] else 4)
+    assert run.whole  # robots of clocks of their own are not waited for

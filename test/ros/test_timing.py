@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from multi_qp_controller.ros.timing import ArrivalClock, Pacer
+from multi_qp_controller.ros.timing import ArrivalClock, Hearing, Pacer
 
 DT = 0.01
 
@@ -71,3 +71,20 @@ def test_measurement_is_known_whatever_the_robots_clock_says(offset):
 
 def test_without_stamps_a_message_counts_from_its_arrival():
     assert ArrivalClock(stamps=False).measured("a", 5, 12.0) == 12.0
+
+
+def test_who_is_in_time_answers_at_once():
+    assert Hearing(DT, topics=3).over(1.0 + 0.05 * DT, 1.0)
+
+
+def test_who_had_no_processor_hears_what_waits_before_the_answer():
+    hearing, now, rounds = Hearing(DT, topics=3), 1.0 + DT, 0
+    while not hearing.over(now, 1.0):
+        rounds += 1
+        assert hearing.left(now) == 0.0 or rounds > 6
+        now += 1e-5
+    assert rounds >= 6  # no topic can still wait with its message, whatever the time
+    assert now >= 1.0 + DT + min(0.2 * DT, 2e-3) - 1e-9
+    hearing.end()
+    assert hearing.over(2.0, 2.0)
+    assert not hearing.over(3.0, 2.0)
