@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpstrf
 
 from multi_qp_controller.contact import ActiveContact
 from multi_qp_controller.kinematics import Kinematics
@@ -22,6 +25,10 @@ Array = NDArray[np.float64]
 NULL_FORCE_COST = 1e-8
 #: Cost of the force of a coupling: only there to make the Hessian positive definite, for the force is no one's effort.
 COUPLING_FORCE_COST = 1e-8
+#: Rows depend on each other where the square of what is independent is less than this share of the longest's.
+DEPENDENT_GRAM = 1e-14
+#: Dependent rows contradict each other where what they ask for differs by more than this, relative to what is asked.
+CONTRADICTION = 1e-6
 #: Square root of the weight of |Λ|² beside the error of the wrench, where Λ is sought for a wrench.
 _NORM_WEIGHT = 1e-4
 
@@ -148,6 +155,26 @@ class ContactRows:
                 np.matmul(self.J[rows].T, contact.W[: contact.rows], out=G[:, where])
             self._G_is_new = True
         return G
+
+    def kept(self) -> ContactRows:
+        """Return the rows of this tick, which the next does not overwrite: to be read, not updated."""
+        one = copy.copy(self)
+        one.J, one.rhs, one.contacts = self.J.copy(), self.rhs.copy(), tuple(map(copy.copy, self.contacts))
+        for contact in one.contacts:  # those of a point change
+            contact.W = contact.W.copy()
+        for name in ("_G", "H"):
+            one.__dict__.pop(name, None)
+        one._G_is_new = False
+        return one
+
+    def contradict(self) -> bool:
+        """Return whether no q̈ keeps all rows: some depend on others, and ask for something else."""
+        Gram = self.J @ self.J.T
+        factor, pivots, rank, _ = dpstrf(Gram, lower=1, tol=DEPENDENT_GRAM * max(1.0, float(Gram.diagonal().max())))
+        rhs = self.rhs[pivots - 1]
+        along = solve_triangular(factor[:rank, :rank], rhs[:rank], lower=True, check_finite=False)
+        missed = np.abs(rhs[rank:] - factor[rank:, :rank] @ along)
+        return bool(missed.max(initial=0.0) > CONTRADICTION * (1.0 + np.abs(rhs).max(initial=0.0)))
 
     def update(self, kinematics: Kinematics, dt: float) -> None:
         """Compute the rows and generalised forces of this tick."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from multi_qp_controller.blocks import CONTRADICTING_CONTACTS
 from multi_qp_controller.command import Status
 from multi_qp_controller.formulations import DegenerateError, Formulation
 from multi_qp_controller.memory import Memory
@@ -25,6 +26,8 @@ SLACK_NOISE = 1e-6
 #: the noise that is left out.
 OWN_SLACK_PRICE, OWN_SLACK_NOISE = 1e7, 1e-4
 _RELAXED = "collision, balance and joint limits were relaxed"
+#: How a search ends that no other solver would bring to a better end.
+_HOPELESS = "infeasible", "not_finite"
 #: What a solver may take of an earlier answer.
 _WARM_START = ("x", "y_eq", "z_ineq", "z_bounds")
 
@@ -62,11 +65,7 @@ class Reserve:
 
 
 class Ladder:
-    """Solves the QP of each tick, one rung down after the other.
-
-    Attributes:
-        failed_problem: the QP that began the present (or the last) failure; None if there was none.
-    """
+    """Solves the QP of each tick, one rung down after the other."""
 
     def __init__(
         self, formulation: Formulation, solver: Solver, reserve: Reserve | None = None, *, hurried: bool = False
@@ -89,7 +88,7 @@ class Ladder:
         self._last_solution: Solution | None = None
         self._failing = False
         self._reserve_is_ready = False
-        self.failed_problem: Problem | None = None
+        self._failed: Problem | Statement | None = None
 
     def prepare(self) -> None:
         """Take up the statement's present contacts."""
@@ -113,6 +112,15 @@ class Ladder:
         self._last_solution = None if warm is None else Solution(found=True, status="solved", **warm)
         self._failing = memory["failing"]
 
+    @property
+    def failed_problem(self) -> Problem | None:
+        """The QP that began the present (or the last) failure, written when somebody asks; None if there was none."""
+        if isinstance(self._failed, Statement):
+            written = type(self._formulation if self._reserve is None else self._reserve.formulation)(self._failed)
+            written.prepare()
+            self._failed = written.build()
+        return self._failed
+
     def solve(self) -> Answer:
         """Solve the QP of this tick."""
         # our own solver would find nothing else
@@ -120,7 +128,7 @@ class Ladder:
         if solved is not None and solved.physical is not None:
             return self._found(solved.solution, solved.physical)
         problem: Problem | None = None
-        if solved is not None and (self._hurried or solved.solution.status == "infeasible"):
+        if solved is not None:
             solution = solved.solution
         else:
             try:
@@ -131,15 +139,24 @@ class Ladder:
             if solution.found:
                 return self._found(solution, self._formulation.recover(solution.x))
         self.forget()
-        if self._hurried and solved is not None:
-            self._failing = True
-            return self._relaxed_at_once(solution)
-        return self._solve_otherwise(problem, solution)
+        if solved is None or not (self._hurried or solution.status in _HOPELESS):
+            return self._solve_otherwise(problem, solution)
+        self._note_failure(None)
+        answer = self._relaxed_at_once(solution)
+        if answer.physical is not None or self._hurried or not _may_relax(solution):
+            return answer
+        return self._relaxed_otherwise(None, solution)
+
+    def _note_failure(self, problem: Problem | None) -> None:
+        """Keep the QP that begins a failure; as it is stated where it is not written, for that takes some ticks."""
+        if not self._failing:
+            self._failed = self._formulation.statement.kept() if problem is None else _copy(problem)
+        self._failing = True
 
     def _relaxed_at_once(self, solution: Solution) -> Answer:
         """Relax limits in the formulation's own way; failing that, give up this tick."""
-        message = f"the QP has no solution ({solution.status}); "
-        own = self._formulation.solve(None, price=OWN_SLACK_PRICE)
+        message = f"the QP has no solution ({_reason(solution)}); "
+        own = self._formulation.solve(None, price=OWN_SLACK_PRICE) if _may_relax(solution) else None
         if own is None or own.physical is None:
             return Answer(Status.FALLBACK, solution, None, message + "relaxing limits does not help")
         slack = _given_way(self._formulation.statement, own.physical.acceleration)
@@ -152,10 +169,9 @@ class Ladder:
 
     def _solve_otherwise(self, problem: Problem | None, solution: Solution) -> Answer:
         """Solve with the reserve; failing that, with slack."""
-        formulation, solver = self._formulation, self._solver
         if self._reserve is not None:
-            formulation, solver, problem = self._reserve.formulation, self._reserve.solvers[-1], None
-            if solution.status not in ("infeasible", "not_finite", "time_limit"):
+            formulation, problem = self._reserve.formulation, None
+            if solution.status not in (*_HOPELESS, "time_limit"):
                 problem = self._written(formulation)
                 for other in self._reserve.solvers:
                     spent = solution.solve_time
@@ -166,15 +182,15 @@ class Ladder:
                         return Answer(Status.OK, solution, formulation.recover(solution.x))
         elif problem is None:
             return Answer(Status.FALLBACK, solution, None, f"the QP cannot be written: {solution.message}")
-        if not self._failing:  # once a failure: writing it this way takes longer than recognising it
-            problem = problem or self._written(formulation)
-            self.failed_problem = _copy(problem)
-            self._failing = True
-        message = f"the QP has no solution ({solution.status}); "
-        if self._solver.name == "active_set":
-            answer = self._relaxed_at_once(solution)
-            if answer.physical is not None:
-                return answer
+        self._note_failure(problem)
+        return self._relaxed_otherwise(problem, solution)
+
+    def _relaxed_otherwise(self, problem: Problem | None, solution: Solution) -> Answer:
+        """Relax limits as the reserve does, if there is one: what the first way could not relax takes many ticks."""
+        formulation, solver = self._formulation, self._solver
+        if self._reserve is not None:
+            formulation, solver = self._reserve.formulation, self._reserve.solvers[-1]
+        message = f"the QP has no solution ({_reason(solution)}); "
         return _solve_relaxed(formulation, solver, problem or self._written(formulation), message)
 
     def _written(self, formulation: Formulation) -> Problem:
@@ -183,6 +199,15 @@ class Ladder:
             formulation.prepare()
             self._reserve_is_ready = True
         return formulation.build()
+
+
+def _may_relax(solution: Solution) -> bool:
+    """Return whether a tick may have an answer with limits relaxed: not where a number or the contacts are at fault."""
+    return solution.status != "not_finite" and solution.message != CONTRADICTING_CONTACTS
+
+
+def _reason(solution: Solution) -> str:
+    return solution.message if solution.message == CONTRADICTING_CONTACTS else solution.status
 
 
 def _solve_relaxed(formulation: Formulation, solver: Solver, problem: Problem, message: str) -> Answer:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Any
+
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
@@ -172,16 +175,16 @@ class RandomPose(PoseReference):
             "seed": seed,
             "knots_every": knots_every,
         }
-        knots = max(2, round(duration / knots_every))
-        random = np.random.default_rng(seed)
-        from scipy.interpolate import make_interp_spline  # takes long to import, and few scenes need it
+        self._spline, self._velocity, self._acceleration = self.draw(duration, position, angle, seed, knots_every)
 
-        values = np.zeros((knots + 1, 6))
-        values[1:-1] = random.uniform(-1.0, 1.0, (knots - 1, 6)) * np.concatenate([position, angle])
-        rest = [(1, np.zeros(6)), (2, np.zeros(6))]
-        self._spline = make_interp_spline(np.linspace(0.0, duration, knots + 1), values, k=5, bc_type=(rest, rest))
-        self._velocity = self._spline.derivative(1)
-        self._acceleration = self._spline.derivative(2)
+    @staticmethod
+    def draw(duration: float, position: Array, angle: Array, seed: int, knots_every: float) -> tuple[Any, Any, Any]:
+        """Draw a path, or return it where it was: that takes longer than a tick has, and does not depend on the centre.
+
+        Returns:
+            position and rotation vector (6,) as a function of time, its first and its second derivative.
+        """
+        return _drawn(duration, (*map(float, position), *map(float, angle)), seed, knots_every)
 
     def sample(self, time: float) -> PoseSample:
         """Return the reference at `time` [s] after its start."""
@@ -209,3 +212,15 @@ class RandomPose(PoseReference):
         """Draw the path again."""
         arguments = memory["arguments"]
         return cls(**{**arguments, "centre": pose_of(arguments["centre"])})
+
+
+@lru_cache(maxsize=64)
+def _drawn(duration: float, extent: tuple[float, ...], seed: int, knots_every: float) -> tuple[Any, Any, Any]:
+    from scipy.interpolate import make_interp_spline  # takes long to import, and few scenes need it
+
+    knots = max(2, round(duration / knots_every))
+    values = np.zeros((knots + 1, 6))
+    values[1:-1] = np.random.default_rng(seed).uniform(-1.0, 1.0, (knots - 1, 6)) * np.array(extent)
+    rest = [(1, np.zeros(6)), (2, np.zeros(6))]
+    spline = make_interp_spline(np.linspace(0.0, duration, knots + 1), values, k=5, bc_type=(rest, rest))
+    return spline, spline.derivative(1), spline.derivative(2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -168,6 +170,16 @@ class Statement:
             self.balance.update(kinematics, self._D, self._d, self.collisions.count)
         self.joint_limits.update(kinematics.q, kinematics.v)
         self.tasks.update(kinematics, time)
+
+    def kept(self) -> Statement:
+        """Return the statement of this tick, which the next tick does not overwrite: to be written, not updated."""
+        one = copy.copy(self)
+        one.M, one.N, one._D, one._d = self.M.copy(), self.N.copy(), self._D.copy(), self._d.copy()
+        one.tasks, one.contacts = self.tasks.kept(), self.contacts.kept()
+        one.joint_limits, one.collisions = copy.copy(self.joint_limits), self.collisions.kept()
+        one.joint_limits.lower, one.joint_limits.upper = self.joint_limits.lower.copy(), self.joint_limits.upper.copy()
+        one.balance = None if self.balance is None else self.balance.kept()
+        return one
 
     def dynamics_residual(self, acceleration: Array, torque: Array, reactions: Array) -> float:
         """Return the largest entry of M q̈ + N − Jᵀ w − S τ relative to the largest force in it; w the reactions."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -73,6 +75,13 @@ class TaskRows:
             taken = table.taken
             self._table = table if taken else None
         self._others = [part for k, part in enumerate(self._parts) if k not in taken]
+
+    def kept(self) -> TaskRows:
+        """Return the rows of this tick, which the next does not overwrite: to be read, not updated."""
+        one = copy.copy(self)
+        one.J, one.b, one.scale = self.J.copy(), self.b.copy(), self.scale.copy()
+        one._weighted = one._H = None
+        return one
 
     @property
     def weighted(self) -> Array:

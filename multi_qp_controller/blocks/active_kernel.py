@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_controller.blocks.assembly_kernel import INFEASIBLE, LIMIT, NUMERICAL, SOLVED
+from multi_qp_controller.blocks.assembly_kernel import INFEASIBLE, LIMIT, NOT_FINITE, NUMERICAL, SOLVED
+from multi_qp_controller.blocks.factor_kernel import append, backward, drop, sharpened, shrink, solve
 from multi_qp_controller.blocks.linear_kernel import cholesky
-from multi_qp_controller.blocks.row_kernel import dot, expand, row_values, sort_out, write_row
+from multi_qp_controller.blocks.row_kernel import dot, dual, expand, row_values, sort_out, write_row
 from multi_qp_scene.jit import compiled, compiled_part
 
 Array = NDArray[np.float64]
@@ -15,8 +16,16 @@ Indices = NDArray[np.intp]
 
 #: A row violated by more than this joins the active set, relative to 1 + |value of the side|.
 VIOLATION = 1e-9
+#: An answer whose active rows are farther from their sides than this, relative as above, is refined.
+_GAP = 1e-9
 #: Of a new row, what is independent of the active ones must be more than this share of it.
 _INDEPENDENT = 1e-12
+#: Where this or less of a new row is independent, rounding in T may be a good part of it.
+_NEARLY = 1e-3
+#: A row that follows from the active ones, and violated by less than this, relative as above, is kept but for rounding.
+_ROUNDING = 1e-6
+#: Stands for the length of such a row, and of one that need not be kept better.
+KEPT = -1.0
 
 
 @compiled
@@ -35,6 +44,8 @@ def search(
     S: Array,
     phi_0: Array,
     Phi: Array,
+    T: Array,
+    R: Array,
     limited: Indices,
     facets: Array,
     facet_rows: Indices,
@@ -44,10 +55,12 @@ def search(
     d_all: Array,
     low_all: Array,
     high_all: Array,
+    length: Array,
     counts: Indices,
     count: int,
     softness: Array,
     max_iterations: int,
+    early: int,
     start: Array,
     z: Array,
     acceleration: Array,
@@ -71,6 +84,8 @@ def search(
         S: of `assemble`.
         phi_0: of `assemble`.
         Phi: storage, one line an active row and one more.
+        T: storage, a row and a column each.
+        R: as T.
         limited: see `row_values`.
         facets: see `row_values`.
         facet_rows: see `row_values`.
@@ -80,10 +95,12 @@ def search(
         d_all: least values of these.
         low_all: least value of each row; those of q̈ and D are filled in.
         high_all: largest value of each row; those of q̈ are filled in.
+        length: of each row in the metric of the cost, 0 where nobody needed it in this tick.
         counts: to fill: number of active rows, and of iterations, (2,).
         count: how many rows of D there are.
         softness: by how much a multiplier of 1 lets a row give way, (rows,).
         max_iterations: changes of the active set.
+        early: after so many of them, rows are chosen by their distance in the metric of the cost.
         start: multipliers of an earlier tick, negative at a lower side, 0 where a row was not active, (rows,).
         z: to fill with this tick's, zero on entry, (rows,).
         acceleration: to fill, (nv,).
@@ -100,72 +117,91 @@ def search(
     room, size = len(Phi) - 1, len(last)
     values, values_0 = np.empty(len(low)), np.empty(len(low))
     phi, s, physical = phi_0.copy(), np.empty(size), np.empty(len(e_all))
-    T, R = np.empty((1, 1)), np.empty((1, 1))
-    slot, d, pull = np.empty(0, dtype=np.intp), np.empty(0), np.empty(0)
+    slot, d, pull, gaps = np.empty(0, dtype=np.intp), np.empty(0), np.empty(0), np.empty(0)
+    line, scratch = np.empty(len(phi_0)), np.empty(len(phi_0))
     warm, k = _taken_over(start, low, high, active), 0
     counts[0] = counts[1] = 0
-    first = True
+    first, refined = True, 0
     while True:
         expand(nodes, lists, last, border, E_all, e_all, L_all, U_all, S, phi, s, physical)
         sort_out(nodes, lists, links, motor_order, s, physical, acceleration, torque, reactions)
         row_values(acceleration, torque, reactions, limited, facets, facet_rows, D, values)
-        worst = _worst(values, low, high, active, k)
+        if counts[1] < early:
+            worst = _worst(values, low, high, active, k, length)
+        else:
+            worst = _farthest(values, low, high, active, k, length, line, nodes, lists, last, border, places, limited,
+                              facets, facet_rows, D, len(torque), E_all, L_all, U_all, S, size, scratch)  # fmt: skip
         counts[0] = k
-        if worst == -len(low) - 1:  # not a number
-            return NUMERICAL
+        if worst == -len(low) - 1:
+            return NOT_FINITE
+        gap = _gaps(values, low, high, softness, active, multipliers, k, pull) if worst == 0 else 0.0
+        if refined < 2 and gap > _GAP:  # T has the condition of C K⁻¹ Cᵀ, and not of its root
+            refined += 1
+            solve(R, k, pull, line)
+            for i in range(k):
+                multipliers[i] = max(0.0, multipliers[i] + line[i])
+            _combine(phi, phi_0, Phi, slot, multipliers, k)
+            continue
         if worst == 0:
             for i in range(k):
                 z[abs(active[i]) - 1] = -multipliers[i] if active[i] > 0 else multipliers[i]
-            return SOLVED if _kept(values, low, high, softness, active, multipliers, k) else NUMERICAL
+            return SOLVED if gap <= 1e-7 else NUMERICAL
         if first:
             first = False
             for i in range(len(values)):
                 values_0[i] = values[i]
-            T, R = np.empty((room + 1, room + 1)), np.empty((room + 1, room + 1))
-            slot, d, pull = np.arange(room + 1), np.empty(room + 1), np.empty(room + 1)
+            slot, d = np.arange(room + 1), np.empty(room + 1)
+            pull, gaps = np.empty(room + 1), np.empty(room + 1)
             for k in range(warm):
                 _take_up(k, active, slot, nodes, lists, last, border, places, limited, facets, facet_rows, D,
                          len(torque), E_all, L_all, U_all, S, Phi, T, size, softness, low, high,
-                         values_0, d)  # fmt: skip
+                         values_0, d,
+                         scratch)  # fmt: skip
             k = _best_start(warm, active, slot, T, R, d, multipliers, counts)
             _combine(phi, phi_0, Phi, slot, multipliers, k)
             if k:
                 continue
-        if counts[1] >= max_iterations or k >= room:
+        if counts[1] >= max_iterations or k > room:
             return LIMIT
-        active[k] = worst
+        active[k], row = worst, abs(worst) - 1
         _take_up(k, active, slot, nodes, lists, last, border, places, limited, facets, facet_rows, D,
-                 len(torque), E_all, L_all, U_all, S, Phi, T, size, softness, low, high, values_0, d)  # fmt: skip
+                 len(torque), E_all, L_all, U_all, S, Phi, T, size, softness, low, high, values_0, d,
+                         scratch)  # fmt: skip
         multipliers[k] = 0.0
         while True:
             counts[1] += 1
-            short, rise = d[k] - multipliers[k] * T[k, k], _append(T, R, k)
+            short, rise = d[k] - multipliers[k] * T[k, k], append(T, R, k)
             for i in range(k):
                 short -= multipliers[i] * T[k, i]
                 pull[i] = R[k, i]
-            _backward(R, k, pull)
+            backward(R, k, pull)
+            if k and rise < _NEARLY * T[k, k]:
+                rise = sharpened(k, active, slot, Phi, S, size, R, softness, pull, line, gaps, scratch)
             longest, blocking = np.inf, -1
             for i in range(k):
                 if pull[i] > 1e-14 and multipliers[i] / pull[i] < longest:
                     longest, blocking = multipliers[i] / pull[i], i
+            if multipliers[k] == 0.0 and rise <= _INDEPENDENT * T[k, k] and short <= _ROUNDING * _scale(row, low, high):
+                length[row] = KEPT
+                break
             full = short / rise if rise > _INDEPENDENT * T[k, k] else np.inf
             step = min(full, longest)
             if step == np.inf:  # but what rounding may have made is for others to judge
-                return INFEASIBLE if short > 1e-6 * (1.0 + abs(d[k])) else NUMERICAL
+                return INFEASIBLE if short > _ROUNDING * (1.0 + abs(d[k])) else NUMERICAL
             for i in range(k):
                 multipliers[i] = max(0.0, multipliers[i] - step * pull[i])
             multipliers[k] += step
             if full <= longest:
                 R[k, k] = np.sqrt(rise)
                 k += 1
-                _solve(R, k, d, multipliers)
+                solve(R, k, d, multipliers)
                 for i in range(k):
                     multipliers[i] = max(0.0, multipliers[i])
                 break
             if counts[1] >= max_iterations:
                 return LIMIT
-            _shrink(blocking, k, R)
-            k = _drop(blocking, k + 1, active, slot, T, d, multipliers) - 1
+            shrink(blocking, k, R)
+            k = drop(blocking, k + 1, active, slot, T, d, multipliers) - 1
         _combine(phi, phi_0, Phi, slot, multipliers, k)
 
 
@@ -194,15 +230,15 @@ def _best_start(
     if not cholesky(R, k):
         return 0
     while k:
-        _solve(R, k, d, multipliers)
+        solve(R, k, d, multipliers)
         least = 0
         for i in range(1, k):
             if multipliers[i] < multipliers[least]:
                 least = i
         if multipliers[least] >= 0.0:
             return k
-        _shrink(least, k, R)
-        k = _drop(least, k, active, slot, T, d, multipliers)
+        shrink(least, k, R)
+        k = drop(least, k, active, slot, T, d, multipliers)
         counts[1] += 1
     return 0
 
@@ -219,33 +255,85 @@ def _combine(phi: Array, phi_0: Array, Phi: Array, slot: Indices, multipliers: A
 
 
 @compiled_part
-def _worst(values: Array, low: Array, high: Array, active: Indices, k: int) -> int:
+def _scale(row: int, low: Array, high: Array) -> float:
+    return 1.0 + min(abs(low[row]), abs(high[row]), 1e6)
+
+
+@compiled_part
+def _violation(row: int, values: Array, low: Array, high: Array, active: Indices, k: int, length: Array) -> float:
+    """Return how far a row is beyond a side, negative at its upper one; 0 where it may be or is active."""
+    below, above = low[row] - values[row], values[row] - high[row]
+    most = max(below, above)
+    if not most > (_ROUNDING if length[row] == KEPT else VIOLATION) * _scale(row, low, high):
+        return 0.0
+    for j in range(k):
+        if abs(active[j]) == row + 1:
+            return 0.0
+    return below if below > above else -above
+
+
+@compiled_part
+def _worst(values: Array, low: Array, high: Array, active: Indices, k: int, length: Array) -> int:
     """Return the row that is violated most, plus 1, negative at its upper side; 0: none; -rows - 1: not a number."""
-    most, found = VIOLATION, 0
+    most, found = 0.0, 0
     for i in range(len(values)):
-        slack = 1.0 + min(abs(low[i]), abs(high[i]), 1e6)
-        below, above = (low[i] - values[i]) / slack, (values[i] - high[i]) / slack
-        if below > most or above > most:
-            taken = False
-            for j in range(k):
-                taken = taken or abs(active[j]) == i + 1
-            if not taken:
-                most, found = max(below, above), i + 1 if below > above else -i - 1
-        elif not values[i] * 0.0 == 0.0:
+        if not values[i] * 0.0 == 0.0:
             return -len(values) - 1
+        beyond = _violation(i, values, low, high, active, k, length)
+        share = abs(beyond) / _scale(i, low, high)
+        if share > most:
+            most, found = share, i + 1 if beyond > 0.0 else -i - 1
     return found
 
 
 @compiled_part
-def _kept(values: Array, low: Array, high: Array, softness: Array, active: Indices, multipliers: Array, k: int) -> bool:
-    """Return whether active rows are at their sides, but for what the soft ones give way."""
+def _farthest(
+    values: Array, low: Array, high: Array, active: Indices, k: int, length: Array, line: Array, nodes: Indices,
+    lists: Indices, last: Indices, border: int, places: Indices, limited: Indices, facets: Array, facet_rows: Indices,
+    D: Array, motors: int, E_all: Array, L_all: Array, U_all: Array, S: Array, size: int, scratch: Array,
+) -> int:  # fmt: skip
+    """Return the row that is farthest from being kept, by the root of twice the cost of keeping it alone; as `_worst`.
+
+    A contradiction shows after a few changes of the active set where the largest violation, whose unit differs from row
+    to row, takes hundreds. It costs a forward solution for each violated row, once, which `length` keeps.
+    """
+    most, found = 0.0, 0
+    for i in range(len(values)):
+        if not values[i] * 0.0 == 0.0:
+            return -len(values) - 1
+        beyond = _violation(i, values, low, high, active, k, length)
+        if beyond == 0.0:
+            continue
+        if length[i] <= 0.0:
+            write_row(i, 1.0, nodes, lists, last, border, places, limited, facets, facet_rows, D, motors,
+                      E_all, L_all, U_all, S, line)  # fmt: skip
+            dual(line, S, size, scratch)
+            own, f = np.sqrt(max(dot(line, scratch), 1e-24)), i - len(limited) - motors
+            length[i] = own
+            if 0 <= f < len(facets):  # those of one contact are much the same
+                for j in range(len(facets)):
+                    if facet_rows[j, 0] == facet_rows[f, 0] and length[i - f + j] == 0.0:
+                        length[i - f + j] = own
+        if abs(beyond) > most * length[i]:
+            most, found = abs(beyond) / length[i], i + 1 if beyond > 0.0 else -i - 1
+    return found
+
+
+@compiled_part
+def _gaps(
+    values: Array, low: Array, high: Array, softness: Array, active: Indices, multipliers: Array, k: int, gaps: Array
+) -> float:
+    """Write how far active rows are from their sides, but for what the soft ones give way; return the most, relative.
+
+    A NaN counts as nothing here: `_worst` finds it.
+    """
+    most = 0.0
     for i in range(k):
         row = abs(active[i]) - 1
         side = low[row] if active[i] > 0 else high[row]
-        gap = (side - values[row]) * (1.0 if active[i] > 0 else -1.0) - softness[row] * multipliers[i]
-        if not abs(gap) <= 1e-7 * (1.0 + min(abs(side), 1e6)):
-            return False
-    return True
+        gaps[i] = (side - values[row]) * (1.0 if active[i] > 0 else -1.0) - softness[row] * multipliers[i]
+        most = max(most, abs(gaps[i]) / (1.0 + min(abs(side), 1e6)))
+    return most
 
 
 @compiled_part
@@ -253,7 +341,7 @@ def _take_up(
     i: int, active: Indices, slot: Indices, nodes: Indices, lists: Indices, last: Indices, border: int,
     places: Indices, limited: Indices, facets: Array, facet_rows: Indices, D: Array, motors: int, E_all: Array,
     L_all: Array, U_all: Array, S: Array, Phi: Array, T: Array, size: int, softness: Array, low: Array, high: Array,
-    values_0: Array, d: Array,
+    values_0: Array, d: Array, scratch: Array,
 ) -> None:  # fmt: skip
     """Form active row i, and its products with those before it."""
     row, sign = abs(active[i]) - 1, 1.0 if active[i] > 0 else -1.0
@@ -277,69 +365,8 @@ def _take_up(
         S,
         line,
     )
+    dual(line, S, size, scratch)
     for j in range(i + 1):
-        T[i, j] = dot(line, Phi[slot[j]], S, size)
+        T[i, j] = dot(scratch, Phi[slot[j]])
     T[i, i] += softness[row]
     d[i] = sign * ((low[row] if sign > 0 else high[row]) - values_0[row])
-
-
-@compiled_part
-def _append(T: Array, R: Array, k: int) -> float:
-    """Write row k of the factor R of T, but for its diagonal; return the square of that."""
-    rest = T[k, k]
-    for i in range(k):
-        total = T[k, i]
-        for j in range(i):
-            total -= R[i, j] * R[k, j]
-        R[k, i] = total / R[i, i]
-        rest -= R[k, i] * R[k, i]
-    return rest
-
-
-@compiled_part
-def _shrink(gone: int, k: int, R: Array) -> None:
-    """Take row and column `gone` of k out of the factor, with a rotation for each row below."""
-    for i in range(gone, k - 1):
-        for j in range(i + 2):
-            R[i, j] = R[i + 1, j]
-        a, b = R[i, i], R[i, i + 1]
-        length = np.hypot(a, b)
-        cos, sin = a / length, b / length
-        R[i, i] = length
-        for r in range(i + 2, k):
-            a, b = R[r, i], R[r, i + 1]
-            R[r, i], R[r, i + 1] = cos * a + sin * b, cos * b - sin * a
-
-
-@compiled_part
-def _solve(R: Array, k: int, d: Array, x: Array) -> None:
-    for i in range(k):
-        total = d[i]
-        for j in range(i):
-            total -= R[i, j] * x[j]
-        x[i] = total / R[i, i]
-    _backward(R, k, x)
-
-
-@compiled_part
-def _backward(R: Array, k: int, x: Array) -> None:
-    """Solve Rᵀ x = x."""
-    for i in range(k - 1, -1, -1):
-        x[i] /= R[i, i]
-        for j in range(i):
-            x[j] -= R[i, j] * x[i]
-
-
-@compiled_part
-def _drop(i: int, k: int, active: Indices, slot: Indices, T: Array, d: Array, multipliers: Array) -> int:
-    """Take row i of k out of the lists, and keep the order of the others."""
-    free = slot[i]
-    for j in range(i, k - 1):
-        active[j], slot[j], d[j], multipliers[j] = active[j + 1], slot[j + 1], d[j + 1], multipliers[j + 1]
-    slot[k - 1] = free
-    for a in range(i + 1, k):
-        for b in range(i):
-            T[a - 1, b] = T[a, b]
-        for b in range(i + 1, a + 1):
-            T[a - 1, b - 1] = T[a, b]
-    return k - 1

@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 #: How a tick ended.
-SOLVED, INFEASIBLE, LIMIT, DEPENDENT, NUMERICAL = 0, 1, 2, 3, 4
+SOLVED, INFEASIBLE, LIMIT, DEPENDENT, NUMERICAL, NOT_FINITE = 0, 1, 2, 3, 4, 5
 
 
 @compiled

@@ -7,8 +7,16 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_controller.blocks.active_kernel import search
-from multi_qp_controller.blocks.assembly_kernel import DEPENDENT, INFEASIBLE, LIMIT, NUMERICAL, SOLVED, assemble
+from multi_qp_controller.blocks.active_kernel import KEPT, search
+from multi_qp_controller.blocks.assembly_kernel import (
+    DEPENDENT,
+    INFEASIBLE,
+    LIMIT,
+    NOT_FINITE,
+    NUMERICAL,
+    SOLVED,
+    assemble,
+)
 from multi_qp_controller.blocks.plan import Plan, structure
 from multi_qp_controller.contact_rows import COUPLING_FORCE_COST
 from multi_qp_controller.physical import PhysicalSolution, Solved
@@ -20,17 +28,23 @@ Indices = NDArray[np.intp]
 
 #: Rows whose independent part is shorter than this, relative to the longest, are dependent: nothing is eliminated.
 _DEPENDENT_ROWS = 1e-9
-#: At most so many rows can be active.
-_MOST_ACTIVE = 400
-#: Changes of the active set by which a search is over, and by which a tick is with the search for a relaxed answer.
-PATIENT_CHANGES = 300, 600
+#: At most so many rows can be active, and so many more than there are unknowns, which rows that give way may be.
+_MOST_ACTIVE, _MORE_ACTIVE = 400, 40
+#: Changes of the active set by which a search is over, and by which a tick is with the search for a relaxed answer;
+#: what takes longer to relax is left to others.
+PATIENT_CHANGES = 300, 100
+#: So many changes are made by the largest violation; what is not over then may be hopeless, see `_farthest`.
+EARLY_CHANGES = 2
 #: The same in a hurry: 23 are the most that the paper's eight scenes need, and 40 take as long as two ticks of `king`.
 HURRIED_CHANGES = 32, 40
+#: What is said of contacts that no q̈ keeps, whatever limits are relaxed.
+CONTRADICTING_CONTACTS = "contacts contradict each other"
 _STATUS: dict[int, Status] = {
     SOLVED: "solved",
     INFEASIBLE: "infeasible",
     LIMIT: "iteration_limit",
     NUMERICAL: "numerical",
+    NOT_FINITE: "not_finite",
 }
 
 
@@ -49,7 +63,9 @@ class _Layout:
         self.L, self.U = np.zeros(factor), np.zeros(wide)
         self.S = np.zeros((size, size))
         self.phi = np.zeros(plan.unknowns + size)
-        self.Phi = np.empty((min(_MOST_ACTIVE, len(self.phi)) + 1, len(self.phi)))
+        most = min(_MOST_ACTIVE, len(self.phi) + _MORE_ACTIVE) + 1
+        self.Phi = np.full((most, len(self.phi)), 0.0)  # written, so that no tick is the first to touch a page
+        self.T, self.R = np.full((most, most), 0.0), np.full((most, most), 0.0)
 
 
 class BlockSolver:
@@ -64,6 +80,7 @@ class BlockSolver:
         self._statement = statement
         self._most_changes = PATIENT_CHANGES
         self._changes = 0
+        self._failed: Solution | None = None
         self._floating: frozenset[int] = frozenset()
         self._layout: _Layout | None = None
         self._known: dict[tuple[object, ...], _Layout] = {}
@@ -101,8 +118,8 @@ class BlockSolver:
         )  # fmt: skip
         self._searched = (
             plan.nodes, plan.lists, layout.links, plan.last, plan.border, layout.places, plan.motor_order, *solved,
-            layout.Phi, self._limited, self._facets, self._facet_rows, limits.lower, limits.upper, *s.all_rows,
-            self._low, self._high, self._counts,
+            layout.Phi, layout.T, layout.R, self._limited, self._facets, self._facet_rows, limits.lower,
+            limits.upper, *s.all_rows, self._low, self._high, self._length, self._counts,
         )  # fmt: skip
 
     def _take_up(self) -> None:
@@ -129,7 +146,7 @@ class BlockSolver:
         self._fixed = int(fixed)
         self._low, self._high = np.full(fixed + s.largest_row_count, 0.0), np.full(fixed + s.largest_row_count, np.inf)
         self._low[limited : limited + na], self._high[limited : limited + na] = -s.torque_limits, s.torque_limits
-        self._rigid = np.zeros(len(self._low))
+        self._rigid, self._length = np.zeros(len(self._low)), np.zeros(len(self._low))
         self._none_active = np.zeros(len(self._low))
         self._soft = np.zeros(len(self._low))
         self._soft[:limited] = self._soft[fixed:] = 1.0
@@ -159,6 +176,15 @@ class BlockSolver:
             return self.eliminate()
         return "what subsystems share is not determined"
 
+    def _failure(self, fault: str) -> Solution:
+        """Say what the elimination failed for: a NaN, contacts that no q̈ keeps, or else what others may mend."""
+        s = self._statement
+        if not all(np.isfinite(a).all() for a in (s.M, s.N, s.contacts.J, s.contacts.rhs, s.tasks.J, s.tasks.b)):
+            return Solution.failed(0, status="not_finite")
+        if s.contacts.contradict():
+            return Solution.failed(0, status="infeasible", message=CONTRADICTING_CONTACTS)
+        return Solution.failed(0, status="numerical", message=fault)
+
     def solve(self, start: Solution | None, *, price: float | None = None) -> Solved:
         """Solve the tick from the active rows of an earlier one; say so where there is none.
 
@@ -167,20 +193,23 @@ class BlockSolver:
         """
         begun = perf_counter()
         s = self._statement
-        if price is None and (fault := self.eliminate()):
-            return Solved(Solution.failed(0, status="numerical", message=fault), None)
-        if self._layout is None:
-            raise RuntimeError("a price is for a tick that was solved without")
+        if price is None:
+            fault = self.eliminate()
+            self._failed = self._failure(fault) if fault else None
+            self._length[:] = 0.0
+        if self._failed is not None:
+            return Solved(self._failed, None)
         acceleration, torque, reactions = np.empty(s.scene.nv), np.empty(s.scene.na), np.empty(len(s.contacts.rhs))
-        most, in_all = self._most_changes
-        softness = self._rigid
+        (most, in_all), early, softness = self._most_changes, EARLY_CHANGES, self._rigid
         if price is not None:
-            most, softness = max(in_all - self._changes, 1), self._soft / price
+            early = most = max(in_all - self._changes, 1)
+            softness = self._soft / price
+            self._length[:] = KEPT  # multipliers are as large as the price, and so is what rounding makes of them
         before, z = None if start is None else start.z_ineq, np.zeros(len(self._low))
         if before is None or len(before) != len(z):
             before = self._none_active
         status = search(
-            *self._searched, s.row_count, softness, most, before, z, acceleration, torque, reactions
+            *self._searched, s.row_count, softness, most, early, before, z, acceleration, torque, reactions
         )  # fmt: skip
         self._changes = iterations = int(self._counts[1])
         spent = perf_counter() - begun

@@ -51,13 +51,15 @@ def expand(
         E, L, U = views(t, E_all, L_all, U_all)
         n, pw = t[SIZE], t[LINKS]
         where = lists[t[INTERFACE_0] :]
-        xi = np.empty(n + pw)
+        xi, shared = np.empty(n + pw), np.empty(U.shape[1])
+        for c in range(len(shared)):  # one beside the other, for the vector instructions below
+            shared[c] = s[where[c]]
         for c in range(pw):
-            xi[n + c] = s[where[c]]
+            xi[n + c] = shared[c]
         for j in range(n):
             total = phi[t[UNKNOWN_0] + j]
-            for c in range(U.shape[1]):
-                total -= U[j, c] * s[where[c]]
+            for c in range(len(shared)):
+                total -= U[j, c] * shared[c]
             xi[j] = total
         for j in range(n - 1, -1, -1):
             xi[j] /= L[j, j]
@@ -224,25 +226,36 @@ def write_row(
             continue
         t = nodes[i]
         _, L, U = views(t, E_all, L_all, U_all)
-        n, x0 = t[SIZE], t[UNKNOWN_0]
+        n, x = t[SIZE], c[t[UNKNOWN_0] :]
+        shared = np.zeros(U.shape[1])
         for j in range(n):
-            total = c[x0 + j]
+            total = x[j]
             for k in range(j):
-                total -= L[j, k] * c[x0 + k]
+                total -= L[j, k] * x[k]
             total /= L[j, j]
-            c[x0 + j] = total
+            x[j] = total
             if total != 0.0:
-                for k in range(U.shape[1]):
-                    c[len(c) - size + lists[t[INTERFACE_0] + k]] -= total * U[j, k]
+                for k in range(len(shared)):
+                    shared[k] += total * U[j, k]
+        for k in range(len(shared)):
+            c[len(c) - size + lists[t[INTERFACE_0] + k]] -= shared[k]
     forward_band(S, last, border, c[len(c) - size :])
 
 
 @compiled_part
-def dot(a: Array, b: Array, S: Array, size: int) -> float:
-    """Return aᵀ K⁻¹ b of two rows that were solved forward."""
-    n, total = len(a) - size, 0.0
+def dual(a: Array, S: Array, size: int, out: Array) -> None:
+    """Write what a row that was solved forward is to be multiplied with: aᵀ K⁻¹ b is `dot` of it and b."""
+    n = len(a) - size
     for i in range(n):
-        total += a[i] * b[i]
+        out[i] = a[i]
     for i in range(size):
-        total += a[n + i] * b[n + i] / S[i, i]
+        out[n + i] = a[n + i] / S[i, i]
+
+
+@compiled_part
+def dot(a: Array, b: Array) -> float:
+    """Return aᵀ b."""
+    total = 0.0
+    for i in range(len(a)):
+        total += a[i] * b[i]
     return total

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -98,6 +99,12 @@ class BalanceConstraint:
             group = Group.of(self._scene, members)
             self._groups.append(StandingGroup(group, polygon[:, :2].copy(), normals, float(polygon[:, 2].mean())))
         self._allocate()
+
+    def kept(self) -> BalanceConstraint:
+        """Return what names the rows of this tick, which the next does not overwrite."""
+        one = copy.copy(self)
+        one._near = self._near.copy()
+        return one
 
     def memory(self) -> Memory:
         """Return the standing groups with their polygons, which are those of the moment when the contacts were set."""

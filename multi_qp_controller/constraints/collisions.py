@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from dataclasses import dataclass
 
@@ -177,6 +178,12 @@ class CollisionConstraint:
     def reset(self) -> None:
         """Forget the last tick, after a jump of the state."""
         self._normals[:] = np.nan
+
+    def kept(self) -> CollisionConstraint:
+        """Return what names the rows of this tick, which the next does not overwrite."""
+        one = copy.copy(self)
+        one._active = self._active.copy()
+        return one
 
     def memory(self) -> Memory:
         """Return the normals of the last tick, whose change is u̇."""

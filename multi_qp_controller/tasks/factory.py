@@ -148,6 +148,10 @@ class TaskFactory:
         frame_b = None if spec.relative_to is None else self._scene.frame_id(spec.relative_to)
         frame_of = None if target.frame in ("world", "entry") else self._scene.frame_id(target.frame)
 
+        if (drawn := target.random_path) is not None:  # now, and not in the tick that starts the task
+            position, angle = np.array(drawn.position), np.array(drawn.angle)
+            RandomPose.draw(drawn.duration, position, angle, drawn.seed, drawn.knots_every)
+
         def goal(kinematics: Kinematics, present: pin.SE3) -> PoseReference:
             if target.random_path is not None:
                 path = target.random_path

@@ -9,8 +9,8 @@ import pytest
 from multi_qp_cli.benches.crowd import load_crowd
 from multi_qp_controller import contact_rows as contact_rows_module
 from multi_qp_controller.blocks import direct
-from multi_qp_controller.blocks.active_kernel import _append, _shrink
 from multi_qp_controller.blocks.direct import HURRIED_CHANGES
+from multi_qp_controller.blocks.factor_kernel import append, shrink
 from multi_qp_controller.blocks.linear_kernel import backward_band, factorise_band, forward_band
 from multi_qp_controller.command import Status
 from multi_qp_controller.controller import Controller
@@ -103,38 +103,94 @@ def test_the_factor_of_active_rows_follows_every_change():
     C = random.normal(size=(n, 9))
     T, R, rows = C @ C.T, np.zeros((n, n)), []
     for k in range(n):
-        R[k, k] = np.sqrt(python(_append)(T, R, k))
+        R[k, k] = np.sqrt(python(append)(T, R, k))
         rows.append(k)
     for gone in (3, 5, 0, 3):
-        python(_shrink)(gone, len(rows), R)
+        python(shrink)(gone, len(rows), R)
         del rows[gone]
         k = len(rows)
         np.testing.assert_allclose(np.tril(R[:k, :k]), np.linalg.cholesky(T[np.ix_(rows, rows)]), atol=1e-12)
+
+
+def asked_of_the_knee(controller, monkeypatch, least):
+    limits, scene = controller.statement.joint_limits, controller.scenario.scene
+    knee = scene.actuated_v[scene.actuated_joint_names.index("humanoid/L_KNEE_P")]
+    update = limits.update
+
+    def ask(q, v):
+        update(q, v)
+        limits.lower[knee], limits.upper[knee] = least, least + 1.0
+
+    monkeypatch.setattr(limits, "update", ask)
+
+
+@pytest.mark.skipif(not COMPILED, reason="the solver by subsystems is compiled")
+@pytest.mark.parametrize("least", [2e3, 2e4, 2e5])
+def test_what_torques_cannot_give_is_proven_after_a_few_changes_of_active_rows(least, monkeypatch):
+    """Chosen by the largest violation, rows take 46 here and 226 to 290 in `king`, where they now take 22 to 43."""
+    controller = Controller(load_scenario("box"))
+    state = controller.scenario.scene.initial_state()
+    assert controller.step(state, 0.0).diagnostics.status is Status.OK
+    asked_of_the_knee(controller, monkeypatch, least)
+    controller.statement.joint_limits.update(state.q, state.v)
+    solution = controller.formulation.blocks.solve(None).solution
+    assert solution.status == "infeasible"
+    assert solution.iterations <= 40
+
+
+@pytest.mark.skipif(not COMPILED, reason="the solver by subsystems is compiled")
+def test_a_hard_tick_is_solved_where_active_rows_nearly_depend_on_each_other(monkeypatch):
+    """200 rad/s² of a knee need 13 active rows, of which some are independent by 1e-6 only."""
+    controller = Controller(load_scenario("box"))
+    state = controller.scenario.scene.initial_state()
+    asked_of_the_knee(controller, monkeypatch, 200.0)
+    command = controller.step(state, 0.0)
+    assert command.diagnostics.solver_status == "solved"
+    problem = controller.formulation.build()
+    exact = controller.formulation.recover(make_solver("quadprog").solve(problem).x)
+    for value, expected in ((command.a, exact.acceleration), (command.tau, exact.torque)):
+        assert np.abs(value - expected).max() < 1e-6 * max(1.0, np.abs(expected).max())
+
+
+@pytest.mark.skipif(not COMPILED, reason="the solver by subsystems is compiled")
+@pytest.mark.parametrize(
+    ("fault", "reason"), [("target", "not_finite"), ("contacts", "contacts contradict each other")]
+)
+def test_a_number_or_contacts_at_fault_are_found_by_the_elimination(fault, reason, monkeypatch):
+    controller = Controller(load_scenario("box"))
+    state, statement = controller.scenario.scene.initial_state(), controller.statement
+    assert controller.step(state, 0.0).diagnostics.status is Status.OK
+    tasks, contacts, update = statement.tasks, statement.contacts, statement.update
+
+    def spoil(*arguments):
+        update(*arguments)
+        if fault == "target":
+            tasks.b[3] = np.nan
+        else:
+            contacts.J[6:12] = contacts.J[:6]
+            contacts.rhs[6:12] = contacts.rhs[:6] + 1.0
+
+    monkeypatch.setattr(statement, "update", spoil)
+    diagnostics = controller.step(state, controller.dt).diagnostics
+    assert diagnostics.status is Status.FALLBACK
+    assert diagnostics.message == f"the QP has no solution ({reason}); relaxing limits does not help"
+    assert diagnostics.iterations == 0
 
 
 @pytest.mark.skipif(not COMPILED, reason="the solver by subsystems is compiled")
 def test_in_a_hurry_a_hopeless_tick_is_over_after_so_many_changes_of_active_rows(monkeypatch):
     scenario = load_scenario("box")
     controller = Controller(scenario, deadline=1e3)
-    state, limits, blocks = (
-        scenario.scene.initial_state(),
-        controller.statement.joint_limits,
-        controller.formulation.blocks,
-    )
+    state, blocks = scenario.scene.initial_state(), controller.formulation.blocks
     assert controller.step(state, 0.0).diagnostics.status is Status.OK
-    update, solve, changes = limits.update, blocks.solve, []
-    knee = scenario.scene.actuated_v[scenario.scene.actuated_joint_names.index("humanoid/L_KNEE_P")]
-
-    def ask(q, v):
-        update(q, v)
-        limits.lower[knee], limits.upper[knee] = 2e5, 2e5 + 1.0
+    solve, changes = blocks.solve, []
 
     def counted(*arguments, **settings):
         solved = solve(*arguments, **settings)
         changes.append(solved.solution.iterations)
         return solved
 
-    monkeypatch.setattr(limits, "update", ask)
+    asked_of_the_knee(controller, monkeypatch, 2e5)
     monkeypatch.setattr(blocks, "solve", counted)
     command = controller.step(state, controller.dt)
     assert command.diagnostics.status in (Status.RELAXED, Status.FALLBACK)
