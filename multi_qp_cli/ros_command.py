@@ -35,7 +35,10 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument("--wall-clock", action="store_true", help="by the wall clock, instead of in lock-step")
     parser.add_argument(
-        "--realtime-priority", type=int, default=0, metavar="N", help="of the nodes under SCHED_FIFO; 0: as any process"
+        "--realtime-priority",
+        type=int,
+        metavar="N",
+        help="of the loop's nodes under SCHED_FIFO; 0: none (default: 10 with --wall-clock, where allowed)",
     )
     parser.add_argument("--dt", type=float, help="control period [s]")
     parser.add_argument("--duration", type=float, help="longest time of the run [s]")
@@ -91,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _nodes(options: argparse.Namespace, scenario: str, report: Path, planning: Mapping[str, Any]) -> list[NodeSpec]:
     settings: dict[str, bool | int | float | str] = {"seed": options.seed}
-    if options.realtime_priority:
+    if options.realtime_priority is not None:
         settings["realtime_priority"] = options.realtime_priority
     if options.parameters:
         settings["set"] = ", ".join(options.parameters)

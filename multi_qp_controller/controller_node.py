@@ -46,7 +46,6 @@ class ControllerNode(LifecycleNode):
     def __init__(self) -> None:
         super().__init__("multi_qp_controller", automatically_declare_parameters_from_overrides=True)
         parameters.declare(self, PARAMETERS)
-        process.take_priority(self)
         self._configured = False
         self.add_on_set_parameters_callback(
             lambda given: parameters.refuse_changes(given, PARAMETERS, configured=self._configured)
@@ -103,6 +102,7 @@ class ControllerNode(LifecycleNode):
         """Start from the next measured state; before it has come, nothing is commanded."""
         self._begin()
         process.settle()
+        process.take_priority(self, lock_step=self._lock_step)
         self._active = True
         self._health.tell(Level.WARN, f"waiting for {', '.join(self._run.assembler.missing)}")
         return super().on_activate(state)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from math import ceil
 
 import numpy as np
@@ -49,9 +50,8 @@ class Predictor:
         for names in {tuple(phase.contacts) for phase in scenario.spec.states.values()}:
             pairs = [[surfaces[surface] for surface in scenario.spec.contacts[name].surfaces] for name in names]
             bonded = self._taken_up({(a.frame_id, b.frame_id): a.equality_rows for a, b in pairs})
-            bonded.measure(hold_here=True)
-            bonded.astray(state.q, state.v)
-        self.ahead(state, np.zeros(self._scene.na), (), LONGEST_STEP)
+            with suppress(np.linalg.LinAlgError):
+                self._ahead(state, np.zeros(self._scene.na), bonded, LONGEST_STEP, 0.0)
 
     def ahead(
         self, state: State, torque: Array, contacts: Iterable[ActiveContact], delay: float, *, hold: float = 0.0
@@ -74,17 +74,15 @@ class Predictor:
             The state after it; as measured when that would not be finite.
         """
         try:
-            ahead = self._ahead(state, torque, tuple(contacts), delay, hold)
+            bonded = self._taken_up({contact.frames: contact.rows for contact in contacts})
+            ahead = self._ahead(state, torque, bonded, delay, hold)
         except np.linalg.LinAlgError:
             return state
         return ahead if ahead.is_finite else state
 
-    def _ahead(
-        self, state: State, torque: Array, contacts: tuple[ActiveContact, ...], delay: float, hold: float
-    ) -> State:
+    def _ahead(self, state: State, torque: Array, bonded: _Contacts, delay: float, hold: float) -> State:
         steps = max(ceil(delay / LONGEST_STEP - 1e-9), 1)
         dt, q, v, model = delay / steps, state.q, state.v, self._scene.model
-        bonded = self._taken_up({contact.frames: contact.rows for contact in contacts})
         couplings, kinematics = self._scene.couplings, bonded.kinematics
         coupled = len(couplings)
         for step in range(steps):
@@ -100,7 +98,7 @@ class Predictor:
                 v = before + bonds.acceleration(torque, rhs)[0] * dt
             # the mean of both velocities, for a position that is exact to second order
             q = pin.integrate(model, q, (0.5 * dt) * before + (0.5 * dt + held) * v)
-        return self._brought_back(q, v, bonded, bonds) if contacts else State(q, v)
+        return self._brought_back(q, v, bonded, bonds) if len(still) else State(q, v)
 
     def _brought_back(self, q: Array, v: Array, bonded: _Contacts, bonds: Bonds) -> State:
         """Return a state with the contacts where they are held, and at rest."""

@@ -57,7 +57,6 @@ class SimulatorNode(Node):
     def __init__(self) -> None:
         super().__init__("simulator", automatically_declare_parameters_from_overrides=True)
         parameters.declare(self, PARAMETERS, read_only=True)
-        process.take_priority(self)
         settings = parameters.values(self, PARAMETERS)
         self.exit_status: int | None = None
         self._scenario = parameters.load(settings)
@@ -82,6 +81,7 @@ class SimulatorNode(Node):
         self._fault = ""
         self._offer()
         process.settle()
+        process.take_priority(self, lock_step=self._lock_step)
         now = monotonic()
         self._due = self._shown = self._asked = now
 

@@ -25,6 +25,8 @@ SUMMARY = "the ROS 2 graph by the wall clock: latency, rate and missed periods"
 
 Array = NDArray[np.float64]
 
+#: Of the parameter `realtime_priority`: as the nodes do by themselves.
+UNASKED = -1
 #: Scenes that are measured, and parameters that make them last.
 SCENES = {"box": "path.duration=46", "king": ""}
 #: The first seconds are not counted: caches are filled and code is compiled.
@@ -88,7 +90,11 @@ def add_options(group: Any) -> None:
     """Declare what can be chosen; `--scene` is the QP's too."""
     group.add_argument("--duration", type=float, default=60.0, help="of each scene [s] (default 60)")
     group.add_argument(
-        "--realtime-priority", type=int, default=0, metavar="N", help="of both nodes under SCHED_FIFO; 0: none"
+        "--realtime-priority",
+        type=int,
+        default=UNASKED,
+        metavar="N",
+        help="of both nodes under SCHED_FIFO; 0: none (default: the nodes' own, 10 where the system allows it)",
     )
 
 
@@ -109,7 +115,7 @@ def run(options: argparse.Namespace) -> BenchResult:
     )
 
 
-def measure(scene: str, *, duration: float, priority: int = 0) -> GraphTimes:
+def measure(scene: str, *, duration: float, priority: int = UNASKED) -> GraphTimes:
     """Run a scene as a graph of two processes by the wall clock, in a domain of its own.
 
     Raises:

@@ -106,6 +106,8 @@ class ControlRun:
 
     def warm_up(self) -> None:
         """Rehearse, so that nothing is compiled or loaded in the loop; the run is not to be used any more."""
+        state = self.scenario.scene.initial_state()
+        self.judge.observe(state, self._answer(state, 0.0))
         self.controller.rehearse()
         _ = self.controller.forces  # for those who watch
 

@@ -62,7 +62,11 @@ SCENARIO_PARAMETERS = (
 )
 #: Of every node in the loop.
 REALTIME_PRIORITY = ParameterSpec(
-    "realtime_priority", 0, "priority under SCHED_FIFO, where the system allows it; 0: as any process", 0, 98
+    "realtime_priority",
+    -1,
+    "under SCHED_FIFO, where the system allows it; 0: as any process; -1: 10 by the wall clock, else 0",
+    -1,
+    98,
 )
 
 
