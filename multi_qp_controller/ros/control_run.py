@@ -64,6 +64,7 @@ class ControlRun:
         self.scenario = scenario
         self.controller = self.make_controller(scenario)
         self.assembler = StateAssembler(scenario.scene, max_age=settings["max_state_age"] * dt, period=dt)
+        self._make_judge = make_judge
         self.judge = make_judge(scenario, self.controller)
         self.told_end = False
         self.prediction_time = 0.0
@@ -85,14 +86,19 @@ class ControlRun:
         Raises:
             MultiQpError: when the settings do not fit.
         """
-        settings, dt = self._settings, self._settings["period"]
+        settings = self._settings
+        deadline = None if settings["lock_step"] else settings["max_state_age"] * settings["period"]
+        return self._make(scenario, deadline=deadline)
+
+    def _make(self, scenario: Scenario, *, deadline: float | None) -> Controller:
+        settings = self._settings
         controller = Controller(
             scenario,
-            dt=dt,
+            dt=settings["period"],
             solver=settings["solver"] or None,
             formulation=settings["formulation"] or None,
             closed_loop=scenario.spec.closed_loop if settings["closed_loop"] else None,
-            deadline=None if settings["lock_step"] else settings["max_state_age"] * dt,
+            deadline=deadline,
         )
         controller.attended = settings["attended"]
         return controller
@@ -106,9 +112,11 @@ class ControlRun:
 
     def warm_up(self) -> None:
         """Rehearse, so that nothing is compiled or loaded in the loop; the run is not to be used any more."""
+        self.controller.rehearse()
+        # in all the time that it takes: what compiles is too late for any deadline, and the judge looks at good answers
+        self.go_on_as(self._make(self.scenario, deadline=None), self._make_judge)
         state = self.scenario.scene.initial_state()
         self.judge.observe(state, self._answer(state, 0.0))
-        self.controller.rehearse()
         _ = self.controller.forces  # for those who watch
 
     @property

@@ -186,3 +186,24 @@ def test_states_of_two_instants_are_no_new_state_where_they_used_to_come_togethe
     for topic in run.assembler.topics:
         tell(topic, 3 if topic == run.assembler.topics[0] else 4)
     assert run.whole  # robots of clocks of their own are not waited for
+
+
+def test_what_is_rehearsed_is_a_good_answer_however_long_it_takes():
+    """The judge's kernels were compiled in the loop of a fresh installation: the rehearsal had been too late for it."""
+    seen = []
+
+    class Judge:
+        ended = None
+
+        def observe(self, state, command):
+            seen.append(command.diagnostics.status)
+
+    settings = {"period": 0.005, "closed_loop": False, "solver": "", "formulation": "", "attended": False}
+    # a deadline that no tick keeps
+    settings |= {"lock_step": False, "use_sim_time": False, "max_state_age": 1e-6, "compensate_delay": True}
+    run = ControlRun(load_scenario("box"), settings, lambda scenario, controller: Judge())
+    run.warm_up()
+    assert seen == [Status.OK]
+    assert run.make_controller(run.scenario).step(run.scenario.scene.initial_state(), 0.0).diagnostics.status is (
+        Status.FALLBACK
+    )
