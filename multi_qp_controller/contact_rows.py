@@ -88,6 +88,15 @@ class ContactRows:
         self.bounded = int(n) - coupled
         self.paper_equalities = sum(3 * len(contact.first.points) for contact in contacts) + coupled
 
+    def take(self, contacts: tuple[ActiveContact, ...]) -> None:
+        """Be the rows of the same contacts made anew."""
+        self.contacts, self._table, self._in_table = contacts, None, False
+        self._held = [(k, c) for k, c in enumerate(contacts) if c.feedback is not None]
+        self._priced = [contact.price for contact in contacts]
+        self.revision += 1
+        self.__dict__.pop("H", None)
+        self._G_is_new = False
+
     @cached_property
     def row_label(self) -> tuple[Block, ...]:
         """Names of the rows of J; made when somebody asks."""

@@ -60,12 +60,14 @@ class Statement:
         self.collisions = collisions
         self.balance = balance
         self._let_touch: frozenset[frozenset[str]] = frozenset()
+        self._room: dict[int, tuple[Array, Array]] = {}
         self._allocate()
         self.torque_limits = scene.torque_limits
         self.M = np.zeros((scene.nv, scene.nv))
         self.N = np.zeros(scene.nv)
         self.tasks = TaskRows((), scene.nv)
         self._foreseen: dict[tuple[Task, ...], TaskRows] = {}
+        self._known_contacts: dict[object, ContactRows] = {}
         self.contacts = ContactRows((), scene.couplings, cost)
         self.acceleration_label = Block(
             name="acceleration", unit="m/s² or rad/s²", rows=scene.velocity_names, limit="joint limit"
@@ -141,7 +143,13 @@ class Statement:
         self._allocate()
 
     def _take(self, contacts: tuple[ActiveContact, ...]) -> None:
-        self.contacts = ContactRows(contacts, self.scene.couplings, self.cost)
+        key = tuple((c.name, c.frames, c.friction, c.feedback) for c in contacts)
+        rows = self._known_contacts.get(key)
+        if rows is None:
+            rows = self._known_contacts[key] = ContactRows(contacts, self.scene.couplings, self.cost)
+        else:
+            rows.take(contacts)
+        self.contacts = rows
         self._exempt()
 
     def let_touch(self, pairs: frozenset[frozenset[str]]) -> None:
@@ -157,8 +165,9 @@ class Statement:
     def _allocate(self) -> None:
         """Make room for the rows on q̈ that the present contacts can ask for."""
         rows = len(self.collisions.names) + (self.balance.size if self.balance is not None else 0)
-        self._D = np.zeros((rows, self.scene.nv))
-        self._d = np.zeros(rows)
+        if rows not in self._room:
+            self._room[rows] = np.full((rows, self.scene.nv), 0.0), np.full(rows, 0.0)
+        self._D, self._d = self._room[rows]
         self.collisions.write_into(self._D, self._d)
 
     def update(self, kinematics: Kinematics, time: float, dt: float) -> None:

@@ -11,6 +11,7 @@ from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.motion_table import MotionTable
 from multi_qp_controller.tasks.base import Task
 from multi_qp_controller.tasks.table import TaskTable
+from multi_qp_scene.scene import Scene
 
 Array = NDArray[np.float64]
 
@@ -45,6 +46,7 @@ class TaskRows:
         self._table: TaskTable | None = None
         self._others = self._parts
         self._is_bound = False
+        self._moved: tuple[tuple[int, bytes | None], ...] | None = None
         self._weighted: Array | None = None
         self._H: Array | None = None
 
@@ -75,6 +77,13 @@ class TaskRows:
             taken = table.taken
             self._table = table if taken else None
         self._others = [part for k, part in enumerate(self._parts) if k not in taken]
+
+    def moved(self, scene: Scene) -> tuple[tuple[int, bytes | None], ...]:
+        """Return number of rows, and the entries of v that they concern as bytes, of each task; see `Task.columns`."""
+        if self._moved is None:
+            columns = [(task.dim, task.columns(scene)) for task in self.tasks]
+            self._moved = tuple((dim, None if where is None else where.tobytes()) for dim, where in columns)
+        return self._moved
 
     def kept(self) -> TaskRows:
         """Return the rows of this tick, which the next does not overwrite: to be read, not updated."""

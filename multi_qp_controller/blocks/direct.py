@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from time import perf_counter
 
 import numpy as np
@@ -18,7 +19,7 @@ from multi_qp_controller.blocks.assembly_kernel import (
     assemble,
 )
 from multi_qp_controller.blocks.plan import Plan, structure
-from multi_qp_controller.contact_rows import COUPLING_FORCE_COST
+from multi_qp_controller.contact_rows import COUPLING_FORCE_COST, ContactRows
 from multi_qp_controller.physical import PhysicalSolution, Solved
 from multi_qp_controller.qp.solution import Solution, Status
 from multi_qp_controller.statement import Statement
@@ -68,6 +69,30 @@ class _Layout:
         self.T, self.R = np.full((most, most), 0.0), np.full((most, most), 0.0)
 
 
+class _Rows:
+    """Rows of inequalities under one set of contacts, and room for what is found of them."""
+
+    def __init__(self, statement: Statement, limited: Indices) -> None:
+        s, contacts = statement, statement.contacts
+        self.force_root = np.full(len(contacts.rhs), np.sqrt(COUPLING_FORCE_COST))
+        facets = [c.F for c in contacts.contacts]
+        ends = np.cumsum([0, *map(len, facets)])
+        self.where = [slice(a, b) for a, b in itertools.pairwise(ends.tolist())]
+        self.facets = np.zeros((ends[-1], 6))
+        self.facet_rows = np.zeros((ends[-1], 2), dtype=np.intp)
+        for contact, F, where, rows in zip(contacts.contacts, facets, self.where, contacts.row_slices, strict=True):
+            self.facets[where, : F.shape[1]] = F
+            self.facet_rows[where] = rows.start, contact.rows
+        first, na = len(limited), s.scene.na
+        fixed = first + na + int(ends[-1])
+        count = fixed + s.largest_row_count
+        self.low, self.high = np.full(count, 0.0), np.full(count, np.inf)
+        self.low[first : first + na], self.high[first : first + na] = -s.torque_limits, s.torque_limits
+        self.rigid, self.soft = np.full(count, 0.0), np.full(count, 0.0)
+        self.none_active, self.length = np.full(count, 0.0), np.full(count, 0.0)
+        self.soft[:first] = self.soft[fixed:] = 1.0
+
+
 class BlockSolver:
     """Solves the statement as `condensed` states it, each subsystem by itself but for the forces between them.
 
@@ -86,6 +111,7 @@ class BlockSolver:
         self._known: dict[tuple[object, ...], _Layout] = {}
         self._taken_up: tuple[object, object] = (None, None)
         self._structure: tuple[object, ...] = ()
+        self._room: dict[tuple[ContactRows, int], _Rows] = {}
         cost = statement.cost
         self._costs = np.array([np.sqrt(cost.torque), cost.acceleration, _DEPENDENT_ROWS])
         self._counts = np.zeros(2, dtype=np.intp)
@@ -114,42 +140,24 @@ class BlockSolver:
         solved = layout.E, layout.e, layout.L, layout.U, layout.S, layout.phi
         self._assembled = (
             plan.nodes, plan.lists, layout.links, layout.crossing, plan.last, plan.border, contacts.J, contacts.rhs,
-            tasks.J, tasks.b, tasks.scale, tasks.selected, self._force_root, self._costs, *solved,
+            tasks.J, tasks.b, tasks.scale, tasks.selected, self._rows.force_root, self._costs, *solved,
         )  # fmt: skip
         self._searched = (
             plan.nodes, plan.lists, layout.links, plan.last, plan.border, layout.places, plan.motor_order, *solved,
-            layout.Phi, layout.T, layout.R, self._limited, self._facets, self._facet_rows, limits.lower,
-            limits.upper, *s.all_rows, self._low, self._high, self._length, self._counts,
+            layout.Phi, layout.T, layout.R, self._limited, self._rows.facets, self._rows.facet_rows, limits.lower,
+            limits.upper, *s.all_rows, self._rows.low, self._rows.high, self._rows.length, self._counts,
         )  # fmt: skip
 
     def _take_up(self) -> None:
         """Write what the present contacts do not change from tick to tick."""
         s = self._statement
         self._taken_up, self._structure = (s.contacts, s.tasks), structure(s)
-        contacts = s.contacts
-        self._force_root = np.full(len(contacts.rhs), np.sqrt(COUPLING_FORCE_COST))
+        key = s.contacts, s.largest_row_count
+        if key not in self._room:
+            self._room[key] = _Rows(s, self._limited)
+        rows = self._rows = self._room[key]
         self._revision = -1
-        facets = [c.F for c in contacts.contacts]
-        ends = np.cumsum([0, *map(len, facets)])
-        self._facets = np.zeros((ends[-1], 6))
-        self._facet_rows = np.zeros((ends[-1], 2), dtype=np.intp)
-        self._turning = []
-        for contact, F, a, b, rows_of in zip(
-            contacts.contacts, facets, ends, ends[1:], contacts.row_slices, strict=False
-        ):
-            self._facets[a:b, : F.shape[1]] = F
-            self._facet_rows[a:b] = rows_of.start, contact.rows
-            if contact.rows == 3:
-                self._turning.append((contact, slice(a, b)))
-        na, limited = s.scene.na, len(self._limited)
-        fixed = limited + na + ends[-1]
-        self._fixed = int(fixed)
-        self._low, self._high = np.full(fixed + s.largest_row_count, 0.0), np.full(fixed + s.largest_row_count, np.inf)
-        self._low[limited : limited + na], self._high[limited : limited + na] = -s.torque_limits, s.torque_limits
-        self._rigid, self._length = np.zeros(len(self._low)), np.zeros(len(self._low))
-        self._none_active = np.zeros(len(self._low))
-        self._soft = np.zeros(len(self._low))
-        self._soft[:limited] = self._soft[fixed:] = 1.0
+        self._turning = [(c, where) for c, where in zip(s.contacts.contacts, rows.where, strict=True) if c.rows == 3]
 
     def eliminate(self) -> str:
         """Find the free optimum of this tick; return what is wrong, empty if nothing is."""
@@ -161,10 +169,10 @@ class BlockSolver:
                 return str(error)
         if contacts.revision != self._revision:
             costs = contacts.wrench_costs()
-            self._force_root[: len(costs)] = np.sqrt(costs)
+            self._rows.force_root[: len(costs)] = np.sqrt(costs)
             self._revision = contacts.revision
         for contact, where in self._turning:
-            self._facets[where, :3] = contact.F
+            self._rows.facets[where, :3] = contact.F
         status = assemble(s.M, s.N, *self._assembled)
         if status == SOLVED:
             return ""
@@ -196,18 +204,18 @@ class BlockSolver:
         if price is None:
             fault = self.eliminate()
             self._failed = self._failure(fault) if fault else None
-            self._length[:] = 0.0
+            self._rows.length[:] = 0.0
         if self._failed is not None:
             return Solved(self._failed, None)
         acceleration, torque, reactions = np.empty(s.scene.nv), np.empty(s.scene.na), np.empty(len(s.contacts.rhs))
-        (most, in_all), early, softness = self._most_changes, EARLY_CHANGES, self._rigid
+        (most, in_all), early, softness = self._most_changes, EARLY_CHANGES, self._rows.rigid
         if price is not None:
             early = most = max(in_all - self._changes, 1)
-            softness = self._soft / price
-            self._length[:] = KEPT  # multipliers are as large as the price, and so is what rounding makes of them
-        before, z = None if start is None else start.z_ineq, np.zeros(len(self._low))
+            softness = self._rows.soft / price
+            self._rows.length[:] = KEPT  # multipliers are as large as the price, and so is what rounding makes of them
+        before, z = None if start is None else start.z_ineq, np.zeros(len(self._rows.low))
         if before is None or len(before) != len(z):
-            before = self._none_active
+            before = self._rows.none_active
         status = search(
             *self._searched, s.row_count, softness, most, early, before, z, acceleration, torque, reactions
         )  # fmt: skip

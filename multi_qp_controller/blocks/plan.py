@@ -172,11 +172,8 @@ class Plan:
 
 def structure(statement: Statement) -> tuple[object, ...]:
     """Return what a plan depends on: which joints the present contacts hold together, and what tasks move."""
-    columns = [(task.dim, task.columns(statement.scene)) for task in statement.tasks.tasks]
-    return (
-        tuple((c.first.joint_id, c.second.joint_id, c.rows) for c in statement.contacts.contacts),
-        tuple((dim, None if where is None else where.tobytes()) for dim, where in columns),
-    )
+    contacts = tuple((c.first.joint_id, c.second.joint_id, c.rows) for c in statement.contacts.contacts)
+    return contacts, statement.tasks.moved(statement.scene)
 
 
 def _rows_by_columns(statement: Statement) -> list[tuple[range, Indices]]:

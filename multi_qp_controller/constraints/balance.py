@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_controller.constraints.balance_kernel import edge_rows
+from multi_qp_controller.constraints.balance_kernel import edge_rows, inward_normals
 from multi_qp_controller.contact import ActiveContact
 from multi_qp_controller.kinematics import Group, Kinematics
 from multi_qp_controller.memory import Memory
@@ -19,6 +19,7 @@ from multi_qp_controller.support import support_polygon
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.scenario_file import BalanceSpec
 from multi_qp_scene.subsystem import SubsystemKind
+from multi_qp_scene.surfaces import Surface
 
 Array = NDArray[np.float64]
 
@@ -72,6 +73,7 @@ class BalanceConstraint:
             [spec.influence, spec.security, spec.damping, GRAVITY, LEAST_HEIGHT, RECOVERY_SPEED], dtype=float
         )
         self.count = 0
+        self._known: dict[tuple[str, ...], list[tuple[Group, list[Surface]]]] = {}
         self._allocate()
 
     @property
@@ -81,22 +83,31 @@ class BalanceConstraint:
 
     def label(self) -> Block:
         """Name the active rows."""
-        return Block(name="balance", unit="m/s²", rows=tuple(self._names[k] for k in self._near[: self.count]))
+        names = [
+            f"{'+'.join(s.name for s in standing.group.subsystems)} edge {k}"
+            for standing in self._groups
+            for k in range(len(standing.normals))
+        ]
+        return Block(name="balance", unit="m/s²", rows=tuple(names[k] for k in self._near[: self.count]))
 
     def set_contacts(self, contacts: Iterable[ActiveContact], kinematics: Kinematics) -> None:
         """Find the standing groups of these contacts; contacts with the environment do not move while they last."""
         self._groups = []
-        for members, grounds in _standing(self._scene, tuple(contacts)):
-            surfaces = [contact.first for contact in grounds]
+        contacts = tuple(contacts)
+        key = tuple(contact.name for contact in contacts)
+        if key not in self._known:
+            found = _standing(self._scene, contacts)
+            self._known[key] = [
+                (Group.of(self._scene, members), [contact.first for contact in grounds]) for members, grounds in found
+            ]
+        for group, surfaces in self._known[key]:
             if not all(abs(kinematics.pose(s.frame_id).rotation[2, 2]) > LEVEL for s in surfaces):
                 continue
             polygon = support_polygon(kinematics, surfaces)
             if len(polygon) < 3:
                 continue
-            edges = np.roll(polygon, -1, axis=0)[:, :2] - polygon[:, :2]
-            normals = np.stack([-edges[:, 1], edges[:, 0]], axis=1)
-            normals /= np.linalg.norm(normals, axis=1)[:, None]
-            group = Group.of(self._scene, members)
+            normals = np.empty((len(polygon), 2))
+            inward_normals(polygon, normals)
             self._groups.append(StandingGroup(group, polygon[:, :2].copy(), normals, float(polygon[:, 2].mean())))
         self._allocate()
 
@@ -129,13 +140,8 @@ class BalanceConstraint:
         self._allocate()
 
     def _allocate(self) -> None:
-        self._names = tuple(
-            f"{'+'.join(s.name for s in standing.group.subsystems)} edge {k}"
-            for standing in self._groups
-            for k in range(len(standing.normals))
-        )
         first = np.cumsum([0, *(len(standing.normals) for standing in self._groups)]).tolist()
-        self._near = np.zeros(len(self._names), dtype=np.intp)
+        self._near = np.zeros(first[-1], dtype=np.intp)
         #: Each group, and what the kernel wants of it.
         self._edges = [
             (g.group, (g.normals, g.offsets, g.ground, self._limits, g.group.columns, number, self._near))

@@ -100,7 +100,10 @@ class CollisionConstraint:
         self._near = np.zeros(len(pairs), dtype=np.intp)
         self._distances = Distances(self._geometry, self._data)
         self._watched = np.array([pair.damper for pair in pairs], dtype=np.intp)
+        self._dampers = np.array([pair.damper for pair in pairs], dtype=bool)
         self._counts = np.ones(len(pairs), dtype=bool)
+        self._exempt = np.zeros(len(pairs), dtype=bool)
+        self._exemptions: dict[frozenset[frozenset[str]], Array] = {}
         self._measured: list[int] = []
         self._told: list[int] = []
         self._is_told = True
@@ -135,6 +138,8 @@ class CollisionConstraint:
                 self._tell(self._pairs[k], self._distances.found[k])
             for k in self._active[: self.count]:
                 self._pairs[k].active = True
+            for pair, exempt in zip(self._pairs, self._exempt.tolist(), strict=True):
+                pair.exempt = exempt
             self._told, self._is_told = self._measured, True
         return self._pairs
 
@@ -170,10 +175,14 @@ class CollisionConstraint:
 
     def exempt(self, links: set[frozenset[str]]) -> None:
         """Leave out the pairs of links that contacts hold together."""
-        for pair, both in zip(self._pairs, self._links, strict=True):
-            pair.exempt = both in links
-        self._watched[:] = [pair.pair.damper and not pair.exempt for pair in self._pairs]
-        self._counts[:] = [not pair.exempt for pair in self._pairs]
+        key = frozenset(links)
+        if key not in self._exemptions:
+            self._exemptions[key] = np.array([both in links for both in self._links], dtype=bool)
+        if self._exemptions[key] is not self._exempt:
+            self._exempt = self._exemptions[key]
+            np.logical_not(self._exempt, out=self._counts)
+            np.logical_and(self._dampers, self._counts, out=self._watched, casting="unsafe")
+            self._is_told = False
 
     def reset(self) -> None:
         """Forget the last tick, after a jump of the state."""
