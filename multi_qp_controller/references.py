@@ -137,15 +137,16 @@ class MinimumJerkPose(PoseReference):
         }
         # position, rotation, velocity and acceleration in one: at s = 0, and by (s, ṡ, s̈, sin, 1 − cos) of the angle
         turn = pin.log3(start.rotation.T @ end.rotation)
-        self._angle = float(np.linalg.norm(turn))
+        self._angle = math.sqrt(turn.dot(turn))
         about = pin.skew(turn / self._angle) if self._angle else np.zeros((3, 3))
+        turned = start.rotation @ about
         rate = np.concatenate([end.translation - start.translation, start.rotation @ turn])
         self._first, self._change = np.zeros(24), np.zeros((24, 5))
         self._first[:3], self._first[3:12] = start.translation, start.rotation.ravel()
         self._change[:3, 0] = self._change[12:15, 1] = self._change[18:21, 2] = rate[:3]
         self._change[15:18, 1] = self._change[21:, 2] = rate[3:]
-        self._change[3:12, 3] = (start.rotation @ about).ravel()
-        self._change[3:12, 4] = (start.rotation @ about @ about).ravel()
+        self._change[3:12, 3] = turned.ravel()
+        self._change[3:12, 4] = (turned @ about).ravel()
 
     def sample(self, time: float) -> PoseSample:
         """Return the reference at `time` [s] after its start."""

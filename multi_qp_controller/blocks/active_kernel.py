@@ -277,6 +277,8 @@ def _worst(values: Array, low: Array, high: Array, active: Indices, k: int, leng
     """Return the row that is violated most, plus 1, negative at its upper side; 0: none; -rows - 1: not a number."""
     most, found = 0.0, 0
     for i in range(len(values)):
+        if low[i] <= values[i] <= high[i] and values[i] * 0.0 == 0.0:
+            continue
         if not values[i] * 0.0 == 0.0:
             return -len(values) - 1
         beyond = _violation(i, values, low, high, active, k, length)
@@ -299,6 +301,8 @@ def _farthest(
     """
     most, found = 0.0, 0
     for i in range(len(values)):
+        if low[i] <= values[i] <= high[i] and values[i] * 0.0 == 0.0:
+            continue
         if not values[i] * 0.0 == 0.0:
             return -len(values) - 1
         beyond = _violation(i, values, low, high, active, k, length)

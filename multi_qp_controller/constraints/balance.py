@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -108,7 +109,9 @@ class BalanceConstraint:
                 continue
             normals = np.empty((len(polygon), 2))
             inward_normals(polygon, normals)
-            self._groups.append(StandingGroup(group, polygon[:, :2].copy(), normals, float(polygon[:, 2].mean())))
+            self._groups.append(
+                StandingGroup(group, polygon[:, :2].copy(), normals, sum(polygon[:, 2].tolist()) / len(polygon))
+            )
         self._allocate()
 
     def kept(self) -> BalanceConstraint:
@@ -140,7 +143,7 @@ class BalanceConstraint:
         self._allocate()
 
     def _allocate(self) -> None:
-        first = np.cumsum([0, *(len(standing.normals) for standing in self._groups)]).tolist()
+        first = [0, *itertools.accumulate(len(standing.normals) for standing in self._groups)]
         self._near = np.zeros(first[-1], dtype=np.intp)
         #: Each group, and what the kernel wants of it.
         self._edges = [
