@@ -12,6 +12,8 @@ Array = NDArray[np.float64]
 
 #: Rows of a closed chain may say the same thing twice: directions weaker than this, relatively, are left out.
 RANK_TOLERANCE = 1e-10
+#: Rows that nearly contradict each other: directions weaker than this, relatively, are given up.
+LEAST_SQUARES_TOLERANCE = 1e-9
 
 
 class Bonds:
@@ -32,7 +34,7 @@ class Bonds:
         Raises:
             numpy.linalg.LinAlgError: when the state has exploded.
         """
-        self._kinematics, (m, nv) = kinematics, J.shape
+        self._kinematics, self._J, (m, nv) = kinematics, J, J.shape
         self._branches = kinematics.scene.branches
         self._L, self._W = np.empty((nv, nv)), np.empty((m, nv))
         self._A, self._factor = np.empty((m, m)), np.empty((m, m))
@@ -46,6 +48,15 @@ class Bonds:
         known = self._L, self._W, self._A, self._factor, self._kinematics.N
         accelerate(*self._branches, *known, torque, scene.actuated_v, rhs, a, force)
         return a, force
+
+    def smallest_forces(self, torque: Array, rhs: Array) -> Array:
+        """Return the smallest f, (m,), beside τ, (na,) [N m], with which J q̈ comes nearest to rhs, (m,).
+
+        Of rows that contradict each other, be it by rounding, `acceleration` makes forces without bounds.
+        """
+        free = Bonds(self._kinematics, np.zeros((0, len(self._L)))).acceleration(torque, np.zeros(0))[0]
+        forces = np.linalg.lstsq(self._A, rhs - self._J @ free, rcond=LEAST_SQUARES_TOLERANCE)[0]
+        return np.asarray(forces, dtype=np.float64)
 
     def shift(self, wanted: Array) -> Array:
         """Return the smallest change δ, (nv,), by the scene's inertia, with J δ = wanted, (m,)."""

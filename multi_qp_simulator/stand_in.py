@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from multi_qp_controller.bonded_dynamics import bonded_acceleration
+from multi_qp_controller.bonded_dynamics import Bonds
 from multi_qp_controller.command import Command, Diagnostics, Status
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
@@ -59,9 +59,10 @@ class TorqueWorld(Integrator):
         rows = self._bonded(kinematics, tuple(contacts), dt)
         J = np.concatenate([rows.J, np.eye(scene.nv)[braked]])
         rhs = np.concatenate([rows.rhs, -self._state.v[braked] / time_constant])
+        # beside the last torques, with which two hands still squeeze a box: a closed chain has more motors than ways to
+        # move, and what all of them are to do may contradict its bonds
         driven = torque.copy()
-        driven[motors] = 0.0
-        driven[motors] = bonded_acceleration(kinematics, driven, J, rhs)[1][-len(braked) :]
+        driven[motors] += Bonds(kinematics, J).smallest_forces(torque, rhs)[-len(braked) :]
         return driven
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from multi_qp_controller.bonded_dynamics import Bonds
+from multi_qp_controller.kinematics import Kinematics
 from multi_qp_scene import cones, load_scenario
+from multi_qp_scene.scene import State
 from multi_qp_simulator.stand_in import StandIn, TorqueWorld
 
 
@@ -29,3 +32,22 @@ def test_rehearsing_leaves_no_trace():
         world.advance(torque, contacts, 0.005)
     np.testing.assert_array_equal(rehearsed.state.q, other.state.q)
     np.testing.assert_array_equal(rehearsed.state.v, other.state.v)
+
+
+def test_in_a_closed_chain_drives_bring_to_rest_without_forces_beyond_bounds():
+    """Feet on the ground and all motors braked are more rows than ways to move, and their sides contradict a little."""
+    scenario = load_scenario("box")
+    scene, world = scenario.scene, TorqueWorld(scenario)
+    stand_in = StandIn(scenario, world, dt=0.005, substeps=3, watchdog_periods=1)
+    # as it moves: any speeds, but none at the contacts
+    kinematics = Kinematics(scene)
+    kinematics.update(world.state)
+    rows = world._bonded(kinematics, stand_in.contacts, 0.005)
+    v = 0.5 * np.random.default_rng(0).standard_normal(scene.nv)
+    v -= Bonds(kinematics, rows.J).shift(rows.J @ v)
+    world.state, fastest = State(world.state.q, v), np.abs(v).max()
+    stand_in.command("humanoid", np.zeros(scene.na))
+    speeds = [np.abs(stand_in.step().v).max() for _ in range(90)]
+    assert stand_in.unheard == ("humanoid",)
+    assert max(speeds[:12]) < 2.0 * fastest
+    assert speeds[-1] < 0.3 * fastest  # e^-1.5
