@@ -15,6 +15,8 @@ from multi_qp_cli.benches.crowd import load_crowd
 from multi_qp_cli.benches.result import spread
 from multi_qp_controller.command import Command, Status
 from multi_qp_controller.controller import Controller
+from multi_qp_controller.physical import Solved
+from multi_qp_controller.qp import Solution
 from multi_qp_scene.scenario import Scenario, load_scenario
 from multi_qp_scene.scene import State
 from multi_qp_simulator.integrator import Integrator
@@ -55,19 +57,24 @@ def measure_growth(sizes: list[int], kind: str = "chain") -> dict[str, Any]:
 def measure_hopeless(ticks: int = 30) -> dict[str, Any]:
     """Return what whole ticks of `king` take whose QP has no solution, or whose state holds a NaN, on the processor.
 
-    A knee is asked for accelerations that it has no torque for: at least so many rad/s², beyond any motor's. The
-    controller is one with a deadline, as for a world that does not wait.
+    A knee is asked for accelerations that it has no torque for: at least so many rad/s², beyond any motor's. First
+    until the search has proven that there is no solution, by a controller as it is by default; then whole ticks with
+    what they answer, by one with a deadline, as for a world that does not wait.
     """
     scenario = load_scenario("king")
+    patient = Controller(scenario)
     controller, world = Controller(scenario, deadline=DEADLINE), Integrator(scenario)
     usual = []
     for tick in range(ticks):
         command, took = _timed(controller, world.state, tick)
         usual.append(took)
+        patient.step(world.state, tick * patient.dt)
         world.step(command, controller.dt)
     median = float(np.median(usual[10:]))
     found: dict[str, Any] = {}
     limits = controller.statement.joint_limits
+    patient_limits = patient.statement.joint_limits
+    patient_update = patient_limits.update
     update, entry = limits.update, int(scenario.scene.actuated_v[list(_knees(scenario))[0]])
     for asked in HOPELESS:
 
@@ -75,6 +82,14 @@ def measure_hopeless(ticks: int = 30) -> dict[str, Any]:
             update(q, v)
             limits.lower[entry], limits.upper[entry] = asked, asked + 1.0
 
+        def ask_patient(q: Array, v: Array, asked: float = asked) -> None:
+            patient_update(q, v)
+            patient_limits.lower[entry], patient_limits.upper[entry] = asked, asked + 1.0
+
+        patient_limits.update = ask_patient  # type: ignore[method-assign]
+        proofs = [_until_proven(patient, world.state, ticks) for _ in range(10)]
+        patient_limits.update = patient_update  # type: ignore[method-assign]
+        found[f"until it is proven, {asked:g} rad/s²"] = _hopeless(proofs, median) | {"answer": "no solution"}
         limits.update = ask  # type: ignore[method-assign]
         answers = [_timed(controller, world.state, ticks) for _ in range(10)]
         limits.update = update  # type: ignore[method-assign]
@@ -92,6 +107,28 @@ def _timed(controller: Controller, state: State, tick: int) -> tuple[Command, fl
     begun = thread_time()
     command = controller.step(state, tick * controller.dt)
     return command, 1e3 * (thread_time() - begun)
+
+
+class _Proven(Exception):
+    """Ends a tick where its search has found that there is no solution."""
+
+
+def _until_proven(controller: Controller, state: State, tick: int) -> tuple[Command, float]:
+    """Return what a tick falls back to that ends with the proof that there is no solution; the time until then [ms]."""
+    formulation, solve = controller.formulation, controller.formulation.solve
+
+    def watched(start: Solution | None, *, price: float | None = None) -> Solved | None:
+        solved = solve(start, price=price)
+        if solved is None or solved.solution.status != "infeasible":
+            raise RuntimeError("a hopeless QP was not found to be one")
+        raise _Proven
+
+    formulation.solve = watched  # type: ignore[method-assign]
+    command, took = _timed(controller, state, tick)
+    formulation.solve = solve  # type: ignore[method-assign]
+    if not command.diagnostics.message.startswith(_Proven.__name__):
+        raise RuntimeError(command.diagnostics.message)
+    return command, took
 
 
 def _knees(scenario: Scenario) -> Iterator[int]:
