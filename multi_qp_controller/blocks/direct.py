@@ -37,7 +37,7 @@ PATIENT_CHANGES = 300, 100
 #: So many changes are made by the largest violation; what is not over then may be hopeless, see `_farthest`.
 EARLY_CHANGES = 2
 #: The same in a hurry: 23 are the most that the paper's eight scenes need, and a proof takes 24 in most.
-HURRIED_CHANGES = 26, 30
+HURRIED_CHANGES = 24, 28
 #: What is said of contacts that no q̈ keeps, whatever limits are relaxed.
 CONTRADICTING_CONTACTS = "contacts contradict each other"
 _STATUS: dict[int, Status] = {
