@@ -26,6 +26,9 @@ from multi_qp_simulator import robustness as rb
 #: The scenes of the paper, in the order of the table.
 SCENES = ("box", "door", "valve", "lever", "funambulist", "sword", "king", "acrobats")
 
+#: How often the file of the results is written while runs are made [s].
+WRITE_EVERY = 10.0
+
 
 def add_to(commands: Any) -> None:
     """Declare the command."""
@@ -92,16 +95,21 @@ def _randomised(options: argparse.Namespace, jobs: dict[str, list[rb.Job]], fold
     every = [(name, job) for name, of_scene in jobs.items() for job in of_scene]
     done: dict[int, rb.RunSummary] = {}
     console, began = Console(), monotonic()
+    next_write = began
     try:
         with _progress(len(every)) as advance:
             for k, summary in rb.run_all([job for _, job in every], workers=min(options.jobs, len(every))):
                 done[k] = summary
                 advance()
-                if folder is not None:  # now: hours of runs shall not be lost with the process
+                if folder is not None and monotonic() >= next_write:  # hours of runs shall not be lost with the process
                     _write(folder / "robustness.json", _results(every, done))
+                    next_write = monotonic() + WRITE_EVERY
     except KeyboardInterrupt:
         if done:
-            console.print(_table(_results(every, done)))
+            results = _results(every, done)
+            console.print(_table(results))
+            if folder is not None:
+                _write(folder / "robustness.json", results)
         console.print(f"stopped after {len(done)} of {len(every)} runs")
         raise
     results = _results(every, done)
@@ -109,6 +117,7 @@ def _randomised(options: argparse.Namespace, jobs: dict[str, list[rb.Job]], fold
     cost, took = sum(result["cpu_time_s"] for result in results.values()), monotonic() - began
     console.print(f"{len(every)} runs, {cost / 60.0:.1f} min of processor time in {took / 60.0:.1f} min")
     if folder is not None:
+        _write(folder / "robustness.json", results)
         from multi_qp_viewer.robustness_plot import plot_robustness  # after the work: matplotlib takes its time
 
         plot_robustness(folder / "robustness.png", results)
