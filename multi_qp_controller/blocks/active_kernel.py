@@ -261,9 +261,13 @@ def _scale(row: int, low: Array, high: Array) -> float:
 
 @compiled_part
 def _violation(row: int, values: Array, low: Array, high: Array, active: Indices, k: int, length: Array) -> float:
-    """Return how far a row is beyond a side, negative at its upper one; 0 where it may be or is active."""
+    """Return how far a row is beyond a side, negative at its upper one; 0 where it may be or is active, or NaN."""
+    if not values[row] * 0.0 == 0.0:
+        return np.nan
     below, above = low[row] - values[row], values[row] - high[row]
     most = max(below, above)
+    if not most > 0.0:
+        return 0.0
     if not most > (_ROUNDING if length[row] == KEPT else VIOLATION) * _scale(row, low, high):
         return 0.0
     for j in range(k):
@@ -277,11 +281,11 @@ def _worst(values: Array, low: Array, high: Array, active: Indices, k: int, leng
     """Return the row that is violated most, plus 1, negative at its upper side; 0: none; -rows - 1: not a number."""
     most, found = 0.0, 0
     for i in range(len(values)):
-        if low[i] <= values[i] <= high[i] and values[i] * 0.0 == 0.0:
-            continue
-        if not values[i] * 0.0 == 0.0:
-            return -len(values) - 1
         beyond = _violation(i, values, low, high, active, k, length)
+        if np.isnan(beyond):
+            return -len(values) - 1
+        if beyond == 0.0:
+            continue
         share = abs(beyond) / _scale(i, low, high)
         if share > most:
             most, found = share, i + 1 if beyond > 0.0 else -i - 1
@@ -301,11 +305,9 @@ def _farthest(
     """
     most, found = 0.0, 0
     for i in range(len(values)):
-        if low[i] <= values[i] <= high[i] and values[i] * 0.0 == 0.0:
-            continue
-        if not values[i] * 0.0 == 0.0:
-            return -len(values) - 1
         beyond = _violation(i, values, low, high, active, k, length)
+        if np.isnan(beyond):
+            return -len(values) - 1
         if beyond == 0.0:
             continue
         if length[i] <= 0.0:
