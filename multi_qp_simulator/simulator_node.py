@@ -22,7 +22,7 @@ from multi_qp_controller.ros.state_output import StateOutput
 from multi_qp_controller.ros.timing_log import TimingLog
 from multi_qp_controller.ros.wire import JointReader
 from multi_qp_scene.errors import MultiQpError
-from multi_qp_simulator.stand_in import WORLDS, StandIn, make_world
+from multi_qp_simulator.stand_in import LONGEST_SILENCE, WORLDS, StandIn, make_world
 
 NAMED, BARE = "joint_commands", "effort_controller"
 PARAMETERS = (
@@ -31,6 +31,9 @@ PARAMETERS = (
     ParameterSpec("speed", 1.0, "simulated seconds a second at most; 0: as fast as it goes", 0.0, 1000.0),
     ParameterSpec("physics_rate", 500.0, "by the wall clock: least number of physics steps a second", 1.0, 1e4),
     ParameterSpec("watchdog_periods", 5, "periods without a command after which a robot brakes", 1, 1000),
+    ParameterSpec(
+        "watchdog_time", LONGEST_SILENCE, "and time after which it does, if it is above 1.5 periods [s]", 0.001, 60.0
+    ),
     ParameterSpec("command_interface", NAMED, "which commands the robots take", choices=(NAMED, BARE)),
     ParameterSpec("patience", 0.5, "lock-step: how long to wait for an answer before going on [s]", 0.01, 60.0),
     REALTIME_PRIORITY,
@@ -73,6 +76,7 @@ class SimulatorNode(Node):
             dt=self._dt,
             substeps=self._substeps,
             watchdog_periods=settings["watchdog_periods"],
+            watchdog_time=settings["watchdog_time"],
         )
         self._timing = TimingLog(settings["timing"], TIMING)
         self._answered: set[str] = set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from math import ceil
 from typing import Any, cast
 
 import numpy as np
@@ -19,6 +20,10 @@ from multi_qp_simulator.backend import Outcome
 from multi_qp_simulator.integrator import Integrator
 
 Array = NDArray[np.float64]
+
+#: After how long without a command a robot brakes at any rate [s]; but not before so many control periods, for a
+#: command that is a little late.
+LONGEST_SILENCE, SHORTEST_PATIENCE = 0.05, 1.5
 
 
 class TorqueWorld(Integrator):
@@ -132,9 +137,9 @@ class StandIn:
     """The robots of a scene, each with the watchdog that a real set-up needs, in one world.
 
     Physics goes on in steps that are a fraction of the control period, under the commands last heard. A robot that no
-    command has reached for more than `watchdog_periods` control periods brakes: its drives bring all joints to
-    rest, q̈ = −q̇/T within their torque limits, with T the time constant of the scenario's fallback. Before the first
-    command of all, the world stands still.
+    command has reached for more than `watchdog_periods` control periods, or for more than `watchdog_time`, brakes: its
+    drives bring all joints to rest, q̈ = −q̇/T within their torque limits, with T the time constant of the scenario's
+    fallback. Before the first command of all, the world stands still.
 
     Attributes:
         world: in which they are.
@@ -151,7 +156,8 @@ class StandIn:
         *,
         dt: float,
         substeps: int = 1,
-        watchdog_periods: int,
+        watchdog_periods: int = 5,
+        watchdog_time: float = LONGEST_SILENCE,
     ) -> None:
         """Stand still.
 
@@ -161,12 +167,16 @@ class StandIn:
             dt: control period [s].
             substeps: steps in it.
             watchdog_periods: control periods without a command after which a robot brakes.
+            watchdog_time: after which it brakes at any rate [s], if it is longer than `SHORTEST_PATIENCE` periods: in
+                five periods of 33 ms somebody who steps is far from where any torque could catch him.
         """
         self.world = world
         self.broken = False
         self.steps, self.dt = 0, dt / substeps
         self.contacts = tuple(scenario.spec.states[scenario.spec.initial_state].contacts)
-        self._scenario, self._scene, self._patience = scenario, scenario.scene, watchdog_periods * substeps
+        self._scenario, self._scene = scenario, scenario.scene
+        longest = max(watchdog_time / self.dt, SHORTEST_PATIENCE * substeps)
+        self._patience = min(watchdog_periods * substeps, ceil(longest - 1e-9))  # in steps
         self._contact_names = frozenset(scenario.spec.contacts)
         self._tau = np.zeros(scenario.scene.na)
         robots = [s for s in scenario.scene.subsystems.values() if len(s.actuated)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from multi_qp_controller.bonded_dynamics import Bonds
 from multi_qp_controller.kinematics import Kinematics
@@ -14,7 +15,7 @@ from multi_qp_simulator.stand_in import StandIn, TorqueWorld
 def test_nothing_is_computed_for_the_first_time_when_contacts_change():
     cones._facets.cache_clear()  # other tests may have been here
     scenario = load_scenario("box")
-    stand_in = StandIn(scenario, TorqueWorld(scenario), dt=0.005, watchdog_periods=5)
+    stand_in = StandIn(scenario, TorqueWorld(scenario), dt=0.005)
     known = cones._facets.cache_info().misses
     stand_in.command("humanoid", np.zeros(len(scenario.scene.subsystems["humanoid"].actuated)))
     for phase in scenario.spec.states.values():
@@ -51,3 +52,21 @@ def test_in_a_closed_chain_drives_bring_to_rest_without_forces_beyond_bounds():
     assert stand_in.unheard == ("humanoid",)
     assert max(speeds[:12]) < 2.0 * fastest
     assert speeds[-1] < 0.3 * fastest  # e^-1.5
+
+
+@pytest.mark.parametrize(
+    ("dt", "expected"),
+    [
+        (0.005, 0.025),  # five periods
+        (0.02, 0.05),  # the longest silence
+        (0.1, 0.15),  # one and a half periods: the next command may be a little late
+    ],
+)
+def test_a_robot_brakes_when_it_has_heard_nothing_for_so_long(dt, expected):
+    scenario = load_scenario("box")
+    stand_in = StandIn(scenario, TorqueWorld(scenario), dt=dt, substeps=10)
+    stand_in.command("humanoid", np.zeros(scenario.scene.na))
+    stand_in.steps += round(expected / stand_in.dt)
+    assert not stand_in.unheard
+    stand_in.steps += 1
+    assert stand_in.unheard == ("humanoid",)

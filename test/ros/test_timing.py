@@ -48,6 +48,23 @@ def test_states_that_come_faster_are_answered_at_the_period():
     assert np.diff(late).mean() == pytest.approx(DT, rel=0.02)
 
 
+def test_a_stall_is_not_what_answers_usually_take():
+    pacer, now = Pacer(DT), 0.0
+
+    def answers(*took: float) -> None:
+        nonlocal now
+        for duration in took:
+            pacer.answered(now, now + duration, fresh=True)
+            now += max(DT, duration)
+
+    answers(*[0.003] * 100)
+    assert pacer.latency == pytest.approx(0.003, rel=0.02)
+    answers(0.07)
+    assert pacer.latency == pytest.approx(0.003, rel=0.04)
+    answers(*[0.006] * 100)  # a machine that has become slower
+    assert pacer.latency == pytest.approx(0.006, rel=0.02)
+
+
 def test_without_states_it_ticks_on_and_counts_nothing_missed():
     pacer = Pacer(DT)
     pacer.answered(0.0, 0.002, fresh=True)
