@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
 from multi_qp_controller.memory import Memory, pose_memory, pose_of
+from multi_qp_controller.path_kernel import pose_on_path
 from multi_qp_controller.references import PoseReference, PoseSample, minimum_jerk
 
 Array = NDArray[np.float64]
@@ -166,7 +167,6 @@ class RandomPose(PoseReference):
             knots_every: time between knots [s].
         """
         self.duration = duration
-        self._centre = centre.copy()
         self._arguments = {
             "centre": pose_memory(centre),
             "duration": duration,
@@ -175,33 +175,23 @@ class RandomPose(PoseReference):
             "seed": seed,
             "knots_every": knots_every,
         }
-        self._spline, self._velocity, self._acceleration = self.draw(duration, position, angle, seed, knots_every)
+        self._around = np.concatenate([centre.translation, centre.rotation.ravel()])
+        self._breaks, self._pieces = self.draw(duration, position, angle, seed, knots_every)
 
     @staticmethod
-    def draw(duration: float, position: Array, angle: Array, seed: int, knots_every: float) -> tuple[Any, Any, Any]:
+    def draw(duration: float, position: Array, angle: Array, seed: int, knots_every: float) -> tuple[Array, Array]:
         """Draw a path, or return it where it was: that takes longer than a tick has, and does not depend on the centre.
 
         Returns:
-            position and rotation vector (6,) as a function of time, its first and its second derivative.
+            `breaks` and `pieces` of `pose_on_path`.
         """
         return _drawn(duration, (*map(float, position), *map(float, angle)), seed, knots_every)
 
     def sample(self, time: float) -> PoseSample:
         """Return the reference at `time` [s] after its start."""
-        t = min(max(time, 0.0), self.duration)
-        x, dx, ddx = self._spline(t), self._velocity(t), self._acceleration(t)
-        rotation = self._centre.rotation @ pin.exp3(x[3:])
-        jacobian = pin.Jexp3(x[3:])
-        h = 1e-6
-        jacobian_rate = (pin.Jexp3(x[3:] + h * dx[3:]) - pin.Jexp3(x[3:] - h * dx[3:])) / (2.0 * h)
-        omega = rotation @ (jacobian @ dx[3:])
-        alpha = rotation @ (jacobian @ ddx[3:] + jacobian_rate @ dx[3:])
-        return PoseSample.of(
-            self._centre.translation + x[:3],
-            rotation,
-            np.concatenate([dx[:3], omega]),
-            np.concatenate([ddx[:3], alpha]),
-        )
+        numbers = np.empty(24)
+        pose_on_path(time, self._breaks, self._pieces, self._around, numbers)
+        return PoseSample(numbers)
 
     def memory(self) -> Memory:
         """Return what the path was drawn from."""
@@ -215,7 +205,7 @@ class RandomPose(PoseReference):
 
 
 @lru_cache(maxsize=64)
-def _drawn(duration: float, extent: tuple[float, ...], seed: int, knots_every: float) -> tuple[Any, Any, Any]:
+def _drawn(duration: float, extent: tuple[float, ...], seed: int, knots_every: float) -> tuple[Array, Array]:
     from scipy.interpolate import make_interp_spline  # takes long to import, and few scenes need it
 
     knots = max(2, round(duration / knots_every))
@@ -223,4 +213,7 @@ def _drawn(duration: float, extent: tuple[float, ...], seed: int, knots_every: f
     values[1:-1] = np.random.default_rng(seed).uniform(-1.0, 1.0, (knots - 1, 6)) * np.array(extent)
     rest = [(1, np.zeros(6)), (2, np.zeros(6))]
     spline = make_interp_spline(np.linspace(0.0, duration, knots + 1), values, k=5, bc_type=(rest, rest))
-    return spline, spline.derivative(1), spline.derivative(2)
+    breaks = np.unique(spline.t)
+    pieces = np.stack([spline(breaks[:-1], nu=k) / math.factorial(k) for k in range(5, -1, -1)], axis=1)
+    pose_on_path(0.0, breaks, pieces, np.zeros(12), np.empty(24))  # compiled now, not in a tick
+    return breaks, pieces

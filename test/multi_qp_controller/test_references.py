@@ -25,7 +25,12 @@ def to_end():
     return MinimumJerkPose(START, END, DURATION)
 
 
-MOVING = {"minimum jerk": to_end, "random": random_pose, "random, far turns": lambda: random_pose(angle=3 * ANGLE)}
+MOVING = {
+    "minimum jerk": to_end,
+    "random": random_pose,
+    "random, far turns": lambda: random_pose(angle=3 * ANGLE),
+    "random, hardly any turn": lambda: random_pose(angle=1e-2 * ANGLE),
+}
 
 
 def fourth_order(function, time, h):
