@@ -9,7 +9,8 @@ import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 from multi_qp_controller.memory import Memory, pose_memory, pose_of
-from multi_qp_controller.references import PoseReference, PoseSample, minimum_jerk
+from multi_qp_controller.paths import minimum_jerk
+from multi_qp_controller.references import PoseReference, PoseSample
 
 Array = NDArray[np.float64]
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.memory import Memory, pose_memory, pose_of
 from multi_qp_controller.path_kernel import pose_on_path
-from multi_qp_controller.references import PoseReference, PoseSample, minimum_jerk
+from multi_qp_controller.paths import minimum_jerk
+from multi_qp_controller.references import PoseReference, PoseSample
 
 Array = NDArray[np.float64]
 

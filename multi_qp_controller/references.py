@@ -11,22 +11,9 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from multi_qp_controller.memory import Memory, pose_memory, pose_of
+from multi_qp_controller.paths import SHARES, Path
 
 Array = NDArray[np.float64]
-
-
-def minimum_jerk(time: float, duration: float) -> tuple[float, float, float]:
-    """Return (s, ṡ, s̈) of the path 0 → 1 that starts and ends at rest without acceleration; clamped outside."""
-    if time <= 0.0:
-        return 0.0, 0.0, 0.0
-    if time >= duration:
-        return 1.0, 0.0, 0.0
-    x = time / duration
-    return (
-        x**3 * (10.0 - 15.0 * x + 6.0 * x**2),
-        30.0 * x**2 * (1.0 - x) ** 2 / duration,
-        60.0 * x * (1.0 - 3.0 * x + 2.0 * x**2) / duration**2,
-    )
 
 
 class PoseSample:
@@ -73,9 +60,15 @@ class PoseSample:
 
 
 class PoseReference(ABC):
-    """A pose as a function of the time since its start."""
+    """A pose as a function of the time since its start.
+
+    Attributes:
+        duration: time that it moves for [s].
+        path: the numbers of its samples, where they are such a path, else None.
+    """
 
     duration: float = 0.0
+    path: Path | None = None
     kinds: ClassVar[dict[str, type[PoseReference]]] = {}
 
     def __init_subclass__(cls) -> None:
@@ -103,6 +96,7 @@ class RestingPose(PoseReference):
     def __init__(self, pose: pin.SE3) -> None:
         self._memory = {"kind": type(self).__name__, **pose_memory(pose)}
         self._sample = PoseSample.resting(pose.translation, pose.rotation)
+        self.path = _resting(self._sample)
 
     def sample(self, time: float) -> PoseSample:
         """Return the pose."""
@@ -126,8 +120,6 @@ class MinimumJerkPose(PoseReference):
 
     def __init__(self, start: pin.SE3, end: pin.SE3, duration: float, *, apex: float = 0.0) -> None:
         self.duration = duration
-        self._apex = apex
-        self._end: PoseSample | None = None
         self._memory = {
             "kind": type(self).__name__,
             "start": pose_memory(start),
@@ -135,39 +127,22 @@ class MinimumJerkPose(PoseReference):
             "duration": duration,
             "apex": apex,
         }
-        # position, rotation, velocity and acceleration in one: at s = 0, and by (s, ṡ, s̈, sin, 1 − cos) of the angle
         turn = pin.log3(start.rotation.T @ end.rotation)
-        self._angle = math.sqrt(turn.dot(turn))
-        about = pin.skew(turn / self._angle) if self._angle else np.zeros((3, 3))
+        angle = math.sqrt(turn.dot(turn))
+        about = pin.skew(turn / angle) if angle else np.zeros((3, 3))
         turned = start.rotation @ about
         rate = np.concatenate([end.translation - start.translation, start.rotation @ turn])
-        self._first, self._change = np.zeros(24), np.zeros((24, 5))
-        self._first[:3], self._first[3:12] = start.translation, start.rotation.ravel()
-        self._change[:3, 0] = self._change[12:15, 1] = self._change[18:21, 2] = rate[:3]
-        self._change[15:18, 1] = self._change[21:, 2] = rate[3:]
-        self._change[3:12, 3] = turned.ravel()
-        self._change[3:12, 4] = (turned @ about).ravel()
+        first, change = np.zeros(24), np.zeros((24, SHARES))
+        first[:3], first[3:12] = start.translation, start.rotation.ravel()
+        change[:3, 0] = change[12:15, 1] = change[18:21, 2] = rate[:3]
+        change[15:18, 1] = change[21:, 2] = rate[3:]
+        change[3:12, 3] = turned.ravel()
+        change[3:12, 4] = (turned @ about).ravel()
+        self.path = self._path = Path(first, change, start=0.0, duration=duration, angle=angle, apex=apex)
 
     def sample(self, time: float) -> PoseSample:
         """Return the reference at `time` [s] after its start."""
-        if self._end is not None and time >= self.duration:
-            return self._end
-        s, ds, dds = minimum_jerk(time, self.duration)
-        angle = s * self._angle
-        shares = np.array((s, ds, dds, math.sin(angle), 1.0 - math.cos(angle)))
-        numbers = self._change.dot(shares)
-        numbers += self._first
-        sample = PoseSample(numbers)
-        if self._apex:
-            r = s * (1.0 - s)
-            slope = 192.0 * self._apex * r**2 * (1.0 - 2.0 * s)
-            curvature = 384.0 * self._apex * r * ((1.0 - 2.0 * s) ** 2 - r)
-            numbers[2] += 64.0 * self._apex * r**3
-            numbers[14] += slope * ds
-            numbers[20] += curvature * ds**2 + slope * dds
-        if time >= self.duration:
-            self._end = sample
-        return sample
+        return PoseSample(self._path.at(time))
 
     def memory(self) -> Memory:
         """Return both ends."""
@@ -184,6 +159,7 @@ class MovablePose(PoseReference):
 
     def __init__(self, pose: pin.SE3) -> None:
         self._sample = PoseSample.resting(pose.translation, pose.rotation)
+        self.path = _resting(self._sample)
 
     def move(self, position: Array, rotation: Array | None = None) -> None:
         """Put the set-point at `position` [m], turned by `rotation`, both in B.
@@ -195,6 +171,7 @@ class MovablePose(PoseReference):
             raise ValueError("a target must be finite")
         turned = self._sample.rotation if rotation is None else rotation
         self._sample = PoseSample.resting(position, turned)
+        self.path = _resting(self._sample)
 
     def sample(self, time: float) -> PoseSample:
         """Return the set-point."""
@@ -212,6 +189,10 @@ class MovablePose(PoseReference):
     def of(cls, memory: Memory) -> MovablePose:
         """Make it again."""
         return cls(pose_of(memory))
+
+
+def _resting(sample: PoseSample) -> Path:
+    return Path(sample.numbers, np.zeros((len(sample.numbers), SHARES)), start=0.0, duration=0.0)
 
 
 def reference_of(memory: Memory) -> PoseReference:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.memory import Memory
+from multi_qp_controller.paths import Path
 from multi_qp_controller.snapshot import TargetSnapshot
 from multi_qp_scene.scene import Scene
 
@@ -40,12 +41,14 @@ class Task(ABC):
         selects: the entries of q̈ that the rows of J are, where each is a 1 and zeros, else None, (dim,).
         row_weights: weight of each row relative to `weight`, (dim,), or None where all are 1.
         max_speed: the speed with which a far set-point is approached is bounded by this, or None.
+        path: the numbers of its reference since it was started, where they are such a path, else None.
     """
 
     dim: int
     row_weights: Array | None = None
     selects: Sequence[int] | None = None
     max_speed: float | None = None
+    path: Path | None = None
 
     def __init__(
         self, name: str, *, weight: float = 1.0, stiffness: float = 10.0, damping: float | None = None
@@ -123,6 +126,20 @@ class Task(ABC):
     def target(self, kinematics: Kinematics) -> TargetSnapshot | None:
         """Return where the task wants to be, if that is a place."""
         return None
+
+    def sample(self, time: float, position: Array | None = None) -> Array:
+        """Return the numbers of the reference.
+
+        Args:
+            time: [s].
+            position: of the tasked frame, which random points wait for, (3,) [m].
+
+        Raises:
+            RuntimeError: when the task has not been started.
+        """
+        if self.path is None:
+            raise RuntimeError(f"task '{self.name}' has not been started")
+        return self.path.at(time)
 
     def feedback(self, error: Array, velocity_error: Array) -> Array:
         """Return −k(x − x_ref) − 2√k(ẋ − ẋ_ref)."""

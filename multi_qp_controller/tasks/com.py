@@ -10,15 +10,13 @@ from numpy.typing import NDArray
 from multi_qp_controller.curves import Curves
 from multi_qp_controller.kinematics import Group, Kinematics
 from multi_qp_controller.memory import Memory
-from multi_qp_controller.references import minimum_jerk
+from multi_qp_controller.paths import Path
 from multi_qp_controller.snapshot import TargetSnapshot
 from multi_qp_controller.tasks.base import Task, limited_error
 from multi_qp_scene.scene import Scene
 
 Array = NDArray[np.float64]
 
-#: A position, its velocity and its acceleration, (3,) each.
-Curve = tuple[Array, Array, Array]
 #: Where the centre of mass should go, decided when the task is started: from the present one, (3,) -> (3,) [m].
 CoMGoal = Callable[[Kinematics, Array], Array]
 
@@ -63,7 +61,6 @@ class CoMTask(Task):
         self._to = np.zeros(3)
         self._full_J: Array = np.zeros((3, 0))
         self._reference = np.zeros(3)
-        self._at_rest: Curve | None = None
 
     @property
     def duration(self) -> float:
@@ -77,7 +74,7 @@ class CoMTask(Task):
         com, base = self.group.com(kinematics), self._base(kinematics)
         self._from = com - base
         self._to = self._goal(kinematics, com) - base
-        self._at_rest = None
+        self._note_path()
 
     def memory(self) -> Memory:
         """Return also where it comes from and goes to, less p."""
@@ -94,9 +91,9 @@ class CoMTask(Task):
         self._full_J = np.zeros((3, kinematics.scene.nv))
         self._from, self._to, self._reference = memory["from"], memory["to"], memory["reference"]
         self._moved = memory["moved"]
-        self._at_rest = None
         if self._moved:
             self._curves = None
+        self._note_path()
 
     def columns(self, scene: Scene) -> NDArray[np.intp]:
         """Return what moves the group, or a frame that the target goes along with."""
@@ -104,7 +101,7 @@ class CoMTask(Task):
 
     def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:
         """Write the rows of this tick."""
-        place, rate, second = self.sample(time)
+        place, rate, second = self.sample(time).reshape(3, 3).T
         self._reference = self._base(kinematics) + place
         velocity, drift = self.group.com_velocity(kinematics), self.group.com_drift(kinematics)
         if self.along_with:
@@ -129,20 +126,21 @@ class CoMTask(Task):
             )
         b[:] = desired - drift[self.axes]
 
-    def sample(self, time: float) -> Curve:
-        """Return the reference relative to p at `time` [s]: the same object while it rests."""
-        elapsed = time - self.started_at
-        if self._at_rest is not None and elapsed >= self._duration:
-            return self._at_rest
-        if self._curves is not None:
-            found = self._curves.sample(elapsed)
-        else:
+    def _note_path(self) -> None:
+        self.path = None
+        if self._curves is None:
             step = self._to - self._from
-            s, ds, dds = minimum_jerk(elapsed, self._duration) if self._duration else (1.0, 0.0, 0.0)
-            found = self._from + s * step, ds * step, dds * step
+            self.path = Path.straight(self._from, step, start=self.started_at, duration=self._duration)
+
+    def sample(self, time: float, position: Array | None = None) -> Array:
+        """Return the reference relative to p at `time` [s]: place, rate and acceleration along each axis, (9,)."""
+        if self.path is not None or self._curves is None:
+            return super().sample(time)
+        elapsed = time - self.started_at
+        curve = self._curves.sample(elapsed)
         if elapsed >= self._duration:
-            self._at_rest = found
-        return found
+            self.path = Path.straight(curve[0], np.zeros(3), start=self.started_at, duration=0.0)
+        return np.stack(curve, axis=1).ravel()
 
     def bind_reference(self, reference: Array) -> None:
         """Have the reference in this array from now on, world frame, (3,) [m]."""
@@ -157,8 +155,9 @@ class CoMTask(Task):
         """
         if not np.isfinite(position).all():
             raise ValueError("a target must be finite")
-        self._curves, self._moved, self._at_rest = None, True, None
+        self._curves, self._moved = None, True
         self._from = self._to = np.array(position, dtype=float) - self._base(kinematics)
+        self._note_path()
 
     def target(self, kinematics: Kinematics) -> TargetSnapshot:
         """Return the reference point; along axes that the task asks nothing of, it is where the centre of mass is."""

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.memory import Memory
-from multi_qp_controller.references import minimum_jerk
+from multi_qp_controller.paths import Path
 from multi_qp_controller.tasks.base import Task
 from multi_qp_scene.scalar_joint import ScalarJoint
 from multi_qp_scene.scene import Scene
@@ -47,7 +47,6 @@ class JointAngleTask(Task):
         self._joint = joint
         self._duration = duration or 0.0
         self._from = goal
-        self._at_rest: tuple[float, float, float] | None = None
 
     @property
     def duration(self) -> float:
@@ -57,7 +56,8 @@ class JointAngleTask(Task):
     def start(self, kinematics: Kinematics, time: float) -> None:
         """Begin at the present angle."""
         super().start(kinematics, time)
-        self._from, self._at_rest = self._joint.angle(kinematics.q), None
+        self._from = self._joint.angle(kinematics.q)
+        self._note_path()
 
     def memory(self) -> Memory:
         """Return also the angle at which it began."""
@@ -66,22 +66,16 @@ class JointAngleTask(Task):
     def resume(self, memory: Memory, kinematics: Kinematics) -> None:
         """Go on from a memory."""
         super().resume(memory, kinematics)
-        self._from, self._at_rest = memory["from"], None
+        self._from = memory["from"]
+        self._note_path()
+
+    def _note_path(self) -> None:
+        first, step = np.array([self._from]), np.array([self._joint.difference(self.goal, self._from)])
+        self.path = Path.straight(first, step, start=self.started_at, duration=self._duration)
 
     def places(self, scene: Scene) -> list[tuple[int, int]] | None:
         """Return the entries of q and of v of the row, or None where the angle is not a single number."""
         return None if self._joint.continuous else [(self._joint.q_index, self._joint.v_index)]
-
-    def asked(self, time: float) -> tuple[float, float, float]:
-        """Return the angle that is asked for with rate and acceleration: the same object at rest."""
-        if self._at_rest is not None and time - self.started_at >= self._duration:
-            return self._at_rest
-        step = self._joint.difference(self.goal, self._from)
-        s, ds, dds = minimum_jerk(time - self.started_at, self._duration) if self._duration else (1.0, 0.0, 0.0)
-        found = self._from + s * step, ds * step, dds * step
-        if time - self.started_at >= self._duration:
-            self._at_rest = found
-        return found
 
     def columns(self, scene: Scene) -> NDArray[np.intp]:
         """Return the joint."""
@@ -89,7 +83,7 @@ class JointAngleTask(Task):
 
     def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:
         """Write the row of this tick."""
-        angle, rate, acceleration = self.asked(time)
+        angle, rate, acceleration = self.sample(time)
         joint = self._joint
         self._error = np.array([joint.difference(joint.angle(kinematics.q), angle)])
         self._speed = kinematics.v[joint.v_index : joint.v_index + 1]

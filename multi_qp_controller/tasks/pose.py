@@ -63,8 +63,21 @@ class PoseTask(Task):
         self._reference: PoseReference | None = None
         self._sample: PoseSample | None = None
         self._full_error = np.zeros(6)
-        #: How far the reference is moved aside, along B's axes, (3,) [m].
-        self.shift = np.zeros(3)
+        self._shift = np.zeros(3)
+
+    @property
+    def shift(self) -> Array:
+        """How far the reference is moved aside, along B's axes, (3,) [m]; not to be written into."""
+        return self._shift
+
+    @shift.setter
+    def shift(self, shift: Array) -> None:
+        self._shift = shift
+        self._note_path()
+
+    def _note_path(self) -> None:
+        path = None if self._reference is None else self._reference.path
+        self.path = None if path is None else path.begun(self.started_at, self._shift)
 
     @property
     def duration(self) -> float:
@@ -84,8 +97,9 @@ class PoseTask(Task):
     def start(self, kinematics: Kinematics, time: float) -> None:
         """Begin at the present pose."""
         super().start(kinematics, time)
-        self.shift = np.zeros(3)
+        self._shift = np.zeros(3)
         self._reference = self._goal(kinematics, self._pose(kinematics))
+        self._note_path()
 
     @property
     def reference(self) -> PoseReference | None:
@@ -112,11 +126,13 @@ class PoseTask(Task):
             position = X_world_b.actInv(position)
             rotation = None if rotation is None else X_world_b.rotation.T @ rotation
         self._reference.move(position, rotation)
+        self._note_path()
 
     def follow(self, reference: PoseReference, time: float) -> None:
         """Follow another reference from now on."""
         self.started_at = time
         self._reference = reference
+        self._note_path()
 
     def memory(self) -> Memory:
         """Return also what it follows."""
@@ -126,39 +142,36 @@ class PoseTask(Task):
     def resume(self, memory: Memory, kinematics: Kinematics) -> None:
         """Go on from a memory."""
         super().resume(memory, kinematics)
-        kept, self.shift = memory["reference"], memory.get("shift", self.shift)
+        kept, self._shift = memory["reference"], memory.get("shift", self._shift)
         self._reference = None if kept is None else reference_of(kept)
+        self._note_path()
 
     def columns(self, scene: Scene) -> NDArray[np.intp]:
         """Return what moves either frame."""
         return scene.moving(self.frame_a, self.frame_b)
 
-    def bind_errors(self, errors: Array) -> None:
-        """Have all six errors in this array from now on, (6,)."""
+    def bind_errors(self, errors: Array, reference: Array) -> None:
+        """Have all six errors, (6,), and the reference, see `PoseSample`, (24,), in these arrays from now on."""
         errors[:] = self._full_error
-        self._full_error = errors
+        self._full_error, self._sample = errors, PoseSample(reference)
 
-    def sample(self, time: float, position: Array) -> PoseSample:
-        """Return the reference at `time` [s], without the shift: the same object while it rests.
-
-        Args:
-            time: [s].
-            position: of the tasked frame in B, which random points wait for, (3,) [m].
-        """
-        if self._reference is None:
-            raise RuntimeError(f"task '{self.name}' has not been started")
-        sample = self._sample = self._reference.sample(time - self.started_at)
-        if isinstance(self._reference, RandomPoints):
+    def sample(self, time: float, position: Array | None = None) -> Array:
+        """Return the reference at `time` [s], with the shift, see `PoseSample`, (24,)."""
+        if self.path is not None or self._reference is None:
+            return super().sample(time)
+        numbers = self._reference.sample(time - self.started_at).numbers.copy()
+        numbers[:3] += self._shift
+        if isinstance(self._reference, RandomPoints) and position is not None:
             self._reference.observe(time - self.started_at, position)
-        return sample
+        return numbers
 
     def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:
         """Write the rows of this tick."""
         motion = relative_motion(kinematics, self.frame_a, self.frame_b)
-        sample = self.sample(time, motion.X_B_A.translation)
+        sample = self._sample = PoseSample(self.sample(time, motion.X_B_A.translation))
         R = motion.X_B_A.rotation
         error = self._full_error
-        error[:3] = motion.X_B_A.translation - sample.position - self.shift
+        error[:3] = motion.X_B_A.translation - sample.position
         error[3:] = R @ pin.log3(sample.rotation.T @ R)
         velocity = _rotated(R, motion.twist)
         desired = self.feedback(self._limited(error), velocity - sample.velocity) + sample.acceleration
@@ -175,7 +188,7 @@ class PoseTask(Task):
         if self._sample is None:
             return None
         reference = self._reference
-        wanted = reference.point if isinstance(reference, RandomPoints) else self._sample.position + self.shift
+        wanted = reference.point if isinstance(reference, RandomPoints) else self._sample.position
         where, asked = self._pose(kinematics).translation.copy(), [axis for axis in self.axes if axis < 3]
         where[asked] = wanted[asked]
         pose = pin.SE3(self._sample.rotation, where)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.memory import Memory
-from multi_qp_controller.references import minimum_jerk
+from multi_qp_controller.paths import Path, minimum_jerk
 from multi_qp_controller.tasks.base import Task
 from multi_qp_scene.scene import Scene
 
@@ -56,7 +56,6 @@ class PostureTask(Task):
         self._goal = np.zeros(0) if q_reference is None else q_reference
         self._duration = duration or 0.0
         self._path: tuple[Array, Array] | None = None
-        self._at_rest: tuple[Array, Array, Array] | None = None
         self._q_index: NDArray[np.intp] | None = None
 
     @property
@@ -74,9 +73,16 @@ class PostureTask(Task):
         self._note(kinematics.scene)
 
     def _note(self, scene: Scene) -> None:
-        """Note which entries of q the joints are, and that no path has come to its end."""
+        """Note which entries of q the joints are, and the path of their angles."""
         plain = scene.angle_index[self._v_index]
-        self._q_index, self._at_rest = None if (plain < 0).any() else plain, None
+        self._q_index = self.path = None
+        if (plain < 0).any():
+            return
+        self._q_index = plain
+        start, step = (self._goal, np.zeros(scene.nv)) if self._path is None else self._path
+        self.path = Path.straight(
+            start[plain], step[self._v_index], start=self.started_at, duration=self._duration if self._path else 0.0
+        )
 
     def memory(self) -> Memory:
         """Return also the posture that it found, and where its path begins."""
@@ -97,29 +103,12 @@ class PostureTask(Task):
         plain = scene.angle_index[self._v_index]
         return None if (plain < 0).any() else list(zip(plain.tolist(), self.selects, strict=True))
 
-    def asked(self, time: float) -> tuple[Array, Array, Array]:
-        """Return the angles that are asked for with rate and acceleration, (dim,) each: the same object at rest."""
-        if self._at_rest is not None and time - self.started_at >= self._duration:
-            return self._at_rest
-        if self._q_index is None:
-            raise RuntimeError(f"task '{self.name}' is not one of plain angles")
-        if self._path is None:
-            self._at_rest = self._goal[self._q_index], np.zeros(self.dim), np.zeros(self.dim)
-            return self._at_rest
-        start, step = self._path
-        s, ds, dds = minimum_jerk(time - self.started_at, self._duration)
-        moved = step[self._v_index]
-        found = start[self._q_index] + s * moved, ds * moved, dds * moved
-        if time - self.started_at >= self._duration:
-            self._at_rest = found
-        return found
-
     def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:
         """Write the rows of this tick."""
         rate: Array | float
         acceleration: Array | float
         if self._q_index is not None:  # joints whose angles are numbers: no need of the manifold
-            angles, rate, acceleration = self.asked(time)
+            angles, rate, acceleration = self.sample(time).reshape(-1, 3).T
             self._error = kinematics.q[self._q_index] - angles
         else:
             reference, rate, acceleration = self._reference(kinematics, time)

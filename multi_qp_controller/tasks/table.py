@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from operator import attrgetter
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.motion_table import MotionTable
+from multi_qp_controller.paths import DURATION, SHARES, TIMING, Path
 from multi_qp_controller.tasks.base import Task
 from multi_qp_controller.tasks.com import CoMTask
 from multi_qp_controller.tasks.joint import JointAngleTask
@@ -20,13 +22,15 @@ from multi_qp_controller.tasks.task_kernel import task_rows
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-_GAINS = attrgetter("stiffness", "damping")
+#: What of a task may change from one tick to the next: its gains, and the path of its reference.
+_GIVEN = attrgetter("stiffness", "damping", "path")
 
 
 class TaskTable:
     """Pose, posture, angle and centre-of-mass tasks of one set, over one table of motions.
 
-    What does not move is written once: at each tick a task is only asked whether its reference is still the same.
+    At each tick a task is only asked whether its gains and the path of its reference are still the same; what follows
+    no path says where it is.
 
     Attributes:
         taken: the indices of the tasks that the table computes.
@@ -42,18 +46,18 @@ class TaskTable:
         b: Array,
     ) -> None:
         """Take the tasks whose frames are in `motions`; `J` and `b` are those of all tasks, to fill."""
-        self._motions, self._J, self._b = motions, J, b
+        self._motions = motions
         self._error, self._speed = np.zeros(len(b)), np.zeros(len(b))
         self._tasks: list[Task] = []
         self._rows: list[slice] = []
+        self._kinds: list[str] = []
         self._lists: list[int] = []
         self._poses: list[PoseTask] = []
-        self._angles: list[tuple[PostureTask | JointAngleTask, slice]] = []
         self._centres: list[CoMTask] = []
         lines: dict[str, list[tuple[int, ...]]] = {"poses": [], "angles": [], "centres": []}
         self.taken: set[int] = set()
         for index, (task, rows) in enumerate(zip(tasks, slices, strict=True)):
-            found = self._lines(task, rows, kinematics, len(lines["angles"]))
+            found = self._lines(task, rows, kinematics)
             if found is None:
                 continue
             kind, added = found
@@ -61,38 +65,62 @@ class TaskTable:
             self.taken.add(index)
             self._tasks.append(task)
             self._rows.append(rows)
+            self._kinds.append(kind)
         self._pose_lines = _table(lines["poses"], 5)
-        self._positions = [motions.X[pair, :3, 3] for pair in self._pose_lines[:, 4]]
+        self._positions = {number: motions.X[pair, :3, 3] for number, _, _, _, pair in self._pose_lines.tolist()}
         self._angle_lines = _table(lines["angles"], 4)
         self._centre_lines = _table(lines["centres"], 8)
         for _, row, _, v in lines["angles"]:
             J[row, v] = 1.0
-        self._index = np.array(self._lists, dtype=np.intp)
         self._starts, self._columns = motions.columns(len(motions.index))
         self._gains = np.zeros((len(self._tasks), 3))
         self._gains[:, 2] = [np.inf if task.max_speed is None else task.max_speed for task in self._tasks]
-        self._known_gains: list[tuple[float, float]] = []
-        self._pose_references = np.zeros((len(self._poses), 24))
-        self._angle_references = np.zeros((len(lines["angles"]), 3))
-        self._centre_references = np.zeros((len(self._centres), 9))
+        self._known: list[tuple[float, float, Path | None]] = []
+        self._followed: list[Path | None] = [None] * len(self._tasks)
         self._centroids = np.zeros((len(self._centres), 10))
         self._places = np.zeros((len(self._centres), 3))
         self._pose_errors = np.zeros((len(self._poses), 6))
-        self._known: list[object] = [None] * len(self._tasks)
-        self._shifts: list[object] = [None] * len(self._poses)
+        self._lay_out_references(len(lines["angles"]))
+        self._sampled: list[tuple[Task, slice, Array | None]] = []
+        self._given = (
+            self._timing, self._numbers_at, self._firsts, self._changes, self._numbers, self._gains, self._pose_lines,
+            self._pose_references, self._angle_lines, self._angle_references, self._centre_lines,
+            self._centre_references, self._centroids, np.array(self._lists, dtype=np.intp), self._starts,
+            self._columns, motions.X, motions.twist, motions.drift, motions.J, kinematics.Ag, self._pose_errors,
+            self._places, self._error, self._speed, J, b,
+        )  # fmt: skip
+
+    def _lay_out_references(self, angles: int) -> None:
+        """Make room for the numbers of all references: of poses, then of angles, then of centres of mass."""
+        poses, centres = len(self._poses), len(self._centres)
+        ends = np.cumsum([0, 24 * poses, 3 * angles, 9 * centres])
+        self._numbers, self._firsts, self._changes = (
+            np.zeros(ends[-1]),
+            np.zeros(ends[-1]),
+            np.zeros((ends[-1], SHARES)),
+        )
+        parts = [self._numbers[a:b] for a, b in itertools.pairwise(ends)]
+        self._pose_references = parts[0].reshape(poses, 24)
+        self._angle_references, self._centre_references = parts[1].reshape(angles, 3), parts[2].reshape(centres, 9)
+        self._timing = np.zeros((len(self._tasks), TIMING))
+        self._timing[:, DURATION] = -1.0
+        self._numbers_at = np.zeros((len(self._tasks), 2), dtype=np.intp)
+        at = dict(zip(("poses", "angles", "centres"), ends.tolist(), strict=False))
+        for k, (task, kind) in enumerate(zip(self._tasks, self._kinds, strict=True)):
+            size = {"poses": 24, "angles": 3 * task.dim, "centres": 9}[kind]
+            self._numbers_at[k] = at[kind], at[kind] + size
+            at[kind] += size
 
     def bind(self) -> None:
         """Have the tasks find their errors, speeds and references here from now on."""
         for task, rows in zip(self._tasks, self._rows, strict=True):
             task.bind(self._error[rows], self._speed[rows])
-        for pose, errors in zip(self._poses, self._pose_errors, strict=True):
-            pose.bind_errors(errors)
+        for pose, errors, reference in zip(self._poses, self._pose_errors, self._pose_references, strict=True):
+            pose.bind_errors(errors, reference)
         for centre, place in zip(self._centres, self._places, strict=True):
             centre.bind_reference(place)
 
-    def _lines(
-        self, task: Task, rows: slice, kinematics: Kinematics, angles: int
-    ) -> tuple[str, list[tuple[int, ...]]] | None:
+    def _lines(self, task: Task, rows: slice, kinematics: Kinematics) -> tuple[str, list[tuple[int, ...]]] | None:
         """Return which kind of task this is, and its lines for the kernel; None where the table cannot have it."""
         number, pairs = len(self._tasks), self._motions.index
         if isinstance(task, PoseTask):
@@ -114,7 +142,6 @@ class TaskTable:
             places = task.places(kinematics.scene)
             if places is None:
                 return None
-            self._angles.append((task, slice(angles, angles + task.dim)))
             return "angles", [(number, rows.start + k, q, v) for k, (q, v) in enumerate(places)]
         return None
 
@@ -124,64 +151,27 @@ class TaskTable:
 
     def update(self, kinematics: Kinematics, time: float) -> None:
         """Write the rows of this tick."""
-        gains = [_GAINS(task) for task in self._tasks]
-        if gains != self._known_gains:
-            self._known_gains = gains
-            self._gains[:, :2] = gains
-        self._refresh(kinematics, time)
-        motions = self._motions
-        task_rows(
-            self._gains,
-            self._pose_lines,
-            self._pose_references,
-            self._angle_lines,
-            self._angle_references,
-            self._centre_lines,
-            self._centre_references,
-            self._centroids,
-            self._index,
-            self._starts,
-            self._columns,
-            motions.X,
-            motions.twist,
-            motions.drift,
-            motions.J,
-            kinematics.Ag,
-            kinematics.q,
-            kinematics.v,
-            self._pose_errors,
-            self._places,
-            self._error,
-            self._speed,
-            self._J,
-            self._b,
-        )
+        given = [_GIVEN(task) for task in self._tasks]
+        if given != self._known:
+            self._take(given)
+        for task, where, position in self._sampled:
+            self._numbers[where] = task.sample(time, position)
+        for centre, centroid in zip(self._centres, self._centroids, strict=True):
+            centroid[:] = kinematics.centroid(centre.group)
+        task_rows(time, kinematics.q, kinematics.v, *self._given)
 
-    def _refresh(self, kinematics: Kinematics, time: float) -> None:
-        """Write the references that are no longer what they were."""
-        known, k = self._known, 0
-        for line, pose in enumerate(self._poses):
-            sample = pose.sample(time, self._positions[line])
-            if sample is not known[k] or pose.shift is not self._shifts[line]:
-                known[k], self._shifts[line] = sample, pose.shift
-                reference = self._pose_references[line]
-                reference[:] = sample.numbers
-                reference[:3] += pose.shift
-            k += 1
-        for task, rows in self._angles:
-            asked = task.asked(time)
-            if asked is not known[k]:
-                known[k] = asked
-                for column in range(3):
-                    self._angle_references[rows, column] = asked[column]
-            k += 1
-        for line, centre in enumerate(self._centres):
-            curve = centre.sample(time)
-            if curve is not known[k]:
-                known[k] = curve
-                np.concatenate(curve, out=self._centre_references[line])
-            self._centroids[line] = kinematics.centroid(centre.group)
-            k += 1
+    def _take(self, given: list[tuple[float, float, Path | None]]) -> None:
+        """Take gains and paths that are no longer what they were."""
+        self._known, self._sampled = given, []
+        for k, (stiffness, damping, path) in enumerate(given):
+            self._gains[k, :2] = stiffness, damping
+            where = slice(*self._numbers_at[k].tolist())
+            if path is None:
+                self._timing[k, DURATION] = -1.0
+                self._sampled.append((self._tasks[k], where, self._positions.get(k)))
+            elif path is not self._followed[k]:
+                self._timing[k], self._firsts[where], self._changes[where] = path.timing, path.first, path.change
+            self._followed[k] = path
 
 
 def _table(lines: list[tuple[int, ...]], width: int) -> Indices:

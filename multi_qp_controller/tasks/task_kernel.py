@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from multi_qp_controller.paths import go_along
 from multi_qp_scene.jit import compiled, compiled_part
 
 Array = NDArray[np.float64]
@@ -18,6 +19,14 @@ STIFFNESS, DAMPING, MAX_SPEED = range(3)
 
 @compiled
 def task_rows(
+    time: float,
+    q: Array,
+    v: Array,
+    timing: Array,
+    numbers_at: Indices,
+    firsts: Array,
+    changes: Array,
+    numbers: Array,
     gains: Array,
     poses: Indices,
     pose_references: Array,
@@ -34,8 +43,6 @@ def task_rows(
     drift: Array,
     J_pairs: Array,
     Ag: Array,
-    q: Array,
-    v: Array,
     pose_errors: Array,
     places: Array,
     error: Array,
@@ -46,13 +53,21 @@ def task_rows(
     """Write J, b, error and speed of pose, angle and centre-of-mass tasks, (33).
 
     Args:
+        time: [s].
+        q: (nq,).
+        v: (nv,).
+        timing: of the path of each task's reference, as all up to `numbers`, see `go_along`.
+        numbers_at: where the numbers of each are.
+        firsts: of these paths.
+        changes: of these paths.
+        numbers: to fill, where a reference is such a path; the references below are parts of it.
         gains: stiffness, damping and largest speed of each task, (tasks, 3).
         poses: task, first row, rows, axes in `lists` and pair of frames of each pose task, (p, 5).
         pose_references: position, rotation row by row, velocity and acceleration, (p, 24).
         angles: task, row, entry of q and entry of v of each row that is an angle's, (a, 4).
         angle_references: value, rate and acceleration, (a, 3).
         centres: task, first row, rows, axes in `lists`, columns and their end, carriers and their end, (c, 8).
-        centre_references: position from the carriers, velocity and acceleration, (c, 9).
+        centre_references: position from the carriers, velocity and acceleration along each axis, (c, 9).
         centroids: centre of mass, its velocity, its drift, and the mass of each group, (c, 10).
         lists: what the lines refer to.
         starts: where the columns of each pair of frames begin, (k + 1,).
@@ -62,8 +77,6 @@ def task_rows(
         drift: (k, 6).
         J_pairs: (6 k, nv).
         Ag: pinocchio's `data.Ag`, (6, nv).
-        q: (nq,).
-        v: (nv,).
         pose_errors: to fill: all six errors of each pose task, (p, 6).
         places: to fill: reference of each centre of mass, world frame, (c, 3).
         error: to fill, (rows,).
@@ -71,6 +84,7 @@ def task_rows(
         J: to fill, (rows, nv); rows of angles stay as they are.
         b: to fill, (rows,).
     """
+    go_along(time, timing, numbers_at, firsts, changes, numbers)
     full, w = np.empty(6), np.empty(6)
     for p in range(len(poses)):
         _pose_rows(p, gains, poses, pose_references, lists, starts, columns, X, twist, drift, J_pairs, pose_errors,
@@ -132,7 +146,7 @@ def _centre_rows(
     first, last = centres[c, 6], centres[c, 7]
     share = 1.0 / (last - first) if last > first else 0.0
     for i in range(3):
-        places[c, i] = references[c, i]
+        places[c, i] = references[c, 3 * i]
         moved[i], moved[3 + i] = centroids[c, 3 + i], centroids[c, 6 + i]
         for n in range(first, last):
             k = lists[n]
@@ -150,8 +164,8 @@ def _centre_rows(
     for r in range(rows):
         axis = lists[axes + r]
         error[row + r], speed[row + r] = error_3[axis], moved[axis]
-        asked = references[c, 6 + axis] - gains[task, STIFFNESS] * near * error_3[axis]
-        asked -= gains[task, DAMPING] * (moved[axis] - references[c, 3 + axis])
+        asked = references[c, 3 * axis + 2] - gains[task, STIFFNESS] * near * error_3[axis]
+        asked -= gains[task, DAMPING] * (moved[axis] - references[c, 3 * axis + 1])
         b[row + r] = asked - moved[3 + axis]
         for n in range(first, last):
             k = lists[n]

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from multi_qp_controller.paths import minimum_jerk
 from multi_qp_controller.random_references import RandomPose
-from multi_qp_controller.references import MinimumJerkPose, RestingPose, minimum_jerk
+from multi_qp_controller.references import MinimumJerkPose, RestingPose
 
 START = pin.SE3(pin.rpy.rpyToMatrix(0.2, -0.4, 1.0), np.array([0.3, 0.1, 0.8]))
 END = pin.SE3(pin.rpy.rpyToMatrix(-0.6, 0.9, 2.2), np.array([0.5, -0.2, 1.1]))
