@@ -73,7 +73,7 @@ class ActiveContact:
         self.W = first.generators(self.friction)
         self.rows = first.equality_rows
         self.X_second_first = kinematics.pose(second.frame_id).actInv(kinematics.pose(first.frame_id))
-        self._memory = pose_memory(self.X_second_first)
+        self._memory: Memory | None = None
         self.feedback = feedback
         self.price = 1.0
         self.F = first.facets(self.friction).copy()
@@ -93,6 +93,8 @@ class ActiveContact:
 
     def memory(self) -> Memory:
         """Return the relative pose at which it was made."""
+        if self._memory is None:
+            self._memory = pose_memory(self.X_second_first)
         return self._memory
 
     def resume(self, memory: Memory) -> None:

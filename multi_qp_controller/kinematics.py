@@ -20,6 +20,7 @@ from multi_qp_scene.forest import Forest
 from multi_qp_scene.jit import COMPILED
 from multi_qp_scene.scene import Scene, State
 from multi_qp_scene.subsystem import Subsystem
+from multi_qp_scene.surfaces import Surface
 
 Array = NDArray[np.float64]
 
@@ -58,6 +59,7 @@ class Kinematics:
         )  # fmt: skip
         self.motions: MotionTable | None = None
         self._frames: dict[int, FixedFrame] = {}
+        self._points: dict[tuple[int, ...], tuple[NDArray[np.intp], Array]] = {}
         self.watched: tuple[Pair, ...] = ()
 
     def _take(self, forest: Forest) -> None:
@@ -162,6 +164,18 @@ class Kinematics:
             masses = self.data.mass
             carried = self._masses[group.roots] = np.array([masses[joint_id] for joint_id in group.roots])
         return carried
+
+    def points_on(self, surfaces: tuple[Surface, ...]) -> tuple[NDArray[np.intp], Array]:
+        """Return the joints that move the contact points of surfaces, (k,), and the points in their frames, (k, 3)."""
+        key = tuple([surface.frame_id for surface in surfaces])
+        if key not in self._points:
+            joints, points = [], []
+            for surface in surfaces:
+                frame = self.model.frames[surface.frame_id]
+                joints += [frame.parentJoint] * len(surface.points)
+                points += [frame.placement.act(point) for point in surface.points]
+            self._points[key] = np.array(joints, dtype=np.intp), np.array(points).reshape(-1, 3)
+        return self._points[key]
 
     def com(self, subsystem: Subsystem) -> Array:
         """Return the centre of mass of one subsystem, world frame, (3,) [m]."""

@@ -42,7 +42,7 @@ class Path:
     With an apex h, the numbers are a pose's, and 64 s³(1 − s)³ h is added to the third, with its rates.
 
     Attributes:
-        timing: when it starts [s], how long it takes [s], α [rad], h [m], 0, (5,).
+        timing: when it starts [s], how long it takes [s], α [rad], h [m], 0.
         first: (k,).
         change: (k, 5).
     """
@@ -52,7 +52,7 @@ class Path:
     def __init__(
         self, first: Array, change: Array, *, start: float, duration: float, angle: float = 0.0, apex: float = 0.0
     ) -> None:
-        self.timing = np.array((start, duration, angle, apex, 0.0))
+        self.timing = start, duration, angle, apex, 0.0
         self.first, self.change = first, change
 
     @classmethod
@@ -69,7 +69,7 @@ class Path:
 
     def begun(self, start: float, shift: Array) -> Path:
         """Return the same from another time on [s], its first three numbers shifted."""
-        _, duration, angle, apex, _ = self.timing.tolist()
+        _, duration, angle, apex, _ = self.timing
         first = self.first.copy()
         first[:3] += shift
         return Path(first, self.change, start=start, duration=duration, angle=angle, apex=apex)
@@ -77,7 +77,7 @@ class Path:
     def at(self, time: float) -> Array:
         """Return the numbers at a time [s], (k,)."""
         numbers, places = np.empty(len(self.first)), np.array([[0, len(self.first)]], dtype=np.intp)
-        go_along(time, self.timing.copy()[None], places, self.first, self.change, numbers)
+        go_along(time, np.array([self.timing]), places, self.first, self.change, numbers)
         return numbers
 
 

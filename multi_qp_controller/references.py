@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
@@ -12,8 +11,12 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.memory import Memory, pose_memory, pose_of
 from multi_qp_controller.paths import SHARES, Path
+from multi_qp_controller.rotation_kernel import turn_between
 
 Array = NDArray[np.float64]
+
+#: How the numbers of a pose that rests change.
+_STILL = np.zeros((24, SHARES))
 
 
 class PoseSample:
@@ -36,7 +39,9 @@ class PoseSample:
     @classmethod
     def resting(cls, position: Array, rotation: Array) -> PoseSample:
         """Make one that does not move."""
-        return cls.of(position, rotation, np.zeros(6), np.zeros(6))
+        numbers = np.zeros(24)
+        numbers[:3], numbers[3:12].reshape(3, 3)[:] = position, rotation
+        return cls(numbers)
 
     @property
     def position(self) -> Array:
@@ -94,7 +99,6 @@ class RestingPose(PoseReference):
     """A pose that does not move."""
 
     def __init__(self, pose: pin.SE3) -> None:
-        self._memory = {"kind": type(self).__name__, **pose_memory(pose)}
         self._sample = PoseSample.resting(pose.translation, pose.rotation)
         self.path = _resting(self._sample)
 
@@ -104,7 +108,11 @@ class RestingPose(PoseReference):
 
     def memory(self) -> Memory:
         """Return the pose."""
-        return self._memory
+        return {
+            "kind": type(self).__name__,
+            "position": self._sample.position,
+            "rotation": self._sample.rotation,
+        }
 
     @classmethod
     def of(cls, memory: Memory) -> RestingPose:
@@ -120,24 +128,9 @@ class MinimumJerkPose(PoseReference):
 
     def __init__(self, start: pin.SE3, end: pin.SE3, duration: float, *, apex: float = 0.0) -> None:
         self.duration = duration
-        self._memory = {
-            "kind": type(self).__name__,
-            "start": pose_memory(start),
-            "end": pose_memory(end),
-            "duration": duration,
-            "apex": apex,
-        }
-        turn = pin.log3(start.rotation.T @ end.rotation)
-        angle = math.sqrt(turn.dot(turn))
-        about = pin.skew(turn / angle) if angle else np.zeros((3, 3))
-        turned = start.rotation @ about
-        rate = np.concatenate([end.translation - start.translation, start.rotation @ turn])
+        self._ends, self._apex = (start, end), apex
         first, change = np.zeros(24), np.zeros((24, SHARES))
-        first[:3], first[3:12] = start.translation, start.rotation.ravel()
-        change[:3, 0] = change[12:15, 1] = change[18:21, 2] = rate[:3]
-        change[15:18, 1] = change[21:, 2] = rate[3:]
-        change[3:12, 3] = turned.ravel()
-        change[3:12, 4] = (turned @ about).ravel()
+        angle = turn_between(start.homogeneous, end.homogeneous, first, change)
         self.path = self._path = Path(first, change, start=0.0, duration=duration, angle=angle, apex=apex)
 
     def sample(self, time: float) -> PoseSample:
@@ -146,7 +139,14 @@ class MinimumJerkPose(PoseReference):
 
     def memory(self) -> Memory:
         """Return both ends."""
-        return self._memory
+        start, end = self._ends
+        return {
+            "kind": type(self).__name__,
+            "start": pose_memory(start),
+            "end": pose_memory(end),
+            "duration": self.duration,
+            "apex": self._apex,
+        }
 
     @classmethod
     def of(cls, memory: Memory) -> MinimumJerkPose:
@@ -192,7 +192,7 @@ class MovablePose(PoseReference):
 
 
 def _resting(sample: PoseSample) -> Path:
-    return Path(sample.numbers, np.zeros((len(sample.numbers), SHARES)), start=0.0, duration=0.0)
+    return Path(sample.numbers, _STILL, start=0.0, duration=0.0)
 
 
 def reference_of(memory: Memory) -> PoseReference:

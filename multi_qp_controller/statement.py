@@ -59,6 +59,7 @@ class Statement:
         self.joint_limits = joint_limits
         self.collisions = collisions
         self.balance = balance
+        self._taken: tuple[ActiveContact, ...] | None = None
         self._let_touch: frozenset[frozenset[str]] = frozenset()
         self._room: dict[int, tuple[Array, Array]] = {}
         self._allocate()
@@ -89,6 +90,7 @@ class Statement:
     def foresee_tasks(self, kinematics: Kinematics) -> None:
         """Keep the rows of the present tasks, with their table, for the first time that these are taken again."""
         self.tasks.tabulate(kinematics)
+        self.tasks.weigh()
         self._foreseen[self.tasks.tasks] = self.tasks
 
     @property
@@ -121,7 +123,9 @@ class Statement:
         return (self.collisions.label(),) if self.balance is None else (self.collisions.label(), self.balance.label())
 
     def set_contacts(self, contacts: tuple[ActiveContact, ...], kinematics: Kinematics) -> None:
-        """Take these contacts from now on."""
+        """Take these contacts from now on; where they are those of before, and cannot have moved, nothing is to do."""
+        if contacts == self._taken and all(contact.feedback is None for contact in contacts):
+            return
         self._take(contacts)
         if self.balance is not None:
             self.balance.set_contacts(contacts, kinematics)
@@ -143,6 +147,7 @@ class Statement:
         self._allocate()
 
     def _take(self, contacts: tuple[ActiveContact, ...]) -> None:
+        self._taken = contacts
         key = tuple((c.name, c.frames, c.friction, c.feedback) for c in contacts)
         rows = self._known_contacts.get(key)
         if rows is None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_controller.kinematics import Kinematics
-from multi_qp_controller.support_kernel import convex_hull, least_distance
+from multi_qp_controller.support_kernel import area_centre, convex_hull, hull_of, least_distance
 from multi_qp_scene.surfaces import Surface
 
 Array = NDArray[np.float64]
@@ -18,11 +20,14 @@ def contact_points(kinematics: Kinematics, surface: Surface) -> Array:
     return surface.points @ X.rotation.T + X.translation
 
 
-def support_polygon(kinematics: Kinematics, surfaces: list[Surface]) -> Array:
-    """Return the convex hull of the surfaces' points, counter-clockwise from above, world frame, (k, 3) [m]."""
-    points = np.concatenate([contact_points(kinematics, surface) for surface in surfaces])
-    corners = hull_corners(points)
-    return points[corners] if len(corners) >= 3 else points
+def support_polygon(kinematics: Kinematics, surfaces: Sequence[Surface]) -> Array:
+    """Return the convex hull of the surfaces' points, counter-clockwise from above, world frame, (k, 3) [m].
+
+    Points that are all in a row are returned as they are.
+    """
+    joints, points = kinematics.points_on(tuple(surfaces))
+    polygon = np.empty((len(points), 3))
+    return polygon[: hull_of(joints, points, kinematics.views.poses, polygon)]
 
 
 def hull_corners(points: Array) -> NDArray[np.intp]:
@@ -33,17 +38,9 @@ def hull_corners(points: Array) -> NDArray[np.intp]:
 
 def centroid(polygon: Array) -> Array:
     """Return the centre of area of a polygon seen from above (its mean point if it has no area), (3,) [m]."""
-    corners = polygon.tolist()
-    area = centre_x = centre_y = 0.0
-    for (x, y, _), (x_next, y_next, _) in zip(corners, [*corners[1:], *corners[:1]], strict=True):
-        cross = x * y_next - x_next * y
-        area += cross / 2.0
-        centre_x += (x + x_next) * cross
-        centre_y += (y + y_next) * cross
-    if len(polygon) < 3 or abs(area) < 1e-12:
-        return polygon.mean(axis=0)
-    height = sum(z for _, _, z in corners) / len(corners)
-    return np.array([centre_x / (6.0 * area), centre_y / (6.0 * area), height])
+    centre = np.empty(3)
+    area_centre(polygon, centre)
+    return centre
 
 
 def distance_inside(polygon: Array, point: Array) -> float:

@@ -56,6 +56,52 @@ def convex_hull(points: Array, corners: Indices) -> int:
 
 
 @compiled
+def hull_of(joints: Indices, points: Array, poses: Array, polygon: Array) -> int:
+    """Write the corners of the hull of points on bodies, world frame, and return how many; all if they are in a row.
+
+    Args:
+        joints: that move the points, (n,).
+        points: in the frames of these joints, (n, 3) [m].
+        poses: of all joints, see `JointViews`, (joints, 12).
+        polygon: to fill, (n, 3) [m].
+    """
+    n = len(points)
+    world, corners = np.empty((n, 3)), np.empty(2 * n, dtype=np.intp)
+    for k in range(n):
+        X = poses[joints[k]]
+        for i in range(3):
+            world[k, i] = X[i] * points[k, 0] + X[3 + i] * points[k, 1] + X[6 + i] * points[k, 2] + X[9 + i]
+    count = convex_hull(world, corners)
+    if count < 3:
+        count = n
+        for k in range(n):
+            corners[k] = k
+    for k in range(count):
+        for i in range(3):
+            polygon[k, i] = world[corners[k], i]
+    return count
+
+
+@compiled
+def area_centre(polygon: Array, centre: Array) -> None:
+    """Write the centre of area of a polygon seen from above, (n, 3), or its mean point if it has no area, (3,) [m]."""
+    area = along_x = along_y = 0.0
+    n = len(polygon)
+    centre[:] = 0.0
+    for k in range(n):
+        after = k + 1 if k + 1 < n else 0
+        x, y = polygon[k, 0], polygon[k, 1]
+        cross = x * polygon[after, 1] - polygon[after, 0] * y
+        area += cross / 2.0
+        along_x += (x + polygon[after, 0]) * cross
+        along_y += (y + polygon[after, 1]) * cross
+        for i in range(3):
+            centre[i] += polygon[k, i] / n
+    if n >= 3 and abs(area) >= 1e-12:
+        centre[0], centre[1] = along_x / (6.0 * area), along_y / (6.0 * area)
+
+
+@compiled
 def least_distance(polygon: Array, point: Array) -> float:
     """Return how far a point is inside the nearest edge of a counter-clockwise polygon seen from above [m]."""
     least = np.inf

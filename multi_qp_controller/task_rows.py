@@ -61,13 +61,16 @@ class TaskRows:
             self._table.update(kinematics, time)
         for task, J, b in self._others:
             task.compute(kinematics, time, J, b)
-        # at every tick, for a weight may change while its task runs
+        self.weigh()
+        self._weighted = self._H = None
+
+    def weigh(self) -> None:
+        """Take the weights; at every tick, for one may change while its task runs."""
         weights = [task.weight for task in self.tasks]
         if weights != self._weights:
             self._weights = weights
             for task, rows in zip(self.tasks, self._slices, strict=True):
                 self.scale[rows] = np.sqrt(task.weight * (1.0 if task.row_weights is None else task.row_weights))
-        self._weighted = self._H = None
 
     def tabulate(self, kinematics: Kinematics) -> None:
         """Have a table compute the tasks that it can, over the present table of motions."""

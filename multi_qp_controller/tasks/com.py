@@ -70,7 +70,6 @@ class CoMTask(Task):
     def start(self, kinematics: Kinematics, time: float) -> None:
         """Begin at the present centre of mass."""
         super().start(kinematics, time)
-        self._full_J = np.zeros((3, kinematics.scene.nv))
         com, base = self.group.com(kinematics), self._base(kinematics)
         self._from = com - base
         self._to = self._goal(kinematics, com) - base
@@ -88,7 +87,6 @@ class CoMTask(Task):
     def resume(self, memory: Memory, kinematics: Kinematics) -> None:
         """Go on from a memory."""
         super().resume(memory, kinematics)
-        self._full_J = np.zeros((3, kinematics.scene.nv))
         self._from, self._to, self._reference = memory["from"], memory["to"], memory["reference"]
         self._moved = memory["moved"]
         if self._moved:
@@ -104,8 +102,8 @@ class CoMTask(Task):
         place, rate, second = self.sample(time).reshape(3, 3).T
         self._reference = self._base(kinematics) + place
         velocity, drift = self.group.com_velocity(kinematics), self.group.com_drift(kinematics)
-        if self.along_with:
-            self._full_J[:] = 0.0
+        if self.along_with or self._full_J.shape[1] != J.shape[1]:
+            self._full_J = np.zeros((3, J.shape[1]))
         self.group.com_jacobian(kinematics, self._full_J)
         for frame in self.along_with:
             point_J, point_velocity, point_drift = kinematics.point_motion(frame)

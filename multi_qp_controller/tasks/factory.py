@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -148,6 +148,7 @@ class TaskFactory:
         frame_b = None if spec.relative_to is None else self._scene.frame_id(spec.relative_to)
         frame_of = None if target.frame in ("world", "entry") else self._scene.frame_id(target.frame)
 
+        place = _target_pose(target, frame_of, frame_b)
         if (drawn := target.random_path) is not None:  # now, and not in the tick that starts the task
             position, angle = np.array(drawn.position), np.array(drawn.angle)
             RandomPose.draw(drawn.duration, position, angle, drawn.seed, drawn.knots_every)
@@ -176,7 +177,7 @@ class TaskFactory:
                     timeout=points.timeout,
                     speed=points.speed,
                 )
-            end = _target_pose(target, kinematics, present, frame_of, frame_b)
+            end = place(kinematics, present)
             if target.interactive is not None:
                 return MovablePose(end)
             if target.duration is None:
@@ -190,25 +191,29 @@ class TaskFactory:
 
 
 def _target_pose(
-    target: spec_of.PoseTargetSpec,
-    kinematics: Kinematics,
-    present: pin.SE3,
-    frame_of: int | None,
-    frame_b: int | None,
-) -> pin.SE3:
-    """Return X_B_target; what the specification leaves open stays as it is at present."""
-    if target.frame == "entry":
-        rotation = np.eye(3) if target.rpy is None else pin.rpy.rpyToMatrix(*target.rpy)
-        position = np.zeros(3) if target.position is None else np.array(target.position)
+    target: spec_of.PoseTargetSpec, frame_of: int | None, frame_b: int | None
+) -> Callable[[Kinematics, pin.SE3], pin.SE3]:
+    """Return what finds X_B_target from the present pose; what the specification leaves open stays as it is then."""
+    position = None if target.position is None else np.array(target.position, dtype=float)
+    rotation = None if target.rpy is None else pin.rpy.rpyToMatrix(*target.rpy)
+
+    def from_entry(_: Kinematics, present: pin.SE3) -> pin.SE3:
         # the offset is along B's axes, the turn about the tasked frame's own
-        return pin.SE3(present.rotation @ rotation, present.translation + position)
-    X_b_of = _origin(kinematics, frame_of, frame_b)
-    in_frame = X_b_of.actInv(present)
-    if target.position is not None:
-        in_frame.translation = np.array(target.position)
-    if target.rpy is not None:
-        in_frame.rotation = pin.rpy.rpyToMatrix(*target.rpy)
-    return X_b_of * in_frame
+        turned = present.rotation if rotation is None else present.rotation @ rotation
+        return pin.SE3(turned, present.translation if position is None else present.translation + position)
+
+    def in_frame(kinematics: Kinematics, present: pin.SE3) -> pin.SE3:
+        X_b_of = _origin(kinematics, frame_of, frame_b)
+        if position is not None and rotation is not None:
+            return X_b_of * pin.SE3(rotation, position)
+        asked = X_b_of.actInv(present)
+        if position is not None:
+            asked.translation = position
+        if rotation is not None:
+            asked.rotation = rotation
+        return X_b_of * asked
+
+    return from_entry if target.frame == "entry" else in_frame
 
 
 def _origin(kinematics: Kinematics, frame_of: int | None, frame_b: int | None) -> pin.SE3:

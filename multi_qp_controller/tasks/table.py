@@ -49,7 +49,7 @@ class TaskTable:
         self._motions = motions
         self._error, self._speed = np.zeros(len(b)), np.zeros(len(b))
         self._tasks: list[Task] = []
-        self._rows: list[slice] = []
+        rows_of_each: list[slice] = []
         self._kinds: list[str] = []
         self._lists: list[int] = []
         self._poses: list[PoseTask] = []
@@ -64,7 +64,7 @@ class TaskTable:
             lines[kind].extend(added)
             self.taken.add(index)
             self._tasks.append(task)
-            self._rows.append(rows)
+            rows_of_each.append(rows)
             self._kinds.append(kind)
         self._pose_lines = _table(lines["poses"], 5)
         self._positions = {number: motions.X[pair, :3, 3] for number, _, _, _, pair in self._pose_lines.tolist()}
@@ -82,6 +82,11 @@ class TaskTable:
         self._pose_errors = np.zeros((len(self._poses), 6))
         self._lay_out_references(len(lines["angles"]))
         self._sampled: list[tuple[Task, slice, Array | None]] = []
+        self._bound = [
+            (task, self._error[rows], self._speed[rows]) for task, rows in zip(self._tasks, rows_of_each, strict=True)
+        ]
+        self._bound_poses = list(zip(self._poses, self._pose_errors, self._pose_references, strict=True))
+        self._bound_centres = list(zip(self._centres, self._places, strict=True))
         self._given = (
             self._timing, self._numbers_at, self._firsts, self._changes, self._numbers, self._gains, self._pose_lines,
             self._pose_references, self._angle_lines, self._angle_references, self._centre_lines,
@@ -105,19 +110,21 @@ class TaskTable:
         self._timing = np.zeros((len(self._tasks), TIMING))
         self._timing[:, DURATION] = -1.0
         self._numbers_at = np.zeros((len(self._tasks), 2), dtype=np.intp)
+        self._where: list[slice] = []
         at = dict(zip(("poses", "angles", "centres"), ends.tolist(), strict=False))
         for k, (task, kind) in enumerate(zip(self._tasks, self._kinds, strict=True)):
             size = {"poses": 24, "angles": 3 * task.dim, "centres": 9}[kind]
+            self._where.append(slice(at[kind], at[kind] + size))
             self._numbers_at[k] = at[kind], at[kind] + size
             at[kind] += size
 
     def bind(self) -> None:
         """Have the tasks find their errors, speeds and references here from now on."""
-        for task, rows in zip(self._tasks, self._rows, strict=True):
-            task.bind(self._error[rows], self._speed[rows])
-        for pose, errors, reference in zip(self._poses, self._pose_errors, self._pose_references, strict=True):
+        for task, error, speed in self._bound:
+            task.bind(error, speed)
+        for pose, errors, reference in self._bound_poses:
             pose.bind_errors(errors, reference)
-        for centre, place in zip(self._centres, self._places, strict=True):
+        for centre, place in self._bound_centres:
             centre.bind_reference(place)
 
     def _lines(self, task: Task, rows: slice, kinematics: Kinematics) -> tuple[str, list[tuple[int, ...]]] | None:
@@ -165,7 +172,7 @@ class TaskTable:
         self._known, self._sampled = given, []
         for k, (stiffness, damping, path) in enumerate(given):
             self._gains[k, :2] = stiffness, damping
-            where = slice(*self._numbers_at[k].tolist())
+            where = self._where[k]
             if path is None:
                 self._timing[k, DURATION] = -1.0
                 self._sampled.append((self._tasks[k], where, self._positions.get(k)))

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_controller.paths import go_along
+from multi_qp_controller.rotation_kernel import rotation_vector
 from multi_qp_scene.jit import compiled, compiled_part
 
 Array = NDArray[np.float64]
@@ -194,34 +195,11 @@ def _share(error: Array, first: int, gains: Array, task: int) -> float:
 
 @compiled_part
 def _rotation_error(X: Array, k: int, references: Array, p: int, out: Array) -> None:
-    """Write the rotation vector of R_refᵀ R, by its quaternion: well-conditioned at any angle."""
+    """Write the rotation vector of R_refᵀ R."""
     E = np.empty((3, 3))
     for i in range(3):
         for j in range(3):
             E[i, j] = 0.0
             for n in range(3):
                 E[i, j] += references[p, 3 + 3 * n + i] * X[k, n, j]
-    trace = E[0, 0] + E[1, 1] + E[2, 2]
-    if trace > 0.0:
-        w = 0.5 * math.sqrt(1.0 + trace)
-        for i in range(3):
-            m, n = (i + 1) % 3, (i + 2) % 3
-            out[i] = 0.25 / w * (E[n, m] - E[m, n])
-    else:
-        i = 0
-        if E[1, 1] > E[0, 0]:
-            i = 1
-        if E[2, 2] > E[i, i]:
-            i = 2
-        m, n = (i + 1) % 3, (i + 2) % 3
-        out[i] = 0.5 * math.sqrt(1.0 + E[i, i] - E[m, m] - E[n, n])
-        out[m], out[n] = 0.25 / out[i] * (E[m, i] + E[i, m]), 0.25 / out[i] * (E[n, i] + E[i, n])
-        w = 0.25 / out[i] * (E[n, m] - E[m, n])
-        if w < 0.0:
-            w = -w
-            for j in range(3):
-                out[j] = -out[j]
-    length = math.sqrt(out[0] ** 2 + out[1] ** 2 + out[2] ** 2)
-    scale = 2.0 * math.atan2(length, w) / length if length > 1e-9 else 2.0
-    for i in range(3):
-        out[i] *= scale
+    rotation_vector(E, out)
