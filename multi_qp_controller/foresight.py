@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 from multi_qp_controller.activity import Activity
 from multi_qp_controller.contact import ActiveContact
@@ -45,10 +46,18 @@ def lay_out_states(
         formulation.prepare()
         formulation.blocks.eliminate()
         statement.foresee_tasks(kinematics)
+        _try_out(tasks, kinematics)
     kinematics.watch(())
     statement.set_tasks(())
     statement.set_contacts((), kinematics)
     formulation.prepare()
+
+
+def _try_out(tasks: Iterable[Task], kinematics: Kinematics) -> None:
+    """Start tasks once: what that loads or imports is then there. They are started anew when their state comes."""
+    for task in tasks:
+        with suppress(MultiQpError, KeyError, ValueError):
+            task.start(kinematics, 0.0)
 
 
 def pairs_of(contacts: Iterable[ActiveContact], tasks: Iterable[Task]) -> list[Pair]:

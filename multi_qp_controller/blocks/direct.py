@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from time import perf_counter
 
 import numpy as np
@@ -49,10 +50,24 @@ _STATUS: dict[int, Status] = {
 }
 
 
+class _Room:
+    """Memory that all layouts share, for one of them is used at a time: another's would be cold when its turn comes."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, Array] = {}
+
+    def of(self, name: str, *shape: int) -> Array:
+        """Return an array of this shape; it holds what others of this name have left there."""
+        size = math.prod(shape)
+        if name not in self._arrays or len(self._arrays[name]) < size:
+            self._arrays[name] = np.full(size, 0.0)  # written, so that no tick is the first to touch a page
+        return self._arrays[name][:size].reshape(shape)
+
+
 class _Layout:
     """A plan, and room for what the kernels make of it; none of it depends on the state."""
 
-    def __init__(self, statement: Statement, floating: frozenset[int]) -> None:
+    def __init__(self, statement: Statement, floating: frozenset[int], room: _Room) -> None:
         s, plan = statement, Plan(statement, floating=floating)
         self.plan = plan
         self.links = np.stack([plan.link_rows, plan.link_w, plan.link_mu]).astype(np.intp)
@@ -60,13 +75,13 @@ class _Layout:
         self.places = np.concatenate([plan.velocity_places, plan.torque_places, plan.reaction_places])
         e, factor, wide = plan.sizes
         size = len(plan.last)
-        self.E, self.e = np.zeros(e), np.zeros(s.scene.nv + s.scene.na + len(s.contacts.rhs))
-        self.L, self.U = np.zeros(factor), np.zeros(wide)
-        self.S = np.zeros((size, size))
-        self.phi = np.zeros(plan.unknowns + size)
+        self.E, self.e = room.of("E", e), room.of("e", s.scene.nv + s.scene.na + len(s.contacts.rhs))
+        self.L, self.U = room.of("L", factor), room.of("U", wide)
+        self.S = room.of("S", size, size)
+        self.phi = room.of("phi", plan.unknowns + size)
         most = min(_MOST_ACTIVE, len(self.phi) + _MORE_ACTIVE) + 1
-        self.Phi = np.full((most, len(self.phi)), 0.0)  # written, so that no tick is the first to touch a page
-        self.T, self.R = np.full((most, most), 0.0), np.full((most, most), 0.0)
+        self.Phi = room.of("Phi", most, len(self.phi))
+        self.T, self.R = room.of("T", most, most), room.of("R", most, most)
 
 
 class _Rows:
@@ -109,6 +124,7 @@ class BlockSolver:
         self._floating: frozenset[int] = frozenset()
         self._layout: _Layout | None = None
         self._known: dict[tuple[object, ...], _Layout] = {}
+        self._shared_room = _Room()
         self._taken_up: tuple[object, object] = (None, None)
         self._structure: tuple[object, ...] = ()
         self._room: dict[tuple[ContactRows, int], _Rows] = {}
@@ -134,7 +150,7 @@ class BlockSolver:
         key = (*self._structure, self._floating)
         layout = self._known.get(key)
         if layout is None:
-            layout = self._known[key] = _Layout(s, self._floating)
+            layout = self._known[key] = _Layout(s, self._floating, self._shared_room)
         self._layout, plan = layout, layout.plan
         contacts, tasks, limits = s.contacts, s.tasks, s.joint_limits
         solved = layout.E, layout.e, layout.L, layout.U, layout.S, layout.phi
