@@ -34,7 +34,7 @@ class Activity:
         self._made_at: dict[str, float] = {}
         self._left_at: dict[str, float] = {}
         self._factory = TaskFactory(scenario)
-        self._ready: dict[int, tuple[TaskSpec, Task]] = {}
+        self._known: dict[tuple[str, int], tuple[TaskSpec, Task, tuple[float, float, float]]] = {}
         self._state_tasks: dict[str, tuple[TaskSpec, Task]] = {}
         self._user_tasks: dict[str, Task] = {}
         self.contacts: dict[str, ActiveContact] = {}
@@ -91,15 +91,12 @@ class Activity:
     ) -> tuple[list[ActiveContact], list[Task]]:
         """Return contacts and tasks as a state that follows another will have them, made here and not started.
 
-        The tasks are kept for the first time that the state is entered.
+        The tasks are those of whenever the state is entered.
         """
         names = list(phase.contacts)
         if before is not None and self._ramp:
             names += [name for name in before.contacts if name not in phase.contacts]
-        for name, spec in phase.tasks.items():
-            if id(spec) not in self._ready:
-                self._ready[id(spec)] = spec, self._factory.make(name, spec)
-        tasks = [self._ready[id(spec)][1] for spec in phase.tasks.values()]
+        tasks = [self._task(name, spec) for name, spec in phase.tasks.items()]
         return [self._made(name, kinematics) for name in names], [*tasks, *self._user_tasks.values()]
 
     def _note_changes(self, contacts: dict[str, ActiveContact], time: float) -> None:
@@ -159,7 +156,7 @@ class Activity:
             contact.resume(memory["contacts"][name])
         self._made_at, self._left_at = dict(memory.get("made_at", {})), dict(memory.get("left_at", {}))
         specs = {name: phase.tasks[name] for name in memory["tasks"]}
-        self._state_tasks = {name: (spec, self._factory.make(name, spec)) for name, spec in specs.items()}
+        self._state_tasks = {name: (spec, self._task(name, spec)) for name, spec in specs.items()}
         self._list_tasks()
         for kind in ("tasks", "user_tasks"):
             for name, kept in memory[kind].items():
@@ -176,7 +173,16 @@ class Activity:
         running = self._state_tasks.get(name)
         if running is not None and running[0] is spec:
             return running
-        ready = self._ready.pop(id(spec), None)
-        task = self._factory.make(name, spec) if ready is None else ready[1]
+        task = self._task(name, spec)
         task.start(kinematics, time)
         return spec, task
+
+    def _task(self, name: str, spec: TaskSpec) -> Task:
+        """Return the task of a specification, to be started, with the gains that the specification has."""
+        key = name, id(spec)
+        if key not in self._known:
+            task = self._factory.make(name, spec)
+            self._known[key] = spec, task, (task.weight, task.stiffness, task.damping)
+        _, task, gains = self._known[key]
+        task.weight, task.stiffness, task.damping = gains
+        return task

@@ -8,7 +8,7 @@ from typing import assert_never
 
 import numpy as np
 
-from multi_qp_controller.kinematics import Group, Kinematics
+from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.relative_motion import relative_motion
 from multi_qp_controller.support import distance_inside, support_polygon
 from multi_qp_controller.tasks.base import Task
@@ -90,7 +90,7 @@ def _com_inside(condition: st.CoMInsideCondition, now: Situation) -> bool:
     scene, contacts = now.scenario.scene, now.scenario.spec.contacts
     surfaces = [scene.surfaces[contacts[name].surfaces[0]] for name in condition.contacts]
     polygon = support_polygon(now.kinematics, surfaces)
-    com = Group.of(scene, condition.subsystems).com(now.kinematics)
+    com = now.kinematics.group(tuple(condition.subsystems)).com(now.kinematics)
     return distance_inside(polygon, com) >= condition.margin
 
 

@@ -59,6 +59,7 @@ class Kinematics:
         )  # fmt: skip
         self.motions: MotionTable | None = None
         self._frames: dict[int, FixedFrame] = {}
+        self._groups: dict[tuple[str, ...], Group] = {}
         self._points: dict[tuple[int, ...], tuple[NDArray[np.intp], Array]] = {}
         self.watched: tuple[Pair, ...] = ()
 
@@ -145,6 +146,12 @@ class Kinematics:
         velocity = pin.getFrameVelocity(self.model, self.data, frame_id, aligned).linear
         drift = pin.getFrameClassicalAcceleration(self.model, self.data, frame_id, aligned).linear
         return J, velocity, drift
+
+    def group(self, names: tuple[str, ...]) -> Group:
+        """Return the group of these subsystems."""
+        if names not in self._groups:
+            self._groups[names] = Group.of(self.scene, list(names))
+        return self._groups[names]
 
     def centroid(self, group: Group) -> Array:
         """Return centre of mass [m], velocity [m/s], drift [m/s²] and mass [kg] of a group, world frame, (10,)."""

@@ -84,11 +84,12 @@ class Statement:
 
     def set_tasks(self, tasks: tuple[Task, ...]) -> None:
         """Take these tasks from now on."""
-        foreseen = self._foreseen.pop(tasks, None)
+        foreseen = self._foreseen.get(tasks)
         self.tasks = TaskRows(tasks, self.scene.nv) if foreseen is None else foreseen
+        self.tasks.unbind()
 
     def foresee_tasks(self, kinematics: Kinematics) -> None:
-        """Keep the rows of the present tasks, with their table, for the first time that these are taken again."""
+        """Keep the rows of the present tasks, with their table, for whenever these are taken again."""
         self.tasks.tabulate(kinematics)
         self.tasks.weigh()
         self._foreseen[self.tasks.tasks] = self.tasks

@@ -72,6 +72,10 @@ class TaskRows:
             for task, rows in zip(self.tasks, self._slices, strict=True):
                 self.scale[rows] = np.sqrt(task.weight * (1.0 if task.row_weights is None else task.row_weights))
 
+    def unbind(self) -> None:
+        """Bind the tasks anew at the next tick: they may have been others' since these rows were used."""
+        self._is_bound = False
+
     def tabulate(self, kinematics: Kinematics) -> None:
         """Have a table compute the tasks that it can, over the present table of motions."""
         self._motions, self._table, taken, self._is_bound = kinematics.motions, None, set(), False

@@ -49,7 +49,8 @@ class CoMTask(Task):
         far set-point is approached. `curves` are followed instead of a path to the goal.
         """
         super().__init__(name, weight=weight, stiffness=stiffness, damping=damping)
-        self._curves, self._moved = curves, False
+        self._curves = self._given_curves = curves
+        self._moved = False
         self.group = group
         self.dim = len(axes)
         self.axes = list(axes)
@@ -70,6 +71,7 @@ class CoMTask(Task):
     def start(self, kinematics: Kinematics, time: float) -> None:
         """Begin at the present centre of mass."""
         super().start(kinematics, time)
+        self._curves, self._moved = self._given_curves, False
         com, base = self.group.com(kinematics), self._base(kinematics)
         self._from = com - base
         self._to = self._goal(kinematics, com) - base
