@@ -81,6 +81,7 @@ class SimulatorNode(Node):
         self._timing = TimingLog(settings["timing"], TIMING)
         self._answered: set[str] = set()
         self._alone = False
+        self._rounds_to_hear = 0
         self._health = Health(self, dt=self._stand_in.dt)
         self._fault = ""
         self._offer()
@@ -159,8 +160,11 @@ class SimulatorNode(Node):
         now = monotonic()
         if not self._stand_in.started:
             self._due = max(self._due, now)  # time begins with the first commands
+        if self._rounds_to_hear:
+            self._rounds_to_hear -= 1
+            return 0.0
         if self._is_ready(now):
-            self._step(now)
+            self._go_on(now)
         elif now - self._shown >= self._repeat_after:
             self._show(now)
         self._health.tell(*self._status())
@@ -180,7 +184,21 @@ class SimulatorNode(Node):
             return RESEND_PERIOD
         return 2.0 * self._dt if self._stand_in.started else self._dt
 
-    def _step(self, now: float) -> None:
+    def _go_on(self, now: float) -> None:
+        """Let the time pass that is due, with nothing heard meanwhile.
+
+        After a stall a command that is heard now is for now: between steps of the past it would act before its time.
+        And all that waits is heard before what is due by then.
+        """
+        whole = self._step(now)
+        while self._due <= now and self._speed and not (self._lock_step or self._stand_in.broken):
+            whole |= self._step(now)
+            self._rounds_to_hear = len(self._stand_in.robots) + 2
+        if whole:
+            self._show(now)
+
+    def _step(self, now: float) -> bool:
+        """Take one step, and return whether it was the last one of a control period."""
         stand_in, began = self._stand_in, monotonic()
         stand_in.step()
         self._health.statistics.tick(began, monotonic())
@@ -188,9 +206,7 @@ class SimulatorNode(Node):
         latest = now - (self._dt if self._lock_step else LONGEST_LAG * self._dt)
         self._due = max(self._due + stand_in.dt / self._speed, latest) if self._speed else now
         self._asked = now
-        if stand_in.steps % self._substeps == 0:
-            # where physics has fallen behind, its state is that of the time at which it was due
-            self._show(now, behind=0.0 if self._lock_step else max(0.0, now - self._due))
+        return stand_in.steps % self._substeps == 0
 
     @property
     def _has_answers(self) -> bool:
@@ -210,14 +226,14 @@ class SimulatorNode(Node):
             return now - self._shown >= self._dt
         return False
 
-    def _show(self, now: float, *, behind: float = 0.0) -> None:
-        """Publish clock and state; it is that of `behind` seconds ago."""
+    def _show(self, now: float) -> None:
+        """Publish clock and state."""
         self._shown = now
         stamp = self._stamp
         if self._lock_step:
             self._clock_out.publish(Clock(clock=conversions.to_stamp(stamp)))
         else:
-            stamp = time_ns() - round(behind * 1e9)
+            stamp = time_ns()
         self._states_out.publish(self._stand_in.world.state, stamp)
 
     def _status(self) -> tuple[Level, str]:

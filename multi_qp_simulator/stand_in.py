@@ -259,14 +259,23 @@ class StandIn:
 
     def _driven(self) -> Array:
         """Return what the drives make of the commands, (na,) [N m]."""
-        tau, late = self._tau, self.unheard
+        limits, late = self._scene.torque_limits, self.unheard
+        tau = np.clip(self._tau, -limits, limits)
         if late:
             motors = np.concatenate([self._scene.subsystems[robot].actuated for robot in late])
             # drives brake at the control rate: it costs several steps, and physics must not fall behind
             if self.steps % self._substeps == 0 or any(self.steps == self._first_late(robot) for robot in late):
                 slowing = self._scenario.spec.fallback.time_constant
                 self._braking = self.world.braking(tau, motors, self.contacts, self.dt, time_constant=slowing)
-            tau = tau.copy()
-            tau[motors] = self._braking[motors]
-        limits = self._scene.torque_limits
-        return np.clip(tau, -limits, limits)
+            change = np.zeros(len(tau))
+            change[motors] = self._braking[motors] - tau[motors]
+            # all of it or all a little less: a light joint is torn about by what is left where others have their limits
+            tau = tau + _within(tau, change, limits) * change
+        return tau
+
+
+def _within(tau: Array, change: Array, limits: Array) -> float:
+    """Return how much of a change, 1 at most, keeps torques within their limits, all (na,) [N m]."""
+    room = np.where(change > 0.0, limits - tau, limits + tau)
+    asked = np.abs(change)
+    return float(np.min(np.divide(room, asked, out=np.ones(len(tau)), where=asked > room), initial=1.0))

@@ -14,8 +14,8 @@ from multi_qp_controller.ros.timing import ArrivalClock, Hearing, Pacer
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
 
-#: A state is predicted no further than this [periods].
-LONGEST_PREDICTION = 3.0
+#: A state is predicted no further than this [periods], [s]: robots that hear nothing for longer brake by themselves.
+LONGEST_PREDICTION, LONGEST_SILENCE = 3.0, 0.05
 
 
 class Judge(Protocol):
@@ -159,7 +159,8 @@ class ControlRun:
         chosen = last is not None and last.diagnostics.status is not Status.FALLBACK
         if predictor is not None and last is not None and chosen and state.is_finite:
             dt = self.controller.dt
-            delay = min(max(0.0, now + self.pacer.latency - self.assembler.measured), LONGEST_PREDICTION * dt)
+            delay = max(0.0, now + self.pacer.latency - self.assembler.measured)
+            delay = min(delay, LONGEST_PREDICTION * dt, LONGEST_SILENCE)
             contacts = self.controller.contacts.values()
             expected = predictor.ahead(state, last.tau, contacts, delay, hold=self._hold)
         self.prediction_time = monotonic() - began

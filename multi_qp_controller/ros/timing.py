@@ -13,8 +13,9 @@ FASTER = 0.75
 #: What one answer changes of what is usual, at most [of it]. A mean is no good: after a stall of 70 ms the next states
 #: would be predicted up to 7 ms too far, and robots that squeeze something in a closed chain fall of it.
 FOLLOWED = 0.02
-#: Who is later than this [periods] had no processor; what came meanwhile is heard first, for so long [periods], [s].
-LATE, HEARING, LONGEST_HEARING = 0.1, 0.2, 2e-3
+#: Who is later than this had no processor, and then listens for so long at most [periods]: what came meanwhile is heard
+#: first, and who tells of the state may have had no processor either.
+LATE, HEARING = 0.1, 1.0
 
 
 class ArrivalClock:
@@ -102,7 +103,7 @@ class Hearing:
 
     def __init__(self, dt: float, topics: int) -> None:
         """Wait for nothing; `topics`: how many tell of a state, with a period of `dt` [s]."""
-        self._late, self._longest, self._rounds = LATE * dt, min(HEARING * dt, LONGEST_HEARING), 2 * topics + 2
+        self._late, self._longest, self._rounds = LATE * dt, HEARING * dt, 2 * topics + 2
         self._since: float | None = None
         self._heard = 0
 

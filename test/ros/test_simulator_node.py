@@ -102,6 +102,33 @@ def test_it_waits_for_the_first_command_without_keeping_a_core_busy(ros_environm
         rclpy.shutdown()
 
 
+def test_after_a_stall_what_is_due_passes_at_once_and_then_all_that_waits_is_heard(ros_environment, monkeypatch):
+    now = 1000.0
+    monkeypatch.setattr("multi_qp_simulator.simulator_node.monotonic", lambda: now)
+    rclpy.init(args=["--ros-args", "-p", "scenario:='box'", "-p", "dt:=0.01", "-p", "physics_rate:=1000.0"])
+    try:
+        node = SimulatorNode()
+        stand_in = node._stand_in
+        stand_in.command("humanoid", np.zeros(30))
+        node.work()
+        now += 1e-3
+        node.work()
+        assert stand_in.steps == 2
+        now += 0.015
+        node.work()
+        assert stand_in.steps == 17
+        now += 2e-3  # that took a while itself
+        heard = 0
+        while stand_in.steps == 17:
+            heard += 1
+            node.work()
+        assert heard > len(stand_in.robots) + 1  # a message each time: commands and contacts are there before they act
+        assert stand_in.steps == 19
+        node.destroy_node()
+    finally:
+        rclpy.shutdown()
+
+
 SPOILT = {
     "29 efforts for 30 joints": lambda efforts: efforts[:-1],
     "an effort is not finite": lambda efforts: [float("nan"), *efforts[1:]],
