@@ -10,7 +10,7 @@ import numpy as np
 
 from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.relative_motion import relative_motion
-from multi_qp_controller.support import distance_inside, support_polygon
+from multi_qp_controller.support import margin_inside
 from multi_qp_controller.tasks.base import Task
 from multi_qp_scene.scalar_joint import ScalarJoint
 from multi_qp_scene.scenario import Scenario
@@ -89,9 +89,8 @@ def _task_reached(condition: st.TaskCondition, now: Situation) -> bool:
 def _com_inside(condition: st.CoMInsideCondition, now: Situation) -> bool:
     scene, contacts = now.scenario.scene, now.scenario.spec.contacts
     surfaces = [scene.surfaces[contacts[name].surfaces[0]] for name in condition.contacts]
-    polygon = support_polygon(now.kinematics, surfaces)
     com = now.kinematics.group(tuple(condition.subsystems)).com(now.kinematics)
-    return distance_inside(polygon, com) >= condition.margin
+    return margin_inside(now.kinematics, surfaces, com) >= condition.margin
 
 
 def _gap(contact: str, now: Situation) -> tuple[float, float, float, float]:

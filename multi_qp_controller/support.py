@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_controller.kinematics import Kinematics
-from multi_qp_controller.support_kernel import area_centre, convex_hull, hull_of, least_distance
+from multi_qp_controller.support_kernel import area_centre, convex_hull, hull_of, least_distance, margin_of
 from multi_qp_scene.surfaces import Surface
 
 Array = NDArray[np.float64]
@@ -28,6 +28,11 @@ def support_polygon(kinematics: Kinematics, surfaces: Sequence[Surface]) -> Arra
     joints, points = kinematics.points_on(tuple(surfaces))
     polygon = np.empty((len(points), 3))
     return polygon[: hull_of(joints, points, kinematics.views.poses, polygon)]
+
+
+def margin_inside(kinematics: Kinematics, surfaces: Sequence[Surface], point: Array) -> float:
+    """Return how far a point is inside the support polygon of surfaces, seen from above [m]; negative outside."""
+    return float(margin_of(*kinematics.points_on(tuple(surfaces)), kinematics.views.poses, point))
 
 
 def hull_corners(points: Array) -> NDArray[np.intp]:

@@ -83,6 +83,17 @@ def hull_of(joints: Indices, points: Array, poses: Array, polygon: Array) -> int
 
 
 @compiled
+def margin_of(joints: Indices, points: Array, poses: Array, point: Array) -> float:
+    """Return how far a point is inside the hull of points on bodies [m]; arguments as of `hull_of`."""
+    polygon = np.empty((len(points), 3))
+    count = hull_of(joints, points, poses, polygon)
+    if count >= 3:
+        return least_distance(polygon[:count], point)
+    x, y = polygon[:count, 0].mean(), polygon[:count, 1].mean()
+    return -math.sqrt((x - point[0]) ** 2 + (y - point[1]) ** 2)
+
+
+@compiled
 def area_centre(polygon: Array, centre: Array) -> None:
     """Write the centre of area of a polygon seen from above, (n, 3), or its mean point if it has no area, (3,) [m]."""
     area = along_x = along_y = 0.0

@@ -37,7 +37,7 @@ RANDOMISED = RealitySpec(
 #: A body whose centre of mass has come down by this much has fallen [m].
 FALLEN = 0.15
 #: How often somebody looks whether anybody has [s].
-LOOK_EVERY = 0.02
+LOOK_EVERY = 0.05
 
 
 @dataclass(frozen=True)

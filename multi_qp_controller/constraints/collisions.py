@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from multi_qp_controller.constraints.damper_kernel import damper_rows, near_pairs
+from multi_qp_controller.constraints.damper_kernel import damper_rows, least_distance, near_pairs
 from multi_qp_controller.constraints.distance_views import Distances
 from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.memory import Memory
@@ -150,8 +150,7 @@ class CollisionConstraint:
 
     def least(self, which: NDArray[np.bool_]) -> float:
         """Return the least distance at the last `update` of some pairs, (pairs,); inf if none was near [m]."""
-        near = self._distances.found[self._measured, 0]
-        return float(near[which[self._measured]].min(initial=np.inf))
+        return float(least_distance(self._distances.found, self._near, len(self._measured), which))
 
     @staticmethod
     def _tell(pair: PairDistance, found: Array) -> None:

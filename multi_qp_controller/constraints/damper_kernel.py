@@ -76,6 +76,23 @@ def near_pairs(
 
 
 @compiled
+def least_distance(found: Array, near: Indices, count: int, which: NDArray[np.bool_]) -> float:
+    """Return the least distance of some pairs; inf if none of them was measured [m].
+
+    Args:
+        found: distance, then more, of each pair, (pairs, 10).
+        near: index of the pairs that were measured, (pairs,).
+        count: how many these are.
+        which: the pairs that are asked for, (pairs,).
+    """
+    least = np.inf
+    for k in near[:count]:
+        if which[k]:
+            least = min(least, found[k, 0])
+    return least
+
+
+@compiled
 def damper_rows(
     near: Indices,
     count: int,

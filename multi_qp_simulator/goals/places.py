@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.contact import ActiveContact
 from multi_qp_controller.kinematics import Group
-from multi_qp_controller.support import distance_inside, support_polygon
+from multi_qp_controller.support import margin_inside
 from multi_qp_scene.forest import place_frames
 from multi_qp_scene.scene import Scene, State
 from multi_qp_scene.schema import states as st
@@ -79,9 +79,8 @@ class Balance(Goal):
             self._contacts = dict(controller.contacts)
             self._carrying = [made.first for name, made in self._contacts.items() if self._is_carried_by(name, made)]
         if self._carrying:
-            polygon = support_polygon(controller.kinematics, self._carrying)
             com = self._group.com(controller.kinematics)
-            self._least = min(self._least, distance_inside(polygon, com))
+            self._least = min(self._least, margin_inside(controller.kinematics, self._carrying, com))
 
     def _is_carried_by(self, name: str, contact: ActiveContact) -> bool:
         """Return whether a contact rests the group on the environment; others stand on feet of their own."""

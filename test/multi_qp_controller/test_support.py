@@ -8,7 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial import ConvexHull
 
-from multi_qp_controller.support import centroid, contact_points, distance_inside, hull_corners, support_polygon
+from multi_qp_controller.support import (
+    centroid,
+    contact_points,
+    distance_inside,
+    hull_corners,
+    margin_inside,
+    support_polygon,
+)
 
 SQUARE = np.array([[0.0, 0.0, 0.1], [2.0, 0.0, 0.1], [2.0, 1.0, 0.1], [0.0, 1.0, 0.1]])
 
@@ -30,6 +37,23 @@ def test_both_soles_span_one_polygon(scene, lab):
     alone = support_polygon(kinematics, soles[:1])
     assert area(alone) == pytest.approx(0.21 * 0.10)
     assert distance_inside(alone, centroid(alone)) == pytest.approx(0.05)
+
+
+@given(seed=st.integers(0, 10_000), count=st.integers(1, 3))
+@settings(max_examples=30, deadline=None)
+def test_the_margin_is_the_distance_inside_the_hull_of_the_points_where_they_are(scene, lab, seed, count):
+    random = np.random.default_rng(seed)
+    state = scene.initial_state()
+    state.q[:3] += random.uniform(-1.0, 1.0, 3)
+    state.q[7:] += random.uniform(-0.3, 0.3, len(state.q) - 7)
+    kinematics = lab.kinematics(scene, state)
+    surfaces = [scene.surfaces[name] for name in random.choice(sorted(scene.surfaces), count, replace=False)]
+    points = np.concatenate([contact_points(kinematics, surface) for surface in surfaces])
+    corners = hull_corners(points)
+    hull = points[corners] if len(corners) >= 3 else points
+    np.testing.assert_allclose(support_polygon(kinematics, surfaces), hull, atol=1e-12)
+    place = points.mean(axis=0) + random.uniform(-0.1, 0.1, 3)
+    assert margin_inside(kinematics, surfaces, place) == pytest.approx(distance_inside(hull, place), abs=1e-12)
 
 
 @pytest.mark.parametrize(
