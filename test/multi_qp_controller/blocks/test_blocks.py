@@ -21,6 +21,7 @@ from multi_qp_scene import load_scenario
 from multi_qp_scene.jit import COMPILED
 from multi_qp_scene.pinocchio_views import JointViews
 from multi_qp_scene.scene import State
+from multi_qp_simulator.runner import make_backend
 
 
 def python(kernel):
@@ -175,6 +176,24 @@ def test_a_number_or_contacts_at_fault_are_found_by_the_elimination(fault, reaso
     assert diagnostics.status is Status.FALLBACK
     assert diagnostics.message == f"the QP has no solution ({reason}); relaxing limits does not help"
     assert diagnostics.iterations == 0
+
+
+@pytest.mark.skipif(not COMPILED, reason="the solver by subsystems is compiled")
+def test_in_a_hurry_one_fallback_is_not_followed_by_others():
+    """After it the search begins with no active row; with a bound of 24 changes `box` fell of a single lost state."""
+    scenario = load_scenario("box", parameters={"path.duration": 46.0})
+    patient, hurried = Controller(scenario), Controller(scenario, deadline=1e3)
+    world = make_backend("integrator", scenario)
+    for tick in range(1070):
+        command = patient.step(world.state, tick * patient.dt)
+        world.step(command, patient.dt)
+    assert command.diagnostics.state == "carry"
+    hurried.resume(patient.memory())
+    blind = State(np.full_like(world.state.q, np.nan), world.state.v)
+    assert hurried.step(blind, 1070 * patient.dt).diagnostics.status is Status.FALLBACK
+    after = hurried.step(world.state, 1071 * patient.dt).diagnostics
+    assert after.status is Status.OK
+    assert after.iterations > 24
 
 
 @pytest.mark.skipif(not COMPILED, reason="the solver by subsystems is compiled")
