@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -121,22 +122,26 @@ def resolve_uri(uri: str, relative_to: Path | None = None) -> Path:
     """
     start = relative_to or Path()
     scheme, separator, rest = uri.partition("://")
+    candidates: Iterable[Path]
+    package = ""
     if not separator:
         candidates = [start / uri]
     elif scheme == "file":
         candidates = [start / name for name in (rest, unquote(rest.removeprefix("localhost")))]
     elif scheme == "package":
         package, _, name = rest.lstrip("/").partition("/")  # some exporters write package:///
-        folders = list(dict.fromkeys(_package_folders(package, start)))
-        if not folders:
-            raise MultiQpError(_unknown_package(uri, package))
-        candidates = [folder / each for folder in folders for each in (name, unquote(name))]
+        # one by one: the first folder has it nearly always, and there are many to look into
+        candidates = (folder / each for folder in _package_folders(package, start) for each in (name, unquote(name)))
     else:
         raise MultiQpError(f"{uri!r} starts with {scheme}://, expected package://, file:// or a path")
+    tried = []
     for candidate in candidates:
         if candidate.exists():
             return candidate.resolve()
-    places = ", ".join(dict.fromkeys(shown_path(candidate) for candidate in candidates))
+        tried.append(candidate)
+    if scheme == "package" and not tried:
+        raise MultiQpError(_unknown_package(uri, package))
+    places = ", ".join(dict.fromkeys(shown_path(candidate) for candidate in tried))
     raise MultiQpError(f"{uri!r} does not exist (looked for {places})")
 
 
@@ -194,13 +199,13 @@ def _package_folders(package: str, start: Path) -> Iterator[Path]:
     if package == PACKAGE_NAME:
         yield from resource_dirs()
     around = [start.absolute(), *start.absolute().parents]
-    shares = [
-        *(Path(entry) for entry in _path_variable("ROS_PACKAGE_PATH")),
-        *(Path(entry) / "share" for entry in _path_variable("AMENT_PREFIX_PATH")),
-        *around,
-        Path(sys.prefix) / "share",
-        *(Path(entry) / "cmeel.prefix" / "share" for entry in sys.path),  # robot models installed by pip
-    ]
+    shares = chain(
+        (Path(entry) for entry in _path_variable("ROS_PACKAGE_PATH")),
+        (Path(entry) / "share" for entry in _path_variable("AMENT_PREFIX_PATH")),
+        around,
+        [Path(sys.prefix) / "share"],
+        (Path(entry) / "cmeel.prefix" / "share" for entry in sys.path),  # robot models installed by pip
+    )
     for share in shares:
         for folder in (share, share / package):
             if folder.name == package and folder.is_dir():

@@ -57,14 +57,14 @@ class Surface:
         """
         if friction in self._generators:
             return self._generators[friction].copy()
-        columns = []
-        for point, normal in zip(self.points, self.normals, strict=True):
+        forces = []
+        for normal in self.normals:
             tangent_1, tangent_2 = tangents(normal)
             for tangent in (tangent_1, tangent_2, -tangent_1, -tangent_2):
                 force = normal + friction * tangent
-                force = force / np.linalg.norm(force)
-                columns.append(np.concatenate([force, np.cross(point, force)]))
-        generators = np.array(columns).T
+                forces.append(force / np.linalg.norm(force))
+        at = np.repeat(self.points, PYRAMID_EDGES, axis=0)
+        generators = np.hstack([forces, np.cross(at, forces)]).T
         self._generators[friction] = generators
         return generators.copy()
 
