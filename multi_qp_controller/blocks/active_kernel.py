@@ -13,6 +13,7 @@ from multi_qp_scene.jit import compiled, compiled_part
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
+Flags = NDArray[np.bool_]
 
 #: A row violated by more than this joins the active set, relative to 1 + |value of the side|.
 VIOLATION = 1e-9
@@ -116,6 +117,7 @@ def search(
     active, multipliers = np.empty(len(Phi), dtype=np.intp), np.empty(len(Phi))
     room, size = len(Phi) - 1, len(last)
     values, values_0 = np.empty(len(low)), np.empty(len(low))
+    taken = np.empty(len(low), dtype=np.bool_)
     phi, s, physical = phi_0.copy(), np.empty(size), np.empty(len(e_all))
     slot, d, pull, gaps = np.empty(0, dtype=np.intp), np.empty(0), np.empty(0), np.empty(0)
     line, scratch = np.empty(len(phi_0)), np.empty(len(phi_0))
@@ -126,10 +128,11 @@ def search(
         expand(nodes, lists, last, border, E_all, e_all, L_all, U_all, S, phi, s, physical)
         sort_out(nodes, lists, links, motor_order, s, physical, acceleration, torque, reactions)
         row_values(acceleration, torque, reactions, limited, facets, facet_rows, D, values)
+        _mark(active, k, taken)
         if counts[1] < early:
-            worst = _worst(values, low, high, active, k, length)
+            worst = _worst(values, low, high, taken, length)
         else:
-            worst = _farthest(values, low, high, active, k, length, line, nodes, lists, last, border, places, limited,
+            worst = _farthest(values, low, high, taken, length, line, nodes, lists, last, border, places, limited,
                               facets, facet_rows, D, len(torque), E_all, L_all, U_all, S, size, scratch)  # fmt: skip
         counts[0] = k
         if worst == -len(low) - 1:
@@ -220,6 +223,14 @@ def _taken_over(start: Array, low: Array, high: Array, active: Indices) -> int:
 
 
 @compiled_part
+def _mark(active: Indices, k: int, taken: Flags) -> None:
+    """Write which rows are active."""
+    taken[:] = False
+    for i in range(k):
+        taken[abs(active[i]) - 1] = True
+
+
+@compiled_part
 def _best_start(
     k: int, active: Indices, slot: Indices, T: Array, R: Array, d: Array, multipliers: Array, counts: Indices
 ) -> int:
@@ -260,28 +271,25 @@ def _scale(row: int, low: Array, high: Array) -> float:
 
 
 @compiled_part
-def _violation(row: int, values: Array, low: Array, high: Array, active: Indices, k: int, length: Array) -> float:
+def _violation(row: int, values: Array, low: Array, high: Array, taken: Flags, length: Array) -> float:
     """Return how far a row is beyond a side, negative at its upper one; 0 where it may be or is active, or NaN."""
     if not values[row] * 0.0 == 0.0:
         return np.nan
     below, above = low[row] - values[row], values[row] - high[row]
     most = max(below, above)
-    if not most > 0.0:
+    if not most > 0.0 or taken[row]:
         return 0.0
     if not most > (_ROUNDING if length[row] == KEPT else VIOLATION) * _scale(row, low, high):
         return 0.0
-    for j in range(k):
-        if abs(active[j]) == row + 1:
-            return 0.0
     return below if below > above else -above
 
 
 @compiled_part
-def _worst(values: Array, low: Array, high: Array, active: Indices, k: int, length: Array) -> int:
+def _worst(values: Array, low: Array, high: Array, taken: Flags, length: Array) -> int:
     """Return the row that is violated most, plus 1, negative at its upper side; 0: none; -rows - 1: not a number."""
     most, found = 0.0, 0
     for i in range(len(values)):
-        beyond = _violation(i, values, low, high, active, k, length)
+        beyond = _violation(i, values, low, high, taken, length)
         if np.isnan(beyond):
             return -len(values) - 1
         if beyond == 0.0:
@@ -294,7 +302,7 @@ def _worst(values: Array, low: Array, high: Array, active: Indices, k: int, leng
 
 @compiled_part
 def _farthest(
-    values: Array, low: Array, high: Array, active: Indices, k: int, length: Array, line: Array, nodes: Indices,
+    values: Array, low: Array, high: Array, taken: Flags, length: Array, line: Array, nodes: Indices,
     lists: Indices, last: Indices, border: int, places: Indices, limited: Indices, facets: Array, facet_rows: Indices,
     D: Array, motors: int, E_all: Array, L_all: Array, U_all: Array, S: Array, size: int, scratch: Array,
 ) -> int:  # fmt: skip
@@ -305,7 +313,7 @@ def _farthest(
     """
     most, found = 0.0, 0
     for i in range(len(values)):
-        beyond = _violation(i, values, low, high, active, k, length)
+        beyond = _violation(i, values, low, high, taken, length)
         if np.isnan(beyond):
             return -len(values) - 1
         if beyond == 0.0:

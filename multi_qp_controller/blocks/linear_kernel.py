@@ -145,15 +145,32 @@ def factorise_band(S: Array, last: Indices, border: int) -> bool:
 
 @compiled_part
 def forward_band(S: Array, last: Indices, border: int, x: Array) -> None:
-    """Solve with the lower factor of `factorise_band`, in place."""
-    size = len(last)
-    for j in range(size):
+    """Solve with the lower factor of `factorise_band`, in place; rows of the same end by fours."""
+    size, j = len(last), 0
+    while j < size:
+        stop = last[j]
+        if j + 4 <= stop and last[j + 3] == stop:
+            s = x[j] / S[j, j]
+            x[j + 1] -= s * S[j, j + 1]
+            t = x[j + 1] / S[j + 1, j + 1]
+            x[j + 2] -= s * S[j, j + 2] + t * S[j + 1, j + 2]
+            u = x[j + 2] / S[j + 2, j + 2]
+            x[j + 3] -= s * S[j, j + 3] + t * S[j + 1, j + 3] + u * S[j + 2, j + 3]
+            v = x[j + 3] / S[j + 3, j + 3]
+            if s != 0.0 or t != 0.0 or u != 0.0 or v != 0.0:
+                for i in range(j + 4, stop):
+                    x[i] -= s * S[j, i] + t * S[j + 1, i] + u * S[j + 2, i] + v * S[j + 3, i]
+                for i in range(max(border, stop), size):
+                    x[i] -= s * S[j, i] + t * S[j + 1, i] + u * S[j + 2, i] + v * S[j + 3, i]
+            j += 4
+            continue
         s = x[j] / S[j, j]
         if s != 0.0:
-            for i in range(j + 1, last[j]):
+            for i in range(j + 1, stop):
                 x[i] -= s * S[j, i]
-            for i in range(max(border, last[j], j + 1), size):
+            for i in range(max(border, stop, j + 1), size):
                 x[i] -= s * S[j, i]
+        j += 1
 
 
 @compiled_part
