@@ -80,6 +80,8 @@ class SimulatorNode(Node):
         )
         self._timing = TimingLog(settings["timing"], TIMING)
         self._answered: set[str] = set()
+        self._followed: dict[str, int] = dict.fromkeys(self._stand_in.robots, 0)
+        self._meant: tuple[list[str], int] | None = None
         self._alone = False
         self._rounds_to_hear = 0
         self._health = Health(self, dt=self._stand_in.dt)
@@ -119,6 +121,8 @@ class SimulatorNode(Node):
         self._timing.add(said.stamp, time_ns())
         self._try(self._stand_in.command, robot, said.effort, said.names)
         self._answered.add(robot)
+        self._followed[robot] = said.stamp
+        self._touch_as_meant()
 
     def _take_bare(self, robot: str, message: Float64MultiArray) -> None:
         self._try(self._stand_in.command, robot, message.data)
@@ -132,8 +136,21 @@ class SimulatorNode(Node):
             return
         if self._lock_step and not self._is_for_now(stamp):
             return
-        self._try(self._stand_in.touch, contacts)
         self._answered.add(topics.CONTROLLER_STATE)
+        self._meant = contacts, stamp
+        self._touch_as_meant()
+
+    def _touch_as_meant(self) -> None:
+        """Take up contacts with the efforts of the same answer: a foot let go under those of before is torn away.
+
+        Bare efforts have no stamp, and in lock-step nothing passes before all are there.
+        """
+        if self._meant is None:
+            return
+        contacts, stamp = self._meant
+        if self._lock_step or not self._named or min(self._followed.values(), default=stamp) >= stamp:
+            self._meant = None
+            self._try(self._stand_in.touch, contacts)
 
     def _take_load(self, load: str, message: Float64) -> None:
         self._try(self._scene.loads.set_mass, load, message.data)

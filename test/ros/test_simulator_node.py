@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 import rclpy
 from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
 from multi_qp_controller import Controller
 from multi_qp_controller.ros import conversions, topics
+from multi_qp_controller.ros.wire import JointReader
 from multi_qp_scene import load_scenario
 from multi_qp_scene.scene import State
 from multi_qp_simulator.simulator_node import SimulatorNode
@@ -124,6 +126,38 @@ def test_after_a_stall_what_is_due_passes_at_once_and_then_all_that_waits_is_hea
             node.work()
         assert heard > len(stand_in.robots) + 1  # a message each time: commands and contacts are there before they act
         assert stand_in.steps == 19
+        node.destroy_node()
+    finally:
+        rclpy.shutdown()
+
+
+def test_contacts_change_with_the_efforts_that_were_meant_for_them(ros_environment):
+    """The messages come one after the other, in any order, with steps between them; one of the efforts may be lost."""
+    rclpy.init(args=["--ros-args", "-p", "scenario:='king'"])
+    try:
+        node = SimulatorNode()
+        stand_in, scene = node._stand_in, node._scene
+        before = stand_in.contacts
+
+        def say(robot: str, stamp: int) -> None:
+            names = conversions.motor_names(scene, scene.subsystems[robot])
+            message = JointState(name=names, effort=[0.0] * len(names))
+            message.header.stamp = conversions.to_stamp(stamp)
+            node._take_named(robot, JointReader(), serialize_message(message))
+
+        def tell(contacts, stamp: int) -> None:
+            node._take_contacts(String(data=json.dumps({"contacts": contacts, "stamp": stamp})))
+
+        tell(before[:-1], 5)
+        for robot, stamp in (("front", 5), ("back", 4), ("king", 5)):
+            say(robot, stamp)
+            assert stand_in.contacts == before
+        say("back", 6)
+        assert stand_in.contacts == before[:-1]
+        for robot in stand_in.robots:
+            say(robot, 7)
+        tell(before, 7)
+        assert stand_in.contacts == before
         node.destroy_node()
     finally:
         rclpy.shutdown()
