@@ -71,7 +71,6 @@ class ControlRun:
         self.arrivals = ArrivalClock(stamps=not settings["use_sim_time"])
         self.pacer = Pacer(dt)
         self.hearing = Hearing(dt, len(self.assembler.topics))
-        self._at_once = False
         self._predictor = Predictor(scenario.scene) if settings["compensate_delay"] else None
         if self._predictor is not None and not settings["lock_step"]:
             self._predictor.rehearse(scenario)
@@ -126,9 +125,13 @@ class ControlRun:
 
     @property
     def whole(self) -> bool:
-        """Whether a new state is there: all have told something new; of one instant, where it was so the last time."""
+        """Whether a new state is there: all have told something new, and of one instant where they use to.
+
+        One answer to states of two instants must not be followed by others: who is first would be a period ahead of the
+        rest each time.
+        """
         assembler = self.assembler
-        return assembler.fresh and (assembler.together or not self._at_once)
+        return assembler.fresh and (assembler.together or not assembler.of_one_clock)
 
     def answer_in_step(self, time: float) -> tuple[State, Command, list[str]]:
         """Answer the state of a world that waits for the answer.
@@ -148,8 +151,6 @@ class ControlRun:
         The answer is to the state that will be when it takes effect: after the delay of the messages and the time that
         the answer takes, and on average half a period later, as it is then held for a period.
         """
-        if self.assembler.fresh:
-            self._at_once = self.assembler.together
         self.hearing.end()
         state, faults = self.assembler.state(now)
         expected = state

@@ -18,6 +18,10 @@ from multi_qp_scene.subsystem import Subsystem
 Array = NDArray[np.float64]
 
 
+#: Topics that were of one instant no more than so many stamps ago use to be: their next instant is waited for.
+REMEMBERED = 8
+
+
 class Receipt(Enum):
     """What became of a message: taken; the same stamp as before; older than what is known; from an earlier time."""
 
@@ -144,6 +148,7 @@ class StateAssembler:
         self.topics = self.missing = tuple(self._parts)
         self.newest, self.measured, self._newest_at = 0, 0.0, 0.0
         self._silent = set(self._parts)
+        self._met = -REMEMBERED - 1  # the round in which all were last of one instant
 
     @property
     def fresh(self) -> bool:
@@ -154,6 +159,11 @@ class StateAssembler:
     def together(self) -> bool:
         """Whether all topics have told of the newest stamp."""
         return all(part.stamp == self.newest for part in self._parts.values())
+
+    @property
+    def of_one_clock(self) -> bool:
+        """Whether topics use to tell of the same instants."""
+        return self._rounds - self._met <= REMEMBERED
 
     @property
     def clock(self) -> float:
@@ -241,6 +251,8 @@ class StateAssembler:
             at = self._newest_at
         part.stamp, part.at = stamp, at
         self._silent.discard(topic)
+        if stamp == self.newest and self.together:
+            self._met = self._rounds
         return Receipt.TAKEN
 
     def _is_old(self, part: _Part, now: float) -> bool:

@@ -204,8 +204,19 @@ def test_states_of_two_instants_are_no_new_state_where_they_used_to_come_togethe
     tell(run.assembler.topics[0], 2)  # after a stall the next ones are coming already
     assert run.assembler.fresh and not run.whole
     run.answer_now(at + 0.01)  # whoever has waited long enough takes what there is
-    for topic in run.assembler.topics:
-        tell(topic, 3 if topic == run.assembler.topics[0] else 4)
+    first, *others = run.assembler.topics
+    for topic in others:
+        tell(topic, 2)
+    tell(first, 3)
+    assert run.assembler.fresh and not run.whole  # or the first would be a period ahead of the rest for ever
+    for topic in others:
+        tell(topic, 3)
+    assert run.whole
+    for later in range(4, 16, 2):
+        run.answer_now(at + 0.005 * later)
+        tell(first, later)
+        for topic in others:
+            tell(topic, later + 1)
     assert run.whole  # robots of clocks of their own are not waited for
 
 
