@@ -75,11 +75,13 @@ class ContactRows:
         self._names = tuple(contact.name for contact in contacts)
         self._six = all(contact.rows == 6 for contact in contacts)
         self._counts = np.array([contact.rows for contact in contacts], dtype=np.intp)
+        self._made = np.zeros((len(contacts), 4, 4))
+        self._note_made()
         self._table: MotionTable | None = None
-        self._in_table = False
         self._motions: tuple[Any, ...] = ()
+        #: What each table of motions that begins with these contacts gives the kernel; empty for one that does not.
+        self._known_motions: dict[MotionTable, tuple[Any, ...]] = {}
         self._held = [(k, c) for k, c in enumerate(contacts) if c.feedback is not None]
-        self._moving = np.zeros(1, dtype=np.intp), np.zeros(0, dtype=np.intp)
         self._cost = cost
         self._priced = [contact.price for contact in contacts]
         self.revision = 0
@@ -90,12 +92,17 @@ class ContactRows:
 
     def take(self, contacts: tuple[ActiveContact, ...]) -> None:
         """Be the rows of the same contacts made anew."""
-        self.contacts, self._table, self._in_table = contacts, None, False
+        self.contacts = contacts
+        self._note_made()
         self._held = [(k, c) for k, c in enumerate(contacts) if c.feedback is not None]
         self._priced = [contact.price for contact in contacts]
         self.revision += 1
         self.__dict__.pop("H", None)
         self._G_is_new = False
+
+    def _note_made(self) -> None:
+        for made, contact in zip(self._made, self.contacts, strict=True):
+            made[:] = contact.X_second_first.homogeneous
 
     @cached_property
     def row_label(self) -> tuple[Block, ...]:
@@ -204,17 +211,23 @@ class ContactRows:
             return table is not None
         if self._table is not table:
             self._table = table
-            places = [table.index.get(contact.frames) for contact in self.contacts]
-            self._in_table = places == list(range(count))
-            self._moving = table.columns(count)
-            made = np.array([contact.X_second_first.homogeneous for contact in self.contacts])
-            X, twist, drift = table.X[:count], table.twist[:count], table.drift[:count]
-            self._motions = made, X, twist, drift, self._counts, *self._moving, table.J, self.J, self.rhs
-        if self._in_table:
-            no_slip_rows(dt, *self._motions)
-            for k, contact in self._held:
-                self.rhs[self.row_slices[k]] = contact.held(table.twist[k], table.drift[k])
-        return self._in_table
+            if table not in self._known_motions:
+                self._known_motions[table] = self._motions_in(table)
+            self._motions = self._known_motions[table]
+        if not self._motions:
+            return False
+        no_slip_rows(dt, *self._motions)
+        for k, contact in self._held:
+            self.rhs[self.row_slices[k]] = contact.held(table.twist[k], table.drift[k])
+        return True
+
+    def _motions_in(self, table: MotionTable) -> tuple[Any, ...]:
+        """Return what the kernel wants of a table of motions, nothing where that does not begin with the contacts."""
+        count = len(self.contacts)
+        if [table.index.get(contact.frames) for contact in self.contacts] != list(range(count)):
+            return ()
+        X, twist, drift = table.X[:count], table.twist[:count], table.drift[:count]
+        return self._made, X, twist, drift, self._counts, *table.columns(count), table.J, self.J, self.rhs
 
     def reactions(self, forces: Array) -> Array:
         """Return the force along each row of J, (m,), from Λ: wrenches, then forces of couplings; G Λ = Jᵀ of it."""

@@ -61,11 +61,9 @@ class Path:
 
         One that takes no time is at its end from the beginning on.
         """
-        numbers, change = np.zeros((len(first), 3)), np.zeros((len(first), 3, SHARES))
-        numbers[:, 0] = first if duration else first + step
-        if duration:
-            change[:, 0, 0] = change[:, 1, 1] = change[:, 2, 2] = step
-        return cls(numbers.ravel(), change.reshape(-1, SHARES), start=start, duration=duration)
+        numbers, change = np.zeros(3 * len(first)), np.zeros((3 * len(first), SHARES))
+        lay_straight(first, step, bool(duration), numbers, change)
+        return cls(numbers, change, start=start, duration=duration)
 
     def begun(self, start: float, shift: Array) -> Path:
         """Return the same from another time on [s], its first three numbers shifted."""
@@ -79,6 +77,16 @@ class Path:
         numbers, places = np.empty(len(self.first)), np.array([[0, len(self.first)]], dtype=np.intp)
         go_along(time, np.array([self.timing]), places, self.first, self.change, numbers)
         return numbers
+
+
+@compiled
+def lay_straight(first: Array, step: Array, moves: bool, numbers: Array, change: Array) -> None:
+    """Write a path of values, (k,), with their rates and accelerations, (3 k,) and (3 k, 5), zero on entry."""
+    for k in range(len(first)):
+        numbers[3 * k] = first[k] if moves else first[k] + step[k]
+        if moves:
+            for i in range(3):
+                change[3 * k + i, i] = step[k]
 
 
 @compiled

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,8 @@ Indices = NDArray[np.intp]
 
 #: Rows whose independent part is shorter than this, relative to the longest, are dependent: nothing is eliminated.
 _DEPENDENT_ROWS = 1e-9
+#: So many pairs of contacts and tasks are kept laid out: those of users' programs may be new at every tick.
+_MOST_LAID_OUT = 1000
 #: At most so many rows can be active, and so many more than there are unknowns, which rows that give way may be.
 _MOST_ACTIVE, _MORE_ACTIVE = 400, 40
 #: Changes of the active set by which a search is over, and by which a tick is with the search for a relaxed answer;
@@ -128,7 +131,7 @@ class BlockSolver:
         self._known: dict[tuple[object, ...], _Layout] = {}
         self._shared_room = _Room()
         self._taken_up: tuple[object, object] = (None, None)
-        self._structure: tuple[object, ...] = ()
+        self._laid_out: dict[tuple[object, ...], tuple[_Layout, _Rows, Any, Any]] = {}
         self._room: dict[tuple[ContactRows, int], _Rows] = {}
         cost = statement.cost
         self._costs = np.array([np.sqrt(cost.torque), cost.acceleration, _DEPENDENT_ROWS])
@@ -146,36 +149,40 @@ class BlockSolver:
         self._layout, self._taken_up = None, (None, None)
 
     def _lay_out(self) -> None:
+        """Take up the present contacts and tasks: as they were laid out when they were on before, else anew."""
         s = self._statement
-        if self._taken_up != (s.contacts, s.tasks):
-            self._take_up()
-        key = (*self._structure, self._floating)
-        layout = self._known.get(key)
-        if layout is None:
-            layout = self._known[key] = _Layout(s, self._floating, self._shared_room)
-        self._layout, plan = layout, layout.plan
+        key = s.contacts, s.tasks, s.largest_row_count, self._floating
+        if key not in self._laid_out:
+            if len(self._laid_out) >= _MOST_LAID_OUT:
+                self._laid_out.clear()
+            self._laid_out[key] = self._new_layout()
+        self._layout, self._rows, self._assembled, self._searched = self._laid_out[key]
+        self._taken_up, self._revision = (s.contacts, s.tasks), -1
+        facets = zip(s.contacts.contacts, self._rows.where, strict=True)
+        self._turning = [(contact, where) for contact, where in facets if contact.rows == 3]
+
+    def _new_layout(self) -> tuple[_Layout, _Rows, Any, Any]:
+        """Return the layout for the present contacts and tasks, with what the two kernels want of it."""
+        s = self._statement
+        known = *structure(s), self._floating
+        if known not in self._known:
+            self._known[known] = _Layout(s, self._floating, self._shared_room)
+        layout, counted = self._known[known], (s.contacts, s.largest_row_count)
+        if counted not in self._room:
+            self._room[counted] = _Rows(s, self._limited)
+        rows, plan = self._room[counted], layout.plan
         contacts, tasks, limits = s.contacts, s.tasks, s.joint_limits
         solved = layout.E, layout.e, layout.L, layout.U, layout.S, layout.phi
-        self._assembled = (
+        assembled = (
             plan.nodes, plan.lists, layout.links, layout.crossing, plan.last, plan.border, contacts.J, contacts.rhs,
-            tasks.J, tasks.b, tasks.scale, tasks.selected, self._rows.force_root, self._costs, *solved,
+            tasks.J, tasks.b, tasks.scale, tasks.selected, rows.force_root, self._costs, *solved,
         )  # fmt: skip
-        self._searched = (
+        searched = (
             plan.nodes, plan.lists, layout.links, plan.last, plan.border, layout.places, plan.motor_order, *solved,
-            layout.Phi, layout.T, layout.R, self._limited, self._rows.facets, self._rows.facet_rows, limits.lower,
-            limits.upper, *s.all_rows, self._rows.low, self._rows.high, self._rows.length, self._counts,
+            layout.Phi, layout.T, layout.R, self._limited, rows.facets, rows.facet_rows, limits.lower, limits.upper,
+            *s.all_rows, rows.low, rows.high, rows.length, self._counts,
         )  # fmt: skip
-
-    def _take_up(self) -> None:
-        """Write what the present contacts do not change from tick to tick."""
-        s = self._statement
-        self._taken_up, self._structure = (s.contacts, s.tasks), structure(s)
-        key = s.contacts, s.largest_row_count
-        if key not in self._room:
-            self._room[key] = _Rows(s, self._limited)
-        rows = self._rows = self._room[key]
-        self._revision = -1
-        self._turning = [(c, where) for c, where in zip(s.contacts.contacts, rows.where, strict=True) if c.rows == 3]
+        return layout, rows, assembled, searched
 
     def eliminate(self) -> str:
         """Find the free optimum of this tick; return what is wrong, empty if nothing is."""

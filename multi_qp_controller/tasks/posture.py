@@ -56,6 +56,7 @@ class PostureTask(Task):
         self._goal = np.zeros(0) if q_reference is None else q_reference
         self._duration = duration or 0.0
         self._path: tuple[Array, Array] | None = None
+        self._angles: NDArray[np.intp] | None = None
         self._q_index: NDArray[np.intp] | None = None
 
     @property
@@ -74,14 +75,18 @@ class PostureTask(Task):
 
     def _note(self, scene: Scene) -> None:
         """Note which entries of q the joints are, and the path of their angles."""
-        plain = scene.angle_index[self._v_index]
-        self._q_index = self.path = None
-        if (plain < 0).any():
+        if self._angles is None:
+            self._angles = scene.angle_index[self._v_index]
+            self._q_index = None if (self._angles < 0).any() else self._angles
+        self.path = None
+        if self._q_index is None:
             return
-        self._q_index = plain
         start, step = (self._goal, np.zeros(scene.nv)) if self._path is None else self._path
         self.path = Path.straight(
-            start[plain], step[self._v_index], start=self.started_at, duration=self._duration if self._path else 0.0
+            start[self._q_index],
+            step[self._v_index],
+            start=self.started_at,
+            duration=0.0 if self._path is None else self._duration,
         )
 
     def memory(self) -> Memory:
