@@ -243,9 +243,8 @@ class BlockSolver:
         before, z = None if start is None else start.z_ineq, np.zeros(len(self._rows.low))
         if before is None or len(before) != len(z):
             before = self._rows.none_active
-        status = search(
-            *self._searched, s.row_count, softness, most, early, before, z, acceleration, torque, reactions
-        )  # fmt: skip
+        of_tick: tuple[Any, ...] = s.row_count, softness, most, early, before, z, acceleration, torque, reactions
+        status = search(*(*self._searched, *of_tick))
         self._changes = iterations = int(self._counts[1])
         spent = perf_counter() - begun
         if status != SOLVED:
