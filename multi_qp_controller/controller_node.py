@@ -69,12 +69,8 @@ class ControllerNode(LifecycleNode):
             self._recording = GraphRecording(self._settings["record"], self._scenario, patient=self._lock_step)
             self._begin()
             self._run.warm_up()
-            self._broadcast = Broadcast(
-                self,
-                self._scenario,
-                marker_rate=self._settings["marker_rate"],
-                descriptions=self._settings["descriptions"],
-            )
+            rate, descriptions = (self._settings[name] for name in ("marker_rate", "descriptions"))
+            self._broadcast = Broadcast(self, self._scenario, marker_rate=rate, descriptions=descriptions)
         except MultiQpError as error:
             self.get_logger().error(str(error))
             return TransitionCallbackReturn.FAILURE
@@ -256,7 +252,7 @@ class ControllerNode(LifecycleNode):
         self._tell(command, faults)
         run.judge.observe(state, command)
         if self._recording is not None:
-            self._recording.record(run.controller, command, stamp)
+            self._recording.record(run.controller, command, stamp, state)
         self._broadcast.show(run.controller, command, stamp, now)
         if run.judge.ended is not None and not run.told_end:
             self._end()

@@ -9,6 +9,7 @@ from multi_qp_controller.command import Command
 from multi_qp_controller.controller import Controller
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.scene import State
 from multi_qp_simulator.bags.recorder import BagRecorder
 
 
@@ -28,10 +29,12 @@ class GraphRecording:
         if self._recorder is not None:
             self._recorder.attach(controller)
 
-    def record(self, controller: Controller, command: Command, stamp: int) -> None:
-        """Record a tick whose state has a stamp [ns]."""
+    def record(self, controller: Controller, command: Command, stamp: int, measured: State) -> None:
+        """Record a tick whose measured state has a stamp [ns]."""
         if self._recorder is not None:
-            self._recorder.record(controller, command, stamp)
+            given = controller.last_input
+            predicted = given is not None and given.state is not measured
+            self._recorder.record(controller, command, stamp, measured=measured if predicted else None)
 
     def close(self, log: Any) -> None:
         """Finish the file, once, and tell a node's logger what went wrong."""

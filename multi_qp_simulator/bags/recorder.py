@@ -18,6 +18,7 @@ from multi_qp_controller.helper_process import start_helper
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.resources import resource_dirs
 from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.scene import State
 from multi_qp_scene.sources import pack
 from multi_qp_simulator.bags.cdr import encode_string
 from multi_qp_simulator.bags.codec import encode_json
@@ -81,8 +82,15 @@ class BagRecorder:
         """Record a tick of a simulated run, whose time is the clock's."""
         self.record(controller, command, round(command.time * 1e9))
 
-    def record(self, controller: Controller, command: Command, stamp: int) -> None:
-        """Record a tick whose state has a stamp [ns]; the first tick of a controller that was not attached is lost."""
+    def record(self, controller: Controller, command: Command, stamp: int, *, measured: State | None = None) -> None:
+        """Record a tick; the first tick of a controller that was not attached is lost.
+
+        Args:
+            controller: that answered.
+            command: its answer.
+            stamp: of the state [ns].
+            measured: what the robots said of themselves; None where the step was given just that.
+        """
         if controller is not self._controller:
             self.attach(controller)
         if controller.last_input is None:
@@ -91,7 +99,7 @@ class BagRecorder:
         if len(self._waiting) >= LONGEST_QUEUE:
             self.lost += 1
             return
-        self._put(Job(controller.last_input, command, stamp))
+        self._put(Job(controller.last_input, command, stamp, measured))
 
     def _put(self, message: Any) -> None:
         data = self._packer.pack(message)

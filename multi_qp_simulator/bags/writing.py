@@ -17,6 +17,7 @@ from mcap.writer import CompressionType, Writer
 from multi_qp_controller.command import Command, Status
 from multi_qp_controller.memory import TickInput
 from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.scene import State
 from multi_qp_simulator.bags.cdr import encode_string, full_name
 from multi_qp_simulator.bags.codec import encode_json
 from multi_qp_simulator.bags.handover import Unpacker
@@ -38,11 +39,12 @@ _PERIOD = round(1e9 / _TF_RATE)
 
 @dataclass(frozen=True)
 class Job:
-    """One tick on its way to the file."""
+    """One tick on its way to the file; the state that was measured, where the step was given another."""
 
     given: TickInput
     command: Command
     stamp: int
+    measured: State | None = None
 
 
 class Sink:
@@ -68,7 +70,8 @@ class Sink:
 
     def tick(self, job: Job) -> None:
         """Write one tick."""
-        now, command, state = job.stamp, job.command, job.given.state
+        now, command = job.stamp, job.command
+        state = job.given.state if job.measured is None else job.measured
         if self._header is not None:
             self._begin(self._header, job)
             self._header = None

@@ -12,11 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from mcap_ros2.reader import read_ros2_messages
 
 from multi_qp_cli.main import main
 from multi_qp_controller import Controller
 from multi_qp_scene import load_scenario
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.scene import State
 from multi_qp_simulator import Integrator
 from multi_qp_simulator.bags import Bag, BagRecorder, Replay
 from multi_qp_simulator.bags.codec import decode_json, encode_json
@@ -108,6 +110,25 @@ def test_a_full_disk_ends_the_recording_and_not_the_run(tmp_path) -> None:
         world.step(command, controller.dt)
     with pytest.raises(MultiQpError, match="cannot write '/dev/full': No space left"):
         bags.close()
+
+
+def test_states_are_told_as_they_were_measured_and_ticks_as_they_were_given(tmp_path) -> None:
+    """By the wall clock a tick answers the state that will be when its answer acts."""
+    scenario = load_scenario("lever")
+    controller, path = Controller(scenario), tmp_path / "predicted.mcap"
+    recorder = BagRecorder(path, scenario, backend="test")
+    recorder.attach(controller)
+    measured = scenario.scene.initial_state()
+    ahead = State(measured.q, measured.v + 0.01)
+    recorder.record(controller, controller.step(ahead, 0.0), 5, measured=measured)
+    recorder.record(controller, controller.step(measured, 0.005), 6)
+    recorder.close()
+    with Bag(path) as bag:
+        np.testing.assert_array_equal(bag.tick(0.0).given.state.v, ahead.v)
+    messages = [m for m in read_ros2_messages(path) if m.channel.topic.endswith("/joint_states")]
+    assert {m.log_time_ns for m in messages} == {5, 6}
+    for message in messages:
+        np.testing.assert_array_equal(message.ros_msg.velocity, np.zeros(len(message.ros_msg.name)))
 
 
 def test_runs_of_one_file_are_counted(tmp_path) -> None:
