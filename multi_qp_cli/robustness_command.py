@@ -20,6 +20,7 @@ from multi_qp_cli.reality_options import add_reality_options, reality_from, with
 from multi_qp_controller.formulations import FORMULATIONS
 from multi_qp_controller.qp import solver_names
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.reality import PushSpec
 from multi_qp_simulator import robustness as rb
 
@@ -72,14 +73,16 @@ def run(options: argparse.Namespace) -> int:
         except OSError as error:
             raise MultiQpError(f"--output: cannot make '{folder}': {error.strerror}") from None
     names = list(SCENES) if options.scenario == "all" else [options.scenario]
-    jobs = {name: _jobs(options, name) for name in names}
+    scenarios = {name: load_from(argparse.Namespace(**{**vars(options), "scenario": name})) for name in names}
+    jobs = {name: _jobs(options, name, scenario) for name, scenario in scenarios.items()}
     if options.pushes is not None:
         return _pushes(options, jobs, folder)
-    return _randomised(options, jobs, folder)
+    # the longest first: at the end a core waits for a short one
+    names.sort(key=lambda name: scenarios[name].scene.nv, reverse=True)
+    return _randomised(options, jobs, names, folder)
 
 
-def _jobs(options: argparse.Namespace, name: str) -> list[rb.Job]:
-    scenario = load_from(argparse.Namespace(**{**vars(options), "scenario": name}))
+def _jobs(options: argparse.Namespace, name: str, scenario: Scenario) -> list[rb.Job]:
     base = scenario.spec.reality if options.pushes is not None else rb.RANDOMISED
     reality = reality_from(options, base)
     with_reality(scenario, reality)  # refuses what the scenario does not have, before any work
@@ -90,9 +93,11 @@ def _jobs(options: argparse.Namespace, name: str) -> list[rb.Job]:
     ]
 
 
-def _randomised(options: argparse.Namespace, jobs: dict[str, list[rb.Job]], folder: Path | None) -> int:
-    # one pool for all: no core idles while the last run of a scene is made
-    every = [(name, job) for name, of_scene in jobs.items() for job in of_scene]
+def _randomised(
+    options: argparse.Namespace, jobs: dict[str, list[rb.Job]], order: list[str], folder: Path | None
+) -> int:
+    """Make the runs of all scenes in this order, in one pool: no core idles while the last run of a scene is made."""
+    every = [(name, job) for name in order for job in jobs[name]]
     done: dict[int, rb.RunSummary] = {}
     console, began = Console(), monotonic()
     next_write = began
@@ -102,17 +107,17 @@ def _randomised(options: argparse.Namespace, jobs: dict[str, list[rb.Job]], fold
                 done[k] = summary
                 advance()
                 if folder is not None and monotonic() >= next_write:  # hours of runs shall not be lost with the process
-                    _write(folder / "robustness.json", _results(every, done))
+                    _write(folder / "robustness.json", _results(list(jobs), every, done))
                     next_write = monotonic() + WRITE_EVERY
     except KeyboardInterrupt:
         if done:
-            results = _results(every, done)
+            results = _results(list(jobs), every, done)
             console.print(_table(results))
             if folder is not None:
                 _write(folder / "robustness.json", results)
         console.print(f"stopped after {len(done)} of {len(every)} runs")
         raise
-    results = _results(every, done)
+    results = _results(list(jobs), every, done)
     console.print(_table(results))
     cost, took = sum(result["cpu_time_s"] for result in results.values()), monotonic() - began
     console.print(f"{len(every)} runs, {cost / 60.0:.1f} min of processor time in {took / 60.0:.1f} min")
@@ -124,12 +129,14 @@ def _randomised(options: argparse.Namespace, jobs: dict[str, list[rb.Job]], fold
     return 0 if all(result["succeeded"] == result["runs"] for result in results.values()) else 1
 
 
-def _results(every: list[tuple[str, rb.Job]], done: dict[int, rb.RunSummary]) -> dict[str, dict[str, Any]]:
+def _results(
+    names: list[str], every: list[tuple[str, rb.Job]], done: dict[int, rb.RunSummary]
+) -> dict[str, dict[str, Any]]:
     """Return the statistics by scene of the runs that were made, by the number of the job."""
-    of_scene: dict[str, list[rb.RunSummary]] = {}
+    of_scene: dict[str, list[rb.RunSummary]] = {name: [] for name in names}
     for k in sorted(done):
-        of_scene.setdefault(every[k][0], []).append(done[k])
-    return {name: rb.statistics(runs) for name, runs in of_scene.items()}
+        of_scene[every[k][0]].append(done[k])
+    return {name: rb.statistics(runs) for name, runs in of_scene.items() if runs}
 
 
 def _table(results: dict[str, dict[str, Any]]) -> Table:

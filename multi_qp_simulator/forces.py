@@ -6,17 +6,20 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from multi_qp_controller.command import Command, Status
 from multi_qp_scene.scene import State
 from multi_qp_simulator.backend import Outcome
+
+Array = NDArray[np.float64]
 
 #: A contact change matters for so long after it [s].
 CHANGE = 0.5
 #: The scene is at rest while nothing in it moves faster [m/s, rad/s].
 REST = 0.2
 
-_NONE = (0.0, 0.0, 0.0)
+_NONE = np.zeros(6)
 
 PHASES = ("static", "moving", "change")
 
@@ -29,28 +32,28 @@ class ForceCheck:
     """
 
     def __init__(self) -> None:
-        self._made: frozenset[str] = frozenset()
+        self._made: tuple[str, ...] = ()
         self._changed = -math.inf
-        # by phase and contact: squares of the error, squares of the simulated force, ticks
-        self._sums: dict[str, dict[str, list[float]]] = {phase: {} for phase in PHASES}
+        # by phase and contacts that are made together: squares of the error, squares of the simulated force, ticks, a
+        # row for each contact
+        self._sums: dict[str, dict[tuple[str, ...], Array]] = {phase: {} for phase in PHASES}
 
     def observe(self, state: State, command: Command, outcome: Outcome) -> None:
         """Take in one tick: the state that was answered, the answer, and what the world made of it."""
         if command.diagnostics.status is Status.FALLBACK:
             return
-        made = frozenset(command.wrenches)
-        if made != self._made:
+        made = tuple(command.wrenches)
+        if made != self._made and set(made) != set(self._made):
             # the first contacts of a run are a change too: the world has to settle on them
             self._made, self._changed = made, command.time
-        phase = self._phase(state, command.time)
-        for name, predicted in command.wrenches.items():
-            simulated = outcome.wrenches.get(name)
-            fx, fy, fz = _NONE if simulated is None else simulated[:3].tolist()
-            px, py, pz = predicted[:3].tolist()
-            sums = self._sums[phase].setdefault(name, [0.0, 0.0, 0.0])
-            sums[0] += (px - fx) ** 2 + (py - fy) ** 2 + (pz - fz) ** 2
-            sums[1] += fx * fx + fy * fy + fz * fz
-            sums[2] += 1.0
+        if not made:
+            return
+        sums = self._sums[self._phase(state, command.time)].setdefault(made, np.zeros((len(made), 3)))
+        simulated = np.array([outcome.wrenches.get(name, _NONE) for name in made])[:, :3]
+        errors = np.array(list(command.wrenches.values()))[:, :3] - simulated
+        sums[:, 0] += (errors * errors).sum(axis=1)
+        sums[:, 1] += (simulated * simulated).sum(axis=1)
+        sums[:, 2] += 1.0
 
     def _phase(self, state: State, time: float) -> str:
         if time - self._changed < CHANGE:
@@ -60,15 +63,19 @@ class ForceCheck:
     def report(self) -> dict[str, Any]:
         """Return the root mean squares [N] by phase: of all contacts together, and of each."""
         report: dict[str, Any] = {}
-        for phase, contacts in self._sums.items():
+        for phase, together in self._sums.items():
+            contacts: dict[str, Array] = {}
+            for made, sums in together.items():
+                for name, own in zip(made, sums, strict=True):
+                    contacts[name] = contacts.get(name, 0.0) + own
             total = np.sum(list(contacts.values()), axis=0) if contacts else np.zeros(3)
-            report[phase] = _rms(total.tolist()) | {"contacts": {n: _rms(sums) for n, sums in contacts.items()}}
+            report[phase] = _rms(total) | {"contacts": {n: _rms(own) for n, own in contacts.items()}}
         return report
 
 
-def _rms(sums: list[float]) -> dict[str, float | None]:
+def _rms(sums: Array) -> dict[str, float | None]:
     """Return error and force [N], and the one relative to the other; None where there is nothing to compare."""
-    squares, forces, count = sums
+    squares, forces, count = sums.tolist()
     if not count or not forces:
         return {"rms_error_n": None, "rms_force_n": None, "relative": None}
     return {

@@ -55,7 +55,7 @@ class MujocoBackend:
         self.coordinates = Coordinates(scene.model, self.world)
         self._speeds = self.coordinates.dof[scene.actuated_v]
         self._angles = self.world.jnt_qposadr[self.world.dof_jntid[self._speeds]]
-        self.time = 0.0
+        self.time, self._step = 0.0, float(self.world.opt.timestep)
         self.touch = Touch(scenario, self.world)
         self._scales = {k: options.mass_scale.get(scene.model.names[k], 1.0) for k in scene.loads.joint_ids}
         self._bodies = {k: int(self.world.body(body_name(scene, k, "")).id) for k in self._scales}
@@ -100,7 +100,8 @@ class MujocoBackend:
         if self._jitter:
             dt *= 1.0 + self._jitter * float(self._random.uniform(-1.0, 1.0))
         steps = max(1, round(dt / PHYSICS_STEP))
-        self.world.opt.timestep = dt / steps
+        if dt / steps != self._step:
+            self._step = self.world.opt.timestep = dt / steps
         before = self._state
         if command.drive is None and self._motors.prompt and not self._pushed:
             self.data.ctrl[:] = command.tau
