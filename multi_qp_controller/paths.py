@@ -75,7 +75,7 @@ class Path:
     def at(self, time: float) -> Array:
         """Return the numbers at a time [s], (k,)."""
         numbers, places = np.empty(len(self.first)), np.array([[0, len(self.first)]], dtype=np.intp)
-        go_along(time, np.array([self.timing]), places, self.first, self.change, numbers)
+        numbers_at(time, np.array([self.timing]), places, self.first, self.change, numbers)
         return numbers
 
 
@@ -89,7 +89,7 @@ def lay_straight(first: Array, step: Array, moves: bool, numbers: Array, change:
                 change[3 * k + i, i] = step[k]
 
 
-@compiled
+@compiled_part
 def go_along(time: float, timing: Array, places: Indices, first: Array, change: Array, numbers: Array) -> None:
     """Write the numbers of paths at a time.
 
@@ -118,3 +118,9 @@ def go_along(time: float, timing: Array, places: Indices, first: Array, change: 
             numbers[i + 2] += 64.0 * apex * r**3
             numbers[i + 14] += slope * ds
             numbers[i + 20] += curvature * ds**2 + slope * dds
+
+
+@compiled
+def numbers_at(time: float, timing: Array, places: Indices, first: Array, change: Array, numbers: Array) -> None:
+    """Write the numbers of paths at a time, as `go_along`."""
+    go_along(time, timing, places, first, change, numbers)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_scene.jit import compiled
+from multi_qp_scene.jit import compiled, compiled_part
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -18,8 +18,8 @@ GRAINS = 1e9
 FLAT = 1e-12
 
 
-@compiled
-def convex_hull(points: Array, corners: Indices) -> int:
+@compiled_part
+def _convex_hull(points: Array, corners: Indices) -> int:
     """Write which points are the corners of the hull, counter-clockwise, and return how many; two if all are in a row.
 
     By Andrew's monotone chain: qhull takes many times as long for a dozen points.
@@ -56,7 +56,18 @@ def convex_hull(points: Array, corners: Indices) -> int:
 
 
 @compiled
-def hull_of(joints: Indices, points: Array, poses: Array, polygon: Array) -> int:
+def convex_hull(points: Array, corners: Indices) -> int:
+    """Write which points are the corners of the hull, counter-clockwise, and return how many; two if all are in a row.
+
+    Args:
+        points: whose first two coordinates count, (n, ≥ 2) [m].
+        corners: to write to, (2 n,).
+    """
+    return _convex_hull(points, corners)
+
+
+@compiled_part
+def _hull_of(joints: Indices, points: Array, poses: Array, polygon: Array) -> int:
     """Write the corners of the hull of points on bodies, world frame, and return how many; all if they are in a row.
 
     Args:
@@ -71,7 +82,7 @@ def hull_of(joints: Indices, points: Array, poses: Array, polygon: Array) -> int
         X = poses[joints[k]]
         for i in range(3):
             world[k, i] = X[i] * points[k, 0] + X[3 + i] * points[k, 1] + X[6 + i] * points[k, 2] + X[9 + i]
-    count = convex_hull(world, corners)
+    count = _convex_hull(world, corners)
     if count < 3:
         count = n
         for k in range(n):
@@ -83,12 +94,18 @@ def hull_of(joints: Indices, points: Array, poses: Array, polygon: Array) -> int
 
 
 @compiled
+def hull_of(joints: Indices, points: Array, poses: Array, polygon: Array) -> int:
+    """Write the corners of the hull of points on bodies, world frame, and return how many; as `_hull_of`."""
+    return _hull_of(joints, points, poses, polygon)
+
+
+@compiled
 def margin_of(joints: Indices, points: Array, poses: Array, point: Array) -> float:
     """Return how far a point is inside the hull of points on bodies [m]; arguments as of `hull_of`."""
     polygon = np.empty((len(points), 3))
-    count = hull_of(joints, points, poses, polygon)
+    count = _hull_of(joints, points, poses, polygon)
     if count >= 3:
-        return least_distance(polygon[:count], point)
+        return _least_distance(polygon[:count], point)
     x, y = polygon[:count, 0].mean(), polygon[:count, 1].mean()
     return -math.sqrt((x - point[0]) ** 2 + (y - point[1]) ** 2)
 
@@ -114,6 +131,12 @@ def area_centre(polygon: Array, centre: Array) -> None:
 
 @compiled
 def least_distance(polygon: Array, point: Array) -> float:
+    """Return how far a point is inside the nearest edge of a counter-clockwise polygon seen from above [m]."""
+    return _least_distance(polygon, point)
+
+
+@compiled_part
+def _least_distance(polygon: Array, point: Array) -> float:
     """Return how far a point is inside the nearest edge of a counter-clockwise polygon seen from above [m]."""
     least = np.inf
     for k in range(len(polygon)):
