@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_scene.jit import compiled
+from multi_qp_scene.jit import compiled, compiled_part
 from multi_qp_scene.scene import JointLimits
 
 Array = NDArray[np.float64]
@@ -123,7 +123,7 @@ def damper_bounds(
         upper[v_index[k]] = most
 
 
-@compiled
+@compiled_part
 def least_acceleration(
     distance: float, speed: float, influence: float, security: float, damping: float, recovery: float, dt: float
 ) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_scene.jit import compiled
+from multi_qp_scene.jit import compiled, compiled_part
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.integer]
@@ -135,7 +135,7 @@ def mean_wrenches(
                 mean[c, 3 + i] += along * moment[j] / steps
 
 
-@compiled
+@compiled_part
 def _add_force(total: Array, at: Array, force: Array) -> None:
     for i in range(3):
         j, k = (i + 1) % 3, (i + 2) % 3

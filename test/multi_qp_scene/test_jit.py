@@ -1,7 +1,9 @@
+import ast
 import importlib
 import logging
 import os
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -41,6 +43,23 @@ def test_parts_are_linked_into_kernels_and_are_no_machine_code_of_their_own():
     assert kernel(values) == other(values) * -1.0 == 3.5  # a part may be in several kernels
     (library,) = (result.library for result in _sum_of_halves.overloads.values())
     assert type(library).__name__ == "_PartLibrary"
+
+
+def _functions(decorator):
+    """Return the functions of the project with this decorator, by name."""
+    packages = Path(jit.__file__).resolve().parents[1].glob("*/__init__.py")
+    trees = [ast.parse(file.read_text("utf-8")) for package in packages for file in package.parent.rglob("*.py")]
+    found = [node for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)]
+    return {node.name: node for node in found if decorator in {getattr(d, "id", "") for d in node.decorator_list}}
+
+
+def test_kernels_call_parts_and_no_kernels():
+    """A kernel that is linked into another comes out with other digits when it is compiled than when it was kept."""
+    kernels = _functions("compiled")
+    assert len(kernels) > 40
+    for function in (*kernels.values(), *_functions("compiled_part").values()):
+        called = {getattr(node.func, "id", "") for node in ast.walk(function) if isinstance(node, ast.Call)}
+        assert not called & set(kernels), function.name
 
 
 @pytest.mark.skipif(not jit.COMPILED, reason="nothing is compiled here")
