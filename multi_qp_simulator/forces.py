@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_controller.command import Command, Status
+from multi_qp_scene.jit import compiled
 from multi_qp_scene.scene import State
 from multi_qp_simulator.backend import Outcome
 
@@ -48,17 +49,17 @@ class ForceCheck:
             self._made, self._changed = made, command.time
         if not made:
             return
-        sums = self._sums[self._phase(state, command.time)].setdefault(made, np.zeros((len(made), 3)))
-        simulated = np.array([outcome.wrenches.get(name, _NONE) for name in made])[:, :3]
-        errors = np.array(list(command.wrenches.values()))[:, :3] - simulated
-        sums[:, 0] += (errors * errors).sum(axis=1)
-        sums[:, 1] += (simulated * simulated).sum(axis=1)
-        sums[:, 2] += 1.0
+        of_phase = self._sums[self._phase(state, command.time)]
+        sums = of_phase.get(made)
+        if sums is None:
+            sums = of_phase[made] = np.zeros((len(made), 3))
+        simulated = np.array([outcome.wrenches.get(name, _NONE) for name in made])
+        _add_squares(np.array(list(command.wrenches.values())), simulated, sums)
 
     def _phase(self, state: State, time: float) -> str:
         if time - self._changed < CHANGE:
             return "change"
-        return "static" if float(np.abs(state.v).max(initial=0.0)) < REST else "moving"
+        return "static" if _largest(state.v) < REST else "moving"
 
     def report(self) -> dict[str, Any]:
         """Return the root mean squares [N] by phase: of all contacts together, and of each."""
@@ -71,6 +72,31 @@ class ForceCheck:
             total = np.sum(list(contacts.values()), axis=0) if contacts else np.zeros(3)
             report[phase] = _rms(total) | {"contacts": {n: _rms(own) for n, own in contacts.items()}}
         return report
+
+
+@compiled
+def _add_squares(predicted: Array, simulated: Array, sums: Array) -> None:
+    """Add squares of the error and of the simulated force, and one tick, to the row of each contact.
+
+    Args:
+        predicted: wrenches, force first, (n, 6).
+        simulated: the same, (n, 6).
+        sums: to add to, (n, 3).
+    """
+    for c in range(len(sums)):
+        for i in range(3):
+            sums[c, 0] += (predicted[c, i] - simulated[c, i]) ** 2
+            sums[c, 1] += simulated[c, i] ** 2
+        sums[c, 2] += 1.0
+
+
+@compiled
+def _largest(v: Array) -> float:
+    """Return the largest absolute entry, 0 if there is none."""
+    largest = 0.0
+    for entry in v:
+        largest = max(largest, abs(entry))
+    return largest
 
 
 def _rms(sums: Array) -> dict[str, float | None]:

@@ -16,6 +16,18 @@ from multi_qp_scene.scene import Scene
 
 Array = NDArray[np.float64]
 
+#: A fixed level box that is at least so wide is ground: nobody gets to its edge [m].
+GROUND_WIDTH = 10.0
+
+
+def is_ground(item: pin.GeometryObject) -> bool:
+    """Return whether a shape is level ground, whose edges nobody gets to."""
+    shape = item.geometry
+    if item.parentJoint != 0 or not isinstance(shape, coal.Box):
+        return False
+    level = item.placement.rotation[2, 2] > 1.0 - 1e-12
+    return bool(level and 2.0 * min(shape.halfSide[:2]) >= GROUND_WIDTH)
+
 
 def add_shape(spec: Any, body: Any, item: pin.GeometryObject, placement: pin.SE3, *, flush: bool = False) -> None:
     """Add one collision shape to a body, at `placement` in the body's frame.
@@ -23,10 +35,17 @@ def add_shape(spec: Any, body: Any, item: pin.GeometryObject, placement: pin.SE3
     Meshes collide as their convex hulls, as they do for the controller. So do boxes that shall lie `flush` on others:
     MuJoCo's collision of two boxes finds a single point, on an edge, in one of thirty poses in which faces lie on each
     other to 0.1 mrad, and a foot that stands so is thrown about; that of hulls finds four.
+    Ground becomes a half-space, which finds all corners of a sole in a fifth of the time.
 
     Raises:
         MultiQpError: when MuJoCo has no such shape.
     """
+    if is_ground(item):
+        top = placement.act(np.array([0.0, 0.0, item.geometry.halfSide[2]]))
+        plane = body.add_geom(name=item.name, pos=top)
+        plane.type = mujoco.mjtGeom.mjGEOM_PLANE
+        plane.size[:] = [*item.geometry.halfSide[:2], 1.0]  # of the picture: it has no end
+        return
     kind, size = (None, []) if flush and isinstance(item.geometry, coal.Box) else _primitive(item.geometry)
     geom = body.add_geom(name=item.name, pos=placement.translation, quat=wxyz(placement.rotation))
     if kind is not None:

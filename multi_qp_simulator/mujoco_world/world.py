@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
-from multi_qp_simulator.mujoco_world.shapes import add_shape, body_name, excluded_pairs, wxyz
+from multi_qp_simulator.mujoco_world.shapes import add_shape, body_name, excluded_pairs, is_ground, wxyz
 
 Array = NDArray[np.float64]
 
@@ -69,10 +69,17 @@ def build_world(scenario: Scenario, options: WorldOptions) -> mujoco.MjModel:
 
 
 def _flush_bodies(scenario: Scenario) -> set[str]:
-    """Return the bodies of first surfaces that are planar: one hull of two that meet is enough."""
+    """Return the bodies of first surfaces that are planar: one hull of two that meet is enough, on ground none."""
     scene = scenario.scene
-    firsts = [scene.surfaces[contact.surfaces[0]] for contact in scenario.spec.contacts.values()]
-    return {body_name(scene, s.joint_id, s.name.split("/")[0]) for s in firsts if s.kind == "planar"}
+    items = scene.collision_model.geometryObjects
+    solid = {body_name(scene, item.parentJoint, item.name.split("/")[0]) for item in items if not is_ground(item)}
+    flush = set()
+    for contact in scenario.spec.contacts.values():
+        first, second = (scene.surfaces[surface] for surface in contact.surfaces)
+        one, other = (body_name(scene, s.joint_id, s.name.split("/")[0]) for s in (first, second))
+        if first.kind == "planar" and other in solid:
+            flush.add(one)
+    return flush
 
 
 def _set_options(spec: Any) -> None:

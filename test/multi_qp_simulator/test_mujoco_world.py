@@ -19,7 +19,8 @@ from multi_qp_scene.scenario import load_scenario
 from multi_qp_scene.scene import State
 from multi_qp_simulator.mujoco_world import MujocoBackend
 from multi_qp_simulator.mujoco_world.coordinates_kernel import principal_axes
-from multi_qp_simulator.mujoco_world.shapes import add_shape
+from multi_qp_simulator.mujoco_world.shapes import add_shape, is_ground
+from multi_qp_simulator.mujoco_world.world import WorldOptions, build_world
 from multi_qp_simulator.runner import make_backend, make_controller
 
 SCENES = ("box", "door", "valve", "lever", "funambulist", "sword", "king", "acrobats")
@@ -196,10 +197,10 @@ def test_the_initial_hold_of_a_bar_is_a_weld_and_opens():
     assert backend.data.eq_active.sum() == 1
 
 
-def sole_on_a_shoulder(*, flush):
-    """Return a world of a fixed box and a free one that just lies on it."""
+def sole_on(below, *, flush):
+    """Return a world of a fixed box and a free one, a sole, that just lies on it."""
     spec = mujoco.MjSpec()
-    for name, size, free in (("shoulder", (0.146, 0.33, 0.06), False), ("sole", (0.22, 0.11, 0.04), True)):
+    for name, size, free in (("below", below, False), ("sole", (0.22, 0.11, 0.04), True)):
         body = spec.worldbody.add_body(name=name)
         if free:
             body.add_freejoint()
@@ -208,10 +209,15 @@ def sole_on_a_shoulder(*, flush):
     return spec.compile()
 
 
-@pytest.mark.parametrize("flush", [True, False])
-def test_a_sole_that_lies_flush_touches_all_around(flush):
-    """Two boxes as MuJoCo has them do not: in some poses they touch in a single point on an edge."""
-    world = sole_on_a_shoulder(flush=flush)
+SHOULDER, GROUND = (0.146, 0.33, 0.06), (20.0, 20.0, 0.06)
+
+
+@pytest.mark.parametrize(
+    "below, flush, least", [(SHOULDER, True, 3), (SHOULDER, False, 1), (GROUND, True, 3), (GROUND, False, 3)]
+)
+def test_a_sole_that_lies_flush_touches_all_around(below, flush, least):
+    """Two boxes as MuJoCo has them do not: in some poses they touch in a single point on an edge. On ground, all do."""
+    world = sole_on(below, flush=flush)
     data, random, fewest = mujoco.MjData(world), np.random.default_rng(0), 9
     for _ in range(300):
         x, y = random.normal([-0.03, 0.115], [0.02, 0.003])
@@ -221,4 +227,22 @@ def test_a_sole_that_lies_flush_touches_all_around(flush):
         mujoco.mj_comPos(world, data)
         mujoco.mj_collision(world, data)
         fewest = min(fewest, data.ncon)
-    assert fewest >= 3 if flush else fewest == 1
+    assert fewest >= 3 if least == 3 else fewest == 1
+
+
+def test_only_wide_level_fixed_boxes_are_ground():
+    turned, up = pin.SE3(pin.utils.rotate("z", 0.3), np.ones(3)), pin.SE3(np.eye(3), np.array([1.0, 2.0, 3.0]))
+    for shape, joint, placement, expected in (
+        (coal.Box(20.0, 20.0, 0.2), 0, up, True),
+        (coal.Box(20.0, 20.0, 0.2), 0, turned, True),
+        (coal.Box(20.0, 20.0, 0.2), 1, up, False),
+        (coal.Box(20.0, 9.0, 0.2), 0, up, False),
+        (coal.Box(20.0, 20.0, 0.2), 0, pin.SE3(pin.utils.rotate("x", 0.01), np.zeros(3)), False),
+        (coal.Cylinder(20.0, 0.2), 0, up, False),
+    ):
+        item = pin.GeometryObject("floor", joint, placement, shape)
+        assert is_ground(item) == expected
+    world = build_world(load_scenario("box"), WorldOptions())
+    assert world.geom("ground/ground_link_0").type == mujoco.mjtGeom.mjGEOM_PLANE
+    assert world.geom("ground/ground_link_0").pos == pytest.approx([0.0, 0.0, 0.0], abs=1e-12)
+    assert (world.geom_type == mujoco.mjtGeom.mjGEOM_PLANE).sum() == 1
