@@ -14,13 +14,24 @@ Indices = NDArray[np.intp]
 
 
 @compiled
-def joint_space_inertia(
-    J: Array, Ag: Array, com: Array, armature: Array, starts: Indices, above: Indices, M: Array
+def inertia_and_drifts(
+    J: Array,
+    Ag: Array,
+    com: Array,
+    armature: Array,
+    starts: Indices,
+    above: Indices,
+    M: Array,
+    poses: Array,
+    proper: Array,
+    gravity: Array,
+    drifts: Array,
 ) -> None:
-    """Write the entries of the joint-space inertia that are not always zero.
+    """Write the entries of the joint-space inertia that are not always zero, and the accelerations of all joints.
 
     A column of the centroidal map is the momentum of what its joint carries: M_ij = J_jᵀ h_i for j above i, with h_i
-    about the world's origin.
+    about the world's origin. Nonlinear effects come by proper accelerations, as an accelerometer feels them: gravity is
+    taken from these.
 
     Args:
         J: pinocchio's `data.J`, (6, nv).
@@ -30,6 +41,10 @@ def joint_space_inertia(
         starts: where the columns above each column begin, (nv + 1,).
         above: columns that move each column's joint, with its own.
         M: to fill, (nv, nv).
+        poses: of all joints, see `JointViews`, (joints, 12).
+        proper: accelerations of all joints at zero q̈, see `JointViews`, (joints, 6).
+        gravity: world frame, (3,) [m/s²].
+        drifts: to fill, of all joints, see `JointViews`, (joints, 6).
     """
     for i in range(len(starts) - 1):
         x, y, z = Ag[0, i], Ag[1, i], Ag[2, i]
@@ -41,6 +56,11 @@ def joint_space_inertia(
             s = J[0, j] * x + J[1, j] * y + J[2, j] * z + J[3, j] * u + J[4, j] * v + J[5, j] * w
             M[i, j] = M[j, i] = s
         M[i, i] += armature[i]
+    for k in range(1, len(drifts)):
+        X = poses[k]
+        for i in range(3):
+            drifts[k, i] = proper[k, i] + X[3 * i] * gravity[0] + X[3 * i + 1] * gravity[1] + X[3 * i + 2] * gravity[2]
+            drifts[k, 3 + i] = proper[k, 3 + i]
 
 
 @compiled
@@ -92,9 +112,10 @@ def centroid(
     masses: Array,
     poses: Array,
     coms: Array,
+    forces: Array,
+    gravity: Array,
     columns: Indices,
     Ag: Array,
-    dAg: Array,
     v: Array,
     out: Array,
 ) -> None:
@@ -104,24 +125,27 @@ def centroid(
         roots: joints at the roots, (k,).
         masses: that they carry, (k,) [kg].
         poses: of all joints, see `JointViews`, (joints, 12).
-        coms: of what each joint carries, in the joint, (joints, 3) [m].
+        coms: of what each joint carries, see `JointViews`, (joints, 3) [m].
+        forces: on each joint, see `JointViews`, (joints, 6) [N, N m].
+        gravity: world frame, (3,) [m/s²].
         columns: entries of v of these bodies.
         Ag: pinocchio's `data.Ag`, (6, nv).
-        dAg: pinocchio's `data.dAg`, (6, nv).
         v: (nv,).
         out: to fill, (10,).
     """
     total = 0.0
     out[:] = 0.0
     for k in range(len(roots)):
-        X, c, share = poses[roots[k]], coms[roots[k]], masses[k]
+        X, c, f, share = poses[roots[k]], coms[roots[k]], forces[roots[k]], masses[k]
         total += share
         for i in range(3):
-            out[i] += share * (X[i] * c[0] + X[3 + i] * c[1] + X[6 + i] * c[2] + X[9 + i])
+            out[i] += share * c[i]
+            out[6 + i] += X[i] * f[0] + X[3 + i] * f[1] + X[6 + i] * f[2]
     for c in columns:
         for i in range(3):
             out[3 + i] += Ag[i, c] * v[c]
-            out[6 + i] += dAg[i, c] * v[c]
     for i in range(9):
         out[i] /= total
+    for i in range(3):
+        out[6 + i] += gravity[i]
     out[9] = total

@@ -41,6 +41,7 @@ class Kinematics:
         motions: relative motions that are computed together, or None.
         J: Jacobians of all joints in the data, (6, nv).
         Ag: the centroidal map of the data, (6, nv).
+        gravity: world frame, (3,) [m/s²].
         watched: the pairs of frames that were asked for together.
     """
 
@@ -49,6 +50,7 @@ class Kinematics:
         self.model = scene.model
         self._take(Forest(scene.model))
         self._centroids: dict[tuple[int, ...], Array] = {}
+        self.gravity = np.array(scene.model.gravity.linear)
         self.q = scene.q0.copy()
         self.v = np.zeros(scene.nv)
         self.N = np.zeros(scene.nv)
@@ -71,10 +73,10 @@ class Kinematics:
         self._alone = self._parts[0] if forest.is_one else None
         nv = self.scene.nv
         self.M = self._parts[0].M if forest.is_one else np.zeros((nv, nv))
-        Ag, dAg = self.data.Ag, self.data.dAg  # over the memory of the data
+        Ag = self.data.Ag  # over the memory of the data
         J = self.data.J
         self.J = J if J.ndim == 2 else J[:, None]  # pinocchio hands one column out as a vector
-        self.Ag, self._dAg = (Ag, dAg) if Ag.ndim == 2 else (Ag[:, None], dAg[:, None])
+        self.Ag = Ag if Ag.ndim == 2 else Ag[:, None]
         self._nle = self.data.nle
         self._masses: dict[tuple[int, ...], Array] = {}
 
@@ -160,7 +162,8 @@ class Kinematics:
             carried, views = self._carried(group), self.views
             out = self._centroids[group.roots] = np.empty(10)
             centroid(
-                group.root_array, carried, views.poses, views.coms, group.columns, self.Ag, self._dAg, self.v, out
+                group.root_array, carried, views.poses, views.coms, views.forces, self.gravity, group.columns, self.Ag,
+                self.v, out,
             )  # fmt: skip
         return out
 
@@ -168,8 +171,8 @@ class Kinematics:
         """Return what the root joints of a group carry with their present loads, (k,) [kg]."""
         carried = self._masses.get(group.roots)
         if carried is None:
-            masses = self.data.mass
-            carried = self._masses[group.roots] = np.array([masses[joint_id] for joint_id in group.roots])
+            bodies = self.data.oYcrb
+            carried = self._masses[group.roots] = np.array([bodies[joint_id].mass for joint_id in group.roots])
         return carried
 
     def points_on(self, surfaces: tuple[Surface, ...]) -> tuple[NDArray[np.intp], Array]:
@@ -188,12 +191,12 @@ class Kinematics:
         """Return the centre of mass of one subsystem, world frame, (3,) [m]."""
         total = np.zeros(3)
         for joint_id in subsystem.root_joints:
-            total += self.data.mass[joint_id] * self.data.oMi[joint_id].act(self.data.com[joint_id])
+            total += self.data.oYcrb[joint_id].mass * self.data.oYcrb[joint_id].lever
         return total / self.mass(subsystem)
 
     def mass(self, subsystem: Subsystem) -> float:
         """Return the mass of one subsystem with its present loads [kg]."""
-        return float(sum(self.data.mass[joint_id] for joint_id in subsystem.root_joints))
+        return float(sum(self.data.oYcrb[joint_id].mass for joint_id in subsystem.root_joints))
 
 
 @dataclass(frozen=True)
@@ -256,16 +259,17 @@ class Group:
         """Return its momentum about its own centre of mass: map (6, k), momentum (6,), drift (6,).
 
         Rows are linear [N s], then angular [N m s], world axes. pinocchio's map is about the centre of mass c of the
-        whole scene; moving the reference point to the group's c_g adds (c - c_g) × p to the angular part.
+        whole scene; moving the reference point to the group's c_g adds (c - c_g) × p to the angular part. The drift is
+        what holds its roots at q̈ = 0, and gravity, which has no moment about c_g.
         """
-        data = kinematics.data
-        v = kinematics.v[self.columns]
-        A = data.Ag[:, self.columns].copy()
-        drift = data.dAg[:, self.columns] @ v
-        h = A @ v
-        lever = data.com[0] - self.com(kinematics)
-        lever_rate = data.vcom[0] - h[:3] / self.mass(kinematics)
-        drift[3:] += cross(lever_rate, h[:3]) + cross(lever, drift[:3])
+        data, com = kinematics.data, self.com(kinematics)
+        A = kinematics.Ag[:, self.columns].copy()
+        h = A @ kinematics.v[self.columns]
+        lever, drift = data.com[0] - com, np.zeros(6)
+        for joint_id in self.roots:
+            held = data.oMi[joint_id].act(data.f[joint_id])
+            drift += np.concatenate([held.linear, held.angular - cross(com, held.linear)])
+        drift[:3] += self.mass(kinematics) * kinematics.gravity
         A[3:] += pin.skew(lever) @ A[:3]
         h[3:] += cross(lever, h[:3])
         return A, h, drift

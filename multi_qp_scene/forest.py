@@ -70,8 +70,9 @@ class Forest:
     Attributes:
         model: of all.
         parts: in their order in q and v.
-        data: of all. Where there are several parts it holds placements, velocities, accelerations, masses and centres
-            of mass of joints, with room for placements of frames, for Jacobians and for centroidal maps; nothing else.
+        data: of all. Where there are several parts it holds placements, velocities and accelerations of joints, the
+            forces on them and what they carry, with room for placements of frames, for Jacobians and for the centroidal
+            map; nothing else.
             Functions that read these may be given it (`getFrameJacobian`), algorithms may not (`crba`): they would
             write beyond its arrays.
     """
@@ -123,6 +124,7 @@ class Forest:
             mine.twists[joints] = own.twists[1:]
             mine.drifts[joints] = own.drifts[1:]
             mine.coms[joints] = own.coms[1:]
+            mine.forces[joints] = own.forces[1:]
         mine.publish()
 
 
@@ -146,10 +148,12 @@ def _room_for(model: pin.Model, parts: tuple[Part, ...]) -> pin.Data:
     data.oMf.extend([pin.SE3.Identity() for _ in range(model.nframes)])
     data.v.extend([pin.Motion.Zero() for _ in range(n)])
     data.a.extend([pin.Motion.Zero() for _ in range(n)])
-    for vectors in (data.com, data.vcom):
-        vectors.extend([np.zeros(3) for _ in range(n)])
-    data.mass.extend([0.0] * n)
-    data.J, data.Ag, data.dAg = (np.zeros((6, model.nv), order="F") for _ in range(3))
+    data.a_gf.extend([pin.Motion.Zero() for _ in range(n)])
+    data.f.extend([pin.Force.Zero() for _ in range(n)])
+    data.oYcrb.extend([pin.Inertia.Zero() for _ in range(n)])
+    data.com.extend([np.zeros(3)])
+    data.mass.extend([0.0])
+    data.J, data.Ag = (np.zeros((6, model.nv), order="F") for _ in range(2))
     data.nle = np.zeros(model.nv)
     for part in parts:  # which column of J is above each, for the Jacobians of frames
         data.parents_fromRow.extend([k if k < 0 else k + part.v.start for k in part.data.parents_fromRow])

@@ -8,16 +8,17 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
+from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-#: Numbers in a pose (the rotation column by column, then the translation) and in a twist.
-POSE, TWIST = 12, 6
+#: Numbers in a pose (the rotation column by column, then the translation), in a twist and in an inertia.
+POSE, TWIST, INERTIA = 12, 6, 10
 
 
 class JointViews:
-    """Placements, velocities, accelerations and centres of mass of all joints.
+    """Placements, velocities and accelerations of all joints, what each carries, and what holds that.
 
     Where memory is not laid out as it is by the pinocchio that we know, `refresh` and `publish` copy instead.
 
@@ -25,7 +26,10 @@ class JointViews:
         poses: X_world_joint: rotation column by column, then translation, (joints, 12).
         twists: in the joint, linear, then angular, (joints, 6).
         drifts: spatial acceleration, as the twist, (joints, 6).
-        coms: of what each joint carries, in the joint, (joints, 3).
+        proper: the same less gravity, pinocchio's `a_gf`, (joints, 6).
+        forces: that each joint has to bear, in it, linear, then angular, pinocchio's `f`, (joints, 6).
+        coms: of what each joint carries, world frame, as `ccrba` computes them, (joints, 3).
+        shared: whether all these are pinocchio's own memory.
     """
 
     def __init__(self, data: pin.Data) -> None:
@@ -35,33 +39,37 @@ class JointViews:
                 _over(n, POSE, lambda k: data.oMi[k].rotation, lambda k: _pose(data.oMi[k])),
                 _over(n, TWIST, lambda k: data.v[k].linear, lambda k: data.v[k].vector),
                 _over(n, TWIST, lambda k: data.a[k].linear, lambda k: data.a[k].vector),
-                _over(n, 3, lambda k: data.com[k], lambda k: np.array(data.com[k])),
+                _over(n, TWIST, lambda k: data.a_gf[k].linear, lambda k: data.a_gf[k].vector),
+                _over(n, TWIST, lambda k: data.f[k].linear, lambda k: data.f[k].vector),
+                _over(n, 3, lambda k: data.oYcrb[k].lever, lambda k: data.oYcrb[k].lever, INERTIA),
             ]
-        self._shared = all(array is not None for array in found)
-        sizes = (POSE, TWIST, TWIST, 3)
-        self.poses, self.twists, self.drifts, self.coms = (
-            np.zeros((n, size)) if array is None or not self._shared else array
+        self.shared = all(array is not None for array in found)
+        sizes = (POSE, TWIST, TWIST, TWIST, TWIST, 3)
+        self.poses, self.twists, self.drifts, self.proper, self.forces, self.coms = (
+            np.zeros((n, size)) if array is None or not self.shared else array
             for array, size in zip(found, sizes, strict=True)
         )
 
     def refresh(self) -> None:
         """Take note of what pinocchio computed."""
-        if self._shared:
+        if self.shared:
             return
         data = self._data
         for k in range(len(self.poses)):
-            self.poses[k], self.coms[k] = _pose(data.oMi[k]), data.com[k]
+            self.poses[k], self.coms[k] = _pose(data.oMi[k]), data.oYcrb[k].lever
             self.twists[k], self.drifts[k] = data.v[k].vector, data.a[k].vector
+            self.proper[k], self.forces[k] = data.a_gf[k].vector, data.f[k].vector
 
     def publish(self) -> None:
         """Let pinocchio see what was written into the arrays."""
-        if self._shared:
+        if self.shared:
             return
         data = self._data
         for k, pose in enumerate(self.poses):
             data.oMi[k] = pin.SE3(pose[:9].reshape(3, 3).T, pose[9:])
             data.v[k], data.a[k] = pin.Motion(self.twists[k]), pin.Motion(self.drifts[k])
-            data.com[k] = self.coms[k]
+            data.a_gf[k], data.f[k] = pin.Motion(self.proper[k]), pin.Force(self.forces[k])
+            data.oYcrb[k].lever = self.coms[k]
 
 
 def pose_views(poses: Any) -> Array | None:
@@ -75,7 +83,7 @@ class _Marked:
     def __init__(self, data: pin.Data) -> None:
         self._data = data
         self._before = [
-            (data.oMi[k].copy(), data.v[k].copy(), data.a[k].copy(), np.array(data.com[k]))
+            tuple(of_all[k].copy() for of_all in (data.oMi, data.v, data.a, data.a_gf, data.f, data.oYcrb))
             for k in range(len(data.oMi))
         ]
 
@@ -85,27 +93,31 @@ class _Marked:
             step = np.arange(1.0, 7.0) + k
             data.oMi[k] = pin.SE3(pin.rpy.rpyToMatrix(*step[:3]), step[3:])
             data.v[k], data.a[k] = pin.Motion(step), pin.Motion(-step)
-            data.com[k] = 0.5 * step[:3]
+            data.a_gf[k], data.f[k] = pin.Motion(2.0 * step), pin.Force(3.0 * step)
+            data.oYcrb[k] = pin.Inertia(1.0, 0.5 * step[:3], np.eye(3))
 
     def __exit__(self, *_: object) -> None:
         data = self._data
-        for k, (pose, twist, drift, com) in enumerate(self._before):
-            data.oMi[k], data.v[k], data.a[k], data.com[k] = pose, twist, drift, com
+        for k, before in enumerate(self._before):
+            data.oMi[k], data.v[k], data.a[k], data.a_gf[k], data.f[k], data.oYcrb[k] = before
 
 
 def _pose(pose: pin.SE3) -> Array:
     return np.concatenate([pose.rotation.ravel("F"), pose.translation])
 
 
-def _over(count: int, size: int, first: Callable[[int], Array], whole: Callable[[int], Array]) -> Array | None:
-    """Return an array over `count` entries of `size` numbers where they follow each other in memory, else None."""
+def _over(
+    count: int, size: int, first: Callable[[int], Array], whole: Callable[[int], Array], step: int | None = None
+) -> Array | None:
+    """Return an array over `count` entries of `size` numbers, each `step` after the last in memory, else None."""
+    step = size if step is None else step
     if not count:
         return None
     addresses = [int(first(k).__array_interface__["data"][0]) for k in range(count)]
     steps = set(np.diff(addresses).tolist())
-    if steps - {8 * size}:
+    if steps - {8 * step}:
         return None
-    array: Array = np.ctypeslib.as_array((ctypes.c_double * (size * count)).from_address(addresses[0]))
-    array = array.reshape(count, size)
+    numbers = (ctypes.c_double * (step * (count - 1) + size)).from_address(addresses[0])
+    array: Array = as_strided(np.ctypeslib.as_array(numbers), (count, size), (8 * step, 8))
     expected = np.array([whole(k) for k in range(count)])
     return array if np.array_equal(array, expected, equal_nan=True) else None

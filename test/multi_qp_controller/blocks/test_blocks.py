@@ -74,13 +74,33 @@ def test_views_of_all_joints_show_what_pinocchio_computed_last():
     views = JointViews(data)
     v, a = random.normal(size=scene.nv), random.normal(size=scene.nv)
     pin.centerOfMass(scene.model, data, scene.q0, v, a)
+    pin.ccrba(scene.model, data, scene.q0, v)
+    pin.nonLinearEffects(scene.model, data, scene.q0, v)
     views.refresh()
     for k in range(scene.model.njoints):
         np.testing.assert_array_equal(views.poses[k, 9:], data.oMi[k].translation)
         np.testing.assert_array_equal(views.poses[k, :9], data.oMi[k].rotation.ravel("F"))
         np.testing.assert_array_equal(views.twists[k], data.v[k].vector)
         np.testing.assert_array_equal(views.drifts[k], data.a[k].vector)
-        np.testing.assert_array_equal(views.coms[k], data.com[k])
+        np.testing.assert_array_equal(views.proper[k], data.a_gf[k].vector)
+        np.testing.assert_array_equal(views.forces[k], data.f[k].vector)
+        np.testing.assert_array_equal(views.coms[k], data.oYcrb[k].lever)
+
+
+def test_drifts_and_the_rate_of_momentum_are_pinocchios():
+    scene, random = load_scenario("king").scene, np.random.default_rng(4)
+    state = State(pin.integrate(scene.model, scene.q0, random.normal(size=scene.nv)), random.normal(size=scene.nv))
+    kinematics, data = Kinematics(scene), scene.model.createData()
+    kinematics.update(state)
+    pin.dccrba(scene.model, data, state.q, state.v)
+    pin.centerOfMass(scene.model, data, state.q, state.v, np.zeros(scene.nv))  # accelerations of zero q̈
+    for k in range(1, scene.model.njoints):
+        np.testing.assert_allclose(kinematics.views.drifts[k], data.a[k].vector, rtol=1e-12, atol=1e-12)
+    group = Group.of(scene, list(scene.subsystems))
+    _, momentum, drift = group.momentum(kinematics)
+    np.testing.assert_allclose(momentum, data.hg.vector, rtol=1e-12, atol=1e-11)
+    np.testing.assert_allclose(drift, data.dAg @ state.v, rtol=1e-12, atol=1e-10)
+    np.testing.assert_allclose(group.com_drift(kinematics), data.acom[0], rtol=0, atol=1e-12)
 
 
 def test_the_inertia_is_that_of_the_composite_rigid_bodies():
