@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from multi_qp_cli.benches.qp_growth import SIZES, measure_growth, measure_hopeless
+from multi_qp_cli.benches.qp_growth import SIZES, measure_growth
+from multi_qp_cli.benches.qp_hopeless import measure_hopeless
 from multi_qp_cli.benches.qp_profile import PARTS
 from multi_qp_cli.benches.qp_scenes import SceneTimes, measure_scene
 from multi_qp_cli.benches.qp_tsid import measure_single
@@ -113,11 +114,20 @@ def _growth(title: str, growth: dict[str, Any]) -> BenchTable:
 
 def _hopeless(hopeless: dict[str, Any]) -> BenchTable:
     rows = [
-        [name, f"{t['recognised_ms']:.3f}", f"{t['recognised_ms'] / t['tick_ms']:.1f}", t["answer"]]
+        [
+            name,
+            f"{t['recognised_ms']:.3f}",
+            f"{t['recognised_ms'] / t['tick_ms']:.1f}",
+            f"{t['slowest_ms'] / t['tick_ms']:.1f}",
+            ", ".join(f"{count} × {answer}" for answer, count in t["answers"].items()),
+        ]
         for name, t in hopeless.items()
     ]
     return BenchTable(
-        "Hopeless ticks of `king`, whole, ms on the processor", ("", "median", "in median ticks", "answer"), rows
+        "Hopeless ticks of `king`, whole, ms on the processor",
+        ("", "median", "in median ticks", "slowest in these", "answers"),
+        rows,
+        "each at a state of a run, after the usual tick before it; a median tick is that of all ticks of this run",
     )
 
 

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.blocks.assembly_kernel import INFEASIBLE, LIMIT, NOT_FINITE, NUMERICAL, SOLVED
 from multi_qp_controller.blocks.factor_kernel import append, backward, drop, sharpened, shrink, solve
-from multi_qp_controller.blocks.linear_kernel import cholesky
-from multi_qp_controller.blocks.row_kernel import dot, dual, expand, row_values, sort_out, write_row
+from multi_qp_controller.blocks.linear_kernel import cholesky, forward_band_together
+from multi_qp_controller.blocks.row_kernel import dot, dual, expand, row_values, sort_out, write_own, write_row
 from multi_qp_scene.jit import compiled, compiled_part
 
 Array = NDArray[np.float64]
@@ -25,6 +25,8 @@ _INDEPENDENT = 1e-12
 _NEARLY = 1e-3
 #: A row that follows from the active ones, and violated by less than this, relative as above, is kept but for rounding.
 _ROUNDING = 1e-6
+#: So many rows are measured together.
+_TOGETHER = 16
 #: Stands for the length of such a row, and of one that need not be kept better.
 KEPT = -1.0
 
@@ -311,26 +313,60 @@ def _farthest(
     A contradiction shows after a few changes of the active set where the largest violation, whose unit differs from row
     to row, takes hundreds. It costs a forward solution for each violated row, once, which `length` keeps.
     """
+    _measure(values, low, high, taken, length, line, nodes, lists, last, border, places, limited, facets, facet_rows, D,
+             motors, E_all, L_all, U_all, S, size)  # fmt: skip
     most, found = 0.0, 0
     for i in range(len(values)):
         beyond = _violation(i, values, low, high, taken, length)
         if np.isnan(beyond):
             return -len(values) - 1
-        if beyond == 0.0:
-            continue
-        if length[i] <= 0.0:
-            write_row(i, 1.0, nodes, lists, last, border, places, limited, facets, facet_rows, D, motors,
-                      E_all, L_all, U_all, S, line)  # fmt: skip
-            dual(line, S, size, scratch)
-            own, f = np.sqrt(max(dot(line, scratch), 1e-24)), i - len(limited) - motors
-            length[i] = own
-            if 0 <= f < len(facets):  # those of one contact are much the same
-                for j in range(len(facets)):
-                    if facet_rows[j, 0] == facet_rows[f, 0] and length[i - f + j] == 0.0:
-                        length[i - f + j] = own
         if abs(beyond) > most * length[i]:
             most, found = abs(beyond) / length[i], i + 1 if beyond > 0.0 else -i - 1
     return found
+
+
+@compiled_part
+def _measure(
+    values: Array, low: Array, high: Array, taken: Flags, length: Array, line: Array, nodes: Indices,
+    lists: Indices, last: Indices, border: int, places: Indices, limited: Indices, facets: Array, facet_rows: Indices,
+    D: Array, motors: int, E_all: Array, L_all: Array, U_all: Array, S: Array, size: int,
+) -> None:  # fmt: skip
+    """Write the lengths of violated rows in the metric of the cost that nobody needed before, many at a time."""
+    rows, square = np.empty(_TOGETHER, dtype=np.intp), np.empty(_TOGETHER)
+    tails, n, waiting = np.empty((0, _TOGETHER)), len(line) - size, 0
+    for i in range(len(values) + 1):
+        if i < len(values):
+            if length[i] > 0.0 or not abs(_violation(i, values, low, high, taken, length)) > 0.0:
+                continue
+            if len(tails) != size:
+                tails = np.zeros((size, _TOGETHER))
+            write_own(i, 1.0, nodes, lists, size, places, limited, facets, facet_rows, D, motors,
+                      E_all, L_all, U_all, line)  # fmt: skip
+            for j in range(size):
+                tails[j, waiting] = line[n + j]
+            rows[waiting], square[waiting] = i, dot(line[:n], line[:n])
+            waiting += 1
+            _share(i, 0.0, np.inf, length, facet_rows, len(limited) + motors)
+        if waiting == _TOGETHER or (waiting and i == len(values)):
+            forward_band_together(S, last, border, tails)
+            for j in range(len(tails)):
+                for k in range(_TOGETHER):
+                    tails[j, k] *= tails[j, k] / S[j, j]
+            for k in range(waiting):
+                for j in range(len(tails)):
+                    square[k] += tails[j, k]
+                own = np.sqrt(max(square[k], 1e-24))
+                _share(rows[k], np.inf, own, length, facet_rows, len(limited) + motors)
+            waiting = 0
+
+
+@compiled_part
+def _share(row: int, old: float, new: float, length: Array, facet_rows: Indices, first: int) -> None:
+    """Note the length of a row, and of a facet for the others of its contact, which are much the same."""
+    length[row], f = new, row - first
+    for j in range(len(facet_rows) if 0 <= f < len(facet_rows) else 0):
+        if facet_rows[j, 0] == facet_rows[f, 0] and length[first + j] == old:
+            length[first + j] = new
 
 
 @compiled_part

@@ -174,6 +174,22 @@ def forward_band(S: Array, last: Indices, border: int, x: Array) -> None:
 
 
 @compiled_part
+def forward_band_together(S: Array, last: Indices, border: int, X: Array) -> None:
+    """Solve as `forward_band`, in place, with all columns of X at once."""
+    size, columns = len(last), X.shape[1]
+    for j in range(size):
+        d, stop = 1.0 / S[j, j], last[j]
+        for i in range(j + 1, stop):
+            s = d * S[j, i]
+            for c in range(columns):
+                X[i, c] -= s * X[j, c]
+        for i in range(max(border, stop, j + 1), size):
+            s = d * S[j, i]
+            for c in range(columns):
+                X[i, c] -= s * X[j, c]
+
+
+@compiled_part
 def backward_band(S: Array, last: Indices, border: int, x: Array) -> None:
     """Solve with D and the upper factor of `factorise_band`, in place."""
     size = len(last)

@@ -194,6 +194,29 @@ def write_row(
 ) -> None:
     """Write ± one inequality row over (x, s), solved forward: then cᵀ K⁻¹ c' is a product of two such."""
     size = len(last)
+    write_own(row, sign, nodes, lists, size, places, limited, facets, facet_rows, D, motors, E_all, L_all, U_all, c)
+    forward_band(S, last, border, c[len(c) - size :])
+
+
+@compiled_part
+def write_own(
+    row: int,
+    sign: float,
+    nodes: Indices,
+    lists: Indices,
+    size: int,
+    places: Indices,
+    limited: Indices,
+    facets: Array,
+    facet_rows: Indices,
+    D: Array,
+    motors: int,
+    E_all: Array,
+    L_all: Array,
+    U_all: Array,
+    c: Array,
+) -> None:
+    """Write ± one inequality row over (x, s), solved forward in x, but not yet in s."""
     nv = D.shape[1]
     c[:] = 0.0
     touched = np.zeros(len(nodes), dtype=np.intp)
@@ -239,7 +262,6 @@ def write_row(
                     shared[k] += total * U[j, k]
         for k in range(len(shared)):
             c[len(c) - size + lists[t[INTERFACE_0] + k]] -= shared[k]
-    forward_band(S, last, border, c[len(c) - size :])
 
 
 @compiled_part
