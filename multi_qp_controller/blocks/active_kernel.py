@@ -142,9 +142,9 @@ def search(
         gap = _gaps(values, low, high, softness, active, multipliers, k, pull) if worst == 0 else 0.0
         if refined < 2 and gap > _GAP:  # T has the condition of C K⁻¹ Cᵀ, and not of its root
             refined += 1
-            solve(R, k, pull, line)
+            solve(R, k, pull, gaps)  # of which there may be more than unknowns, where rows give way
             for i in range(k):
-                multipliers[i] = max(0.0, multipliers[i] + line[i])
+                multipliers[i] = max(0.0, multipliers[i] + gaps[i])
             _combine(phi, phi_0, Phi, slot, multipliers, k)
             continue
         if worst == 0:
