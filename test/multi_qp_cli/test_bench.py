@@ -10,6 +10,8 @@ import pytest
 
 from multi_qp_cli.benches.crowd import load_chain
 from multi_qp_cli.benches.qp_growth import measure_growth
+from multi_qp_cli.benches.qp_hopeless import measure_hopeless
+from multi_qp_cli.benches.qp_scenes import SceneTimes
 from multi_qp_cli.benches.qp_tsid import measure_single
 from multi_qp_cli.benches.result import spread
 from multi_qp_cli.main import main
@@ -26,10 +28,14 @@ def test_spread_of_times():
 def test_a_scene_is_measured(tmp_path, capsys):
     data, plot = tmp_path / "bench.json", tmp_path / "bench.png"
     arguments = ["bench", "--scene", "lever", "--solver", "daqp", "--solver", "quadprog", "--ticks", "40"]
-    assert main([*arguments, "--samples", "2", "--json", str(data), "--plot", str(plot)]) == 0
+    assert main([*arguments, "--samples", "2", "--repeats", "2", "--json", str(data), "--plot", str(plot)]) == 0
     assert plot.stat().st_size > 1000
     scene = json.loads(data.read_text())["scenes"]["lever"]
     assert scene["tick_ms"]["count"] == 30
+    own = scene["tick_own_ms"]
+    assert (own["runs"], own["count"]) == (2, 30)
+    assert own["max"] <= scene["tick_cpu_ms"]["max"]
+    assert own["median"] <= scene["tick_cpu_ms"]["median"]
     solves = {(entry["formulation"], entry["solver"], entry["start"]): entry for entry in scene["solves"]}
     assert {("reduced", "daqp", "warm"), ("full", "quadprog", "cold")} <= set(solves)
     for entry in solves.values():
@@ -40,7 +46,15 @@ def test_a_scene_is_measured(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--scene", "kingdom"], ["--solver", "osqp"], ["--samples", "0"], ["--json", "figures.txt"], ["qqp"]]
+    "arguments",
+    [
+        ["--scene", "kingdom"],
+        ["--solver", "osqp"],
+        ["--samples", "0"],
+        ["--repeats", "0"],
+        ["--json", "figures.txt"],
+        ["qqp"],
+    ],
 )
 def test_wrong_options_are_refused(arguments, capsys):
     try:
@@ -61,6 +75,21 @@ def test_a_crowd_stands_hand_in_hand(tmp_path):
     model, data = scenario.scene.model, scenario.scene.model.createData()
     before, after = (pin.centerOfMass(model, data, q).copy() for q in (scenario.scene.q0, result.log.q[-1]))
     assert np.linalg.norm(after - before) < 0.05
+
+
+def test_a_hopeless_tick_is_measured_beside_the_ticks_of_its_run():
+    found = measure_hopeless(times=2)
+    assert found["NaN"]["answers"] == {"fallback": 2}
+    for kind, figures in found.items():
+        assert sum(figures["answers"].values()) == 2
+        assert "solved" not in figures["answers"], kind
+        assert 0.0 < figures["recognised_ms"] <= figures["slowest_ms"]
+        assert figures["tick_ms"] == found["NaN"]["tick_ms"] > 0.0
+
+
+def test_the_own_time_of_a_tick_is_the_least_of_its_runs():
+    times = SceneTimes("door", 38, cpu=[1.0, 5.0, 2.0], again=[[3.0, 1.0, 2.0], [2.0, 2.0, 1.0]])
+    assert times.own() == [1.0, 1.0, 1.0]
 
 
 def test_tsid_gives_the_same_answer_to_the_same_tasks():
