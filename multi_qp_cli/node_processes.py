@@ -39,13 +39,19 @@ def free_domain() -> int:
     """
     for k in range(100):
         domain = 1 + (37 * os.getpid() + k) % 100
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            try:
-                probe.bind(("", 7400 + 250 * domain + 10))  # where a domain's first participant is asked who it is
-            except OSError:
-                continue
+        # where a domain's first participants are asked who they are: the very first may have gone before the others
+        if all(_is_free(7400 + 250 * domain + 10 + 2 * participant) for participant in range(8)):
             return domain
     return 1 + os.getpid() % 100
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind(("", port))
+        except OSError:
+            return False
+        return True
 
 
 def on_this_machine() -> dict[str, str]:

@@ -43,6 +43,8 @@ PARAMETERS = (
 TIMING = ("stamp", "heard")
 #: By the wall clock: how far physics may fall behind it before it lets time pass by [control periods].
 LONGEST_LAG = 2
+#: Lock-step: an answer that is no later than so many times the patience says that somebody is there.
+LONGEST_LATENESS = 10
 #: Lock-step: after so long without an answer the state is sent again [s]; state is best effort and may be lost.
 RESEND_PERIOD = 0.05
 
@@ -158,8 +160,9 @@ class SimulatorNode(Node):
     def _is_for_now(self, stamp: int) -> bool:
         """Return whether an answer is for the present state; one for a recent state says that somebody is back."""
         behind = self._stamp - stamp
-        if self._alone and 0 <= behind < self._patience * 1e9:
-            self._alone, self._asked = False, monotonic()
+        if self._alone and 0 <= behind < LONGEST_LATENESS * self._patience * 1e9:
+            # who is late is waited for by that much longer, or would be late each time and never be followed
+            self._alone, self._asked = False, monotonic() + behind * 1e-9
         return behind == 0
 
     def _try(self, take: Any, *arguments: Any) -> None:

@@ -31,8 +31,8 @@ UNASKED = -1
 SCENES = {"box": "path.duration=46", "king": ""}
 #: The first seconds are not counted: caches are filled and code is compiled.
 WARM_UP = 2.0
-#: A node may take so long to start and to end [s].
-START_UP = 60.0
+#: A node may take so long to start and to end [s]: after an installation it compiles its kernels, for minutes.
+START_UP = 600.0
 
 
 @dataclass(frozen=True)

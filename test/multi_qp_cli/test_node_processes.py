@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 
 import pytest
 
-from multi_qp_cli.node_processes import wait_for
+from multi_qp_cli.node_processes import free_domain, wait_for
 from multi_qp_scene.errors import MultiQpError
 
 
@@ -42,3 +43,10 @@ def test_one_that_may_end_ends_the_graph_only_where_it_has_failed(process):
         wait_for("controller", {"controller": process(None)}, failing=({"a": ended, "b": failed}, {"a": 1, "b": 1}))
         == 1
     )
+
+
+def test_a_domain_is_taken_while_one_of_its_participants_is_there_and_be_it_not_the_first():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as third:
+        domain = free_domain()
+        third.bind(("127.0.0.1", 7400 + 250 * domain + 10 + 2 * 2))
+        assert free_domain() != domain

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,8 @@ PERIOD = round(DT * 1e9)  # [ns]
 HERE = Path(__file__).parent
 #: How long to wait for what must come [s]; only a test that fails takes so long, however busy the machine is.
 PATIENCE = 300.0
+#: What the nodes that were started have said, for who fails.
+LOGS: dict[subprocess.Popen, Path] = {}
 #: What was said and not answered is said again after this long [s]: states are best effort.
 SAY_AGAIN = 3.0
 
@@ -46,6 +49,19 @@ def ros_environment() -> dict[str, str]:
 @pytest.fixture(scope="module")
 def start(ros_environment, tmp_path_factory) -> Iterator:
     """Starts a node of the table; all that still run are ended with the module's tests."""
+    with starting(ros_environment, tmp_path_factory) as start_node:
+        yield start_node
+
+
+@pytest.fixture
+def start_here(ros_environment, tmp_path_factory) -> Iterator:
+    """Starts a node for one test: where it fails, the nodes that it has left are not heard by who comes next."""
+    with starting(ros_environment, tmp_path_factory) as start_node:
+        yield start_node
+
+
+@contextmanager
+def starting(ros_environment, tmp_path_factory) -> Iterator:
     running = []
 
     def start_node(module: str, environment=None, namespace="", **settings) -> subprocess.Popen:
@@ -58,11 +74,15 @@ def start(ros_environment, tmp_path_factory) -> Iterator:
             stderr=log,
         )
         running.append(process)
+        LOGS[process] = Path(log.name)
         return process
 
-    yield start_node
-    for process in running:
-        stop(process)
+    try:
+        yield start_node
+    finally:
+        for process in running:
+            stop(process)
+            del LOGS[process]
 
 
 def stop(process: subprocess.Popen, number: int = signal.SIGTERM) -> int:
@@ -117,7 +137,10 @@ class Graph:
                 return found
             self.executor.spin_once(timeout_sec=0.02)
         told = {(s.name, s.level, s.message) for m in self.heard["/diagnostics"] for s in m.status}
-        raise AssertionError(f"not within {timeout} s: {what}; diagnosed: {sorted(told)}")
+        ended = [
+            (p.args[2], p.returncode, log.read_text("utf-8")[-500:]) for p, log in LOGS.items() if p.poll() is not None
+        ]
+        raise AssertionError(f"not within {timeout} s: {what}; diagnosed: {sorted(told)}; ended: {ended}")
 
     def listen(self, seconds: float) -> None:
         end = time.monotonic() + seconds

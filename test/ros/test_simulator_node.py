@@ -131,6 +131,42 @@ def test_after_a_stall_what_is_due_passes_at_once_and_then_all_that_waits_is_hea
         rclpy.shutdown()
 
 
+def test_who_answers_later_than_its_patience_is_waited_for(ros_environment, monkeypatch):
+    """Lock-step: every answer comes 0.3 s after its state, the world goes on alone after 0.2 s, and yet both meet."""
+    now = 1000.0
+    monkeypatch.setattr("multi_qp_simulator.simulator_node.monotonic", lambda: now)
+    settings = {"scenario": "'box'", "dt": 0.01, "lock_step": "true", "patience": 0.2}
+    rclpy.init(args=["--ros-args", *(part for item in settings.items() for part in ("-p", "{}:={}".format(*item)))])
+    try:
+        node = SimulatorNode()
+        scene, stand_in = node._scene, node._stand_in
+        motors, reader = conversions.motor_names(scene, scene.subsystems["humanoid"]), JointReader()
+        waiting: list[tuple[float, int]] = []  # when each state is answered, and its stamp
+
+        def follow() -> int:
+            """Go on for a millisecond, and return how many steps have had their answer so far."""
+            nonlocal now, followed
+            if waiting and waiting[0][0] <= now:
+                stamp = waiting.pop(0)[1]
+                followed += stamp == node._stamp
+                node._take_contacts(String(data=json.dumps({"contacts": stand_in.contacts, "stamp": stamp})))
+                message = conversions.joint_command(motors, np.zeros(scene.na), stamp)
+                node._take_named("humanoid", reader, serialize_message(message))
+            node.work()
+            if not waiting:
+                waiting.append((now + 0.3, node._stamp))
+            now += 1e-3
+            return followed
+
+        followed = 0
+        while follow() < 5:
+            assert now < 1010.0
+        assert not node._alone and stand_in.time < 1.0
+        node.destroy_node()
+    finally:
+        rclpy.shutdown()
+
+
 def test_contacts_change_with_the_efforts_that_were_meant_for_them(ros_environment):
     """The messages come one after the other, in any order, with steps between them; one of the efforts may be lost."""
     rclpy.init(args=["--ros-args", "-p", "scenario:='king'"])
