@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-import numpy as np
-
 from multi_qp_controller.kinematics import Kinematics
-from multi_qp_controller.relative_motion import relative_motion
+from multi_qp_controller.relative_motion import relative_twist
 from multi_qp_controller.support import margin_inside
 from multi_qp_controller.tasks.base import Task
 from multi_qp_scene.scalar_joint import ScalarJoint
@@ -97,17 +96,18 @@ def _gap(contact: str, now: Situation) -> tuple[float, float, float, float]:
     """Return how far the surfaces of a contact are from lying flush: distance [m], angle [rad], and both rates."""
     scene = now.scenario.scene
     first, second = (scene.surfaces[name] for name in now.scenario.spec.contacts[contact].surfaces)
-    motion = relative_motion(now.kinematics, first.frame_id, second.frame_id)
+    X, twist = relative_twist(now.kinematics, first.frame_id, second.frame_id)
+    place, axes = X.translation.tolist(), X.rotation.tolist()
     if first.kind == "grasp":
         # a grasp closes anywhere around the handle's axis: only the axes must meet
-        angle = float(np.arccos(min(1.0, abs(motion.X_B_A.rotation[0, 0]))))
-        distance = float(np.linalg.norm(motion.X_B_A.translation[1:]))
+        angle = math.acos(min(1.0, abs(axes[0][0])))
+        distance = math.hypot(*place[1:])
     else:
         # flush: normals opposed, at any angle about them, anywhere on the second surface
-        distance = abs(float(motion.X_B_A.translation[2]))
-        tilt = -motion.X_B_A.rotation[2, 2]
-        angle = 0.0 if first.kind == "point" else float(np.arccos(min(1.0, max(-1.0, tilt))))
-    return distance, angle, float(np.linalg.norm(motion.twist[:3])), float(np.linalg.norm(motion.twist[3:]))
+        distance = abs(place[2])
+        angle = 0.0 if first.kind == "point" else math.acos(min(1.0, max(-1.0, -axes[2][2])))
+    rates = twist.tolist()
+    return distance, angle, math.hypot(*rates[:3]), math.hypot(*rates[3:])
 
 
 def _touching(condition: st.TouchingCondition, now: Situation) -> bool:

@@ -46,6 +46,19 @@ def relative_motion(kinematics: Kinematics, frame_a: int, frame_b: int | None) -
     return single_motion(kinematics, frame_a, frame_b)
 
 
+def relative_twist(kinematics: Kinematics, frame_a: int, frame_b: int) -> tuple[pin.SE3, Array]:
+    """Return the pose of A in B and the twist of A relative to B, in A, of `relative_motion` and nothing else."""
+    table = kinematics.motions
+    k = -1 if table is None else table.index.get((frame_a, frame_b), -1)
+    if table is not None and k >= 0:
+        return pin.SE3(table.X[k]), table.twist[k]
+    X_b_a = kinematics.pose(frame_b).actInv(kinematics.pose(frame_a))
+    twist = kinematics.twist(frame_a)
+    if kinematics.model.frames[frame_b].parentJoint:
+        twist = twist - X_b_a.toActionMatrixInverse() @ kinematics.twist(frame_b)
+    return X_b_a, twist
+
+
 def single_motion(kinematics: Kinematics, frame_a: int, frame_b: int | None) -> RelativeMotion:
     """Return the motion of A relative to B from pinocchio's data, without the table."""
     X_world_a = kinematics.pose(frame_a)

@@ -20,7 +20,7 @@ VIOLATION = 1e-9
 #: An answer whose active rows are farther from their sides than this, relative as above, is refined.
 _GAP = 1e-9
 #: Of a new row, what is independent of the active ones must be more than this share of it.
-_INDEPENDENT = 1e-12
+_INDEPENDENT = 1e-10
 #: Where this or less of a new row is independent, rounding in T may be a good part of it.
 _NEARLY = 1e-3
 #: A row that follows from the active ones, and violated by less than this, relative as above, is kept but for rounding.

@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from multi_qp_controller.relative_motion import relative_motion
+from multi_qp_controller.relative_motion import relative_motion, relative_twist
 
 PAIRS = {
     "to the world": ("humanoid/left_palm", None),
@@ -34,6 +34,19 @@ def test_the_pose_is_that_of_a_in_b(scene, lab, pair, seed):
     expected = X_world_b.inverse() * data.oMf[a]
     X = relative_motion(lab.kinematics(scene, state), a, b).X_B_A
     np.testing.assert_allclose(X.homogeneous, expected.homogeneous, atol=1e-12)
+
+
+@pytest.mark.parametrize("pair", [name for name, (_, b) in PAIRS.items() if b is not None])
+@pytest.mark.parametrize("together", [False, True])
+def test_pose_and_twist_alone_are_those_of_the_motion(scene, lab, pair, together):
+    a, b = frames(scene, pair)
+    kinematics = lab.kinematics(scene, lab.random_state(scene, 1))
+    expected = relative_motion(kinematics, a, b)
+    kinematics.watch([(a, b)] if together else [])
+    X, twist = relative_twist(kinematics, a, b)
+    np.testing.assert_allclose(X.homogeneous, expected.X_B_A.homogeneous, atol=1e-12)
+    np.testing.assert_allclose(twist, expected.twist, atol=1e-12)
+    assert np.abs(twist).max() > 1e-3
 
 
 @pytest.mark.parametrize("pair", PAIRS)
