@@ -100,6 +100,7 @@ class RestingPose(PoseReference):
 
     def __init__(self, pose: pin.SE3) -> None:
         self._sample = PoseSample.resting(pose.translation, pose.rotation)
+        self._memory = _memory_of(self, self._sample)
         self.path = _resting(self._sample)
 
     def sample(self, time: float) -> PoseSample:
@@ -108,11 +109,7 @@ class RestingPose(PoseReference):
 
     def memory(self) -> Memory:
         """Return the pose."""
-        return {
-            "kind": type(self).__name__,
-            "position": self._sample.position,
-            "rotation": self._sample.rotation,
-        }
+        return self._memory
 
     @classmethod
     def of(cls, memory: Memory) -> RestingPose:
@@ -128,10 +125,11 @@ class MinimumJerkPose(PoseReference):
 
     def __init__(self, start: pin.SE3, end: pin.SE3, duration: float, *, apex: float = 0.0) -> None:
         self.duration = duration
-        self._ends, self._apex = (start, end), apex
         first, change = np.zeros(24), np.zeros((24, SHARES))
         angle = turn_between(start.homogeneous, end.homogeneous, first, change)
         self.path = self._path = Path(first, change, start=0.0, duration=duration, angle=angle, apex=apex)
+        ends = {"start": pose_memory(start), "end": pose_memory(end)}
+        self._memory = {"kind": type(self).__name__, **ends, "duration": duration, "apex": apex}
 
     def sample(self, time: float) -> PoseSample:
         """Return the reference at `time` [s] after its start."""
@@ -139,14 +137,7 @@ class MinimumJerkPose(PoseReference):
 
     def memory(self) -> Memory:
         """Return both ends."""
-        start, end = self._ends
-        return {
-            "kind": type(self).__name__,
-            "start": pose_memory(start),
-            "end": pose_memory(end),
-            "duration": self.duration,
-            "apex": self._apex,
-        }
+        return self._memory
 
     @classmethod
     def of(cls, memory: Memory) -> MinimumJerkPose:
@@ -158,8 +149,11 @@ class MovablePose(PoseReference):
     """A set-point that a user may move at any time."""
 
     def __init__(self, pose: pin.SE3) -> None:
-        self._sample = PoseSample.resting(pose.translation, pose.rotation)
-        self.path = _resting(self._sample)
+        self._rest(PoseSample.resting(pose.translation, pose.rotation))
+
+    def _rest(self, sample: PoseSample) -> None:
+        self._sample, self._memory = sample, _memory_of(self, sample)
+        self.path = _resting(sample)
 
     def move(self, position: Array, rotation: Array | None = None) -> None:
         """Put the set-point at `position` [m], turned by `rotation`, both in B.
@@ -170,8 +164,7 @@ class MovablePose(PoseReference):
         if not np.isfinite(position).all() or (rotation is not None and not np.isfinite(rotation).all()):
             raise ValueError("a target must be finite")
         turned = self._sample.rotation if rotation is None else rotation
-        self._sample = PoseSample.resting(position, turned)
-        self.path = _resting(self._sample)
+        self._rest(PoseSample.resting(position, turned))
 
     def sample(self, time: float) -> PoseSample:
         """Return the set-point."""
@@ -179,16 +172,17 @@ class MovablePose(PoseReference):
 
     def memory(self) -> Memory:
         """Return the set-point."""
-        return {
-            "kind": type(self).__name__,
-            "position": self._sample.position,
-            "rotation": self._sample.rotation,
-        }
+        return self._memory
 
     @classmethod
     def of(cls, memory: Memory) -> MovablePose:
         """Make it again."""
         return cls(pose_of(memory))
+
+
+def _memory_of(reference: PoseReference, sample: PoseSample) -> Memory:
+    """Return the memory of a pose that rests, the same one each time: what was passed on is not passed on again."""
+    return {"kind": type(reference).__name__, "position": sample.position, "rotation": sample.rotation}
 
 
 def _resting(sample: PoseSample) -> Path:

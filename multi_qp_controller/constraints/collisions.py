@@ -195,14 +195,13 @@ class CollisionConstraint:
 
     def memory(self) -> Memory:
         """Return the normals of the last tick, whose change is u̇."""
-        known = np.flatnonzero(~np.isnan(self._normals[:, 0])).tolist()
-        return {"pairs": known, "normals": [self._normals[k].copy() for k in known]}
+        known = np.flatnonzero(~np.isnan(self._normals[:, 0]))
+        return {"pairs": known.tolist(), "normals": self._normals[known]}
 
     def resume(self, memory: Memory) -> None:
         """Go on from a memory."""
         self._normals[:] = np.nan
-        for k, normal in zip(memory["pairs"], memory["normals"], strict=True):
-            self._normals[k] = normal
+        self._normals[memory["pairs"]] = memory["normals"]
 
     def update(self, kinematics: Kinematics) -> None:
         """Measure the distances and write the rows of the pairs within their influence distance."""

@@ -45,7 +45,9 @@ LAUNCH_ARGUMENTS = {
     "record": LaunchArgument(
         "false", "record ticks into <scenario>.mcap, for replay, and all topics with ros2 bag", _SWITCH
     ),
-    "use_sim_time": LaunchArgument("true", "lock-step with the simulator's clock; else by the wall clock", _SWITCH),
+    "use_sim_time": LaunchArgument(
+        "true", "lock-step with the simulator's clock; else, and where the robots are real, by the wall clock", _SWITCH
+    ),
     "goal": LaunchArgument(
         "scenario", "of a plan at first: 'scenario', as its file says; 'none'; 'x y z' or 'x y z yaw' of the base"
     ),
@@ -108,7 +110,8 @@ def node_table(
     Args:
         scenario: name or path.
         backend: who plays the robots; "none" where they are real.
-        use_sim_time: run in lock-step with the simulator's clock, repeatably; else by the wall clock.
+        use_sim_time: run in lock-step with the simulator's clock, repeatably; else by the wall clock, and so wherever
+            the robots are real: they wait for no answer.
         speed: simulated seconds a second at most; 0: as fast as it goes.
         settings: more parameters of both, as `seed`, `dt` and `set`.
         simulator: more parameters of the simulator.
@@ -118,6 +121,7 @@ def node_table(
         contact_planner: more parameters of what answers goals with contact sequences; there is none if None. It needs
             `com_trajectory`, too.
     """
+    use_sim_time = use_sim_time and backend != "none"
     common: dict[str, Value] = {"scenario": scenario, "lock_step": use_sim_time, "closed_loop": backend != "integrator"}
     common |= settings or {}
     nodes = []

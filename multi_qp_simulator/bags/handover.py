@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 #: Messages that share a memo; both sides keep their objects for as long.
-SHARED = 64
+SHARED = 16
 _DOUBLE = np.dtype(np.float64)
 _FIRST, _NEXT = b"\1", b"\0"
 
@@ -73,7 +73,14 @@ def _vector(data: bytes) -> NDArray[np.float64]:
     return np.frombuffer(data)
 
 
+def _matrix(data: bytes, shape: tuple[int, int]) -> NDArray[np.float64]:
+    return np.frombuffer(data).reshape(shape)
+
+
 def _reduce(array: NDArray[Any]) -> Any:
-    if array.dtype is _DOUBLE and array.ndim == 1:
-        return _vector, (array.tobytes(),)
+    if array.dtype is _DOUBLE:
+        if array.ndim == 1:
+            return _vector, (array.tobytes(),)
+        if array.ndim == 2:
+            return _matrix, (array.tobytes(), array.shape)
     return array.__reduce_ex__(pickle.HIGHEST_PROTOCOL)

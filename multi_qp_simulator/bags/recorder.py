@@ -99,7 +99,7 @@ class BagRecorder:
         if len(self._waiting) >= LONGEST_QUEUE:
             self.lost += 1
             return
-        self._put(Job(controller.last_input, command, stamp, measured))
+        self._put(Job(controller.last_input, command, stamp, measured).plain())
 
     def _put(self, message: Any) -> None:
         data = self._packer.pack(message)

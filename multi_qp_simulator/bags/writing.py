@@ -14,7 +14,7 @@ from typing import IO, Any
 import numpy as np
 from mcap.writer import CompressionType, Writer
 
-from multi_qp_controller.command import Command, Status
+from multi_qp_controller.command import Command, Diagnostics, Status
 from multi_qp_controller.memory import TickInput
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
@@ -45,6 +45,29 @@ class Job:
     command: Command
     stamp: int
     measured: State | None = None
+
+    def plain(self) -> tuple[Any, ...]:
+        """Return what is written of it as plain data: objects with fields by name take as long as all the rest."""
+        given, command, measured = self.given, self.command, self.measured
+        d = command.diagnostics
+        return (
+            (given.state.q, given.state.v, given.time, given.memory),
+            (command.time, command.tau, command.a, command.wrenches, command.couplings),
+            (str(d.status), d.message, d.state, d.finished, d.solver_status, d.iterations, d.tick_ms, d.slack),
+            self.stamp,
+            None if measured is None else (measured.q, measured.v),
+        )
+
+    @classmethod
+    def of(cls, plain: tuple[Any, ...]) -> Job:
+        """Make it again, of what `plain` returned."""
+        (q, v, time, memory), (answered, tau, a, wrenches, couplings), said, stamp, measured = plain
+        status, message, state, finished, solver_status, iterations, tick_ms, slack = said
+        told = Diagnostics(
+            Status(status), message, state, finished, solver_status, iterations, tick_ms=tick_ms, slack=slack
+        )
+        command = Command(answered, tau, a, wrenches, told, couplings)
+        return cls(TickInput(State(q, v), time, memory), command, stamp, None if measured is None else State(*measured))
 
 
 class Sink:
@@ -190,8 +213,8 @@ def write_all(source: IO[bytes], file: IO[bytes]) -> None:
             elif sink is not None:
                 if isinstance(message, Told):
                     sink.tell(message)
-                elif isinstance(message, Job):
-                    sink.tick(message)
+                elif isinstance(message, tuple):
+                    sink.tick(Job.of(message))
                 sink.flush_if_due()
         except Exception as failure:  # a full disk, for one
             error = failure

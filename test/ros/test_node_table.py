@@ -24,7 +24,10 @@ def test_both_sides_get_the_same_scenario_and_mode():
 
 
 def test_real_robots_need_no_simulator():
-    assert [node.name for node in node_table("king", backend="none")] == ["multi_qp_controller"]
+    (controller,) = node_table("king", backend="none")
+    assert controller.name == "multi_qp_controller"
+    # and wait for no answer: whatever is asked for, lost states and late answers are judged by the wall clock
+    assert controller.parameters["lock_step"] is controller.parameters["use_sim_time"] is False
 
 
 def test_parameters_keep_their_types_on_the_command_line():
