@@ -25,8 +25,10 @@ _INDEPENDENT = 1e-10
 _NEARLY = 1e-3
 #: A row that follows from the active ones, and violated by less than this, relative as above, is kept but for rounding.
 _ROUNDING = 1e-6
-#: So many rows are measured together.
-_TOGETHER = 16
+#: So many rows are measured together, and at most so many join the active set before the others are looked at again:
+#: one, and one more for each crowd of violated rows.
+_TOGETHER, _AT_ONCE = 16, 4
+_A_CROWD = 100
 #: Stands for the length of such a row, and of one that need not be kept better.
 KEPT = -1.0
 
@@ -123,6 +125,7 @@ def search(
     phi, s, physical = phi_0.copy(), np.empty(size), np.empty(len(e_all))
     slot, d, pull, gaps = np.empty(0, dtype=np.intp), np.empty(0), np.empty(0), np.empty(0)
     line, scratch = np.empty(len(phi_0)), np.empty(len(phi_0))
+    joining = np.zeros(_AT_ONCE, dtype=np.intp)
     warm, k = _taken_over(start, low, high, active), 0
     counts[0] = counts[1] = 0
     first, refined = True, 0
@@ -131,11 +134,13 @@ def search(
         sort_out(nodes, lists, links, motor_order, s, physical, acceleration, torque, reactions)
         row_values(acceleration, torque, reactions, limited, facets, facet_rows, D, values)
         _mark(active, k, taken)
+        joining[:] = 0
         if counts[1] < early:
-            worst = _worst(values, low, high, taken, length)
+            joining[0] = worst = _worst(values, low, high, taken, length)
         else:
-            worst = _farthest(values, low, high, taken, length, line, nodes, lists, last, border, places, limited,
-                              facets, facet_rows, D, len(torque), E_all, L_all, U_all, S, size, scratch)  # fmt: skip
+            _measure(values, low, high, taken, length, line, nodes, lists, last, border, places, limited, facets,
+                     facet_rows, D, len(torque), E_all, L_all, U_all, S, size)  # fmt: skip
+            worst = _farthest(values, low, high, taken, length, joining)
         counts[0] = k
         if worst == -len(low) - 1:
             return NOT_FINITE
@@ -168,45 +173,53 @@ def search(
                 continue
         if counts[1] >= max_iterations or k > room:
             return LIMIT
-        active[k], row = worst, abs(worst) - 1
-        _take_up(k, active, slot, nodes, lists, last, border, places, limited, facets, facet_rows, D,
-                 len(torque), E_all, L_all, U_all, S, Phi, T, size, softness, low, high, values_0, d,
-                         scratch)  # fmt: skip
-        multipliers[k] = 0.0
-        while True:
-            counts[1] += 1
-            short, rise = d[k] - multipliers[k] * T[k, k], append(T, R, k)
-            for i in range(k):
-                short -= multipliers[i] * T[k, i]
-                pull[i] = R[k, i]
-            backward(R, k, pull)
-            if k and rise < _NEARLY * T[k, k]:
-                rise = sharpened(k, active, slot, Phi, S, size, R, softness, pull, line, gaps, scratch)
-            longest, blocking = np.inf, -1
-            for i in range(k):
-                if pull[i] > 1e-14 and multipliers[i] / pull[i] < longest:
-                    longest, blocking = multipliers[i] / pull[i], i
-            if multipliers[k] == 0.0 and rise <= _INDEPENDENT * T[k, k] and short <= _ROUNDING * _scale(row, low, high):
-                length[row] = KEPT
+        for c in range(len(joining)):
+            if joining[c] == 0 or k > room:
                 break
-            full = short / rise if rise > _INDEPENDENT * T[k, k] else np.inf
-            step = min(full, longest)
-            if step == np.inf:  # but what rounding may have made is for others to judge
-                return INFEASIBLE if short > _ROUNDING * (1.0 + abs(d[k])) else NUMERICAL
-            for i in range(k):
-                multipliers[i] = max(0.0, multipliers[i] - step * pull[i])
-            multipliers[k] += step
-            if full <= longest:
-                R[k, k] = np.sqrt(rise)
-                k += 1
-                solve(R, k, d, multipliers)
+            active[k], row = joining[c], abs(joining[c]) - 1
+            _take_up(k, active, slot, nodes, lists, last, border, places, limited, facets, facet_rows, D,
+                     len(torque), E_all, L_all, U_all, S, Phi, T, size, softness, low, high, values_0, d,
+                     scratch)  # fmt: skip
+            multipliers[k] = 0.0
+            if c and not _short(k, T, d, multipliers) > VIOLATION * _scale(row, low, high):
+                continue  # those before it have mended it
+            while True:
+                counts[1] += 1
+                short, rise = _short(k, T, d, multipliers), append(T, R, k)
                 for i in range(k):
-                    multipliers[i] = max(0.0, multipliers[i])
-                break
-            if counts[1] >= max_iterations:
-                return LIMIT
-            shrink(blocking, k, R)
-            k = drop(blocking, k + 1, active, slot, T, d, multipliers) - 1
+                    pull[i] = R[k, i]
+                backward(R, k, pull)
+                if k and rise < _NEARLY * T[k, k]:
+                    rise = sharpened(k, active, slot, Phi, S, size, R, softness, pull, line, gaps, scratch)
+                longest, blocking = np.inf, -1
+                for i in range(k):
+                    if pull[i] > 1e-14 and multipliers[i] / pull[i] < longest:
+                        longest, blocking = multipliers[i] / pull[i], i
+                if (
+                    multipliers[k] == 0.0
+                    and rise <= _INDEPENDENT * T[k, k]
+                    and short <= _ROUNDING * _scale(row, low, high)
+                ):
+                    length[row] = KEPT
+                    break
+                full = short / rise if rise > _INDEPENDENT * T[k, k] else np.inf
+                step = min(full, longest)
+                if step == np.inf:  # but what rounding may have made is for others to judge
+                    return INFEASIBLE if short > _ROUNDING * (1.0 + abs(d[k])) else NUMERICAL
+                for i in range(k):
+                    multipliers[i] = max(0.0, multipliers[i] - step * pull[i])
+                multipliers[k] += step
+                if full <= longest:
+                    R[k, k] = np.sqrt(rise)
+                    k += 1
+                    solve(R, k, d, multipliers)
+                    for i in range(k):
+                        multipliers[i] = max(0.0, multipliers[i])
+                    break
+                if counts[1] >= max_iterations:
+                    return LIMIT
+                shrink(blocking, k, R)
+                k = drop(blocking, k + 1, active, slot, T, d, multipliers) - 1
         _combine(phi, phi_0, Phi, slot, multipliers, k)
 
 
@@ -303,26 +316,39 @@ def _worst(values: Array, low: Array, high: Array, taken: Flags, length: Array) 
 
 
 @compiled_part
-def _farthest(
-    values: Array, low: Array, high: Array, taken: Flags, length: Array, line: Array, nodes: Indices,
-    lists: Indices, last: Indices, border: int, places: Indices, limited: Indices, facets: Array, facet_rows: Indices,
-    D: Array, motors: int, E_all: Array, L_all: Array, U_all: Array, S: Array, size: int, scratch: Array,
-) -> int:  # fmt: skip
-    """Return the row that is farthest from being kept, by the root of twice the cost of keeping it alone; as `_worst`.
+def _short(k: int, T: Array, d: Array, multipliers: Array) -> float:
+    """Return how far row k is from its side, positive where it is beyond."""
+    short = d[k]
+    for i in range(k + 1):
+        short -= multipliers[i] * T[k, i]
+    return short
 
-    A contradiction shows after a few changes of the active set where the largest violation, whose unit differs from row
-    to row, takes hundreds. It costs a forward solution for each violated row, once, which `length` keeps.
+
+@compiled_part
+def _farthest(values: Array, low: Array, high: Array, taken: Flags, length: Array, joining: Indices) -> int:
+    """Write which rows are farthest from being kept, the farthest first, as `_worst`; return that.
+
+    By the root of twice the cost of keeping one alone. A contradiction shows after a few changes of the active set
+    where the largest violation, whose unit differs from row to row, takes hundreds. Where very many are violated, some
+    join at once: looking at all of them takes longer than a change.
     """
-    _measure(values, low, high, taken, length, line, nodes, lists, last, border, places, limited, facets, facet_rows, D,
-             motors, E_all, L_all, U_all, S, size)  # fmt: skip
-    most, found = 0.0, 0
+    far, violated = np.zeros(len(joining)), 0
     for i in range(len(values)):
         beyond = _violation(i, values, low, high, taken, length)
         if np.isnan(beyond):
             return -len(values) - 1
-        if abs(beyond) > most * length[i]:
-            most, found = abs(beyond) / length[i], i + 1 if beyond > 0.0 else -i - 1
-    return found
+        if beyond == 0.0:
+            continue
+        violated += 1
+        place, distance = len(far), abs(beyond) / length[i]
+        while place and distance > far[place - 1]:
+            place -= 1
+            if place + 1 < len(far):
+                far[place + 1], joining[place + 1] = far[place], joining[place]
+        if place < len(far):
+            far[place], joining[place] = distance, i + 1 if beyond > 0.0 else -i - 1
+    joining[1 + violated // _A_CROWD :] = 0
+    return joining[0]
 
 
 @compiled_part
@@ -331,7 +357,10 @@ def _measure(
     lists: Indices, last: Indices, border: int, places: Indices, limited: Indices, facets: Array, facet_rows: Indices,
     D: Array, motors: int, E_all: Array, L_all: Array, U_all: Array, S: Array, size: int,
 ) -> None:  # fmt: skip
-    """Write the lengths of violated rows in the metric of the cost that nobody needed before, many at a time."""
+    """Write the lengths of violated rows in the metric of the cost that nobody needed before, many at a time.
+
+    That costs a forward solution for each violated row, once, which `length` keeps.
+    """
     rows, square = np.empty(_TOGETHER, dtype=np.intp), np.empty(_TOGETHER)
     tails, n, waiting = np.empty((0, _TOGETHER)), len(line) - size, 0
     for i in range(len(values) + 1):

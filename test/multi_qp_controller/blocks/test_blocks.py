@@ -9,6 +9,7 @@ import pytest
 from multi_qp_cli.benches.crowd import load_crowd
 from multi_qp_controller import contact_rows as contact_rows_module
 from multi_qp_controller.blocks import direct
+from multi_qp_controller.blocks.active_kernel import _farthest
 from multi_qp_controller.blocks.direct import HURRIED_CHANGES
 from multi_qp_controller.blocks.factor_kernel import append, shrink
 from multi_qp_controller.blocks.linear_kernel import backward_band, factorise_band, forward_band
@@ -159,6 +160,23 @@ def test_what_torques_cannot_give_is_proven_after_a_few_changes_of_active_rows(l
     solution = controller.formulation.blocks.solve(None).solution
     assert solution.status == "infeasible"
     assert solution.iterations <= 40
+
+
+def test_the_farthest_rows_join_one_for_each_crowd_of_violated_ones():
+    random, count = np.random.default_rng(2), 250
+    low, high, length = np.zeros(count), np.full(count, np.inf), random.uniform(0.5, 2.0, size=count)
+    values, taken = -random.uniform(0.1, 1.0, size=count), np.zeros(count, dtype=bool)
+    taken[np.argmax(-values / length)] = True  # is active already
+    order = [i + 1 for i in np.argsort(values / length, kind="stable") if not taken[i]]
+    for violated, joins in ((250, 3), (150, 2), (50, 1), (0, 0)):
+        some = values.copy()
+        some[[i - 1 for i in order[violated - 1 :]] if violated else slice(None)] = 1.0
+        joining = np.zeros(4, dtype=np.intp)
+        first = python(_farthest)(some, low, high, taken, length, joining)
+        assert joining.tolist() == [*order[:joins], *[0] * (4 - joins)]
+        assert first == joining[0]
+    values[7] = np.nan
+    assert python(_farthest)(values, low, high, taken, length, np.zeros(4, dtype=np.intp)) == -count - 1
 
 
 @pytest.mark.skipif(not COMPILED, reason="the solver by subsystems is compiled")
