@@ -8,11 +8,10 @@ import pytest
 
 from multi_qp_cli.benches.crowd import load_crowd
 from multi_qp_controller import contact_rows as contact_rows_module
-from multi_qp_controller.blocks import direct
-from multi_qp_controller.blocks.active_kernel import _farthest
+from multi_qp_controller.blocks import active_kernel, direct
 from multi_qp_controller.blocks.direct import HURRIED_CHANGES
 from multi_qp_controller.blocks.factor_kernel import append, shrink
-from multi_qp_controller.blocks.linear_kernel import backward_band, factorise_band, forward_band
+from multi_qp_controller.blocks.linear_kernel import backward_band, factorise_band, forward_band, forward_band_together
 from multi_qp_controller.command import Status
 from multi_qp_controller.controller import Controller
 from multi_qp_controller.formulations import make_formulation
@@ -44,7 +43,10 @@ def test_a_quasi_definite_band_with_a_border_is_solved(border):
     b = random.normal(size=size)
     S, x = np.triu(K), b.copy()
     assert python(factorise_band)(S, last, border)
+    X = np.stack([b, -2.0 * b], axis=1)
     python(forward_band)(S, last, border, x)
+    python(forward_band_together)(S, last, border, X)
+    np.testing.assert_allclose(X, np.stack([x, -2.0 * x], axis=1), atol=1e-12)
     python(backward_band)(S, last, border, x)
     np.testing.assert_allclose(K @ x, b, atol=1e-12)
 
@@ -162,7 +164,10 @@ def test_what_torques_cannot_give_is_proven_after_a_few_changes_of_active_rows(l
     assert solution.iterations <= 40
 
 
-def test_the_farthest_rows_join_one_for_each_crowd_of_violated_ones():
+def test_the_farthest_rows_join_one_for_each_crowd_of_violated_ones(monkeypatch):
+    for part in ("_violation", "_scale"):  # which only kernels can call
+        monkeypatch.setattr(active_kernel, part, python(getattr(active_kernel, part)))
+    farthest = python(active_kernel._farthest)
     random, count = np.random.default_rng(2), 250
     low, high, length = np.zeros(count), np.full(count, np.inf), random.uniform(0.5, 2.0, size=count)
     values, taken = -random.uniform(0.1, 1.0, size=count), np.zeros(count, dtype=bool)
@@ -172,11 +177,11 @@ def test_the_farthest_rows_join_one_for_each_crowd_of_violated_ones():
         some = values.copy()
         some[[i - 1 for i in order[violated - 1 :]] if violated else slice(None)] = 1.0
         joining = np.zeros(4, dtype=np.intp)
-        first = python(_farthest)(some, low, high, taken, length, joining)
+        first = farthest(some, low, high, taken, length, joining)
         assert joining.tolist() == [*order[:joins], *[0] * (4 - joins)]
         assert first == joining[0]
     values[7] = np.nan
-    assert python(_farthest)(values, low, high, taken, length, np.zeros(4, dtype=np.intp)) == -count - 1
+    assert farthest(values, low, high, taken, length, np.zeros(4, dtype=np.intp)) == -count - 1
 
 
 @pytest.mark.skipif(not COMPILED, reason="the solver by subsystems is compiled")
