@@ -17,9 +17,6 @@ from multi_qp_cli.report_view import print_report
 from multi_qp_controller.ros.node_table import BACKENDS, NodeSpec, node_table, planning_nodes
 from multi_qp_scene.errors import MultiQpError
 
-#: Without a clock on the wall: how long the simulator waits for an answer before it goes on alone [s].
-LONG_PATIENCE = 30.0
-
 
 def add_to(commands: Any) -> None:
     """Declare the command."""
@@ -112,8 +109,6 @@ def _nodes(options: argparse.Namespace, scenario: str, report: Path, planning: M
         use_sim_time=not options.wall_clock and options.backend != "none",
         speed=0.0 if headless else 1.0,
         settings=settings,
-        # nobody watches: whoever is slow is waited for, and a node that dies ends the graph in any case
-        simulator={"patience": LONG_PATIENCE} if headless and options.backend != "none" else None,
         controller=controller,
         viewer={"port": options.port} if options.viewer else None,
         **planning,

@@ -33,6 +33,8 @@ class LaunchArgument:
 
 
 _SWITCH = ("true", "false")
+#: As fast as it goes nobody watches: how long the simulator then waits for an answer before it goes on alone [s].
+LONG_PATIENCE = 30.0
 #: Who can play the robots; "none": they are real.
 BACKENDS = ("integrator", "mujoco", "none")
 LOG_LEVELS = ("debug", "info", "warn", "error", "fatal")
@@ -126,7 +128,10 @@ def node_table(
     common |= settings or {}
     nodes = []
     if backend != "none":
-        world: dict[str, Value] = {**common, "backend": backend, "speed": speed, **(simulator or {})}
+        world: dict[str, Value] = {**common, "backend": backend, "speed": speed}
+        if use_sim_time and not speed:  # whoever is slow is waited for, and a node that dies ends the graph in any case
+            world["patience"] = LONG_PATIENCE
+        world |= simulator or {}
         nodes.append(NodeSpec("simulator", "multi_qp_simulator.simulator_node", "simulator_node", world))
     attended = viewer is not None and bool(viewer.get("page", True))
     control: dict[str, Value] = {**common, "use_sim_time": use_sim_time, "autostart": True, "attended": attended}

@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from multi_qp_controller.ros.node_table import GAZEBO_ARGUMENTS, LAUNCH_ARGUMENTS, NodeSpec, node_table, planning_nodes
+from multi_qp_controller.ros.node_table import (
+    GAZEBO_ARGUMENTS,
+    LAUNCH_ARGUMENTS,
+    LONG_PATIENCE,
+    NodeSpec,
+    node_table,
+    planning_nodes,
+)
 from multi_qp_scene.resources import scenario_names
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,6 +35,12 @@ def test_real_robots_need_no_simulator():
     assert controller.name == "multi_qp_controller"
     # and wait for no answer: whatever is asked for, lost states and late answers are judged by the wall clock
     assert controller.parameters["lock_step"] is controller.parameters["use_sim_time"] is False
+
+
+def test_as_fast_as_they_go_the_slow_are_waited_for():
+    """Else a run would not be repeatable on a busy machine, and a launch file's another than that of the command."""
+    assert node_table("king", speed=0.0)[0].parameters["patience"] == LONG_PATIENCE
+    assert "patience" not in node_table("king")[0].parameters
 
 
 def test_parameters_keep_their_types_on_the_command_line():
