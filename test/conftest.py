@@ -4,3 +4,15 @@ import os
 
 # before numpy is imported: two threads for small matrices cost ten times the processor time of one
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import pytest
+
+
+@pytest.hookimpl(optionalhook=True)  # without xdist nobody asks
+def pytest_xdist_make_scheduler(config, log):
+    """Let one process run all of a file with a mere `pytest -n 2` too: on the graph, tests go on where others ended."""
+    if config.getoption("dist") != "load":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    return LoadFileScheduling(config, log)
