@@ -37,6 +37,11 @@ def add_to(commands: Any) -> None:
         metavar="N",
         help="of the loop's nodes under SCHED_FIFO; 0: none (default: 10 with --wall-clock, where allowed)",
     )
+    parser.add_argument(
+        "--no-keep-awake",
+        action="store_true",
+        help="with --wall-clock: let idle processors sleep, which saves power and costs milliseconds",
+    )
     parser.add_argument("--dt", type=float, help="control period [s]")
     parser.add_argument("--duration", type=float, help="longest time of the run [s]")
     parser.add_argument("--namespace", default="", help="of all nodes and topics")
@@ -93,6 +98,8 @@ def _nodes(options: argparse.Namespace, scenario: str, report: Path, planning: M
     settings: dict[str, bool | int | float | str] = {"seed": options.seed}
     if options.realtime_priority is not None:
         settings["realtime_priority"] = options.realtime_priority
+    if options.no_keep_awake:
+        settings["keep_awake"] = False
     if options.parameters:
         settings["set"] = ", ".join(options.parameters)
     if options.dt is not None:

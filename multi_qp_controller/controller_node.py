@@ -21,6 +21,7 @@ from multi_qp_controller.ros.diagnostics import Level
 from multi_qp_controller.ros.health import Health
 from multi_qp_controller.ros.inputs import Inputs
 from multi_qp_controller.ros.plan_inputs import PlanInputs
+from multi_qp_controller.ros.real_time import RealTime
 from multi_qp_controller.ros.state_assembly import Receipt
 from multi_qp_controller.ros.timing_log import TimingLog
 from multi_qp_controller.ros.wire import Joints
@@ -98,7 +99,8 @@ class ControllerNode(LifecycleNode):
         """Start from the next measured state; before it has come, nothing is commanded."""
         self._begin()
         process.settle()
-        process.take_priority(self, lock_step=self._lock_step)
+        self._real_time = RealTime(self, lock_step=self._lock_step)
+        self._real_time.begin()
         self._active = True
         self._health.tell(Level.WARN, f"waiting for {', '.join(self._run.assembler.missing)}")
         return super().on_activate(state)
@@ -106,6 +108,7 @@ class ControllerNode(LifecycleNode):
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Leave zero efforts: an effort interface keeps the last ones for ever."""
         self._active = False
+        self._real_time.end()
         self._output.rest(self._run.assembler.newest, self._run.contacts)
         self._broadcast.clear(self._run.assembler.newest)
         if self._plans is not None:

@@ -17,7 +17,8 @@ from std_msgs.msg import Float64, Float64MultiArray, String
 from multi_qp_controller.ros import conversions, parameters, process, topics
 from multi_qp_controller.ros.diagnostics import Level
 from multi_qp_controller.ros.health import Health
-from multi_qp_controller.ros.parameters import REALTIME_PRIORITY, SCENARIO_PARAMETERS, ParameterSpec
+from multi_qp_controller.ros.parameters import SCENARIO_PARAMETERS, ParameterSpec
+from multi_qp_controller.ros.real_time import REAL_TIME_PARAMETERS, RealTime
 from multi_qp_controller.ros.state_output import StateOutput
 from multi_qp_controller.ros.timing_log import TimingLog
 from multi_qp_controller.ros.wire import JointReader
@@ -36,7 +37,7 @@ PARAMETERS = (
     ),
     ParameterSpec("command_interface", NAMED, "which commands the robots take", choices=(NAMED, BARE)),
     ParameterSpec("patience", 0.5, "lock-step: how long to wait for an answer before going on [s]", 0.01, 60.0),
-    REALTIME_PRIORITY,
+    *REAL_TIME_PARAMETERS,
     ParameterSpec("timing", "", "file for the times of every command (npz) at the end of the process"),
 )
 #: Of the file of times: stamp of the state that a command answers, and when the command was there [ns].
@@ -90,7 +91,8 @@ class SimulatorNode(Node):
         self._fault = ""
         self._offer()
         process.settle()
-        process.take_priority(self, lock_step=self._lock_step)
+        self._real_time = RealTime(self, lock_step=self._lock_step)
+        self._real_time.begin()
         now = monotonic()
         self._due = self._shown = self._asked = now
 
@@ -269,6 +271,7 @@ class SimulatorNode(Node):
 
     def close(self) -> None:
         """Write what was asked for: a world without a clock is at rest."""
+        self._real_time.end()
         self._timing.write()
 
 

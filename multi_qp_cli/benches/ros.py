@@ -6,6 +6,7 @@ import argparse
 import os
 import resource
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,7 @@ def add_options(group: Any) -> None:
         metavar="N",
         help="of both nodes under SCHED_FIFO; 0: none (default: the nodes' own, 10 where the system allows it)",
     )
+    group.add_argument("--no-keep-awake", action="store_true", help="let idle processors sleep during the bench of ROS")
 
 
 def run(options: argparse.Namespace) -> BenchResult:
@@ -107,7 +109,11 @@ def run(options: argparse.Namespace) -> BenchResult:
     scenes = options.scene or list(SCENES)
     for scene in scenes:
         require_known("--scene", "scene", scene, scenario_names())
-    measured = [measure(scene, duration=options.duration, priority=options.realtime_priority) for scene in scenes]
+    settings: dict[str, Value] = {
+        "realtime_priority": options.realtime_priority,
+        "keep_awake": not options.no_keep_awake,
+    }
+    measured = [measure(scene, duration=options.duration, settings=settings) for scene in scenes]
     return BenchResult(
         tables=[_table(measured)],
         data={"scenes": {times.scene: times.as_dict() for times in measured}},
@@ -115,21 +121,25 @@ def run(options: argparse.Namespace) -> BenchResult:
     )
 
 
-def measure(scene: str, *, duration: float, priority: int = UNASKED) -> GraphTimes:
+def measure(scene: str, *, duration: float, settings: Mapping[str, Value] | None = None) -> GraphTimes:
     """Run a scene as a graph of two processes by the wall clock, in a domain of its own.
+
+    Args:
+        scene: its name.
+        duration: of the run [s].
+        settings: parameters of both nodes.
 
     Raises:
         MultiQpError: when a node fails.
     """
     dt = load_scenario(scene).spec.dt
-    settings: dict[str, Value] = {"set": SCENES.get(scene, ""), "realtime_priority": priority}
     before = _processor_time()
     with tempfile.TemporaryDirectory() as folder:
         files = {name: str(Path(folder) / f"{name}.npz") for name in ("simulator", "controller")}
         nodes = node_table(
             scene,
             use_sim_time=False,
-            settings=settings,
+            settings={"set": SCENES.get(scene, ""), **(settings or {})},
             simulator={"timing": files["simulator"]},
             controller={"timing": files["controller"], "duration": duration, "exit_at_end": True},
         )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from multi_qp_controller.formulations import FORMULATIONS
 from multi_qp_controller.qp import solver_names
-from multi_qp_controller.ros.parameters import REALTIME_PRIORITY, SCENARIO_PARAMETERS, ParameterSpec
+from multi_qp_controller.ros.parameters import SCENARIO_PARAMETERS, ParameterSpec
+from multi_qp_controller.ros.real_time import REAL_TIME_PARAMETERS
 
 PARAMETERS = (
     *SCENARIO_PARAMETERS,
@@ -22,6 +23,6 @@ PARAMETERS = (
     ),
     ParameterSpec("report", "", "file for the report (JSON) at the end of the run"),
     ParameterSpec("record", "", "file for a recording (MCAP) of every tick, for multi-qp replay"),
-    REALTIME_PRIORITY,
+    *REAL_TIME_PARAMETERS,
     ParameterSpec("timing", "", "file for the times of every answer (npz) at the end of the process"),
 )

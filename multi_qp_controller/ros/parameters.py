@@ -60,14 +60,6 @@ SCENARIO_PARAMETERS = (
     ParameterSpec("closed_loop", False, "the world answers torques by itself: act as the scenario's closed_loop says"),
     ParameterSpec("lock_step", False, "answer each state before the next one is made; else run by the wall clock"),
 )
-#: Of every node in the loop.
-REALTIME_PRIORITY = ParameterSpec(
-    "realtime_priority",
-    -1,
-    "under SCHED_FIFO, where the system allows it; 0: as any process; -1: 10 by the wall clock, else 0",
-    -1,
-    98,
-)
 
 
 def declare(node: Any, specs: Sequence[ParameterSpec], *, read_only: bool = False) -> None:

@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any, Protocol
 
 import rclpy
@@ -22,8 +21,6 @@ except ImportError:
 
 #: Exit statuses, as of the command line: all went well; goals were missed; bad parameters or a bad file.
 SUCCESS, GOALS_MISSED, BAD_INPUT = 0, 1, 2
-#: The parameter `realtime_priority` where nobody asks for any, and what it then is by the wall clock.
-UNASKED, USUAL_PRIORITY = -1, 10
 #: Nodes talk by UDP unless the user says otherwise. In the shared memory of Fast DDS a process that is killed may leave
 #: a lock behind that nobody opens again: whoever sends to it, a control loop as well, then stands still for ever.
 TRANSPORT = {"FASTDDS_BUILTIN_TRANSPORTS": "UDPv4"}
@@ -42,29 +39,6 @@ class Worker(Protocol):
 
     def destroy_node(self) -> None:
         """End."""
-
-
-def take_priority(node: Any, *, lock_step: bool) -> None:
-    """Give this process, with all its threads, the real-time priority of the node's parameter, if that is allowed.
-
-    To be called when all is loaded and compiled, which is not to keep others from working. Threads that are made later
-    inherit it; those of the middleware, which hear and tell, are there already.
-    """
-    wanted = node.get_parameter("realtime_priority").value
-    priority = (0 if lock_step else USUAL_PRIORITY) if wanted == UNASKED else wanted
-    if not priority:
-        return
-    try:
-        for thread in os.listdir("/proc/self/task"):
-            with suppress(ProcessLookupError):  # it has ended meanwhile
-                os.sched_setscheduler(int(thread), os.SCHED_FIFO, os.sched_param(priority))
-    except OSError as error:
-        # who did not ask for it is told, not warned (two calls, as rclpy wants one level at each place)
-        text = f"no real-time priority: {error.strerror}; see `ulimit -r`"
-        if wanted == UNASKED:
-            node.get_logger().info(text)
-        else:
-            node.get_logger().warning(text)
 
 
 def settle() -> None:
