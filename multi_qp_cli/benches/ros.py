@@ -49,6 +49,7 @@ class GraphTimes:
         processor: processor time of the controller's loop for each answer, with all that it does between answers [s].
         fallbacks: answers without a solution.
         cores: processor time of both nodes by wall time.
+        stolen: processor time that a virtual machine's host kept from all of its cores, by wall time.
         load: average load of the machine at the end, over 1 minute.
     """
 
@@ -60,6 +61,7 @@ class GraphTimes:
     processor: Array
     fallbacks: int
     cores: float
+    stolen: float
     load: float
 
     @property
@@ -83,6 +85,7 @@ class GraphTimes:
             "processor_ms": float(np.median(self.processor) * 1e3),
             "fallbacks": self.fallbacks,
             "cores": self.cores,
+            "stolen": self.stolen,
             "load_average": self.load,
         }
 
@@ -133,7 +136,7 @@ def measure(scene: str, *, duration: float, settings: Mapping[str, Value] | None
         MultiQpError: when a node fails.
     """
     dt = load_scenario(scene).spec.dt
-    before = _processor_time()
+    before, stolen_before = _processor_time(), _stolen_time()
     with tempfile.TemporaryDirectory() as folder:
         files = {name: str(Path(folder) / f"{name}.npz") for name in ("simulator", "controller")}
         nodes = node_table(
@@ -146,11 +149,18 @@ def measure(scene: str, *, duration: float, settings: Mapping[str, Value] | None
         with running(nodes, environment=on_this_machine()) as processes:
             wait_for("multi_qp_controller", processes, timeout=duration + START_UP)
         heard, answers = (dict(np.load(files[name])) for name in ("simulator", "controller"))
-    return evaluate(scene, dt, heard, answers, processor_time=_processor_time() - before)
+    used, stolen = _processor_time() - before, _stolen_time() - stolen_before
+    return evaluate(scene, dt, heard, answers, processor_time=used, stolen_time=stolen)
 
 
 def evaluate(
-    scene: str, dt: float, heard: dict[str, Array], answers: dict[str, Array], *, processor_time: float
+    scene: str,
+    dt: float,
+    heard: dict[str, Array],
+    answers: dict[str, Array],
+    *,
+    processor_time: float,
+    stolen_time: float = 0.0,
 ) -> GraphTimes:
     """Return what the records of both nodes amount to.
 
@@ -160,6 +170,7 @@ def evaluate(
         heard: of the simulator: `stamp` and `heard` [ns], a row for each robot and command.
         answers: of the controller: `stamp`, `sent` [ns]; `answer`, `tick`, `prediction`, `processor` [s]; `failed`.
         processor_time: of both [s].
+        stolen_time: that the host of a virtual machine took meanwhile [s].
 
     Raises:
         MultiQpError: when there are none.
@@ -190,13 +201,22 @@ def evaluate(
     latency = (robots - stamps) * 1e-9
     late = answers["stamp"] > stamps[0] - 1.0
     processor, fallbacks = np.diff(answers["processor"][late]), int(answers["failed"][late].sum())
-    cores = processor_time / duration
-    return GraphTimes(scene, dt, latency, parts, periods, processor, fallbacks, cores, os.getloadavg()[0])
+    cores, stolen = processor_time / duration, stolen_time / duration
+    return GraphTimes(scene, dt, latency, parts, periods, processor, fallbacks, cores, stolen, os.getloadavg()[0])
 
 
 def _processor_time() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
+
+
+def _stolen_time() -> float:
+    """Return what the host of a virtual machine has kept from it so far, of all cores [s]; 0 where nobody tells."""
+    try:
+        ticks = int(Path("/proc/stat").read_text(encoding="ascii").split(maxsplit=9)[8])
+    except (OSError, IndexError, ValueError):
+        return 0.0
+    return ticks / float(os.sysconf("SC_CLK_TCK"))
 
 
 def _table(measured: list[GraphTimes]) -> BenchTable:
@@ -211,6 +231,7 @@ def _table(measured: list[GraphTimes]) -> BenchTable:
     rows.append(["processor time an answer, ms", *(f"{figures['processor_ms']:.2f}" for figures in told)])
     rows.append(["answers without a solution", *(f"{times.fallbacks}" for times in measured)])
     rows.append(["cores used", *(f"{times.cores:.2f}" for times in measured)])
+    rows.append(["cores taken by the host", *(f"{times.stolen:.3f}" for times in measured)])
     rows.append(["load average", *(f"{times.load:.1f}" for times in measured)])
     return BenchTable(
         title="From joint state to effort command",

@@ -44,12 +44,13 @@ def test_latency_rate_and_misses_are_those_of_the_records(robots):
     latencies[10] = 0.013  # later than a period
     latencies[20] = np.nan  # never
     heard, answers = recorded(latencies, robots=robots)
-    told = evaluate("box", DT, heard, answers, processor_time=1.0).as_dict()
+    told = evaluate("box", DT, heard, answers, processor_time=1.0, stolen_time=0.1).as_dict()
     assert told["latency_ms"]["median"] == pytest.approx(5.0, abs=1e-3)
     assert told["latency_ms"]["max"] == pytest.approx(13.0, abs=1e-3)
     assert (told["periods"], told["missed"], told["answers"]) == (100, 2, 99)
     assert told["processor_ms"] == pytest.approx(4.0, abs=1e-6)
     assert told["fallbacks"] == 1
+    assert told["stolen"] == pytest.approx(0.1 * told["cores"])
     assert told["rate_hz"] == pytest.approx(99.0)
     assert told["ros_share"] == pytest.approx(0.5, abs=1e-3)  # 2 ms of tick and 0.5 ms of prediction in 5 ms
     assert sum(told["median_ms"].values()) == pytest.approx(5.0, abs=1e-3)
@@ -64,4 +65,5 @@ def test_it_measures_a_graph(ros_environment, tmp_path):
     assert done.returncode == 0, done.stderr
     told = json.loads(file.read_text("utf-8"))["scenes"]["box"]
     assert told["answers"] > 0 and 0.0 < told["ros_share"] < 1.0
+    assert told["stolen"] >= 0.0
     assert told["latency_ms"]["median"] <= told["latency_ms"]["p99"] <= told["latency_ms"]["max"]
