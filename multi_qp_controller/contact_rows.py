@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +12,10 @@ from scipy.linalg.lapack import dpstrf
 
 from multi_qp_controller.contact import ActiveContact
 from multi_qp_controller.kinematics import Kinematics
-from multi_qp_controller.motion_kernel import no_slip_rows
+from multi_qp_controller.motion_kernel import NO_SLIP_KINDS, no_slip_rows
 from multi_qp_controller.motion_table import MotionTable
 from multi_qp_controller.qp.labels import Block
+from multi_qp_scene.bundles import Bundle
 from multi_qp_scene.couplings import Couplings
 from multi_qp_scene.schema.scenario_file import RegularisationSpec
 
@@ -78,9 +78,9 @@ class ContactRows:
         self._made = np.zeros((len(contacts), 4, 4))
         self._note_made()
         self._table: MotionTable | None = None
-        self._motions: tuple[Any, ...] = ()
-        #: What each table of motions that begins with these contacts gives the kernel; empty for one that does not.
-        self._known_motions: dict[MotionTable, tuple[Any, ...]] = {}
+        self._motions: Bundle | None = None
+        #: What each table of motions that begins with these contacts gives the kernel; None for one that does not.
+        self._known_motions: dict[MotionTable, Bundle | None] = {}
         self._held = [(k, c) for k, c in enumerate(contacts) if c.feedback is not None]
         self._cost = cost
         self._priced = [contact.price for contact in contacts]
@@ -214,20 +214,22 @@ class ContactRows:
             if table not in self._known_motions:
                 self._known_motions[table] = self._motions_in(table)
             self._motions = self._known_motions[table]
-        if not self._motions:
+        if self._motions is None:
             return False
-        no_slip_rows(dt, *self._motions)
+        no_slip_rows(dt, self._motions.table)
         for k, contact in self._held:
             self.rhs[self.row_slices[k]] = contact.held(table.twist[k], table.drift[k])
         return True
 
-    def _motions_in(self, table: MotionTable) -> tuple[Any, ...]:
-        """Return what the kernel wants of a table of motions, nothing where that does not begin with the contacts."""
+    def _motions_in(self, table: MotionTable) -> Bundle | None:
+        """Return what the kernel wants of a table of motions, None where that does not begin with the contacts."""
         count = len(self.contacts)
         if [table.index.get(contact.frames) for contact in self.contacts] != list(range(count)):
-            return ()
+            return None
         X, twist, drift = table.X[:count], table.twist[:count], table.drift[:count]
-        return self._made, X, twist, drift, self._counts, *table.columns(count), table.J, self.J, self.rhs
+        return Bundle(
+            NO_SLIP_KINDS, self._made, X, twist, drift, self._counts, *table.columns(count), table.J, self.J, self.rhs
+        )
 
     def reactions(self, forces: Array) -> Array:
         """Return the force along each row of J, (m,), from Λ: wrenches, then forces of couplings; G Λ = Jᵀ of it."""

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multi_qp_scene.bundles import unbundled
 from multi_qp_scene.jit import compiled
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 
+#: What `inertia_and_drifts` is given as a bundle.
+INERTIA_KINDS = "ffvviimmmvm"
+
+
 @compiled
-def inertia_and_drifts(
-    J: Array,
-    Ag: Array,
-    com: Array,
-    armature: Array,
-    starts: Indices,
-    above: Indices,
-    M: Array,
-    poses: Array,
-    proper: Array,
-    gravity: Array,
-    drifts: Array,
-) -> None:
+def inertia_and_drifts(bundle: Any) -> None:
     """Write the entries of the joint-space inertia that are not always zero, and the accelerations of all joints.
 
     A column of the centroidal map is the momentum of what its joint carries: M_ij = J_jᵀ h_i for j above i, with h_i
@@ -34,6 +28,7 @@ def inertia_and_drifts(
     taken from these.
 
     Args:
+        bundle: of `INERTIA_KINDS`: all that follows.
         J: pinocchio's `data.J`, (6, nv).
         Ag: pinocchio's `data.Ag`, about `com`, (6, nv).
         com: of the whole scene, (3,) [m].
@@ -46,6 +41,7 @@ def inertia_and_drifts(
         gravity: world frame, (3,) [m/s²].
         drifts: to fill, of all joints, see `JointViews`, (joints, 6).
     """
+    J, Ag, com, armature, starts, above, M, poses, proper, gravity, drifts = unbundled(bundle, INERTIA_KINDS)
     for i in range(len(starts) - 1):
         x, y, z = Ag[0, i], Ag[1, i], Ag[2, i]
         u = Ag[3, i] + com[1] * z - com[2] * y
@@ -63,27 +59,19 @@ def inertia_and_drifts(
             drifts[k, 3 + i] = proper[k, 3 + i]
 
 
+#: What `nonlinear_effects` is given as a bundle.
+NONLINEAR_KINDS = "viivvvvbxv"
+
+
 @compiled
-def nonlinear_effects(
-    gravity_and_speed: Array,
-    q: Array,
-    v: Array,
-    q_index: Indices,
-    v_index: Indices,
-    stiffness: Array,
-    rest: Array,
-    damping: Array,
-    friction: Array,
-    continuous: NDArray[np.bool_],
-    smoothing: float,
-    N: Array,
-) -> None:
+def nonlinear_effects(q: Array, v: Array, bundle: Any) -> None:
     """Write N of (12): what gravity and velocities make, and what passive joints oppose to motion.
 
     Args:
-        gravity_and_speed: pinocchio's `data.nle`, (nv,).
         q: (nq,).
         v: (nv,).
+        bundle: of `NONLINEAR_KINDS`: all that follows.
+        gravity_and_speed: pinocchio's `data.nle`, (nv,).
         q_index: of `PassiveJoints`, as all up to `continuous`, (k,).
         v_index: (k,).
         stiffness: (k,).
@@ -94,6 +82,9 @@ def nonlinear_effects(
         smoothing: speed over which dry friction comes in [rad/s].
         N: to fill, (nv,).
     """
+    (
+        gravity_and_speed, q_index, v_index, stiffness, rest, damping, friction, continuous, smoothing, N,
+    ) = unbundled(bundle, NONLINEAR_KINDS)  # fmt: skip
     for i in range(len(N)):
         N[i] = gravity_and_speed[i]
     for k in range(len(v_index)):
@@ -106,33 +97,28 @@ def nonlinear_effects(
         N[v_index[k]] += stiffness[k] * stretch + damping[k] * speed + friction[k] * math.tanh(speed / smoothing)
 
 
+#: What `centroid` is given as a bundle.
+CENTROID_KINDS = "imsmvif"
+
+
 @compiled
-def centroid(
-    roots: Indices,
-    masses: Array,
-    poses: Array,
-    coms: Array,
-    forces: Array,
-    gravity: Array,
-    columns: Indices,
-    Ag: Array,
-    v: Array,
-    out: Array,
-) -> None:
+def centroid(masses: Array, v: Array, out: Array, bundle: Any) -> None:
     """Write centre of mass, its velocity, its drift and the mass of the bodies below some joints, world frame, (10,).
 
     Args:
-        roots: joints at the roots, (k,).
         masses: that they carry, (k,) [kg].
+        v: (nv,).
+        out: to fill, (10,).
+        bundle: of `CENTROID_KINDS`: all that follows.
+        roots: joints at the roots, (k,).
         poses: of all joints, see `JointViews`, (joints, 12).
         coms: of what each joint carries, see `JointViews`, (joints, 3) [m].
         forces: on each joint, see `JointViews`, (joints, 6) [N, N m].
         gravity: world frame, (3,) [m/s²].
         columns: entries of v of these bodies.
         Ag: pinocchio's `data.Ag`, (6, nv).
-        v: (nv,).
-        out: to fill, (10,).
     """
+    roots, poses, coms, forces, gravity, columns, Ag = unbundled(bundle, CENTROID_KINDS)
     total = 0.0
     out[:] = 0.0
     for k in range(len(roots)):

@@ -11,11 +11,12 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from multi_qp_controller.dynamics_kernel import centroid, nonlinear_effects
+from multi_qp_controller.dynamics_kernel import CENTROID_KINDS, NONLINEAR_KINDS, centroid, nonlinear_effects
 from multi_qp_controller.motion_table import FixedFrame, MotionTable, Pair
 from multi_qp_controller.part_dynamics import PartDynamics, gather_dynamics
 from multi_qp_controller.tsid_compat import tsid
 from multi_qp_controller.vectors import cross
+from multi_qp_scene.bundles import Bundle
 from multi_qp_scene.forest import Forest
 from multi_qp_scene.jit import COMPILED
 from multi_qp_scene.scene import Scene, State
@@ -48,17 +49,12 @@ class Kinematics:
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
         self.model = scene.model
-        self._take(Forest(scene.model))
         self._centroids: dict[tuple[int, ...], Array] = {}
         self.gravity = np.array(scene.model.gravity.linear)
         self.q = scene.q0.copy()
         self.v = np.zeros(scene.nv)
         self.N = np.zeros(scene.nv)
-        passive = scene.passive
-        self._passive = (
-            passive.q_index, passive.v_index, passive.stiffness, passive.rest, passive.damping, passive.friction,
-            passive.continuous, passive.SMOOTHING,
-        )  # fmt: skip
+        self._take(Forest(scene.model))
         self.motions: MotionTable | None = None
         self._frames: dict[int, FixedFrame] = {}
         self._groups: dict[tuple[str, ...], Group] = {}
@@ -77,8 +73,13 @@ class Kinematics:
         J = self.data.J
         self.J = J if J.ndim == 2 else J[:, None]  # pinocchio hands one column out as a vector
         self.Ag = Ag if Ag.ndim == 2 else Ag[:, None]
-        self._nle = self.data.nle
+        passive = self.scene.passive
+        self._nonlinear = Bundle(
+            NONLINEAR_KINDS, self.data.nle, passive.q_index, passive.v_index, passive.stiffness, passive.rest,
+            passive.damping, passive.friction, passive.continuous, passive.SMOOTHING, self.N,
+        )  # fmt: skip
         self._masses: dict[tuple[int, ...], Array] = {}
+        self._grouped: dict[tuple[int, ...], Bundle] = {}
 
     def watch(self, pairs: Iterable[Pair]) -> None:
         """Compute the relative motions of these pairs of frames together, now and at every `update`; others singly."""
@@ -111,7 +112,7 @@ class Kinematics:
             gather_dynamics(forest, self._parts, self.M)
         pin.updateFramePlacements(self.model, self.data)
         self._centroids.clear()
-        nonlinear_effects(self._nle, state.q, state.v, *self._passive, self.N)
+        nonlinear_effects(state.q, state.v, self._nonlinear.table)
         if self.motions is not None:
             self.motions.update()
 
@@ -159,13 +160,20 @@ class Kinematics:
         """Return centre of mass [m], velocity [m/s], drift [m/s²] and mass [kg] of a group, world frame, (10,)."""
         out = self._centroids.get(group.roots)
         if out is None:
-            carried, views = self._carried(group), self.views
             out = self._centroids[group.roots] = np.empty(10)
-            centroid(
-                group.root_array, carried, views.poses, views.coms, views.forces, self.gravity, group.columns, self.Ag,
-                self.v, out,
-            )  # fmt: skip
+            centroid(self._carried(group), self.v, out, self._grouped_as(group).table)
         return out
+
+    def _grouped_as(self, group: Group) -> Bundle:
+        """Return what the kernel wants of a group."""
+        found = self._grouped.get(group.roots)
+        if found is None:
+            views = self.views
+            found = self._grouped[group.roots] = Bundle(
+                CENTROID_KINDS, group.root_array, views.poses, views.coms, views.forces, self.gravity, group.columns,
+                self.Ag,
+            )  # fmt: skip
+        return found
 
     def _carried(self, group: Group) -> Array:
         """Return what the root joints of a group carry with their present loads, (k,) [kg]."""

@@ -3,39 +3,28 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multi_qp_scene.bundles import unbundled
 from multi_qp_scene.jit import compiled, compiled_part
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 
+#: What `relative_motions` is given as a bundle.
+MOTION_KINDS = "icmmmiicmmiifmcmm"
+
+
 @compiled
-def relative_motions(
-    joints: Indices,
-    places: Array,
-    joint_poses: Array,
-    joint_twists: Array,
-    joint_drifts: Array,
-    first: Indices,
-    second: Indices,
-    poses: Array,
-    twists: Array,
-    drifts: Array,
-    starts: Indices,
-    columns: Indices,
-    J_world: Array,
-    J: Array,
-    X: Array,
-    twist: Array,
-    drift: Array,
-) -> None:
+def relative_motions(bundle: Any) -> None:
     """Write the motion of frame `first[k]` relative to `second[k]` (-1: the world) for every pair k.
 
     Args:
+        bundle: of `MOTION_KINDS`: all that follows.
         joints: that each frame is fixed to, (f,).
         places: of each frame in its joint, (f, 3, 4).
         joint_poses: of all joints, see `JointViews`, (joints, 12).
@@ -54,6 +43,10 @@ def relative_motions(
         twist: to fill, (k, 6).
         drift: to fill, (k, 6).
     """
+    (
+        joints, places, joint_poses, joint_twists, joint_drifts, first, second, poses, twists, drifts, starts,
+        columns, J_world, J, X, twist, drift,
+    ) = unbundled(bundle, MOTION_KINDS)  # fmt: skip
     for f in range(len(joints)):
         _place(joint_poses[joints[f]], places[f], poses[f])
         _into_a(places[f], joint_twists[joints[f]], twists[f])
@@ -140,24 +133,17 @@ def _into_a(X: Array, motion: Array, out: Array) -> None:
         out[3 + i] = X[0, i] * w[0] + X[1, i] * w[1] + X[2, i] * w[2]
 
 
+#: What `no_slip_rows` is given as a bundle.
+NO_SLIP_KINDS = "ccmmiiimmv"
+
+
 @compiled
-def no_slip_rows(
-    dt: float,
-    made: Array,
-    X: Array,
-    twist: Array,
-    drift: Array,
-    rows: Indices,
-    starts: Indices,
-    columns: Indices,
-    J: Array,
-    J_out: Array,
-    rhs: Array,
-) -> None:
+def no_slip_rows(dt: float, bundle: Any) -> None:
     """Write the no-slip rows of all contacts, one after the other, [Vaillant2015] (18), (20).
 
     Args:
         dt: control period [s].
+        bundle: of `NO_SLIP_KINDS`: all that follows.
         made: X_B_A of each contact as it was made, (k, 4, 4).
         X: X_B_A now, (k, 4, 4).
         twist: relative, (k, 6).
@@ -169,6 +155,7 @@ def no_slip_rows(
         J_out: to fill, (Σ rows, nv).
         rhs: to fill, (Σ rows,).
     """
+    made, X, twist, drift, rows, starts, columns, J, J_out, rhs = unbundled(bundle, NO_SLIP_KINDS)
     row = 0
     back = np.empty((3, 4))
     error = np.empty(6)

@@ -9,7 +9,8 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from multi_qp_controller.motion_kernel import relative_motions
+from multi_qp_controller.motion_kernel import MOTION_KINDS, relative_motions
+from multi_qp_scene.bundles import Bundle
 from multi_qp_scene.pinocchio_views import JointViews
 
 Array = NDArray[np.float64]
@@ -52,8 +53,8 @@ class MotionTable:
     ) -> None:
         """Prepare the tables of these pairs; `known` keeps what is known of frames from table to table."""
         known = {} if known is None else known
-        self._views, J_world = views, data.J  # which stays where it is
-        self._J_world = J_world if J_world.ndim == 2 else J_world[:, None]  # one column comes as a vector
+        J_world = data.J  # which stays where it is
+        J_world = J_world if J_world.ndim == 2 else J_world[:, None]  # one column comes as a vector
         unique = tuple(dict.fromkeys(pairs))
         self.index = {pair: k for k, pair in enumerate(unique)}
         frames = tuple(dict.fromkeys(frame for pair in unique for frame in pair if frame is not None))
@@ -64,20 +65,22 @@ class MotionTable:
             if frame not in known:
                 known[frame] = FixedFrame.of(model, frame)
         fixed = [known[frame] for frame in frames]
-        self._joints = np.array([frame.joint for frame in fixed], dtype=np.intp)
-        self._places = np.array([frame.place for frame in fixed]).reshape(-1, 3, 4)
+        joints = np.array([frame.joint for frame in fixed], dtype=np.intp)
+        places = np.array([frame.place for frame in fixed]).reshape(-1, 3, 4)
         columns = [frame.columns for frame in fixed]
         self._starts = np.concatenate([[0], np.cumsum([len(c) for c in columns])]).astype(np.intp)
         self._columns = np.concatenate([*columns, np.zeros(0)]).astype(np.intp)
-        self._poses = np.zeros((len(frames), 4, 4))
-        self._twists = np.zeros((len(frames), 6))
-        self._drifts = np.zeros((len(frames), 6))
         self._moving: dict[int, tuple[NDArray[np.intp], NDArray[np.intp]]] = {}
         n = len(unique)
         self.J = np.zeros((6 * n, model.nv))
         self.X = np.zeros((n, 4, 4))
         self.twist = np.zeros((n, 6))
         self.drift = np.zeros((n, 6))
+        poses, twists, drifts = np.zeros((len(frames), 4, 4)), np.zeros((len(frames), 6)), np.zeros((len(frames), 6))
+        self._given = Bundle(
+            MOTION_KINDS, joints, places, views.poses, views.twists, views.drifts, self._first, self._second, poses,
+            twists, drifts, self._starts, self._columns, J_world, self.J, self.X, self.twist, self.drift,
+        )  # fmt: skip
 
     def columns(self, count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return which entries of v move each of the first `count` pairs: where they begin, (count + 1,), and they."""
@@ -94,26 +97,7 @@ class MotionTable:
 
     def update(self) -> None:
         """Compute all motions from the data of this tick."""
-        views = self._views
-        relative_motions(
-            self._joints,
-            self._places,
-            views.poses,
-            views.twists,
-            views.drifts,
-            self._first,
-            self._second,
-            self._poses,
-            self._twists,
-            self._drifts,
-            self._starts,
-            self._columns,
-            self._J_world,
-            self.J,
-            self.X,
-            self.twist,
-            self.drift,
-        )
+        relative_motions(self._given.table)
 
 
 def _columns(model: pin.Model, frame: int) -> NDArray[np.intp]:

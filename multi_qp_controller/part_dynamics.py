@@ -6,7 +6,8 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from multi_qp_controller.dynamics_kernel import inertia_and_drifts
+from multi_qp_controller.dynamics_kernel import INERTIA_KINDS, inertia_and_drifts
+from multi_qp_scene.bundles import Bundle
 from multi_qp_scene.forest import Forest, Part
 from multi_qp_scene.jit import COMPILED
 from multi_qp_scene.scene import columns_above
@@ -30,10 +31,12 @@ class PartDynamics:
         # pinocchio hands a map of one column out as a vector
         self.whole = not COMPILED or k < 2 or not part.views.shared
         self._rest = np.zeros(k)
+        if self.whole:
+            return
         data, views, model = part.data, part.views, part.model  # whose arrays stay where they are
-        self._completed = (
-            data.J, data.Ag, data.com[0], model.armature, *_columns_above_each(model), self.M, views.poses,
-            views.proper, np.array(model.gravity.linear), views.drifts,
+        self._completed = Bundle(
+            INERTIA_KINDS, data.J, data.Ag, data.com[0], model.armature, *_columns_above_each(model), self.M,
+            views.poses, views.proper, np.array(model.gravity.linear), views.drifts,
         )  # fmt: skip
 
     def update(self, q: Array, v: Array) -> None:
@@ -48,7 +51,7 @@ class PartDynamics:
         else:
             pin.ccrba(model, data, q, v)  # the centroidal map, and what each joint carries
             pin.nonLinearEffects(model, data, q, v)
-            inertia_and_drifts(*self._completed)
+            inertia_and_drifts(self._completed.table)
 
 
 def gather_dynamics(forest: Forest, dynamics: list[PartDynamics], M: Array) -> None:

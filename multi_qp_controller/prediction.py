@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from multi_qp_controller.bonded_dynamics import Bonds
 from multi_qp_controller.contact import ActiveContact
 from multi_qp_controller.kinematics import Kinematics
-from multi_qp_controller.motion_kernel import no_slip_rows
+from multi_qp_controller.motion_kernel import NO_SLIP_KINDS, no_slip_rows
 from multi_qp_controller.motion_table import MotionTable
+from multi_qp_scene.bundles import Bundle
 from multi_qp_scene.forest import Forest
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene, State
@@ -148,9 +149,13 @@ class _Contacts:
         self._counts = np.array(counts, dtype=np.intp)
         self._row = np.concatenate([np.zeros(0, np.intp), *(6 * k + np.arange(n) for k, n in enumerate(counts))])
         self._all = len(self._row) == 6 * len(rows)
-        self._rest, self._starts = np.zeros((len(rows), 6)), np.zeros(len(rows) + 1, dtype=np.intp)
         self._held = np.zeros((len(rows), 4, 4))
         self._back, self.drift = np.zeros(len(self._row)), np.zeros(len(self._row))
+        rest, J = np.zeros((len(rows), 6)), self._then.J
+        no_columns = np.zeros(len(rows) + 1, dtype=np.intp), self._row[:0]  # Jacobians are not asked for
+        self._at_rest = Bundle(
+            NO_SLIP_KINDS, self._held, self._then.X, rest, rest, self._counts, *no_columns, J, J, self._back
+        )
 
     def measure(self, *, hold_here: bool) -> tuple[Array, Array]:
         """Return Jacobian, (m, nv), and what brings the contacts to rest, (m,), at the state of the kinematics."""
@@ -170,8 +175,6 @@ class _Contacts:
         self._places.end.place(q, v)
         self._places.end.views.refresh()
         table.update()
-        # over 1 s, at rest: what is left of the rows is the error of the pose; their Jacobians are not asked for
-        no_columns, J = (self._starts, self._row[:0]), table.J
-        no_slip_rows(1.0, self._held, table.X, self._rest, self._rest, self._counts, *no_columns, J, J, self._back)
+        no_slip_rows(1.0, self._at_rest.table)  # over 1 s: what is left of the rows is the error of the pose
         twist = table.twist.ravel()
         return self._back, -(twist if self._all else twist[self._row])

@@ -70,6 +70,8 @@ def _find_part() -> Any:
 _part = _find_part()
 
 
+#: What any kernel may be made of.
+_TOOLS = frozenset(str(Path(__file__).with_name(name)) for name in ("jit.py", "bundles.py", "jit_bundles.py"))
 #: The files whose code goes into the machine code of a kernel or part, by its Python function.
 _sources: dict[Any, frozenset[str]] = {}
 
@@ -95,7 +97,7 @@ def compiled_part(function: Function) -> Function:
 def _note_sources(function: Callable[..., Any]) -> None:
     """Note the files that a kernel is made of: its own, and those of the kernels and parts that its module imports."""
     called = (getattr(value, "py_func", None) for value in function.__globals__.values())
-    own = {__file__, function.__code__.co_filename}
+    own = _TOOLS | {function.__code__.co_filename}
     _sources[function] = frozenset(own.union(*(_sources.get(other, ()) for other in called)))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +11,7 @@ from multi_qp_controller.blocks.assembly_kernel import INFEASIBLE, LIMIT, NOT_FI
 from multi_qp_controller.blocks.factor_kernel import append, backward, drop, sharpened, shrink, solve
 from multi_qp_controller.blocks.linear_kernel import cholesky, forward_band_together
 from multi_qp_controller.blocks.row_kernel import dot, dual, expand, row_values, sort_out, write_own, write_row
+from multi_qp_scene.bundles import unbundled
 from multi_qp_scene.jit import compiled, compiled_part
 
 Array = NDArray[np.float64]
@@ -33,35 +36,13 @@ _A_CROWD = 100
 KEPT = -1.0
 
 
+#: What `search` is given as a bundle.
+SEARCH_KINDS = "titintivvvvmvmmmimtvvmvvvvi"
+
+
 @compiled
 def search(
-    nodes: Indices,
-    lists: Indices,
-    links: Indices,
-    last: Indices,
-    border: int,
-    places: Indices,
-    motor_order: Indices,
-    E_all: Array,
-    e_all: Array,
-    L_all: Array,
-    U_all: Array,
-    S: Array,
-    phi_0: Array,
-    Phi: Array,
-    T: Array,
-    R: Array,
-    limited: Indices,
-    facets: Array,
-    facet_rows: Indices,
-    least: Array,
-    most: Array,
-    D_all: Array,
-    d_all: Array,
-    low_all: Array,
-    high_all: Array,
-    length: Array,
-    counts: Indices,
+    bundle: Any,
     count: int,
     softness: Array,
     max_iterations: int,
@@ -75,6 +56,7 @@ def search(
     """Find the optimum from the active rows of an earlier one; return how it ended.
 
     Args:
+        bundle: of `SEARCH_KINDS`: all that follows up to `count`.
         nodes: of the plan, as all up to `motor_order`; what follows up to `phi_0` is of `assemble`.
         lists: of the plan.
         links: of the plan.
@@ -112,6 +94,10 @@ def search(
         torque: to fill, (na,).
         reactions: to fill, (m,).
     """
+    (
+        nodes, lists, links, last, border, places, motor_order, E_all, e_all, L_all, U_all, S, phi_0, Phi, T, R,
+        limited, facets, facet_rows, least, most, D_all, d_all, low_all, high_all, length, counts,
+    ) = unbundled(bundle, SEARCH_KINDS)  # fmt: skip
     first_d = len(limited) + len(torque) + len(facets)
     D, low, high = D_all[:count], low_all[: first_d + count], high_all[: first_d + count]
     for i in range(len(limited)):

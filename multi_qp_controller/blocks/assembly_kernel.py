@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,6 +26,7 @@ from multi_qp_controller.blocks.plan import (
     V_SIZE,
 )
 from multi_qp_controller.blocks.row_kernel import expand
+from multi_qp_scene.bundles import unbundled
 from multi_qp_scene.jit import compiled, compiled_part
 
 Array = NDArray[np.float64]
@@ -33,36 +36,18 @@ Indices = NDArray[np.intp]
 SOLVED, INFEASIBLE, LIMIT, DEPENDENT, NUMERICAL, NOT_FINITE = 0, 1, 2, 3, 4, 5
 
 
+#: What `assemble` is given as a bundle.
+ASSEMBLE_KINDS = "tittinmvmvvivvvvvvmv"
+
+
 @compiled
-def assemble(
-    M: Array,
-    N: Array,
-    nodes: Indices,
-    lists: Indices,
-    links: Indices,
-    crossing: Indices,
-    last: Indices,
-    border: int,
-    J: Array,
-    rhs: Array,
-    task_J: Array,
-    task_b: Array,
-    scale: Array,
-    selects: Indices,
-    force_root: Array,
-    costs: Array,
-    E_all: Array,
-    e_all: Array,
-    L_all: Array,
-    U_all: Array,
-    S: Array,
-    phi: Array,
-) -> int:
+def assemble(M: Array, N: Array, bundle: Any) -> int:
     """Eliminate every subsystem's own unknowns and factorise what they share; return SOLVED, DEPENDENT or NUMERICAL.
 
     Args:
         M: (nv, nv).
         N: (nv,).
+        bundle: of `ASSEMBLE_KINDS`: all that follows.
         nodes: of the plan.
         lists: of the plan.
         links: row of J, place of its force and of its multiplier in s, of each link, (3, l).
@@ -84,6 +69,10 @@ def assemble(
         S: to fill.
         phi: to fill: −L⁻¹ g of each subsystem, then the forward solution of what they share.
     """
+    (
+        nodes, lists, links, crossing, last, border, J, rhs, task_J, task_b, scale, selects, force_root, costs,
+        E_all, e_all, L_all, U_all, S, phi,
+    ) = unbundled(bundle, ASSEMBLE_KINDS)  # fmt: skip
     size = len(last)
     for j in range(size):
         for i in range(j, last[j]):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_controller.blocks.active_kernel import KEPT, search
+from multi_qp_controller.blocks.active_kernel import KEPT, SEARCH_KINDS, search
 from multi_qp_controller.blocks.assembly_kernel import (
+    ASSEMBLE_KINDS,
     DEPENDENT,
     INFEASIBLE,
     LIMIT,
@@ -25,6 +25,7 @@ from multi_qp_controller.contact_rows import COUPLING_FORCE_COST, ContactRows
 from multi_qp_controller.physical import PhysicalSolution, Solved
 from multi_qp_controller.qp.solution import Solution, Status
 from multi_qp_controller.statement import Statement
+from multi_qp_scene.bundles import Bundle
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -131,7 +132,7 @@ class BlockSolver:
         self._known: dict[tuple[object, ...], _Layout] = {}
         self._shared_room = _Room()
         self._taken_up: tuple[object, object] = (None, None)
-        self._laid_out: dict[tuple[object, ...], tuple[_Layout, _Rows, Any, Any]] = {}
+        self._laid_out: dict[tuple[object, ...], tuple[_Layout, _Rows, Bundle, Bundle]] = {}
         self._room: dict[tuple[ContactRows, int], _Rows] = {}
         cost = statement.cost
         self._costs = np.array([np.sqrt(cost.torque), cost.acceleration, _DEPENDENT_ROWS])
@@ -161,7 +162,7 @@ class BlockSolver:
         facets = zip(s.contacts.contacts, self._rows.where, strict=True)
         self._turning = [(contact, where) for contact, where in facets if contact.rows == 3]
 
-    def _new_layout(self) -> tuple[_Layout, _Rows, Any, Any]:
+    def _new_layout(self) -> tuple[_Layout, _Rows, Bundle, Bundle]:
         """Return the layout for the present contacts and tasks, with what the two kernels want of it."""
         s = self._statement
         known = *structure(s), self._floating
@@ -173,14 +174,14 @@ class BlockSolver:
         rows, plan = self._room[counted], layout.plan
         contacts, tasks, limits = s.contacts, s.tasks, s.joint_limits
         solved = layout.E, layout.e, layout.L, layout.U, layout.S, layout.phi
-        assembled = (
-            plan.nodes, plan.lists, layout.links, layout.crossing, plan.last, plan.border, contacts.J, contacts.rhs,
-            tasks.J, tasks.b, tasks.scale, tasks.selected, rows.force_root, self._costs, *solved,
+        assembled = Bundle(
+            ASSEMBLE_KINDS, plan.nodes, plan.lists, layout.links, layout.crossing, plan.last, plan.border, contacts.J,
+            contacts.rhs, tasks.J, tasks.b, tasks.scale, tasks.selected, rows.force_root, self._costs, *solved,
         )  # fmt: skip
-        searched = (
-            plan.nodes, plan.lists, layout.links, plan.last, plan.border, layout.places, plan.motor_order, *solved,
-            layout.Phi, layout.T, layout.R, self._limited, rows.facets, rows.facet_rows, limits.lower, limits.upper,
-            *s.all_rows, rows.low, rows.high, rows.length, self._counts,
+        searched = Bundle(
+            SEARCH_KINDS, plan.nodes, plan.lists, layout.links, plan.last, plan.border, layout.places, plan.motor_order,
+            *solved, layout.Phi, layout.T, layout.R, self._limited, rows.facets, rows.facet_rows, limits.lower,
+            limits.upper, *s.all_rows, rows.low, rows.high, rows.length, self._counts,
         )  # fmt: skip
         return layout, rows, assembled, searched
 
@@ -198,7 +199,7 @@ class BlockSolver:
             self._revision = contacts.revision
         for contact, where in self._turning:
             self._rows.facets[where, :3] = contact.F
-        status = assemble(s.M, s.N, *self._assembled)
+        status = assemble(s.M, s.N, self._assembled.table)
         if status == SOLVED:
             return ""
         if status % 16 == DEPENDENT:
@@ -243,8 +244,8 @@ class BlockSolver:
         before, z = None if start is None else start.z_ineq, np.zeros(len(self._rows.low))
         if before is None or len(before) != len(z):
             before = self._rows.none_active
-        of_tick: tuple[Any, ...] = s.row_count, softness, most, early, before, z, acceleration, torque, reactions
-        status = search(*(*self._searched, *of_tick))
+        table, answer = self._searched.table, (acceleration, torque, reactions)
+        status = search(table, s.row_count, softness, most, early, before, z, *answer)
         self._changes = iterations = int(self._counts[1])
         spent = perf_counter() - begun
         if status != SOLVED:

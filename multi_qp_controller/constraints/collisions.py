@@ -11,11 +11,18 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from multi_qp_controller.constraints.damper_kernel import damper_rows, least_distance, near_pairs
+from multi_qp_controller.constraints.damper_kernel import (
+    DAMPER_KINDS,
+    NEAR_KINDS,
+    damper_rows,
+    least_distance,
+    near_pairs,
+)
 from multi_qp_controller.constraints.distance_views import Distances
 from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.memory import Memory
 from multi_qp_controller.qp.labels import Block
+from multi_qp_scene.bundles import Bundle
 from multi_qp_scene.pairs import WatchedPair
 from multi_qp_scene.pinocchio_views import POSE, pose_views
 from multi_qp_scene.scene import Scene, columns_above
@@ -110,9 +117,14 @@ class CollisionConstraint:
         self._normals = np.full((len(pairs), 3), np.nan)
         self._last_normals = self._normals.copy()
         self._active = np.zeros(len(pairs), dtype=np.intp)
-        self._near_given = (
-            self._pieces, self._poses, self._last_poses, self._travelled, self._centres, self._radii, self._first,
-            self._second, self._reach, self._safe_until, self._near,
+        self._near_given = Bundle(
+            NEAR_KINDS, self._pieces, self._poses, self._last_poses, self._travelled, self._centres, self._radii,
+            self._first, self._second, self._reach, self._safe_until, self._near,
+        )  # fmt: skip
+        self._given = Bundle(
+            DAMPER_KINDS, self._near, self._distances.found, self._first, self._second, self._watched, self._travelled,
+            self._safe_until, self._joints, self._starts, self._columns, self._parameters, self._normals,
+            self._last_normals, self._limits, self._active,
         )  # fmt: skip
         self.write_into(np.zeros((len(pairs), scene.nv)), np.zeros(len(pairs)))
         self.names = tuple(pair.name for pair in pairs)
@@ -121,11 +133,6 @@ class CollisionConstraint:
     def write_into(self, D: Array, d: Array) -> None:
         """Have the rows in these arrays from now on, from the first on, (pairs or more, nv), (pairs or more,)."""
         self._D, self._d = D, d
-        self._given = (
-            self._distances.found, self._first, self._second, self._watched, self._travelled, self._safe_until,
-            self._joints, self._starts, self._columns, self._parameters, self._normals, self._last_normals,
-            self._limits, self._active, D, d,
-        )  # fmt: skip
 
     @property
     def pairs(self) -> list[PairDistance]:
@@ -211,9 +218,8 @@ class CollisionConstraint:
             return
         self._distances.measure(self._measured)
         views = kinematics.views
-        self.count = damper_rows(
-            self._near, len(self._measured), kinematics.J, views.poses, views.twists, views.drifts, *self._given
-        )
+        moving = kinematics.J, views.poses, views.twists, views.drifts
+        self.count = damper_rows(len(self._measured), *moving, self._D, self._d, self._given.table)
 
     def _find_near(self) -> list[int]:
         """Return which pairs may be within their influence distance."""
@@ -223,7 +229,7 @@ class CollisionConstraint:
             for k in self._pieces:
                 pose = self._data.oMg[int(k)]
                 self._poses[k, :9], self._poses[k, 9:] = pose.rotation.ravel("F"), pose.translation
-        found = near_pairs(*self._near_given)
+        found = near_pairs(self._near_given.table)
         return self._near[:found].tolist()
 
 

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from multi_qp_scene.bundles import unbundled
 from multi_qp_scene.jit import compiled, compiled_part
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 
+#: What `near_pairs` is given as a bundle.
+NEAR_KINDS = "immvmviivvi"
+
+
 @compiled
-def near_pairs(
-    pieces: Indices,
-    poses: Array,
-    last: Array,
-    travelled: Array,
-    centres: Array,
-    radii: Array,
-    first: Indices,
-    second: Indices,
-    reach: Array,
-    safe_until: Array,
-    out: Indices,
-) -> int:
+def near_pairs(bundle: Any) -> int:
     """Write the indices of the pairs that may be within reach, and return how many there are.
 
     A pair is passed over while its bounding spheres are apart, and while its pieces together have not travelled as far
@@ -32,6 +27,7 @@ def near_pairs(
     radius times the norm of the change of its rotation.
 
     Args:
+        bundle: of `NEAR_KINDS`: all that follows.
         pieces: which of all pieces these are, (g,).
         poses: X_world_piece of all pieces, as in `JointViews`, (all, 12).
         last: those of the last tick, to overwrite, (g, 12).
@@ -44,6 +40,9 @@ def near_pairs(
         safe_until: what the two have to travel together before the pair can be within reach, (p,) [m].
         out: to fill, (p,).
     """
+    (
+        pieces, poses, last, travelled, centres, radii, first, second, reach, safe_until, out,
+    ) = unbundled(bundle, NEAR_KINDS)  # fmt: skip
     count = len(radii)
     world = np.empty((count, 3))
     for k in range(count):
@@ -92,40 +91,33 @@ def least_distance(found: Array, near: Indices, count: int, which: NDArray[np.bo
     return least
 
 
+#: What `damper_rows` is given as a bundle.
+DAMPER_KINDS = "isiiivvtiimmmvi"
+
+
 @compiled
 def damper_rows(
-    near: Indices,
     count: int,
     J_world: Array,
     poses: Array,
     twists: Array,
     drifts: Array,
-    found: Array,
-    first: Indices,
-    second: Indices,
-    watched: Indices,
-    travelled: Array,
-    safe_until: Array,
-    joints: Indices,
-    starts: Indices,
-    columns: Indices,
-    parameters: Array,
-    normals: Array,
-    last_normals: Array,
-    limits: Array,
-    active: Indices,
     D: Array,
     d: Array,
+    bundle: Any,
 ) -> int:
     """Write the damper row of each pair within reach, [Vaillant2015] (24), and return how many; `CollisionConstraint`.
 
     Args:
-        near: index of the pairs that were measured, (pairs,).
         count: how many these are.
         J_world: pinocchio's `data.J`, (6, nv).
         poses: of all joints, see `JointViews`, (joints, 12).
         twists: of all joints, (joints, 6).
         drifts: of all joints, (joints, 6).
+        D: to fill, (rows, nv).
+        d: to fill, (rows,).
+        bundle: of `DAMPER_KINDS`: all that follows.
+        near: index of the pairs that were measured, (pairs,).
         found: distance, normal from the first piece to the second, and witness points of each pair, (pairs, 10).
         first: index of the first piece of each pair, (pairs,).
         second: index of the second piece, (pairs,).
@@ -140,9 +132,11 @@ def damper_rows(
         last_normals: to fill with those of the last tick, (pairs, 3).
         limits: period of the rate of u, horizon of the row, fastest way apart, longest step of u.
         active: to fill: the pair of each row, (rows,).
-        D: to fill, (rows, nv).
-        d: to fill, (rows,).
     """
+    (
+        near, found, first, second, watched, travelled, safe_until, joints, starts, columns, parameters, normals,
+        last_normals, limits, active,
+    ) = unbundled(bundle, DAMPER_KINDS)  # fmt: skip
     velocity, row = np.zeros(3), 0
     for k in range(len(normals)):
         for i in range(3):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from multi_qp_scene.bundles import Bundle, unbundled
 from multi_qp_scene.jit import compiled, compiled_part
 from multi_qp_scene.scene import JointLimits
 
@@ -64,38 +67,28 @@ class JointLimitConstraint:
         self.limited[limits.v_index] = np.isfinite(limits.lower) | np.isfinite(limits.upper)
         self.limited[limits.v_index] |= np.isfinite(limits.velocity)
         self.count = int(self.limited.sum())
-        self._given = (
-            limits.q_index, limits.v_index, limits.lower, limits.upper, limits.velocity, reach, keep, slope, back, dt,
-            self.lower, self.upper,
+        self._given = Bundle(
+            LIMIT_KINDS, limits.q_index, limits.v_index, limits.lower, limits.upper, limits.velocity, reach, keep,
+            slope, back, dt, self.lower, self.upper,
         )  # fmt: skip
 
     def update(self, q: Array, v: Array) -> None:
         """Compute the bounds at this state."""
-        damper_bounds(q, v, *self._given)
+        damper_bounds(q, v, self._given.table)
+
+
+#: What `damper_bounds` is given as a bundle.
+LIMIT_KINDS = "iivvvvvvvxvv"
 
 
 @compiled
-def damper_bounds(
-    q: Array,
-    v: Array,
-    q_index: Indices,
-    v_index: Indices,
-    low: Array,
-    high: Array,
-    limit: Array,
-    influence: Array,
-    security: Array,
-    damping: Array,
-    recovery: Array,
-    dt: float,
-    lower: Array,
-    upper: Array,
-) -> None:
+def damper_bounds(q: Array, v: Array, bundle: Any) -> None:
     """Write the bounds of all limited joints.
 
     Args:
         q: (nq,).
         v: (nv,).
+        bundle: of `LIMIT_KINDS`: all that follows.
         q_index: of each joint in q, (k,).
         v_index: of each joint in v, (k,).
         low: lower position limit, (k,).
@@ -109,6 +102,9 @@ def damper_bounds(
         lower: to fill, (nv,).
         upper: to fill, (nv,).
     """
+    (
+        q_index, v_index, low, high, limit, influence, security, damping, recovery, dt, lower, upper,
+    ) = unbundled(bundle, LIMIT_KINDS)  # fmt: skip
     for k in range(len(v_index)):
         angle, speed = q[q_index[k]], v[v_index[k]]
         reach, keep, slope, back = influence[k], security[k], damping[k], recovery[k]

@@ -17,7 +17,8 @@ from multi_qp_controller.tasks.com import CoMTask
 from multi_qp_controller.tasks.joint import JointAngleTask
 from multi_qp_controller.tasks.pose import PoseTask
 from multi_qp_controller.tasks.posture import PostureTask
-from multi_qp_controller.tasks.task_kernel import task_rows
+from multi_qp_controller.tasks.task_kernel import TASK_KINDS, task_rows
+from multi_qp_scene.bundles import Bundle
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -87,9 +88,9 @@ class TaskTable:
         ]
         self._bound_poses = list(zip(self._poses, self._pose_errors, self._pose_references, strict=True))
         self._bound_centres = list(zip(self._centres, self._places, strict=True))
-        self._given = (
-            self._timing, self._numbers_at, self._firsts, self._changes, self._numbers, self._gains, self._pose_lines,
-            self._pose_references, self._angle_lines, self._angle_references, self._centre_lines,
+        self._given = Bundle(
+            TASK_KINDS, self._timing, self._numbers_at, self._firsts, self._changes, self._numbers, self._gains,
+            self._pose_lines, self._pose_references, self._angle_lines, self._angle_references, self._centre_lines,
             self._centre_references, self._centroids, np.array(self._lists, dtype=np.intp), self._starts,
             self._columns, motions.X, motions.twist, motions.drift, motions.J, kinematics.Ag, self._pose_errors,
             self._places, self._error, self._speed, J, b,
@@ -165,7 +166,7 @@ class TaskTable:
             self._numbers[where] = task.sample(time, position)
         for centre, centroid in zip(self._centres, self._centroids, strict=True):
             centroid[:] = kinematics.centroid(centre.group)
-        task_rows(time, kinematics.q, kinematics.v, *self._given)
+        task_rows(time, kinematics.q, kinematics.v, self._given.table)
 
     def _take(self, given: list[tuple[float, float, Path | None]]) -> None:
         """Take gains and paths that are no longer what they were."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_controller.paths import go_along
 from multi_qp_controller.rotation_kernel import rotation_vector
+from multi_qp_scene.bundles import unbundled
 from multi_qp_scene.jit import compiled, compiled_part
 
 Array = NDArray[np.float64]
@@ -18,45 +20,19 @@ Indices = NDArray[np.intp]
 STIFFNESS, DAMPING, MAX_SPEED = range(3)
 
 
+#: What `task_rows` is given as a bundle.
+TASK_KINDS = "mtvmvmtmtmtmmiiicmmmfmmvvmv"
+
+
 @compiled
-def task_rows(
-    time: float,
-    q: Array,
-    v: Array,
-    timing: Array,
-    numbers_at: Indices,
-    firsts: Array,
-    changes: Array,
-    numbers: Array,
-    gains: Array,
-    poses: Indices,
-    pose_references: Array,
-    angles: Indices,
-    angle_references: Array,
-    centres: Indices,
-    centre_references: Array,
-    centroids: Array,
-    lists: Indices,
-    starts: Indices,
-    columns: Indices,
-    X: Array,
-    twist: Array,
-    drift: Array,
-    J_pairs: Array,
-    Ag: Array,
-    pose_errors: Array,
-    places: Array,
-    error: Array,
-    speed: Array,
-    J: Array,
-    b: Array,
-) -> None:
+def task_rows(time: float, q: Array, v: Array, bundle: Any) -> None:
     """Write J, b, error and speed of pose, angle and centre-of-mass tasks, (33).
 
     Args:
         time: [s].
         q: (nq,).
         v: (nv,).
+        bundle: of `TASK_KINDS`: all that follows.
         timing: of the path of each task's reference, as all up to `numbers`, see `go_along`.
         numbers_at: where the numbers of each are.
         firsts: of these paths.
@@ -85,6 +61,11 @@ def task_rows(
         J: to fill, (rows, nv); rows of angles stay as they are.
         b: to fill, (rows,).
     """
+    (
+        timing, numbers_at, firsts, changes, numbers, gains, poses, pose_references, angles, angle_references,
+        centres, centre_references, centroids, lists, starts, columns, X, twist, drift, J_pairs, Ag, pose_errors,
+        places, error, speed, J, b,
+    ) = unbundled(bundle, TASK_KINDS)  # fmt: skip
     go_along(time, timing, numbers_at, firsts, changes, numbers)
     full, w = np.empty(6), np.empty(6)
     for p in range(len(poses)):

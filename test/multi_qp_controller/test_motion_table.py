@@ -7,9 +7,10 @@ import pinocchio as pin
 import pytest
 
 from multi_qp_controller.contact import ActiveContact
-from multi_qp_controller.motion_kernel import no_slip_rows
+from multi_qp_controller.motion_kernel import NO_SLIP_KINDS, no_slip_rows
 from multi_qp_controller.motion_table import MotionTable
 from multi_qp_controller.relative_motion import single_motion
+from multi_qp_scene.bundles import Bundle
 
 PAIRS = (
     ("humanoid/right_palm", "box/bottom"),
@@ -50,7 +51,9 @@ def test_no_slip_rows_of_all_contacts_are_those_of_each(lab, scene, angle):
     made = contact.X_second_first.homogeneous[None]
     J_all, rhs_all = np.zeros((6, scene.nv)), np.zeros(6)
     rows = np.array([6], dtype=np.intp)
-    no_slip_rows(0.01, made, table.X, table.twist, table.drift, rows, *table.columns(1), table.J, J_all, rhs_all)
+    motions = table.X, table.twist, table.drift, rows, *table.columns(1), table.J
+    given = Bundle(NO_SLIP_KINDS, made, *motions, J_all, rhs_all)
+    no_slip_rows(0.01, given.table)
     np.testing.assert_allclose(J_all, J, atol=1e-13)
     np.testing.assert_allclose(rhs_all, rhs, rtol=1e-9, atol=1e-8)
 
