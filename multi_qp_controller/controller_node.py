@@ -215,14 +215,17 @@ class ControllerNode(LifecycleNode):
         if self._autostart:
             self._start()
         now = monotonic()
+        if self._active and not self._lock_step and not self._run.assembler.missing:
+            return self._keep_pace(now)
         self._health.publish_if_due(now)
         if self._active:
             self._broadcast.pass_on()
-        if not self._active or self._lock_step:
-            return self._health.due - now
+        waits = self._active and not self._lock_step
+        return min(self._health.due - now, self._run.pacer.dt) if waits else self._health.due - now
+
+    def _keep_pace(self, now: float) -> float:
+        """By the wall clock: answer if it is time to; return for how long it will not be [s]."""
         run = self._run
-        if run.assembler.missing:
-            return min(self._health.due - now, run.pacer.dt)
         whole = run.whole
         due = run.pacer.due(fresh=whole)
         if now < due:
@@ -230,6 +233,7 @@ class ControllerNode(LifecycleNode):
         if not whole and not run.hearing.over(now, due):
             return run.hearing.left(now)
         self._tick(now)
+        self._health.publish_if_due(now)  # half a millisecond: while a state is on its way it would delay the answer
         return run.pacer.due(fresh=run.whole) - monotonic()
 
     def _start(self) -> None:
