@@ -73,6 +73,7 @@ class ContactRows:
         self.n_lambda = int(n)
         self._G_is_new = True
         self._names = tuple(contact.name for contact in contacts)
+        self._named_rows = tuple(zip(self._names, self.row_slices, strict=True))
         self._six = all(contact.rows == 6 for contact in contacts)
         self._counts = np.array([contact.rows for contact in contacts], dtype=np.intp)
         self._made = np.zeros((len(contacts), 4, 4))
@@ -250,11 +251,11 @@ class ContactRows:
     def wrenches(self, reactions: Array) -> dict[str, Array]:
         """Return the wrench of each contact, (6,), from its reactions; a point has no moment."""
         if self._six:
-            all_of_them = reactions[: 6 * len(self.contacts)].copy().reshape(-1, 6)
-        else:
-            all_of_them = np.zeros((len(self.contacts), 6))
-            for wrench, contact, rows in zip(all_of_them, self.contacts, self.row_slices, strict=True):
-                wrench[: contact.rows] = reactions[rows]
+            reactions = reactions.copy()
+            return {name: reactions[rows] for name, rows in self._named_rows}
+        all_of_them = np.zeros((len(self.contacts), 6))
+        for wrench, contact, rows in zip(all_of_them, self.contacts, self.row_slices, strict=True):
+            wrench[: contact.rows] = reactions[rows]
         return dict(zip(self._names, all_of_them, strict=True))
 
     def coupling_forces(self, reactions: Array) -> dict[str, float]:

@@ -108,6 +108,7 @@ class Controller(ControllerView):
         self._shapes = (scene.nq,), (scene.nv,)
         self._now = Situation(scenario, self.kinematics, {}, 0.0, 0.0, frozenset())
         lay_out_states(self.machine.phases, self._activity, self.kinematics, self.statement, self.formulation)
+        self._sized, self._size = self.statement.contacts, QpSize.of(self.statement)
         self._started = False
         self._deadline = np.inf if deadline is None else deadline
         self.reactions: Array | None = None
@@ -256,7 +257,10 @@ class Controller(ControllerView):
         return self._command(time, started, answer, physical)
 
     def _command(self, time: float, started: float, answer: Answer, physical: PhysicalSolution) -> Command:
-        size, rows = QpSize.of(self.statement), self.statement.contacts
+        rows = self.statement.contacts
+        if self._sized is not rows:
+            self._sized, self._size = rows, QpSize.of(self.statement)
+        size = self._size
         acceleration, torque, reactions = physical
         self.reactions = reactions
         drive = self._loop.commanded(acceleration, self.statement.M)
@@ -271,7 +275,7 @@ class Controller(ControllerView):
             dynamics_residual=self.statement.dynamics_residual(acceleration, torque, reactions),
             variables=size.variables,
             equalities=size.equalities,
-            inequalities=size.inequalities,
+            inequalities=size.inequalities + self.statement.row_count,
             slack=answer.slack,
             tick_ms=(perf_counter() - started) * 1e3,
         )

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_controller.memory import Memory
+from multi_qp_scene.bundles import Bundle, unbundled
 from multi_qp_scene.jit import compiled
 from multi_qp_scene.scene import Scene, State
 from multi_qp_scene.schema.scenario_file import FallbackSpec
 
 Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 class Fallback:
@@ -28,6 +30,7 @@ class Fallback:
         self._spec = spec
         self._held = np.zeros(scene.na)
         self._inertia = np.zeros(scene.na)
+        self._given = Bundle(NOTE_KINDS, scene.actuated_v, scene.torque_limits, self._held, self._inertia)
         self._since: float | None = None
 
     @property
@@ -49,7 +52,7 @@ class Fallback:
         A solver keeps its rows but for rounding, and a motor's limit is a limit.
         """
         self._since = None
-        note(torque, M, self._actuated_v, self._limits, self._held, self._inertia)
+        note(torque, M, self._given.table)
 
     def torque(self, state: State, time: float) -> Array:
         """Return the torques of a failing tick, (na,) [N m]."""
@@ -61,9 +64,24 @@ class Fallback:
         return np.clip(np.nan_to_num(braking, nan=0.0), -self._limits, self._limits)
 
 
+#: What `note` is given as a bundle.
+NOTE_KINDS = "ivvv"
+
+
 @compiled
-def note(torque: Array, M: Array, motors: Indices, limits: Array, held: Array, inertia: Array) -> None:
-    """Bound torques, (na,), by their limits, (na,); copy them into `held`, and M_ii of their joints into `inertia`."""
+def note(torque: Array, M: Array, bundle: Any) -> None:
+    """Bound torques by their limits; copy them into `held`, and M_ii of their joints into `inertia`.
+
+    Args:
+        torque: (na,) [N m].
+        M: (nv, nv).
+        bundle: of `NOTE_KINDS`: all that follows.
+        motors: entries of v of the motors, (na,).
+        limits: of torques, (na,) [N m].
+        held: to fill, (na,).
+        inertia: to fill, (na,).
+    """
+    motors, limits, held, inertia = unbundled(bundle, NOTE_KINDS)
     for k in range(len(torque)):
         if torque[k] > limits[k]:
             torque[k] = limits[k]

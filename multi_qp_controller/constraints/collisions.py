@@ -116,6 +116,7 @@ class CollisionConstraint:
         self._is_told = True
         self._normals = np.full((len(pairs), 3), np.nan)
         self._last_normals = self._normals.copy()
+        self._has_normals = False
         self._active = np.zeros(len(pairs), dtype=np.intp)
         self._near_given = Bundle(
             NEAR_KINDS, self._pieces, self._poses, self._last_poses, self._travelled, self._centres, self._radii,
@@ -209,14 +210,16 @@ class CollisionConstraint:
         """Go on from a memory."""
         self._normals[:] = np.nan
         self._normals[memory["pairs"]] = memory["normals"]
+        self._has_normals = True
 
     def update(self, kinematics: Kinematics) -> None:
         """Measure the distances and write the rows of the pairs within their influence distance."""
         pin.updateGeometryPlacements(self._model, kinematics.data, self._geometry, self._data)
         self._measured, self._is_told, self.count = self._find_near(), False, 0
-        if not len(self._first):
+        if not self._measured and not self._has_normals:
             return
         self._distances.measure(self._measured)
+        self._has_normals = bool(self._measured)
         views = kinematics.views
         moving = kinematics.J, views.poses, views.twists, views.drifts
         self.count = damper_rows(len(self._measured), *moving, self._D, self._d, self._given.table)
@@ -230,7 +233,7 @@ class CollisionConstraint:
                 pose = self._data.oMg[int(k)]
                 self._poses[k, :9], self._poses[k, 9:] = pose.rotation.ravel("F"), pose.translation
         found = near_pairs(self._near_given.table)
-        return self._near[:found].tolist()
+        return self._near[:found].tolist() if found else []
 
 
 def _geometry_of(scene: Scene, pairs: tuple[WatchedPair, ...]) -> pin.GeometryModel:

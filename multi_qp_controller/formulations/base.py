@@ -25,15 +25,15 @@ class QpSize(NamedTuple):
 
     @classmethod
     def of(cls, statement: Statement) -> QpSize:
-        """Count the QP of this tick.
+        """Count the QP under the present contacts, without the rows on q̈, which come and go.
 
-        Inequalities are active damper rows, joint and torque limits, and Λ >= 0 where it is not a coupling's.
+        Inequalities are joint and torque limits, and Λ >= 0 where it is not a coupling's.
         """
         scene, contacts = statement.scene, statement.contacts
         return cls(
             variables=scene.nv + scene.na + contacts.n_lambda,
             equalities=scene.nv + contacts.paper_equalities,
-            inequalities=statement.joint_limits.count + scene.na + contacts.bounded + statement.row_count,
+            inequalities=statement.joint_limits.count + scene.na + contacts.bounded,
         )
 
 

@@ -87,6 +87,7 @@ class TaskTable:
             (task, self._error[rows], self._speed[rows]) for task, rows in zip(self._tasks, rows_of_each, strict=True)
         ]
         self._bound_poses = list(zip(self._poses, self._pose_errors, self._pose_references, strict=True))
+        self._groups = [(centre.group, row) for centre, row in zip(self._centres, self._centroids, strict=True)]
         self._bound_centres = list(zip(self._centres, self._places, strict=True))
         self._given = Bundle(
             TASK_KINDS, self._timing, self._numbers_at, self._firsts, self._changes, self._numbers, self._gains,
@@ -164,8 +165,8 @@ class TaskTable:
             self._take(given)
         for task, where, position in self._sampled:
             self._numbers[where] = task.sample(time, position)
-        for centre, centroid in zip(self._centres, self._centroids, strict=True):
-            centroid[:] = kinematics.centroid(centre.group)
+        for group, centroid in self._groups:
+            centroid[:] = kinematics.centroid(group)
         task_rows(time, kinematics.q, kinematics.v, self._given.table)
 
     def _take(self, given: list[tuple[float, float, Path | None]]) -> None:
