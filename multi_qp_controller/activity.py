@@ -33,6 +33,7 @@ class Activity:
         self._ramp = ramp
         self._made_at: dict[str, float] = {}
         self._left_at: dict[str, float] = {}
+        self._last_made: dict[str, ActiveContact] = {}
         self._factory = TaskFactory(scenario)
         self._known: dict[tuple[str, int], tuple[TaskSpec, Task, tuple[float, float, float]]] = {}
         self._state_tasks: dict[str, tuple[TaskSpec, Task]] = {}
@@ -99,6 +100,19 @@ class Activity:
         tasks = [self._task(name, spec) for name, spec in phase.tasks.items()]
         return [self._made(name, kinematics) for name in names], [*tasks, *self._user_tasks.values()]
 
+    def rehearse(self, phase: Phase, kinematics: Kinematics, time: float) -> tuple[ActiveContact, ...]:
+        """Make the contacts and start the tasks of a coming state as `enter` will, and take none of them up.
+
+        What is running goes on undisturbed; what is started here is started again when the state comes.
+        """
+        names = list(phase.contacts)
+        if self._ramp:
+            names += [name for name in self.contacts if name not in phase.contacts]
+        contacts = tuple([self.contacts.get(name) or self._made(name, kinematics) for name in names])
+        for name, spec in phase.tasks.items():
+            self._running(name, spec, kinematics, time)
+        return contacts
+
     def _note_changes(self, contacts: dict[str, ActiveContact], time: float) -> None:
         """Begin the ramps of what is made and of what goes, which stays until its ramp is over."""
         if not self._ramp:
@@ -163,11 +177,14 @@ class Activity:
                 self.tasks[name].resume(kept, kinematics)
 
     def _made(self, name: str, kinematics: Kinematics) -> ActiveContact:
+        if name in self._last_made:
+            return self._last_made[name].made_anew(kinematics)
         spec, surfaces = self._scenario.spec.contacts[name], self._scenario.scene.surfaces
         first, second = (surfaces[surface] for surface in spec.surfaces)
-        return ActiveContact(
+        made = self._last_made[name] = ActiveContact(
             name, first, second, friction=spec.friction, kinematics=kinematics, feedback=self._feedback
         )
+        return made
 
     def _running(self, name: str, spec: TaskSpec, kinematics: Kinematics, time: float) -> tuple[TaskSpec, Task]:
         running = self._state_tasks.get(name)

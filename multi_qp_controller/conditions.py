@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import assert_never
 
+import numpy as np
+from numpy.typing import NDArray
+
+from multi_qp_controller.gap_kernel import GRASP, PLANAR, POINT, gap_between
 from multi_qp_controller.kinematics import Kinematics
-from multi_qp_controller.relative_motion import relative_twist
 from multi_qp_controller.support import margin_inside
 from multi_qp_controller.tasks.base import Task
 from multi_qp_scene.scalar_joint import ScalarJoint
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema import states as st
+
+Array = NDArray[np.float64]
+
+
+#: How surfaces of each kind lie flush; any other does as a planar one.
+_KINDS = {"point": POINT, "grasp": GRASP}
 
 
 @dataclass(slots=True)
@@ -30,6 +38,7 @@ class Situation:
         visited: names of all states so far, in order, with the present one.
         attended: whether somebody is there to interact.
         felt: the contacts that are felt to press; None where that is told by where surfaces are.
+        surfaces: both of each contact that was asked for: joint and place in it, twice, and the kind.
     """
 
     scenario: Scenario
@@ -41,6 +50,7 @@ class Situation:
     visited: Sequence[str] = ()
     attended: bool = False
     felt: frozenset[str] | None = None
+    surfaces: dict[str, tuple[int, Array, int, Array, int]] = field(default_factory=dict)
 
 
 def holds(condition: st.Condition, now: Situation) -> bool:
@@ -62,7 +72,7 @@ def holds(condition: st.Condition, now: Situation) -> bool:
         case st.TouchingCondition():
             return _touching(condition, now)
         case st.SeparatedCondition():
-            return _gap(condition.contact, now)[0] >= condition.distance
+            return bool(_gap(condition.contact, now)[0] >= condition.distance)
         case st.JointCondition():
             return _joint_between(condition, now)
         case st.CommandCondition():
@@ -75,6 +85,33 @@ def holds(condition: st.Condition, now: Situation) -> bool:
             return not holds(condition.of, now)
         case _:
             assert_never(condition)
+
+
+def parts_of(condition: st.Condition) -> list[st.Condition]:
+    """Return the conditions that a condition is made of: those that are themselves made of none."""
+    match condition:
+        case st.AllCondition() | st.AnyCondition():
+            return [part for one in condition.of for part in parts_of(one)]
+        case st.NotCondition():
+            return parts_of(condition.of)
+        case _:
+            return [condition]
+
+
+def earliest(condition: st.Condition, now: Situation) -> float:
+    """Return a time before which a condition cannot hold, as far as clocks and references tell [s]."""
+    match condition:
+        case st.AllCondition():
+            return max((earliest(part, now) for part in condition.of), default=now.entered)
+        case st.AnyCondition():
+            return min((earliest(part, now) for part in condition.of), default=now.entered)
+        case st.TimeCondition():
+            return now.entered + condition.after
+        case st.TaskCondition() | st.ReferenceCondition():
+            task = now.tasks[condition.task]
+            return task.started_at + task.duration
+        case _:
+            return now.entered
 
 
 def _task_reached(condition: st.TaskCondition, now: Situation) -> bool:
@@ -94,20 +131,14 @@ def _com_inside(condition: st.CoMInsideCondition, now: Situation) -> bool:
 
 def _gap(contact: str, now: Situation) -> tuple[float, float, float, float]:
     """Return how far the surfaces of a contact are from lying flush: distance [m], angle [rad], and both rates."""
-    scene = now.scenario.scene
-    first, second = (scene.surfaces[name] for name in now.scenario.spec.contacts[contact].surfaces)
-    X, twist = relative_twist(now.kinematics, first.frame_id, second.frame_id)
-    place, axes = X.translation.tolist(), X.rotation.tolist()
-    if first.kind == "grasp":
-        # a grasp closes anywhere around the handle's axis: only the axes must meet
-        angle = math.acos(min(1.0, abs(axes[0][0])))
-        distance = math.hypot(*place[1:])
-    else:
-        # flush: normals opposed, at any angle about them, anywhere on the second surface
-        distance = abs(place[2])
-        angle = 0.0 if first.kind == "point" else math.acos(min(1.0, max(-1.0, -axes[2][2])))
-    rates = twist.tolist()
-    return distance, angle, math.hypot(*rates[:3]), math.hypot(*rates[3:])
+    if contact not in now.surfaces:
+        scene = now.scenario.scene
+        first, second = (scene.surfaces[name] for name in now.scenario.spec.contacts[contact].surfaces)
+        a, b = (now.kinematics.fixed_frame(surface.frame_id) for surface in (first, second))
+        now.surfaces[contact] = a.joint, a.place, b.joint, b.place, _KINDS.get(first.kind, PLANAR)
+    a_joint, a_place, b_joint, b_place, kind = now.surfaces[contact]
+    views = now.kinematics.views
+    return gap_between(a_joint, a_place, b_joint, b_place, views.poses, views.twists, kind)
 
 
 def _touching(condition: st.TouchingCondition, now: Situation) -> bool:
@@ -115,7 +146,7 @@ def _touching(condition: st.TouchingCondition, now: Situation) -> bool:
         return condition.contact in now.felt
     distance, angle, speed, turning = _gap(condition.contact, now)
     still = speed <= condition.speed and turning <= 10.0 * condition.speed
-    return distance <= condition.distance and angle <= condition.angle and still
+    return bool(distance <= condition.distance and angle <= condition.angle and still)
 
 
 def _kind(contact: str, now: Situation) -> str:

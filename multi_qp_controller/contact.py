@@ -84,6 +84,18 @@ class ActiveContact:
         self._motion: RelativeMotion | None = None
         self.update(kinematics)
 
+    def made_anew(self, kinematics: Kinematics) -> ActiveContact:
+        """Return the same contact as it would be made now."""
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__)
+        second, first = self.frames[1], self.frames[0]
+        new.X_second_first = kinematics.pose(second).actInv(kinematics.pose(first))
+        new._memory, new.price = None, 1.0
+        if self.rows == 3:
+            new.W, new.F = self.W.copy(), self.F.copy()
+        new.update(kinematics)
+        return new
+
     @property
     def motion(self) -> RelativeMotion:
         """Relative motion at this tick."""

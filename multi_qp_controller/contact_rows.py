@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -51,6 +52,7 @@ class ContactRows:
         lower: least value of each entry of Λ: 0, or -inf for couplings, (nλ,).
         n_lambda: number of entries of Λ.
         bounded: number of entries of Λ that are.
+        turns: whether the cone of one changes from tick to tick.
         revision: how often the costs of wrenches have changed.
         paper_equalities: equality rows as the paper counts them, 3 a contact point; and one for each coupling.
     """
@@ -74,10 +76,11 @@ class ContactRows:
         self._G_is_new = True
         self._names = tuple(contact.name for contact in contacts)
         self._named_rows = tuple(zip(self._names, self.row_slices, strict=True))
+        self.turns = any(contact.rows == 3 for contact in contacts)
         self._six = all(contact.rows == 6 for contact in contacts)
         self._counts = np.array([contact.rows for contact in contacts], dtype=np.intp)
         self._made = np.zeros((len(contacts), 4, 4))
-        self._note_made()
+        self._note_made([None] * len(contacts))
         self._table: MotionTable | None = None
         self._motions: Bundle | None = None
         #: What each table of motions that begins with these contacts gives the kernel; None for one that does not.
@@ -92,18 +95,22 @@ class ContactRows:
         self.paper_equalities = sum(3 * len(contact.first.points) for contact in contacts) + coupled
 
     def take(self, contacts: tuple[ActiveContact, ...]) -> None:
-        """Be the rows of the same contacts made anew."""
-        self.contacts = contacts
-        self._note_made()
+        """Be the rows of the same contacts, of which some are made anew."""
+        before, self.contacts = self.contacts, contacts
+        self._note_made(before)
         self._held = [(k, c) for k, c in enumerate(contacts) if c.feedback is not None]
-        self._priced = [contact.price for contact in contacts]
-        self.revision += 1
-        self.__dict__.pop("H", None)
+        self._note_prices()
         self._G_is_new = False
 
-    def _note_made(self) -> None:
-        for made, contact in zip(self._made, self.contacts, strict=True):
-            made[:] = contact.X_second_first.homogeneous
+    def _note_made(self, before: Sequence[ActiveContact | None]) -> None:
+        for made, contact, old in zip(self._made, self.contacts, before, strict=True):
+            if contact is not old:
+                made[:] = contact.X_second_first.homogeneous
+
+    @cached_property
+    def held_together(self) -> frozenset[frozenset[str]]:
+        """The pairs of links that these contacts hold together."""
+        return frozenset(frozenset((c.first.link, c.second.link)) for c in self.contacts)
 
     @cached_property
     def row_label(self) -> tuple[Block, ...]:

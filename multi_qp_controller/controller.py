@@ -107,7 +107,8 @@ class Controller(ControllerView):
         self._fallback = Fallback(scene, spec.fallback)
         self._shapes = (scene.nq,), (scene.nv,)
         self._now = Situation(scenario, self.kinematics, {}, 0.0, 0.0, frozenset())
-        lay_out_states(self.machine.phases, self._activity, self.kinematics, self.statement, self.formulation)
+        parts = self._activity, self.kinematics, self.statement, self.formulation
+        self._rehearsal = lay_out_states(self.machine.phases, self._now, *parts, dt=self.dt)
         self._sized, self._size = self.statement.contacts, QpSize.of(self.statement)
         self._started = False
         self._deadline = np.inf if deadline is None else deadline
@@ -130,6 +131,7 @@ class Controller(ControllerView):
             "watched": self.kinematics.watched,
             "statement": self.statement.memory(),
             "qp": self._ladder.memory(),
+            "rehearsal": self._rehearsal.memory(),
             "fallback": self._fallback.memory(),
             **self._loop.memory(),
             "loads": self.scenario.scene.loads.memory(),
@@ -160,6 +162,8 @@ class Controller(ControllerView):
             self.statement.resume(memory["statement"], tuple(self.contacts.values()))
             self._ladder.prepare()
             self._ladder.resume(memory["qp"])
+        if "rehearsal" in memory:  # what was recorded before there were any goes on without
+            self._rehearsal.resume(memory["rehearsal"], self.machine.phase, self.machine.named)
         self._fallback.resume(memory["fallback"])
         self._loop.resume(memory)
         if self.landing is not None:
@@ -197,6 +201,7 @@ class Controller(ControllerView):
         if not state.is_finite:
             return self._fall_back(state, time, started, describe_nan(self.scenario, state))
         try:
+            self._rehearsal.update(time, self.horizon)
             state = self._loop.measured(state)
             self.kinematics.update(state)
             self._loop.disturb(self.kinematics)
@@ -234,6 +239,9 @@ class Controller(ControllerView):
             self.statement.let_touch(self.landing.sought)
         self._activity.advance(time)
         self._take_up()
+        self._ladder.begin_with(self._rehearsal.found(self.machine.phase))
+        self._now.entered, self._now.tasks = time, self._activity.tasks
+        self._rehearsal.enter(self.machine.phase, self.machine.named, self._now)
 
     def _take_up(self) -> None:
         """State the QP with the present contacts and tasks."""

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from multi_qp_controller.conditions import Situation, holds
+from multi_qp_controller.conditions import Situation, holds, parts_of
 from multi_qp_controller.memory import Memory
 from multi_qp_scene.scenario import Scenario
-from multi_qp_scene.schema.states import (
-    AllCondition,
-    AnyCondition,
-    CommandCondition,
-    Condition,
-    NotCondition,
-    StateSpec,
-)
+from multi_qp_scene.schema.states import CommandCondition, StateSpec
 from multi_qp_scene.schema.tasks import TaskSpec
 
 
@@ -55,6 +48,11 @@ class StateMachine:
     def phases(self) -> tuple[Phase, ...]:
         """All states."""
         return tuple(self._phases.values())
+
+    @property
+    def named(self) -> dict[str, Phase]:
+        """All states by name; only to be read."""
+        return self._phases
 
     @property
     def commands(self) -> frozenset[str]:
@@ -109,19 +107,8 @@ class StateMachine:
 
 def commands_in(state: StateSpec) -> tuple[str, ...]:
     """Return the user's commands that the transitions of a state wait for."""
-    return tuple(dict.fromkeys(name for transition in state.transitions for name in _commands(transition.when)))
-
-
-def _commands(condition: Condition) -> list[str]:
-    match condition:
-        case CommandCondition():
-            return [condition.name]
-        case AllCondition() | AnyCondition():
-            return [name for part in condition.of for name in _commands(part)]
-        case NotCondition():
-            return _commands(condition.of)
-        case _:
-            return []
+    parts = [part for transition in state.transitions for part in parts_of(transition.when)]
+    return tuple(dict.fromkeys(part.name for part in parts if isinstance(part, CommandCondition)))
 
 
 def _phase(scenario: Scenario, name: str, state: StateSpec) -> Phase:

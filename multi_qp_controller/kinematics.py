@@ -126,6 +126,12 @@ class Kinematics:
         self._parts[0].whole = True
         return tsid.RobotWrapper(self.model, tsid.FIXED_BASE_SYSTEM, False)
 
+    def fixed_frame(self, frame_id: int) -> FixedFrame:
+        """Return a frame in its joint."""
+        if frame_id not in self._frames:
+            self._frames[frame_id] = FixedFrame.of(self.model, frame_id)
+        return self._frames[frame_id]
+
     def pose(self, frame_id: int) -> pin.SE3:
         """Return X_world_frame."""
         return self.data.oMf[frame_id]

@@ -100,6 +100,11 @@ class Ladder:
         """Start the next tick's solver from nothing."""
         self._last_solution = None
 
+    def begin_with(self, rows: Array | None) -> None:
+        """Start the next tick's solver from rows that were found active in another way; see `BlockSolver`."""
+        if rows is not None and self._solver.name == "active_set":
+            self._last_solution = Solution(np.zeros(0), True, "solved", z_ineq=rows)
+
     def memory(self) -> Memory:
         """Return what the solver starts from, and whether the last tick failed."""
         last = self._last_solution

@@ -128,8 +128,8 @@ class MinimumJerkPose(PoseReference):
         first, change = np.zeros(24), np.zeros((24, SHARES))
         angle = turn_between(start.homogeneous, end.homogeneous, first, change)
         self.path = self._path = Path(first, change, start=0.0, duration=duration, angle=angle, apex=apex)
-        ends = {"start": pose_memory(start), "end": pose_memory(end)}
-        self._memory = {"kind": type(self).__name__, **ends, "duration": duration, "apex": apex}
+        self._ends, self._apex = (start, end), apex
+        self._memory: Memory | None = None  # written when a recorder asks
 
     def sample(self, time: float) -> PoseSample:
         """Return the reference at `time` [s] after its start."""
@@ -137,6 +137,14 @@ class MinimumJerkPose(PoseReference):
 
     def memory(self) -> Memory:
         """Return both ends."""
+        if self._memory is None:
+            start, end = map(pose_memory, self._ends)
+            self._memory = super().memory() | {
+                "start": start,
+                "end": end,
+                "duration": self.duration,
+                "apex": self._apex,
+            }
         return self._memory
 
     @classmethod

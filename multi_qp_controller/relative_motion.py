@@ -46,34 +46,16 @@ def relative_motion(kinematics: Kinematics, frame_a: int, frame_b: int | None) -
     return single_motion(kinematics, frame_a, frame_b)
 
 
-def relative_twist(kinematics: Kinematics, frame_a: int, frame_b: int) -> tuple[pin.SE3, Array]:
-    """Return the pose of A in B and the twist of A relative to B, in A, of `relative_motion` and nothing else."""
-    table = kinematics.motions
-    k = -1 if table is None else table.index.get((frame_a, frame_b), -1)
-    if table is not None and k >= 0:
-        return pin.SE3(table.X[k]), table.twist[k]
-    X_b_a, twist, _ = _pose_and_twist(kinematics, frame_a, frame_b)
-    return X_b_a, twist
-
-
 def single_motion(kinematics: Kinematics, frame_a: int, frame_b: int | None) -> RelativeMotion:
     """Return the motion of A relative to B from pinocchio's data, without the table."""
-    J, drift = kinematics.jacobian(frame_a), kinematics.drift(frame_a)
+    J, twist, drift = kinematics.jacobian(frame_a), kinematics.twist(frame_a), kinematics.drift(frame_a)
     if frame_b is None:
-        return RelativeMotion(kinematics.pose(frame_a).copy(), J, kinematics.twist(frame_a), drift)
-    X_b_a, twist, X = _pose_and_twist(kinematics, frame_a, frame_b)
-    if X is None:
+        return RelativeMotion(kinematics.pose(frame_a).copy(), J, twist, drift)
+    X_b_a = kinematics.pose(frame_b).actInv(kinematics.pose(frame_a))
+    if kinematics.model.frames[frame_b].parentJoint == 0:
         return RelativeMotion(X_b_a, J, twist, drift)
+    X = X_b_a.toActionMatrixInverse()
     twist_b = X @ kinematics.twist(frame_b)
+    twist = twist - twist_b
     drift = drift - X @ kinematics.drift(frame_b) + pin.Motion(twist).cross(pin.Motion(twist_b)).vector
     return RelativeMotion(X_b_a, J - X @ kinematics.jacobian(frame_b), twist, drift)
-
-
-def _pose_and_twist(kinematics: Kinematics, frame_a: int, frame_b: int) -> tuple[pin.SE3, Array, Array | None]:
-    """Return the pose of A in B, the twist of A relative to B, in A, and what takes twists from B to A if B moves."""
-    X_b_a = kinematics.pose(frame_b).actInv(kinematics.pose(frame_a))
-    twist = kinematics.twist(frame_a)
-    if kinematics.model.frames[frame_b].parentJoint == 0:
-        return X_b_a, twist, None
-    X = X_b_a.toActionMatrixInverse()
-    return X_b_a, twist - X @ kinematics.twist(frame_b), X

@@ -132,6 +132,11 @@ class Statement:
             self.balance.set_contacts(contacts, kinematics)
         self._allocate()
 
+    def rehearse(self, contacts: tuple[ActiveContact, ...], kinematics: Kinematics) -> None:
+        """Go through what `set_contacts` of these will have to find out, and take none of it up."""
+        if self.balance is not None and contacts != self._taken:
+            self.balance.standing(contacts, kinematics)
+
     def memory(self) -> Memory:
         """Return what the rows on q̈ carry from tick to tick."""
         return {
@@ -165,8 +170,7 @@ class Statement:
             self._exempt()
 
     def _exempt(self) -> None:
-        made = {frozenset((c.first.link, c.second.link)) for c in self.contacts.contacts}
-        self.collisions.exempt(made | self._let_touch)
+        self.collisions.exempt(self.contacts.held_together | self._let_touch)
 
     def _allocate(self) -> None:
         """Make room for the rows on q̈ that the present contacts can ask for."""

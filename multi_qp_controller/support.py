@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_controller.kinematics import Kinematics
-from multi_qp_controller.support_kernel import area_centre, convex_hull, hull_of, least_distance, margin_of
+from multi_qp_controller.support_kernel import area_centre, centre_of, convex_hull, hull_of, least_distance, margin_of
 from multi_qp_scene.surfaces import Surface
 
 Array = NDArray[np.float64]
@@ -28,6 +28,13 @@ def support_polygon(kinematics: Kinematics, surfaces: Sequence[Surface]) -> Arra
     joints, points = kinematics.points_on(tuple(surfaces))
     polygon = np.empty((len(points), 3))
     return polygon[: hull_of(joints, points, kinematics.views.poses, polygon)]
+
+
+def support_centre(kinematics: Kinematics, surfaces: Sequence[Surface]) -> Array:
+    """Return the centre of area of the support polygon of surfaces, world frame, (3,) [m]."""
+    centre = np.empty(3)
+    centre_of(*kinematics.points_on(tuple(surfaces)), kinematics.views.poses, centre)
+    return centre
 
 
 def margin_inside(kinematics: Kinematics, surfaces: Sequence[Surface], point: Array) -> float:

@@ -111,7 +111,57 @@ def margin_of(joints: Indices, points: Array, poses: Array, point: Array) -> flo
 
 
 @compiled
+def centre_of(joints: Indices, points: Array, poses: Array, centre: Array) -> None:
+    """Write the centre of area of the hull of points on bodies, (3,) [m]; arguments as of `hull_of`."""
+    polygon = np.empty((len(points), 3))
+    _area_centre(polygon[: _hull_of(joints, points, poses, polygon)], centre)
+
+
+@compiled
+def edges_of(
+    frame_joints: Indices, axes: Array, level: float, joints: Indices, points: Array, poses: Array, edges: Array
+) -> tuple[int, float]:  # fmt: skip
+    """Write the edges of the hull of points on bodies, counter-clockwise; return how many, and its mean height [m].
+
+    None where the points are fewer than three, or a surface that they are on is not level.
+
+    Args:
+        frame_joints: that move the surfaces, (s,).
+        axes: normals of the surfaces in the frames of these joints, (s, 3).
+        level: a surface is level while the vertical part of its normal is more than this.
+        joints: as of `hull_of`.
+        points: as of `hull_of`.
+        poses: as of `hull_of`.
+        edges: to fill: of each edge a point [m], its inward unit normal, and how far along that it is from the origin
+            [m], (n, 5).
+    """
+    for k in range(len(frame_joints)):
+        X = poses[frame_joints[k]]
+        if not abs(X[2] * axes[k, 0] + X[5] * axes[k, 1] + X[8] * axes[k, 2]) > level:
+            return 0, 0.0
+    polygon = np.empty((len(points), 3))
+    count, height = _hull_of(joints, points, poses, polygon), 0.0
+    if count < 3:
+        return 0, 0.0
+    for k in range(count):
+        after = k + 1 if k + 1 < count else 0
+        x, y = polygon[after, 0] - polygon[k, 0], polygon[after, 1] - polygon[k, 1]
+        length = math.sqrt(x * x + y * y)
+        edges[k, 0], edges[k, 1] = polygon[k, 0], polygon[k, 1]
+        edges[k, 2], edges[k, 3] = -y / length, x / length
+        edges[k, 4] = edges[k, 0] * edges[k, 2] + edges[k, 1] * edges[k, 3]
+        height += polygon[k, 2]
+    return count, height / count
+
+
+@compiled
 def area_centre(polygon: Array, centre: Array) -> None:
+    """Write the centre of area of a polygon seen from above, (n, 3), or its mean point if it has no area, (3,) [m]."""
+    _area_centre(polygon, centre)
+
+
+@compiled_part
+def _area_centre(polygon: Array, centre: Array) -> None:
     """Write the centre of area of a polygon seen from above, (n, 3), or its mean point if it has no area, (3,) [m]."""
     area = along_x = along_y = 0.0
     n = len(polygon)

@@ -64,6 +64,18 @@ class TaskRows:
         self.weigh()
         self._weighted = self._H = None
 
+    def rehearse(self, kinematics: Kinematics, time: float, running: frozenset[Task]) -> None:
+        """Compute rows that are not taken yet: what is `running` is others', and is neither asked nor told anything."""
+        if kinematics.motions is not self._motions:
+            self.tabulate(kinematics)
+        if self._table is not None:
+            self._table.update(kinematics, time, running)
+        for task, J, b in self._others:
+            if task not in running:
+                task.compute(kinematics, time, J, b)
+        self.weigh()
+        self._weighted = self._H = None
+
     def weigh(self) -> None:
         """Take the weights; at every tick, for one may change while its task runs."""
         weights = [task.weight for task in self.tasks]

@@ -89,7 +89,7 @@ def search(
         max_iterations: changes of the active set.
         early: after so many of them, rows are chosen by their distance in the metric of the cost.
         start: multipliers of an earlier tick, negative at a lower side, 0 where a row was not active, (rows,).
-        z: to fill with this tick's, zero on entry, (rows,).
+        z: to fill with this tick's, also where the changes are used up, zero on entry, (rows,).
         acceleration: to fill, (nv,).
         torque: to fill, (na,).
         reactions: to fill, (m,).
@@ -139,8 +139,7 @@ def search(
             _combine(phi, phi_0, Phi, slot, multipliers, k)
             continue
         if worst == 0:
-            for i in range(k):
-                z[abs(active[i]) - 1] = -multipliers[i] if active[i] > 0 else multipliers[i]
+            _note(z, active, multipliers, k)
             return SOLVED if gap <= 1e-7 else NUMERICAL
         if first:
             first = False
@@ -158,6 +157,7 @@ def search(
             if k:
                 continue
         if counts[1] >= max_iterations or k > room:
+            _note(z, active, multipliers, k)
             return LIMIT
         for c in range(len(joining)):
             if joining[c] == 0 or k > room:
@@ -203,6 +203,7 @@ def search(
                         multipliers[i] = max(0.0, multipliers[i])
                     break
                 if counts[1] >= max_iterations:
+                    _note(z, active, multipliers, k + 1)
                     return LIMIT
                 shrink(blocking, k, R)
                 k = drop(blocking, k + 1, active, slot, T, d, multipliers) - 1
@@ -221,6 +222,13 @@ def _taken_over(start: Array, low: Array, high: Array, active: Indices) -> int:
             active[k] = -i - 1 if start[i] > 0.0 else i + 1
             k += 1
     return k
+
+
+@compiled_part
+def _note(z: Array, active: Indices, multipliers: Array, k: int) -> None:
+    """Write the multipliers of active rows where their rows are, negative at a lower side."""
+    for i in range(k):
+        z[abs(active[i]) - 1] = -multipliers[i] if active[i] > 0 else multipliers[i]
 
 
 @compiled_part

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +46,8 @@ EARLY_CHANGES = 2
 #: as after every fallback: with a bound of 24 `box` found no way back out of one, for as long as it carried. A proof
 #: takes 24 in most.
 HURRIED_CHANGES = 40, 44
+#: Changes that a tick makes besides its own, for a coming state.
+AHEAD_CHANGES = 8
 #: What is said of contacts that no q̈ keeps, whatever limits are relaxed.
 CONTRADICTING_CONTACTS = "contacts contradict each other"
 _STATUS: dict[int, Status] = {
@@ -96,6 +99,7 @@ class _Rows:
     def __init__(self, statement: Statement, limited: Indices) -> None:
         s, contacts = statement, statement.contacts
         self.force_root = np.full(len(contacts.rhs), np.sqrt(COUPLING_FORCE_COST))
+        self.revision = -1  # of the contacts whose prices are in it
         facets = [c.F for c in contacts.contacts]
         ends = np.cumsum([0, *map(len, facets)])
         self.where = [slice(a, b) for a, b in itertools.pairwise(ends.tolist())]
@@ -105,13 +109,23 @@ class _Rows:
             self.facets[where, : F.shape[1]] = F
             self.facet_rows[where] = rows.start, contact.rows
         first, na = len(limited), s.scene.na
-        fixed = first + na + int(ends[-1])
+        self.fixed = fixed = first + na + int(ends[-1])
         count = fixed + s.largest_row_count
         self.low, self.high = np.full(count, 0.0), np.full(count, np.inf)
         self.low[first : first + na], self.high[first : first + na] = -s.torque_limits, s.torque_limits
         self.rigid, self.soft = np.full(count, 0.0), np.full(count, 0.0)
         self.none_active, self.length = np.full(count, 0.0), np.full(count, 0.0)
         self.soft[:first] = self.soft[fixed:] = 1.0
+
+
+class LaidOut(NamedTuple):
+    """What the kernels want of the QP of one set of contacts and tasks."""
+
+    contacts: ContactRows
+    layout: _Layout
+    rows: _Rows
+    assembled: Bundle
+    searched: Bundle
 
 
 class BlockSolver:
@@ -132,7 +146,7 @@ class BlockSolver:
         self._known: dict[tuple[object, ...], _Layout] = {}
         self._shared_room = _Room()
         self._taken_up: tuple[object, object] = (None, None)
-        self._laid_out: dict[tuple[object, ...], tuple[_Layout, _Rows, Bundle, Bundle]] = {}
+        self._laid_out: dict[tuple[object, ...], LaidOut] = {}
         self._room: dict[tuple[ContactRows, int], _Rows] = {}
         cost = statement.cost
         self._costs = np.array([np.sqrt(cost.torque), cost.acceleration, _DEPENDENT_ROWS])
@@ -157,12 +171,16 @@ class BlockSolver:
             if len(self._laid_out) >= _MOST_LAID_OUT:
                 self._laid_out.clear()
             self._laid_out[key] = self._new_layout()
-        self._layout, self._rows, self._assembled, self._searched = self._laid_out[key]
-        self._taken_up, self._revision = (s.contacts, s.tasks), -1
-        facets = zip(s.contacts.contacts, self._rows.where, strict=True)
-        self._turning = [(contact, where) for contact, where in facets if contact.rows == 3]
+        self._present = self._laid_out[key]
+        self._layout, self._rows = self._present.layout, self._present.rows
+        self._taken_up = s.contacts, s.tasks
 
-    def _new_layout(self) -> tuple[_Layout, _Rows, Bundle, Bundle]:
+    @property
+    def laid_out(self) -> LaidOut | None:
+        """The layout that the last elimination was made with, None where there was none."""
+        return None if self._layout is None else self._present
+
+    def _new_layout(self) -> LaidOut:
         """Return the layout for the present contacts and tasks, with what the two kernels want of it."""
         s = self._statement
         known = *structure(s), self._floating
@@ -183,7 +201,7 @@ class BlockSolver:
             *solved, layout.Phi, layout.T, layout.R, self._limited, rows.facets, rows.facet_rows, limits.lower,
             limits.upper, *s.all_rows, rows.low, rows.high, rows.length, self._counts,
         )  # fmt: skip
-        return layout, rows, assembled, searched
+        return LaidOut(contacts, layout, rows, assembled, searched)
 
     def eliminate(self) -> str:
         """Find the free optimum of this tick; return what is wrong, empty if nothing is."""
@@ -193,13 +211,7 @@ class BlockSolver:
                 self._lay_out()
             except ValueError as error:
                 return str(error)
-        if contacts.revision != self._revision:
-            costs = contacts.wrench_costs()
-            self._rows.force_root[: len(costs)] = np.sqrt(costs)
-            self._revision = contacts.revision
-        for contact, where in self._turning:
-            self._rows.facets[where, :3] = contact.F
-        status = assemble(s.M, s.N, self._assembled.table)
+        status = self._assemble(self._present)
         if status == SOLVED:
             return ""
         if status % 16 == DEPENDENT:
@@ -209,6 +221,39 @@ class BlockSolver:
             self._floating, self._layout = self._floating | {node}, None
             return self.eliminate()
         return "what subsystems share is not determined"
+
+    def _assemble(self, laid_out: LaidOut) -> int:
+        """Write the costs and facets of contacts that are others now; return how the elimination ended."""
+        contacts, rows = laid_out.contacts, laid_out.rows
+        if contacts.revision != rows.revision:
+            costs = contacts.wrench_costs()
+            rows.force_root[: len(costs)] = np.sqrt(costs)
+            rows.revision = contacts.revision
+        if contacts.turns:
+            for contact, where in zip(contacts.contacts, rows.where, strict=True):
+                if contact.rows == 3:
+                    rows.facets[where, :3] = contact.F
+        status: int = assemble(self._statement.M, self._statement.N, laid_out.assembled.table)
+        return status
+
+    def search_ahead(self, laid_out: LaidOut, start: Array | None) -> tuple[Array, bool] | None:
+        """Return multipliers of contacts and tasks that are not taken up yet, and whether the search for them is over.
+
+        It begins where the last one for them ended, and makes few changes of the active set. The rows are those of the
+        limits of q̈ and τ and of friction: those on q̈ are not known yet. None where there is no answer. What was
+        eliminated is lost.
+        """
+        s, rows = self._statement, laid_out.rows
+        if self._assemble(laid_out) != SOLVED:
+            return None
+        rows.length[:] = 0.0
+        z, begun = np.zeros(len(rows.low)), rows.none_active.copy()
+        if start is not None:
+            begun[: rows.fixed] = start
+        answer = np.empty(s.scene.nv), np.empty(s.scene.na), np.empty(len(laid_out.contacts.rhs))
+        early = EARLY_CHANGES if start is None else 0
+        status = search(laid_out.searched.table, 0, rows.rigid, AHEAD_CHANGES, early, begun, z, *answer)
+        return (z[: rows.fixed], status == SOLVED) if status in (SOLVED, LIMIT) else None
 
     def _failure(self, fault: str) -> Solution:
         """Say what the elimination failed for: a NaN, contacts that no q̈ keeps, or else what others may mend."""
@@ -242,9 +287,11 @@ class BlockSolver:
             softness = self._rows.soft / price
             self._rows.length[:] = KEPT  # multipliers are as large as the price, and so is what rounding makes of them
         before, z = None if start is None else start.z_ineq, np.zeros(len(self._rows.low))
+        if before is not None and len(before) == self._rows.fixed:
+            before = np.concatenate([before, self._rows.none_active[self._rows.fixed :]])
         if before is None or len(before) != len(z):
             before = self._rows.none_active
-        table, answer = self._searched.table, (acceleration, torque, reactions)
+        table, answer = self._present.searched.table, (acceleration, torque, reactions)
         status = search(table, s.row_count, softness, most, early, before, z, *answer)
         self._changes = iterations = int(self._counts[1])
         spent = perf_counter() - begun

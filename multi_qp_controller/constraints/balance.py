@@ -6,23 +6,24 @@ import copy
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_controller.constraints.balance_kernel import edge_rows, inward_normals
+from multi_qp_controller.constraints.balance_kernel import edge_rows
 from multi_qp_controller.contact import ActiveContact
 from multi_qp_controller.kinematics import Group, Kinematics
 from multi_qp_controller.memory import Memory
 from multi_qp_controller.qp.labels import Block
-from multi_qp_controller.support import support_polygon
+from multi_qp_controller.support_kernel import edges_of
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.scenario_file import BalanceSpec
 from multi_qp_scene.subsystem import SubsystemKind
 from multi_qp_scene.surfaces import Surface
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 GRAVITY = 9.81
 #: A centre of mass lower than this over its support [m] is treated as if it were here: the pendulum's rate is bounded.
@@ -33,7 +34,7 @@ LEVEL = 0.85
 RECOVERY_SPEED = 0.1
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class StandingGroup:
     """Subsystems that contacts hold together, and the ground under them.
 
@@ -42,17 +43,32 @@ class StandingGroup:
         corners: a point on each edge of the support polygon, (k, 2) [m].
         normals: inward normals of the edges, (k, 2).
         ground: mean height of the polygon [m].
+        offsets: how far each edge is from the origin along its normal, (k,) [m].
     """
 
     group: Group
     corners: Array
     normals: Array
     ground: float
+    offsets: Array
 
-    @cached_property
-    def offsets(self) -> Array:
-        """How far each edge is from the origin along its normal, (k,) [m]."""
-        return (self.corners * self.normals).sum(axis=1)
+
+class _Ground(NamedTuple):
+    """Subsystems that stand, and the surfaces that they stand on, as `edges_of` wants them."""
+
+    group: Group
+    frame_joints: Indices
+    axes: Array
+    joints: Indices
+    points: Array
+
+    @classmethod
+    def of(cls, kinematics: Kinematics, group: Group, surfaces: tuple[Surface, ...]) -> _Ground:
+        """Look them up."""
+        frames = [kinematics.fixed_frame(surface.frame_id) for surface in surfaces]
+        frame_joints = np.array([frame.joint for frame in frames], dtype=np.intp)
+        axes = np.array([frame.place[:, 2] for frame in frames])
+        return cls(group, frame_joints, axes, *kinematics.points_on(surfaces))
 
 
 class BalanceConstraint:
@@ -74,7 +90,7 @@ class BalanceConstraint:
             [spec.influence, spec.security, spec.damping, GRAVITY, LEAST_HEIGHT, RECOVERY_SPEED], dtype=float
         )
         self.count = 0
-        self._known: dict[tuple[str, ...], list[tuple[Group, list[Surface]]]] = {}
+        self._known: dict[tuple[str, ...], list[_Ground]] = {}
         self._allocate()
 
     @property
@@ -93,26 +109,27 @@ class BalanceConstraint:
 
     def set_contacts(self, contacts: Iterable[ActiveContact], kinematics: Kinematics) -> None:
         """Find the standing groups of these contacts; contacts with the environment do not move while they last."""
-        self._groups = []
-        contacts = tuple(contacts)
-        key = tuple(contact.name for contact in contacts)
-        if key not in self._known:
-            found = _standing(self._scene, contacts)
-            self._known[key] = [
-                (Group.of(self._scene, members), [contact.first for contact in grounds]) for members, grounds in found
-            ]
-        for group, surfaces in self._known[key]:
-            if not all(abs(kinematics.pose(s.frame_id).rotation[2, 2]) > LEVEL for s in surfaces):
-                continue
-            polygon = support_polygon(kinematics, surfaces)
-            if len(polygon) < 3:
-                continue
-            normals = np.empty((len(polygon), 2))
-            inward_normals(polygon, normals)
-            self._groups.append(
-                StandingGroup(group, polygon[:, :2].copy(), normals, sum(polygon[:, 2].tolist()) / len(polygon))
-            )
+        self._groups = self.standing(tuple(contacts), kinematics)
         self._allocate()
+
+    def standing(self, contacts: tuple[ActiveContact, ...], kinematics: Kinematics) -> list[StandingGroup]:
+        """Return the standing groups of contacts where everything is now."""
+        groups, key = [], tuple([contact.name for contact in contacts])
+        if key not in self._known:
+            self._known[key] = [
+                _Ground.of(kinematics, Group.of(self._scene, members), tuple(contact.first for contact in grounds))
+                for members, grounds in _standing(self._scene, contacts)
+            ]
+        poses = kinematics.views.poses
+        for found in self._known[key]:
+            edges = np.empty((len(found.points), 5))  # of each: a point, the normal, the offset
+            count, height = edges_of(found.frame_joints, found.axes, LEVEL, found.joints, found.points, poses, edges)
+            if count:
+                edges = edges[:count]
+                groups.append(
+                    StandingGroup(found.group, edges[:, :2], edges[:, 2:4].copy(), height, edges[:, 4].copy())
+                )
+        return groups
 
     def kept(self) -> BalanceConstraint:
         """Return what names the rows of this tick, which the next does not overwrite."""
@@ -129,6 +146,7 @@ class BalanceConstraint:
                     "corners": standing.corners,
                     "normals": standing.normals,
                     "ground": standing.ground,
+                    "offsets": standing.offsets,
                 }
                 for standing in self._groups
             ]
@@ -136,10 +154,13 @@ class BalanceConstraint:
 
     def resume(self, memory: Memory) -> None:
         """Go on from a memory."""
-        self._groups = [
-            StandingGroup(Group.of(self._scene, kept["subsystems"]), kept["corners"], kept["normals"], kept["ground"])
-            for kept in memory["groups"]
-        ]
+        self._groups = []
+        for kept in memory["groups"]:
+            corners, normals, offsets = kept["corners"], kept["normals"], kept.get("offsets")
+            if offsets is None:  # recorded when they were not kept
+                offsets = (corners * normals).sum(axis=1)
+            group = Group.of(self._scene, kept["subsystems"])
+            self._groups.append(StandingGroup(group, corners, normals, kept["ground"], offsets))
         self._allocate()
 
     def _allocate(self) -> None:

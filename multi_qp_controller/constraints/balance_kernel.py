@@ -63,13 +63,3 @@ def edge_rows(
         near[row - first] = number + k
         row += 1
     return row
-
-
-@compiled
-def inward_normals(polygon: Array, normals: Array) -> None:
-    """Write the unit normal of each edge of a counter-clockwise polygon, (k, 2 or 3), to its left, (k, 2)."""
-    for k in range(len(polygon)):
-        after = k + 1 if k + 1 < len(polygon) else 0
-        x, y = polygon[after, 0] - polygon[k, 0], polygon[after, 1] - polygon[k, 1]
-        length = math.sqrt(x * x + y * y)
-        normals[k, 0], normals[k, 1] = -y / length, x / length

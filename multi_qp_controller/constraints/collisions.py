@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import coal
 import numpy as np
@@ -110,7 +111,7 @@ class CollisionConstraint:
         self._dampers = np.array([pair.damper for pair in pairs], dtype=bool)
         self._counts = np.ones(len(pairs), dtype=bool)
         self._exempt = np.zeros(len(pairs), dtype=bool)
-        self._exemptions: dict[frozenset[frozenset[str]], Array] = {}
+        self._exemptions: dict[frozenset[frozenset[str]], tuple[NDArray[Any], ...]] = {}
         self._measured: list[int] = []
         self._told: list[int] = []
         self._is_told = True
@@ -180,15 +181,14 @@ class CollisionConstraint:
         """Name the active rows."""
         return Block(name="collision", unit="m/s²", rows=tuple(self.names[k] for k in self._active[: self.count]))
 
-    def exempt(self, links: set[frozenset[str]]) -> None:
+    def exempt(self, links: frozenset[frozenset[str]]) -> None:
         """Leave out the pairs of links that contacts hold together."""
-        key = frozenset(links)
-        if key not in self._exemptions:
-            self._exemptions[key] = np.array([both in links for both in self._links], dtype=bool)
-        if self._exemptions[key] is not self._exempt:
-            self._exempt = self._exemptions[key]
-            np.logical_not(self._exempt, out=self._counts)
-            np.logical_and(self._dampers, self._counts, out=self._watched, casting="unsafe")
+        known = self._exemptions.get(links)
+        if known is None:
+            exempt = np.array([both in links for both in self._links], dtype=bool)
+            known = self._exemptions[links] = exempt, ~exempt, (self._dampers & ~exempt).astype(np.intp)
+        if known[0] is not self._exempt:
+            self._exempt, self._counts[:], self._watched[:] = known
             self._is_told = False
 
     def reset(self) -> None:

@@ -14,7 +14,7 @@ from multi_qp_controller.curves import BezierPose, Curves
 from multi_qp_controller.kinematics import Group, Kinematics
 from multi_qp_controller.random_references import RandomPoints, RandomPose
 from multi_qp_controller.references import MinimumJerkPose, MovablePose, PoseReference, RestingPose
-from multi_qp_controller.support import centroid, support_polygon
+from multi_qp_controller.support import support_centre
 from multi_qp_controller.tasks.base import Task
 from multi_qp_controller.tasks.com import CoMGoal, CoMTask
 from multi_qp_controller.tasks.joint import JointAngleTask, JointVelocityTask
@@ -131,7 +131,7 @@ class TaskFactory:
         def goal(kinematics: Kinematics, present: Array) -> Array:
             place = present.copy() if target.position is None else np.array(target.position, dtype=float)
             if surfaces:
-                place[:2] = centroid(support_polygon(kinematics, surfaces))[:2]
+                place[:2] = support_centre(kinematics, surfaces)[:2]
             return place + offset
 
         return goal
@@ -196,6 +196,7 @@ def _target_pose(
     """Return what finds X_B_target from the present pose; what the specification leaves open stays as it is then."""
     position = None if target.position is None else np.array(target.position, dtype=float)
     rotation = None if target.rpy is None else pin.rpy.rpyToMatrix(*target.rpy)
+    whole = None if position is None or rotation is None else pin.SE3(rotation, position)
 
     def from_entry(_: Kinematics, present: pin.SE3) -> pin.SE3:
         # the offset is along B's axes, the turn about the tasked frame's own
@@ -204,8 +205,8 @@ def _target_pose(
 
     def in_frame(kinematics: Kinematics, present: pin.SE3) -> pin.SE3:
         X_b_of = _origin(kinematics, frame_of, frame_b)
-        if position is not None and rotation is not None:
-            return X_b_of * pin.SE3(rotation, position)
+        if whole is not None:
+            return X_b_of * whole
         asked = X_b_of.actInv(present)
         if position is not None:
             asked.translation = position

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from operator import attrgetter
 
 import numpy as np
@@ -158,13 +158,14 @@ class TaskTable:
         self._lists.extend(entries)
         return len(self._lists) - len(entries)
 
-    def update(self, kinematics: Kinematics, time: float) -> None:
-        """Write the rows of this tick."""
+    def update(self, kinematics: Kinematics, time: float, running: Collection[Task] = ()) -> None:
+        """Write the rows of this tick; tasks that are `running` elsewhere are not asked for samples."""
         given = [_GIVEN(task) for task in self._tasks]
         if given != self._known:
             self._take(given)
         for task, where, position in self._sampled:
-            self._numbers[where] = task.sample(time, position)
+            if task not in running:
+                self._numbers[where] = task.sample(time, position)
         for group, centroid in self._groups:
             centroid[:] = kinematics.centroid(group)
         task_rows(time, kinematics.q, kinematics.v, self._given.table)

@@ -6,7 +6,8 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from multi_qp_controller.relative_motion import relative_motion, relative_twist
+from multi_qp_controller.gap_kernel import GRASP, PLANAR, POINT, gap_between
+from multi_qp_controller.relative_motion import relative_motion
 
 PAIRS = {
     "to the world": ("humanoid/left_palm", None),
@@ -37,16 +38,23 @@ def test_the_pose_is_that_of_a_in_b(scene, lab, pair, seed):
 
 
 @pytest.mark.parametrize("pair", [name for name, (_, b) in PAIRS.items() if b is not None])
-@pytest.mark.parametrize("together", [False, True])
-def test_pose_and_twist_alone_are_those_of_the_motion(scene, lab, pair, together):
+@pytest.mark.parametrize("seed", range(3))
+def test_gaps_of_surfaces_are_those_of_the_motion(scene, lab, pair, seed):
     a, b = frames(scene, pair)
-    kinematics = lab.kinematics(scene, lab.random_state(scene, 1))
-    expected = relative_motion(kinematics, a, b)
-    kinematics.watch([(a, b)] if together else [])
-    X, twist = relative_twist(kinematics, a, b)
-    np.testing.assert_allclose(X.homogeneous, expected.X_B_A.homogeneous, atol=1e-12)
-    np.testing.assert_allclose(twist, expected.twist, atol=1e-12)
-    assert np.abs(twist).max() > 1e-3
+    kinematics = lab.kinematics(scene, lab.random_state(scene, seed))
+    motion = relative_motion(kinematics, a, b)
+    place, axes = motion.X_B_A.translation, motion.X_B_A.rotation
+    rates = [np.linalg.norm(motion.twist[:3]), np.linalg.norm(motion.twist[3:])]
+    fixed = [part for frame in (a, b) for part in kinematics.fixed_frame(frame)[:2]]
+    expected = {
+        PLANAR: [abs(place[2]), np.arccos(-axes[2, 2])],
+        POINT: [abs(place[2]), 0.0],
+        GRASP: [np.hypot(place[1], place[2]), np.arccos(abs(axes[0, 0]))],
+    }
+    for kind, gap in expected.items():
+        found = gap_between(*fixed, kinematics.views.poses, kinematics.views.twists, kind)
+        np.testing.assert_allclose(found, gap + rates, atol=1e-10)
+    assert min(rates) > 1e-3
 
 
 @pytest.mark.parametrize("pair", PAIRS)

@@ -1,0 +1,139 @@
+"""The coming state, gone through in the ticks before it: what it would find cold is touched, its active rows found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multi_qp_controller.activity import Activity
+from multi_qp_controller.blocks.direct import BlockSolver, LaidOut
+from multi_qp_controller.conditions import Situation, earliest
+from multi_qp_controller.contact import ActiveContact
+from multi_qp_controller.fsm import Phase
+from multi_qp_controller.kinematics import Kinematics
+from multi_qp_controller.memory import Memory
+from multi_qp_controller.motion_table import MotionTable
+from multi_qp_controller.statement import Statement
+from multi_qp_controller.task_rows import TaskRows
+
+Array = NDArray[np.float64]
+
+#: What of the next state is gone through in each of the ticks before the earliest one in which a state may end.
+_STAGES = "beginning", "search", "search", "search", "search", "beginning"
+#: Where a state goes on, it is gone through again so many ticks later, then after twice as many, and so on.
+_AGAIN = 8
+
+
+class Foreseen(NamedTuple):
+    """The QP of a state as it was laid out before the first tick."""
+
+    laid_out: LaidOut
+    tasks: TaskRows
+    motions: MotionTable | None
+
+
+class Rehearsal:
+    """Goes through the coming state before it comes, a part in each of a few ticks.
+
+    The search for active rows begins in the first tick of a state with the rows that would have been active just
+    before it: where it begins makes no difference to what it finds. Nothing of the present state is changed: contacts
+    and tasks of the coming one are made and started again when it comes.
+    """
+
+    def __init__(
+        self,
+        activity: Activity,
+        kinematics: Kinematics,
+        statement: Statement,
+        blocks: BlockSolver | None,
+        foreseen: Mapping[tuple[str, tuple[str, ...]], Foreseen],
+        dt: float,
+    ) -> None:
+        """Prepare; `foreseen` is by name of the state and names of its contacts, `dt` the length of a tick [s]."""
+        self._activity, self._kinematics, self._statement = activity, kinematics, statement
+        self._blocks, self._foreseen, self._dt = blocks, foreseen, dt
+        self._coming: Phase | None = None
+        self._due = self._next = np.inf
+        self._stage, self._again, self._over = 0, _AGAIN, False
+        self._contacts: tuple[ActiveContact, ...] = ()
+        self._found: tuple[str, Array] | None = None
+
+    def memory(self) -> Memory:
+        """Return how far it is, and which rows it found."""
+        state, rows = (None, None) if self._found is None else self._found
+        due = self._due if np.isfinite(self._due) else None
+        how_far = {"stage": self._stage, "again": self._again, "over": self._over, "due": due}
+        return how_far | {"state": state, "rows": rows}
+
+    def resume(self, memory: Memory, phase: Phase, phases: Mapping[str, Phase]) -> None:
+        """Go on from a memory."""
+        self._stage, self._again, self._over = memory["stage"], memory["again"], memory["over"]
+        self._due, self._contacts = np.inf if memory["due"] is None else memory["due"], ()
+        self._coming = _first_of(phase, phases)
+        self._found = None if memory["state"] is None else (memory["state"], memory["rows"])
+        self._wait()
+
+    def enter(self, phase: Phase, phases: Mapping[str, Phase], now: Situation) -> None:
+        """Note when a state that is just taken up may end: where it has several ways on, it is the first one's."""
+        self._coming, self._due, self._contacts = _first_of(phase, phases), np.inf, ()
+        self._stage, self._again, self._over = 0, _AGAIN, False
+        if self._coming is not None:
+            self._due = earliest(phase.spec.transitions[0].when, now)
+        self._wait()
+
+    def found(self, phase: Phase) -> Array | None:
+        """Return multipliers, (rows,), whose signs tell which rows were active in this state's QP; none twice."""
+        found, self._found = self._found, None
+        return found[1] if found is not None and found[0] == phase.name else None
+
+    def update(self, time: float, horizon: float) -> None:
+        """Go through the part whose tick it is, as of the tick before: its kinematics, and limits `horizon` ahead."""
+        if time < self._next or self._coming is None or not self._foreseen:
+            return
+        stage, self._stage = _STAGES[self._stage], self._stage + 1
+        self._wait()
+        with suppress(Exception):  # it may want what is not there yet: the present state shall not suffer for it
+            if stage == "beginning":
+                self._contacts = self._activity.rehearse(self._coming, self._kinematics, time)
+                self._statement.rehearse(self._contacts, self._kinematics)
+            elif self._contacts and not self._over:
+                self._search(self._coming, time, horizon)
+
+    def _wait(self) -> None:
+        """Note when the next part's tick is: half a period before it, for times are rounded."""
+        if self._stage == len(_STAGES):
+            self._due += self._again * self._dt
+            self._stage, self._again, self._over = 0, 2 * self._again, False
+        self._next = self._due - (len(_STAGES) - self._stage + 0.5) * self._dt
+
+    def _search(self, coming: Phase, time: float, horizon: float) -> None:
+        """Find the active rows of the coming state, or some of them."""
+        statement, kinematics = self._statement, self._kinematics
+        names = tuple(contact.name for contact in self._contacts)
+        foreseen = self._foreseen.get((coming.name, names))
+        if foreseen is None or self._blocks is None:
+            return
+        contacts, present = foreseen.laid_out.contacts, kinematics.motions
+        kinematics.motions = foreseen.motions
+        try:
+            if foreseen.motions is not None and foreseen.motions is not present:
+                foreseen.motions.update()
+            if contacts is not statement.contacts:
+                contacts.take(self._contacts)
+                contacts.update(kinematics, horizon)
+            if foreseen.tasks is not statement.tasks:
+                foreseen.tasks.rehearse(kinematics, time, frozenset(statement.tasks.tasks))
+            begun = None if self._found is None or self._found[0] != coming.name else self._found[1]
+            found = self._blocks.search_ahead(foreseen.laid_out, begun)
+        finally:
+            kinematics.motions = present
+        self._found, self._over = (None, True) if found is None else ((coming.name, found[0]), found[1])
+
+
+def _first_of(phase: Phase, phases: Mapping[str, Phase]) -> Phase | None:
+    transitions = phase.spec.transitions
+    return phases[transitions[0].to] if transitions else None
