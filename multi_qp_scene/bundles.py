@@ -45,7 +45,7 @@ class Bundle:
         table: what the kernel is given: addresses, shapes and steps, (words,); without numba, the arrays themselves.
     """
 
-    __slots__ = ("_arrays", "table")
+    __slots__ = ("_given", "table")
 
     def __init__(self, kinds: str, *entries: Any) -> None:
         """Take arrays and numbers; a letter of `kinds` says what each is.
@@ -55,13 +55,17 @@ class Bundle:
         Raises:
             TypeError: when one is not what its letter says, as the kernel would read something else there.
         """
-        self._arrays = entries
+        self._given = kinds, *entries
         self.table: Any = entries
         if COMPILED:
             words: list[int] = []
             for kind, entry in zip(kinds, entries, strict=True):
                 words += _words(kind, entry)
             self.table = np.array(words, dtype=np.intp)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Be copied with the addresses of the copies."""
+        return Bundle, self._given
 
 
 def _words(kind: str, entry: Any) -> tuple[int, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -31,6 +33,13 @@ def add_up(bundle, out):
     f[1, 2] = v[len(v) - 1]
 
 
+@compiled
+def last_of(bundle, out):
+    """Write the last entry of the one array that is given."""
+    (only,) = unbundled(bundle, "v")
+    out[0] = only[-1]
+
+
 def test_a_kernel_finds_arrays_of_every_kind_and_numbers_and_writes_where_they_are():
     assert set(ALL_KINDS) == {*ARRAYS, INTEGER, FLOAT}
     rng = np.random.default_rng(3)
@@ -43,6 +52,15 @@ def test_a_kernel_finds_arrays_of_every_kind_and_numbers_and_writes_where_they_a
     add_up(given.table, out)
     np.testing.assert_allclose(out, expected, rtol=1e-14)
     assert f[1, 2] == v[3]
+
+
+def test_a_copy_has_the_copies_of_the_arrays():
+    array = np.ones(3)
+    copied, bundle = copy.deepcopy([array, Bundle("v", array)])
+    array[:], copied[:] = 5.0, 7.0
+    out = np.zeros(1)
+    last_of(bundle.table, out)
+    assert out[0] == 7.0
 
 
 @pytest.mark.skipif(not COMPILED, reason="nothing is read by address")
