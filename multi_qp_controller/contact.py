@@ -53,6 +53,7 @@ class ActiveContact:
         X_second_first: pose of the first surface in the second's frame, as made.
         feedback: how it is held where the world answers for itself, or None.
         frames: of the two surfaces, by index.
+        key: what its rows depend on, besides where it is.
         price: factor on the cost of its wrench.
     """
 
@@ -80,6 +81,7 @@ class ActiveContact:
         self._W_in_second = _FLUSH @ self.W[:3] if self.rows == 3 else None
         self._F_in_second = self.F @ _FLUSH if self.rows == 3 else None
         self.frames: tuple[int, int] = (first.frame_id, second.frame_id)
+        self.key = name, self.frames, self.friction, feedback
         self._kinematics = kinematics
         self._motion: RelativeMotion | None = None
         self.update(kinematics)

@@ -162,6 +162,7 @@ class Controller(ControllerView):
             self.statement.resume(memory["statement"], tuple(self.contacts.values()))
             self._ladder.prepare()
             self._ladder.resume(memory["qp"])
+        self._now.entered, self._now.tasks = self.machine.entered, self._activity.tasks
         if "rehearsal" in memory:  # what was recorded before there were any goes on without
             self._rehearsal.resume(memory["rehearsal"], self.machine.phase, self.machine.named)
         self._fallback.resume(memory["fallback"])
@@ -201,7 +202,7 @@ class Controller(ControllerView):
         if not state.is_finite:
             return self._fall_back(state, time, started, describe_nan(self.scenario, state))
         try:
-            self._rehearsal.update(time, self.horizon)
+            self._rehearsal.update(time, self.horizon, self._now)
             state = self._loop.measured(state)
             self.kinematics.update(state)
             self._loop.disturb(self.kinematics)
@@ -241,7 +242,7 @@ class Controller(ControllerView):
         self._take_up()
         self._ladder.begin_with(self._rehearsal.found(self.machine.phase))
         self._now.entered, self._now.tasks = time, self._activity.tasks
-        self._rehearsal.enter(self.machine.phase, self.machine.named, self._now)
+        self._rehearsal.enter(self.machine.phase, self.machine.named)
 
     def _take_up(self) -> None:
         """State the QP with the present contacts and tasks."""

@@ -154,7 +154,7 @@ class Statement:
 
     def _take(self, contacts: tuple[ActiveContact, ...]) -> None:
         self._taken = contacts
-        key = tuple((c.name, c.frames, c.friction, c.feedback) for c in contacts)
+        key = tuple([contact.key for contact in contacts])
         rows = self._known_contacts.get(key)
         if rows is None:
             rows = self._known_contacts[key] = ContactRows(contacts, self.scene.couplings, self.cost)

@@ -47,7 +47,7 @@ EARLY_CHANGES = 2
 #: takes 24 in most.
 HURRIED_CHANGES = 40, 44
 #: Changes that a tick makes besides its own, for a coming state.
-AHEAD_CHANGES = 8
+AHEAD_CHANGES = 6
 #: What is said of contacts that no q̈ keeps, whatever limits are relaxed.
 CONTRADICTING_CONTACTS = "contacts contradict each other"
 _STATUS: dict[int, Status] = {

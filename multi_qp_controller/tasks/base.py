@@ -103,9 +103,6 @@ class Task(ABC):
 
     def bind(self, error: Array, speed: Array) -> None:
         """Have x − x_ref and ẋ from now on in these arrays, (dim,) each, which a table writes instead of `compute`."""
-        for kept, bound in ((self._error, error), (self._speed, speed)):
-            if len(kept) == len(bound):
-                bound[:] = kept
         self._error, self._speed = error, speed
 
     @abstractmethod

@@ -144,7 +144,6 @@ class CoMTask(Task):
 
     def bind_reference(self, reference: Array) -> None:
         """Have the reference in this array from now on, world frame, (3,) [m]."""
-        reference[:] = self._reference
         self._reference = reference
 
     def move_target(self, kinematics: Kinematics, position: Array, rotation: Array | None = None) -> None:

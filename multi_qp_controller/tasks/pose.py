@@ -152,7 +152,6 @@ class PoseTask(Task):
 
     def bind_errors(self, errors: Array, reference: Array) -> None:
         """Have all six errors, (6,), and the reference, see `PoseSample`, (24,), in these arrays from now on."""
-        errors[:] = self._full_error
         self._full_error, self._sample = errors, PoseSample(reference)
 
     def sample(self, time: float, position: Array | None = None) -> Array:

@@ -172,14 +172,19 @@ class TaskTable:
 
     def _take(self, given: list[tuple[float, float, Path | None]]) -> None:
         """Take gains and paths that are no longer what they were."""
+        before = self._known or [(np.nan, np.nan, None)] * len(given)
         self._known, self._sampled = given, []
-        for k, (stiffness, damping, path) in enumerate(given):
-            self._gains[k, :2] = stiffness, damping
-            where = self._where[k]
+        for k, (old, new) in enumerate(zip(before, given, strict=True)):
+            stiffness, damping, path = new
+            if path is None:
+                self._sampled.append((self._tasks[k], self._where[k], self._positions.get(k)))
+            if new == old:
+                continue
+            self._gains[k, 0], self._gains[k, 1] = stiffness, damping
             if path is None:
                 self._timing[k, DURATION] = -1.0
-                self._sampled.append((self._tasks[k], where, self._positions.get(k)))
             elif path is not self._followed[k]:
+                where = self._where[k]
                 self._timing[k], self._firsts[where], self._changes[where] = path.timing, path.first, path.change
             self._followed[k] = path
 
