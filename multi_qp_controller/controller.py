@@ -202,7 +202,6 @@ class Controller(ControllerView):
         if not state.is_finite:
             return self._fall_back(state, time, started, describe_nan(self.scenario, state))
         try:
-            self._rehearsal.update(time, self.horizon, self._now)
             state = self._loop.measured(state)
             self.kinematics.update(state)
             self._loop.disturb(self.kinematics)
@@ -225,8 +224,10 @@ class Controller(ControllerView):
         now.felt = None if self.landing is None else self.landing.felt
         if self.machine.update(now):
             self._enter_phase(time)
-        elif self._activity.advance(time):
-            self._take_up()
+        else:
+            if self._activity.advance(time):
+                self._take_up()
+            self._rehearsal.update(now, self.horizon)
         if self.landing is not None and self.landing.update(self.kinematics, time):
             self.statement.let_touch(self.landing.sought)
 

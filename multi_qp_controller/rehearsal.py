@@ -62,7 +62,6 @@ class Rehearsal:
         self._when: Condition | None = None
         self._due, self._next = np.inf, np.inf
         self._stage, self._again, self._over = 0, _AGAIN, False
-        self._pauses = False
         self._contacts: tuple[ActiveContact, ...] = ()
         self._written: Foreseen | None = None
         self._found: tuple[str, Array] | None = None
@@ -79,7 +78,6 @@ class Rehearsal:
         self.enter(phase, phases)
         self._stage, self._again, self._over = memory["stage"], memory["again"], memory["over"]
         self._found = None if memory["state"] is None else (memory["state"], memory["rows"])
-        self._pauses = True  # there is no tick before
         if memory["due"] is not None:
             self._due = memory["due"]
             self._wait()
@@ -98,16 +96,9 @@ class Rehearsal:
         found, self._found = self._found, None
         return found[1] if found is not None and found[0] == phase.name else None
 
-    def update(self, time: float, horizon: float, now: Situation) -> None:
-        """Go through the part whose tick it is, as of the tick before.
-
-        Args:
-            time: of this tick [s].
-            horizon: how far limits look ahead [s].
-            now: what the conditions of the present state look at.
-        """
-        if time < self._next or self._coming is None or not self._foreseen or self._pauses:
-            self._pauses = False
+    def update(self, now: Situation, horizon: float) -> None:
+        """Go through the part whose tick it is, where the present state goes on; limits look `horizon` [s] ahead."""
+        if now.time < self._next or self._coming is None or not self._foreseen:
             return
         if np.isinf(self._due):  # a state is just taken up, and its first tick had enough to do
             self._due = now.entered if self._when is None else earliest(self._when, now)
@@ -117,10 +108,10 @@ class Rehearsal:
         self._wait()
         with suppress(Exception):  # it may want what is not there yet: the present state shall not suffer for it
             if stage == "beginning" or not self._contacts:
-                self._contacts = self._activity.rehearse(self._coming, self._kinematics, time)
+                self._contacts = self._activity.rehearse(self._coming, self._kinematics, now.time)
                 self._statement.rehearse(self._contacts, self._kinematics)
             if stage == "rows" or (stage == "search" and self._written is None):
-                self._write_rows(self._coming, time, horizon)
+                self._write_rows(self._coming, now.time, horizon)
             if stage == "search" and self._written is not None and not self._over:
                 self._search(self._coming, self._written)
 
@@ -145,7 +136,7 @@ class Rehearsal:
             contacts = foreseen.laid_out.contacts
             if contacts is not statement.contacts:
                 contacts.take(self._contacts)
-                contacts.update(kinematics, horizon)
+            contacts.update(kinematics, horizon)
             if foreseen.tasks is not statement.tasks:
                 foreseen.tasks.rehearse(kinematics, time, frozenset(statement.tasks.tasks))
         finally:
@@ -153,6 +144,9 @@ class Rehearsal:
 
     def _search(self, coming: Phase, written: Foreseen) -> None:
         """Find the active rows of the coming state, or some of them."""
+        statement, kinematics = self._statement, self._kinematics
+        statement.M, statement.N = kinematics.M, kinematics.N
+        statement.joint_limits.update(kinematics.q, kinematics.v)
         begun = None if self._found is None or self._found[0] != coming.name else self._found[1]
         found = None if self._blocks is None else self._blocks.search_ahead(written.laid_out, begun)
         self._found, self._over = (None, True) if found is None else ((coming.name, found[0]), found[1])

@@ -94,10 +94,10 @@ def test_what_is_running_is_neither_started_nor_asked_by_a_rehearsal(monkeypatch
     kept = {name: (task.error, task.speed, task.path) for name, task in running.items()}
     watched, motions = controller.kinematics.watched, controller.kinematics.motions
     rehearsal = controller._rehearsal
-    rehearsal._due, rehearsal._stage, rehearsal._pauses = 0.0, 0, False
+    rehearsal._due, rehearsal._stage = 0.0, 0
     for _ in range(8):
         rehearsal._next = 0.0
-        rehearsal.update(first * DT, controller.horizon, controller._now)
+        rehearsal.update(controller._now, controller.horizon)
     assert rehearsal._found is not None
     assert rehearsal._found[0] == "lift"
     assert controller.tasks == running
@@ -135,7 +135,8 @@ def test_parts_are_rehearsed_before_a_state_may_end_and_its_beginning_again_wher
     rehearsal._wait()
     for tick in range(120):
         before = rehearsal._next
-        rehearsal.update(tick * DT, controller.horizon, controller._now)
+        controller._now.time = tick * DT
+        rehearsal.update(controller._now, controller.horizon)
         ticks += [tick] if rehearsal._next != before else []
     assert ticks[:8] == list(range(12, 20))
     assert np.diff(ticks[7:]).tolist() == [4, 8, 16, 16, 16, 16, 16]
