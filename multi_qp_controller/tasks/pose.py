@@ -150,9 +150,9 @@ class PoseTask(Task):
         """Return what moves either frame."""
         return scene.moving(self.frame_a, self.frame_b)
 
-    def bind_errors(self, errors: Array, reference: Array) -> None:
-        """Have all six errors, (6,), and the reference, see `PoseSample`, (24,), in these arrays from now on."""
-        self._full_error, self._sample = errors, PoseSample(reference)
+    def bind_errors(self, errors: Array, reference: PoseSample) -> None:
+        """Have all six errors, (6,), and the reference in these arrays from now on."""
+        self._full_error, self._sample = errors, reference
 
     def sample(self, time: float, position: Array | None = None) -> Array:
         """Return the reference at `time` [s], with the shift, see `PoseSample`, (24,)."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.motion_table import MotionTable
 from multi_qp_controller.paths import DURATION, SHARES, TIMING, Path
+from multi_qp_controller.references import PoseSample
 from multi_qp_controller.tasks.base import Task
 from multi_qp_controller.tasks.com import CoMTask
 from multi_qp_controller.tasks.joint import JointAngleTask
@@ -86,7 +87,8 @@ class TaskTable:
         self._bound = [
             (task, self._error[rows], self._speed[rows]) for task, rows in zip(self._tasks, rows_of_each, strict=True)
         ]
-        self._bound_poses = list(zip(self._poses, self._pose_errors, self._pose_references, strict=True))
+        samples = map(PoseSample, self._pose_references)
+        self._bound_poses = list(zip(self._poses, self._pose_errors, samples, strict=True))
         self._groups = [(centre.group, row) for centre, row in zip(self._centres, self._centroids, strict=True)]
         self._bound_centres = list(zip(self._centres, self._places, strict=True))
         self._given = Bundle(
@@ -124,8 +126,8 @@ class TaskTable:
         """Have the tasks find their errors, speeds and references here from now on."""
         for task, error, speed in self._bound:
             task.bind(error, speed)
-        for pose, errors, reference in self._bound_poses:
-            pose.bind_errors(errors, reference)
+        for pose, errors, sample in self._bound_poses:
+            pose.bind_errors(errors, sample)
         for centre, place in self._bound_centres:
             centre.bind_reference(place)
 
