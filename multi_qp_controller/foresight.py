@@ -15,7 +15,7 @@ from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.motion_table import Pair
 from multi_qp_controller.rehearsal import Foreseen, Rehearsal
 from multi_qp_controller.statement import Statement
-from multi_qp_controller.tasks import CoMTask, PoseTask, Task
+from multi_qp_controller.tasks import Task
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.jit import COMPILED
 
@@ -85,10 +85,7 @@ def pairs_of(contacts: Iterable[ActiveContact], tasks: Iterable[Task]) -> list[P
     """Return the pairs of frames whose relative motions contacts and tasks need, those of contacts first."""
     pairs: list[Pair] = [contact.frames for contact in contacts]
     for task in tasks:
-        if isinstance(task, PoseTask):
-            pairs.append((task.frame_a, task.frame_b))
-        elif isinstance(task, CoMTask):
-            pairs += [(frame, None) for frame in task.along_with]
+        pairs += task.pairs
     return pairs
 
 

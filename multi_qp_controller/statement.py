@@ -170,7 +170,8 @@ class Statement:
             self._exempt()
 
     def _exempt(self) -> None:
-        self.collisions.exempt(self.contacts.held_together | self._let_touch)
+        held = self.contacts.held_together
+        self.collisions.exempt(held | self._let_touch if self._let_touch else held)
 
     def _allocate(self) -> None:
         """Make room for the rows on q̈ that the present contacts can ask for."""

@@ -158,8 +158,8 @@ def _ticks(measured: list[SceneTimes]) -> BenchTable:
         ("scene", "DoF", "median", "IQR", "p99", "max", "max/median", "own max/median", "quadprog/tick", "best/tick"),
         rows,
         "the first 10 ticks are left out; the ratios are of times on the processor; own: of each tick the least of "
-        f"{runs} runs,\nthe others the first run's; quadprog/tick: its time on `reduced` alone; best: of the other "
-        "solvers, warm-started,\non `reduced`",
+        f"{runs} runs, in medians\nof each; the others the first run's; quadprog/tick: its time on `reduced` alone; "
+        "best: of the other solvers,\nwarm-started, on `reduced`",
     )
 
 

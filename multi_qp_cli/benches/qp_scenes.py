@@ -71,10 +71,16 @@ class SceneTimes:
         return min(medians) / spread(self.cpu[10:])["median"] if medians else float("nan")
 
     def own(self) -> list[float]:
-        """Return the least of each tick over all runs, which is its own; the rest is the machine's doing [ms]."""
-        return np.min(
-            [run[: min(map(len, (self.cpu, *self.again)))] for run in (self.cpu, *self.again)], axis=0
-        ).tolist()
+        """Return the least of each tick over all runs, which is its own; the rest is the machine's doing [ms].
+
+        Ticks are compared in medians of their run: a processor that was faster in one of them would have its median
+        from that one, and the slowest tick, which nothing hides in one of the others.
+        """
+        length = min(map(len, (self.cpu, *self.again)))
+        runs = np.array([run[:length] for run in (self.cpu, *self.again)])
+        medians = np.median(runs, axis=1)
+        own: list[float] = ((runs / medians[:, None]).min(axis=0) * medians.min()).tolist()
+        return own
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures for `--json`."""

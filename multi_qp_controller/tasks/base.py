@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.memory import Memory
+from multi_qp_controller.motion_table import Pair
 from multi_qp_controller.paths import Path
 from multi_qp_controller.snapshot import TargetSnapshot
 from multi_qp_scene.scene import Scene
@@ -42,6 +43,7 @@ class Task(ABC):
         row_weights: weight of each row relative to `weight`, (dim,), or None where all are 1.
         max_speed: the speed with which a far set-point is approached is bounded by this, or None.
         path: the numbers of its reference since it was started, where they are such a path, else None.
+        pairs: of frames whose relative motions it needs.
     """
 
     dim: int
@@ -49,6 +51,7 @@ class Task(ABC):
     selects: Sequence[int] | None = None
     max_speed: float | None = None
     path: Path | None = None
+    pairs: tuple[Pair, ...] = ()
 
     def __init__(
         self, name: str, *, weight: float = 1.0, stiffness: float = 10.0, damping: float | None = None

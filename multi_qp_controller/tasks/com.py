@@ -55,6 +55,7 @@ class CoMTask(Task):
         self.dim = len(axes)
         self.axes = list(axes)
         self.along_with = list(along_with)
+        self.pairs = tuple((frame, None) for frame in along_with)
         self._goal = goal
         self._duration = (duration or 0.0) if curves is None else curves.duration
         self.max_speed = max_speed

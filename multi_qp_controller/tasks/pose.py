@@ -57,6 +57,7 @@ class PoseTask(Task):
         self.dim = len(axes)
         self.frame_a = frame_a
         self.frame_b = frame_b
+        self.pairs = ((frame_a, frame_b),)
         self.axes = list(axes)
         self._goal = goal
         self.max_speed = max_speed

@@ -92,6 +92,12 @@ def test_the_own_time_of_a_tick_is_the_least_of_its_runs():
     assert times.own() == [1.0, 1.0, 1.0]
 
 
+def test_a_run_on_a_slower_processor_makes_no_tick_longer():
+    fast, slow = [1.0, 3.0, 1.0, 1.0, 4.0], [2.0, 6.0, 2.0, 2.0, 6.0]
+    own = SceneTimes("door", 38, cpu=slow, again=[fast, fast]).own()
+    assert own == [1.0, 3.0, 1.0, 1.0, 3.0]
+
+
 def test_tsid_gives_the_same_answer_to_the_same_tasks():
     single = measure_single(ticks=60)
     assert single["acceleration_difference"] < 1e-4
