@@ -57,17 +57,15 @@ class TaskRows:
         if not self._is_bound and self._table is not None:
             self._table.bind()
         self._is_bound = True
-        if self._table is not None:
-            self._table.update(kinematics, time)
-        for task, J, b in self._others:
-            task.compute(kinematics, time, J, b)
-        self.weigh()
-        self._weighted = self._H = None
+        self._compute(kinematics, time, frozenset())
 
     def rehearse(self, kinematics: Kinematics, time: float, running: frozenset[Task]) -> None:
         """Compute rows that are not taken yet: what is `running` is others', and is neither asked nor told anything."""
         if kinematics.motions is not self._motions:
             self.tabulate(kinematics)
+        self._compute(kinematics, time, running)
+
+    def _compute(self, kinematics: Kinematics, time: float, running: frozenset[Task]) -> None:
         if self._table is not None:
             self._table.update(kinematics, time, running)
         for task, J, b in self._others:
