@@ -33,7 +33,7 @@ class Activity:
         self._ramp = ramp
         self._made_at: dict[str, float] = {}
         self._left_at: dict[str, float] = {}
-        self._last_made: dict[str, ActiveContact] = {}
+        self._patterns: dict[str, ActiveContact] = {}
         self._factory = TaskFactory(scenario)
         self._known: dict[tuple[str, int], tuple[TaskSpec, Task, tuple[float, float, float]]] = {}
         self._state_tasks: dict[str, tuple[TaskSpec, Task]] = {}
@@ -150,6 +150,7 @@ class Activity:
         """Return how the contacts were made and how far the tasks are."""
         return {
             "contacts": {name: contact.memory() for name, contact in self.contacts.items()},
+            "prices": {name: contact.price for name, contact in self.contacts.items()},
             "tasks": {name: task.memory() for name, (_, task) in self._state_tasks.items()},
             "user_tasks": {name: task.memory() for name, task in self._user_tasks.items()},
             "made_at": dict(self._made_at),
@@ -168,6 +169,7 @@ class Activity:
         self.contacts = {name: self._made(name, kinematics) for name in memory["contacts"]}
         for name, contact in self.contacts.items():
             contact.resume(memory["contacts"][name])
+            contact.price = memory.get("prices", {}).get(name, contact.price)
         self._made_at, self._left_at = dict(memory.get("made_at", {})), dict(memory.get("left_at", {}))
         specs = {name: phase.tasks[name] for name in memory["tasks"]}
         self._state_tasks = {name: (spec, self._task(name, spec)) for name, spec in specs.items()}
@@ -177,14 +179,14 @@ class Activity:
                 self.tasks[name].resume(kept, kinematics)
 
     def _made(self, name: str, kinematics: Kinematics) -> ActiveContact:
-        if name in self._last_made:
-            return self._last_made[name].made_anew(kinematics)
-        spec, surfaces = self._scenario.spec.contacts[name], self._scenario.scene.surfaces
-        first, second = (surfaces[surface] for surface in spec.surfaces)
-        made = self._last_made[name] = ActiveContact(
-            name, first, second, friction=spec.friction, kinematics=kinematics, feedback=self._feedback
-        )
-        return made
+        """Return a contact that will be made where its surfaces are in its first tick."""
+        if name not in self._patterns:
+            spec, surfaces = self._scenario.spec.contacts[name], self._scenario.scene.surfaces
+            first, second = (surfaces[surface] for surface in spec.surfaces)
+            self._patterns[name] = ActiveContact(
+                name, first, second, friction=spec.friction, kinematics=kinematics, feedback=self._feedback
+            )
+        return self._patterns[name].made_anew()
 
     def _running(self, name: str, spec: TaskSpec, kinematics: Kinematics, time: float) -> tuple[TaskSpec, Task]:
         running = self._state_tasks.get(name)

@@ -50,7 +50,6 @@ class ActiveContact:
         W: generators of the wrench cone, (6, nλ); those of a point change from tick to tick.
         F: facets of the same cone, F w ≥ 0, (facets, rows); those of a point change as well.
         rows: no-slip rows: 6, or 3 for a point.
-        X_second_first: pose of the first surface in the second's frame, as made.
         feedback: how it is held where the world answers for itself, or None.
         frames: of the two surfaces, by index.
         key: what its rows depend on, besides where it is.
@@ -73,7 +72,8 @@ class ActiveContact:
         self.friction = friction if feedback is None else friction * feedback.friction
         self.W = first.generators(self.friction)
         self.rows = first.equality_rows
-        self.X_second_first = kinematics.pose(second.frame_id).actInv(kinematics.pose(first.frame_id))
+        X_second_first = kinematics.pose(second.frame_id).actInv(kinematics.pose(first.frame_id))
+        self._X_second_first: pin.SE3 | None = X_second_first
         self._memory: Memory | None = None
         self.feedback = feedback
         self.price = 1.0
@@ -86,17 +86,29 @@ class ActiveContact:
         self._motion: RelativeMotion | None = None
         self.update(kinematics)
 
-    def made_anew(self, kinematics: Kinematics) -> ActiveContact:
-        """Return the same contact as it would be made now."""
+    def made_anew(self) -> ActiveContact:
+        """Return the same contact as one that is not held yet."""
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__)
-        second, first = self.frames[1], self.frames[0]
-        new.X_second_first = kinematics.pose(second).actInv(kinematics.pose(first))
-        new._memory, new.price = None, 1.0
+        new._X_second_first, new._memory, new.price = None, None, 1.0
         if self.rows == 3:
             new.W, new.F = self.W.copy(), self.F.copy()
-        new.update(kinematics)
         return new
+
+    def hold(self) -> None:
+        """Be made where the surfaces are at this tick, if it has not been."""
+        if self._X_second_first is None:
+            self._X_second_first = self.motion.X_B_A
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it is made: it is in its first tick."""
+        return self._X_second_first is not None
+
+    @property
+    def X_second_first(self) -> pin.SE3:
+        """Pose of the first surface in the second's frame as made; where it is now, before that."""
+        return self.motion.X_B_A if self._X_second_first is None else self._X_second_first
 
     @property
     def motion(self) -> RelativeMotion:
@@ -105,15 +117,15 @@ class ActiveContact:
             self._motion = relative_motion(self._kinematics, *self.frames)
         return self._motion
 
-    def memory(self) -> Memory:
-        """Return the relative pose at which it was made."""
-        if self._memory is None:
-            self._memory = pose_memory(self.X_second_first)
+    def memory(self) -> Memory | None:
+        """Return the relative pose at which it was made, None before that."""
+        if self._memory is None and self._X_second_first is not None:
+            self._memory = pose_memory(self._X_second_first)
         return self._memory
 
-    def resume(self, memory: Memory) -> None:
-        """Be the contact that was made at a relative pose."""
-        self.X_second_first, self._memory = pose_of(memory), memory
+    def resume(self, memory: Memory | None) -> None:
+        """Be the contact that was made at a relative pose, or is not made yet."""
+        self._X_second_first, self._memory = None if memory is None else pose_of(memory), memory
 
     def update(self, kinematics: Kinematics) -> None:
         """Take note of a new tick."""

@@ -103,9 +103,18 @@ class ContactRows:
         self._G_is_new = False
 
     def _note_made(self, before: Sequence[ActiveContact | None]) -> None:
+        self._is_held = all([contact.is_held for contact in self.contacts])
         for made, contact, old in zip(self._made, self.contacts, before, strict=True):
-            if contact is not old:
+            if contact is not old and contact.is_held:
                 made[:] = contact.X_second_first.homogeneous
+
+    def _hold(self) -> None:
+        """Make the contacts whose first tick this is."""
+        for made, contact in zip(self._made, self.contacts, strict=True):
+            if not contact.is_held:
+                contact.hold()
+                made[:] = contact.X_second_first.homogeneous
+        self._is_held = True
 
     @cached_property
     def held_together(self) -> frozenset[frozenset[str]]:
@@ -206,6 +215,8 @@ class ContactRows:
         self._note_prices()
         for contact in self.contacts:
             contact.update(kinematics)
+        if not self._is_held:
+            self._hold()
         if not self._update_together(kinematics, dt):
             for contact, rows in zip(self.contacts, self.row_slices, strict=True):
                 self.J[rows], self.rhs[rows] = contact.no_slip(dt)

@@ -10,18 +10,16 @@ from numpy.typing import NDArray
 from multi_qp_controller.activity import Activity
 from multi_qp_controller.closed_loop import ClosedLoop
 from multi_qp_controller.command import Command, Diagnostics, Status
-from multi_qp_controller.conditions import Situation
 from multi_qp_controller.constraints import CollisionConstraint
 from multi_qp_controller.controller_parts import describe_nan, ladder_of, statement_of
 from multi_qp_controller.controller_view import ControllerView
 from multi_qp_controller.fallback import Fallback
-from multi_qp_controller.foresight import lay_out_states, pairs_of
 from multi_qp_controller.formulations import QpSize
-from multi_qp_controller.fsm import StateMachine
 from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.ladder import Answer
 from multi_qp_controller.memory import Memory, TickInput
 from multi_qp_controller.physical import PhysicalSolution
+from multi_qp_controller.progress import Progress
 from multi_qp_controller.qp import Solution
 from multi_qp_controller.threads import use_one_thread
 from multi_qp_scene.errors import MultiQpError
@@ -39,8 +37,9 @@ DEFAULT_SOLVERS = {"full": "daqp", "reduced": "daqp", "condensed": "active_set"}
 class Controller(ControllerView):
     """One QP over all subsystems of a scenario, [Vaillant2015] (35), driven by its state machine.
 
-    `step` never raises for what the state holds: where no command can be computed it falls back to a defined one and
-    says so. The first step starts the state machine from the state it is given.
+    A tick has two parts. `step` answers a state; it never raises for what the state holds: where no command can be
+    computed it falls back to a defined one and says so. `settle` does what need not wait for the next state: it takes
+    the transition that is due. The first step starts the state machine from the state it is given.
 
     Attributes:
         scenario: what is controlled.
@@ -92,7 +91,6 @@ class Controller(ControllerView):
         self.formulation_name = formulation or spec.formulation
         self.solver_name = solver or spec.solver or DEFAULT_SOLVERS.get(self.formulation_name, "daqp")
         self.kinematics = Kinematics(scene)
-        self.machine = StateMachine(scenario)
         self.pairs = watched_pairs(scene, spec.collisions)
         self.horizon = self.dt if closed_loop is None else max(self.dt, closed_loop.horizon)
         self._collisions = CollisionConstraint(scene, self.pairs, dt=self.dt, horizon=self.horizon)
@@ -106,11 +104,12 @@ class Controller(ControllerView):
         self._activity = Activity(scenario, self._loop.contact_feedback, ramp=ramp)
         self._fallback = Fallback(scene, spec.fallback)
         self._shapes = (scene.nq,), (scene.nv,)
-        self._now = Situation(scenario, self.kinematics, {}, 0.0, 0.0, frozenset())
-        parts = self._activity, self.kinematics, self.statement, self.formulation
-        self._rehearsal = lay_out_states(self.machine.phases, self._now, *parts, dt=self.dt)
+        parts = self._activity, self.kinematics, self.statement, self.formulation, self._ladder, self.landing
+        self._progress = Progress(scenario, *parts, dt=self.dt, horizon=self.horizon)
+        self.machine = self._progress.machine
         self._sized, self._size = self.statement.contacts, QpSize.of(self.statement)
-        self._started = False
+        self._unsettled: float | None = None  # time of the tick that has been answered and not settled [s]
+        self._fault = ""
         self._deadline = np.inf if deadline is None else deadline
         self.reactions: Array | None = None
         self.attended = False
@@ -120,18 +119,14 @@ class Controller(ControllerView):
     def memory(self) -> Memory:
         """Return everything that the next step depends on besides its arguments.
 
-        The state of the scene's loads is in it; q and v of the last step are not, and matter only to a target that is
-        moved between `resume` and the first step after it.
+        The tick before is settled first. The state of the scene's loads is in it; q and v of the last step are not, and
+        matter only to a target that is moved between `resume` and the first step after it.
         """
+        self.settle()
         return {
-            "started": self._started,
             "attended": self.attended,
-            "machine": self.machine.memory(),
-            "activity": self._activity.memory(),
-            "watched": self.kinematics.watched,
-            "statement": self.statement.memory(),
-            "qp": self._ladder.memory(),
-            "rehearsal": self._rehearsal.memory(),
+            "fault": self._fault,
+            **self._progress.memory(),
             "fallback": self._fallback.memory(),
             **self._loop.memory(),
             "loads": self.scenario.scene.loads.memory(),
@@ -146,29 +141,13 @@ class Controller(ControllerView):
             MultiQpError: when the memory does not fit the scenario.
         """
         try:
-            self._resume(memory)
+            self.attended, self._fault, self._unsettled = memory["attended"], memory.get("fault", ""), None
+            self.scenario.scene.loads.resume(memory["loads"])
+            self._fallback.resume(memory["fallback"])
+            self._loop.resume(memory)
+            self._progress.resume(memory)
         except (KeyError, ValueError, TypeError, AttributeError) as error:
             raise MultiQpError(f"the memory is not of this scenario: {type(error).__name__}: {error}") from None
-
-    def _resume(self, memory: Memory) -> None:
-        self._started, self.attended = memory["started"], memory["attended"]
-        self.scenario.scene.loads.resume(memory["loads"])
-        self.machine.resume(memory["machine"])
-        self._activity.resume(memory["activity"], self.machine.phase, self.kinematics)
-        if self._started:
-            self.kinematics.update(self.scenario.scene.initial_state())  # places what does not move
-            self.kinematics.watch([(a, b) for a, b in memory["watched"]])
-            self.statement.set_tasks(tuple(self.tasks.values()))
-            self.statement.resume(memory["statement"], tuple(self.contacts.values()))
-            self._ladder.prepare()
-            self._ladder.resume(memory["qp"])
-        self._now.entered, self._now.tasks = self.machine.entered, self._activity.tasks
-        if "rehearsal" in memory:  # what was recorded before there were any goes on without
-            self._rehearsal.resume(memory["rehearsal"], self.machine.phase, self.machine.named)
-        self._fallback.resume(memory["fallback"])
-        self._loop.resume(memory)
-        if self.landing is not None:
-            self.landing.enter(self.machine.phase, self.tasks)
 
     def rehearse(self) -> None:
         """Answer the initial state once in each state of the state machine, for nobody.
@@ -182,7 +161,7 @@ class Controller(ControllerView):
         for name in self.scenario.spec.states:
             self.machine.enter(name, 0.0)
             try:
-                self._enter_phase(0.0)
+                self._progress.take_up_state(0.0)
             except (MultiQpError, KeyError, ValueError):  # a target may want what is not there yet: no matter
                 continue
             self.step(state, 0.0)
@@ -195,6 +174,7 @@ class Controller(ControllerView):
             time: [s]; of the state machine and of moving references.
         """
         started = perf_counter()
+        self.settle()
         if self.keeps_input:
             self.last_input = TickInput(state, time, self.memory())
         if state.q.shape != self._shapes[0] or state.v.shape != self._shapes[1]:
@@ -205,54 +185,33 @@ class Controller(ControllerView):
             state = self._loop.measured(state)
             self.kinematics.update(state)
             self._loop.disturb(self.kinematics)
-            self._advance(time)
+            if self._fault:
+                fault, self._fault, self._unsettled = self._fault, "", time
+                return self._fall_back(state, time, started, fault)
+            if not self._progress.started:
+                self._progress.start(time)
+            self._unsettled = time
+            if self.landing is not None and self.landing.update(self.kinematics, time):
+                self.statement.let_touch(self.landing.sought)
             self.statement.update(self.kinematics, time, self.horizon)
             return self._solve(state, time, started)
         except Exception as error:  # the loop goes on whatever happens in a tick; the message says what did
             return self._fall_back(state, time, started, f"{type(error).__name__}: {error}")
 
-    def _advance(self, time: float) -> None:
-        """Start, or take the transition that is due."""
-        if not self._started:
-            self.machine.entered = time
-            self._enter_phase(time)
-            self._started = True
+    def settle(self) -> None:
+        """Do what the next tick needs and what need not wait for its state: take the transition that is due.
+
+        To be called once the answer is on its way; where nobody does, the next `step` begins with it, and its answer
+        comes later. Contacts, tasks and the statement are those of the tick before until then. What fails here is told
+        by the next step, which falls back.
+        """
+        if self._unsettled is None:
             return
-        now, machine = self._now, self.machine
-        now.time, now.entered, now.commands, now.visited = time, machine.entered, machine.commands, machine.visited
-        now.tasks, now.attended = self._activity.tasks, self.attended
-        now.felt = None if self.landing is None else self.landing.felt
-        if self.machine.update(now):
-            self._enter_phase(time)
-        else:
-            if self._activity.advance(time):
-                self._take_up()
-            self._rehearsal.update(now, self.horizon)
-        if self.landing is not None and self.landing.update(self.kinematics, time):
-            self.statement.let_touch(self.landing.sought)
-
-    def _enter_phase(self, time: float) -> None:
-        """Take up the contacts and tasks of the present state."""
-        self._activity.enter(self.machine.phase, self.kinematics, time)
-        if not self._started:
-            self._activity.start_user_tasks(self.kinematics, time)
-        if self.landing is not None:
-            self.landing.enter(self.machine.phase, self.tasks)
-            self.statement.let_touch(self.landing.sought)
-        self._activity.advance(time)
-        self._take_up()
-        self._ladder.begin_with(self._rehearsal.found(self.machine.phase))
-        self._now.entered, self._now.tasks = time, self._activity.tasks
-        self._rehearsal.enter(self.machine.phase, self.machine.named)
-
-    def _take_up(self) -> None:
-        """State the QP with the present contacts and tasks."""
-        contacts = tuple(self.contacts.values())
-        # the contacts first: they are written from the table all at once
-        self.kinematics.watch(pairs_of(contacts, self.tasks.values()))
-        self.statement.set_tasks(tuple(self.tasks.values()))
-        self.statement.set_contacts(contacts, self.kinematics)
-        self._ladder.prepare()
+        time, self._unsettled = self._unsettled, None
+        try:
+            self._progress.advance(time, attended=self.attended)
+        except Exception as error:
+            self._fault = f"{type(error).__name__}: {error}"
 
     def _solve(self, state: State, time: float, started: float) -> Command:
         answer = self._ladder.solve()

@@ -265,6 +265,7 @@ class ControllerNode(LifecycleNode):
             self._end()
         if self._plans is not None and command.diagnostics.status is not Status.FALLBACK:
             self._follow(self._plans, state)
+        self._run.controller.settle()  # last: who watches looks at the tick that was answered
 
     def _follow(self, plans: PlanInputs, state: State) -> None:
         """Take up a plan, if there is one to take up now: the next state is answered by its first state."""

@@ -11,6 +11,7 @@ from multi_qp_controller.contact import ActiveContact
 from multi_qp_controller.fsm import StateMachine, commands_in
 from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.ladder import Ladder
+from multi_qp_controller.progress import Progress
 from multi_qp_controller.qp import Explanation, Problem, explain_infeasibility
 from multi_qp_controller.statement import Statement
 from multi_qp_controller.tasks import CoMTask, PoseTask, Task
@@ -36,7 +37,7 @@ class ControllerView:
     _activity: Activity
     _collisions: CollisionConstraint
     _ladder: Ladder
-    _started: bool
+    _progress: Progress
 
     @property
     def tasks(self) -> dict[str, Task]:
@@ -87,7 +88,7 @@ class ControllerView:
             ValueError: when a task of that name is running.
         """
         self._activity.add(task)
-        if self._started:
+        if self._progress.started:
             task.start(self.kinematics, self.machine.entered)
             self.statement.set_tasks(tuple(self.tasks.values()))
 

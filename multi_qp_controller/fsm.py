@@ -89,13 +89,12 @@ class StateMachine:
         timeout = self.phase.spec.timeout
         return timeout is not None and time - self.entered > timeout
 
-    def update(self, now: Situation) -> bool:
-        """Take the first transition whose condition holds; return whether there was one."""
+    def due(self, now: Situation) -> str | None:
+        """Return where the first transition leads whose condition holds, None if none does."""
         for transition in self.phase.spec.transitions:
             if holds(transition.when, now):
-                self.enter(transition.to, now.time)
-                return True
-        return False
+                return transition.to
+        return None
 
     def enter(self, name: str, time: float) -> None:
         """Go to a state."""

@@ -7,34 +7,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_scene.jit import compiled, compiled_part
+from multi_qp_controller.motion_kernel import into_frame, place_frame
+from multi_qp_scene.jit import compiled
 
 Array = NDArray[np.float64]
 
 #: Kinds of surfaces.
 PLANAR, POINT, GRASP = range(3)
-
-
-@compiled_part
-def _in_world(place: Array, X: Array, twist: Array, out: Array) -> None:
-    """Write a frame's axes and origin, then the velocity of its origin and its angular velocity, world frame, (18,).
-
-    Args:
-        place: X_joint_frame, (3, 4).
-        X: X_world_joint, see `JointViews`, (12,).
-        twist: of the joint, in it, (6,).
-        out: to fill: the rotation row by row, origin, velocity, angular velocity.
-    """
-    v = np.empty(3)
-    for i in range(3):
-        j, k = (i + 1) % 3, (i + 2) % 3
-        v[i] = twist[i] + twist[3 + j] * place[k, 3] - twist[3 + k] * place[j, 3]
-    for i in range(3):
-        for c in range(3):
-            out[3 * i + c] = X[i] * place[0, c] + X[3 + i] * place[1, c] + X[6 + i] * place[2, c]
-        out[9 + i] = X[i] * place[0, 3] + X[3 + i] * place[1, 3] + X[6 + i] * place[2, 3] + X[9 + i]
-        out[12 + i] = X[i] * v[0] + X[3 + i] * v[1] + X[6 + i] * v[2]
-        out[15 + i] = X[i] * twist[3] + X[3 + i] * twist[4] + X[6 + i] * twist[5]
 
 
 @compiled
@@ -55,20 +34,26 @@ def gap_between(
         twists: of all joints, (joints, 6).
         kind: of surface A.
     """
-    A, B = np.empty(18), np.empty(18)
-    _in_world(place_a, poses[joint_a], twists[joint_a], A)
-    _in_world(place_b, poses[joint_b], twists[joint_b], B)
-    apart, place = np.empty(3), np.empty(3)
-    for i in range(3):
-        apart[i] = A[9 + i] - B[9 + i]
-    speed, turning = 0.0, 0.0
+    A, B, a, b = np.empty((4, 4)), np.empty((4, 4)), np.empty(6), np.empty(6)
+    place_frame(poses[joint_a], place_a, A)
+    place_frame(poses[joint_b], place_b, B)
+    into_frame(place_a, twists[joint_a], a)
+    into_frame(place_b, twists[joint_b], b)
+    place, velocity, turning, along = np.empty(3), np.empty(3), 0.0, 0.0
+    axis = 0 if kind == GRASP else 2
+    for i in range(3):  # in B's axes
+        place[i], velocity[i], turn = 0.0, -b[i], -b[3 + i]
+        for j in range(3):
+            place[i] += B[j, i] * (A[j, 3] - B[j, 3])
+            for k in range(3):
+                velocity[i] += B[j, i] * A[j, k] * a[k]
+                turn += B[j, i] * A[j, k] * a[3 + k]
+        turning += turn**2
+        along += B[i, axis] * A[i, axis]
+    speed = 0.0
     for i in range(3):
         j, k = (i + 1) % 3, (i + 2) % 3
-        place[i] = B[i] * apart[0] + B[3 + i] * apart[1] + B[6 + i] * apart[2]
-        speed += (A[12 + i] - B[12 + i] - B[15 + j] * apart[k] + B[15 + k] * apart[j]) ** 2
-        turning += (A[15 + i] - B[15 + i]) ** 2
-    axis = 0 if kind == GRASP else 2
-    along = B[axis] * A[axis] + B[3 + axis] * A[3 + axis] + B[6 + axis] * A[6 + axis]
+        speed += (velocity[i] - b[3 + j] * place[k] + b[3 + k] * place[j]) ** 2
     distance, angle = abs(place[2]), 0.0
     if kind == GRASP:
         distance, angle = math.sqrt(place[1] ** 2 + place[2] ** 2), math.acos(min(1.0, abs(along)))

@@ -48,9 +48,9 @@ def relative_motions(bundle: Any) -> None:
         columns, J_world, J, X, twist, drift,
     ) = unbundled(bundle, MOTION_KINDS)  # fmt: skip
     for f in range(len(joints)):
-        _place(joint_poses[joints[f]], places[f], poses[f])
-        _into_a(places[f], joint_twists[joints[f]], twists[f])
-        _into_a(places[f], joint_drifts[joints[f]], drifts[f])
+        place_frame(joint_poses[joints[f]], places[f], poses[f])
+        into_frame(places[f], joint_twists[joints[f]], twists[f])
+        into_frame(places[f], joint_drifts[joints[f]], drifts[f])
     for k in range(len(first)):
         a, b = first[k], second[k]
         R, p = poses[a, :3, :3], poses[a, :3, 3]
@@ -82,7 +82,7 @@ def relative_motions(bundle: Any) -> None:
 
 
 @compiled_part
-def _place(joint: Array, place: Array, pose: Array) -> None:
+def place_frame(joint: Array, place: Array, pose: Array) -> None:
     """Write X_world_frame, (4, 4), of a frame at `place`, (3, 4), in its joint."""
     for i in range(3):
         for j in range(4):
@@ -109,8 +109,8 @@ def _add_columns(sign: float, R: Array, p: Array, columns: Indices, J_world: Arr
 def _subtract_motion(X: Array, twist_b: Array, drift_b: Array, twist: Array, drift: Array) -> None:
     """Make twist and drift of A those relative to B: v − X v_B and v̇ = a_A − X a_B + v × X v_B."""
     t, d = np.empty(6), np.empty(6)
-    _into_a(X, twist_b, t)
-    _into_a(X, drift_b, d)
+    into_frame(X, twist_b, t)
+    into_frame(X, drift_b, d)
     for i in range(6):
         twist[i] -= t[i]
         drift[i] -= d[i]
@@ -121,7 +121,7 @@ def _subtract_motion(X: Array, twist_b: Array, drift_b: Array, twist: Array, dri
 
 
 @compiled_part
-def _into_a(X: Array, motion: Array, out: Array) -> None:
+def into_frame(X: Array, motion: Array, out: Array) -> None:
     """Express a twist, given in B, at A and in its axes, with X = X_B_A."""
     p = X[:3, 3]
     w = motion[3:]

@@ -216,6 +216,7 @@ class Run:
             self._recorder.record(state, command, outcome)
         if self._forces is not None:
             self._forces.observe(state, command, outcome)
+        controller.settle()
         return command
 
     def _why_ended(self) -> str | None:

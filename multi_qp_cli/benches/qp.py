@@ -141,7 +141,7 @@ def _hopeless(hopeless: dict[str, Any]) -> BenchTable:
 def _ticks(measured: list[SceneTimes]) -> BenchTable:
     rows, runs = [], 1 + max(len(times.again) for times in measured)
     for times in measured:
-        tick, cpu, own = (spread(found[10:]) for found in (times.tick, times.cpu, times.own()))
+        tick, cpu, own, answer = (spread(t[10:]) for t in (times.tick, times.cpu, times.own(), times.answer))
         rows.append([
             times.scene,
             f"{times.dofs}",
@@ -151,16 +151,21 @@ def _ticks(measured: list[SceneTimes]) -> BenchTable:
             f"{tick['max']:.3f}",
             f"{cpu['max'] / cpu['median']:.1f}",
             f"{own['max'] / own['median']:.1f}",
+            f"{answer['median']:.3f}",
+            f"{answer['max'] / answer['median']:.1f}",
             *(f"{times.ratio(*key):.1f}" for key in (("reduced", "quadprog"), ("reduced", None))),
         ])  # fmt: skip
     return BenchTable(
-        "The whole tick, state in to torque out, ms",
-        ("scene", "DoF", "median", "IQR", "p99", "max", "max/median", "own max/median", "quadprog/tick", "best/tick"),
+        "The whole tick: state in to torque out, and what is settled before the next, ms",
+        (
+            "scene", "DoF", "median", "IQR", "p99", "max", "max/median", "own max/median", "answer", "its max/median",
+            "quadprog/tick", "best/tick",
+        ),
         rows,
         "the first 10 ticks are left out; the ratios are of times on the processor; own: of each tick the least of "
-        f"{runs} runs, in medians\nof each; the others the first run's; quadprog/tick: its time on `reduced` alone; "
-        "best: of the other solvers,\nwarm-started, on `reduced`",
-    )
+        f"{runs} runs, in medians\nof each; the others the first run's; answer: from state in to torque out, on the "
+        "processor;\nquadprog/tick: its time on `reduced` alone; best: of the others, warm-started, on `reduced`",
+    )  # fmt: skip
 
 
 def _solvers(measured: list[SceneTimes]) -> BenchTable:

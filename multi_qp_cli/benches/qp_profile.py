@@ -11,7 +11,7 @@ import numpy as np
 from multi_qp_controller.controller import Controller
 
 #: Parts of the tick, in their order; bookkeeping is what no stopwatch saw.
-PARTS = ("dynamics", "conditions", "contacts", "collision", "limits", "tasks", "condense", "solve", "bookkeeping")
+PARTS = ("dynamics", "contacts", "collision", "limits", "tasks", "condense", "solve", "bookkeeping", "settling")
 
 
 class Profile:
@@ -26,7 +26,7 @@ class Profile:
         self._now = dict.fromkeys(PARTS, 0.0)
         self._controller = controller
         self._watch(controller.kinematics, "update", "dynamics")
-        self._watch(controller, "_advance", "conditions")
+        self._watch(controller._progress, "advance", "settling")
         statement, ladder = controller.statement, controller._ladder
         self._watch(statement.collisions, "update", "collision")
         self._watch(statement.joint_limits, "update", "limits")

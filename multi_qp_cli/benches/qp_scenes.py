@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import perf_counter, thread_time
 from typing import Any
@@ -46,8 +47,9 @@ class SceneTimes:
     Attributes:
         scene: its name.
         dofs: its degrees of freedom.
-        tick: whole ticks, by the clock [ms].
+        tick: whole ticks, from state in to settled, by the clock [ms].
         cpu: whole ticks, by the time that this thread had the processor [ms].
+        answer: of each tick, from state in to torque out, on the processor [ms].
         again: the same as `cpu` in further runs, one list each.
         parts: where the time of a tick goes, medians [µs].
         solves: of the recorded QPs.
@@ -57,6 +59,7 @@ class SceneTimes:
     dofs: int
     tick: list[float] = field(default_factory=list)
     cpu: list[float] = field(default_factory=list)
+    answer: list[float] = field(default_factory=list)
     again: list[list[float]] = field(default_factory=list)
     parts: dict[str, float] = field(default_factory=dict)
     solves: dict[Key, Solves] = field(default_factory=dict)
@@ -88,6 +91,7 @@ class SceneTimes:
             "dofs": self.dofs,
             "tick_ms": spread(self.tick[10:]),
             "tick_cpu_ms": spread(self.cpu[10:]),
+            "answer_cpu_ms": spread(self.answer[10:]),
             "tick_own_ms": {"runs": 1 + len(self.again), **spread(self.own()[10:])},
             "parts_us": self.parts,
             "solves": [
@@ -116,14 +120,14 @@ def measure_scene(
     controller = Controller(scenario)
     times = SceneTimes(name, scenario.scene.nv)
     stopwatches = Profile(controller) if profile else None
-    _on_the_clock(controller, times.tick, times.cpu)
+    _on_the_clock(
+        controller, times.tick, times.cpu, times.answer, None if stopwatches is None else stopwatches.end_tick
+    )
     peers = _Peers(controller, solvers, formulations, times)
     every = max(2, expected // samples)
 
     def observe(_: Controller, command: Command) -> None:
         tick = len(times.tick) - 1
-        if stopwatches is not None:
-            stopwatches.end_tick(times.tick[-1])
         if command.diagnostics.status is Status.OK:
             if tick % every == every - 2:
                 peers.warm_up()
@@ -143,7 +147,7 @@ def measure_again(times: SceneTimes) -> None:
     """Run a scene once more, by a controller of its own, through the same states: nobody else is measured beside it."""
     scenario, cpu = load_scenario(times.scene), list[float]()
     controller = Controller(scenario)
-    _on_the_clock(controller, [], cpu)
+    _on_the_clock(controller, [], cpu, [])
 
     def observe(*_: object) -> None:
         if len(cpu) >= len(times.cpu):
@@ -154,18 +158,40 @@ def measure_again(times: SceneTimes) -> None:
     times.again.append(cpu)
 
 
-def _on_the_clock(controller: Controller, tick: list[float], cpu: list[float]) -> None:
-    """Note how long every step takes, from outside, by the clock and on the processor [ms]."""
-    step = controller.step
+def _on_the_clock(
+    controller: Controller,
+    tick: list[float],
+    cpu: list[float],
+    answer: list[float],
+    settled: Callable[[float], None] | None = None,
+) -> None:
+    """Note from outside how long every tick takes, by the clock and on the processor, and its answer alone [ms].
 
-    def timed(state: State, time: float) -> Command:
+    `settled` is told how long each tick took by the clock, once it is over.
+    """
+    step, settle = controller.step, controller.settle
+
+    def timed_step(state: State, time: float) -> Command:
         clock, busy = perf_counter(), thread_time()
         command = step(state, time)
-        cpu.append(1e3 * (thread_time() - busy))
+        answer.append(1e3 * (thread_time() - busy))
+        cpu.append(answer[-1])
         tick.append(1e3 * (perf_counter() - clock))
         return command
 
-    controller.step = timed  # type: ignore[method-assign]
+    def timed_settle() -> None:
+        if len(over) == len(tick):
+            return  # a step begins with it: it has been done
+        clock, busy = perf_counter(), thread_time()
+        settle()
+        cpu[-1] += 1e3 * (thread_time() - busy)
+        tick[-1] += 1e3 * (perf_counter() - clock)
+        over.append(tick[-1])
+        if settled is not None:
+            settled(tick[-1])
+
+    over: list[float] = []
+    controller.step, controller.settle = timed_step, timed_settle  # type: ignore[method-assign]
 
 
 def _length(name: str) -> int:

@@ -7,6 +7,7 @@ from time import monotonic
 from typing import Any, Protocol
 
 from multi_qp_controller.command import Command, Status
+from multi_qp_controller.contact import ActiveContact
 from multi_qp_controller.controller import Controller
 from multi_qp_controller.prediction import Predictor
 from multi_qp_controller.ros.state_assembly import StateAssembler
@@ -77,6 +78,9 @@ class ControlRun:
         # in a closed loop the controller itself brings the state forward by half a period
         self._hold = 0.0 if closed_loop else 0.5 * dt
         self._last: Command | None = None
+        self._answered_with: tuple[
+            ActiveContact, ...
+        ] = ()  # the contacts of the last answer; what settles may change them
         self._zero: float | None = None
 
     def make_controller(self, scenario: Scenario) -> Controller:
@@ -162,8 +166,7 @@ class ControlRun:
             dt = self.controller.dt
             delay = max(0.0, now + self.pacer.latency - self.assembler.measured)
             delay = min(delay, LONGEST_PREDICTION * dt, LONGEST_SILENCE)
-            contacts = self.controller.contacts.values()
-            expected = predictor.ahead(state, last.tau, contacts, delay, hold=self._hold)
+            expected = predictor.ahead(state, last.tau, self._answered_with, delay, hold=self._hold)
         self.prediction_time = monotonic() - began
         self._last = self._answer(expected, now)
         return state, self._last, faults
@@ -173,4 +176,6 @@ class ControlRun:
             self._zero = now
         time = now - self._zero
         self.scenario.scene.loads.advance(time)
-        return self.controller.step(state, time)
+        command = self.controller.step(state, time)
+        self._answered_with = tuple(self.controller.contacts.values())
+        return command

@@ -93,7 +93,7 @@ def test_what_is_not_felt_is_brought_on_and_what_is_felt_is_not(scenario):
     landing, state = controller.landing, scenario.scene.initial_state()
     controller.step(state, 0.0)
     controller.machine.enter("close", 1.0)
-    controller._enter_phase(1.0)
+    controller._progress.take_up_state(1.0)
     task = controller.tasks["left_palm"]
     controller.step(state, 5.0)
     assert not task.shift.any()  # nobody has felt anything yet
@@ -129,7 +129,7 @@ def test_a_controller_resumes_in_the_middle_of_a_ramp(scenario):
     state = scenario.scene.initial_state()
     first.step(state, 0.0)
     first.machine.enter("lift", 0.005)
-    first._enter_phase(0.005)
+    first._progress.take_up_state(0.005)
     first.landing.feel({"left_hand": 9.0})
     first.step(state, 0.04)
     second.resume(first.memory())

@@ -93,11 +93,11 @@ def test_what_is_running_is_neither_started_nor_asked_by_a_rehearsal(monkeypatch
             monkeypatch.setattr(task, method, lambda *_: pytest.fail("a running task was disturbed"))
     kept = {name: (task.error, task.speed, task.path) for name, task in running.items()}
     watched, motions = controller.kinematics.watched, controller.kinematics.motions
-    rehearsal = controller._rehearsal
+    rehearsal = controller._progress._rehearsal
     rehearsal._due, rehearsal._stage = 0.0, 0
     for _ in range(8):
         rehearsal._next = 0.0
-        rehearsal.update(controller._now, controller.horizon)
+        rehearsal.update(controller._progress._now, controller.horizon)
     assert rehearsal._found is not None
     assert rehearsal._found[0] == "lift"
     assert controller.tasks == running
@@ -129,14 +129,14 @@ def test_the_earliest_end_of_a_state(condition, expected, scenario, lab) -> None
 
 def test_parts_are_rehearsed_before_a_state_may_end_and_its_beginning_again_where_it_does_not() -> None:
     controller = Controller(load_scenario("box"), dt=DT)
-    rehearsal, ticks = controller._rehearsal, []
+    rehearsal, ticks = controller._progress._rehearsal, []
     controller.step(lifted()[0][0], 0.0)
     rehearsal._due = 20 * DT
     rehearsal._wait()
     for tick in range(120):
         before = rehearsal._next
-        controller._now.time = tick * DT
-        rehearsal.update(controller._now, controller.horizon)
+        controller._progress._now.time = tick * DT
+        rehearsal.update(controller._progress._now, controller.horizon)
         ticks += [tick] if rehearsal._next != before else []
     assert ticks[:8] == list(range(12, 20))
     assert np.diff(ticks[7:]).tolist() == [4, 8, 16, 16, 16, 16, 16]
