@@ -9,13 +9,13 @@ from importlib import import_module
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 
 from multi_qp_cli.benches import TARGETS
 from multi_qp_cli.benches.result import BenchResult, BenchTable
 from multi_qp_cli.options import output_path
+from multi_qp_cli.output import Console, writing
 
 #: No table is wider [columns].
 _WIDEST = 400
@@ -48,13 +48,15 @@ def run(options: argparse.Namespace) -> int:
         _print(console, table)
     if data_path is not None:
         data = {"target": options.target, "machine": platform.machine(), "python": platform.python_version()}
-        data_path.write_text(json.dumps({**data, **result.data}, indent=2) + "\n", encoding="utf-8")
+        with writing(data_path):
+            data_path.write_text(json.dumps({**data, **result.data}, indent=2) + "\n", encoding="utf-8")
     if plot_path is not None and result.draw is not None:
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(10.0, 5.0), layout="constrained")
         result.draw(figure)
-        figure.savefig(plot_path, dpi=120)
+        with writing(plot_path):
+            figure.savefig(plot_path, dpi=120)
     return 0
 
 

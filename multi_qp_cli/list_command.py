@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from rich.console import Console
 from rich.text import Text
 
+from multi_qp_cli.output import Console
 from multi_qp_scene.errors import ConfigError
 from multi_qp_scene.resources import scenario_names, scenario_path
 from multi_qp_scene.yaml_document import YamlDocument

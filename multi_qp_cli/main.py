@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import logging
 import sys
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NoReturn
 
+from multi_qp_cli.output import discard_standard_output
 from multi_qp_scene.errors import MultiQpError
 
 #: Exit statuses: the goals were reached; they were not; the arguments or a file are wrong.
@@ -21,12 +23,12 @@ COMMANDS = ("list", "run", "plan", "ros", "check", "replay", "com", "table", "pl
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    options = _parser(given).parse_args(given)
-    logging.basicConfig(format="multi-qp: %(levelname)s: %(message)s", level=logging.WARNING)
-    if sys.stderr.isatty():  # somebody waits
-        logging.getLogger("multi_qp_scene.jit").setLevel(logging.INFO)
     try:
-        return int(options.run(options))
+        try:
+            return _run(given)
+        finally:
+            if sys.stdout is not None:  # it is None where it was closed before
+                sys.stdout.flush()  # what cannot be printed is said here, not by Python on its way out
     except MultiQpError as error:
         print(f"multi-qp: {error}", file=sys.stderr)
         return BAD_INPUT
@@ -34,8 +36,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("multi-qp: interrupted", file=sys.stderr)
         return GOALS_MISSED
     except BrokenPipeError:  # the reader of a pipe has gone, as in `multi-qp list | head -1`
-        sys.stderr.close()
+        discard_standard_output()
         return SUCCESS
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        discard_standard_output()
+        print(f"multi-qp: cannot write {error.filename or 'to standard output'}: {error.strerror}", file=sys.stderr)
+        return BAD_INPUT
+
+
+def _run(given: list[str]) -> int:
+    options = _parser(given).parse_args(given)
+    logging.basicConfig(format="multi-qp: %(levelname)s: %(message)s", level=logging.WARNING)
+    if sys.stderr.isatty():  # somebody waits
+        logging.getLogger("multi_qp_scene.jit").setLevel(logging.INFO)
+    return int(options.run(options))
 
 
 class _Parser(argparse.ArgumentParser):

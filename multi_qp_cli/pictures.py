@@ -6,9 +6,13 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from multi_qp_cli.output import writing
 from multi_qp_controller.snapshot import Snapshot
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
+
+#: Fewest and most pixels of a side.
+_LEAST, _MOST = 16, 8192
 
 
 def size_of(text: str) -> tuple[int, int]:
@@ -21,6 +25,8 @@ def size_of(text: str) -> tuple[int, int]:
         width, height = (int(part) for part in text.lower().split("x"))
     except ValueError:
         raise MultiQpError(f"--size: expected WIDTHxHEIGHT, as 960x540, got '{text}'") from None
+    if not (_LEAST <= min(width, height) and max(width, height) <= _MOST):
+        raise MultiQpError(f"--size: expected {_LEAST}x{_LEAST} to {_MOST}x{_MOST}, got '{text}'")
     return width, height
 
 
@@ -34,16 +40,17 @@ def write_video_of(
     if camera == "fixed":
         camera = _camera(scenario) or camera
     try:
-        write_video(
-            path,
-            scenario.scene,
-            snapshots,
-            fps=options.fps,
-            width=size[0],
-            height=size[1],
-            camera=camera,
-            speed=options.speed,
-        )
+        with writing(path):
+            write_video(
+                path,
+                scenario.scene,
+                snapshots,
+                fps=options.fps,
+                width=size[0],
+                height=size[1],
+                camera=camera,
+                speed=options.speed,
+            )
     except ValueError as error:
         raise MultiQpError(f"--video: {error}") from None
 
@@ -62,11 +69,10 @@ def write_still(
     nearest = min(snapshots, key=lambda snapshot: abs(snapshot.time - moment))
     try:
         frame = render_frame(scenario.scene, nearest, camera=_camera(scenario), width=size[0], height=size[1])
-        Image.fromarray(frame).save(path)
     except ValueError as error:
         raise MultiQpError(f"--still: {error}") from None
-    except OSError as error:
-        raise MultiQpError(f"cannot write '{path}': {error.strerror}") from None
+    with writing(path):
+        Image.fromarray(frame).save(path)
 
 
 def _camera(scenario: Scenario) -> Any:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from multi_qp_cli.options import add_scenario_options, load_from, output_path
+from multi_qp_cli.output import Console, writing
 from multi_qp_controller.snapshot import Snapshot
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
@@ -46,13 +46,12 @@ def run(options: argparse.Namespace) -> int:
 
     planned = plan_scenario(scenario)
     print_plan(scenario.name, planned.plan)
-    try:
-        if output is not None:
+    if output is not None:
+        with writing(output):
             save_contact_sequence(planned.plan.sequence, output)
-        if picture is not None:
+    if picture is not None:
+        with writing(picture):
             _draw(planned, picture)
-    except OSError as error:
-        raise MultiQpError(f"cannot write '{error.filename}': {error.strerror}") from None
     return 0 if planned.plan.complete else 1
 
 
@@ -73,10 +72,8 @@ def _run_turns(scenario: Scenario, output: Path | None, picture: Path | None) ->
                 q = turn.q.copy()
                 q[body[turn.player]] = posture
                 postures.append((f"{turn.player} {turn.limb}", q))
-        try:
+        with writing(picture):
             _draw_sheet(scenario, postures, picture)
-        except OSError as error:
-            raise MultiQpError(f"cannot write '{error.filename}': {error.strerror}") from None
     return 0 if played.match.complete else 1
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multi_qp_cli.options import output_path
+from multi_qp_cli.output import writing
 from multi_qp_scene.errors import MultiQpError
 
 if TYPE_CHECKING:
@@ -41,10 +42,8 @@ def run(options: argparse.Namespace) -> int:
     from multi_qp_viewer import plots  # after the checks: matplotlib takes its time
 
     draw = plots.plot_over_time if options.over == "time" else plots.plot_over_size
-    try:
+    with writing(path):
         draw(path, runs)
-    except OSError as error:
-        raise MultiQpError(f"cannot write '{error.filename}': {error.strerror}") from None
     return 0
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import math
 from typing import Any
 
-from rich.console import Console
-
 from multi_qp_cli.options import output_path, parameters_from, require_known
+from multi_qp_cli.output import Console, writing
 from multi_qp_cli.replay_view import print_comparison, print_explanation, print_overview, print_verdict
 from multi_qp_controller.formulations import FORMULATIONS
 from multi_qp_controller.qp import solver_names
@@ -51,6 +51,8 @@ def run(options: argparse.Namespace) -> int:
     """Replay what the options name."""
     require_known("--solver", "solver", options.solver, solver_names())
     require_known("--formulation", "formulation", options.formulation, FORMULATIONS)
+    if options.at is not None and not math.isfinite(options.at):
+        raise MultiQpError(f"--at: expected a time in seconds, got {options.at:g}")
     settings = parameters_from(options.settings)
     problem_path = output_path("--save-qp", options.save_qp, suffixes=(".npz",))
     console = Console()
@@ -67,7 +69,8 @@ def run(options: argparse.Namespace) -> int:
     if problem_path is not None:
         if again.problem is None:
             raise MultiQpError("--save-qp: the QP of this tick has a solution")
-        again.problem.save(problem_path)
+        with writing(problem_path):
+            again.problem.save(problem_path)
     if options.solver or options.formulation or settings:
         other = replay.answer(tick, solver=options.solver, formulation=options.formulation, settings=settings)
         print_comparison(console, again, other, everything=options.all)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
+
+from multi_qp_cli.output import Console
 
 _WORST = {
     "contact_slip_m": ("contact slip", 1e3, "mm"),

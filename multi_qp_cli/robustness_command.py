@@ -11,11 +11,11 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from multi_qp_cli.options import add_scenario_options, load_from, parameters_from, require_known
+from multi_qp_cli.output import Console, writing
 from multi_qp_cli.reality_options import add_reality_options, reality_from, with_reality
 from multi_qp_controller.formulations import FORMULATIONS
 from multi_qp_controller.qp import solver_names
@@ -125,7 +125,8 @@ def _randomised(
         _write(folder / "robustness.json", results)
         from multi_qp_viewer.robustness_plot import plot_robustness  # after the work: matplotlib takes its time
 
-        plot_robustness(folder / "robustness.png", results)
+        with writing(folder / "robustness.png"):
+            plot_robustness(folder / "robustness.png", results)
     return 0 if all(result["succeeded"] == result["runs"] for result in results.values()) else 1
 
 
@@ -185,15 +186,14 @@ def _pushes(options: argparse.Namespace, jobs: dict[str, list[rb.Job]], folder: 
         _write(folder / "pushes.json", found)
         from multi_qp_viewer.robustness_plot import plot_pushes
 
-        plot_pushes(folder / "pushes.png", found)
+        with writing(folder / "pushes.png"):
+            plot_pushes(folder / "pushes.png", found)
     return 0
 
 
 def _write(path: Path, data: Any) -> None:
-    try:
+    with writing(path):
         path.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise MultiQpError(f"cannot write '{path}': {error.strerror}") from None
 
 
 @contextmanager

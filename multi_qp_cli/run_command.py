@@ -14,10 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from multi_qp_cli.interaction import Interaction
 from multi_qp_cli.options import add_scenario_options, load_from, output_path, require_known, require_positive
+from multi_qp_cli.output import Console, writing
 from multi_qp_cli.pictures import size_of, write_still, write_video_of
 from multi_qp_cli.plan_command import with_plan
 from multi_qp_cli.progress import run_progress
@@ -111,13 +110,12 @@ class _Outputs:
     def write(
         self, result: RunResult, scenario: Scenario, snapshots: list[Snapshot], options: argparse.Namespace
     ) -> None:
-        try:
-            if self.report is not None:
+        if self.report is not None:
+            with writing(self.report):
                 self.report.write_text(json.dumps(result.report, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-            if self.log is not None:
+        if self.log is not None:
+            with writing(self.log):
                 result.log.save(self.log)
-        except OSError as error:
-            raise MultiQpError(f"cannot write '{error.filename}': {error.strerror}") from None
         if self.video is not None:
             write_video_of(self.video, scenario, snapshots, self.size, options)
         if self.still is not None:

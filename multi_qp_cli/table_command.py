@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from multi_qp_cli.options import require_known
+from multi_qp_cli.output import writing
 from multi_qp_cli.paper_table import SCENES, Row, row_of
 from multi_qp_cli.progress import run_progress
 from multi_qp_cli.report_view import succeeded
@@ -93,11 +94,10 @@ def _run_one(scene: str, folder: Path | None) -> Report:
     with run_progress(scene) as progress:
         result = Run(scenario, Controller(scenario), world).execute(progress)
     if folder is not None:
-        try:
+        with writing(folder / f"{scene}.json"):
             (folder / f"{scene}.json").write_text(json.dumps(result.report, indent=2, allow_nan=False) + "\n", "utf-8")
+        with writing(folder / f"{scene}.npz"):
             result.log.save(folder / f"{scene}.npz")
-        except OSError as error:
-            raise MultiQpError(f"cannot write '{error.filename}': {error.strerror}") from None
     if not succeeded(result.report):
         print(f"multi-qp: {scene}: goals not reached; {result.report['ended']}", file=sys.stderr)
     return result.report

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.table import Table
 
 if TYPE_CHECKING:
     from contact_planner.game import Match
+
+from multi_qp_cli.output import Console
 
 
 def print_match(name: str, match: Match) -> None:

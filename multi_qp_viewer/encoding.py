@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
+from fractions import Fraction
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,29 +39,36 @@ def check_format(path: Path, *, width: int, height: int) -> Path:
 
 
 def encode(path: Path, pictures: Iterator[NDArray[np.uint8]], *, fps: float, width: int, height: int) -> None:
-    """Write the pictures, each (height, width, 3), to an .mp4 (h264, yuv420p) or a looping .gif."""
+    """Write the pictures, each (height, width, 3), to an .mp4 (h264, yuv420p) or a looping .gif.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
     import imageio_ffmpeg
 
     if path.suffix.lower() == ".mp4":
-        options = {
-            "codec": "libx264",
-            "pix_fmt_out": "yuv420p",
-            "output_params": ["-crf", "20", "-preset", "medium", "-movflags", "+faststart"],
-        }
+        output = ["-vcodec", "libx264", "-pix_fmt", "yuv420p", "-crf", "20", "-preset", "medium"]
+        output += ["-movflags", "+faststart"]
     else:
-        options = {"codec": "gif", "pix_fmt_out": "pal8", "output_params": ["-filter_complex", GIF_FILTER]}
-    writer = imageio_ffmpeg.write_frames(
-        str(path),
-        (width, height),
-        fps=fps,
-        macro_block_size=1,
-        quality=None,
-        ffmpeg_log_level="error",
-        **options,
-    )
-    writer.send(None)
-    try:
-        for picture in pictures:
-            writer.send(np.ascontiguousarray(picture))
-    finally:
-        writer.close()
+        output = ["-vcodec", "gif", "-pix_fmt", "pal8", "-filter_complex", GIF_FILTER]
+    command = [imageio_ffmpeg.get_ffmpeg_exe(), "-y", "-v", "error", "-f", "rawvideo", "-pix_fmt", "rgb24"]
+    command += ["-s", f"{width}x{height}", "-r", str(Fraction(fps).limit_denominator()), "-i", "-", "-an"]
+    with tempfile.TemporaryFile() as said:
+        ffmpeg = subprocess.Popen([*command, *output, str(path)], stdin=subprocess.PIPE, stderr=said)
+        assert ffmpeg.stdin is not None
+        try:
+            with suppress(BrokenPipeError), ffmpeg.stdin as pipe:  # ffmpeg says itself why it has ended
+                for picture in pictures:
+                    pipe.write(np.ascontiguousarray(picture).data)
+            if ffmpeg.wait():
+                raise OSError(_reason(said))
+        finally:
+            ffmpeg.kill()
+            ffmpeg.wait()
+
+
+def _reason(said: IO[bytes]) -> str:
+    """Return what ffmpeg gave as the reason for its end: the last words of its first line."""
+    said.seek(0)
+    lines = said.read().decode(errors="replace").splitlines()
+    return lines[0].rpartition(": ")[2] if lines else "ffmpeg failed"

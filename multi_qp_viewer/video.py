@@ -41,6 +41,7 @@ Frame = NDArray[np.uint8]
 CameraChoice = Literal["fixed", "follow"] | Camera
 
 FOLLOW_TIME = 0.6  # time constant with which the camera follows [s]
+MOST_PICTURES = 100_000  # of one video: more than an hour
 BOUNDS_SAMPLES = 25  # snapshots over which the fixed camera looks for the scene's bounds
 
 
@@ -165,6 +166,8 @@ def frames_at(snapshots: Sequence[Snapshot], *, fps: float, speed: float = 1.0) 
     times = np.array([snapshot.time for snapshot in snapshots])
     step = speed / fps
     count = int(np.floor((times[-1] - times[0]) / step + 1e-6)) + 1
+    if count > MOST_PICTURES:
+        raise ValueError(f"a video of {count} pictures is too long: ask for fewer a second, or a higher speed")
     wanted = times[0] + step * np.arange(count) + 1e-9
     return [snapshots[index] for index in np.searchsorted(times, wanted, side="right") - 1]
 

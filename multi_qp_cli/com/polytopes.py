@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
 from com_trajectory.kinematics import RobotPolytopes, generate_polytopes, save_polytopes
 from com_trajectory.kinematics.generate import DEFAULT_FACES, DEFAULT_SAMPLES
 from com_trajectory.kinematics.store import polytopes_path
+from multi_qp_cli.output import Console, writing
 from multi_qp_cli.progress import run_progress
 from multi_qp_scene.errors import MultiQpError, shown_path
 from multi_qp_scene.models import load_model
@@ -49,10 +49,8 @@ def run(options: argparse.Namespace) -> int:
             processes=options.processes,
             progress=progress,
         )
-    try:
+    with writing(path):
         save_polytopes(polytopes, path)
-    except OSError as error:
-        raise MultiQpError(f"cannot write {shown_path(path)}: {error.strerror}") from None
     _show(polytopes)
     print(f"written to {shown_path(path)}")
     return 0

@@ -8,7 +8,6 @@ import time
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from com_trajectory.costs import COSTS
@@ -16,6 +15,7 @@ from com_trajectory.planner import PlanOptions, plan_com
 from com_trajectory.polytope import Polytope
 from com_trajectory.trajectory import ComTrajectory, Validity, validate
 from multi_qp_cli.options import output_path, require_known, require_positive
+from multi_qp_cli.output import Console, writing
 from multi_qp_scene.contact_sequence import ContactSequence
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.sequence_file import load_contact_sequence
@@ -69,11 +69,13 @@ def run(options: argparse.Namespace) -> int:
     valid = validate(trajectory, step=options.step)
     _print(sequence, trajectory, valid, took)
     if data is not None:
-        data.write_text(json.dumps(_as_data(trajectory, valid)) + "\n", encoding="utf-8")
+        with writing(data):
+            data.write_text(json.dumps(_as_data(trajectory, valid)) + "\n", encoding="utf-8")
     if plot is not None:
         from multi_qp_cli.com.draw import draw
 
-        draw(trajectory, valid, sequence.name).savefig(plot, dpi=110)
+        with writing(plot):
+            draw(trajectory, valid, sequence.name).savefig(plot, dpi=110)
     return 0 if valid.dynamic_share == 1.0 and valid.kinematic_share == 1.0 else 1
 
 

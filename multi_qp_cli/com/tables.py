@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from com_trajectory.equilibrium import equilibrium_region
@@ -20,6 +19,7 @@ from com_trajectory.trajectory import validate
 from multi_qp_cli.com.bodies import Bodies
 from multi_qp_cli.com.transition_problems import TransitionProblems
 from multi_qp_cli.options import output_path
+from multi_qp_cli.output import Console
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.sequence_file import load_contact_sequence
 

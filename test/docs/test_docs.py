@@ -38,7 +38,7 @@ def names(pages: list[Path]) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("page", RUNNABLE, ids=names(RUNNABLE))
 def test_the_python_blocks_of_a_page_run_in_order(page, tmp_path):
-    script = tmp_path / f"{page.stem}.py"
+    script = tmp_path / "page.py"  # not named as a page, which may have the name of a package
     script.write_text("\n\n".join(blocks(page, "python")), encoding="utf-8")
     done = subprocess.run(
         [sys.executable, script.name],
