@@ -230,6 +230,9 @@ class ControllerNode(LifecycleNode):
         due = run.pacer.due(fresh=whole)
         if now < due:
             return due - now
+        if run.silent(now):
+            self._health.publish_if_due(now)
+            return run.pacer.dt
         if not whole and not run.hearing.over(now, due):
             return run.hearing.left(now)
         self._tick(now)

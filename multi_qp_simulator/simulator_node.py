@@ -23,7 +23,7 @@ from multi_qp_controller.ros.state_output import StateOutput
 from multi_qp_controller.ros.timing_log import TimingLog
 from multi_qp_controller.ros.wire import JointReader
 from multi_qp_scene.errors import MultiQpError
-from multi_qp_simulator.stand_in import LONGEST_SILENCE, WORLDS, StandIn, make_world
+from multi_qp_simulator.stand_in import LONGEST_LAG, LONGEST_SILENCE, WORLDS, StandIn, make_world
 
 NAMED, BARE = "joint_commands", "effort_controller"
 PARAMETERS = (
@@ -42,8 +42,6 @@ PARAMETERS = (
 )
 #: Of the file of times: stamp of the state that a command answers, and when the command was there [ns].
 TIMING = ("stamp", "heard")
-#: By the wall clock: how far physics may fall behind it before it lets time pass by [control periods].
-LONGEST_LAG = 2
 #: Lock-step: an answer that is no later than so many times the patience says that somebody is there.
 LONGEST_LATENESS = 10
 #: Lock-step: after so long without an answer the state is sent again [s]; state is best effort and may be lost.
@@ -120,6 +118,7 @@ class SimulatorNode(Node):
 
     def _take_named(self, robot: str, reader: JointReader, data: bytes) -> None:
         said = reader.read(data)
+        self._catch_up()
         if self._lock_step and not self._is_for_now(said.stamp):
             return
         self._timing.add(said.stamp, time_ns())
@@ -129,6 +128,7 @@ class SimulatorNode(Node):
         self._touch_as_meant()
 
     def _take_bare(self, robot: str, message: Float64MultiArray) -> None:
+        self._catch_up()
         self._try(self._stand_in.command, robot, message.data)
 
     def _take_contacts(self, message: String) -> None:
@@ -138,6 +138,7 @@ class SimulatorNode(Node):
         except (ValueError, KeyError, TypeError) as error:
             self._refuse(f"{topics.CONTROLLER_STATE} was not understood: {error!r}")
             return
+        self._catch_up()
         if self._lock_step and not self._is_for_now(stamp):
             return
         self._answered.add(topics.CONTROLLER_STATE)
@@ -206,11 +207,16 @@ class SimulatorNode(Node):
             return RESEND_PERIOD
         return 2.0 * self._dt if self._stand_in.started else self._dt
 
+    def _catch_up(self) -> None:
+        """Let the time pass that is due before what is heard now acts; in lock-step time waits for what is heard."""
+        if not self._lock_step and self._is_ready(now := monotonic()):
+            self._go_on(now)
+
     def _go_on(self, now: float) -> None:
         """Let the time pass that is due, with nothing heard meanwhile.
 
-        After a stall a command that is heard now is for now: between steps of the past it would act before its time.
-        And all that waits is heard before what is due by then.
+        After a stall a command that is heard now is for now: before or between steps of the past it would act before
+        its time, on one robot of several. And all that waits is heard before what is due by then.
         """
         whole = self._step(now)
         while self._due <= now and self._speed and not (self._lock_step or self._stand_in.broken):

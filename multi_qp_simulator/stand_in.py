@@ -24,6 +24,8 @@ Array = NDArray[np.float64]
 #: After how long without a command a robot brakes at any rate [s]; but not before so many control periods, for a
 #: command that is a little late.
 LONGEST_SILENCE, SHORTEST_PATIENCE = 0.05, 1.5
+#: By the wall clock: how far physics may fall behind it before it lets time pass by [control periods].
+LONGEST_LAG = 2
 
 
 class TorqueWorld(Integrator):

@@ -17,6 +17,8 @@ from multi_qp_scene.scene import State
 
 #: A state is predicted no further than this [periods], [s]: robots that hear nothing for longer brake by themselves.
 LONGEST_PREDICTION, LONGEST_SILENCE = 3.0, 0.05
+#: They do so after so many periods at any rate, and not before so many; as `StandIn`'s watchdog.
+WATCHDOG_PERIODS, SHORTEST_PATIENCE = 5.0, 1.5
 
 
 class Judge(Protocol):
@@ -77,6 +79,8 @@ class ControlRun:
             self._predictor.rehearse(scenario)
         # in a closed loop the controller itself brings the state forward by half a period
         self._hold = 0.0 if closed_loop else 0.5 * dt
+        self._reach = min(LONGEST_PREDICTION * dt, LONGEST_SILENCE)
+        self._patience = min(WATCHDOG_PERIODS * dt, max(LONGEST_SILENCE, SHORTEST_PATIENCE * dt))
         self._last: Command | None = None
         self._answered_with: tuple[
             ActiveContact, ...
@@ -137,6 +141,16 @@ class ControlRun:
         assembler = self.assembler
         return assembler.fresh and (assembler.together or not assembler.of_one_clock)
 
+    def silent(self, now: float) -> bool:
+        """Return whether there is nothing to say at `now` by the steady clock [s].
+
+        Nothing is newer than the last answer, and what is known is older than can be predicted from: an answer would
+        keep robots, which else brake by themselves, under torques for a state that they may be far from. Who has no
+        processor hears the last such answer when it goes on. From its greatest age on the fallback answers.
+        """
+        age = now + self.pacer.latency - self.assembler.measured
+        return not self.assembler.heard and self._reach < age and not self.assembler.outdated(now)
+
     def answer_in_step(self, time: float) -> tuple[State, Command, list[str]]:
         """Answer the state of a world that waits for the answer.
 
@@ -163,10 +177,12 @@ class ControlRun:
         # not after a fallback: from where its torques lead within the delay there may be no way back, tick after tick
         chosen = last is not None and last.diagnostics.status is not Status.FALLBACK
         if predictor is not None and last is not None and chosen and state.is_finite:
-            dt = self.controller.dt
             delay = max(0.0, now + self.pacer.latency - self.assembler.measured)
-            delay = min(delay, LONGEST_PREDICTION * dt, LONGEST_SILENCE)
-            expected = predictor.ahead(state, last.tau, self._answered_with, delay, hold=self._hold)
+            delay = min(delay, self._reach)
+            hold = self._hold
+            if now - self.pacer.sent > self._patience:  # they brake, by torques that nobody here knows
+                delay, hold = 0.0, delay + hold
+            expected = predictor.ahead(state, last.tau, self._answered_with, delay, hold=hold)
         self.prediction_time = monotonic() - began
         self._last = self._answer(expected, now)
         return state, self._last, faults

@@ -156,6 +156,11 @@ class StateAssembler:
         return not self._silent
 
     @property
+    def heard(self) -> bool:
+        """Whether any topic has told something new since the last `state`."""
+        return len(self._silent) < len(self._parts)
+
+    @property
     def together(self) -> bool:
         """Whether all topics have told of the newest stamp."""
         return all(part.stamp == self.newest for part in self._parts.values())
@@ -254,6 +259,10 @@ class StateAssembler:
         if stamp == self.newest and self.together:
             self._met = self._rounds
         return Receipt.TAKEN
+
+    def outdated(self, now: float) -> bool:
+        """Return whether everything that is known is too old."""
+        return now - self.measured > self._max_age + 1e-9
 
     def _is_old(self, part: _Part, now: float) -> bool:
         return now - part.at > self._max_age + 1e-9

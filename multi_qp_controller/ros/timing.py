@@ -55,12 +55,14 @@ class Pacer:
         dt: the period [s].
         missed: periods without an answer.
         latency: from the beginning of an answer until it is sent, as usual of late [s].
+        sent: when the last answer was [s].
     """
 
     def __init__(self, dt: float) -> None:
         self.dt = dt
         self.missed = 0
         self.latency = 0.2 * dt
+        self.sent = -inf
         self._last = self._due = -inf
         self._was_fresh = False
         self._heard: float | None = None
@@ -88,7 +90,7 @@ class Pacer:
         """Note an answer to fresh states or others, begun and sent at these times [s]."""
         if self._last > -inf:
             self.missed += max(0, round((began - self._last) / self.dt) - 1)
-        self._last, self._was_fresh = began, fresh
+        self._last, self.sent, self._was_fresh = began, ended, fresh
         self._due = max(self._due + self.dt, began)  # a late answer is not made up for
         change, most = 0.1 * (ended - began - self.latency), FOLLOWED * self.latency
         self.latency += min(max(change, -most), most)

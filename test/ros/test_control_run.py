@@ -5,123 +5,21 @@ Nothing here depends on how fast the machine is; the graph itself is tested in t
 
 from __future__ import annotations
 
-import heapq
-
 import numpy as np
 import pytest
 
 from multi_qp_controller.command import Status
 from multi_qp_controller.ros.control_run import ControlRun
 from multi_qp_scene import load_scenario
-from multi_qp_simulator.referee import Referee, succeeded
-from multi_qp_simulator.stand_in import StandIn, TorqueWorld
-
-#: Grain of the test's time [s].
-GRAIN = 5e-4
-
-
-class Worlds:
-    """Robots and controller in one simulated time, with messages on their way between them."""
-
-    def __init__(self, name: str, *, dt: float, delays, seed: int = 0, parameters=None) -> None:
-        """Stand still.
-
-        Args:
-            name: of the scenario.
-            dt: control period [s].
-            delays: of a state, of an answer and of a command [s]: functions of a random generator.
-            seed: of it.
-            parameters: of the scenario.
-        """
-        self.scenario = load_scenario(name, parameters=parameters or {})
-        settings = {"period": dt, "closed_loop": False, "solver": "", "formulation": "", "attended": False}
-        # the deadline is of the machine's time, not of the test's: in lock-step there is none
-        settings |= {"lock_step": True, "use_sim_time": False, "max_state_age": 5, "compensate_delay": True}
-        self.run = ControlRun(
-            self.scenario, settings, lambda s, c: Referee(s, c, backend="test", duration=None, patient=True)
-        )
-        self.robots = load_scenario(name, parameters=parameters or {})
-        self.substeps = round(np.ceil(dt * 500))
-        world = TorqueWorld(self.robots)
-        self.stand_in = StandIn(self.robots, world, dt=dt, substeps=self.substeps)
-        self.delays, self.rng = delays, np.random.default_rng(seed)
-        self.states: list = []
-        self.commands: list = []
-        self.now = self.busy = self.shown = self.fastest = 0.0
-        self.statuses: list[Status] = []
-
-    def go(self, longest: float):
-        """Run to the end, `longest` seconds at most, and return the report."""
-        due, now, number = 0.0, 0.0, 0
-        while now < longest and self.run.judge.ended is None:
-            number += 1
-            self.now = now = number * GRAIN
-            self._hear(now)
-            if now >= self.busy and not self.run.assembler.missing:
-                fresh = self.run.whole
-                if now >= self.run.pacer.due(fresh=fresh):
-                    self._answer(now, fresh)
-            if now >= due - 1e-9:
-                due += self.stand_in.dt
-                self._step(now)
-        return self.run.judge.report()
-
-    def _hear(self, now: float) -> None:
-        assembler, run = self.run.assembler, self.run
-        while self.states and self.states[0][0] <= now:
-            _, topic, stamp, state = heapq.heappop(self.states)
-            measured = run.arrivals.measured(topic, stamp, now)
-            if topic == assembler.topics[0]:
-                run.pacer.heard(measured)
-            name, _, what = topic.partition("/")
-            subsystem = self.robots.scene.subsystems[name]
-            if what == "odom":
-                q, v = state.q[subsystem.q_slice][:7], state.v[subsystem.v_slice][:6]
-                assembler.put_root(name, stamp, measured, q, v)
-            else:
-                joints = assembler.joints[name]
-                q, v = [state.q[j.q_index] for j in joints], [state.v[j.v_index] for j in joints]
-                assembler.put_joints(name, stamp, measured, [j.name for j in joints], q, v)
-        while self.commands and self.commands[0][0] <= now:
-            _, _, tau, contacts = heapq.heappop(self.commands)
-            self.stand_in.touch(contacts)
-            for name in self.stand_in.robots:
-                self.stand_in.command(name, tau[self.robots.scene.subsystems[name].actuated])
-
-    def _answer(self, now: float, fresh: bool) -> None:
-        state, command, _ = self.run.answer_now(now)
-        self.busy = now + self.delays["answer"](self.rng)
-        self.run.pacer.answered(now, self.busy, fresh=fresh)
-        self.run.judge.observe(state, command)
-        self.statuses.append(command.diagnostics.status)
-        act = self.busy + self.delays["command"](self.rng)
-        heapq.heappush(self.commands, (act, len(self.statuses), command.tau, self.run.contacts))
-
-    def _step(self, now: float) -> None:
-        if self.stand_in.started:
-            self.stand_in.step()
-            if self.stand_in.steps % self.substeps:
-                return
-        elif now - self.shown < self.run.controller.dt:
-            return
-        self.shown = now
-        state = self.stand_in.world.state
-        self.fastest = max(self.fastest, np.abs(state.v).max())
-        for topic in self.run.assembler.topics:
-            arrival = now + self.delays["state"](self.rng)
-            heapq.heappush(self.states, (arrival, topic, round(now * 1e9), state))
-
-
-def about(typical: float):
-    """Return a delay that is typically this long and now and then much longer [s]."""
-    return lambda rng: 0.7 * typical + rng.exponential(0.3 * typical)
+from multi_qp_simulator.delayed_graph import DelayedGraph, Delays, Stall, about
+from multi_qp_simulator.referee import succeeded
 
 
 @pytest.mark.slow
 def test_a_whole_run_by_the_wall_clock_reaches_its_goals_and_keeps_its_contacts():
-    delays = {"state": about(0.001), "answer": about(0.004), "command": about(0.001)}
-    worlds = Worlds("box", dt=0.01, delays=delays, parameters={"path.duration": 2.0})
-    report = worlds.go(20.0)
+    delays = Delays(state=about(0.001), answer=about(0.004), command=about(0.001))
+    worlds = DelayedGraph(lambda: load_scenario("box", parameters={"path.duration": 2.0}), dt=0.01, delays=delays)
+    report = worlds.go(20.0).run.judge.report()
     assert succeeded(report), report
     assert set(worlds.statuses) == {Status.OK}
     assert report["worst"]["contact_slip_m"] < 1e-3
@@ -130,13 +28,8 @@ def test_a_whole_run_by_the_wall_clock_reaches_its_goals_and_keeps_its_contacts(
 @pytest.mark.parametrize("silent", ["states", "answers"])
 def test_after_a_silence_it_goes_on_where_it_was(silent):
     """Nothing comes through for 80 ms: what was held and damped meanwhile is caught, not answered with a jerk."""
-
-    def lost(rng) -> float:
-        return 1e3 if 0.3 <= worlds.now < 0.38 else about(0.001)(rng)
-
-    delays = {"state": about(0.001), "answer": about(0.003), "command": about(0.001)}
-    delays["state" if silent == "states" else "command"] = lost
-    worlds = Worlds("box", dt=0.005, delays=delays)
+    worlds = DelayedGraph(lambda: load_scenario("box"), dt=0.005).go(0.3)
+    worlds.stall(Stall(0.08, states=silent == "states", commands=silent == "answers"))
     worlds.go(0.8)
     assert (Status.FALLBACK in worlds.statuses) is (silent == "states")
     assert worlds.statuses[-40:] == [Status.OK] * 40
@@ -146,8 +39,8 @@ def test_after_a_silence_it_goes_on_where_it_was(silent):
 
 def test_where_answers_take_two_periods_every_other_state_is_answered_and_well():
     """A machine that is too slow by half: the rate gives way, and nothing else."""
-    delays = {"state": about(0.002), "answer": about(0.01), "command": about(0.002)}
-    worlds = Worlds("box", dt=0.005, delays=delays)
+    delays = Delays(state=about(0.002), answer=about(0.01), command=about(0.002))
+    worlds = DelayedGraph(lambda: load_scenario("box"), dt=0.005, delays=delays)
     worlds.go(1.2)
     assert set(worlds.statuses) == {Status.OK}
     assert 80 < len(worlds.statuses) < 160  # of 240 periods
@@ -170,7 +63,7 @@ def test_stalls_of_two_periods_are_survived_by_four_who_carry_a_litter():
         answers += 1
         return 0.07 if worlds.now > 0.3 and answers % 5 == 0 else about(0.003)(rng)
 
-    worlds = Worlds("king", dt=1 / 30, delays={"state": about(8e-4), "answer": stalled, "command": about(3e-4)})
+    worlds = DelayedGraph(lambda: load_scenario("king"), delays=Delays(answer=stalled))
     worlds.go(3.0)
     assert set(worlds.statuses) == {Status.OK}
     assert worlds.fastest < 4.0
@@ -178,8 +71,8 @@ def test_stalls_of_two_periods_are_survived_by_four_who_carry_a_litter():
 
 
 def test_states_of_two_instants_are_no_new_state_where_they_used_to_come_together():
-    delays = dict.fromkeys(("state", "answer", "command"), lambda rng: 0.0)
-    worlds = Worlds("box", dt=0.005, delays=delays)
+    delays = Delays(*(lambda rng: 0.0,) * 3)
+    worlds = DelayedGraph(lambda: load_scenario("box"), dt=0.005, delays=delays)
     worlds.go(0.05)
     run, state = worlds.run, worlds.stand_in.world.state
     stamp, joints = run.assembler.newest, run.assembler.joints["humanoid"]
@@ -187,7 +80,7 @@ def test_states_of_two_instants_are_no_new_state_where_they_used_to_come_togethe
 
     def tell(topic: str, later: int) -> None:
         name, _, what = topic.partition("/")
-        subsystem = worlds.robots.scene.subsystems[name]
+        subsystem = worlds.run.scenario.scene.subsystems[name]
         time = at + later * 0.005
         if what == "odom":
             q, v = state.q[subsystem.q_slice][:7], state.v[subsystem.v_slice][:6]
