@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -44,6 +43,9 @@ class Rehearsal:
     The search for active rows begins in the first tick of a state with the rows that would have been active just
     before it: where it begins makes no difference to what it finds. Nothing of the present state is changed: contacts
     and tasks of the coming one are made and started again when it comes.
+
+    Attributes:
+        fault: why a state was not gone through, of the last such; empty where there was none.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class Rehearsal:
         self._contacts: tuple[ActiveContact, ...] = ()
         self._written: Foreseen | None = None
         self._found: tuple[str, Array] | None = None
+        self.fault = ""
 
     def memory(self) -> Memory:
         """Return how far it is, and which rows it found."""
@@ -98,7 +101,8 @@ class Rehearsal:
 
     def update(self, now: Situation, horizon: float) -> None:
         """Go through the part whose tick it is, where the present state goes on; limits look `horizon` [s] ahead."""
-        if now.time < self._next or self._coming is None or not self._foreseen:
+        coming = self._coming
+        if now.time < self._next or coming is None or not self._foreseen:
             return
         if np.isinf(self._due):  # a state is just taken up, and its first tick had enough to do
             self._due = now.entered if self._when is None else earliest(self._when, now)
@@ -106,14 +110,16 @@ class Rehearsal:
             return
         stage, self._stage = _STAGES[self._stage], self._stage + 1
         self._wait()
-        with suppress(Exception):  # it may want what is not there yet: the present state shall not suffer for it
+        try:
             if stage == "beginning" or not self._contacts:
-                self._contacts = self._activity.rehearse(self._coming, self._kinematics, now.time)
+                self._contacts = self._activity.rehearse(coming, self._kinematics, now.time)
                 self._statement.rehearse(self._contacts, self._kinematics)
             if stage == "rows" or (stage == "search" and self._written is None):
-                self._write_rows(self._coming, now.time, horizon)
+                self._write_rows(coming, now.time, horizon)
             if stage == "search" and self._written is not None and not self._over:
-                self._search(self._coming, self._written)
+                self._search(coming, self._written)
+        except Exception as error:  # the present state shall not suffer for what the coming one may want in vain
+            self._coming, self.fault = None, f"{coming.name}: {type(error).__name__}: {error}"
 
     def _wait(self) -> None:
         """Note when the next part's tick is: half a period before it, for times are rounded."""

@@ -11,6 +11,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from multi_qp_controller import Controller
+from multi_qp_controller.activity import Activity
 from multi_qp_controller.blocks.direct import AHEAD_CHANGES
 from multi_qp_controller.command import Command
 from multi_qp_controller.conditions import Situation, earliest
@@ -140,3 +141,12 @@ def test_parts_are_rehearsed_before_a_state_may_end_and_its_beginning_again_wher
         ticks += [tick] if rehearsal._next != before else []
     assert ticks[:8] == list(range(12, 20))
     assert np.diff(ticks[7:]).tolist() == [4, 8, 16, 16, 16, 16, 16]
+    assert rehearsal.fault == ""
+
+
+def test_what_cannot_be_rehearsed_is_left_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Activity, "rehearse", lambda *_: 1 / 0)
+    controller = Controller(load_scenario("box"), dt=DT)
+    for command, _ in itertools.islice(answers(controller), lift() + 1):
+        assert command.diagnostics.status == "ok"
+    assert controller._progress._rehearsal.fault == "lift: ZeroDivisionError: division by zero"
