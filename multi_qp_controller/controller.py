@@ -159,6 +159,7 @@ class Controller(ControllerView):
         state = self.scenario.scene.initial_state()
         self.step(state, 0.0)
         for name in self.scenario.spec.states:
+            self.settle()  # else the next step would, and leave the state again
             self.machine.enter(name, 0.0)
             try:
                 self._progress.take_up_state(0.0)

@@ -82,9 +82,7 @@ class ControlRun:
         self._reach = min(LONGEST_PREDICTION * dt, LONGEST_SILENCE)
         self._patience = min(WATCHDOG_PERIODS * dt, max(LONGEST_SILENCE, SHORTEST_PATIENCE * dt))
         self._last: Command | None = None
-        self._answered_with: tuple[
-            ActiveContact, ...
-        ] = ()  # the contacts of the last answer; what settles may change them
+        self._answered_with: tuple[ActiveContact, ...] = ()  # contacts of the last answer: what is settled changes them
         self._zero: float | None = None
 
     def make_controller(self, scenario: Scenario) -> Controller:
