@@ -24,6 +24,9 @@ Array = NDArray[np.float64]
 #: After how long without a command a robot brakes at any rate [s]; but not before so many control periods, for a
 #: command that is a little late.
 LONGEST_SILENCE, SHORTEST_PATIENCE = 0.05, 1.5
+#: Drives that brake look at their joints at least this often [s]: under constant torques motion of a squeezed closed
+#: chain grows by the factor e in 14 ms (`king`).
+BRAKES_AGAIN = 0.01
 #: By the wall clock: how far physics may fall behind it before it lets time pass by [control periods].
 LONGEST_LAG = 2
 
@@ -186,7 +189,8 @@ class StandIn:
             s.name: [scenario.scene.actuated_joint_names[k].partition("/")[2] for k in s.actuated] for s in robots
         }
         self._heard: dict[str, int | None] = dict.fromkeys(self._motors)
-        self._substeps, self._braking = substeps, np.zeros(scenario.scene.na)
+        self._between_brakes = max(1, min(substeps, int(BRAKES_AGAIN / self.dt + 1e-9)))  # in steps
+        self._braking = np.zeros(scenario.scene.na)
         world.rehearse(self.dt)
 
     @property
@@ -265,8 +269,8 @@ class StandIn:
         tau = np.clip(self._tau, -limits, limits)
         if late:
             motors = np.concatenate([self._scene.subsystems[robot].actuated for robot in late])
-            # drives brake at the control rate: it costs several steps, and physics must not fall behind
-            if self.steps % self._substeps == 0 or any(self.steps == self._first_late(robot) for robot in late):
+            # not in each step: it costs several, and physics must not fall behind
+            if self.steps % self._between_brakes == 0 or any(self.steps == self._first_late(robot) for robot in late):
                 slowing = self._scenario.spec.fallback.time_constant
                 self._braking = self.world.braking(tau, motors, self.contacts, self.dt, time_constant=slowing)
             change = np.zeros(len(tau))

@@ -9,6 +9,7 @@ from multi_qp_controller.bonded_dynamics import Bonds
 from multi_qp_controller.kinematics import Kinematics
 from multi_qp_scene import cones, load_scenario
 from multi_qp_scene.scene import State
+from multi_qp_simulator.delayed_graph import DelayedGraph, Stall
 from multi_qp_simulator.stand_in import StandIn, TorqueWorld
 
 
@@ -91,3 +92,12 @@ def test_where_braking_is_beyond_a_limit_all_of_it_is_less(monkeypatch):
     share = (acting[1] - tau) / (wanted - tau)
     np.testing.assert_allclose(share, 0.5 / 3.5)
     assert np.abs(acting[1] / limits).max() == pytest.approx(1.0)
+
+
+def test_drives_that_brake_keep_a_squeezed_chain_together_where_periods_are_long():
+    """Looked at once in 33 ms, three people and a litter went faster and faster instead of coming to rest."""
+    graph = DelayedGraph(lambda: load_scenario("king")).go(0.4)
+    graph.stall(Stall(1.0, commands=True))
+    graph.go(1.0)
+    assert graph.stand_in.unheard == graph.stand_in.robots
+    assert np.abs(graph.stand_in.world.state.v).max() < 0.01

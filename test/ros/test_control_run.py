@@ -70,6 +70,29 @@ def test_stalls_of_two_periods_are_survived_by_four_who_carry_a_litter():
     assert worlds.run.judge.report()["worst"]["contact_slip_m"] < 1e-3
 
 
+def test_who_steps_goes_on_after_states_were_lost():
+    """The drives brake, and are not kept from it by answers to states long gone, of which they fell."""
+    worlds = DelayedGraph(lambda: load_scenario("king")).go(1.96)
+    assert worlds.phase == "step_left"
+    worlds.stall(Stall(0.11, states=True))
+    worlds.go(2.4)
+    assert set(worlds.statuses) == {Status.OK}
+    assert worlds.fastest < 3.0
+    assert worlds.run.judge.report()["worst"]["contact_slip_m"] < 1e-3
+
+
+def test_a_controller_that_was_stalled_knows_that_the_drives_have_braked(monkeypatch):
+    """Predicted by the torques of before, which do not act any more, speeds were 0.2 rad/s off."""
+    worlds, answered = DelayedGraph(lambda: load_scenario("king")).go(0.9), []
+    step = worlds.run.controller.step
+    monkeypatch.setattr(worlds.run.controller, "step", lambda state, time: answered.append(state) or step(state, time))
+    worlds.stall(Stall(0.16, controller=True))
+    worlds.go(0.9 + 0.159)
+    assert not answered
+    worlds.go(0.9 + 0.164)  # when the answer acts
+    np.testing.assert_allclose(answered[0].v, worlds.stand_in.world.state.v, atol=0.05)
+
+
 def test_states_of_two_instants_are_no_new_state_where_they_used_to_come_together():
     delays = Delays(*(lambda rng: 0.0,) * 3)
     worlds = DelayedGraph(lambda: load_scenario("box"), dt=0.005, delays=delays)
