@@ -30,6 +30,7 @@ from multi_qp_controller.qp import solver_names
 from multi_qp_controller.snapshot import Snapshot
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.schema.common import LONGEST_PERIOD
 from multi_qp_simulator.backend import Backend
 from multi_qp_simulator.bags import BagRecorder
 from multi_qp_simulator.runner import BACKENDS, Observer, Run, RunResult, make_backend, make_controller
@@ -90,6 +91,8 @@ def _check(options: argparse.Namespace) -> None:
         raise MultiQpError("--reality and --push need a world of its own: add --backend mujoco")
     for option in ("dt", "duration"):
         require_positive(f"--{option}", getattr(options, option), "number of seconds")
+    if options.dt is not None and options.dt > LONGEST_PERIOD:
+        raise MultiQpError(f"--dt: expected at most {LONGEST_PERIOD:g} s, got {options.dt:g}")
     for option in ("fps", "speed"):
         require_positive(f"--{option}", getattr(options, option), "number")
     if not 0 <= options.port <= 65535:

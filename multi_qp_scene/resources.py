@@ -149,13 +149,15 @@ def _configuration(kind: str, folder: str, name_or_path: str | Path, relative_to
     text = str(name_or_path)
     if not (isinstance(name_or_path, Path) or text.endswith(_SUFFIXES) or "/" in text or os.sep in text):
         names = _names(folder)
+        if text not in names and (relative_to / text).is_dir():
+            raise MultiQpError(f"{shown_path(relative_to / text)}: this is a folder")
         if text not in names:
             raise MultiQpError(unknown_name(kind, text, names))
         return find_resource(f"{folder}/{text}.yaml")
     path = relative_to / Path(text).expanduser()
     if path.is_file():
         return path
-    reason = "this is a folder" if path.is_dir() else "no such file"
+    reason = "this is a folder" if path.is_dir() else "not a regular file" if path.exists() else "no such file"
     known = Path(text).stem in _names(folder)
     hint = f"; did you mean the shipped {kind} {Path(text).stem!r}?" if known else ""
     raise MultiQpError(f"{shown_path(path)}: {reason}{hint}")
@@ -214,7 +216,7 @@ def _package_folders(package: str, start: Path) -> Iterator[Path]:
 
 def _unknown_package(uri: str, package: str) -> str:
     hint = "set ROS_PACKAGE_PATH to the folder that contains it"
-    return f"the package {package!r} of {uri!r} was not found; {hint}"
+    return f"{uri!r}: the package {package!r} was not found; {hint}"
 
 
 def _path_variable(name: str) -> list[str]:

@@ -15,6 +15,7 @@ from multi_qp_scene.errors import ConfigError, MultiQpError, shown_path
 from multi_qp_scene.models import LoadedModel, load_model, stretched
 from multi_qp_scene.names import Names
 from multi_qp_scene.parts import SceneParts
+from multi_qp_scene.posture_limits import warn_of_postures
 from multi_qp_scene.problems import Problems
 from multi_qp_scene.resources import model_path, scenario_path
 from multi_qp_scene.salvage import salvage
@@ -93,7 +94,9 @@ def _load(path: Path, parameters: Mapping[str, float], seed: int) -> Scenario:
     problems.raise_if_any()
     if spec is None:
         raise MultiQpError(f"{shown_path(path)} is not a valid scenario")
-    return Scenario(path.stem, path, spec, build_scene(parts), values, seed)
+    scene = build_scene(parts)
+    warn_of_postures(document, spec, parts, scene)
+    return Scenario(path.stem, path, spec, scene, values, seed)
 
 
 def _salvage(document: YamlDocument, data: Any) -> ScenarioFile | None:
@@ -115,7 +118,9 @@ def _declared_parameters(document: YamlDocument, problems: Problems) -> dict[str
         spec = validate(document, entry, ParameterSpec, Problems(), at=("parameters", name))
         if spec is None:
             continue  # the schema says so
-        if not spec.min <= spec.default <= spec.max:
+        if spec.min > spec.max:
+            problems.add(document.location(("parameters", name, "min")), f"{spec.min:g} is above `max`, {spec.max:g}")
+        elif not spec.min <= spec.default <= spec.max:
             location = document.location(("parameters", name, "default"))
             problems.add(location, f"the default {spec.default:g} is outside [{spec.min:g}, {spec.max:g}]")
         declared[name] = spec

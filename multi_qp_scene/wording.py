@@ -19,13 +19,13 @@ def described(expected: Expectation, *, many: bool = False) -> str:
         alternatives = list(dict.fromkeys(described(member, many=many) for member in expected.members))
         return " or ".join(alternatives)
     if expected.choices:
-        return _described_choices(expected.choices)
+        return _described_choices(expected.choices, many=many)
     if expected.annotation is bool:
         return "true or false"
     if expected.annotation in (int, float):
         return _described_number(expected, "integer" if expected.annotation is int else "number", many=many)
     if expected.annotation in (str, Path):
-        return _described_text(expected)
+        return "strings" if many else _described_text(expected)
     if expected.items is not None:
         return _described_list(expected, expected.items, many=many)
     if expected.is_mapping:
@@ -47,8 +47,10 @@ def shown_value(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _described_choices(choices: Sequence[str]) -> str:
-    return repr(choices[0]) if len(choices) == 1 else "one of " + ", ".join(map(repr, choices))
+def _described_choices(choices: Sequence[str], *, many: bool) -> str:
+    if len(choices) == 1:
+        return repr(choices[0])
+    return ("any of " if many else "one of ") + ", ".join(map(repr, choices))
 
 
 def _described_text(expected: Expectation) -> str:
@@ -65,8 +67,8 @@ def _described_text(expected: Expectation) -> str:
 def _described_number(expected: Expectation, noun: str, *, many: bool) -> str:
     above, least, below, most = map(expected.constraint, ("gt", "ge", "lt", "le"))
     adjective, tail = "", ""
-    if above is not None and below is None and most is None and above == 0:
-        adjective = "positive "
+    if above is not None and below is None and above == 0:
+        adjective, tail = "positive ", "" if most is None else f" of at most {most:g}"
     elif least is not None and most is not None:
         tail = f" from {least:g} to {most:g}"
     else:

@@ -9,6 +9,9 @@ from pydantic import BeforeValidator, Field
 from multi_qp_scene.config_file import StrictModel
 
 Positive = Annotated[float, Field(gt=0)]
+#: Longest control period [s]; one of 5 or of 33.3 was meant in milliseconds.
+LONGEST_PERIOD = 0.5
+Period = Annotated[float, Field(gt=0, le=LONGEST_PERIOD)]
 NonNegative = Annotated[float, Field(ge=0)]
 Vector3 = tuple[float, float, float]
 

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from multi_qp_scene.config_file import StrictModel
-from multi_qp_scene.schema.common import NonNegative, PoseSpec, Positive, Switch, Vector3
+from multi_qp_scene.schema.common import NonNegative, Period, PoseSpec, Positive, Switch, Vector3
 from multi_qp_scene.schema.plan import FollowSpec, PlanSpec
 from multi_qp_scene.schema.reality import RealitySpec
 from multi_qp_scene.schema.states import GoalSpec, StateSpec
@@ -245,7 +245,7 @@ class ClosedLoopSpec(StrictModel):
             at once.
     """
 
-    dt: Positive | None = None
+    dt: Period | None = None
     contact_stiffness: NonNegative = 0.0
     contact_damping: NonNegative = 20.0
     friction: Positive = 0.7
@@ -338,7 +338,7 @@ class ScenarioFile(StrictModel):
     """
 
     description: str
-    dt: Positive = 0.005
+    dt: Period = 0.005
     duration: Positive = 60.0
     parameters: dict[str, ParameterSpec] = {}
     subsystems: dict[str, SubsystemSpec] = Field(min_length=1)

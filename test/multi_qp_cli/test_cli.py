@@ -246,7 +246,7 @@ def test_the_module_is_the_command(standing):
     assert (status, out) == (2, "")
     assert err.splitlines() == [
         "multi-qp: 2 problems:",
-        "broken.yaml:4: dt: expected a positive number, got 0",
+        "broken.yaml:4: dt: expected a positive number of at most 0.5, got 0",
         "broken.yaml:14: tasks.posture.subsystem: unknown subsystem 'humanoit'; did you mean 'humanoid'? "
         "(subsystems: humanoid)",
     ]

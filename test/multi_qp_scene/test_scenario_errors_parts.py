@@ -210,7 +210,14 @@ MISTAKES = {
         "duration",
         "expected a positive number, got '1,5'",
     ),
-    "time step of nothing": ("scene.yaml", "dt: 0.01", "dt: 0", "dt", "dt", "expected a positive number, got 0"),
+    "time step of nothing": (
+        "scene.yaml",
+        "dt: 0.01",
+        "dt: 0",
+        "dt",
+        "dt",
+        "expected a positive number of at most 0.5, got 0",
+    ),
     "time step that is no number": (
         "scene.yaml",
         "dt: 0.01",

@@ -173,7 +173,7 @@ MISTAKES = {
         INERTIAL,
         INERTIAL + '<visual><geometry><mesh filename="package://no/no.stl"/></geometry></visual>',
         2,
-        "link 'base': mesh the package 'no' of 'package://no/no.stl' was not found; set ROS_PACKAGE_PATH",
+        "link 'base': mesh 'package://no/no.stl': the package 'no' was not found; set ROS_PACKAGE_PATH",
     ),
     "mesh without a name": (
         INERTIAL,

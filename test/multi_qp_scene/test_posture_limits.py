@@ -1,0 +1,84 @@
+"""Postures outside the limits of joints load, and are warned of: degrees, and zeros that a robot cannot take."""
+
+from __future__ import annotations
+
+import pytest
+
+from multi_qp_scene import load_scenario
+from multi_qp_scene.resources import scenario_names
+
+ARM = """\
+<robot name="arm">
+  <link name="base"/>
+  <joint name="elbow" type="revolute">
+    <parent link="base"/> <child link="lower"/> <axis xyz="0 1 0"/>
+    <limit lower="0.2" upper="2" velocity="3" effort="20"/>
+  </joint>
+  <link name="lower">
+    <inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
+  </link>
+  <joint name="wheel" type="continuous">
+    <parent link="lower"/> <child link="hand"/> <axis xyz="0 1 0"/> <limit velocity="3" effort="20"/>
+  </joint>
+  <link name="hand">
+    <inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
+  </link>
+</robot>
+"""
+SCENE = """\
+description: an arm
+subsystems:
+  arm: {{model: arm.yaml{posture}}}
+tasks:
+  bend: {{type: posture, subsystem: arm, posture: {{elbow: {elbow}}}}}
+initial_state: only
+states:
+  only: {{}}
+"""
+
+
+@pytest.fixture
+def warned(tmp_path, monkeypatch, caplog):
+    """Return what loading a scene with these postures warns of."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "arm.urdf").write_text(ARM)
+    (tmp_path / "arm.yaml").write_text("{urdf: arm.urdf, root: fixed, postures: {bent: {elbow: 1}, wrong: {elbow: 3}}}")
+
+    def load(posture: str, elbow: float = 1.0) -> list[str]:
+        (tmp_path / "scene.yaml").write_text(SCENE.format(posture=posture, elbow=elbow))
+        load_scenario("scene.yaml")
+        return caplog.messages
+
+    return load
+
+
+@pytest.mark.parametrize("posture", [", posture: bent", ", posture: {elbow: 0.2, wheel: 400}"])
+def test_nothing_is_said_of_postures_inside(posture, warned):
+    assert warned(posture) == []
+
+
+@pytest.mark.parametrize(
+    "posture, said",
+    [
+        ("", "arm/elbow at 0 is outside its limits [0.2, 2] (no angle is given)"),
+        (", posture: {wheel: 1}", "arm/elbow at 0 is outside its limits [0.2, 2] (no angle is given)"),
+        (", posture: wrong", "arm/elbow at 3 is outside its limits [0.2, 2]"),
+        (", posture: {elbow: 90}", "arm/elbow at 90 is outside its limits [0.2, 2]; angles are in radians"),
+    ],
+)
+def test_an_initial_posture_outside_is_said(posture, said, warned):
+    place = "scene.yaml:3: subsystems.arm.posture"
+    assert warned(posture) == [f"{place}: {said}"]
+
+
+def test_a_task_outside_is_said(warned):
+    place = "scene.yaml:5: tasks.bend.posture.elbow"
+    said = "arm/elbow at -45 is outside its limits [0.2, 2]; angles are in radians"
+    assert warned(", posture: bent", elbow=-45) == [f"{place}: {said}"]
+
+
+@pytest.mark.parametrize("name", ["box", "king", "chair"])
+def test_nothing_is_said_of_what_is_shipped(name, caplog):
+    assert name in scenario_names()
+    load_scenario(name)
+    assert caplog.messages == []
