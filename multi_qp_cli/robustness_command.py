@@ -37,7 +37,7 @@ def add_to(commands: Any) -> None:
         "robustness",
         help="how a scenario fares in worlds that differ from the model",
         description="Run a scenario many times in MuJoCo, each time with other masses, friction and noise; "
-        f"`all` takes {', '.join(SCENES)}. Unless --reality says otherwise: masses 5 %%, friction 20 %%, "
+        f"`all` takes {', '.join(SCENES)}. Unless --reality says otherwise: masses 5 %, friction 20 %, "
         "1 ms delay, encoder and gyro noise.",
     )
     add_scenario_options(parser)

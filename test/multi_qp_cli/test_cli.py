@@ -110,11 +110,11 @@ def finish(process: subprocess.Popen[str], timeout: float = 60.0) -> tuple[int, 
     return process.returncode, out, err
 
 
-@pytest.mark.parametrize("arguments", [[], ["list"], ["check"], ["run"]])
+@pytest.mark.parametrize("arguments", [[], ["list"], ["check"], ["run"], ["robustness"]])
 def test_help(arguments, multi_qp):
     status, out, err = multi_qp(*arguments, "--help")
     assert (status, err) == (0, "")
-    assert out.startswith("usage: multi-qp")
+    assert out.startswith("usage: multi-qp") and "%%" not in out
     options = ("--headless", "--backend", "--solver", "--formulation", "--dt", "--duration", "--report", "--log")
     options += ("--video", "--seed", "--set")
     assert arguments != ["run"] or all(option in out for option in options)
