@@ -208,20 +208,27 @@ class SimulatorNode(Node):
         return 2.0 * self._dt if self._stand_in.started else self._dt
 
     def _catch_up(self) -> None:
-        """Let the time pass that is due before what is heard now acts; in lock-step time waits for what is heard."""
-        if not self._lock_step and self._is_ready(now := monotonic()):
+        """Let the time pass that is due before what is heard now acts; in lock-step time waits for what is heard.
+
+        Not between messages that have waited together: they act from the same moment on.
+        """
+        if not (self._lock_step or self._rounds_to_hear) and self._is_ready(now := monotonic()):
             self._go_on(now)
 
     def _go_on(self, now: float) -> None:
         """Let the time pass that is due, with nothing heard meanwhile.
 
         After a stall a command that is heard now is for now: before or between steps of the past it would act before
-        its time, on one robot of several. And all that waits is heard before what is due by then.
+        its time, on one robot of several. And all that waits is heard before what is due by then. The time that many
+        steps take passes by: else physics would go faster than the clock, and answers act late, until it has caught up.
         """
+        began = self._stand_in.steps
         whole = self._step(now)
         while self._due <= now and self._speed and not (self._lock_step or self._stand_in.broken):
             whole |= self._step(now)
             self._rounds_to_hear = len(self._stand_in.robots) + 2
+        if not self._lock_step and self._stand_in.steps - began > self._substeps:
+            self._due = max(self._due, monotonic())
         if whole:
             self._show(now)
 

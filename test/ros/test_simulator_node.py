@@ -162,6 +162,47 @@ def test_a_command_that_is_heard_after_a_stall_acts_after_what_was_due(ros_envir
         rclpy.shutdown()
 
 
+def test_commands_that_have_waited_act_together(ros_environment, monkeypatch):
+    """Catching up takes time itself, and more was due before the next robot's command: they tore at what both hold."""
+    now = 1000.0
+    monkeypatch.setattr("multi_qp_simulator.simulator_node.monotonic", lambda: now)
+    rclpy.init(args=["--ros-args", "-p", "scenario:='king'"])
+    try:
+        node = SimulatorNode()
+        scene, stand_in = node._scene, node._stand_in
+        step = stand_in.step
+
+        def slow_step():
+            nonlocal now
+            now += 1e-3
+            return step()
+
+        monkeypatch.setattr(stand_in, "step", slow_step)
+
+        def hear(robot: str) -> None:
+            names = conversions.motor_names(scene, scene.subsystems[robot])
+            message = conversions.joint_command(names, np.zeros(len(names)), 0)
+            node._take_named(robot, JointReader(), serialize_message(message))
+
+        for robot in stand_in.robots:
+            hear(robot)
+        node.work()
+        now += 0.05
+        hear("front")
+        caught_up = stand_in.steps
+        assert caught_up > 20
+        hear("back")
+        node.work()
+        hear("king")
+        assert stand_in.steps == caught_up
+        for _ in range(20):
+            node.work()
+        assert caught_up < stand_in.steps < caught_up + 5  # the time that it took has passed by
+        node.destroy_node()
+    finally:
+        rclpy.shutdown()
+
+
 def test_who_answers_later_than_its_patience_is_waited_for(ros_environment, monkeypatch):
     """Lock-step: every answer comes 0.3 s after its state, the world goes on alone after 0.2 s, and yet both meet."""
     now = 1000.0
