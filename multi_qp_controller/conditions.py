@@ -72,7 +72,7 @@ def holds(condition: st.Condition, now: Situation) -> bool:
         case st.TouchingCondition():
             return _touching(condition, now)
         case st.SeparatedCondition():
-            return bool(_gap(condition.contact, now)[0] >= condition.distance)
+            return bool(gap(condition.contact, now)[0] >= condition.distance)
         case st.JointCondition():
             return _joint_between(condition, now)
         case st.CommandCondition():
@@ -129,7 +129,7 @@ def _com_inside(condition: st.CoMInsideCondition, now: Situation) -> bool:
     return margin_inside(now.kinematics, surfaces, com) >= condition.margin
 
 
-def _gap(contact: str, now: Situation) -> tuple[float, float, float, float]:
+def gap(contact: str, now: Situation) -> tuple[float, float, float, float]:
     """Return how far the surfaces of a contact are from lying flush: distance [m], angle [rad], and both rates."""
     if contact not in now.surfaces:
         scene = now.scenario.scene
@@ -144,7 +144,7 @@ def _gap(contact: str, now: Situation) -> tuple[float, float, float, float]:
 def _touching(condition: st.TouchingCondition, now: Situation) -> bool:
     if now.felt is not None and _kind(condition.contact, now) != "grasp":
         return condition.contact in now.felt
-    distance, angle, speed, turning = _gap(condition.contact, now)
+    distance, angle, speed, turning = gap(condition.contact, now)
     still = speed <= condition.speed and turning <= 10.0 * condition.speed
     return bool(distance <= condition.distance and angle <= condition.angle and still)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from multi_qp_controller.command import Command, Status
 from multi_qp_controller.controller import Controller
+from multi_qp_controller.unmet import waited_for
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
 from multi_qp_simulator.audit import Audit
@@ -83,10 +84,20 @@ class Referee:
         if command.diagnostics.finished and self._time - machine.entered >= machine.phase.spec.hold - 1e-9:
             return COMPLETED
         if machine.timed_out(self._time):
-            return f"state '{machine.phase.name}' took longer than its timeout of {machine.phase.spec.timeout:g} s"
+            return self._waited()
         if self.sim_time >= self._duration - 1e-9:
             return f"the duration of {self._duration:g} s is over"
         return None
+
+    def _waited(self) -> str:
+        """Say which state took too long, and what it waits for."""
+        controller, machine = self._controller, self._controller.machine
+        felt = None if controller.landing is None else controller.landing.felt
+        missing = waited_for(
+            self._scenario, machine, controller.kinematics, controller.tasks, time=self._time, felt=felt
+        )
+        said = f"state '{machine.phase.name}' took longer than its timeout of {machine.phase.spec.timeout:g} s"
+        return f"{said}; {missing}" if missing else said
 
     @property
     def sim_time(self) -> float:

@@ -1,0 +1,51 @@
+"""A run that ends by a timeout says what its state was waiting for, and how far off that is."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from multi_qp_simulator.runner import run_scenario
+
+GO = {"type": "command", "name": "go"}
+LATE = {"type": "time", "after": 5}
+DONE = {"type": "time", "after": 0}
+KNEE = {"type": "joint", "joint": "humanoid/R_KNEE_P", "above": 3}
+AGAIN = {"type": "visits", "state": "wait", "count": 3}
+APART = {"type": "separated", "contact": "left_foot", "distance": 0.1}
+STILL = {"type": "task", "task": "balance", "error": 1e-9, "speed": 1e-9}
+AHEAD = {"type": "com_inside", "subsystems": ["humanoid"], "contacts": ["left_foot"], "margin": 1}
+
+
+@pytest.mark.parametrize(
+    "when, said",
+    [
+        (GO, "command 'go'"),
+        (LATE, "5 s to pass"),
+        (KNEE, r"humanoid/R_KNEE_P is at [\d.]+"),
+        (AGAIN, "'wait' entered 1 of 3 times"),
+        (APART, r"separated 'left_foot' \([-\d.e]+ mm apart\)"),
+        (STILL, r"task 'balance' \(error [-\d.e]+, speed [-\d.e]+\)"),
+        (AHEAD, "the centre of mass of humanoid over left_foot"),
+        ({"type": "all", "of": [DONE, GO, LATE]}, "command 'go' and 5 s to pass"),
+        ({"type": "any", "of": [GO, LATE]}, "command 'go' or 5 s to pass"),
+        ({"type": "not", "of": DONE}, "not"),
+    ],
+)
+def test_what_is_missing_is_said(when, said, stand):
+    scenario = stand({"wait": {"timeout": 0.02, "transitions": [{"to": "end", "when": when}]}, "end": {}})
+    ended = run_scenario(scenario).report["ended"]
+    assert re.fullmatch(f"state 'wait' took longer than its timeout of 0.02 s; 'end' waits for {said}", ended)
+
+
+def test_every_way_is_said(stand):
+    ways = [{"to": "end", "when": GO}, {"to": "wait", "when": LATE}]
+    scenario = stand({"wait": {"timeout": 0.02, "transitions": ways}, "end": {}})
+    ended = run_scenario(scenario).report["ended"]
+    assert ended.endswith("; 'end' waits for command 'go'; 'wait' waits for 5 s to pass")
+
+
+def test_a_state_without_a_way_waits_for_nothing(stand):
+    scenario = stand({"wait": {"timeout": 0.02, "hold": 1}})
+    assert run_scenario(scenario).report["ended"] == "state 'wait' took longer than its timeout of 0.02 s"
