@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -14,14 +16,15 @@ from typing import Any
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from multi_qp_cli.options import add_scenario_options, load_from, parameters_from, require_known
+from multi_qp_cli.options import add_scenario_options, load_from, parameters_from, require_known, require_positive
 from multi_qp_cli.output import Console, writing
 from multi_qp_cli.reality_options import add_reality_options, reality_from, with_reality
+from multi_qp_cli.stalls_table import tabulate
 from multi_qp_controller.formulations import FORMULATIONS
 from multi_qp_controller.qp import solver_names
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
-from multi_qp_scene.schema.reality import PushSpec
+from multi_qp_scene.schema.reality import PushSpec, RealitySpec
 from multi_qp_simulator import robustness as rb
 
 #: The scenes of the paper, in the order of the table.
@@ -53,6 +56,17 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--upto", type=float, default=400.0, help="largest push tried [N] (default 400)")
     parser.add_argument("--push-state", metavar="STATE", help="in which --pushes come; else from the beginning")
     parser.add_argument("--push-at", type=float, default=1.0, help="time after that [s] (default 1)")
+    parser.add_argument(
+        "--stalls",
+        metavar="SECONDS",
+        type=float,
+        help="find the longest stall by the wall clock, up to this, that is survived, by state: of the controller's "
+        "process, the robots', both, of states or commands that are lost; no MuJoCo: torques, and contacts that hold",
+    )
+    parser.add_argument(
+        "--every", type=float, default=1.0, help="one moment of --stalls in each of these [s] (default 1)"
+    )
+    parser.add_argument("--until", type=float, default=math.inf, help="where --stalls ends [s] (default: with the run)")
     parser.add_argument("--solver", help=f"QP solver: {', '.join(solver_names())}")
     parser.add_argument("--formulation", help=f"how the QP is written: {', '.join(FORMULATIONS)}")
     parser.add_argument("--output", metavar="FOLDER", help="write robustness.json, robustness.png (or pushes) here")
@@ -64,6 +78,8 @@ def run(options: argparse.Namespace) -> int:
     for option in ("runs", "jobs", "directions"):
         if getattr(options, option) < 1:
             raise MultiQpError(f"--{option}: expected 1 or above, got {getattr(options, option)}")
+    for option in ("stalls", "every"):
+        require_positive(f"--{option}", getattr(options, option), "number of seconds")
     require_known("--solver", "solver", options.solver, solver_names())
     require_known("--formulation", "formulation", options.formulation, FORMULATIONS)
     folder = None if options.output is None else Path(options.output)
@@ -75,6 +91,8 @@ def run(options: argparse.Namespace) -> int:
     names = list(SCENES) if options.scenario == "all" else [options.scenario]
     scenarios = {name: load_from(argparse.Namespace(**{**vars(options), "scenario": name})) for name in names}
     jobs = {name: _jobs(options, name, scenario) for name, scenario in scenarios.items()}
+    if options.stalls is not None:
+        return _stalls(options, names, folder)
     if options.pushes is not None:
         return _pushes(options, jobs, folder)
     # the longest first: at the end a core waits for a short one
@@ -188,6 +206,21 @@ def _pushes(options: argparse.Namespace, jobs: dict[str, list[rb.Job]], folder: 
 
         with writing(folder / "pushes.png"):
             plot_pushes(folder / "pushes.png", found)
+    return 0
+
+
+def _stalls(options: argparse.Namespace, names: list[str], folder: Path | None) -> int:
+    for option in ("reality", "push", "pushes", "solver", "formulation"):
+        if getattr(options, option):
+            raise MultiQpError(f"--{option} cannot be given with --stalls: it takes the model, as it is")
+    parameters = tuple(sorted(parameters_from(options.parameters).items()))
+    found = {}
+    for name in names:
+        load = partial(rb.prepare, rb.Job(name, options.seed, parameters, RealitySpec()))
+        settings = {"every": options.every, "until": options.until, "seed": options.seed, "jobs": options.jobs}
+        found[name] = tabulate(load, upto=options.stalls, **settings)
+    if folder is not None:
+        _write(folder / "stalls.json", found)
     return 0
 
 

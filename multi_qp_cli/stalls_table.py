@@ -1,0 +1,41 @@
+"""`multi-qp robustness --stalls`: how long a stall is survived by the wall clock, by state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from multi_qp_scene.scenario import Scenario
+from multi_qp_simulator.stalls import KINDS, Trial, survived_by_state, try_stalls
+
+#: How many lengths of stalls are tried, evenly spread up to the longest.
+LENGTHS = 4
+
+
+def tabulate(
+    load: Callable[[], Scenario], *, upto: float, every: float, until: float, seed: int, jobs: int
+) -> list[dict[str, Any]]:
+    """Try stalls all through a run and print, state by state, the longest that was survived [ms]; return all trials."""
+    trials: list[Trial] = []
+    console = Console(stderr=True)
+    lengths = [upto * (k + 1) / LENGTHS for k in range(LENGTHS)]
+    for trial in try_stalls(load, lengths, every=every, until=until, seed=seed, jobs=jobs):
+        if console.is_terminal and (not trials or trials[-1].at != trial.at):
+            console.print(f"{trial.at:8.3f} s {trial.state}")
+        trials.append(trial)
+    table = Table(
+        "state", "moments", *KINDS, box=None, pad_edge=False, title="longest stall survived, of all tried [ms]"
+    )
+    for state, found in survived_by_state(trials).items():
+        moments = len({trial.at for trial in trials if trial.state == state})
+        table.add_row(state, str(moments), *(_milliseconds(found[kind], upto) for kind in KINDS))
+    Console().print(table)
+    return [asdict(trial) for trial in trials]
+
+
+def _milliseconds(length: float, upto: float) -> str:
+    return ("≥ " if length >= upto else "") + f"{length * 1e3:.0f}"
