@@ -65,7 +65,7 @@ setup(
     extras_require={"test": pinned("requirements-test.txt"), "ros": pinned("requirements-ros.txt")},
     entry_points={
         "console_scripts": [
-            "multi-qp = multi_qp_cli.main:main",
+            "multi-qp = multi_qp_cli.entry:main",
             "controller_node = multi_qp_controller.controller_node:main",
             "contact_planner_node = contact_planner.contact_planner_node:main",
             "com_trajectory_node = com_trajectory.com_trajectory_node:main",

@@ -2,6 +2,6 @@
 
 import sys
 
-from multi_qp_cli.main import main
+from multi_qp_cli.entry import main
 
 sys.exit(main())

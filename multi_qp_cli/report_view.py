@@ -24,6 +24,8 @@ def print_report(report: dict[str, Any]) -> None:
     console = Console()
     verdict = "[green]reached[/green]" if succeeded(report) else "[red]not reached[/red]"
     console.print(f"[bold]{report['scenario']}[/bold]: goals {verdict}; {report['ended']}", highlight=False)
+    if report["waited_for"]:
+        console.print(f"  {report['waited_for']}", highlight=False)
     console.print(_facts(report))
     if report["goals"]:
         console.print(_goals(report["goals"]))

@@ -54,6 +54,7 @@ class Referee:
         self._began: float | None = None
         self._time = 0.0
         self._wall = perf_counter()
+        self._waited_for: str | None = None
         self.ended: str | None = None
 
     def observe(self, state: State, command: Command) -> None:
@@ -84,20 +85,18 @@ class Referee:
         if command.diagnostics.finished and self._time - machine.entered >= machine.phase.spec.hold - 1e-9:
             return COMPLETED
         if machine.timed_out(self._time):
-            return self._waited()
+            self._waited_for = self._missing()
+            return f"state '{machine.phase.name}' took longer than its timeout of {machine.phase.spec.timeout:g} s"
         if self.sim_time >= self._duration - 1e-9:
             return f"the duration of {self._duration:g} s is over"
         return None
 
-    def _waited(self) -> str:
-        """Say which state took too long, and what it waits for."""
+    def _missing(self) -> str:
+        """Say what the present state waits for."""
         controller, machine = self._controller, self._controller.machine
         felt = None if controller.landing is None else controller.landing.felt
-        missing = waited_for(
-            self._scenario, machine, controller.kinematics, controller.tasks, time=self._time, felt=felt
-        )
-        said = f"state '{machine.phase.name}' took longer than its timeout of {machine.phase.spec.timeout:g} s"
-        return f"{said}; {missing}" if missing else said
+        seen = controller.kinematics, controller.tasks
+        return waited_for(self._scenario, machine, *seen, time=self._time, felt=felt)
 
     @property
     def sim_time(self) -> float:
@@ -119,6 +118,7 @@ class Referee:
         goals = self._goals.results(self._state if final is None else final, self._controller.machine.visited)
         return self._ledger.report(
             ended=ended or self.ended or "stopped by the user",
+            waited_for=self._waited_for or None,
             sim_time=self.sim_time,
             wall_time=max(perf_counter() - self._wall, 1e-9),
             worst=self._audit.worst(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -178,7 +179,8 @@ def _as_they_come(work: Callable[[Any], Any], items: Sequence[Any], workers: int
 
 
 def _one_thread() -> None:
-    """Keep each process to one core."""
+    """Keep each process to one core; Ctrl-C ends it without a word, for the parent says what there is to say."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(variable, "1")
 

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 
+from multi_qp_cli.entry import main as begin
 from multi_qp_cli.main import main
 from multi_qp_cli.output import Console, writing
 from multi_qp_scene.errors import MultiQpError
@@ -111,3 +112,14 @@ def test_a_size_that_nobody_can_draw_is_refused_before_the_run(options, said, ca
 def test_replay_wants_a_time_that_is_a_number(capsys):
     assert status_of(["replay", "none.mcap", "--at", "nan"]) == 2
     assert capsys.readouterr().err == "multi-qp: --at: expected a time in seconds, got nan\n"
+
+
+def test_ctrl_c_while_modules_are_imported_is_said_in_one_line(monkeypatch, capsys):
+    def interrupted(*_args, **_options):
+        raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "multi_qp_cli.main")
+    monkeypatch.setattr("builtins.__import__", interrupted)
+    status = begin()
+    monkeypatch.undo()
+    assert status == 1 and capsys.readouterr().err == "multi-qp: interrupted\n"

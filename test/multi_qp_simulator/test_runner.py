@@ -78,7 +78,8 @@ def test_a_duration_in_the_file_is_kept(stand):
 def test_a_state_that_lasts_too_long_ends_the_run(stand):
     scenario = stand({"wait": {"timeout": 0.1, "transitions": [{"to": "end", "when": NEVER}]}, "end": {}})
     result = run_scenario(scenario)
-    assert result.report["ended"] == "state 'wait' took longer than its timeout of 0.1 s; 'end' waits for command 'go'"
+    assert result.report["ended"] == "state 'wait' took longer than its timeout of 0.1 s"
+    assert result.report["waited_for"] == "'end' waits for command 'go'"
     assert result.report["sim_time"] == pytest.approx(0.12)
     assert not result.succeeded
 

@@ -1,0 +1,16 @@
+"""The command's beginning: hears Ctrl-C already while everything else is imported, which takes a second."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> int:
+    """Run the command line and return its exit status."""
+    try:
+        from multi_qp_cli.main import main as run
+
+        return run()
+    except KeyboardInterrupt:
+        print("multi-qp: interrupted", file=sys.stderr)
+        return 1
