@@ -37,6 +37,7 @@ class Diagnostics:
         solver_status: what the solver said.
         iterations: of the solver.
         tick_ms: from state in to torque out [ms].
+        settling_ms: what was settled after the answer before [ms]; part of `tick_ms` where `step` had to do it.
         solve_ms: of it, in the solver [ms].
         dynamics_residual: relative residual of (12).
         variables: of the QP, as the paper counts them.
@@ -52,6 +53,7 @@ class Diagnostics:
     solver_status: str = ""
     iterations: int = 0
     tick_ms: float = 0.0
+    settling_ms: float = 0.0
     solve_ms: float = 0.0
     dynamics_residual: float = 0.0
     variables: int = 0

@@ -110,6 +110,7 @@ class Controller(ControllerView):
         self._sized, self._size = self.statement.contacts, QpSize.of(self.statement)
         self._unsettled: float | None = None  # time of the tick that has been answered and not settled [s]
         self._fault = ""
+        self._settling_ms = 0.0
         self._deadline = np.inf if deadline is None else deadline
         self.reactions: Array | None = None
         self.attended = False
@@ -208,11 +209,12 @@ class Controller(ControllerView):
         """
         if self._unsettled is None:
             return
-        time, self._unsettled = self._unsettled, None
+        begun, time, self._unsettled = perf_counter(), self._unsettled, None
         try:
             self._progress.advance(time, attended=self.attended)
         except Exception as error:
             self._fault = f"{type(error).__name__}: {error}"
+        self._settling_ms = (perf_counter() - begun) * 1e3
 
     def _solve(self, state: State, time: float, started: float) -> Command:
         answer = self._ladder.solve()
@@ -248,6 +250,7 @@ class Controller(ControllerView):
             inequalities=size.inequalities + self.statement.row_count,
             slack=answer.slack,
             tick_ms=(perf_counter() - started) * 1e3,
+            settling_ms=self._settling_ms,
         )
         wrenches, couplings = rows.wrenches(reactions), rows.coupling_forces(reactions)
         return Command(time, torque, acceleration, wrenches, diagnostics, couplings, drive)
@@ -271,5 +274,6 @@ class Controller(ControllerView):
             iterations=solution.iterations if solution else 0,
             solve_ms=solution.solve_time * 1e3 if solution else 0.0,
             tick_ms=(perf_counter() - started) * 1e3,
+            settling_ms=self._settling_ms,
         )
         return Command(time, torque, np.full(scene.nv, np.nan), {}, diagnostics)

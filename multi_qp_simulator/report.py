@@ -25,6 +25,7 @@ class Ledger:
         self._controller = controller
         self._backend = backend
         self._tick_ms: list[float] = []
+        self._settling_ms: list[float] = []
         self._failures = 0
         self._relaxed = 0
         self._size = {"variables": 0, "equalities": 0, "inequalities": 0}
@@ -38,6 +39,7 @@ class Ledger:
         """Take in one tick."""
         diagnostics = command.diagnostics
         self._tick_ms.append(diagnostics.tick_ms)
+        self._settling_ms.append(diagnostics.settling_ms)
         # a QP that has no solution as stated has failed, whether or not relaxing its limits helped
         failed = diagnostics.status is not Status.OK
         self._failures += failed
@@ -83,7 +85,6 @@ class Ledger:
     ) -> dict[str, Any]:
         """Return the report as plain data."""
         scenario, scene, controller = self._scenario, self._scenario.scene, self._controller
-        ticks = np.array(self._tick_ms or [0.0])
         return {
             "scenario": scenario.name,
             "backend": self._backend,
@@ -104,12 +105,8 @@ class Ledger:
             "grasp_contact_points": self._points["grasp"],
             "collision_pairs": body_pair_count(controller.pairs),
             "qp": dict(self._size),
-            "tick_ms": {
-                "min": float(ticks.min()),
-                "median": float(np.median(ticks)),
-                "p99": float(np.percentile(ticks, 99)),
-                "max": float(ticks.max()),
-            },
+            "tick_ms": _spread(self._tick_ms),
+            "settling_ms": _spread(self._settling_ms),
             "realtime_factor": sim_time / wall_time,
             "states_visited": list(controller.machine.visited),
             "qp_failures": self._failures,
@@ -118,3 +115,13 @@ class Ledger:
             "worst": worst,
             "goals": goals,
         }
+
+
+def _spread(milliseconds: list[float]) -> dict[str, float]:
+    times = np.array(milliseconds or [0.0])
+    return {
+        "min": float(times.min()),
+        "median": float(np.median(times)),
+        "p99": float(np.percentile(times, 99)),
+        "max": float(times.max()),
+    }

@@ -30,6 +30,7 @@ KEYS: dict[str, Any] = {
     "collision_pairs": int,
     "qp": {"variables": int, "equalities": int, "inequalities": int},
     "tick_ms": {"min": float, "median": float, "p99": float, "max": float},
+    "settling_ms": {"min": float, "median": float, "p99": float, "max": float},
     "realtime_factor": float,
     "states_visited": list,
     "qp_failures": int,
