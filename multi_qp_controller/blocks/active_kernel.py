@@ -8,9 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_controller.blocks.assembly_kernel import INFEASIBLE, LIMIT, NOT_FINITE, NUMERICAL, SOLVED
+from multi_qp_controller.blocks.choice_kernel import (
+    KEPT,
+    ROUNDING,
+    VIOLATION,
+    farthest_rows,
+    measure_rows,
+    scale,
+    worst_row,
+)
 from multi_qp_controller.blocks.factor_kernel import append, backward, drop, sharpened, shrink, solve
-from multi_qp_controller.blocks.linear_kernel import cholesky, forward_band_together
-from multi_qp_controller.blocks.row_kernel import dot, dual, expand, row_values, sort_out, write_own, write_row
+from multi_qp_controller.blocks.row_kernel import dot, dual, expand, row_values, sort_out, write_row
+from multi_qp_controller.blocks.warm_kernel import best_start, keep_multipliers, mark, taken_over
 from multi_qp_scene.bundles import unbundled
 from multi_qp_scene.jit import compiled, compiled_part
 
@@ -18,22 +27,14 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Flags = NDArray[np.bool_]
 
-#: A row violated by more than this joins the active set, relative to 1 + |value of the side|.
-VIOLATION = 1e-9
-#: An answer whose active rows are farther from their sides than this, relative as above, is refined.
+#: An answer whose active rows are farther from their sides than this, relative to 1 + |value of the side|, is refined.
 _GAP = 1e-9
 #: Of a new row, what is independent of the active ones must be more than this share of it.
 _INDEPENDENT = 1e-10
 #: Where this or less of a new row is independent, rounding in T may be a good part of it.
 _NEARLY = 1e-3
-#: A row that follows from the active ones, and violated by less than this, relative as above, is kept but for rounding.
-_ROUNDING = 1e-6
-#: So many rows are measured together, and at most so many join the active set before the others are looked at again:
-#: one, and one more for each crowd of violated rows.
-_TOGETHER, _AT_ONCE = 16, 4
-_A_CROWD = 100
-#: Stands for the length of such a row, and of one that need not be kept better.
-KEPT = -1.0
+#: At most so many rows join the active set before the others are looked at again.
+_AT_ONCE = 4
 
 
 #: What `search` is given as a bundle.
@@ -112,21 +113,21 @@ def search(
     slot, d, pull, gaps = np.empty(0, dtype=np.intp), np.empty(0), np.empty(0), np.empty(0)
     line, scratch = np.empty(len(phi_0)), np.empty(len(phi_0))
     joining = np.zeros(_AT_ONCE, dtype=np.intp)
-    warm, k = _taken_over(start, low, high, active), 0
+    warm, k = taken_over(start, low, high, active), 0
     counts[0] = counts[1] = 0
     first, refined = True, 0
     while True:
         expand(nodes, lists, last, border, E_all, e_all, L_all, U_all, S, phi, s, physical)
         sort_out(nodes, lists, links, motor_order, s, physical, acceleration, torque, reactions)
         row_values(acceleration, torque, reactions, limited, facets, facet_rows, D, values)
-        _mark(active, k, taken)
+        mark(active, k, taken)
         joining[:] = 0
         if counts[1] < early:
-            joining[0] = worst = _worst(values, low, high, taken, length)
+            joining[0] = worst = worst_row(values, low, high, taken, length)
         else:
-            _measure(values, low, high, taken, length, line, nodes, lists, last, border, places, limited, facets,
+            measure_rows(values, low, high, taken, length, line, nodes, lists, last, border, places, limited, facets,
                      facet_rows, D, len(torque), E_all, L_all, U_all, S, size)  # fmt: skip
-            worst = _farthest(values, low, high, taken, length, joining)
+            worst = farthest_rows(values, low, high, taken, length, joining)
         counts[0] = k
         if worst == -len(low) - 1:
             return NOT_FINITE
@@ -139,7 +140,7 @@ def search(
             _combine(phi, phi_0, Phi, slot, multipliers, k)
             continue
         if worst == 0:
-            _note(z, active, multipliers, k)
+            keep_multipliers(z, active, multipliers, k)
             return SOLVED if gap <= 1e-7 else NUMERICAL
         if first:
             first = False
@@ -152,12 +153,12 @@ def search(
                          len(torque), E_all, L_all, U_all, S, Phi, T, size, softness, low, high,
                          values_0, d,
                          scratch)  # fmt: skip
-            k = _best_start(warm, active, slot, T, R, d, multipliers, counts)
+            k = best_start(warm, active, slot, T, R, d, multipliers, counts)
             _combine(phi, phi_0, Phi, slot, multipliers, k)
             if k:
                 continue
         if counts[1] >= max_iterations or k > room:
-            _note(z, active, multipliers, k)
+            keep_multipliers(z, active, multipliers, k)
             return LIMIT
         for c in range(len(joining)):
             if joining[c] == 0 or k > room:
@@ -167,7 +168,7 @@ def search(
                      len(torque), E_all, L_all, U_all, S, Phi, T, size, softness, low, high, values_0, d,
                      scratch)  # fmt: skip
             multipliers[k] = 0.0
-            if c and not _short(k, T, d, multipliers) > VIOLATION * _scale(row, low, high):
+            if c and not _short(k, T, d, multipliers) > VIOLATION * scale(row, low, high):
                 continue  # those before it have mended it
             while True:
                 counts[1] += 1
@@ -184,14 +185,14 @@ def search(
                 if (
                     multipliers[k] == 0.0
                     and rise <= _INDEPENDENT * T[k, k]
-                    and short <= _ROUNDING * _scale(row, low, high)
+                    and short <= ROUNDING * scale(row, low, high)
                 ):
                     length[row] = KEPT
                     break
                 full = short / rise if rise > _INDEPENDENT * T[k, k] else np.inf
                 step = min(full, longest)
                 if step == np.inf:  # but what rounding may have made is for others to judge
-                    return INFEASIBLE if short > _ROUNDING * (1.0 + abs(d[k])) else NUMERICAL
+                    return INFEASIBLE if short > ROUNDING * (1.0 + abs(d[k])) else NUMERICAL
                 for i in range(k):
                     multipliers[i] = max(0.0, multipliers[i] - step * pull[i])
                 multipliers[k] += step
@@ -203,64 +204,11 @@ def search(
                         multipliers[i] = max(0.0, multipliers[i])
                     break
                 if counts[1] >= max_iterations:
-                    _note(z, active, multipliers, k + 1)
+                    keep_multipliers(z, active, multipliers, k + 1)
                     return LIMIT
                 shrink(blocking, k, R)
                 k = drop(blocking, k + 1, active, slot, T, d, multipliers) - 1
         _combine(phi, phi_0, Phi, slot, multipliers, k)
-
-
-@compiled_part
-def _taken_over(start: Array, low: Array, high: Array, active: Indices) -> int:
-    """Write which rows were active at an earlier tick, as far as there is room; return how many.
-
-    `active` has 1 added to each row, and is negative where the upper side is active.
-    """
-    k = 0
-    for i in range(len(low)):
-        if start[i] != 0.0 and k + 1 < len(active) and np.isfinite(high[i] if start[i] > 0.0 else low[i]):
-            active[k] = -i - 1 if start[i] > 0.0 else i + 1
-            k += 1
-    return k
-
-
-@compiled_part
-def _note(z: Array, active: Indices, multipliers: Array, k: int) -> None:
-    """Write the multipliers of active rows where their rows are, negative at a lower side."""
-    for i in range(k):
-        z[abs(active[i]) - 1] = -multipliers[i] if active[i] > 0 else multipliers[i]
-
-
-@compiled_part
-def _mark(active: Indices, k: int, taken: Flags) -> None:
-    """Write which rows are active."""
-    taken[:] = False
-    for i in range(k):
-        taken[abs(active[i]) - 1] = True
-
-
-@compiled_part
-def _best_start(
-    k: int, active: Indices, slot: Indices, T: Array, R: Array, d: Array, multipliers: Array, counts: Indices
-) -> int:
-    """Drop rows of an earlier tick until no multiplier pulls; return how many are left."""
-    for i in range(k):
-        for j in range(i + 1):
-            R[i, j] = T[i, j]
-    if not cholesky(R, k):
-        return 0
-    while k:
-        solve(R, k, d, multipliers)
-        least = 0
-        for i in range(1, k):
-            if multipliers[i] < multipliers[least]:
-                least = i
-        if multipliers[least] >= 0.0:
-            return k
-        shrink(least, k, R)
-        k = drop(least, k, active, slot, T, d, multipliers)
-        counts[1] += 1
-    return 0
 
 
 @compiled_part
@@ -275,41 +223,6 @@ def _combine(phi: Array, phi_0: Array, Phi: Array, slot: Indices, multipliers: A
 
 
 @compiled_part
-def _scale(row: int, low: Array, high: Array) -> float:
-    return 1.0 + min(abs(low[row]), abs(high[row]), 1e6)
-
-
-@compiled_part
-def _violation(row: int, values: Array, low: Array, high: Array, taken: Flags, length: Array) -> float:
-    """Return how far a row is beyond a side, negative at its upper one; 0 where it may be or is active, or NaN."""
-    if not values[row] * 0.0 == 0.0:
-        return np.nan
-    below, above = low[row] - values[row], values[row] - high[row]
-    most = max(below, above)
-    if not most > 0.0 or taken[row]:
-        return 0.0
-    if not most > (_ROUNDING if length[row] == KEPT else VIOLATION) * _scale(row, low, high):
-        return 0.0
-    return below if below > above else -above
-
-
-@compiled_part
-def _worst(values: Array, low: Array, high: Array, taken: Flags, length: Array) -> int:
-    """Return the row that is violated most, plus 1, negative at its upper side; 0: none; -rows - 1: not a number."""
-    most, found = 0.0, 0
-    for i in range(len(values)):
-        beyond = _violation(i, values, low, high, taken, length)
-        if np.isnan(beyond):
-            return -len(values) - 1
-        if beyond == 0.0:
-            continue
-        share = abs(beyond) / _scale(i, low, high)
-        if share > most:
-            most, found = share, i + 1 if beyond > 0.0 else -i - 1
-    return found
-
-
-@compiled_part
 def _short(k: int, T: Array, d: Array, multipliers: Array) -> float:
     """Return how far row k is from its side, positive where it is beyond."""
     short = d[k]
@@ -319,86 +232,12 @@ def _short(k: int, T: Array, d: Array, multipliers: Array) -> float:
 
 
 @compiled_part
-def _farthest(values: Array, low: Array, high: Array, taken: Flags, length: Array, joining: Indices) -> int:
-    """Write which rows are farthest from being kept, the farthest first, as `_worst`; return that.
-
-    By the root of twice the cost of keeping one alone. A contradiction shows after a few changes of the active set
-    where the largest violation, whose unit differs from row to row, takes hundreds. Where very many are violated, some
-    join at once: looking at all of them takes longer than a change.
-    """
-    far, violated = np.zeros(len(joining)), 0
-    for i in range(len(values)):
-        beyond = _violation(i, values, low, high, taken, length)
-        if np.isnan(beyond):
-            return -len(values) - 1
-        if beyond == 0.0:
-            continue
-        violated += 1
-        place, distance = len(far), abs(beyond) / length[i]
-        while place and distance > far[place - 1]:
-            place -= 1
-            if place + 1 < len(far):
-                far[place + 1], joining[place + 1] = far[place], joining[place]
-        if place < len(far):
-            far[place], joining[place] = distance, i + 1 if beyond > 0.0 else -i - 1
-    joining[1 + violated // _A_CROWD :] = 0
-    return joining[0]
-
-
-@compiled_part
-def _measure(
-    values: Array, low: Array, high: Array, taken: Flags, length: Array, line: Array, nodes: Indices,
-    lists: Indices, last: Indices, border: int, places: Indices, limited: Indices, facets: Array, facet_rows: Indices,
-    D: Array, motors: int, E_all: Array, L_all: Array, U_all: Array, S: Array, size: int,
-) -> None:  # fmt: skip
-    """Write the lengths of violated rows in the metric of the cost that nobody needed before, many at a time.
-
-    That costs a forward solution for each violated row, once, which `length` keeps.
-    """
-    rows, square = np.empty(_TOGETHER, dtype=np.intp), np.empty(_TOGETHER)
-    tails, n, waiting = np.empty((0, _TOGETHER)), len(line) - size, 0
-    for i in range(len(values) + 1):
-        if i < len(values):
-            if length[i] > 0.0 or not abs(_violation(i, values, low, high, taken, length)) > 0.0:
-                continue
-            if len(tails) != size:
-                tails = np.zeros((size, _TOGETHER))
-            write_own(i, 1.0, nodes, lists, size, places, limited, facets, facet_rows, D, motors,
-                      E_all, L_all, U_all, line)  # fmt: skip
-            for j in range(size):
-                tails[j, waiting] = line[n + j]
-            rows[waiting], square[waiting] = i, dot(line[:n], line[:n])
-            waiting += 1
-            _share(i, 0.0, np.inf, length, facet_rows, len(limited) + motors)
-        if waiting == _TOGETHER or (waiting and i == len(values)):
-            forward_band_together(S, last, border, tails)
-            for j in range(len(tails)):
-                for k in range(_TOGETHER):
-                    tails[j, k] *= tails[j, k] / S[j, j]
-            for k in range(waiting):
-                for j in range(len(tails)):
-                    square[k] += tails[j, k]
-                own = np.sqrt(max(square[k], 1e-24))
-                _share(rows[k], np.inf, own, length, facet_rows, len(limited) + motors)
-            waiting = 0
-
-
-@compiled_part
-def _share(row: int, old: float, new: float, length: Array, facet_rows: Indices, first: int) -> None:
-    """Note the length of a row, and of a facet for the others of its contact, which are much the same."""
-    length[row], f = new, row - first
-    for j in range(len(facet_rows) if 0 <= f < len(facet_rows) else 0):
-        if facet_rows[j, 0] == facet_rows[f, 0] and length[first + j] == old:
-            length[first + j] = new
-
-
-@compiled_part
 def _gaps(
     values: Array, low: Array, high: Array, softness: Array, active: Indices, multipliers: Array, k: int, gaps: Array
 ) -> float:
     """Write how far active rows are from their sides, but for what the soft ones give way; return the most, relative.
 
-    A NaN counts as nothing here: `_worst` finds it.
+    A NaN counts as nothing here: `worst_row` finds it.
     """
     most = 0.0
     for i in range(k):

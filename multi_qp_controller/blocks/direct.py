@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_controller.blocks.active_kernel import KEPT, SEARCH_KINDS, search
+from multi_qp_controller.blocks.active_kernel import SEARCH_KINDS, search
 from multi_qp_controller.blocks.assembly_kernel import (
     ASSEMBLE_KINDS,
     DEPENDENT,
@@ -21,6 +21,7 @@ from multi_qp_controller.blocks.assembly_kernel import (
     SOLVED,
     assemble,
 )
+from multi_qp_controller.blocks.choice_kernel import KEPT
 from multi_qp_controller.blocks.plan import Plan, structure
 from multi_qp_controller.contact_rows import COUPLING_FORCE_COST, ContactRows
 from multi_qp_controller.physical import PhysicalSolution, Solved
@@ -40,7 +41,7 @@ _MOST_ACTIVE, _MORE_ACTIVE = 400, 40
 #: Changes of the active set by which a search is over, and by which a tick is with the search for a relaxed answer;
 #: what takes longer to relax is left to others.
 PATIENT_CHANGES = 300, 100
-#: So many changes are made by the largest violation; what is not over then may be hopeless, see `_farthest`.
+#: So many changes are made by the largest violation; what is not over then may be hopeless, see `farthest_rows`.
 EARLY_CHANGES = 2
 #: The same in a hurry. From an earlier answer 23 are the most that the paper's eight scenes need, but 27 from nothing,
 #: as after every fallback: with a bound of 24 `box` found no way back out of one, for as long as it carried. A proof

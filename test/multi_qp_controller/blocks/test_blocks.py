@@ -8,7 +8,7 @@ import pytest
 
 from multi_qp_cli.benches.crowd import load_crowd
 from multi_qp_controller import contact_rows as contact_rows_module
-from multi_qp_controller.blocks import active_kernel, direct
+from multi_qp_controller.blocks import choice_kernel, direct
 from multi_qp_controller.blocks.direct import HURRIED_CHANGES
 from multi_qp_controller.blocks.factor_kernel import append, shrink
 from multi_qp_controller.blocks.linear_kernel import backward_band, factorise_band, forward_band, forward_band_together
@@ -165,9 +165,9 @@ def test_what_torques_cannot_give_is_proven_after_a_few_changes_of_active_rows(l
 
 
 def test_the_farthest_rows_join_one_for_each_crowd_of_violated_ones(monkeypatch):
-    for part in ("_violation", "_scale"):  # which only kernels can call
-        monkeypatch.setattr(active_kernel, part, python(getattr(active_kernel, part)))
-    farthest = python(active_kernel._farthest)
+    for part in ("violation", "scale"):  # which only kernels can call
+        monkeypatch.setattr(choice_kernel, part, python(getattr(choice_kernel, part)))
+    farthest = python(choice_kernel.farthest_rows)
     random, count = np.random.default_rng(2), 250
     low, high, length = np.zeros(count), np.full(count, np.inf), random.uniform(0.5, 2.0, size=count)
     values, taken = -random.uniform(0.1, 1.0, size=count), np.zeros(count, dtype=bool)
