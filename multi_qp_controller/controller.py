@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from time import perf_counter
 
 import numpy as np
@@ -181,6 +182,8 @@ class Controller(ControllerView):
             self.last_input = TickInput(state, time, self.memory())
         if state.q.shape != self._shapes[0] or state.v.shape != self._shapes[1]:
             return self._fall_back(state, time, started, "the state has the wrong size")
+        if not isfinite(time):  # the clock of the first state would be none for ever
+            return self._fall_back(state, time, started, f"the time is {time}")
         if not state.is_finite:
             return self._fall_back(state, time, started, describe_nan(self.scenario, state))
         try:

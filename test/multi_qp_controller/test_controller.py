@@ -118,6 +118,17 @@ def test_a_bad_first_state_gives_no_torque(box):
     assert bench.step().diagnostics.status is Status.OK
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_a_time_that_is_not_finite_is_a_fallback_and_no_more(bench, first):
+    if not first:
+        bench.step()
+    command = bench.controller.step(bench.state, np.nan)
+    assert command.diagnostics.status is Status.FALLBACK
+    assert command.diagnostics.message == "the time is nan"
+    assert np.isfinite(command.tau).all()
+    assert bench.step().diagnostics.status is Status.OK
+
+
 @pytest.mark.parametrize("missing", ["q", "v"])
 def test_a_state_of_the_wrong_size_is_a_fallback(bench, missing):
     good = bench.step()
