@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from com_trajectory.trajectory import ComTrajectory
 from multi_qp_scene.contact_sequence import Contact
+from multi_qp_scene.geometry_data import geometry_data
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.whole_body_ik import Placement, WholeBodyIk
 
@@ -76,7 +77,7 @@ class WholeBodyCheck:
         self._penetration = penetration
         self._geometry = _root_geometry(scene, subsystem)
         self._data = scene.model.createData()
-        self._geometry_data = pin.GeometryData(self._geometry)
+        self._geometry_data = geometry_data(self._geometry)
         for request in self._geometry_data.distanceRequests:
             request.enable_signed_distance = True
 

@@ -6,6 +6,8 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from multi_qp_scene.geometry_data import geometry_data
+
 Array = NDArray[np.float64]
 
 
@@ -21,7 +23,7 @@ class Separation:
             clearance: pairs closer than this are too close [m].
         """
         self._model, self._data = model, model.createData()
-        self._geometry, self._geometry_data = geometry, pin.GeometryData(geometry)
+        self._geometry, self._geometry_data = geometry, geometry_data(geometry)
         self._clearance = clearance
         for request in self._geometry_data.collisionRequests:
             request.security_margin = clearance

@@ -11,6 +11,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from multi_qp_scene.errors import MultiQpError, shown_path
+from multi_qp_scene.geometry_data import geometry_data
 from multi_qp_scene.models import LoadedModel, load_model
 from multi_qp_scene.placement import pose_of
 from multi_qp_scene.problems import Problems
@@ -71,7 +72,7 @@ class SampledRobot:
         self._lower, self._upper = _ranges(self.model)
         self.postures = _postures(loaded)
         self.geometry = _collision_geometry(loaded, self.postures)
-        self._geometry_data = pin.GeometryData(self.geometry)
+        self._geometry_data = geometry_data(self.geometry)
         self.effectors = _effectors(loaded, self.postures)
 
     def draw(self, random: np.random.Generator, count: int) -> Array:
@@ -158,12 +159,12 @@ def _collision_geometry(loaded: LoadedModel, postures: Array) -> pin.GeometryMod
         a, b = parents[i], parents[j]
         if a != b and model.parents[a] != b and model.parents[b] != a:
             geometry.addCollisionPair(pin.CollisionPair(i, j))
-    data, geometry_data = model.createData(), pin.GeometryData(geometry)
+    data, found = model.createData(), geometry_data(geometry)
     always: set[tuple[int, int]] = set()
     for joints in postures:
         q = pin.integrate(model, pin.neutral(model), np.concatenate([np.zeros(6), joints]))
-        pin.computeCollisions(model, data, geometry, geometry_data, q, False)
-        for pair, result in zip(geometry.collisionPairs, geometry_data.collisionResults, strict=True):
+        pin.computeCollisions(model, data, geometry, found, q, False)
+        for pair, result in zip(geometry.collisionPairs, found.collisionResults, strict=True):
             if result.isCollision():
                 always.add((parents[pair.first], parents[pair.second]))
     for pair in list(geometry.collisionPairs):

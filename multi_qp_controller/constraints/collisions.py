@@ -24,6 +24,7 @@ from multi_qp_controller.kinematics import Kinematics
 from multi_qp_controller.memory import Memory
 from multi_qp_controller.qp.labels import Block
 from multi_qp_scene.bundles import Bundle
+from multi_qp_scene.geometry_data import geometry_data
 from multi_qp_scene.pairs import WatchedPair
 from multi_qp_scene.pinocchio_views import POSE, pose_views
 from multi_qp_scene.scene import Scene, columns_above
@@ -255,7 +256,7 @@ def _geometry_data(geometry: pin.GeometryModel) -> pin.GeometryData:
 
     By default each search begins where the last one of its pair ended.
     """
-    data = pin.GeometryData(geometry)
+    data = geometry_data(geometry)
     with warnings.catch_warnings():  # the switch is deprecated, but what replaces it does not turn it off
         warnings.simplefilter("ignore", DeprecationWarning)
         for request in data.distanceRequests:

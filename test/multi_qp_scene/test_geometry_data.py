@@ -1,0 +1,33 @@
+"""Distances are the same in every process, to the last bit."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+#: What is measured at the initial state of `sword`, where a capsule is near boxes.
+MEASURE = """
+import hashlib
+from multi_qp_controller import Controller
+from multi_qp_scene import load_scenario
+
+scenario = load_scenario("sword")
+controller = Controller(scenario)
+controller.step(scenario.scene.initial_state(), 0.0)
+collisions = controller._collisions
+assert collisions._measured
+print(hashlib.sha256(collisions._distances.found[collisions._measured].tobytes()).hexdigest())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what new memory holds can be chosen with glibc only")
+def test_distances_do_not_depend_on_what_was_in_memory_before() -> None:
+    said = set()
+    for filled_with in ("0", "85"):  # glibc's: the byte, or its complement, that memory holds
+        environment = os.environ | {"MALLOC_PERTURB_": filled_with}
+        command = [sys.executable, "-c", MEASURE]
+        said.add(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+    assert len(said) == 1
