@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
+from multi_qp_cli.output import Console
 from multi_qp_scene.scenario import Scenario
 from multi_qp_simulator.stalls import KINDS, Trial, survived_by_state, try_stalls
 

@@ -6,8 +6,6 @@ import os
 import subprocess
 import sys
 
-import pytest
-
 #: What is measured at the initial state of `sword`, where a capsule is near boxes.
 MEASURE = """
 import hashlib
@@ -23,7 +21,6 @@ print(hashlib.sha256(collisions._distances.found[collisions._measured].tobytes()
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="what new memory holds can be chosen with glibc only")
 def test_distances_do_not_depend_on_what_was_in_memory_before() -> None:
     said = set()
     for filled_with in ("0", "85"):  # glibc's: the byte, or its complement, that memory holds

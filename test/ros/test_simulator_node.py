@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -92,24 +95,37 @@ def test_a_command_moves_it_as_the_equation_of_motion_says(hand, graph):
     np.testing.assert_allclose(told.velocity, expected.v[humanoid.joint_v_slice], atol=1e-8)
 
 
-def test_it_waits_for_the_first_command_without_keeping_a_core_busy(ros_environment):
-    """By the wall clock it says its state once a period, and asks for nothing else."""
-    rclpy.init(args=["--ros-args", "-p", "scenario:='box'", "-p", "dt:=0.5"])
+@contextmanager
+def simulator(**parameters: object) -> Iterator[SimulatorNode]:
+    """Have a node in this process, whose time a test may choose."""
+    given = [("-p", f"{name}:={json.dumps(value)}") for name, value in parameters.items()]
+    rclpy.init(args=["--ros-args", *itertools.chain(*given)])
     try:
         node = SimulatorNode()
-        asked = [node.work() for _ in range(3)]
-        assert 0.0 < min(asked) and max(asked) <= 0.5
+        yield node
         node.destroy_node()
     finally:
         rclpy.shutdown()
 
 
+def tell_efforts(node: SimulatorNode, robot: str, effort: float = 0.0, stamp: int = 0) -> None:
+    """Have a node hear the same effort for all motors of a robot."""
+    names = conversions.motor_names(node._scene, node._scene.subsystems[robot])
+    message = conversions.joint_command(names, np.full(len(names), effort), stamp)
+    node._take_named(robot, JointReader(), serialize_message(message))
+
+
+def test_it_waits_for_the_first_command_without_keeping_a_core_busy(ros_environment):
+    """By the wall clock it says its state once a period, and asks for nothing else."""
+    with simulator(scenario="box", dt=0.5) as node:
+        asked = [node.work() for _ in range(3)]
+        assert 0.0 < min(asked) and max(asked) <= 0.5
+
+
 def test_after_a_stall_what_is_due_passes_at_once_and_then_all_that_waits_is_heard(ros_environment, monkeypatch):
     now = 1000.0
     monkeypatch.setattr("multi_qp_simulator.simulator_node.monotonic", lambda: now)
-    rclpy.init(args=["--ros-args", "-p", "scenario:='box'", "-p", "dt:=0.01", "-p", "physics_rate:=1000.0"])
-    try:
-        node = SimulatorNode()
+    with simulator(scenario="box", dt=0.01, physics_rate=1000.0) as node:
         stand_in = node._stand_in
         stand_in.command("humanoid", np.zeros(30))
         node.work()
@@ -126,50 +142,34 @@ def test_after_a_stall_what_is_due_passes_at_once_and_then_all_that_waits_is_hea
             node.work()
         assert heard > len(stand_in.robots) + 1  # a message each time: commands and contacts are there before they act
         assert stand_in.steps == 19
-        node.destroy_node()
-    finally:
-        rclpy.shutdown()
 
 
 def test_a_command_that_is_heard_after_a_stall_acts_after_what_was_due(ros_environment, monkeypatch):
     """A message is taken before the node works: 67 ms went by under it in king, on one of three robots."""
     now, driven = 1000.0, []
     monkeypatch.setattr("multi_qp_simulator.simulator_node.monotonic", lambda: now)
-    rclpy.init(args=["--ros-args", "-p", "scenario:='box'", "-p", "dt:=0.01", "-p", "physics_rate:=1000.0"])
-    try:
-        node = SimulatorNode()
-        scene, stand_in = node._scene, node._stand_in
+    with simulator(scenario="box", dt=0.01, physics_rate=1000.0) as node:
+        stand_in = node._stand_in
         advance = stand_in.world.advance
         monkeypatch.setattr(stand_in.world, "advance", lambda tau, *rest: driven.append(tau[0]) or advance(tau, *rest))
-        motors, reader = conversions.motor_names(scene, scene.subsystems["humanoid"]), JointReader()
-
-        def hear(effort: float) -> None:
-            message = conversions.joint_command(motors, np.full(scene.na, effort), 0)
-            node._take_named("humanoid", reader, serialize_message(message))
-
-        hear(0.25)
+        tell_efforts(node, "humanoid", 0.25)
         node.work()
         assert driven == [0.25]
         now += 0.015  # no processor; then a message is the first that it gets to
-        hear(0.5)
+        tell_efforts(node, "humanoid", 0.5)
         assert driven == [0.25] * 16
         now += 1e-3
         while len(driven) == 16:
             node.work()
         assert driven[16:] == [0.5]
-        node.destroy_node()
-    finally:
-        rclpy.shutdown()
 
 
 def test_commands_that_have_waited_act_together(ros_environment, monkeypatch):
     """Catching up takes time itself, and more was due before the next robot's command: they tore at what both hold."""
     now = 1000.0
     monkeypatch.setattr("multi_qp_simulator.simulator_node.monotonic", lambda: now)
-    rclpy.init(args=["--ros-args", "-p", "scenario:='king'"])
-    try:
-        node = SimulatorNode()
-        scene, stand_in = node._scene, node._stand_in
+    with simulator(scenario="king") as node:
+        stand_in = node._stand_in
         step = stand_in.step
 
         def slow_step():
@@ -179,40 +179,28 @@ def test_commands_that_have_waited_act_together(ros_environment, monkeypatch):
 
         monkeypatch.setattr(stand_in, "step", slow_step)
 
-        def hear(robot: str) -> None:
-            names = conversions.motor_names(scene, scene.subsystems[robot])
-            message = conversions.joint_command(names, np.zeros(len(names)), 0)
-            node._take_named(robot, JointReader(), serialize_message(message))
-
         for robot in stand_in.robots:
-            hear(robot)
+            tell_efforts(node, robot)
         node.work()
         now += 0.05
-        hear("front")
+        tell_efforts(node, "front")
         caught_up = stand_in.steps
         assert caught_up > 20
-        hear("back")
+        tell_efforts(node, "back")
         node.work()
-        hear("king")
+        tell_efforts(node, "king")
         assert stand_in.steps == caught_up
         for _ in range(20):
             node.work()
         assert caught_up < stand_in.steps < caught_up + 5  # the time that it took has passed by
-        node.destroy_node()
-    finally:
-        rclpy.shutdown()
 
 
 def test_who_answers_later_than_its_patience_is_waited_for(ros_environment, monkeypatch):
     """Lock-step: every answer comes 0.3 s after its state, the world goes on alone after 0.2 s, and yet both meet."""
     now = 1000.0
     monkeypatch.setattr("multi_qp_simulator.simulator_node.monotonic", lambda: now)
-    settings = {"scenario": "'box'", "dt": 0.01, "lock_step": "true", "patience": 0.2}
-    rclpy.init(args=["--ros-args", *(part for item in settings.items() for part in ("-p", "{}:={}".format(*item)))])
-    try:
-        node = SimulatorNode()
-        scene, stand_in = node._scene, node._stand_in
-        motors, reader = conversions.motor_names(scene, scene.subsystems["humanoid"]), JointReader()
+    with simulator(scenario="box", dt=0.01, lock_step=True, patience=0.2) as node:
+        stand_in = node._stand_in
         waiting: list[tuple[float, int]] = []  # when each state is answered, and its stamp
 
         def follow() -> int:
@@ -222,8 +210,7 @@ def test_who_answers_later_than_its_patience_is_waited_for(ros_environment, monk
                 stamp = waiting.pop(0)[1]
                 followed += stamp == node._stamp
                 node._take_contacts(String(data=json.dumps({"contacts": stand_in.contacts, "stamp": stamp})))
-                message = conversions.joint_command(motors, np.zeros(scene.na), stamp)
-                node._take_named("humanoid", reader, serialize_message(message))
+                tell_efforts(node, "humanoid", stamp=stamp)
             node.work()
             if not waiting:
                 waiting.append((now + 0.3, node._stamp))
@@ -234,41 +221,27 @@ def test_who_answers_later_than_its_patience_is_waited_for(ros_environment, monk
         while follow() < 5:
             assert now < 1010.0
         assert not node._alone and stand_in.time < 1.0
-        node.destroy_node()
-    finally:
-        rclpy.shutdown()
 
 
 def test_contacts_change_with_the_efforts_that_were_meant_for_them(ros_environment):
     """The messages come one after the other, in any order, with steps between them; one of the efforts may be lost."""
-    rclpy.init(args=["--ros-args", "-p", "scenario:='king'"])
-    try:
-        node = SimulatorNode()
-        stand_in, scene = node._stand_in, node._scene
+    with simulator(scenario="king") as node:
+        stand_in = node._stand_in
         before = stand_in.contacts
-
-        def say(robot: str, stamp: int) -> None:
-            names = conversions.motor_names(scene, scene.subsystems[robot])
-            message = JointState(name=names, effort=[0.0] * len(names))
-            message.header.stamp = conversions.to_stamp(stamp)
-            node._take_named(robot, JointReader(), serialize_message(message))
 
         def tell(contacts, stamp: int) -> None:
             node._take_contacts(String(data=json.dumps({"contacts": contacts, "stamp": stamp})))
 
         tell(before[:-1], 5)
         for robot, stamp in (("front", 5), ("back", 4), ("king", 5)):
-            say(robot, stamp)
+            tell_efforts(node, robot, stamp=stamp)
             assert stand_in.contacts == before
-        say("back", 6)
+        tell_efforts(node, "back", stamp=6)
         assert stand_in.contacts == before[:-1]
         for robot in stand_in.robots:
-            say(robot, 7)
+            tell_efforts(node, robot, stamp=7)
         tell(before, 7)
         assert stand_in.contacts == before
-        node.destroy_node()
-    finally:
-        rclpy.shutdown()
 
 
 SPOILT = {
