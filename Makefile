@@ -10,7 +10,7 @@ export PYTHON
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-slow lint lock clean set-up
+.PHONY: help run test test-slow lint docs lock clean set-up
 
 help:
 	@echo 'make run                    open the viewer on the scenario "box"; stop with Ctrl-C'
@@ -20,6 +20,7 @@ help:
 	@echo 'make test                   run the tests (ARGS="-k contact" chooses some)'
 	@echo 'make test-slow              run those that take minutes: all seeds and masses, a fine time step'
 	@echo 'make lint                   check style and types'
+	@echo 'make docs                   build the documentation site with an API reference: site/index.html'
 	@echo 'make lock                   resolve requirements-test.txt anew into requirements.lock'
 	@echo 'make clean                  remove .venv and everything else that can be made again'
 	@echo 'PYTHON=python3.12           with any of them: the interpreter (3.11, 3.12 or 3.13)'
@@ -44,9 +45,16 @@ lint: set-up
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy
 
+# What it needs is installed with the first site, and anew when requirements-docs.txt has changed.
+docs: set-up
+	@cmp -s requirements-docs.txt .venv/requirements-docs.txt || \
+	    { $(BIN)/python -m pip install --quiet --no-deps -r requirements-docs.txt && cp requirements-docs.txt .venv; }
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo 'The site is in site/index.html'
+
 lock:
 	@sh tools/lock.sh
 
 clean:
-	rm -rf .venv build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv build dist site *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

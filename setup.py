@@ -11,8 +11,10 @@ TOP_LEVEL_PACKAGES = (
     "contact_planner",
     "com_trajectory",
     "multi_qp_controller",
-    "multi_qp_simulator",
+    "motion_generation",
     "multi_qp_viewer",
+    "multi_qp_simulator",
+    "multi_qp_ros",
     "multi_qp_cli",
 )
 DATA_FOLDERS = ("launch", "urdf", "config", "rviz")
@@ -66,11 +68,11 @@ setup(
     entry_points={
         "console_scripts": [
             "multi-qp = multi_qp_cli.entry:main",
-            "controller_node = multi_qp_controller.controller_node:main",
-            "contact_planner_node = contact_planner.contact_planner_node:main",
-            "com_trajectory_node = com_trajectory.com_trajectory_node:main",
-            "simulator_node = multi_qp_simulator.simulator_node:main",
-            "viewer_node = multi_qp_viewer.viewer_node:main",
+            "controller_node = multi_qp_ros.start_node:controller_node",
+            "contact_planner_node = multi_qp_ros.start_node:contact_planner_node",
+            "com_trajectory_node = multi_qp_ros.start_node:com_trajectory_node",
+            "simulator_node = multi_qp_ros.start_node:simulator_node",
+            "viewer_node = multi_qp_ros.start_node:viewer_node",
         ]
     },
     zip_safe=False,

@@ -1,8 +1,8 @@
-"""How the scenes bear other masses and other time steps: `python benchmarks/mass_sweep.py door sword --seeds 20`.
+"""Robustness of the scenes to other masses and time steps: `python benchmarks/mass_sweep.py door sword --seeds 20`.
 
-Every run is one `multi-qp run --headless`: with every mass of the scene drawn from ± 10 %, once a seed, and with
-half and twice the scene's time step. Prints a Markdown table. With --reports FOLDER the reports are kept there, and
-runs whose reports are there already are not repeated.
+Every run is one `multi-qp run --headless`: with every mass of the scene drawn from ± 10 %, once per seed, and with half
+and twice the scene's time step. Prints a Markdown table. With --reports FOLDER the reports are stored there, and runs
+with an existing report are not repeated.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 
 SCENES = ("king", "funambulist", "sword", "acrobats", "door", "valve", "box", "lever")
-#: Largest time step of the paper [s]; twice a step is tried only up to it.
+#: Largest time step of the paper [s]; upper limit of the doubled time step.
 LARGEST_STEP = 0.0334
 
 
 @dataclass(frozen=True)
-class Trial:
-    """One run: its name within the scene, and what `multi-qp run` is told beside the scene's name."""
+class SweepRun:
+    """One run: its name within the scene, and the options of `multi-qp run`."""
 
     name: str
     arguments: tuple[str, ...]
@@ -39,7 +39,7 @@ def main() -> int:
     parser.add_argument("--first-seed", type=int, default=0, help="the first of the seeds (default 0)")
     parser.add_argument("--spread", type=float, default=0.1, help="largest relative change of a mass (default 0.1)")
     parser.add_argument("--no-steps", action="store_true", help="leave out half and twice the time step")
-    parser.add_argument("--reports", type=Path, metavar="FOLDER", help="keep the reports here")
+    parser.add_argument("--reports", type=Path, metavar="FOLDER", help="store the reports here")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.reports or Path(scratch)
@@ -65,19 +65,19 @@ def _rows(scene: str, options: argparse.Namespace, folder: Path) -> list[bool]:
         dt = scenario.spec.dt
         for factor, word in ((0.5, "half"), (2.0, "twice")):
             if factor * dt <= LARGEST_STEP:
-                trial = Trial(f"dt{factor:g}", ("--dt", f"{factor * dt:.7g}"))
+                trial = SweepRun(f"dt{factor:g}", ("--dt", f"{factor * dt:.7g}"))
                 results.append(_print_row(scene, f"{word} the step: {1e3 * factor * dt:.4g} ms", [trial], folder))
     return results
 
 
-def _with_masses(masses: dict[str, Any], seed: int, spread: float) -> Trial:
+def _with_masses(masses: dict[str, Any], seed: int, spread: float) -> SweepRun:
     factors = np.random.default_rng(seed).uniform(1.0 - spread, 1.0 + spread, len(masses))
     settings = [f"{name}={mass * factor:.6g}" for (name, mass), factor in zip(masses.items(), factors, strict=True)]
     options = [argument for setting in settings for argument in ("--set", setting)]
-    return Trial(f"masses{spread:g}_{seed}", ("--seed", str(seed), *options))
+    return SweepRun(f"masses{spread:g}_{seed}", ("--seed", str(seed), *options))
 
 
-def _print_row(scene: str, title: str, trials: list[Trial], folder: Path) -> bool:
+def _print_row(scene: str, title: str, trials: list[SweepRun], folder: Path) -> bool:
     reports = [_report(scene, trial, folder) for trial in trials]
     worst = {key: max(report["worst"][key] for report in reports) for key in reports[0]["worst"]}
     good = [_succeeded(report) for report in reports]
@@ -93,7 +93,7 @@ def _print_row(scene: str, title: str, trials: list[Trial], folder: Path) -> boo
     return all(good) and failures == 0
 
 
-def _report(scene: str, trial: Trial, folder: Path) -> dict[str, Any]:
+def _report(scene: str, trial: SweepRun, folder: Path) -> dict[str, Any]:
     path = folder / f"{scene}_{trial.name}.json"
     if not path.exists():
         command = [sys.executable, "-m", "multi_qp_cli", "run", scene, "--headless", "--report", str(path)]

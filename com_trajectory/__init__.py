@@ -1,4 +1,4 @@
-"""Where the centre of mass goes between contacts: 2PAC and what comes after it.
+"""Centre-of-mass trajectories through contact phases: 2PAC and its extensions.
 
 Source: [Tonneau2018].
 """

@@ -1,4 +1,4 @@
-"""Bézier curves: values, derivatives, parts, and the wrench that a centre of mass on such a curve needs.
+"""Bézier curves: values, derivatives, subdivision, and the gravito-inertial wrench along a centre-of-mass curve.
 
 Source: [Tonneau2018] (7).
 """
@@ -24,7 +24,7 @@ class Bezier:
 
     Attributes:
         points: control points, (n + 1, d).
-        start: time at which it begins [s].
+        start: start time [s].
         duration: [s].
     """
 
@@ -39,7 +39,7 @@ class Bezier:
 
     @property
     def end(self) -> float:
-        """Time at which it ends [s]."""
+        """End time [s]."""
         return self.start + self.duration
 
     def __call__(self, time: ArrayLike) -> Array:
@@ -56,13 +56,13 @@ class Bezier:
         return Bezier(points, self.start, self.duration)
 
     def state(self, share: float) -> Array:
-        """Return position, velocity and acceleration at a share of the whole, (3, d); the degree is 2 at least."""
+        """Return position, velocity and acceleration at a fraction of the duration, (3, d); needs degree ≥ 2."""
         state = np.empty((3, self.points.shape[1]))
         fill_state(self.points, share, self.duration, np.empty_like(self.points), state)
         return state
 
     def part(self, first: float, last: float) -> Bezier:
-        """Return the part between two shares of the whole, 0 ≤ first < last ≤ 1, with the times unchanged."""
+        """Return the part between two fractions of the duration, 0 ≤ first < last ≤ 1, with the times unchanged."""
         points = parts_between(self.points, first, last, 1)[0]
         return Bezier(points, self.start + first * self.duration, (last - first) * self.duration)
 
@@ -71,14 +71,14 @@ class Bezier:
         return parts_between(self.points, 0.0, 1.0, count)
 
     def moved_to(self, start: float, *, slower: float = 1.0) -> Bezier:
-        """Return the same path from another time on, and `slower` times as long."""
+        """Return the same path with another start time and a duration `slower` times as long."""
         return Bezier(self.points, start, self.duration * slower)
 
     @classmethod
     def between(
         cls, start: tuple[Array, Array, Array], through: Array, end: tuple[Array, Array, Array], duration: float
     ) -> Bezier:
-        """Return the curve with given ends and attractors.
+        """Return the curve with given boundary states and attractors.
 
         Args:
             start: position, velocity, acceleration at the start, (3,) each [m, m/s, m/s²].
@@ -119,12 +119,12 @@ def _binomials(degree: int) -> tuple[NDArray[np.int64], Array]:
 
 
 def part_matrix(degree: int, first: float, last: float) -> Array:
-    """Return what makes the control points of a part from those of the whole, (degree + 1, degree + 1)."""
+    """Return the matrix from the control points of a curve to those of a part of it, (degree + 1, degree + 1)."""
     return parts_between(np.eye(degree + 1), first, last, 1)[0]
 
 
 def parts_between(points: Array, first: float, last: float, count: int) -> Array:
-    """Return the control points of equal parts of what is between two shares of a curve, (count, n + 1, d)."""
+    """Return the control points of `count` equal parts between two fractions of a curve, (count, n + 1, d)."""
     parts = np.empty((count, *points.shape))
     fill_parts(points, first, last, parts)
     return parts
@@ -150,24 +150,24 @@ def product_weights(first: int, second: int) -> Array:
 
 
 def wrench_rate(degree: int, duration: float) -> float:
-    """Return n (n − 1) / (g T²), which makes second differences of control points accelerations by g [1/m]."""
+    """Return n (n − 1) / (g T²), the factor from second differences of control points to accelerations / g [1/m]."""
     return degree * (degree - 1) / (GRAVITY * duration**2)
 
 
 def wrench_points(points: Array, duration: float, origin: Array) -> Array:
-    """Return the control points of the wrench that a centre of mass on a Bézier curve needs.
+    """Return the control points of the wrench required by a centre of mass on a Bézier curve.
 
-    The wrench is a polynomial of degree 2 n − 2. If its control points are in a cone, it is in there at every instant.
+    The wrench is a polynomial of degree 2 n − 2. If its control points are in a convex cone, so is the whole curve.
 
     Args:
         points: control points of the centre of mass, (..., n + 1, 3) [m], n ≥ 2.
         duration: of the curve [s].
-        origin: about which the moment is, (3,) [m].
+        origin: reference point of the moment, (3,) [m].
 
     Returns:
         Force and moment per unit of weight, (..., 2 n − 1, 6), with constant angular momentum.
 
-    Source: [Tonneau2018] (1); that products of Bézier curves are such curves is used so by [Fernbach2018].
+    Source: [Tonneau2018] (1); products of Bézier curves are used in this way by [Fernbach2018].
     """
     n = points.shape[-2] - 1
     curves = np.ascontiguousarray(points.reshape(-1, n + 1, 3))

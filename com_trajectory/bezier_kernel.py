@@ -1,4 +1,4 @@
-"""Parts of Bézier curves, their states, and the wrench that a centre of mass on one needs; compiled."""
+"""Compiled kernels for Bézier curves: subdivision, states, and the wrench along a centre-of-mass curve."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Array = NDArray[np.float64]
 
 @compiled_part
 def cut_out(points: Array, first: float, last: float, part: Array) -> None:
-    """Write the control points of the part between two shares of a curve, by de Casteljau's scheme, (n + 1, d)."""
+    """Write the control points of the part between two fractions of a curve, by de Casteljau's scheme, (n + 1, d)."""
     n, d = len(points) - 1, points.shape[1]
     for i in range(n + 1):
         for j in range(d):
@@ -22,7 +22,7 @@ def cut_out(points: Array, first: float, last: float, part: Array) -> None:
             for j in range(d):
                 part[i, j] = (1.0 - last) * part[i - 1, j] + last * part[i, j]
     share = first / last
-    for k in range(n):  # of that, from `first` on
+    for k in range(n):  # then from `first`
         for i in range(n - k):
             for j in range(d):
                 part[i, j] = (1.0 - share) * part[i, j] + share * part[i + 1, j]
@@ -30,7 +30,7 @@ def cut_out(points: Array, first: float, last: float, part: Array) -> None:
 
 @compiled
 def fill_parts(points: Array, first: float, last: float, parts: Array) -> None:
-    """Write the control points of equal parts of what is between two shares of a curve, (parts, n + 1, d)."""
+    """Write the control points of equal parts between two fractions of a curve, (parts, n + 1, d)."""
     count = len(parts)
     step = (last - first) / count
     for k in range(count):
@@ -39,9 +39,9 @@ def fill_parts(points: Array, first: float, last: float, parts: Array) -> None:
 
 @compiled
 def fill_state(points: Array, share: float, duration: float, work: Array, state: Array) -> None:
-    """Write position, velocity and acceleration at a share of a curve of a duration [s], (3, d).
+    """Write position, velocity and acceleration at a fraction of a curve with a duration [s], (3, d).
 
-    `work` is room for the points, (n + 1, d); n is 2 at least.
+    `work` is a buffer for the points, (n + 1, d); n ≥ 2.
     """
     n, d = len(points) - 1, points.shape[1]
     for i in range(n + 1):
@@ -61,7 +61,7 @@ def fill_state(points: Array, share: float, duration: float, work: Array, state:
 
 @compiled_part
 def write_wrench(points: Array, rate: float, origin: Array, weights: Array, resting: Array, moving: Array) -> None:
-    """Write the control points of one curve's wrench; see `fill_wrenches`."""
+    """Write the control points of the wrench along one curve; see `fill_wrenches`."""
     n = len(points) - 1
     for i in range(2 * n - 1):
         for j in range(6):
@@ -86,22 +86,22 @@ def write_wrench(points: Array, rate: float, origin: Array, weights: Array, rest
 
 @compiled
 def fill_wrenches(points: Array, rate: float, origin: Array, weights: Array, resting: Array, moving: Array) -> None:
-    """Write the control points of the wrench at rest and of what the acceleration takes, about an origin.
+    """Write the control points of the wrench at rest and of the part due to acceleration, about an origin.
 
     Args:
         points: control points of curves, (k, n + 1, 3) [m].
-        rate: n (n − 1) / (g T²) of their duration T [1/m].
+        rate: n (n − 1) / (g T²) for their duration T [1/m].
         origin: (3,) [m].
         weights: see `bezier.product_weights`, (n + 1, n − 1).
-        resting: to be filled, (k, 2 n − 1, 6).
-        moving: likewise.
+        resting: output, wrench at rest, (k, 2 n − 1, 6).
+        moving: output, part due to acceleration, likewise.
     """
     for k in range(len(points)):
         write_wrench(points[k], rate, origin, weights, resting[k], moving[k])
 
 
 @compiled
-def fill_calm_wrenches(
+def fill_balanced_wrenches(
     points: Array,
     first: float,
     last: float,
@@ -114,34 +114,34 @@ def fill_calm_wrenches(
     resting: Array,
     moving: Array,
 ) -> int:
-    """Write the wrenches of those parts of a curve whose control points are where the centre of mass can rest.
+    """Write the wrenches of those parts of a curve whose control points are in static equilibrium.
 
     Args:
         points: of the curve, (n + 1, 3) [m].
-        first: share of the curve at which the parts begin.
-        last: share at which they end.
+        first: fraction of the curve at which the parts begin.
+        last: fraction at which they end.
         A: unit normals of the region, (m, 3).
         a: offsets, (m,) [m].
         rate: of a part; see `fill_wrenches`.
         origin: see `fill_wrenches`.
         weights: see `fill_wrenches`.
-        part: room, (n + 1, 3).
-        resting: room for as many parts as there are, (parts, 2 n − 1, 6).
-        moving: likewise.
+        part: buffer, (n + 1, 3).
+        resting: output buffer for all parts, (parts, 2 n − 1, 6).
+        moving: output, part due to acceleration, likewise.
 
     Returns:
-        How many parts' wrenches were written.
+        Number of parts whose wrenches were written.
     """
     count, written = len(resting), 0
     step = (last - first) / count
     for k in range(count):
         cut_out(points, first + k * step, first + (k + 1) * step, part)
-        calm = True
+        balanced = True
         for i in range(len(a)):
             for j in range(len(part)):
                 height = A[i, 0] * part[j, 0] + A[i, 1] * part[j, 1] + A[i, 2] * part[j, 2] - a[i]
-                calm = calm and height <= 1e-9
-        if calm:
+                balanced = balanced and height <= 1e-9
+        if balanced:
             write_wrench(part, rate, origin, weights, resting[written], moving[written])
             written += 1
     return written

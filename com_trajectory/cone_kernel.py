@@ -1,16 +1,16 @@
-"""The cone of the wrenches of contacts: is a vector in it, how far outside, and how far may a ray go? Compiled."""
+"""Compiled kernels for wrench cones: generators, distance of a vector from the cone, and largest step along a ray."""
 
 from __future__ import annotations
 
 from com_trajectory.simplex_kernel import (
-    GIVEN_UP,
     MOST_PIVOTS,
+    NOT_CONVERGED,
     PIVOT,
     PIVOTS_TO_REFACTOR,
     ZERO,
     Array,
     Indices,
-    climb,
+    maximise,
     refactor,
 )
 from multi_qp_scene.jit import compiled, compiled_part
@@ -18,18 +18,18 @@ from multi_qp_scene.jit import compiled, compiled_part
 INSIDE, OUTSIDE = 0, 1
 
 _MOST_REPAIRS = 60
-_OUTSIDE = 1e-9  # a smaller distance from the cone is none
+_OUTSIDE = 1e-9  # distances below count as inside the cone
 
 
 @compiled
 def fill_generators(points: Array, rays: Array, origin: Array, G: Array) -> None:
-    """Write the wrenches of unit forces at points about their mean.
+    """Write the wrenches of unit forces at points, about the mean of the points.
 
     Args:
         points: (k, 3) [m].
         rays: directions of the forces at each point, (k, e, 3).
-        origin: to be filled with the mean of the points, (3,) [m].
-        G: to be filled: force, then moment [m], in columns, (6, k e).
+        origin: output, mean of the points, (3,) [m].
+        G: output: force, then moment [m], in columns, (6, k e).
     """
     count, edges = rays.shape[0], rays.shape[1]
     for i in range(3):
@@ -47,8 +47,8 @@ def fill_generators(points: Array, rays: Array, origin: Array, G: Array) -> None
 
 
 @compiled_part
-def start_at_helpers(e: Array, basis: Indices, inverse: Array, x: Array, first: int) -> None:
-    """Stand at the corner of the helper columns: `first` on are I, then −I."""
+def start_at_artificial_basis(e: Array, basis: Indices, inverse: Array, x: Array, first: int) -> None:
+    """Set the basis to the artificial columns: from column `first` on these are I, then −I."""
     rows = len(e)
     for i in range(rows):
         positive = e[i] >= 0.0
@@ -63,12 +63,12 @@ def start_at_helpers(e: Array, basis: Indices, inverse: Array, x: Array, first: 
 def fill_distances(
     M: Array, cost: Array, W: Array, basis: Indices, inverse: Array, x: Array, work: Array, out: Array, proofs: Array
 ) -> None:
-    """Write how far vectors W, (k, rows), are from the cone of all columns but the last 2 rows; see `simplex`."""
+    """Write the distances of vectors W, (k, rows), from the cone of all columns but the last 2 rows; see `simplex`."""
     rows = W.shape[1]
     rays = len(M) - 2 * rows
     for k in range(len(W)):
-        start_at_helpers(W[k], basis, inverse, x, rays)
-        climb(M, W[k], basis, inverse, x, cost, len(M), work)
+        start_at_artificial_basis(W[k], basis, inverse, x, rays)
+        maximise(M, W[k], basis, inverse, x, cost, len(M), work)
         out[k] = 0.0
         for i in range(rows):
             proofs[k, i] = 0.0
@@ -82,28 +82,28 @@ def fill_distances(
 def into_cone(
     M: Array, rays: int, at: Array, basis: Indices, inverse: Array, x: Array, work: Array, since: int
 ) -> tuple[int, int]:
-    """Exchange generators of a basis until a vector is a sum of them with no negative share, by dual pivots.
+    """Exchange basis generators by dual pivots until a vector is a non-negative combination of them.
 
     Args:
         M: columns as rows; the first `rays` are the generators.
-        rays: their number.
+        rays: number of generators.
         at: the vector, (rows,).
-        basis: numbers of generators, (rows,).
+        basis: indices of generators, (rows,).
         inverse: of the basis, (rows, rows).
-        x: shares, to be filled, (rows,).
-        work: see `workspace`; its first row gets the facet y, y · g ≤ 0 for all generators, that `at` is outside of.
-        since: pivots since the inverse was made anew.
+        x: output, coefficients, (rows,).
+        work: see `workspace`; its first row receives the facet y, y · g ≤ 0 for all generators, that `at` violates.
+        since: pivots since the last refactorisation.
 
     Returns:
-        `INSIDE`, `OUTSIDE` or `GIVEN_UP`, and the pivots since the inverse was made anew.
+        `INSIDE`, `OUTSIDE` or `NOT_CONVERGED`, and the pivots since the last refactorisation.
     """
     rows = len(at)
     for pivot in range(_MOST_REPAIRS):
         if since >= PIVOTS_TO_REFACTOR:
             if not refactor(M, at, basis, inverse, x, work):
-                return GIVEN_UP, 0
+                return NOT_CONVERGED, 0
             since = 0
-        greedy = pivot < _MOST_REPAIRS // 2  # then the rule of Bland, which cannot cycle
+        greedy = pivot < _MOST_REPAIRS // 2  # then Bland's rule, which cannot cycle
         leaving, least = -1, -ZERO
         for k in range(rows):
             x[k] = 0.0
@@ -125,7 +125,7 @@ def into_cone(
                 if not greedy:
                     break
         if entering < 0:
-            if since > 0:  # the facet is wanted with all its digits
+            if since > 0:  # the facet is computed with a fresh factorisation
                 since = PIVOTS_TO_REFACTOR
                 continue
             for i in range(rows):
@@ -144,14 +144,14 @@ def into_cone(
                     inverse[k, i] -= work[1, k] * inverse[leaving, i]
         basis[leaving] = entering
         since = PIVOTS_TO_REFACTOR if -steepest < 1e-6 else since + 1
-    return GIVEN_UP, since
+    return NOT_CONVERGED, since
 
 
 @compiled
 def least_step(
     G: Array,
     M: Array,
-    helpers: Array,
+    costs: Array,
     start: Array,
     direction: Array,
     limit: float,
@@ -163,25 +163,25 @@ def least_step(
 ) -> float:
     """Return the least of the limit and of the largest κ > 0 with start + κ direction inside a cone; see `simplex`.
 
-    The basis that holds one point also holds the next one, or a few dual pivots later. Where a point is outside of the
-    cone at the limit, the facet that shows it says how far κ may go at most: that is the next limit.
+    The basis that contains one point usually contains the next one too, at most a few dual pivots later. Where a point
+    is outside of the cone at the limit, the violated facet bounds κ: that bound is the next limit.
 
     Args:
         G: generators, (rows, rays).
-        M: room for them and for the helpers I and −I, as rows, (rays + 2 rows, rows).
-        helpers: room for costs, (rays + 2 rows,).
+        M: buffer for the generators and the artificial columns I and −I, as rows, (rays + 2 rows, rows).
+        costs: buffer, (rays + 2 rows,).
         start: inside the cone, (k, rows); a ray that leaves it at once does not count.
         direction: (k, rows).
-        limit: the answer is not to be larger than this.
-        basis: room for the numbers of a basis, (rows,).
-        inverse: room for its inverse, (rows, rows).
-        x: room for its values, (rows,).
+        limit: upper bound of the result.
+        basis: buffer for the basis, (rows,).
+        inverse: buffer for its inverse, (rows, rows).
+        x: buffer for its values, (rows,).
         work: see `workspace`.
-        at: room for a point, (rows,).
+        at: buffer for a point, (rows,).
     """
     rows, rays = G.shape
     for j in range(rays + 2 * rows):
-        helpers[j] = 0.0 if j < rays else -1.0
+        costs[j] = 0.0 if j < rays else -1.0
         for i in range(rows):
             if j < rays:
                 M[j, i] = G[i, j]
@@ -192,12 +192,12 @@ def least_step(
         for _ in range(MOST_PIVOTS):
             for i in range(rows):
                 at[i] = start[k, i] + limit * direction[k, i]
-            verdict = GIVEN_UP
+            status = NOT_CONVERGED
             if known:
-                verdict, since = into_cone(M, rays, at, basis, inverse, x, work, since)
-            if verdict == GIVEN_UP:  # anew; the cone may also be flat, so that no generators make a basis
-                start_at_helpers(at, basis, inverse, x, rays)
-                climb(M, at, basis, inverse, x, helpers, len(M), work)
+                status, since = into_cone(M, rays, at, basis, inverse, x, work, since)
+            if status == NOT_CONVERGED:  # cold start; also where the cone is flat, so that no generators form a basis
+                start_at_artificial_basis(at, basis, inverse, x, rays)
+                maximise(M, at, basis, inverse, x, costs, len(M), work)
                 known, since, outside = True, 0, 0.0
                 for j in range(rows):
                     work[0, j] = 0.0
@@ -207,8 +207,8 @@ def least_step(
                         outside += max(x[i], 0.0)
                         for j in range(rows):
                             work[0, j] += inverse[i, j]
-                verdict = OUTSIDE if outside > _OUTSIDE else INSIDE
-            if verdict == INSIDE:
+                status = OUTSIDE if outside > _OUTSIDE else INSIDE
+            if status == INSIDE:
                 break
             level, slope, size = 0.0, 0.0, 0.0
             for i in range(rows):

@@ -1,4 +1,4 @@
-"""What a transition point should be like: quadratic costs of its position, which a user can replace.
+"""Quadratic costs that select the transition point; a cost may also be a function of the user's.
 
 Source: [Tonneau2018] section 7.3.
 """
@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class TransitionContext:
-    """What a cost may depend on.
+    """Inputs of a cost.
 
     Attributes:
         start: centre of mass before the transition, c⁽¹⁾, (3,) [m].
@@ -65,42 +65,42 @@ class QuadraticCost:
 
 
 Cost = Callable[[TransitionContext], QuadraticCost]
-"""A user's own cost is any function like these."""
+"""Type of a cost, shipped or user-defined."""
 
 _STRONG = 10.0  # [m] reward that no distance inside a robot's reach outweighs
 
 
 def nearest(context: TransitionContext) -> QuadraticCost:
-    """As near to the point before as can be: the shortest path."""
+    """Distance to the previous point: the shortest path."""
     return QuadraticCost.towards(context.start)
 
 
-def tired(context: TransitionContext) -> QuadraticCost:
-    """As little horizontal way as can be, and sinking: height costs something and counts little as a distance."""
+def short_and_low(context: TransitionContext) -> QuadraticCost:
+    """Short horizontal way and low height, with a small weight on the vertical distance."""
     return QuadraticCost.towards(context.start, np.array([1.0, 1.0, 0.1])).along([0.0, 0.0, -1.0], 0.02)
 
 
-def groovy(context: TransitionContext) -> QuadraticCost:
-    """From side to side, further each time: right at even transitions, left at odd ones."""
+def alternating_sides(context: TransitionContext) -> QuadraticCost:
+    """Alternating sides with growing amplitude: right at even transitions, left at odd ones."""
     side = 1.0 if context.index % 2 == 0 else -1.0
     return nearest(context).along(context.right, side * _STRONG)
 
 
 def far_right(context: TransitionContext) -> QuadraticCost:
-    """As far to the right of the body as can be."""
+    """As far to the right of the body as possible."""
     return nearest(context).along(context.right, _STRONG)
 
 
 def low(context: TransitionContext) -> QuadraticCost:
-    """As close to the ground as can be."""
+    """As low as possible."""
     return nearest(context).along([0.0, 0.0, -1.0], _STRONG)
 
 
 COSTS: Mapping[str, Cost] = {
     "nearest": nearest,
-    "tired": tired,
-    "groovy": groovy,
+    "tired": short_and_low,
+    "groovy": alternating_sides,
     "far_right": far_right,
     "low": low,
 }
-"""The shipped costs by the name that the command line knows."""
+"""The shipped costs by their name in options."""

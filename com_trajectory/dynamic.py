@@ -1,12 +1,9 @@
-"""Beyond rest: curves and durations for which (1) holds at every instant, though the body could not stop on the way.
+"""Dynamically feasible curves: (1) holds at every instant, without static equilibrium along the way.
 
 The curve of a window is (8) with its attractor x free. With constant angular momentum the wrench of (1) is a
-polynomial whose control
-points are affine in x, since x × x = 0: whether it stays in the contacts' cone is then a convex question,
-and control points inside
-the cone are a certificate for every instant between. The facets of the cones are not listed; those that a
-candidate breaks are
-added until it breaks none. Durations are tried from short to long.
+polynomial whose control points are affine in x, since x × x = 0: membership in the contacts' cone is a convex problem,
+and control points inside the cone certify every instant between. The facets of the cones are not enumerated; facets
+violated by a candidate are added until none is violated. Durations are tried in increasing order.
 
 Source: [Fernbach2018], in the formulation of [Tonneau2018] (1), (7).
 """
@@ -30,17 +27,17 @@ from com_trajectory.windows import State, Window, windows_of
 Array = NDArray[np.float64]
 
 _ROUNDS = 30
-_PARTS = 3  # of the curve in each phase: more are less conservative
+_PARTS = 3  # parts of the curve in each phase; more are less conservative
 _INSIDE = 1e-9
-_ROOM = 1e-7  # by which cuts are tightened, so that the rounds end
-_LONGER = 1.2  # ratio of the durations that are tried
+_TIGHTENING = 1e-7  # margin of the cuts, so that the iteration terminates
+_LONGER = 1.2  # ratio of consecutive durations tried
 _TRIES = 14
 _SPLITS = {
     2: ((0.5, 0.5), (0.3, 0.7), (0.7, 0.3)),
     3: ((0.3, 0.4, 0.3), (0.25, 0.5, 0.25), (0.2, 0.4, 0.4), (0.4, 0.4, 0.2)),
 }
-_PULLS = (1, 2, 3)  # how often the attractor is repeated; the more, the longer the curve stays near it
-_HANDOVERS = (0.3, 0.6)  # shares of the last phase after which the next window may take over
+_PULLS = (1, 2, 3)  # repetitions of the attractor; more keep the curve near it for longer
+_JUNCTION_FRACTIONS = (0.3, 0.6)  # fractions of the last phase at which the next window may begin
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +54,7 @@ class DynamicWindow:
 
 
 class _Cuts:
-    """Facets of each phase's cone that were needed so far; they do not depend on the curve or its duration."""
+    """Facets of each phase's cone found so far; they do not depend on the curve or its duration."""
 
     def __init__(self, phases: Sequence[PlannedPhase]) -> None:
         self._phases = phases
@@ -68,9 +65,9 @@ class _Cuts:
         return self._rows[number]
 
     def add(self, number: int, wrenches: Array) -> float:
-        """Return how far wrenches, (k, 6), are outside a phase's cone, and remember the facets of the worst few.
+        """Return the largest distance of wrenches, (k, 6), from a phase's cone, and add the facets of the worst few.
 
-        Those that a known facet shows about as well need no other: the next candidate has to obey that one first.
+        A wrench that a known facet separates about as well adds no facet.
         """
         distances, facets = self._phases[number].cone.cuts(wrenches)
         worst = np.argsort(-distances)[:3]
@@ -87,27 +84,27 @@ def dynamic_window(
     first: int,
     start: State,
     goal: Array,
-    wish: Array,
+    preferred: Array,
     duration: float,
     split: Sequence[float],
     *,
     pull: int = 1,
 ) -> DynamicWindow | None:
-    """Return the curve of given duration whose attractor is nearest to a wish, or None if none obeys (1) and (4).
+    """Return the curve of given duration with the attractor nearest to `preferred`; None if none obeys (1) and (4).
 
     Args:
         own: the phases of the window.
         cuts: of all phases.
         first: number of the window's first phase.
         start: position, velocity and acceleration at its beginning.
-        goal: where it comes to rest, (3,) [m].
-        wish: (3,) [m].
+        goal: final rest position, (3,) [m].
+        preferred: nominal attractor, (3,) [m].
         duration: of the window [s].
-        split: share of each phase.
-        pull: how often the attractor is repeated.
+        split: fraction of the duration of each phase.
+        pull: repetitions of the attractor.
     """
     zero = np.zeros(3)
-    base = Bezier.between(start, np.tile(wish, (pull, 1)), (goal, zero, zero), duration)
+    base = Bezier.between(start, np.tile(preferred, (pull, 1)), (goal, zero, zero), duration)
     bounds = np.concatenate([[0.0], np.cumsum(split)])
     pieces = [
         (number, *limits)
@@ -117,7 +114,7 @@ def dynamic_window(
     models = [_affine(base, own[number], low, high, pull) for number, low, high in pieces]
     reach_rows: list[Array] = []
     reach_limits: list[float] = []
-    x = zero  # displacement of the attractor from the wish
+    x = zero  # displacement of the attractor from the preferred one
     for _ in range(_ROUNDS):
         worst = 0.0
         for (number, _, _), (points, shares, wrench, turn) in zip(pieces, models, strict=True):
@@ -128,7 +125,7 @@ def dynamic_window(
                 worst = max(worst, float(over.max()) if len(where) else 0.0)
                 for k, row in where[np.argsort(-over[tuple(where.T)])][:4]:
                     reach_rows.append(shares[k] * reach.A[row])
-                    reach_limits.append(float(reach.b[row] - reach.A[row] @ points[k] - _ROOM))
+                    reach_limits.append(float(reach.b[row] - reach.A[row] @ points[k] - _TIGHTENING))
             worst = max(worst, cuts.add(first + number, wrench + turn @ x))
         if worst <= _INSIDE:
             points = base.points.copy()
@@ -138,27 +135,27 @@ def dynamic_window(
         for (number, _, _), (_, _, wrench, turn) in zip(pieces, models, strict=True):
             facets = cuts.of(first + number)
             rows.append(np.einsum("fi,kij->fkj", facets, turn).reshape(-1, 3))
-            limits.append((-(facets @ wrench.T) - _ROOM).ravel())
+            limits.append((-(facets @ wrench.T) - _TIGHTENING).ravel())
         A, b = np.concatenate(rows), np.concatenate(limits)
-        still = np.abs(A).max(axis=1) < 1e-12  # nothing that x could do
+        still = np.abs(A).max(axis=1) < 1e-12  # rows that do not depend on x
         if (b[still] < -1e-6).any():
             return None
-        answer = minimise(np.eye(3), zero, A[~still], np.full(int((~still).sum()), -np.inf), b[~still])
-        if not answer.solved:
+        result = minimise(np.eye(3), zero, A[~still], np.full(int((~still).sum()), -np.inf), b[~still])
+        if not result.solved:
             return None
-        x = answer.x
+        x = result.x
     return None
 
 
 def plan_dynamic(
     phases: Sequence[PlannedPhase], transitions: Sequence[TransitionPoint], notes: Sequence[str]
 ) -> ComTrajectory | str:
-    """Return a trajectory that obeys (1) at every instant without having to be slow, or why there is none.
+    """Return a trajectory that obeys (1) at every instant without static equilibrium, or the reason for failure.
 
     Args:
         phases: all phases.
-        transitions: transition points, which the attractors stay near to.
-        notes: to be handed on.
+        transitions: transition points near which the attractors are placed.
+        notes: passed to the result.
     """
     cuts = _Cuts(phases)
     windows = windows_of(phases)
@@ -167,7 +164,7 @@ def plan_dynamic(
     shares: list[float] = []
     for window in windows:
         current = None
-        for share, state in [*_handovers(found), (1.0, None)] if found else [(0.0, start)]:
+        for share, state in [*_junctions(found), (1.0, None)] if found else [(0.0, start)]:
             begin = state or (phases[window.first].rest.point, np.zeros(3), np.zeros(3))
             current = _shortest(window, phases, transitions, cuts, begin)
             if current is not None:
@@ -190,13 +187,13 @@ def _shortest(
     start: State,
 ) -> DynamicWindow | None:
     own = phases[window.first : window.last + 1]
-    wish = np.mean([transitions[number].point for number in range(window.first, window.last)], axis=0)
+    preferred = np.mean([transitions[number].point for number in range(window.first, window.last)], axis=0)
     goal = own[-1].rest.point
     duration = max(shortest_duration(window), 0.3 * empirical_duration(window, phases, transitions))
     for _ in range(_TRIES):
         for split in _SPLITS[len(own)]:
             for pull in _PULLS:
-                found = dynamic_window(own, cuts, window.first, start, goal, wish, duration, split, pull=pull)
+                found = dynamic_window(own, cuts, window.first, start, goal, preferred, duration, split, pull=pull)
                 if found is not None:
                     return found
         duration *= _LONGER
@@ -210,7 +207,7 @@ def _divided(low: float, high: float) -> Iterator[tuple[float, float]]:
 
 
 def _affine(base: Bezier, phase: PlannedPhase, low: float, high: float, pull: int) -> tuple[Array, Array, Array, Array]:
-    """Return control points and wrenches of a part of the curve, and how they move with the attractor.
+    """Return control points and wrenches of a part of the curve, as affine functions of the attractor.
 
     Returns:
         points (n + 1, 3) and shares (n + 1,): the points are points + shares x; wrench (k, 6) and turn (k, 6, 3):
@@ -227,13 +224,13 @@ def _affine(base: Bezier, phase: PlannedPhase, low: float, high: float, pull: in
     return points, shares, wrench, turn
 
 
-def _handovers(found: Sequence[DynamicWindow]) -> Iterator[tuple[float, State]]:
-    """Yield shares of the last curve, and the states there, at which the next window may begin."""
+def _junctions(found: Sequence[DynamicWindow]) -> Iterator[tuple[float, State]]:
+    """Yield fractions of the last curve, with the states there, at which the next window may begin."""
     if not found:
         return
     last = found[-1]
     begin = last.ends[-2]
-    for share in _HANDOVERS:
+    for share in _JUNCTION_FRACTIONS:
         time = begin + share * (last.curve.duration - begin)
         state = (last.curve(time), last.curve.derivative(1)(time), last.curve.derivative(2)(time))
         yield float(time / last.curve.duration), state

@@ -1,14 +1,12 @@
-"""Where the centre of mass can rest on a set of contacts: A c ≤ a, exact, and its polygon.
+"""Exact static-equilibrium region of a set of contacts, A c ≤ a, as a polygon.
 
-The horizontal place of the centre of mass is linear in the ray loads β:
+The horizontal position of the centre of mass is linear in the ray loads β:
 
     F β = e_z,  m_z β = 0,  (c_x, c_y) = (−m_y β, m_x β),  β ≥ 0,
 
-with F and m the force and moment rows of G. The region is the shadow of that polytope on the plane. Its
-corners are found
-by linear programs: each edge that is not proven to be on the boundary yields a new corner outside it, until
-all are proven.
-Corners are vertices of the programs, so that the polygon is exact and not an approximation that was stopped.
+with F and m the force and moment rows of G. The region is the projection of that polytope on the plane. Its corners
+are computed by linear programs: each edge not proven to be on the boundary yields a new corner outside it, until all
+are proven. Corners are vertices of the programs, so that the polygon is exact rather than an approximation.
 
 Source: [Tonneau2018] (2), (12); the projection is that of [Bretl2008], run to its end.
 """
@@ -20,7 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from com_trajectory.simplex import shadow_polygon
+from com_trajectory.simplex import projected_polygon
 from com_trajectory.wrench_cone import WrenchCone
 from multi_qp_scene.contact_sequence import Contact
 from multi_qp_scene.equilibrium import EquilibriumRegion
@@ -29,18 +27,18 @@ from multi_qp_scene.errors import MultiQpError
 Array = NDArray[np.float64]
 
 HORIZON = 100.0
-"""How far from the contacts a region is followed that has no end, as between two walls [m]."""
+"""Extent at which an unbounded region is cut off, as between two walls [m]."""
 
 
 def equilibrium_region(
     contacts: Sequence[Contact] | WrenchCone, *, margin: float = 0.0, least_load: float = 0.0
 ) -> EquilibriumRegion:
-    """Return where the centre of mass can rest on contacts.
+    """Return the static-equilibrium region of contacts.
 
     Args:
-        contacts: any number above 0, placed anyhow; or their wrench cone.
-        margin: keep this far from the boundary [m].
-        least_load: every friction ray carries at least this share of the weight, so that force errors are survived.
+        contacts: at least one, at any pose; or their wrench cone.
+        margin: distance from the boundary by which the region is shrunk [m].
+        least_load: minimum share of the weight on every friction ray, for robustness to force errors.
 
     Raises:
         MultiQpError: no contacts, or a margin that is negative or not finite.
@@ -66,21 +64,21 @@ def _corners(cone: WrenchCone, least_load: float) -> tuple[Array, bool]:
     loads = G.sum(axis=1) * least_load if least_load else np.zeros(6)
     shift = np.array([-loads[4], loads[3]])
     e = np.array([0.0, 0.0, 1.0, 0.0]) - loads[[0, 1, 2, 5]]
-    corners = shadow_polygon(M, e, places)
+    corners = projected_polygon(M, e, places)
     if corners is not None:
         return corners + shift, True
-    # keep the centre of mass inside a square of the horizon's size: four rows, each with its own slack
+    # bound the centre of mass by a square of the horizon's size: four rows, each with its own slack
     square = np.concatenate([places.T, -places.T])
     limits = HORIZON - np.concatenate([shift, -shift])
     M = np.block([[M, np.zeros((4, 4))], [square, np.eye(4)]])
-    walled = shadow_polygon(M, np.concatenate([e, limits]), np.vstack([places, np.zeros((4, 2))]))
+    walled = projected_polygon(M, np.concatenate([e, limits]), np.vstack([places, np.zeros((4, 2))]))
     assert walled is not None
     return walled + shift, False
 
 
 def _edges(corners: Array, horizon: float | None) -> tuple[Array, Array]:
-    """Return the inequalities of a polygon; edges that lie on the horizon are none."""
-    if len(corners) == 0:  # 0 ≤ −1: nothing satisfies it, and a row must not be zero
+    """Return the inequalities of a polygon, without those of edges on the horizon."""
+    if len(corners) == 0:  # 0 ≤ −1 is infeasible, and a row must not be zero
         return np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([-1.0, -1.0])
     if len(corners) == 1:
         A = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])

@@ -1,4 +1,4 @@
-"""Contact phases as the trajectory sees them: reach, cone, region, and a place to rest."""
+"""Contact phases with their constraints on the centre of mass: reach, wrench cone, region and rest state."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class PlacedContact:
-    """A contact as all phases see it that have it.
+    """Geometry of a contact, shared by the phases that contain it.
 
     Attributes:
         points: in the world, (k, 3) [m].
         rays: unit generators of the friction pyramids, (k, 4, 3).
-        reach: where its effector lets the centre of mass be, in the world; None if it does not limit it.
-        place: of the surface, (3,) [m].
-        steepness: vertical part of the normal of what is touched, 1 on the level.
-        ahead: horizontal direction of the surface's x axis if that is what a body stands on, else zeros, (3,).
+        reach: positions of the centre of mass reachable from its effector, in the world; None if unlimited.
+        place: position of the surface, (3,) [m].
+        steepness: vertical component of the normal of the touched surface, 1 on level ground.
+        ahead: horizontal direction of the surface's x axis if it supports the body, else zeros, (3,).
     """
 
     points: Array
@@ -46,7 +46,7 @@ class PlacedContact:
 
     @classmethod
     def of(cls, contact: Contact, polytopes: Mapping[str, Polytope]) -> PlacedContact:
-        """Place a contact; polytopes are in the frames of the effectors' surfaces."""
+        """Return the geometry of a contact; polytopes are in the frames of the effectors' surfaces."""
         polytope, pose = polytopes.get(contact.effector), contact.pose
         reach = None if polytope is None else polytope.transformed(pose)
         rotation, ahead = pose.rotation, np.zeros(3)
@@ -57,14 +57,14 @@ class PlacedContact:
 
 
 class PlannedPhase:
-    """A contact phase of one subsystem with what constrains its centre of mass.
+    """A contact phase of one subsystem with the constraints on its centre of mass.
 
     Attributes:
         phase: the contacts.
         com: a known centre of mass, (3,) [m], or None.
-        reach: K⁽ʲ⁾ = ∩ K_i, where the effectors in contact let the centre of mass be, in the world; (4).
+        reach: K⁽ʲ⁾ = ∩ K_i, reachable positions of the centre of mass, in the world; (4).
         limited: the contacts whose effectors limit the reach.
-        source: number of the phase in the given sequence; None for one put in between.
+        source: index of the phase in the given sequence; None for an inserted one.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class PlannedPhase:
         *,
         known: dict[int, PlacedContact] | None = None,
     ) -> None:
-        """Place the contacts; `known` holds those of other phases by their identity, most being in several."""
+        """Compute the geometry of the contacts; `known` caches it by identity, as contacts are shared by phases."""
         self.phase = phase
         self.com = com
         self.limited = tuple(contact for contact in phase.contacts if contact.effector in polytopes)
@@ -90,20 +90,20 @@ class PlannedPhase:
 
     @cached_property
     def cone(self) -> WrenchCone:
-        """What the contacts can exert."""
+        """Wrenches that the contacts can exert."""
         points = np.concatenate([placed.points for placed in self._placed])
         return WrenchCone.of_rays(points, np.concatenate([placed.rays for placed in self._placed]))
 
     @cached_property
     def region(self) -> EquilibriumRegion:
-        """Where the centre of mass can rest: A⁽ʲ⁾ c ≤ a⁽ʲ⁾."""
+        """Static-equilibrium region: A⁽ʲ⁾ c ≤ a⁽ʲ⁾."""
         return equilibrium_region(self.cone)
 
     @cached_property
     def limits(self) -> tuple[Array, Array, tuple[int, int]]:
-        """The rows of the reach, then of the region: normals (m, 3), offsets (m,) [m], and how many of each.
+        """Rows of the reach, then of the region: normals (m, 3), offsets (m,) [m], and the number of each.
 
-        An empty region has none.
+        An empty region has no rows.
         """
         reach, region = self.reach, self.region
         if region.empty:
@@ -113,20 +113,20 @@ class PlannedPhase:
 
     @cached_property
     def rest(self) -> TransitionPoint:
-        """The state x⁽ʲ⁾: the known centre of mass, or a place well inside the reach and over the contacts."""
+        """The state x⁽ʲ⁾: the known centre of mass, or a position well inside the reach and over the contacts."""
         if self.com is not None:
             return TransitionPoint(self.com)
         if self.reach.size == 0:
             raise MultiQpError(
                 f"phase {self.phase.name!r}: its centre of mass is not given and no polytope of its effectors is "
-                "known, so nothing says how high it should be; give `com` or the polytopes"
+                "known, so its height is undetermined; specify `com` or the polytopes"
             )
         target = self._middle()
         return transition_by_loads(self.cone, self.reach, QuadraticCost.towards(target), preload=PRELOAD)
 
     @cached_property
     def facing(self) -> Array:
-        """Horizontal unit vector, (3,), along which a body faces: the mean of its surfaces' x axes."""
+        """Heading of the body, a horizontal unit vector, (3,): the mean of its surfaces' x axes."""
         forward = np.zeros(3)
         for placed in self._placed:
             forward += placed.ahead
@@ -134,7 +134,7 @@ class PlannedPhase:
         return forward / length if length > 1e-6 else np.array([1.0, 0.0, 0.0])
 
     def _middle(self) -> Array:
-        """Return the mean of the contacts that carry, at a height at which limbs are bent a little."""
+        """Return the mean of the load-bearing contacts, at a height at which limbs are slightly bent."""
         middle, total = np.zeros(3), 0.0
         for placed in self._placed:
             weight = max(placed.steepness, 0.0) + 1e-3
@@ -150,35 +150,35 @@ class PlannedPhase:
         return np.asarray(deepest.x[:3]) if deepest.solved else middle
 
 
-_STANDING = 0.5  # a body stands on what is less steep than 60 degrees
+_STANDING = 0.5  # surfaces less steep than 60 degrees support the body
 
 HEIGHT_SHARE = 0.85
-"""How high a centre of mass rests between the lowest and the highest place over its contacts."""
+"""Height of a centre of mass at rest, as a fraction between the lowest and highest reachable one."""
 
 PRELOAD = 0.25
-"""Share of the weight that is spread evenly over all friction rays where that is possible: room for accelerations."""
+"""Share of the weight spread evenly over all friction rays where possible: a margin for accelerations."""
 
 
 def planned_phases(sequence: ContactSequence, subsystem: str, polytopes: Mapping[str, Polytope]) -> list[PlannedPhase]:
-    """Return the phases of one subsystem; from each to the next contacts are made or broken, not both.
+    """Return the phases of one subsystem, each transition of which only makes or only breaks contacts.
 
-    Where the sequence does both at once, a phase with the contacts that stay is put in between.
+    Where the sequence does both at once, a phase with the remaining contacts is inserted.
 
     Raises:
-        MultiQpError: no contact stays from one phase to the next.
+        MultiQpError: two consecutive phases share no contact.
     """
     phases: list[PlannedPhase] = []
     known: dict[int, PlacedContact] = {}
     sources = sequence.of(subsystem).phases
     for number, phase in enumerate(sources):
         if number and sources[number - 1].made(phase) and sources[number - 1].broken(phase):
-            kept = sources[number - 1].kept(phase)
-            if not kept:
+            remaining = sources[number - 1].maintained(phase)
+            if not remaining:
                 raise MultiQpError(
-                    f"contact sequence {sequence.name!r}: no contact stays from phase {number} to phase {number + 1}; "
-                    "a flight is not quasi-static, so there is no transition point"
+                    f"contact sequence {sequence.name!r}: phases {number} and {number + 1} share no contact; "
+                    "flight is not quasi-static, so there is no transition point"
                 )
-            between = ContactPhase(kept, f"{sources[number - 1].name} to {phase.name}")
+            between = ContactPhase(remaining, f"{sources[number - 1].name} to {phase.name}")
             phases.append(PlannedPhase(between, None, polytopes, None, known=known))
         phases.append(PlannedPhase(phase, phase.com.get(subsystem), polytopes, number, known=known))
     return phases

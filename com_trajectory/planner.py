@@ -1,4 +1,4 @@
-"""From contact phases to a centre-of-mass trajectory.
+"""Planner of centre-of-mass trajectories through contact phases.
 
 Example::
 
@@ -39,18 +39,17 @@ Timing = Literal["feasible", "empirical"]
 
 @dataclass(frozen=True)
 class PlanOptions:
-    """How the trajectory should be.
+    """Options of the planner.
 
     Attributes:
         curve: "2pac": windows of (8) and (9); "polyline": exact, with stops; "smooth": one curve, (10), (11).
-        sliding: whether windows go over into each other without a stop.
+        sliding: whether windows are joined without a stop.
         largest_window: phases in a window, 2 or 3.
-        timing: "feasible": as short as (1) allows; "empirical": in proportion to the ways.
+        timing: "feasible": shortest for which (1) holds; "empirical": proportional to the distances.
         cost: of the transition points: a name from `COSTS` or a function.
-        preload: share of the weight to be spread evenly over all friction rays at transition points where possible.
-        points: places for transition points by their number, (3,) [m]; each is moved into its polytope if it
-        is outside.
-        dynamic: obey (1) at every instant without having to be slow; where that fails, `curve`, and a note says why.
+        preload: share of the weight spread evenly over all friction rays at transition points, where possible.
+        points: transition points by their index, (3,) [m]; each is projected into its polytope.
+        dynamic: satisfy (1) at every instant without static equilibrium; on failure use `curve` and add a note.
     """
 
     curve: Curve = "2pac"
@@ -72,16 +71,16 @@ def plan_com(
 ) -> ComTrajectory:
     """Return a centre-of-mass trajectory through the contact phases of one subsystem.
 
-    Infeasible transitions yield the least violation, which the trajectory's transition points tell.
+    Infeasible transitions are relaxed by the least violation, which the trajectory's transition points report.
 
     Args:
         sequence: the contact phases.
         polytopes: of the centre of mass in the frame of each effector's surface, by its name.
-        subsystem: whose; may be left out if the sequence has only one.
-        options: how it should be.
+        subsystem: name; may be left out if the sequence has only one.
+        options: see `PlanOptions`.
 
     Raises:
-        MultiQpError: no such subsystem, a wrong option, or phases that share no contact.
+        MultiQpError: unknown subsystem, invalid option, or consecutive phases without a common contact.
 
     Source: [Tonneau2018] sections 5, 6.
     """
@@ -109,9 +108,8 @@ def plan_com(
 def transition_points(phases: Sequence[PlannedPhase], options: PlanOptions) -> list[TransitionPoint]:
     """Return the transition point between each phase and the next.
 
-    Where a contact is broken the equilibrium of the following phase counts and the reach of this one, where
-    one is made the other
-    way round: the equilibrium of the contacts that are on both sides, the reach of those on either.
+    The equilibrium is that of the contacts common to both phases, the reach that of the contacts of either: the
+    following phase and this one where a contact is broken, the reverse where one is made.
 
     Source: [Tonneau2018] (13).
     """
@@ -124,15 +122,15 @@ def transition_points(phases: Sequence[PlannedPhase], options: PlanOptions) -> l
             place = np.asarray(options.points[index], dtype=float)
             if place.shape != (3,) or not np.isfinite(place).all():
                 raise MultiQpError(f"points[{index}]: expected 3 finite numbers, got {place.tolist()}")
-            wanted, preload = QuadraticCost.towards(place), 0.0
+            objective, preload = QuadraticCost.towards(place), 0.0
         else:
             context = TransitionContext(before.rest.point, before.phase, after.phase, before.facing, index)
-            wanted, preload = cost(context), options.preload
-        point = transition_by_loads(fewer.cone, more.reach, wanted, preload=preload)
+            objective, preload = cost(context), options.preload
+        point = transition_by_loads(fewer.cone, more.reach, objective, preload=preload)
         found.append(point)
     unknown = [index for index in options.points if not 0 <= index < len(found)]
     if unknown:
-        raise MultiQpError(f"points: there is no transition {unknown[0]}; they are numbered 0 to {len(found) - 1}")
+        raise MultiQpError(f"points: no transition {unknown[0]}; they are numbered 0 to {len(found) - 1}")
     return found
 
 
@@ -155,7 +153,7 @@ def _two_pac(
 def _retimed(
     curves: Sequence[WindowCurve], pieces: Sequence[Bezier], ends: Array, phases: Sequence[PlannedPhase]
 ) -> tuple[list[Bezier], Array]:
-    """Return the pieces at another speed, one for all that go over into each other, so that paths stay as they are."""
+    """Return the pieces retimed, with one factor for all joined without a stop, so that paths are unchanged."""
     factors = [_slowdown_of(each, phases) for each in curves]
     first = 0
     for last, each in enumerate(curves):
@@ -175,7 +173,7 @@ def _retimed(
 
 
 def _slowdown_of(each: WindowCurve, phases: Sequence[PlannedPhase]) -> float:
-    """Return by how much the used part of a window's curve must be slowed down."""
+    """Return the factor on the duration of the used part of a window's curve."""
     used = each.curve.part(0.0, each.share) if each.share < 1.0 else each.curve
     own = phases[each.window.first : each.window.last + 1]
     ends = [*(cut / PARTS * each.curve.duration for cut in each.switching.cuts), used.duration]
@@ -184,7 +182,7 @@ def _slowdown_of(each: WindowCurve, phases: Sequence[PlannedPhase]) -> float:
 
 
 def _in_time(curves: Sequence[WindowCurve], phases: int) -> tuple[list[Bezier], Array]:
-    """Return the used parts one after the other, and the ends of all phases [s]."""
+    """Return the used parts in sequence, and the ends of all phases [s]."""
     pieces: list[Bezier] = []
     ends = np.zeros(phases)
     start = 0.0
@@ -208,7 +206,7 @@ def _chosen(sequence: ContactSequence, subsystem: str | None) -> str:
     names = sequence.subsystems
     if subsystem is None:
         if len(names) > 1:
-            raise MultiQpError(f"contact sequence {sequence.name!r}: say which subsystem: {', '.join(names)}")
+            raise MultiQpError(f"contact sequence {sequence.name!r}: specify the subsystem, one of {', '.join(names)}")
         return names[0]
     if subsystem not in names:
         raise MultiQpError(unknown_name("subsystem", subsystem, names))
@@ -228,20 +226,18 @@ def _notes(phases: Sequence[PlannedPhase], transitions: Sequence[TransitionPoint
     for index, found in enumerate(transitions):
         where = f"transition {index}"
         if found.kinematic_slack > 1e-6:
-            notes.append(f"{where}: the effectors would have to reach {found.kinematic_slack:.3f} m further")
+            notes.append(f"{where}: the effectors' reach is exceeded by {found.kinematic_slack:.3f} m")
         if found.unbalanced > 1e-6:
             notes.append(
-                f"{where}: no rest is possible on these contacts; {found.unbalanced:.1%} of the weight is not carried"
+                f"{where}: no static equilibrium on these contacts; {found.unbalanced:.1%} of the weight is unbalanced"
             )
         elif found.slack > 1e-6:
-            notes.append(f"{where}: {found.slack:.3f} m outside of where the contacts let it rest")
+            notes.append(f"{where}: {found.slack:.3f} m outside the equilibrium region of the contacts")
         if index in options.points:
-            asked = np.asarray(options.points[index], dtype=float)
-            way = float(np.linalg.norm(found.point - asked))
+            requested = np.asarray(options.points[index], dtype=float)
+            way = float(np.linalg.norm(found.point - requested))
             if way > 1e-6:
-                notes.append(
-                    f"{where}: the point that was asked for is {way:.3f} m outside of its polytope and was moved in"
-                )
+                notes.append(f"{where}: the requested point is {way:.3f} m outside its polytope and was projected")
     bare = sorted({c.effector for p in phases for c in p.phase.contacts} - _limited(phases))
     if bare:
         notes.append(f"no polytope limits the reach of: {', '.join(bare)}")

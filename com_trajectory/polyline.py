@@ -1,4 +1,4 @@
-"""The exact quasi-static solution, which stops at every point, and the one smooth curve that tends to it.
+"""Exact quasi-static polyline with stops, and the single smooth curve that approximates it.
 
 Source: [Tonneau2018] sections 5.2 and 6.3.
 """
@@ -19,7 +19,7 @@ from com_trajectory.transition import TransitionPoint
 
 Array = NDArray[np.float64]
 
-_MOST_DEGREE = 64  # binomials of a higher degree lose digits
+_MOST_DEGREE = 64  # binomials of higher degrees lose accuracy
 
 
 def corner_points(phases: Sequence[PlannedPhase], transitions: Sequence[TransitionPoint]) -> Array:
@@ -30,13 +30,13 @@ def corner_points(phases: Sequence[PlannedPhase], transitions: Sequence[Transiti
 def polyline(
     phases: Sequence[PlannedPhase], transitions: Sequence[TransitionPoint], notes: Sequence[str], *, feasible: bool
 ) -> ComTrajectory:
-    """Return the polyline through the transition points, at rest at each, contacts changing there.
+    """Return the polyline through the transition points, with a stop and the contact change at each.
 
     Args:
         phases: all phases.
         transitions: the point after each phase but the last.
-        notes: to be handed on.
-        feasible: as short as (1) allows; else at the usual speed.
+        notes: passed to the result.
+        feasible: shortest duration for which (1) holds; else the empirical one.
 
     Source: [Tonneau2018] section 5.2.
     """
@@ -59,16 +59,15 @@ def polyline(
 def smooth(
     phases: Sequence[PlannedPhase], transitions: Sequence[TransitionPoint], notes: Sequence[str], *, feasible: bool
 ) -> ComTrajectory:
-    """Return one curve over all phases, of the lowest degree that keeps to the reach and, if one does, to the regions.
+    """Return one curve over all phases, of the lowest degree within the reach and, if possible, the regions.
 
     Args:
         phases: all phases.
         transitions: the point after each phase but the last.
-        notes: to be handed on.
-        feasible: as short as (1) allows; else at the usual speed.
+        notes: passed to the result.
+        feasible: shortest duration for which (1) holds; else the empirical one.
 
-    Source: [Tonneau2018] (10), then (11) with its degree raised; the ends are repeated, so that it begins
-    and ends at rest.
+    Source: [Tonneau2018] (10), then (11) with its degree raised; the ends are repeated for zero velocity there.
     """
     corners = corner_points(phases, transitions)
     duration = max(SHORTEST * len(phases), float(np.linalg.norm(np.diff(corners, axis=0), axis=1).sum()) / COM_SPEED)
@@ -86,7 +85,7 @@ def smooth(
     ends = np.array([*(cut / parts for cut in switching.cuts), 1.0]) * curve.duration
     remarks = list(notes)
     if switching.kinematic > 0.0:
-        remarks.append(f"no curve up to degree {_MOST_DEGREE} keeps to the reach: {switching.kinematic:.3f} m outside")
+        remarks.append(f"no curve up to degree {_MOST_DEGREE} stays in the reach: {switching.kinematic:.3f} m outside")
     if feasible:
         factor = slowdown(curve, phases, list(ends))
         curve, ends = scaled(curve, ends, factor)

@@ -1,4 +1,4 @@
-"""Convex sets of centre-of-mass positions as linear inequalities."""
+"""Polytopes of centre-of-mass positions as linear inequalities."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Polytope:
 
     @classmethod
     def _of_unit_rows(cls, A: Array, b: Array) -> Polytope:
-        """Return a polytope whose rows need no check, since they are those of others."""
+        """Return a polytope from rows that are already normalised."""
         found = object.__new__(cls)
         object.__setattr__(found, "A", A)
         object.__setattr__(found, "b", b)
@@ -112,10 +112,10 @@ class Polytope:
     def chebyshev(self) -> tuple[Array, float]:
         """Return the centre of the largest ball inside and its radius [m]; negative if the polytope is empty.
 
-        A negative radius is the least r with A c − b ≤ −r: how much all faces must give way for one point to remain.
+        A negative radius is the least r with A c − b ≤ −r: the offset of all faces at which a single point remains.
 
         Raises:
-            MultiQpError: the ball can be as large as one likes, since the polytope is not bounded.
+            MultiQpError: the polytope is unbounded.
         """
         cost = np.array([0.0, 0.0, 0.0, -1.0])
         rows = np.hstack([self.A, np.ones((self.size, 1))])
@@ -130,7 +130,7 @@ class Polytope:
         return bool(self.size and found.status == 2)
 
     def vertices(self) -> Array:
-        """Return the corners, (k, 3) [m]; none if the polytope has no inside.
+        """Return the corners, (k, 3) [m]; none if the interior is empty.
 
         Raises:
             MultiQpError: the polytope is not bounded.
@@ -148,7 +148,7 @@ class Polytope:
         return np.unique(corners.round(10), axis=0)
 
     def faces(self) -> tuple[Array, NDArray[np.int64]]:
-        """Return the corners, (k, 3) [m], and triangles between them that close the surface, (f, 3)."""
+        """Return the corners, (k, 3) [m], and a triangulation of the surface, (f, 3)."""
         corners = self.vertices()
         if len(corners) < 4:
             return corners, np.zeros((0, 3), dtype=np.int64)

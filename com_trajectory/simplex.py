@@ -1,8 +1,7 @@
-"""Small linear programs, many of them, each from the corner where the last one ended.
+"""Batches of small linear programs, each warm-started from the vertex of the previous one.
 
-A general solver starts each program anew and stops within a tolerance. The corners of an equilibrium region are wanted
-exactly and thirty at a time, and a curve asks of a thousand wrenches whether some contacts can exert them: both over a
-handful of rows that do not change.
+A general solver cold-starts each program and stops within a tolerance. An equilibrium region needs about thirty exact
+corners, and a curve about a thousand tests of a wrench against a cone: both over a handful of rows that do not change.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from com_trajectory.cone_kernel import fill_distances, least_step
-from com_trajectory.shadow_kernel import TOO_MANY, WITHOUT_END, shadow
+from com_trajectory.projection_kernel import NOT_BOUNDED, TOO_MANY_CORNERS, project
 from com_trajectory.simplex_kernel import workspace
 from multi_qp_scene.errors import MultiQpError
 
@@ -23,7 +22,7 @@ _DIRECTIONS: Array = np.column_stack([np.cos(_ANGLES), np.sin(_ANGLES)])
 
 
 def distances_to_cone(G: Array, W: Array) -> tuple[Array, Array]:
-    """Return how far vectors are from a cone, and what proves it.
+    """Return the distances of vectors from a cone, with their certificates.
 
     Args:
         G: generators, (rows, r).
@@ -42,46 +41,46 @@ def distances_to_cone(G: Array, W: Array) -> tuple[Array, Array]:
 
 
 def least_step_inside(G: Array, start: Array, direction: Array, limit: float) -> float:
-    """Return how far all rays start + κ direction stay inside a cone, but for those that leave it at once.
+    """Return the largest step κ for which all start + κ direction stay in a cone, except rays that leave it at once.
 
     Args:
         G: generators, (rows, r).
         start: inside the cone, (k, rows), contiguous.
         direction: (k, rows), contiguous.
-        limit: the answer is not to be larger than this.
+        limit: upper bound of the result.
     """
     rows, rays = G.shape
-    M, helpers = np.empty((rays + 2 * rows, rows)), np.empty(rays + 2 * rows)
-    room = (*_corner(rows), workspace(rows), np.empty(rows))
-    return float(least_step(G, M, helpers, start, direction, limit, *room))
+    M, costs = np.empty((rays + 2 * rows, rows)), np.empty(rays + 2 * rows)
+    buffers = (*_corner(rows), workspace(rows), np.empty(rows))
+    return float(least_step(G, M, costs, start, direction, limit, *buffers))
 
 
-def shadow_polygon(M: Array, e: Array, places: Array) -> Array | None:
-    """Return the shadow of the polytope {x ≥ 0 : M x = e}, of few rows and many columns, on a plane.
+def projected_polygon(M: Array, e: Array, places: Array) -> Array | None:
+    """Return the projection of the polytope {x ≥ 0 : M x = e}, of few rows and many columns, onto a plane.
 
     Args:
         M: (rows, n), contiguous.
         e: (rows,).
-        places: shadow of each column on the plane, (n, 2), contiguous.
+        places: projection of each column on the plane, (n, 2), contiguous.
 
     Returns:
         Its corners, counterclockwise, (k, 2): none if the polytope is empty, 1 for a point, 2 for a segment. None if it
-        has no end.
+        is unbounded.
 
     Raises:
-        MultiQpError: it has more corners than there is room for.
+        MultiQpError: it has more corners than the buffer holds.
     """
     rows, n = M.shape
     corners, waiting = np.empty((2, _MOST_CORNERS, 2))
-    room = (*_corner(rows), np.empty(n + rows), workspace(rows), waiting, corners)
-    count = shadow(M, e.copy(), np.empty((n + rows, rows)), places, _DIRECTIONS, *room)
-    if count == WITHOUT_END:
+    buffers = (*_corner(rows), np.empty(n + rows), workspace(rows), waiting, corners)
+    count = project(M, e.copy(), np.empty((n + rows, rows)), places, _DIRECTIONS, *buffers)
+    if count == NOT_BOUNDED:
         return None
-    if count == TOO_MANY:
+    if count == TOO_MANY_CORNERS:
         raise MultiQpError(f"equilibrium: the region has more than {_MOST_CORNERS} corners")
     return corners[: max(count, 0)].copy()
 
 
 def _corner(rows: int) -> tuple[NDArray[np.int64], Array, Array]:
-    """Return room for a basis, its inverse and its values."""
+    """Return buffers for a basis, its inverse and its values."""
     return np.empty(rows, dtype=np.int64), np.empty((rows, rows)), np.empty(rows)

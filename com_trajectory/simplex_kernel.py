@@ -1,7 +1,7 @@
-"""The revised simplex method with an explicit inverse, which suits six rows; compiled.
+"""Compiled revised simplex method with an explicit inverse, suited to about six rows.
 
-Kernels are given all arrays that they write to, and use nothing but numbers and indices: what else numba can do it
-would have to compile too, and the first call on a machine waits for that.
+Kernels receive all their buffers and use only scalars and indices: every further numba feature would lengthen the
+compilation at the first call on a machine.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ from multi_qp_scene.jit import compiled_part
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-OPTIMAL, UNBOUNDED, GIVEN_UP = 0, 1, 2
+OPTIMAL, UNBOUNDED, NOT_CONVERGED = 0, 1, 2
 
-ZERO = 1e-11  # gains below it are none
-PIVOT = 1e-9  # steps below it would make the basis singular
+ZERO = 1e-11  # smaller gains count as zero
+PIVOT = 1e-9  # smaller pivots would make the basis singular
 MOST_PIVOTS = 2_000
-_GREEDY_PIVOTS = 100  # after so many the rule of Bland takes over, which cannot cycle
-PIVOTS_TO_REFACTOR = 25  # products of elementary matrices lose digits
+_GREEDY_PIVOTS = 100  # then Bland's rule, which cannot cycle
+PIVOTS_TO_REFACTOR = 25  # limits rounding errors of the product form
 
 
 def workspace(rows: int) -> Array:
-    """Return room for the kernels' numbers, (rows + 2, rows)."""
+    """Return the work array of the kernels, (rows + 2, rows)."""
     return np.empty((rows + 2, rows))
 
 
 @compiled_part
 def refactor(M: Array, e: Array, basis: Indices, inverse: Array, x: Array, work: Array) -> bool:
-    """Invert the basis anew, by Gauss and Jordan with row pivots; return whether it could be inverted.
+    """Refactorise the basis by Gauss-Jordan elimination with row pivots; return whether it is regular.
 
     Args:
         M: columns as rows, (n, rows).
         e: right-hand side, (rows,).
-        basis: numbers of the columns of the basis, (rows,).
-        inverse: to be filled, (rows, rows).
-        x: values of the basis, to be filled, (rows,).
+        basis: column indices of the basis, (rows,).
+        inverse: output, (rows, rows).
+        x: output, values of the basis, (rows,).
         work: see `workspace`.
     """
     rows = len(e)
@@ -54,12 +54,12 @@ def refactor(M: Array, e: Array, basis: Indices, inverse: Array, x: Array, work:
             return False
         scale = 1.0 / work[pivot + 2, k]
         for j in range(rows):
-            held = work[pivot + 2, j]
+            stored = work[pivot + 2, j]
             work[pivot + 2, j] = work[k + 2, j]
-            work[k + 2, j] = held * scale
-            held = inverse[pivot, j]
+            work[k + 2, j] = stored * scale
+            stored = inverse[pivot, j]
             inverse[pivot, j] = inverse[k, j]
-            inverse[k, j] = held * scale
+            inverse[k, j] = stored * scale
         for i in range(rows):
             share = work[i + 2, k]
             if i != k and share != 0.0:
@@ -74,28 +74,30 @@ def refactor(M: Array, e: Array, basis: Indices, inverse: Array, x: Array, work:
 
 
 @compiled_part
-def climb(M: Array, e: Array, basis: Indices, inverse: Array, x: Array, cost: Array, columns: int, work: Array) -> int:
-    """Go from corner to corner of {x ≥ 0 : Mᵀ x = e} upwards; basis, inverse and x follow.
+def maximise(
+    M: Array, e: Array, basis: Indices, inverse: Array, x: Array, cost: Array, columns: int, work: Array
+) -> int:
+    """Maximise a cost over {x ≥ 0 : Mᵀ x = e} by primal pivots; basis, inverse and x are updated.
 
     Args:
         M: columns as rows, (n, rows).
         e: right-hand side, (rows,).
-        basis: numbers of the columns of the basis at a corner, (rows,).
+        basis: column indices of the basis at a vertex, (rows,).
         inverse: of the basis, (rows, rows).
         x: values of the basis, (rows,).
-        cost: to be made as large as can be, (n,).
-        columns: columns from this one on stay out.
+        cost: objective, (n,).
+        columns: number of columns that may enter.
         work: see `workspace`.
 
     Returns:
-        `OPTIMAL`, `UNBOUNDED` or `GIVEN_UP`.
+        `OPTIMAL`, `UNBOUNDED` or `NOT_CONVERGED`.
     """
     rows = len(e)
     since, stale = 0, False
     for pivot in range(MOST_PIVOTS):
         if stale:
             if not refactor(M, e, basis, inverse, x, work):
-                return GIVEN_UP
+                return NOT_CONVERGED
             since, stale = 0, False
         greedy = pivot < _GREEDY_PIVOTS
         for i in range(rows):
@@ -118,7 +120,7 @@ def climb(M: Array, e: Array, basis: Indices, inverse: Array, x: Array, cost: Ar
         if entering < 0:
             if since == 0:
                 return OPTIMAL
-            stale = True  # with all its digits it is the best corner still, or nearly so
+            stale = True  # confirm optimality with a fresh factorisation
             continue
         leaving, ratio = -1, np.inf
         for k in range(rows):
@@ -130,7 +132,7 @@ def climb(M: Array, e: Array, basis: Indices, inverse: Array, x: Array, cost: Ar
                 own = max(x[k], 0.0) / step
                 if leaving < 0 or own < ratio - 1e-14:
                     leaving, ratio = k, own
-                elif own <= ratio + 1e-14:  # among equals: the best conditioned, or Bland's
+                elif own <= ratio + 1e-14:  # ties: largest pivot, or Bland's rule
                     better = step > work[1, leaving] if greedy else basis[k] < basis[leaving]
                     if better:
                         leaving, ratio = k, min(own, ratio)
@@ -150,4 +152,4 @@ def climb(M: Array, e: Array, basis: Indices, inverse: Array, x: Array, cost: Ar
                 x[k] -= work[1, k] * x[leaving]
                 for i in range(rows):
                     inverse[k, i] -= work[1, k] * inverse[leaving, i]
-    return GIVEN_UP
+    return NOT_CONVERGED

@@ -1,4 +1,4 @@
-"""One door to the QP and LP solver, with its answers as plain data."""
+"""Interface to the QP and LP solver (DAQP), with plain results."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 INFINITY = 1e30
-"""No bound."""
+"""Value that stands for no bound."""
 EQUALITY = 5
-"""The solver's word for a row that must hold with equality."""
+"""The solver's flag of a row that must hold with equality."""
 _TOLERANCE = 1e-9
 _FLAGS = {1: "solved", 2: "solved", -1: "infeasible", -3: "unbounded"}
 
 
-class Verdict(enum.Enum):
-    """What came of a problem."""
+class SolveStatus(enum.Enum):
+    """Outcome of a solve."""
 
     SOLVED = "solved"
     INFEASIBLE = "infeasible"
@@ -30,17 +30,17 @@ class Verdict(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Answer:
+class SolveResult:
     """Solution of a QP or LP.
 
     Attributes:
-        verdict: what came of it.
+        status: outcome.
         x: minimiser, (n,); meaningless unless solved.
         value: of the cost at x.
         multipliers: of the bounds on x, then of the rows, (n + m,); negative where a lower limit is active.
     """
 
-    verdict: Verdict
+    status: SolveStatus
     x: Array
     value: float
     multipliers: Array
@@ -48,7 +48,7 @@ class Answer:
     @property
     def solved(self) -> bool:
         """Whether x is the minimiser."""
-        return self.verdict is Verdict.SOLVED
+        return self.status is SolveStatus.SOLVED
 
 
 def minimise(
@@ -60,7 +60,7 @@ def minimise(
     *,
     x_lower: Array | None = None,
     equalities: int = 0,
-) -> Answer:
+) -> SolveResult:
     """Minimise ½ xᵀ H x + fᵀ x subject to lower ≤ A x ≤ upper and x ≥ x_lower.
 
     Args:
@@ -86,8 +86,8 @@ def minimise(
     return solved(H, f, rows, low, high, sense)
 
 
-def solved(H: Array | None, f: Array, A: Array, lower: Array, upper: Array, sense: NDArray[np.int32]) -> Answer:
-    """Solve what is already as the solver wants it.
+def solved(H: Array | None, f: Array, A: Array, lower: Array, upper: Array, sense: NDArray[np.int32]) -> SolveResult:
+    """Solve a problem already in the solver's form.
 
     Args:
         H: see `minimise`.
@@ -98,7 +98,7 @@ def solved(H: Array | None, f: Array, A: Array, lower: Array, upper: Array, sens
         sense: `EQUALITY` where both are equal, else 0.
     """
     x, value, flag, info = daqp.solve(H, f, A, upper, lower, sense, primal_tol=_TOLERANCE)
-    verdict = Verdict(_FLAGS.get(flag, "failed"))
-    if verdict is Verdict.SOLVED and not isfinite(float(x @ x)):
-        verdict = Verdict.FAILED
-    return Answer(verdict, x, float(value), info["lam"])
+    status = SolveStatus(_FLAGS.get(flag, "failed"))
+    if status is SolveStatus.SOLVED and not isfinite(float(x @ x)):
+        status = SolveStatus.FAILED
+    return SolveResult(status, x, float(value), info["lam"])

@@ -1,4 +1,4 @@
-"""When do contacts change along a curve? The instants that break the constraints least."""
+"""Instants of contact changes along a curve with the least constraint violation."""
 
 from __future__ import annotations
 
@@ -15,54 +15,53 @@ from com_trajectory.switching_kernel import cheapest_switching
 Array = NDArray[np.float64]
 
 PARTS = 24
-"""Into how many parts a curve is cut; contacts change between two of them."""
+"""Number of parts of a curve; contacts change between two of them."""
 
-_KINEMATIC_WEIGHT = 1e4  # reach comes before equilibrium, as in the paper
-_ROOM = 0.03  # [m] a margin beyond this is worth nothing more
-_REACH_ROOM = 0.1  # [m] likewise: effectors are judged one by one, and a body that is near all their limits breaks them
-_ROOM_WORTH = 1e-3
-_CONTACT_WORTH = 1e-5  # of a contact less: as much as 1 cm of room, since all contacts at once stretch a body more
+_KINEMATIC_WEIGHT = 1e4  # reach takes precedence over equilibrium, as in the paper
+_MARGIN = 0.03  # [m] larger margins of equilibrium have no value
+_REACH_MARGIN = 0.1  # [m] likewise of the reach: near the limits of all effectors at once a body cannot satisfy them
+_MARGIN_WEIGHT = 1e-3
+_CONTACT_WEIGHT = 1e-5  # of each contact: as much as 1 cm of margin, since simultaneous contacts stretch a body
 CHANGING_SHARE = 0.4
-"""Least share of a window of three phases for the inner one, in which a limb moves to its next contact."""
+"""Minimum fraction of a window of three phases for the inner one, in which a limb moves to its next contact."""
 _NONE = 1e-9  # [m]
-_WEIGHTS: Array = np.array([_KINEMATIC_WEIGHT, _ROOM_WORTH, _CONTACT_WORTH, _ROOM, _REACH_ROOM, _NONE])
+_WEIGHTS: Array = np.array([_KINEMATIC_WEIGHT, _MARGIN_WEIGHT, _CONTACT_WEIGHT, _MARGIN, _REACH_MARGIN, _NONE])
 
 
 @dataclass(frozen=True)
 class Switching:
-    """The instants of contact changes on a curve, and what they break.
+    """Contact changes on a curve and their constraint violations.
 
     Attributes:
-        cuts: numbers of the parts before which the phases change, (phases − 1,).
-        kinematic: largest violation of a phase's reach by a control point of its parts [m]; 0 proves that
-        there is none.
+        cuts: indices of the parts before which the phases change, (phases − 1,).
+        kinematic: largest violation of a phase's reach by a control point of its parts [m]; 0 certifies that there is
+            none.
         static: largest distance of such a control point from the phase's equilibrium region [m].
-        room: least margin of such a control point inside it, up to 0.03 m [m].
-        cost: what was minimised.
+        margin: smallest margin of such a control point inside it, up to 0.03 m [m].
+        cost: minimised cost.
     """
 
     cuts: tuple[int, ...]
     kinematic: float
     static: float
-    room: float
+    margin: float
     cost: float
 
     @property
-    def fine(self) -> bool:
-        """Whether nothing is broken."""
+    def feasible(self) -> bool:
+        """Whether all constraints hold."""
         return self.kinematic == 0.0 and self.static <= _NONE
 
 
 def best_switching(curve: Bezier, phases: Sequence[PlannedPhase], *, parts: int = PARTS) -> Switching:
-    """Return the contact changes along a curve that break its phases' constraints least.
+    """Return the contact changes along a curve with the least violation of its phases' constraints.
 
-    The curve is cut into parts, each judged by its control points, whose hull it lies in: no violation of
-    these is a proof
-    for every instant between.
+    The curve is cut into parts, each represented by its control points, whose convex hull contains it: absence of
+    violations is then proven for every instant between.
 
     Args:
         curve: of the centre of mass.
-        phases: in their order, one or more.
+        phases: one or more, in order.
         parts: number of parts.
     """
     count = len(phases)
@@ -77,10 +76,10 @@ def best_switching(curve: Bezier, phases: Sequence[PlannedPhase], *, parts: int 
         if phase.region.empty:
             ends[2 * number + 1] = -1
     contacts = np.array([len(phase.phase.contacts) for phase in phases])
-    room, choices = np.empty((2 * count + 3, parts + 1)), np.empty((count, parts + 1), dtype=np.int64)
+    buffer, choices = np.empty((2 * count + 3, parts + 1)), np.empty((count, parts + 1), dtype=np.int64)
     cuts, found = np.empty(count - 1, dtype=np.int64), np.empty(4)
     cheapest_switching(
-        curve.parts(parts), curve.points, A, b, ends, contacts, lengths, _WEIGHTS, room, choices, cuts, found
+        curve.parts(parts), curve.points, A, b, ends, contacts, lengths, _WEIGHTS, buffer, choices, cuts, found
     )
     kinematic, static, least, cost = found.tolist()
     return Switching(tuple(cuts.tolist()), kinematic, max(static, 0.0), least, cost)

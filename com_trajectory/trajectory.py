@@ -1,4 +1,4 @@
-"""The result: the centre of mass over time, its contact phases, and what it breaks where."""
+"""Centre-of-mass trajectory with its contact phases, and its validation."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class ComTrajectory:
     Attributes:
         pieces: Bézier curves, one after the other, from time 0 on.
         phases: the contact phases.
-        phase_ends: when each phase ends [s], (phases,); the last is the end of all.
+        phase_ends: end time of each phase [s], (phases,); the last is the end of the trajectory.
         transitions: the transition point after each phase but the last.
         method: "2pac", "polyline", "smooth" or "dynamic".
-        notes: what is not as it was asked for, and why, in plain English.
+        notes: deviations from the request and their reasons, in plain English.
     """
 
     pieces: tuple[Bezier, ...]
@@ -36,16 +36,16 @@ class ComTrajectory:
     _starts: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Remember when the pieces begin."""
+        """Compute the start times of the pieces."""
         object.__setattr__(self, "_starts", np.array([piece.start for piece in self.pieces]))
 
     @property
     def duration(self) -> float:
-        """Length in time [s]."""
+        """Duration [s]."""
         return self.pieces[-1].end
 
     def position(self, time: ArrayLike) -> Array:
-        """Return the centre of mass at times, (...) [s]: (..., 3) [m]. Before the start and after the end it rests."""
+        """Return the centre of mass at times, (...) [s]: (..., 3) [m]; constant before the start and after the end."""
         return self._values(time, 0)
 
     def velocity(self, time: ArrayLike) -> Array:
@@ -57,7 +57,7 @@ class ComTrajectory:
         return self._values(time, 2)
 
     def phase_at(self, time: ArrayLike) -> NDArray[np.int64]:
-        """Return the number of the phase at times, (...); at a change it is the following one."""
+        """Return the index of the phase at times, (...); at a change it is the following one."""
         number = np.searchsorted(self.phase_ends, np.asarray(time, dtype=float), side="right")
         return np.minimum(number, len(self.phases) - 1)
 
@@ -78,14 +78,14 @@ class ComTrajectory:
 
 @dataclass(frozen=True, eq=False)
 class Validity:
-    """What a trajectory breaks, at equally spaced instants.
+    """Constraint violations of a trajectory at equally spaced instants.
 
     Attributes:
         times: (k,) [s].
-        phase: number of the phase, (k,).
-        wrench: how far the wrench of (1) is outside the contacts' cone, per unit of weight, (k,); 0 where it holds.
+        phase: index of the phase, (k,).
+        wrench: distance of the wrench of (1) from the contacts' cone, per unit of weight, (k,); 0 inside.
         margin: inside the equilibrium region [m], (k,); negative outside, −inf where it is empty.
-        reach: how far outside the reach of the effectors [m], (k,); 0 inside.
+        reach: violation of the reach of the effectors [m], (k,); 0 inside.
     """
 
     times: Array
@@ -106,11 +106,11 @@ class Validity:
 
 
 WRENCH_TOLERANCE = 1e-6
-"""Wrench outside the cone that counts as none, per unit of weight."""
+"""Tolerance of the distance of a wrench from the cone, per unit of weight."""
 
 
 def validate(trajectory: ComTrajectory, *, step: float = 0.01) -> Validity:
-    """Return where a trajectory breaks (1), the equilibrium region and (4), every `step` [s].
+    """Return the violations of (1), the equilibrium region and (4) along a trajectory, every `step` [s].
 
     Source: [Tonneau2018] section 8.2, dynamic accuracy.
     """

@@ -1,16 +1,13 @@
-"""The point at which the centre of mass crosses from one contact phase to the next.
+"""Transition points: centre of mass at the change from one contact phase to the next.
 
-Three statements of one problem: the linear program (5) says whether there is such a point, the QP (6) finds
-the best one with
-the equilibrium region as inequalities, the QP (13) the same one with the ray loads β as variables and no region at all.
+Three formulations of one problem: the linear program (5) decides feasibility, the QP (6) finds the best point with the
+equilibrium region as inequalities, the QP (13) finds the same point with the ray loads β as variables and no region.
 
-Where no point satisfies everything, the constraints give way in this order, each by as little as can be: the
-region moves
-by a horizontal vector e under the centre of mass, so that the slack |e| is a distance in metres and the same
-in (6) and (13); where the
-contacts cannot carry the weight at all, part of the wrench stays unbalanced; where the reach of the
-effectors has no common
-point, all reaches grow. [Tonneau2018] lets single rows of A, or single β, give way; those slacks have no common unit.
+Where the problem is infeasible, the constraints are relaxed in this order, each by as little as possible: the region is
+displaced by a horizontal vector e, so that the slack |e| is a distance in metres and the same in (6) and (13); where
+the contacts cannot carry the weight at all, part of the wrench stays unbalanced; where the reaches of the effectors
+have no common point, all are enlarged. [Tonneau2018] relaxes single rows of A, or single β; those slacks have no
+common unit.
 """
 
 from __future__ import annotations
@@ -23,25 +20,25 @@ from numpy.typing import NDArray
 
 from com_trajectory.costs import QuadraticCost
 from com_trajectory.polytope import Polytope
-from com_trajectory.solver import Answer, Verdict, minimise, solved
+from com_trajectory.solver import SolveResult, SolveStatus, minimise, solved
 from com_trajectory.transition_kernel import HEAVY, INSIDE, SMOOTH, append_violated, fill_loads
 from com_trajectory.wrench_cone import WrenchCone
 from multi_qp_scene.equilibrium import EquilibriumRegion
 
 Array = NDArray[np.float64]
-Statement = Literal["region", "loads"]
+QPData = Literal["region", "loads"]
 
 
 @dataclass(frozen=True, eq=False)
 class TransitionPoint:
-    """Where the centre of mass crosses, and by how much that breaks the constraints.
+    """A transition point and its constraint violations.
 
     Attributes:
         point: (3,) [m].
-        slack: how far the point is outside of where the kept contacts let it rest [m]; inf if that is nowhere.
-        unbalanced: wrench that the kept contacts cannot give, as a fraction of the weight, and per metre; 0
-        if they can.
-        kinematic_slack: how much further the effectors would have to reach [m].
+        slack: distance of the point from the equilibrium region of the remaining contacts [m]; inf if that is empty.
+        unbalanced: wrench that the remaining contacts cannot provide, as a fraction of the weight, and per metre; 0 if
+            they can.
+        kinematic_slack: enlargement of the effectors' reach [m].
     """
 
     point: Array
@@ -56,24 +53,24 @@ class TransitionPoint:
 
 
 def transition_exists(region: EquilibriumRegion, reach: Polytope) -> bool:
-    """Return whether some point satisfies the equilibrium and kinematic constraints: the linear program (5).
+    """Return the feasibility of the equilibrium and kinematic constraints: the linear program (5).
 
     Args:
-        region: of the contacts that stay.
+        region: of the remaining contacts.
         reach: K⁽¹⁾: of all effectors that touch before or after.
 
     Source: [Tonneau2018] (5).
     """
     A, b = np.vstack([region.A, reach.A]), np.concatenate([region.a, reach.b])
-    answer = _deepest(A, b)
-    return answer.verdict is Verdict.UNBOUNDED or (answer.solved and answer.x[3] >= -INSIDE)
+    result = _deepest(A, b)
+    return result.status is SolveStatus.UNBOUNDED or (result.solved and result.x[3] >= -INSIDE)
 
 
 def transition_by_region(region: EquilibriumRegion, reach: Polytope, cost: QuadraticCost) -> TransitionPoint | None:
     """Return the best transition point by the QP (6); None if the region is empty.
 
     Args:
-        region: of the contacts that stay.
+        region: of the remaining contacts.
         reach: of all effectors that touch before or after.
         cost: of the point.
 
@@ -81,12 +78,12 @@ def transition_by_region(region: EquilibriumRegion, reach: Polytope, cost: Quadr
     """
     if region.empty:
         return None
-    reach, grown = _not_empty(reach)
+    reach, enlarged = _not_empty(reach)
     H, f = _objective(cost, 0)
     rows, upper = np.vstack([region.A, reach.A]), np.concatenate([region.a, reach.b])
     hard = minimise(H, f, rows, np.full(len(rows), -np.inf), upper)
     if hard.solved:
-        return TransitionPoint(hard.x, kinematic_slack=grown)
+        return TransitionPoint(hard.x, kinematic_slack=enlarged)
     H, f = _objective(cost, 2)
     H[3:, 3:] = HEAVY * np.eye(2)
     moved = np.vstack(
@@ -95,20 +92,20 @@ def transition_by_region(region: EquilibriumRegion, reach: Polytope, cost: Quadr
     soft = minimise(H, f, moved, np.full(len(moved), -np.inf), upper)
     if not soft.solved:
         return None
-    return TransitionPoint(soft.x[:3], float(np.linalg.norm(soft.x[3:])), 0.0, grown)
+    return TransitionPoint(soft.x[:3], float(np.linalg.norm(soft.x[3:])), 0.0, enlarged)
 
 
 def transition_by_loads(
     cone: WrenchCone, reach: Polytope, cost: QuadraticCost, *, preload: float = 0.0
 ) -> TransitionPoint:
-    """Return the best transition point by the QP (13). There is always an answer.
+    """Return the best transition point by the QP (13); infeasible problems are relaxed.
 
     Args:
-        cone: of the contacts that stay.
+        cone: of the remaining contacts.
         reach: of all effectors that touch before or after.
         cost: of the point.
-        preload: share of the weight that is spread evenly over all rays, where that is possible: β ≥ preload / rays;
-            else a quarter of it, else none.
+        preload: share of the weight spread evenly over all rays, where possible: β ≥ preload / rays; else a quarter of
+            it, else none.
 
     Source: [Tonneau2018] (12), (13), with the slack as described above.
     """
@@ -119,22 +116,22 @@ def transition_by_loads(
     hard = _Loads(cone, reach, cost, displaced=0).solve()
     if hard.solved:
         return TransitionPoint(hard.x[:3])
-    reach, grown = _not_empty(reach)
+    reach, enlarged = _not_empty(reach)
     soft = _Loads(cone, reach, cost, displaced=2).solve()
     if soft.solved:
-        return TransitionPoint(soft.x[:3], float(np.linalg.norm(soft.x[3:5])), 0.0, grown)
+        return TransitionPoint(soft.x[:3], float(np.linalg.norm(soft.x[3:5])), 0.0, enlarged)
     worst = _Loads(cone, reach, cost, displaced=6).solve()
     if worst.solved:
-        return TransitionPoint(worst.x[:3], np.inf, float(np.linalg.norm(worst.x[3:9])), grown)
+        return TransitionPoint(worst.x[:3], np.inf, float(np.linalg.norm(worst.x[3:9])), enlarged)
     centre = _deepest(reach.A, reach.b)
     point = centre.x[:3] if centre.solved else -np.linalg.pinv(cost.Q) @ cost.q
-    return TransitionPoint(point, np.inf, cone.violation(cone.wrench(point)), grown)
+    return TransitionPoint(point, np.inf, cone.violation(cone.wrench(point)), enlarged)
 
 
 class _Loads:
-    """The QP (13) in c, what gives way, and β; rows of the reach come in only when they are violated.
+    """The QP (13) in c, the relaxation, and β; rows of the reach are added when they are violated.
 
-    A reach has hundreds of faces of which the solution touches a few, and the solver looks at every row in every step.
+    A reach has hundreds of faces, few of which are active, and the solver visits every row in every step.
     """
 
     def __init__(
@@ -151,17 +148,17 @@ class _Loads:
         least = preload / rays
         fill_loads(cost.Q, cost.q, cone.G, cone.origin, displaced, least, self._H, self._f, *self._limits, self._sense)
 
-    def solve(self) -> Answer:
-        """Solve with more and more rows of the reach, until none is violated."""
-        start = -self._f[:3] / self._H.diagonal()[:3]  # the best place, if the cost is of each axis by itself
+    def solve(self) -> SolveResult:
+        """Solve with a growing set of rows of the reach, until none is violated."""
+        start = -self._f[:3] / self._H.diagonal()[:3]  # unconstrained minimiser of a separable cost
         count = self._with_violated(start, 6)
         for _ in range(20):
-            answer = self._solved(count)
-            if not answer.solved:
-                return answer
-            last, count = count, self._with_violated(answer.x, count)
+            result = self._solved(count)
+            if not result.solved:
+                return result
+            last, count = count, self._with_violated(result.x, count)
             if count == last:
-                return answer
+                return result
         return self._solved(count)
 
     def _with_violated(self, point: Array, count: int) -> int:
@@ -169,7 +166,7 @@ class _Loads:
         reach = self._reach
         return int(append_violated(reach.A, reach.b, point, self._chosen, len(self._f), count, *self._limits))
 
-    def _solved(self, count: int) -> Answer:
+    def _solved(self, count: int) -> SolveResult:
         limits = len(self._f) + count
         rows = self._rows[:count]
         return solved(self._H, self._f, rows, self._lower[:limits], self._upper[:limits], self._sense[:limits])
@@ -185,17 +182,17 @@ def _objective(cost: QuadraticCost, extra: int) -> tuple[Array, Array]:
 
 
 def _not_empty(reach: Polytope) -> tuple[Polytope, float]:
-    """Return the reach, grown just enough to hold a point, and by how much [m]."""
+    """Return the reach, enlarged just enough to be non-empty, and by how much [m]."""
     if reach.size == 0:
         return reach, 0.0
-    answer = _deepest(reach.A, reach.b)
-    radius = float(answer.x[3]) if answer.solved else 0.0
+    result = _deepest(reach.A, reach.b)
+    radius = float(result.x[3]) if result.solved else 0.0
     if radius >= 0.0:
         return reach, 0.0
     return Polytope(reach.A, reach.b - radius + INSIDE), -radius
 
 
-def _deepest(A: Array, b: Array) -> Answer:
+def _deepest(A: Array, b: Array) -> SolveResult:
     """Return the centre and radius of the largest ball in A c ≤ b: x = (c, r)."""
     rows = np.hstack([A, np.ones((len(A), 1))])
     return minimise(None, np.array([0.0, 0.0, 0.0, -1.0]), rows, np.full(len(A), -np.inf), b)

@@ -1,4 +1,4 @@
-"""The QP (13) as the solver wants it; compiled."""
+"""Compiled assembly of the QP (13)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from multi_qp_scene.jit import compiled
 Array = NDArray[np.float64]
 Integers = NDArray[np.int32]
 
-SMOOTH = 1e-9  # weight of |β|², and of c where a cost leaves it free: makes the optimum unique, far below 1e-6 m
-HEAVY = 1e6  # weight of |e|² and of the unbalanced wrench beside the cost: how strictly the least violation comes first
+SMOOTH = 1e-9  # weight of |β|², and of c where a cost does not determine it: a unique optimum, moved by ≪ 1e-6 m
+HEAVY = 1e6  # weight of |e|² and of the unbalanced wrench relative to the cost
 INSIDE = 1e-8  # [m]
 
 
@@ -31,21 +31,21 @@ def fill_loads(
     upper: Array,
     sense: Integers,
 ) -> None:
-    """Write the QP in c, what gives way, and β, with its six equations and without the reach.
+    """Write the QP in c, the relaxation, and β, with its six equations and without the reach.
 
     Args:
         Q: of the cost, (3, 3).
         q: of the cost, (3,).
         G: generators of the wrench cone, (6, rays).
-        origin: about which their moments are, (3,) [m].
-        displaced: 0: nothing gives way; 2: the region is displaced by e; 6: part of the wrench is unbalanced.
-        least: bound of β from below.
-        H: to be filled, (n, n), n = 3 + displaced + rays.
-        f: to be filled, (n,).
-        rows: its first six are filled, (6 + faces, n).
-        lower: bounds of the variables and of the six equations are filled, (n + 6 + faces,).
-        upper: likewise.
-        sense: likewise; all of it is filled.
+        origin: reference point of their moments, (3,) [m].
+        displaced: 0: no relaxation; 2: the region is displaced by e; 6: part of the wrench is unbalanced.
+        least: lower bound of β.
+        H: output, (n, n), n = 3 + displaced + rays.
+        f: output, (n,).
+        rows: output, (6 + faces, n), the first six rows.
+        lower: output, bounds of the variables and of the six equations, (n + 6 + faces,).
+        upper: output, likewise.
+        sense: output, all of it.
     """
     n = len(f)
     first = 3 + displaced
@@ -82,12 +82,12 @@ def fill_loads(
 def append_violated(
     A: Array, b: Array, point: Array, chosen: Array, n: int, count: int, rows: Array, lower: Array, upper: Array
 ) -> int:
-    """Append the faces of the reach that a point violates and that are not among the rows yet.
+    """Append the violated faces of the reach that are not among the rows yet.
 
     Args:
         A: unit normals of the reach, (faces, 3).
         b: offsets, (faces,) [m].
-        point: its first three numbers are the centre of mass [m].
+        point: the first three entries are the centre of mass [m].
         chosen: 1 for faces that are rows, else 0, (faces,).
         n: number of variables.
         count: number of rows so far.
@@ -111,12 +111,12 @@ def append_violated(
 
 @compiled
 def height_range(A: Array, b: Array, place: Array) -> tuple[float, float]:
-    """Return between which heights the vertical line over a place is inside all faces; empty if the first is above.
+    """Return the lowest and highest point inside all faces on a vertical line; an empty range has lowest > highest.
 
     Args:
         A: normals, (faces, 3).
         b: offsets, (faces,) [m].
-        place: its first two numbers count [m].
+        place: the first two entries are used [m].
     """
     lowest, highest = -np.inf, np.inf
     for i in range(len(b)):

@@ -1,4 +1,4 @@
-"""Curves over windows of two or three contact phases, joined so that the centre of mass need not stop between them.
+"""Curves over windows of two or three contact phases, joined without stops of the centre of mass.
 
 Source: [Tonneau2018] sections 6.2 and 6.4.
 """
@@ -20,19 +20,19 @@ from multi_qp_scene.contact_sequence import Contact
 Array = NDArray[np.float64]
 State = tuple[Array, Array, Array]  # position, velocity, acceleration
 
-_PULLS = (1, 2, 3, 5, 8)  # how often an attractor may be repeated to draw the curve to the polyline
+_PULLS = (1, 2, 3, 5, 8)  # repetitions of an attractor, which draw the curve to the polyline
 _INSIDE = 1e-9  # [m]
 
 
 @dataclass(frozen=True)
 class Window:
-    """Two or three phases; the one between has one contact less than either.
+    """Two or three phases; the middle one has one contact less than the others.
 
     Attributes:
-        first: number of the first phase.
-        last: number of the last one.
-        way: longest way of an effector from one contact to another inside the window [m].
-        free: whether an effector comes from, or goes to, no contact.
+        first: index of the first phase.
+        last: index of the last one.
+        way: longest distance of an effector between two contacts inside the window [m].
+        free: whether an effector has a contact at one end only.
     """
 
     first: int
@@ -43,13 +43,13 @@ class Window:
 
 @dataclass(frozen=True, eq=False)
 class WindowCurve:
-    """The curve of one window, whole: from its start state to rest at its last phase's state.
+    """The complete curve of one window: from its start state to rest at its last phase's state.
 
     Attributes:
         window: its phases.
-        curve: from time 0 on.
-        switching: when contacts change.
-        share: the part of the curve that is used before the next window takes over, 0 to 1.
+        curve: starts at time 0.
+        switching: instants of the contact changes.
+        share: fraction of the curve used before the next window begins, 0 to 1.
     """
 
     window: Window
@@ -59,9 +59,9 @@ class WindowCurve:
 
 
 def windows_of(phases: Sequence[PlannedPhase], *, largest: int = 3) -> list[Window]:
-    """Return the windows that cover all phases: three where contacts are broken and then made, else two.
+    """Return the windows that cover all phases: three phases where a contact is broken and then made, else two.
 
-    Source: [Tonneau2018] section 6.2: with (9) over a contact that is made and then broken there would be no guarantee.
+    Source: [Tonneau2018] section 6.2: (9) gives no guarantee for a contact that is made and then broken.
     """
     windows = []
     first = 0
@@ -77,7 +77,7 @@ def windows_of(phases: Sequence[PlannedPhase], *, largest: int = 3) -> list[Wind
 
 
 def _effector_ways(own: Sequence[PlannedPhase]) -> tuple[float, bool]:
-    """Return the longest way of an effector between contacts [m], and whether one has a contact at one end only."""
+    """Return the longest effector distance between contacts [m], and whether one has a contact at one end only."""
     longest, free = 0.0, False
     left: dict[str, Contact] = {}
     for before, after in zip(own[:-1], own[1:], strict=True):
@@ -100,19 +100,18 @@ def window_curve(
 ) -> WindowCurve:
     """Return the smooth curve of a window.
 
-    An attractor is repeated as often as it takes for the curve to keep to the equilibrium regions, or as
-    helps most: the curve
-    then nears the polyline, and its control points stay the same, so that what is proven of (8) and (9)
-    holds as before.
+    An attractor is repeated until the curve stays in the equilibrium regions, or as often as reduces the violation
+    most: the curve then approaches the polyline, and the set of control points is unchanged, so that the guarantees of
+    (8) and (9) still hold.
 
     Args:
-        window: which phases.
+        window: range of the phases.
         phases: all phases.
         attractors: the transition point after each phase.
         start: state at the beginning.
         duration: [s].
 
-    Source: [Tonneau2018] (8), (9); the repetition takes the place of the degree in (11).
+    Source: [Tonneau2018] (8), (9); the repetition replaces the degree in (11).
     """
     own = phases[window.first : window.last + 1]
     points = [attractors[number].point for number in range(window.first, window.last)]
@@ -125,15 +124,15 @@ def window_curve(
         found = WindowCurve(window, curve, best_switching(curve, own))
         if best is None or _better(found.switching, best.switching):
             best = found
-        if found.switching.fine:
+        if found.switching.feasible:
             return found
     assert best is not None
     return best
 
 
 def _better(first: Switching, second: Switching) -> bool:
-    """Whether the first breaks less."""
-    return first.fine or (not second.fine and first.cost < second.cost - 1e-6)
+    """Whether the first has the smaller violation."""
+    return first.feasible or (not second.feasible and first.cost < second.cost - 1e-6)
 
 
 def joined(
@@ -144,14 +143,14 @@ def joined(
     *,
     sliding: bool,
 ) -> list[WindowCurve]:
-    """Return the curves of all windows, one after the other.
+    """Return the curves of all windows in sequence.
 
     Args:
-        windows: in their order.
+        windows: in order.
         phases: all phases.
         attractors: the transition point after each phase.
         durations: of the windows [s].
-        sliding: go over to the next window before the end of the last, so that the centre of mass never stops.
+        sliding: begin the next window before the end of the last one, so that the centre of mass does not stop.
 
     Source: [Tonneau2018] section 6.4.1.
     """
@@ -160,14 +159,14 @@ def joined(
     for window, duration in zip(windows[1:], durations[1:], strict=True):
         last = curves[-1]
         following = None
-        for share, state in _handovers(last, phases[window.first], duration) if sliding else ():
+        for share, state in _junctions(last, phases[window.first], duration) if sliding else ():
             candidate = window_curve(window, phases, attractors, state, duration)
             if following is None or _better(candidate.switching, following[1].switching):
                 following = share, candidate
-            if candidate.switching.fine:
+            if candidate.switching.feasible:
                 break
         stopped = None
-        if following is None or not following[1].switching.fine:
+        if following is None or not following[1].switching.feasible:
             rest = (phases[window.first].rest.point, np.zeros(3), np.zeros(3))
             stopped = window_curve(window, phases, attractors, rest, duration)
         if stopped is not None and (following is None or _worse(following[1].switching, stopped.switching)):
@@ -179,21 +178,21 @@ def joined(
 
 
 def _worse(first: Switching, second: Switching) -> bool:
-    """Whether the first breaks the constraints more, by what matters."""
+    """Whether the first violates the constraints more, in order of importance."""
     if first.kinematic > second.kinematic + _INSIDE:
         return True
     return first.kinematic >= second.kinematic - _INSIDE and first.static > second.static + 1e-4
 
 
-def _handovers(last: WindowCurve, phase: PlannedPhase, duration: float) -> Iterator[tuple[float, State]]:
-    """Yield shares of a curve at which its state lets the next window begin, the fastest first.
+def _junctions(last: WindowCurve, phase: PlannedPhase, duration: float) -> Iterator[tuple[float, State]]:
+    """Yield fractions of a curve, with the states there, at which the next window may begin, the earliest first.
 
-    The next curve's first three control points must be in the reach of the phase that they share; then all its
-    control points are where (8) and (9) need them. At the end of the curve, at rest, they are.
+    The first three control points of the next curve must be in the reach of the common phase; all its control points
+    then satisfy (8) and (9). At the end of the curve, at rest, they do.
     """
     earliest = last.switching.cuts[-1] + 1 if last.switching.cuts else 1
-    parts = sorted({earliest, (earliest + PARTS - 1) // 2, PARTS - 1})  # instants that are tried
-    # The next curve's degree is 6 at least; for a higher one P1 and P2 are in the hull of P0 and those of degree 6.
+    parts = sorted({earliest, (earliest + PARTS - 1) // 2, PARTS - 1})  # candidate instants
+    # The next curve's degree is at least 6; for a higher one P1 and P2 are in the hull of P0 and those of degree 6.
     n = 6
     for part in (part for part in parts if part < PARTS):
         place, speed, force = last.curve.state(part / PARTS)

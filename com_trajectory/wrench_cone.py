@@ -1,7 +1,7 @@
-"""The wrenches that a set of contacts can give, as a cone.
+"""Cone of the wrenches that a set of contacts can exert.
 
-Everything is per unit of weight: forces as a fraction of m g, moments in metres (m g times a lever of one metre).
-The quasi-static problem does not know the mass, nor does (1) once it is divided by m g.
+All quantities are per unit of weight: forces as a fraction of m g, moments in metres (m g times a lever of one metre).
+The quasi-static problem is independent of the mass, and so is (1) divided by m g.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ GRAVITY = 9.81
 
 
 def cross(a: Array, b: Array) -> Array:
-    """Return a × b of vectors, (..., 3); numpy's own takes ten times as long for few of them."""
+    """Return a × b of vectors, (..., 3); about ten times faster than numpy's for small arrays."""
     product = np.empty(np.broadcast_shapes(a.shape, b.shape))
     product[..., 0] = a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1]
     product[..., 1] = a[..., 2] * b[..., 0] - a[..., 0] * b[..., 2]
@@ -42,7 +42,7 @@ class WrenchCone:
     """
 
     def __init__(self, contacts: Sequence[Contact]) -> None:
-        """Take in the contacts.
+        """Compute the generators.
 
         Raises:
             MultiQpError: there are none.
@@ -62,7 +62,7 @@ class WrenchCone:
 
     @classmethod
     def of_rays(cls, points: Array, rays: Array) -> WrenchCone:
-        """Return the cone of points, (k, 3) [m], each with unit force directions, (k, e, 3), all in the world.
+        """Return the cone of unit forces along rays, (k, e, 3), at points, (k, 3) [m], all in the world.
 
         Raises:
             MultiQpError: there are no points, or a number is not finite.
@@ -77,11 +77,11 @@ class WrenchCone:
         return cone
 
     def wrench(self, com: Array, acceleration: Array | None = None) -> Array:
-        """Return the wrench that a centre of mass needs, about `origin` and per unit of weight, (..., 6).
+        """Return the wrench required by a centre of mass, about `origin` and per unit of weight, (..., 6).
 
         Args:
             com: position, (..., 3) [m].
-            acceleration: (..., 3) [m/s²]; none if left out. The angular momentum about the centre of mass is constant.
+            acceleration: (..., 3) [m/s²]; zero if None. The angular momentum about the centre of mass is constant.
 
         Source: [Tonneau2018] (1), divided by m g.
         """
@@ -92,17 +92,17 @@ class WrenchCone:
         return np.concatenate([force, cross(np.asarray(com) - self.origin, force)], axis=-1)
 
     def violations(self, wrenches: Array) -> Array:
-        """Return how far wrenches, (..., 6), are outside the cone, (...): the least Σ|w − G β|; 0 inside."""
+        """Return the distances of wrenches, (..., 6), from the cone, (...): the least Σ|w − G β|; 0 inside."""
         wrenches = np.asarray(wrenches, dtype=float)
         distances, _ = distances_to_cone(self.G, np.ascontiguousarray(wrenches.reshape(-1, 6)))
         return np.asarray(distances.reshape(wrenches.shape[:-1]))
 
     def violation(self, wrench: Array) -> float:
-        """Return how far one wrench, (6,), is outside the cone; see `violations`."""
+        """Return the distance of one wrench, (6,), from the cone; see `violations`."""
         return float(self.violations(wrench))
 
     def cuts(self, wrenches: Array) -> tuple[Array, Array]:
-        """Return how far wrenches, (k, 6), are outside, (k,), and the facets that show it, (k, 6).
+        """Return the distances of wrenches, (k, 6), from the cone, (k,), and the separating facets, (k, 6).
 
         A facet y has y · v ≤ 0 for every wrench v of the cone, and y · w > 0 for a wrench w that is outside.
         """
@@ -110,5 +110,5 @@ class WrenchCone:
         return distances, facets
 
     def holds(self, com: Array, acceleration: Array | None = None, *, tolerance: float = 1e-6) -> bool:
-        """Whether the contacts can exert what a centre of mass, (3,), needs; see `wrench`."""
+        """Whether the contacts can exert the wrench required by a centre of mass, (3,); see `wrench`."""
         return self.violation(self.wrench(com, acceleration)) <= tolerance

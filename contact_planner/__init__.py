@@ -1,1 +1,1 @@
-"""Which contacts, in which order: from a goal to a sequence of contacts and postures."""
+"""Contact planner: sequences of contacts and whole-body postures from a goal pose of the base."""

@@ -1,4 +1,4 @@
-"""The character as the planner sees it: its joints alone, everything else standing still around it."""
+"""Planning model of one character: its own joints, with the rest of the scene fixed at a configuration."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Limb:
-    """A surface that makes contacts, and the joints from the base to it: none where the base itself touches, by a seat.
+    """A contact surface and the joints from the base to it; no joints if the surface belongs to the base (a seat).
 
     Attributes:
-        name: for people, and of its contacts.
-        surface: the surface at its end, as the scene knows it.
-        frame_id: of that surface in the planning model.
+        name: of the limb, also used for its contacts.
+        surface: surface at its end, as in the scene.
+        frame_id: frame of that surface in the planning model.
         joints: indices in v of its joints, (k,).
-        own: those of them that move nothing else, (j,): of an arm not the waist's.
+        own: those that move no other limb, (j,); an arm excludes the waist.
         links: indices of the joints whose bodies `own` moves.
         end_joint: index of the joint that carries the surface.
         X_joint_surface: placement of the surface in that joint.
@@ -45,31 +45,31 @@ class Limb:
     X_joint_surface: pin.SE3
 
 
-class Body:
-    """One character with a floating base, and the model to plan for it.
+class CharacterModel:
+    """Planning model of one character with a floating base.
 
     Attributes:
         name: of the subsystem.
-        model: pinocchio model whose only joints are the character's.
-        data: its data, overwritten by every call.
+        model: reduced pinocchio model with the joints of the character only.
+        data: pinocchio data, overwritten by every call.
         limbs: by name.
-        nominal: the posture that it likes best, (nq,).
-        lower: lower limits in q's joints, (nv,); -inf for the base and where there is none.
+        nominal: nominal configuration, (nq,).
+        lower: lower joint limits, (nv,); -inf for the base and for unlimited joints.
         upper: upper limits, (nv,).
     """
 
     def __init__(self, scene: Scene, name: str, limbs: Mapping[str, str], *, q: Array, posture: str | Array) -> None:
-        """Cut the character out of a scene.
+        """Reduce the model of a scene to one character.
 
         Args:
             scene: the scene.
             name: of the character.
             limbs: full name of the surface at the end of each limb, by the limb's name.
-            q: configuration of the whole scene, (nq,); what does not belong to the character stays there.
-            posture: the posture that it likes best: its name, or the configuration itself, (nq,).
+            q: configuration of the whole scene, (nq,), at which all other joints are fixed.
+            posture: nominal configuration: name of a posture, or the configuration, (nq,).
 
         Raises:
-            MultiQpError: the character is unknown or has no floating base, or a surface is not its own.
+            MultiQpError: the character is unknown or has no floating base, or a surface belongs to another subsystem.
         """
         if name not in scene.subsystems:
             raise MultiQpError(unknown_name("subsystem", name, sorted(scene.subsystems)))
@@ -129,7 +129,7 @@ class Body:
         pin.framesForwardKinematics(self.model, self.data, q)
 
     def surface_pose(self, limb: Limb) -> pin.SE3:
-        """Return where the limb's surface was at the last `place`."""
+        """Return X_world_surface of the limb at the last `place`."""
         return self.data.oMf[limb.frame_id]
 
     def com(self, q: Array) -> Array:
@@ -137,17 +137,17 @@ class Body:
         return np.array(pin.centerOfMass(self.model, self.data, q))
 
     def with_base(self, q: Array, X_world_base: pin.SE3) -> Array:
-        """Return q with the base elsewhere."""
+        """Return a copy of q with the base at another pose."""
         moved = q.copy()
         moved[:7] = pin.SE3ToXYZQUAT(X_world_base)
         return moved
 
     def base_pose(self, q: Array) -> pin.SE3:
-        """Return the base's pose in the world."""
+        """Return X_world_base."""
         return pin.XYZQUATToSE3(q[:7])
 
     def in_scene(self, q: Array, q_scene: Array) -> Array:
-        """Return the configuration of the whole scene with this character's part replaced."""
-        whole = q_scene.copy()
-        whole[self.subsystem.q_slice] = q
-        return whole
+        """Return a copy of the configuration of the whole scene with the entries of this character replaced."""
+        combined = q_scene.copy()
+        combined[self.subsystem.q_slice] = q
+        return combined

@@ -1,4 +1,4 @@
-"""Does a posture touch what it should not?"""
+"""Collision checks of one character with itself and its surroundings."""
 
 from __future__ import annotations
 
@@ -9,44 +9,44 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from contact_planner.body import Body, Limb
+from contact_planner.body import CharacterModel, Limb
 
 Array = NDArray[np.float64]
 
-#: How far the bodies at the ends of limbs may sink into what they touch [m]: numbers are rounded.
+#: Penetration that is tolerated between the last link of a limb and a body that it touches, against rounding [m].
 _TOUCH = 2e-3
-#: What they keep from bodies beside it [m].
+#: Distance of the last link from all other bodies [m].
 _APART = 2e-3
 
 
-class Clearance:
-    """Collision tests of one character, with itself and with all that stands around it.
+class CollisionChecker:
+    """Collision checker of one character, with itself and with all surrounding bodies.
 
     Attributes:
-        margin: distance that is kept to what is not touched [m].
+        margin: least distance to bodies that are not touched [m].
     """
 
     def __init__(
         self,
-        body: Body,
+        body: CharacterModel,
         *,
         margin: float = 0.01,
         apart: float | None = None,
         own: float = 0.0,
         touched: Collection[str] = (),
     ) -> None:
-        """Choose the pairs: those that the model file names for the character itself, and all with the rest.
+        """Select collision pairs: self-collision pairs of the model file, and all pairs with other bodies.
 
         Args:
             body: the character.
-            margin: distance that is kept to what is not touched [m].
-            apart: distance that is kept to other characters [m]; `margin` if left out.
-            own: distance that is kept between the character's own bodies [m].
+            margin: least distance to bodies that are not touched [m].
+            apart: least distance to other characters [m]; `margin` by default.
+            own: least distance between bodies of the character itself [m].
             touched: names of other characters that may be touched, beside the environment.
         """
         self.margin = margin
-        mine = [k for k, g in enumerate(body.geometry.geometryObjects) if g.name.startswith(f"{body.name}/")]
-        rest = [k for k in range(body.geometry.ngeoms) if k not in set(mine)]
+        own_geometries = [k for k, g in enumerate(body.geometry.geometryObjects) if g.name.startswith(f"{body.name}/")]
+        rest = [k for k in range(body.geometry.ngeoms) if k not in set(own_geometries)]
         ends = {limb.end_joint for limb in body.limbs.values()}
         geometry = body.geometry.copy()
         geometry.removeAllCollisionPairs()
@@ -55,7 +55,7 @@ class Clearance:
         for first, second in self.self_pairs(body):
             geometry.addCollisionPair(pin.CollisionPair(first, second))
             margins.append(own)
-        for first in mine:
+        for first in own_geometries:
             touches = geometry.geometryObjects[first].parentJoint in ends
             for second in rest:
                 geometry.addCollisionPair(pin.CollisionPair(first, second))
@@ -66,22 +66,22 @@ class Clearance:
         objects = list(geometry.geometryObjects)
         self._rest = [(objects[k].name.split("/")[0], objects[k].geometry, objects[k].placement) for k in rest]
         self._ends = {
-            end: [(objects[k].geometry, objects[k].placement) for k in mine if objects[k].parentJoint == end]
+            end: [(objects[k].geometry, objects[k].placement) for k in own_geometries if objects[k].parentJoint == end]
             for end in ends
         }
         self._end_request, self._end_result = coal.CollisionRequest(), coal.CollisionResult()
         self._trunk_joints = set(range(body.model.njoints)) - {k for limb in body.limbs.values() for k in limb.links}
-        self._whole = _Test(body, geometry, margins)
-        self._trunk = self._whole.part(self._trunk_joints, rest)
-        self._limbs = {name: self._whole.part(set(limb.links), rest) for name, limb in body.limbs.items()}
+        self._all = _CollisionPairs(body, geometry, margins)
+        self._trunk = self._all.subset(self._trunk_joints, rest)
+        self._limbs = {name: self._all.subset(set(limb.links), rest) for name, limb in body.limbs.items()}
 
     def end_is_free(self, limb: Limb, X_world_surface: pin.SE3, onto: str) -> bool:
-        """Whether the last link of a limb would hit nothing with its surface at a pose, the rest of the body aside.
+        """Whether the last link of a limb is collision-free with its surface at a pose; other links are not checked.
 
         Args:
             limb: the limb.
-            X_world_surface: where its surface would be.
-            onto: full name of the surface that it touches there; from other bodies it keeps a distance.
+            X_world_surface: pose of its surface.
+            onto: full name of the surface that it touches there; other bodies need a distance.
         """
         X_world_joint = X_world_surface * limb.X_joint_surface.inverse()
         touched = onto.split("/")[0]
@@ -95,8 +95,8 @@ class Clearance:
         return True
 
     @staticmethod
-    def self_pairs(body: Body) -> Iterable[tuple[int, int]]:
-        """Return the pairs of geometries of the character that its model file says to keep apart."""
+    def self_pairs(body: CharacterModel) -> Iterable[tuple[int, int]]:
+        """Yield the self-collision pairs of geometries that the model file of the character lists."""
         frames, geometry = body.model.frames, body.geometry
         by_link: dict[str, list[int]] = {}
         for k, piece in enumerate(geometry.geometryObjects):
@@ -107,50 +107,52 @@ class Clearance:
                     yield first, second
 
     def is_free(self, q: Array) -> bool:
-        """Whether the whole body touches nothing but where its limbs end."""
-        return self._whole.is_free(q)
+        """Whether the whole body is collision-free, apart from the last links of limbs that touch."""
+        return self._all.is_free(q)
 
     def is_free_but_for(self, q: Array, limbs: Iterable[Limb]) -> bool:
-        """Whether nothing is touched but by some limbs."""
+        """Whether all collisions involve one of these limbs."""
         links = {k for limb in limbs for k in limb.links}
-        return all(links & {first, second} for first, second in self._whole.hitting_joints(q))
+        return all(links & {first, second} for first, second in self._all.hitting_joints(q))
 
     def limb_is_free(self, limb: Limb, q: Array) -> bool:
-        """Whether what belongs to one limb alone keeps its distance to the surroundings."""
+        """Whether the links of one limb keep their distance from the surroundings."""
         return self._limbs[limb.name].is_free(q)
 
     def trunk_is_free(self, q: Array) -> bool:
-        """Whether what belongs to no limb keeps its distance to the surroundings."""
+        """Whether the links of no limb keep their distance from the surroundings."""
         return self._trunk.is_free(q)
 
     def hits(self, q: Array) -> list[tuple[str, str]]:
         """Return the pairs of geometries that are too close."""
-        return self._whole.hits(q)
+        return self._all.hits(q)
 
 
-class _Test:
-    def __init__(self, body: Body, geometry: pin.GeometryModel, margins: list[float]) -> None:
+class _CollisionPairs:
+    """Collision test over a list of geometry pairs."""
+
+    def __init__(self, body: CharacterModel, geometry: pin.GeometryModel, margins: list[float]) -> None:
         self._model, self._data, self._geometry = body.model, body.model.createData(), geometry
         self._geometry_data = geometry.createData()
         self._body, self._margins = body, margins
         for k, margin in enumerate(margins):
             self._geometry_data.collisionRequests[k].security_margin = margin
 
-    def part(self, joints: set[int], others: list[int]) -> _Test:
-        """Return the test of what these joints carry with these other geometries."""
+    def subset(self, joints: set[int], others: list[int]) -> _CollisionPairs:
+        """Return the test of the geometries on these joints with these other geometries."""
         geometry, margins = self._geometry.copy(), []
         geometry.removeAllCollisionPairs()
-        for pair, kept in zip(list(self._geometry.collisionPairs), self._margins, strict=True):
+        for pair, margin in zip(list(self._geometry.collisionPairs), self._margins, strict=True):
             if pair.second in others and self._geometry.geometryObjects[pair.first].parentJoint in joints:
                 geometry.addCollisionPair(pair)
-                margins.append(kept)
-        return _Test(self._body, geometry, margins)
+                margins.append(margin)
+        return _CollisionPairs(self._body, geometry, margins)
 
     def is_free(self, q: Array) -> bool:
         return not pin.computeCollisions(self._model, self._data, self._geometry, self._geometry_data, q, True)
 
     def hitting_joints(self, q: Array) -> list[tuple[int, int]]:
-        """Return the joints that carry the geometries that are too close."""
+        """Return the pairs of joints whose geometries are too close."""
         objects = self._geometry.geometryObjects
         return [(int(objects[a].parentJoint), int(objects[b].parentJoint)) for a, b in self._hitting(q)]
 

@@ -1,4 +1,4 @@
-"""What can be stepped on or held: the planar surfaces of the surroundings."""
+"""Planar surfaces of the surroundings on which contacts can be made."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from multi_qp_scene.forest import place_frames
+from multi_qp_scene.kinematic_trees import place_frames
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.surfaces import Surface
 
 Array = NDArray[np.float64]
 
-#: Thickness of the plates that stand for faces where a limb's reach is tested [m].
+#: Thickness of the plates that represent faces in tests of reach [m].
 _PLATE = 1e-3
 
 
@@ -27,9 +27,9 @@ class Face:
     Attributes:
         name: full name of its surface.
         pose: of its frame in the world; +z is the outward normal.
-        half: half the extent of the rectangle around it, along x and y of its frame, (2,) [m].
+        half: half extents of its bounding rectangle along x and y of its frame, (2,) [m].
         edges: outward normals of its edges in its frame, (k, 2).
-        offsets: how far out they are, (k,) [m]: a point x of the plane is on it where edges x ≤ offsets.
+        offsets: distances of the edges, (k,) [m]: a point x of the plane is on the face if edges x ≤ offsets.
         friction: Coulomb coefficient.
         plate: thin box for tests of reach, centred on the face.
     """
@@ -48,7 +48,7 @@ class Face:
         return np.asarray(self.pose.rotation[:, 2])
 
     def is_near(self, point: Array, distance: float) -> bool:
-        """Whether some of the rectangle around it is within a distance [m] of a point in the world, (3,)."""
+        """Whether its bounding rectangle is within a distance [m] of a point in the world, (3,)."""
         local = self.pose.rotation.T @ (point - self.pose.translation)
         beyond = np.maximum(np.abs(local[:2]) - self.half, 0.0)
         return bool(local[2] ** 2 + beyond @ beyond <= distance**2)
@@ -66,9 +66,9 @@ def faces_of(
 
     Args:
         scene: the scene.
-        q: configuration of all, (nq,): surfaces of other characters are where it puts them.
-        names: full names of the surfaces; all planar surfaces of the environment if left out.
-        friction: Coulomb coefficient of those that `frictions` does not name.
+        q: configuration of the whole scene, (nq,), which also places the surfaces of other characters.
+        names: full names of the surfaces; all planar surfaces of the environment by default.
+        friction: Coulomb coefficient of surfaces that are not in `frictions`.
         frictions: Coulomb coefficients by full name.
     """
     data = place_frames(scene.model, q)
@@ -89,7 +89,7 @@ def faces_of(
 def _plate(surface: Surface) -> coal.ShapeBase:
     half = np.abs(surface.points[:, :2]).max(axis=0)
     if len(surface.points) == 4 and np.allclose(np.abs(surface.points[:, :2]), half):
-        return coal.Box(2 * half[0], 2 * half[1], _PLATE)  # tested in less time than its hull
+        return coal.Box(2 * half[0], 2 * half[1], _PLATE)  # faster to test than a hull
     corners = coal.StdVec_Vec3s()
     for height in (-0.5 * _PLATE, 0.5 * _PLATE):
         corners.extend(list(surface.points + [0.0, 0.0, height]))

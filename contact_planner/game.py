@@ -1,4 +1,4 @@
-"""Several characters that move by turns, each planned for one step at a time among the bodies of the others.
+"""Turn-based planning for several characters: one step of one character at a time, with the others as obstacles.
 
 The interactive use of [Tonneau2018] sections 7.1 and 8: "at each turn, an effector is selected [...] If no such
 solution is found, a new effector is randomly selected."
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from contact_planner.planner import ContactPlanner
 from contact_planner.problem import PlanningProblem
 from contact_planner.reach import LimbReach
-from contact_planner.stance import Plan, Stance
+from contact_planner.stance import ContactPlan, Stance
 from multi_qp_scene.equilibrium import EquilibriumTest
 from multi_qp_scene.scene import Scene
 
@@ -25,36 +25,36 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Turn:
-    """One limb of one character has moved.
+    """One step of one limb of one character.
 
     Attributes:
-        player: who.
-        limb: which limb.
-        color: what it touches.
-        q: configuration of the whole scene before, (nq,).
-        plan: of the player: the stance before and the one after.
-        draws: how many limbs and colours were drawn.
-        seconds: what it took of the processor [s].
+        player: name of the character.
+        limb: name of the limb.
+        color: colour of the surface that it touches.
+        q: configuration of the whole scene before the step, (nq,).
+        plan: plan of the player: the stance before and the one after.
+        draws: number of pairs of limb and colour that were drawn.
+        seconds: CPU time of planning [s].
     """
 
     player: str
     limb: str
     color: str
     q: Array
-    plan: Plan
+    plan: ContactPlan
     draws: int
     seconds: float
 
 
 @dataclass(frozen=True, eq=False)
 class Match:
-    """What was played.
+    """Result of `Game.play`.
 
     Attributes:
         turns: in order.
-        first: where everybody stands at the beginning, by player.
-        complete: whether as many turns were taken as were asked for.
-        reason: why not.
+        first: initial stance of each player.
+        complete: whether all requested turns were planned.
+        reason: message if not.
     """
 
     turns: tuple[Turn, ...]
@@ -80,17 +80,17 @@ class Game:
         *,
         seed: int = 0,
     ) -> None:
-        """Let everybody stand as the scene has them.
+        """Start from the initial configuration of the scene.
 
         Args:
             scene: the scene.
-            problems: of each player, in the order of their turns; their faces are those of all colours.
+            problems: planning problem of each player, in the order of turns; their faces are those of all colours.
             colors: full names of the surfaces of each colour.
             equilibrium: test of static equilibrium.
-            seed: of what is drawn.
+            seed: of the random draws.
 
         Raises:
-            MultiQpError: a name is unknown, there is nothing to stand on, or a player stands on nothing.
+            MultiQpError: a name is unknown, there is no suitable surface, or a player has no contact.
         """
         self._scene, self._colors, self._equilibrium = scene, colors, equilibrium
         self._problems = {problem.character: problem for problem in problems}
@@ -100,7 +100,7 @@ class Game:
         self.stances = {name: self._planner(name).start_stance() for name in self._problems}
 
     def _planner(self, player: str) -> ContactPlanner:
-        """Return the planner of one player among the others as they are now."""
+        """Return the planner of one player, with the others at their present configuration."""
         planner = ContactPlanner(
             self._scene,
             self._problems[player],
@@ -112,7 +112,7 @@ class Game:
         return planner
 
     def play(self, count: int) -> Match:
-        """Take turns, as many as are asked for or there are steps for."""
+        """Plan `count` turns, or as many as there are steps for."""
         first, names = dict(self.stances), list(self._problems)
         turns: list[Turn] = []
         for number in range(count):
@@ -124,7 +124,7 @@ class Game:
         return Match(tuple(turns), first, True, "")
 
     def turn(self, player: str) -> Turn | None:
-        """Let a player take a step that is drawn; None where there is none for any limb, or its time is over."""
+        """Plan one randomly drawn step of a player; None if no limb has one within the time budget."""
         began = thread_time()
         planner, stance = self._planner(player), self.stances[player]
         for draws, (limb, color) in enumerate(self._drawn(player), 1):
@@ -140,11 +140,11 @@ class Game:
         return None
 
     def _drawn(self, player: str) -> list[tuple[str, str]]:
-        """Return limbs and colours in the order in which they are drawn."""
+        """Return pairs of limb and colour in random order."""
         pairs = [(limb, color) for limb in self._problems[player].limbs for color in self._colors]
         return [pairs[k] for k in self._rng.permutation(len(pairs))]
 
     def _elsewhere(self, stance: Stance, limb: str, color: str) -> list[str]:
-        """Return the surfaces of a colour that no limb of any player touches: there is room for one on each."""
+        """Return the surfaces of a colour that no limb of any player touches; each has space for one contact."""
         taken = {contact.other for other in self.stances.values() for contact in other.contacts.values()}
         return [face for face in self._colors[color] if face not in taken]

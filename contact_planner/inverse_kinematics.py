@@ -1,4 +1,4 @@
-"""Whole-body postures for given contacts."""
+"""Inverse kinematics: whole-body postures for given contacts."""
 
 from __future__ import annotations
 
@@ -10,52 +10,53 @@ import pinocchio as pin
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
-from contact_planner.body import Body, Limb
+from contact_planner.body import CharacterModel, Limb
 from multi_qp_scene.equilibrium import EquilibriumRegion
 
 Array = NDArray[np.float64]
 
-_DAMPING = 1e-7  # of the contact rows, which joints at their limits can leave dependent on one another
-_INSIDE = 1e-3  # how much further inside its region the centre of mass is sent than it has to be [m]
-_PASSES = 4  # with joints at their limits held
+_DAMPING = 1e-7  # of the contact rows, which fixed joints can make linearly dependent
+_INSIDE = 1e-3  # [m] additional margin of the centre of mass inside its region
+_PASSES = 4  # largest number of solves in which joints are fixed at their limits
 
 
 @dataclass(frozen=True)
 class IkSettings:
-    """How a posture is searched.
+    """Settings of the inverse kinematics.
 
     Attributes:
-        iterations: at most.
-        liking: iterations that also go towards the liked posture; those after them only make good what is left.
-        position: tolerance of a contact's place [m].
+        iterations: largest number of iterations.
+        nominal_iterations: iterations with the cost towards the nominal configuration; later ones reduce contact
+            errors only.
+        position: tolerance of a contact's position [m].
         rotation: tolerance of a contact's orientation [rad].
-        base: weight of the base's distance from the liked one, against 1 for a joint's [1/m², 1/rad²].
+        base: weight of the base in the distance from the nominal configuration, joints have 1 [1/m², 1/rad²].
         step: longest step of one joint in one iteration [rad].
-        hopeless: a contact is given up that is so far off after `liking` iterations [m].
+        abort_distance: contact error after `nominal_iterations` iterations at which the search is aborted [m].
     """
 
     iterations: int = 20
-    liking: int = 7
+    nominal_iterations: int = 7
     position: float = 2e-4
     rotation: float = 2e-3
     base: float = 10.0
     step: float = 0.5
-    hopeless: float = 0.1
+    abort_distance: float = 0.1
 
 
 class InverseKinematics:
-    """Gauss-Newton: as near to the liked posture as contacts, centre of mass and joint limits allow.
+    """Gauss-Newton search for the posture nearest to a nominal one under contacts, balance and joint limits.
 
-    Each iteration solves min ‖x − w‖²_W subject to J x = e, with w the way to the liked posture, e the errors of the
-    contacts, and joints that press against their limits held. Rows for the centre of mass come in where the step would
-    leave it outside its region.
+    Each iteration solves min ‖x − w‖²_W subject to J x = e, with w the difference to the nominal configuration and e
+    the errors of the contacts; joints at their limits are fixed. Rows for the centre of mass are added if the step
+    would leave it outside its region.
     """
 
-    def __init__(self, body: Body, settings: IkSettings | None = None) -> None:
+    def __init__(self, body: CharacterModel, settings: IkSettings | None = None) -> None:
         self.settings = settings or IkSettings()
         self._body = body
-        self._ease = np.ones(body.model.nv)  # W⁻¹
-        self._ease[:6] = 1.0 / self.settings.base
+        self._inverse_weights = np.ones(body.model.nv)  # W⁻¹
+        self._inverse_weights[:6] = 1.0 / self.settings.base
         self._lower, self._upper = body.lower[6:], body.upper[6:]
 
     def solve(
@@ -63,18 +64,18 @@ class InverseKinematics:
         q: Array,
         contacts: Mapping[str, pin.SE3],
         *,
-        liked: Array,
+        q_nominal: Array,
         region: EquilibriumRegion | None = None,
         margin: float = 0.0,
     ) -> Array | None:
         """Return a posture with its limbs at the contacts, or None.
 
         Args:
-            q: where the search begins, (nq,).
+            q: initial guess, (nq,).
             contacts: placement of each limb's surface frame in the world, by limb.
-            liked: posture and base pose to stay near, (nq,).
-            region: where the centre of mass has to be, if anywhere.
-            margin: how far inside it [m].
+            q_nominal: nominal configuration with its base pose, (nq,).
+            region: region that must contain the centre of mass; no condition by default.
+            margin: least distance inside it [m].
         """
         body, s = self._body, self.settings
         model, data = body.model, body.data
@@ -92,17 +93,17 @@ class InverseKinematics:
                 exact &= bool(region.margin(com) >= margin - 1e-4)
             if exact and iteration > 2:
                 return q
-            if iteration > s.liking:
-                if worst > s.hopeless or worst > 0.9 * best and worst > 0.01:
+            if iteration > s.nominal_iterations:
+                if worst > s.abort_distance or worst > 0.9 * best and worst > 0.01:
                     return None
                 best = worst
-            wish = pin.difference(model, q, liked) if iteration < s.liking else np.zeros(model.nv)
-            step = self._step(q, J[:rows], e[:rows], wish)
+            to_nominal = pin.difference(model, q, q_nominal) if iteration < s.nominal_iterations else np.zeros(model.nv)
+            step = self._step(q, J[:rows], e[:rows], to_nominal)
             if region is not None and com is not None and J_com is not None:
-                there = com + J_com @ step
-                if region.margin(there) < margin + 0.5 * _INSIDE:
-                    J[rows:], e[rows:] = J_com, _drawn_in(region, there, margin + _INSIDE) - com
-                    step = self._step(q, J, e, wish)
+                com_next = com + J_com @ step
+                if region.margin(com_next) < margin + 0.5 * _INSIDE:
+                    J[rows:], e[rows:] = J_com, _project_into(region, com_next, margin + _INSIDE) - com
+                    step = self._step(q, J, e, to_nominal)
             largest = np.abs(step).max()
             if largest > s.step:
                 step *= s.step / largest
@@ -111,7 +112,7 @@ class InverseKinematics:
         return None
 
     def _contacts(self, limbs: list[tuple[Limb, pin.SE3]], J: Array, e: Array) -> tuple[bool, float]:
-        """Fill in the rows of the contacts; return whether all of them hold, and the largest distance [m]."""
+        """Write the rows of the contacts; return whether all are within tolerance, and the largest distance [m]."""
         model, data, s = self._body.model, self._body.data, self.settings
         exact, worst, row = True, 0.0, 0
         for limb, pose in limbs:
@@ -122,20 +123,20 @@ class InverseKinematics:
             else:
                 error, count = pin.log6(here.actInv(pose)).vector, 6
                 exact &= bool(error[3:] @ error[3:] < s.rotation**2)
-            away = float(np.sqrt(error[:3] @ error[:3]))
-            exact &= away < s.position
-            worst = max(worst, away)
+            distance = float(np.sqrt(error[:3] @ error[:3]))
+            exact &= distance < s.position
+            worst = max(worst, distance)
             J[row : row + count], e[row : row + count] = J_limb[:count], error
             row += count
         return exact, worst
 
-    def _step(self, q: Array, J: Array, e: Array, wish: Array) -> Array:
-        """Return the step, with joints that would leave their range held at its end."""
-        ease, target = self._ease, wish
+    def _step(self, q: Array, J: Array, e: Array, to_nominal: Array) -> Array:
+        """Return the step, with joints that would leave their range fixed at its limit."""
+        inverse_weights, target = self._inverse_weights, to_nominal
         low, high = self._lower - q[7:], self._upper - q[7:]
-        step = wish
+        step = to_nominal
         for _ in range(_PASSES):
-            weighted = J * ease
+            weighted = J * inverse_weights
             A = weighted @ J.T
             A.flat[:: len(A) + 1] += _DAMPING
             _, x, info = dposv(A, e - J @ target)
@@ -145,21 +146,21 @@ class InverseKinematics:
             beyond = (step[6:] < low - 1e-9) | (step[6:] > high + 1e-9)
             if not beyond.any():
                 break
-            if ease is self._ease:
-                ease, target = ease.copy(), wish.copy()
-            held = 6 + np.flatnonzero(beyond)
-            ease[held] = 0.0
-            target[held] = np.clip(step[held], low[held - 6], high[held - 6])
+            if inverse_weights is self._inverse_weights:
+                inverse_weights, target = inverse_weights.copy(), to_nominal.copy()
+            fixed = 6 + np.flatnonzero(beyond)
+            inverse_weights[fixed] = 0.0
+            target[fixed] = np.clip(step[fixed], low[fixed - 6], high[fixed - 6])
         return step
 
 
-def _drawn_in(region: EquilibriumRegion, point: Array, margin: float) -> Array:
-    """Return a point of a region near to one outside, (2,): projected on its edges by turns."""
+def _project_into(region: EquilibriumRegion, point: Array, margin: float) -> Array:
+    """Return a point of a region near to one outside, (2,), by successive projection on its edges."""
     target, normals, offsets = point.copy(), region.A[:, :2], region.a - margin
     for _ in range(8):
-        over = normals @ target - offsets
-        worst = int(np.argmax(over))
-        if over[worst] <= 0.0:
+        excess = normals @ target - offsets
+        worst = int(np.argmax(excess))
+        if excess[worst] <= 0.0:
             return target
-        target -= over[worst] * normals[worst]
+        target -= excess[worst] * normals[worst]
     return region.centre

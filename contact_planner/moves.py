@@ -1,4 +1,4 @@
-"""What may be done next on the way: which limb goes on, for which part of the path, and which lets go."""
+"""Ordered candidate moves of the contact search: making, moving and breaking contacts along the path."""
 
 from __future__ import annotations
 
@@ -8,44 +8,44 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
-from contact_planner.body import Body
+from contact_planner.body import CharacterModel
 from contact_planner.guide import Guide
 from contact_planner.reach import LimbReach
 from contact_planner.stance import Stance
 from multi_qp_scene.contact_sequence import Contact
 
-_LONGER = 4  # poses of the path by which a step may be longer where shorter ones lead nowhere
+_LONGER = 4  # poses of the path by which a step may be longer if shorter ones fail
 
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """How contacts are searched along a path.
+    """Settings of the contact search along a path.
 
     Attributes:
         margin: distance of the centre of mass from the edge of its region [m].
-        stretch: share of its reach, from where the liked posture has it, that a limb uses; helpers use all of it.
-        settle: a contact this far from its liked place is made again at the goal [m].
-        loiter: steps that may bring the base no further, besides one for each limb.
-        patience: stances that may be tried without getting any further before the search begins afresh, more at random.
-        attempts: how often it begins.
+        stretch: share of its reach, measured from its nominal placement, that a limb uses; helpers use all of it.
+        goal_tolerance: distance from its nominal placement at the goal beyond which a contact is made again [m].
+        idle_steps: consecutive steps without progress of the base that are allowed, besides one for each limb.
+        stall_limit: stances that are tried without progress before the search restarts with more randomness.
+        attempts: largest number of starts of the search.
     """
 
     margin: float = 0.015
     stretch: float = 0.55
-    settle: float = 0.04
-    loiter: int = 1
-    patience: int = 30
+    goal_tolerance: float = 0.04
+    idle_steps: int = 1
+    stall_limit: int = 30
     attempts: int = 12
 
 
 @dataclass(frozen=True)
 class Move:
-    """A limb makes a contact, or, `releases`, breaks its own and makes none.
+    """A limb makes a new contact or, with `releases`, breaks its contact.
 
     Attributes:
-        limb: which.
-        goals: poses of the path to aim at, the best first.
-        releases: whether it lets go.
+        limb: name of the limb.
+        goals: indices of the poses of the path to aim at, in order of preference.
+        releases: whether the contact is broken only.
     """
 
     limb: str
@@ -54,16 +54,16 @@ class Move:
 
 
 class Moves:
-    """Orders what a character may do."""
+    """Generator of candidate moves of a character."""
 
     def __init__(
-        self, body: Body, reaches: Mapping[str, LimbReach], helpers: Sequence[str], settings: SearchSettings
+        self, body: CharacterModel, reaches: Mapping[str, LimbReach], helpers: Sequence[str], settings: SearchSettings
     ) -> None:
-        """Prepare; `helpers` are limbs that may be without contact."""
+        """Store the model; `helpers` are limbs that may be without contact."""
         self._body, self._reaches, self._helpers, self._settings = body, reaches, helpers, settings
 
-    def next(self, stance: Stance, guide: Guide, wanted: Collection[str]) -> Iterator[Move]:
-        """Yield what may be done next, the best first."""
+    def next(self, stance: Stance, guide: Guide, required: Collection[str]) -> Iterator[Move]:
+        """Yield candidate moves in order of preference."""
         at, end = stance.progress, guide.end
         ages = list(stance.contacts)  # the oldest first
         blocked = self.blocked(stance, guide)
@@ -82,44 +82,46 @@ class Moves:
             if limb not in stance.contacts and len(self._body.limbs[limb].joints)
         ]
         if not blocked:
-            yield from self._finishing(stance, guide, wanted, idle)
+            yield from self._finishing(stance, guide, required, idle)
             return
         yield from idle
         for limb in ages:
             if limb not in blocked and limb not in self._helpers:
                 yield Move(limb, (max(at, free_way),))
         further = min(end, max(at, free_way) + _LONGER)
-        for limb in ages:  # a longer step than is liked
+        for limb in ages:  # a longer step than the comfortable reach allows
             if limb not in self._helpers and further > at:
                 yield Move(limb, (further,))
 
-    def _finishing(self, stance: Stance, guide: Guide, wanted: Collection[str], idle: list[Move]) -> Iterator[Move]:
-        """Yield what is left to be done where nothing keeps the base from going to the end; `idle` may help."""
+    def _finishing(self, stance: Stance, guide: Guide, required: Collection[str], idle: list[Move]) -> Iterator[Move]:
+        """Yield the moves that remain once no contact keeps the base from the end of the path; `idle` may help."""
         end = guide.end
-        missing = [Move(limb, (end,)) for limb in wanted if limb not in stance.contacts]
+        missing = [Move(limb, (end,)) for limb in required if limb not in stance.contacts]
         releases = [
-            Move(limb, _between(stance.progress, end), releases=True) for limb in stance.contacts if limb not in wanted
+            Move(limb, _between(stance.progress, end), releases=True)
+            for limb in stance.contacts
+            if limb not in required
         ]
-        unsettled = [Move(limb, (end,)) for limb in self.unsettled(stance.contacts, guide)]
+        misplaced = [Move(limb, (end,)) for limb in self.misplaced(stance.contacts, guide)]
         if missing:
-            yield from [*missing, *idle, *unsettled, *releases]
+            yield from [*missing, *idle, *misplaced, *releases]
         else:
-            yield from [*releases, *unsettled, *idle]
+            yield from [*releases, *misplaced, *idle]
 
     def blocked(self, stance: Stance, guide: Guide) -> dict[str, int]:
         """Return the first pose of the path at which a limb cannot keep its contact, by limb."""
         blocked: dict[str, int] = {}
         for k in range(stance.progress, guide.end + 1):
-            base = self._body.base_pose(guide.liked(k, stance.contacts))
+            base = self._body.base_pose(guide.nominal_q(k, stance.contacts))
             for limb, contact in stance.contacts.items():
-                if limb not in blocked and not self._can_keep(limb, contact, base, guide.wish(k).homes[limb]):
+                if limb not in blocked and not self._can_keep(limb, contact, base, guide.nominal(k).homes[limb]):
                     blocked[limb] = k
             if len(blocked) == len(stance.contacts):
                 break
         return blocked
 
     def _can_keep(self, limb: str, contact: Contact, X_world_base: pin.SE3, home: pin.SE3) -> bool:
-        """Whether a contact is within the comfortable reach of a limb for a pose of the base."""
+        """Whether a contact is within the share `stretch` of a limb's reach for a pose of the base."""
         away = X_world_base.actInv(contact.pose).translation - home.translation
         normal = X_world_base.rotation.T @ contact.normal
         off_face = normal * (away @ normal)  # the height of the base adapts
@@ -127,14 +129,14 @@ class Moves:
         stretched = off_face + (away - off_face) / stretch
         return self._reaches[limb].reaches(home.translation + stretched, margin=-0.03)
 
-    def unsettled(self, contacts: Mapping[str, Contact], guide: Guide) -> list[str]:
-        """Return the limbs that are far from where the liked posture has them at the end."""
-        homes, X_world_base = guide.wish(guide.end).homes, guide.poses[-1]
+    def misplaced(self, contacts: Mapping[str, Contact], guide: Guide) -> list[str]:
+        """Return the limbs that are far from their nominal placement at the end of the path."""
+        homes, X_world_base = guide.nominal(guide.end).homes, guide.poses[-1]
         found = []
         for limb, contact in contacts.items():
             away = contact.pose.translation - X_world_base.act(homes[limb].translation)
             across = away - contact.normal * (away @ contact.normal)
-            if limb not in self._helpers and np.linalg.norm(across) > self._settings.settle:
+            if limb not in self._helpers and np.linalg.norm(across) > self._settings.goal_tolerance:
                 found.append(limb)
         return found
 

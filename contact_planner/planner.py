@@ -1,4 +1,4 @@
-"""The planner: a goal in, stances out."""
+"""Contact planner of one character: stances from its present one to a goal."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from contact_planner.body import Body
+from contact_planner.body import CharacterModel
 from contact_planner.candidates import Candidates, contact_at
-from contact_planner.clearance import Clearance
+from contact_planner.clearance import CollisionChecker
 from contact_planner.faces import Face, faces_of
-from contact_planner.guide import Guide, base_over, wish_for
-from contact_planner.problem import Goal, PlanningProblem
+from contact_planner.guide import Guide, base_over, nominal_configuration
+from contact_planner.problem import PlanningGoal, PlanningProblem
 from contact_planner.reach import LimbReach, limb_reach
 from contact_planner.root_path import Reachability, find_root_path
 from contact_planner.search import ContactSearch
-from contact_planner.stance import Plan, Stance, sequence_of
+from contact_planner.stance import ContactPlan, Stance, sequence_of
 from contact_planner.steps import Steps
 from multi_qp_scene.contact_sequence import Contact
 from multi_qp_scene.equilibrium import EquilibriumTest
@@ -30,14 +30,14 @@ Array = NDArray[np.float64]
 
 
 class ContactPlanner:
-    """Plans for one character in one scene.
+    """Contact planner of one character in one scene.
 
     Attributes:
-        problem: what it was made for.
-        body: the character.
-        clearance: its collision tests.
-        faces: what may be touched.
-        reaches: its limbs' databases.
+        problem: the planning problem.
+        body: planning model of the character.
+        clearance: its collision checker.
+        faces: faces that may be touched.
+        reaches: databases of its limbs.
     """
 
     def __init__(
@@ -49,25 +49,25 @@ class ContactPlanner:
         q: Array | None = None,
         reaches: Mapping[str, LimbReach] | None = None,
     ) -> None:
-        """Prepare: limb databases come from the cache, or are sampled once.
+        """Load the limb databases from the cache, or sample them.
 
         Args:
             scene: the scene.
-            problem: who is to go where.
+            problem: the planning problem.
             equilibrium: test of static equilibrium.
-            q: configuration of the whole scene, (nq,): where other characters are; the initial one if left out.
-            reaches: databases of another planner for the same character, where something has moved since.
+            q: configuration of the whole scene, (nq,), which places other characters; the initial one by default.
+            reaches: databases of another planner for the same character.
 
         Raises:
-            MultiQpError: a name is unknown, or there is nothing to stand on.
+            MultiQpError: a name is unknown, or there is no suitable surface.
         """
         self.problem = problem
         self._scene = scene
         self._q_scene = scene.q0 if q is None else q
         self._models = {} if problem.model is None else {problem.character: problem.model}
-        self.body = Body(scene, problem.character, problem.limbs, q=self._q_scene, posture=problem.posture)
+        self.body = CharacterModel(scene, problem.character, problem.limbs, q=self._q_scene, posture=problem.posture)
         touched = {name.split("/")[0] for name in problem.faces or ()}
-        self.clearance = Clearance(
+        self.clearance = CollisionChecker(
             self.body, margin=problem.clearance, apart=problem.apart, own=problem.own, touched=touched
         )
         unknown = [name for name in problem.faces or () if name not in scene.surfaces]
@@ -84,7 +84,7 @@ class ContactPlanner:
             raise MultiQpError(f"there is no surface to plan contacts on: none of {among} is planar with a {steepest}")
         self.reaches = reaches or {name: limb_reach(self.body, limb) for name, limb in self.body.limbs.items()}
         self._candidates = Candidates(
-            self.body, self.clearance, self.reaches, self.faces, problem.taste, helpers=problem.helpers
+            self.body, self.clearance, self.reaches, self.faces, problem.candidate_weights, helpers=problem.helpers
         )
         self._steps = Steps(
             self.body, self.clearance, self.reaches, equilibrium, margin=problem.search.margin, helpers=problem.helpers
@@ -97,14 +97,14 @@ class ContactPlanner:
         self.valid = Reachability(self.body, self.clearance, self.reaches, self.faces, needed=self._needed, least=least)
 
     def start_stance(self, q: Array | None = None, limbs: Sequence[str] | None = None) -> Stance:
-        """Return the stance in which the character is: each limb whose surface lies on a face touches it.
+        """Return the present stance: each limb whose surface lies on a face is in contact with it.
 
         Args:
-            q: configuration of the character, (nq,); that of the scene if left out.
-            limbs: limbs that touch; found out if left out.
+            q: configuration of the character, (nq,); that of the scene by default.
+            limbs: limbs that may be in contact; all by default.
 
         Raises:
-            MultiQpError: no limb touches anything.
+            MultiQpError: no limb is in contact.
         """
         body = self.body
         q = self._q_scene[body.subsystem.q_slice].copy() if q is None else q
@@ -127,44 +127,50 @@ class ContactPlanner:
                 return face
         return None
 
-    def plan(self, goal: pin.SE3 | Sequence[Goal], *, start: Stance | None = None) -> Plan:
-        """Plan to a goal, or to several, one after the other.
+    def plan(self, goal: pin.SE3 | Sequence[PlanningGoal], *, start: Stance | None = None) -> ContactPlan:
+        """Plan to a goal, or to several goals in order.
 
         Args:
-            goal: pose of the base in the world, or what is to be reached, in order.
-            start: where the character is; as the scene has it if left out.
+            goal: pose of the base in the world, or goals in order.
+            start: initial stance; that of the scene by default.
 
         Returns:
-            The plan; where a goal was not reached, the best part of one, and why.
+            The plan; if a goal is not reached, the best partial plan with a reason.
 
         Raises:
-            MultiQpError: a goal is not finite, or the character stands on nothing.
+            MultiQpError: a goal is not finite, or the character has no contact.
         """
-        goals = [Goal(goal)] if isinstance(goal, pin.SE3) else list(goal)
+        goals = [PlanningGoal(goal)] if isinstance(goal, pin.SE3) else list(goal)
         if not all(np.isfinite(g.X_world_base.homogeneous).all() for g in goals):
             raise MultiQpError("the goal must be finite")
         first = self.start_stance() if start is None else start
         self._steps.forget()
-        self._steps.region(first.contacts)  # kernels are compiled before the time counts
+        self._steps.region(first.contacts)  # compile kernels before the clock starts
         stances = [Stance(first.contacts, first.q)]
         seconds = {"path": 0.0, "contacts": 0.0}
         clock = _Clock(self.problem.budget)
-        complete, reason, liked = True, "", self.body.nominal[7:]
+        complete, reason, start_joints = True, "", self.body.nominal[7:]
         for target in goals:
             joints = self.body.nominal[7:] if target.joints is None else target.joints
-            more, complete, reason = self._leg(stances[-1], target, liked, joints, clock, seconds)
+            more, complete, reason = self._leg(stances[-1], target, start_joints, joints, clock, seconds)
             stances += more
-            liked = joints
+            start_joints = joints
             if not complete:
                 break
         if complete:
             return self._as_plan(stances, True, "", seconds)
-        return self._as_plan([*stances, *self._resting(stances[-1], liked)], False, reason, seconds)
+        return self._as_plan([*stances, *self._resting(stances[-1], start_joints)], False, reason, seconds)
 
     def _leg(
-        self, first: Stance, goal: Goal, liked: Array, joints: Array, clock: _Clock, seconds: dict[str, float]
+        self,
+        first: Stance,
+        goal: PlanningGoal,
+        start_joints: Array,
+        joints: Array,
+        clock: _Clock,
+        seconds: dict[str, float],
     ) -> tuple[list[Stance], bool, str]:
-        """Return the stances that come after one on the way to a goal, whether they reach it, and why not."""
+        """Return the further stances to a goal, whether they reach it, and the reason if not."""
         began = clock.spent
         path = find_root_path(
             self.body.base_pose(first.q),
@@ -179,75 +185,78 @@ class ContactPlanner:
         seconds["path"] += found - began
         if not path.complete:
             return [], False, path.reason
-        guide = Guide(self.body, path.poses, liked, joints)
-        wanted = tuple(limb for limb in self.body.limbs if limb in (goal.contacts or self._needed))
+        guide = Guide(self.body, path.poses, start_joints, joints)
+        required = tuple(limb for limb in self.body.limbs if limb in (goal.contacts or self._needed))
         stances, complete, reason = self._search.along(
-            replace(first, progress=0), guide, wanted, lambda: clock.spent > self.problem.budget
+            replace(first, progress=0), guide, required, lambda: clock.spent > self.problem.budget
         )
         seconds["contacts"] += clock.spent - found
         return [*stances[1:], *(self._resting(stances[-1], joints) if complete else [])], complete, reason
 
     def _resting(self, stance: Stance, joints: Array) -> list[Stance]:
-        """Return a stance with the same contacts in the posture that is liked there, if it can be had."""
+        """Return a stance with the same contacts near the nominal configuration, if there is one."""
         if stance.moved is None:
             return []
-        wish = wish_for(self.body, joints)
-        liked = wish.placed(self.body.base_pose(stance.q), stance.contacts)
-        X_world_base = pin.XYZQUATToSE3(liked[:7])
+        nominal = nominal_configuration(self.body, joints)
+        q_nominal = nominal.placed(self.body.base_pose(stance.q), stance.contacts)
+        X_world_base = pin.XYZQUATToSE3(q_nominal[:7])
         needed = [limb for limb in stance.contacts if limb not in self.problem.helpers]
-        away = [
-            stance.contacts[limb].pose.translation - X_world_base.act(wish.homes[limb].translation) for limb in needed
+        offsets = [
+            stance.contacts[limb].pose.translation - X_world_base.act(nominal.homes[limb].translation)
+            for limb in needed
         ]
-        if away:
-            liked[:2] += np.mean(away, axis=0)[:2]
-        q = self._steps.at_rest(stance, liked)
+        if offsets:
+            q_nominal[:2] += np.mean(offsets, axis=0)[:2]
+        q = self._steps.at_rest(stance, q_nominal)
         return [] if q is None else [Stance(stance.contacts, q, progress=stance.progress)]
 
     def step_to(self, stance: Stance, limb: str, *, on: Sequence[str] | None = None) -> Stance | None:
-        """Return a stance in which one limb has made a new contact, the base about where it is, or None.
+        """Return a stance in which one limb has made a new contact with little motion of the base, or None.
 
         This is the interactive use of [Tonneau2018] section 7.1.
 
         Args:
-            stance: where the character is.
-            limb: the limb that is to touch.
-            on: full names of the faces to choose from; all if left out.
+            stance: present stance.
+            limb: the limb to move.
+            on: full names of the candidate faces; all by default.
         """
         faces = None if on is None else [face for face in self.faces if face.name in on]
         self._steps.forget()
-        wish = wish_for(self.body, self.body.nominal[7:])
+        nominal = nominal_configuration(self.body, self.body.nominal[7:])
         rest = {name: contact for name, contact in stance.contacts.items() if name != limb}
-        before = self._over(stance, stance.contacts)
-        base = self.body.base_pose(self._over(stance, rest or stance.contacts))
-        sides, others = self._search.sides(rest, limb, base, wish), list(rest.values())
-        for place in self._candidates.places(limb, base, wish.homes[limb], on=faces, beside=sides, others=others):
-            liked = self._over(stance, {**rest, limb: place.contact})
-            follower = self._steps.made(stance, limb, place, liked=liked, before=before)
+        before = self._nominal_over(stance, stance.contacts)
+        base = self.body.base_pose(self._nominal_over(stance, rest or stance.contacts))
+        sides, others = self._search.sides(rest, limb, base, nominal), list(rest.values())
+        for place in self._candidates.places(limb, base, nominal.homes[limb], on=faces, beside=sides, others=others):
+            q_nominal = self._nominal_over(stance, {**rest, limb: place.contact})
+            follower = self._steps.with_contact(stance, limb, place, q_nominal=q_nominal, before=before)
             if follower is not None and self._steps.swings(stance, follower):
                 return follower
         return None
 
-    def _over(self, stance: Stance, contacts: Mapping[str, Contact]) -> Array:
-        """Return the liked posture with its base where it fits contacts best, (nq,)."""
-        wish, tilt = wish_for(self.body, self.body.nominal[7:]), self.body.base_pose(self.body.nominal)
-        return wish.placed(base_over(wish, contacts, tilt.rotation, self.body.base_pose(stance.q)), contacts)
+    def _nominal_over(self, stance: Stance, contacts: Mapping[str, Contact]) -> Array:
+        """Return the nominal configuration with the base pose that fits contacts best, (nq,)."""
+        nominal, tilt = nominal_configuration(self.body, self.body.nominal[7:]), self.body.base_pose(self.body.nominal)
+        return nominal.placed(base_over(nominal, contacts, tilt.rotation, self.body.base_pose(stance.q)), contacts)
 
     def release(self, stance: Stance, limb: str) -> Stance | None:
-        """Return a stance in which one limb has let go, or None where the others cannot hold the character.
+        """Return a stance in which one limb has broken its contact, or None if the others do not suffice.
 
         Args:
-            stance: where the character is.
-            limb: the limb that is to come off.
+            stance: present stance.
+            limb: the limb to release.
         """
         self._steps.forget()
-        wish = wish_for(self.body, self.body.nominal[7:])
-        return self._steps.released(stance, limb, liked=wish.placed(self.body.base_pose(stance.q), stance.contacts))
+        nominal = nominal_configuration(self.body, self.body.nominal[7:])
+        return self._steps.without_contact(
+            stance, limb, q_nominal=nominal.placed(self.body.base_pose(stance.q), stance.contacts)
+        )
 
-    def as_plan(self, stances: Sequence[Stance]) -> Plan:
-        """Return stances that were found one by one as a plan."""
+    def as_plan(self, stances: Sequence[Stance]) -> ContactPlan:
+        """Return a plan of given stances."""
         return self._as_plan(list(stances), True, "", {})
 
-    def _as_plan(self, stances: list[Stance], complete: bool, reason: str, seconds: dict[str, float]) -> Plan:
+    def _as_plan(self, stances: list[Stance], complete: bool, reason: str, seconds: dict[str, float]) -> ContactPlan:
         sequence, postures = sequence_of(
             tuple(stances),
             subsystem=self.body.name,
@@ -255,11 +264,11 @@ class ContactPlanner:
             name=self.body.name,
             models=self._models,
         )
-        return Plan(tuple(stances), complete, reason, sequence, postures, seconds)
+        return ContactPlan(tuple(stances), complete, reason, sequence, postures, seconds)
 
 
 class _Clock:
-    """Processor time of this thread since it was made; what else the machine does must not make a plan worse."""
+    """CPU time of this thread since construction; plans do not depend on the load of the machine."""
 
     def __init__(self, budget: float) -> None:
         self.budget = budget
@@ -267,5 +276,5 @@ class _Clock:
 
     @property
     def spent(self) -> float:
-        """[s]."""
+        """Elapsed CPU time [s]."""
         return thread_time() - self._began

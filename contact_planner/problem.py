@@ -1,4 +1,4 @@
-"""What is asked of the planner: who is to go where, on what."""
+"""Planning problems and goals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from contact_planner.candidates import Taste
+from contact_planner.candidates import CandidateWeights
 from contact_planner.moves import SearchSettings
 
 Array = NDArray[np.float64]
@@ -17,28 +17,28 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PlanningProblem:
-    """Who is to go where, on what.
+    """Character, environment and settings of a planner.
 
     Attributes:
         character: name of the subsystem.
         limbs: full name of the surface at the end of each limb, by the limb's name.
-        posture: the posture that it likes best: its name, or the configuration itself, (nq,), the base apart.
-        faces: full names of the surfaces that may be touched; all planar ones of the environment if left out.
-        friction: Coulomb coefficient of faces that `frictions` does not name.
+        posture: nominal configuration: name of a posture, or the configuration, (nq,), whose base pose is ignored.
+        faces: full names of the surfaces that may be touched; all planar ones of the environment by default.
+        friction: Coulomb coefficient of faces that are not in `frictions`.
         frictions: Coulomb coefficients by full name of the face.
-        slope: steepest face that is used, by the angle of its normal from the vertical [rad].
-        clearance: distance kept to what is not touched [m].
-        apart: distance kept to other characters whose surfaces are not among `faces` [m]; `clearance` if left out.
-        own: distance kept between those of its own bodies that its model file says to keep apart [m].
-        helpers: limbs that touch only where the others alone are not enough, as hands do.
-        least: how many limbs that are no helpers must have a face within reach along the path; all of them if left out.
-        low: least x, y, z [m], roll, pitch, yaw [rad] of the base, (6,).
-        high: the largest, (6,).
-        budget: time for planning, of the processor: what else the machine does does not count [s].
-        seed: of the search.
-        taste: what makes a place for a contact good.
-        model: of the character, a shipped model's name or a path, for who reads the plan's sequence.
-        search: how contacts are searched.
+        slope: largest angle between the normal of a face and the vertical [rad].
+        clearance: least distance to bodies that are not touched [m].
+        apart: least distance to other characters whose surfaces are not in `faces` [m]; `clearance` by default.
+        own: least distance between the self-collision pairs of the model file [m].
+        helpers: limbs that make contact only if the others do not suffice, such as hands.
+        least: number of other limbs that must have a face within reach along the path; all of them by default.
+        low: lower bounds of x, y, z [m], roll, pitch, yaw [rad] of the base, (6,).
+        high: upper bounds, (6,).
+        budget: CPU time for planning, independent of other processes [s].
+        seed: of the random generators.
+        candidate_weights: cost of candidate placements.
+        model: name of a shipped model or path, written into the contact sequence.
+        search: settings of the contact search.
     """
 
     character: str
@@ -57,19 +57,19 @@ class PlanningProblem:
     high: tuple[float, ...] = (10.0, 10.0, 10.0, 0.0, 0.0, np.pi)
     budget: float = 10.0
     seed: int = 0
-    taste: Taste = Taste()
+    candidate_weights: CandidateWeights = CandidateWeights()
     search: SearchSettings = SearchSettings()
     model: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class Goal:
-    """Where the character is to be.
+class PlanningGoal:
+    """Pose of the base to reach.
 
     Attributes:
         X_world_base: pose of the base.
-        joints: angles of the posture that is liked there, (nq - 7,) [rad]; that of the problem if left out.
-        contacts: limbs that touch there; those that are no helpers if left out.
+        joints: nominal joint angles there, (nq - 7,) [rad]; those of the problem by default.
+        contacts: limbs in contact there; all but helpers by default.
     """
 
     X_world_base: pin.SE3

@@ -1,6 +1,6 @@
-"""Where a limb can go: a database of its configurations, and the hull of where its end was.
+"""Reach of a limb: a database of sampled configurations, and the convex hull of the sampled positions.
 
-After the limb databases and the reachable workspaces of [Tonneau2015], which [Tonneau2018] section 7.1 takes up.
+After the limb databases and the reachable workspaces of [Tonneau2015], also used in [Tonneau2018] section 7.1.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from zipfile import BadZipFile
 
 import coal
 import numpy as np
@@ -16,38 +17,38 @@ import pinocchio as pin
 from numpy.typing import NDArray
 from scipy.spatial import ConvexHull
 
-from contact_planner.body import Body, Limb
-from contact_planner.clearance import Clearance
+from contact_planner.body import CharacterModel, Limb
+from contact_planner.clearance import CollisionChecker
 
 Array = NDArray[np.float64]
 
-#: Configurations of a limb.
+#: Number of samples of a limb.
 SAMPLES = 20_000
-#: Keeps (J Jᵀ)⁻¹ finite [m²].
+#: Regularisation of (J Jᵀ)⁻¹ [m²].
 _SINGULAR = 1e-5
-#: How far from its place a surface of the base counts as being [m].
-_LEEWAY = 0.05
-#: Changed whenever what is stored, or how it is sampled, changes.
+#: Half extent of the box of positions that represents a surface of the base [m].
+_BASE_LEEWAY = 0.05
+#: Version of the cache, increased when content or sampling change.
 _FORMAT = 4
 
 
 @dataclass(frozen=True, eq=False)
 class LimbReach:
-    """What one limb can do, in the frame of the character's base.
+    """Samples and reachable workspace of one limb, in the frame of the base.
 
     Attributes:
-        limb: which.
+        limb: the limb.
         angles: joint angles, (n, k) [rad].
         positions: of the surface's origin, (n, 3) [m].
         normals: direction of the surface's +z, out of the body, (n, 3).
         forwards: direction of the surface's +x, (n, 3).
         stiffness: (J Jᵀ)⁻¹ of the surface's position, (n, 3, 3) [1/m²].
-        best_ease: largest manipulability of all towards any direction [m].
-        slack: distance of the nearest joint limit, over half its range, (n,).
-        centre: of a ball around all positions, (3,) [m].
-        radius: of that ball [m].
-        hull: half-spaces `A x <= b` of their convex hull, rows (A, b), (m, 4).
-        shape: the hull, for tests against faces.
+        largest_manipulability: over all samples and directions [m].
+        slack: distance to the nearest joint limit over half the range, (n,).
+        centre: of a bounding sphere of the positions, (3,) [m].
+        radius: of that sphere [m].
+        hull: half-spaces `A x <= b` of the convex hull of the positions, rows (A, b), (m, 4).
+        shape: the hull as a collision geometry.
     """
 
     limb: Limb
@@ -56,7 +57,7 @@ class LimbReach:
     normals: Array
     forwards: Array
     stiffness: Array
-    best_ease: float
+    largest_manipulability: float
     slack: Array
     centre: Array
     radius: float
@@ -64,33 +65,33 @@ class LimbReach:
     shape: coal.ConvexBase
 
     def ease(self, samples: NDArray[np.intp], toward: Array | None) -> Array:
-        """Return manipulability, 0 to 1: how fast the end moves at joint speeds of norm 1.
+        """Return the normalised manipulability, 0 to 1: speed of the surface at joint speeds of norm 1.
 
         Args:
             samples: indices, (k,).
-            toward: which way, unit vector in the base's frame, (3,); the mean of three directions if left out.
+            toward: direction, unit vector in the frame of the base, (3,); the mean of three directions by default.
 
-        Source: 1 / √(dᵀ (J Jᵀ)⁻¹ d), the force transmission ratio's dual that [Tonneau2015] takes for its heuristic.
+        Source: 1 / √(dᵀ (J Jᵀ)⁻¹ d), the dual of the force transmission ratio, as in the heuristic of [Tonneau2015].
         """
         chosen = self.stiffness[samples]
         if toward is None:
             resistance = np.trace(chosen, axis1=1, axis2=2) / 3.0
         else:
             resistance = np.einsum("i,kij,j->k", toward, chosen, toward)
-        return np.asarray(1.0 / (np.sqrt(resistance) * self.best_ease))
+        return np.asarray(1.0 / (np.sqrt(resistance) * self.largest_manipulability))
 
     def reaches(self, point: Array, margin: float = 0.0) -> bool:
         """Whether a point in the base's frame, (3,), is `margin` [m] inside the hull."""
         return bool(np.all(self.hull[:, :3] @ point <= self.hull[:, 3] - margin))
 
 
-def limb_reach(body: Body, limb: Limb, *, samples: int = SAMPLES, seed: int = 0) -> LimbReach:
-    """Return a limb's database, from the cache where it has been made before.
+def limb_reach(body: CharacterModel, limb: Limb, *, samples: int = SAMPLES, seed: int = 0) -> LimbReach:
+    """Return the database of a limb, from the cache if it exists there.
 
     Args:
-        body: the character; configurations in which it hits itself are left out.
-        limb: which limb.
-        samples: how many configurations are kept.
+        body: the character; samples with self-collisions are rejected.
+        limb: the limb.
+        samples: number of samples.
         seed: of the sampling.
     """
     if not len(limb.joints):
@@ -127,14 +128,14 @@ def _as_reach(limb: Limb, stored: dict[str, NDArray[np.float32]]) -> LimbReach:
     )
 
 
-def _fixed_reach(body: Body, limb: Limb) -> LimbReach:
-    """Return the reach of a surface of the base itself: where it is, give or take what moving the base makes good."""
+def _fixed_reach(body: CharacterModel, limb: Limb) -> LimbReach:
+    """Return the reach of a surface of the base itself: a small box around it, as the base can still move."""
     X = body.model.frames[limb.frame_id].placement
-    ways = _LEEWAY * np.array([(x, y, z) for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (-1, 0, 1)])
-    count = len(ways)
+    offsets = _BASE_LEEWAY * np.array([(x, y, z) for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (-1, 0, 1)])
+    count = len(offsets)
     stored = {
         "angles": np.zeros((count, 0)),
-        "positions": X.translation + ways,
+        "positions": X.translation + offsets,
         "normals": np.tile(X.rotation[:, 2], (count, 1)),
         "forwards": np.tile(X.rotation[:, 0], (count, 1)),
         "stiffness": np.tile(np.eye(3), (count, 1, 1)),
@@ -143,20 +144,20 @@ def _fixed_reach(body: Body, limb: Limb) -> LimbReach:
     return _as_reach(limb, {key: value.astype(np.float32) for key, value in stored.items()})
 
 
-def _sample(body: Body, limb: Limb, samples: int, seed: int) -> dict[str, NDArray[np.float32]]:
+def _sample(body: CharacterModel, limb: Limb, samples: int, seed: int) -> dict[str, NDArray[np.float32]]:
     model = body.model
     data = model.createData()
     rng = np.random.default_rng(seed)
-    index_q = limb.joints + 1  # one more number in q than in v: the base's quaternion
+    index_q = limb.joints + 1  # the base has one more entry in q than in v
     lower, upper = body.lower[limb.joints], body.upper[limb.joints]
     bounded = np.isfinite(lower) & np.isfinite(upper)
     lower, upper = np.where(bounded, lower, -np.pi), np.where(bounded, upper, np.pi)
-    test = _SelfTest(body)
+    test = _SelfCollisionTest(body)
     q = body.with_base(body.nominal, pin.SE3.Identity())
     keys = ("angles", "positions", "normals", "forwards", "stiffness", "slack")
-    kept: dict[str, list[Array | float]] = {key: [] for key in keys}
+    sampled: dict[str, list[Array | float]] = {key: [] for key in keys}
     tries = 0
-    while len(kept["slack"]) < samples and tries < 40 * samples:
+    while len(sampled["slack"]) < samples and tries < 40 * samples:
         tries += 1
         angles = rng.uniform(lower, upper)
         q[index_q] = angles
@@ -165,23 +166,23 @@ def _sample(body: Body, limb: Limb, samples: int, seed: int) -> dict[str, NDArra
         pin.computeJointJacobians(model, data, q)
         X = pin.updateFramePlacement(model, data, limb.frame_id)
         J = pin.getFrameJacobian(model, data, limb.frame_id, pin.LOCAL)[:3, limb.joints]
-        kept["angles"].append(angles)
-        kept["positions"].append(X.translation.copy())
-        kept["normals"].append(X.rotation[:, 2].copy())
-        kept["forwards"].append(X.rotation[:, 0].copy())
-        kept["stiffness"].append(np.linalg.inv(J @ J.T + _SINGULAR * np.eye(3)))
-        kept["slack"].append(float(np.min(np.minimum(angles - lower, upper - angles) / (0.5 * (upper - lower)))))
-    return {key: np.array(values, dtype=np.float32) for key, values in kept.items()}
+        sampled["angles"].append(angles)
+        sampled["positions"].append(X.translation.copy())
+        sampled["normals"].append(X.rotation[:, 2].copy())
+        sampled["forwards"].append(X.rotation[:, 0].copy())
+        sampled["stiffness"].append(np.linalg.inv(J @ J.T + _SINGULAR * np.eye(3)))
+        sampled["slack"].append(float(np.min(np.minimum(angles - lower, upper - angles) / (0.5 * (upper - lower)))))
+    return {key: np.array(values, dtype=np.float32) for key, values in sampled.items()}
 
 
-class _SelfTest:
-    """Collisions of the character with itself alone."""
+class _SelfCollisionTest:
+    """Self-collision test of the character."""
 
-    def __init__(self, body: Body) -> None:
+    def __init__(self, body: CharacterModel) -> None:
         self._model, self._data = body.model, body.model.createData()
         self._geometry = body.geometry.copy()
         self._geometry.removeAllCollisionPairs()
-        for first, second in Clearance.self_pairs(body):
+        for first, second in CollisionChecker.self_pairs(body):
             self._geometry.addCollisionPair(pin.CollisionPair(first, second))
         self._geometry_data = self._geometry.createData()
 
@@ -189,8 +190,8 @@ class _SelfTest:
         return not pin.computeCollisions(self._model, self._data, self._geometry, self._geometry_data, q, True)
 
 
-def _cache_path(body: Body, limb: Limb, samples: int, seed: int) -> Path:
-    """Return where the database is kept; the name changes with anything that would change its content."""
+def _cache_path(body: CharacterModel, limb: Limb, samples: int, seed: int) -> Path:
+    """Return the path of the cache file; its name is a hash of everything that determines its content."""
     digest = hashlib.sha256()
     for part in (_FORMAT, samples, seed, limb.name, limb.surface.name, body.scene.self_collisions.get(body.name)):
         digest.update(repr(part).encode())
@@ -207,12 +208,12 @@ def _load(path: Path) -> dict[str, NDArray[np.float32]] | None:
     try:
         with np.load(path) as stored:
             return dict(stored)
-    except (OSError, ValueError, EOFError, KeyError):
+    except (OSError, ValueError, EOFError, KeyError, BadZipFile):
         return None
 
 
 def _save(path: Path, stored: dict[str, NDArray[np.float32]]) -> None:
-    """Store it; whoever cannot write a cache samples again next time."""
+    """Write the cache file; failures are ignored, as samples can be computed again."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_suffix(f".{os.getpid()}.tmp")

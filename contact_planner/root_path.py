@@ -1,6 +1,6 @@
-"""A path of the base along which the limbs always have something within reach.
+"""Path of the base under the reachability condition of [Tonneau2015].
 
-The reachability condition of [Tonneau2015]: the trunk is free, and enough limbs' workspaces meet a face.
+The trunk is collision-free, and the reachable workspaces of enough limbs intersect a face.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from ompl import base as ob
 from ompl import geometric as og
 from ompl import util as ou
 
-from contact_planner.body import Body
-from contact_planner.clearance import Clearance
+from contact_planner.body import CharacterModel
+from contact_planner.clearance import CollisionChecker
 from contact_planner.faces import Face
 from contact_planner.reach import LimbReach
 
@@ -34,7 +34,7 @@ class RootPath:
     Attributes:
         poses: in the world.
         complete: whether it leads to the goal.
-        reason: what stands in the way, where it does not.
+        reason: message if not.
     """
 
     poses: tuple[pin.SE3, ...]
@@ -43,27 +43,27 @@ class RootPath:
 
 
 class Reachability:
-    """Is a pose of the base one at which the character can be held by its limbs?"""
+    """Reachability condition of a pose of the base: collision-free trunk, and enough limbs with a face in reach."""
 
     def __init__(
         self,
-        body: Body,
-        clearance: Clearance,
+        body: CharacterModel,
+        clearance: CollisionChecker,
         reaches: Mapping[str, LimbReach],
         faces: Sequence[Face],
         *,
         needed: Sequence[str],
         least: int,
     ) -> None:
-        """Prepare the tests.
+        """Create the collision objects.
 
         Args:
             body: the character.
             clearance: its collision tests.
-            reaches: its limbs.
-            faces: what can be touched.
-            needed: limbs that count.
-            least: how many of them must have a face within reach.
+            reaches: databases of its limbs.
+            faces: faces that can be touched.
+            needed: limbs that are counted.
+            least: number of them that must have a face within reach.
         """
         self._body, self._clearance, self._least = body, clearance, least
         self._limbs = [coal.CollisionObject(reaches[name].shape) for name in needed]
@@ -72,11 +72,11 @@ class Reachability:
         self._request, self._result = coal.CollisionRequest(), coal.CollisionResult()
 
     def __call__(self, X_world_base: pin.SE3) -> bool:
-        """Whether the trunk is free there and enough limbs reach a face."""
+        """Whether the condition holds at a pose."""
         return self.obstacle(X_world_base) is None
 
     def obstacle(self, X_world_base: pin.SE3) -> str | None:
-        """Return what is wrong with a pose of the base, or None."""
+        """Return a message if the condition does not hold at a pose, else None."""
         self._q[:7] = pin.SE3ToXYZQUAT(X_world_base)
         if not self._clearance.trunk_is_free(self._q):
             return "the trunk hits something"
@@ -106,20 +106,20 @@ def find_root_path(
     seed: int,
     spacing: float = 0.04,
 ) -> RootPath:
-    """Search a path of the base by two trees that grow towards one another (RRT-Connect), then shorten and smooth it.
+    """Search a path of the base by RRT-Connect, then shorten and smooth it.
 
     Args:
         start: pose of the base.
         goal: pose of the base.
-        valid: which poses are allowed.
-        low: least x, y, z [m], roll, pitch, yaw [rad] of the poses that are tried, (6,).
-        high: the largest, (6,).
-        budget: time for the search, of the processor [s].
+        valid: condition on poses.
+        low: lower bounds of x, y, z [m], roll, pitch, yaw [rad] of sampled poses, (6,).
+        high: upper bounds, (6,).
+        budget: CPU time of the search [s].
         seed: of the search.
-        spacing: between the poses of the path [m]; half a radian counts as a metre.
+        spacing: distance between poses of the path [m]; two radians count as a metre.
 
     Returns:
-        The path. Where there is none within the budget, the start alone, and why.
+        The path; if none is found within the budget, the start alone with a reason.
     """
     for name, pose in (("start", start), ("goal", goal)):
         wrong = valid.obstacle(pose)
@@ -157,7 +157,7 @@ def find_root_path(
 
 
 def _after(budget: float) -> ob.PlannerTerminationCondition:
-    """Return what ends a search after so long [s] of the processor, so that a busy machine tries as much as another."""
+    """Return a termination condition on CPU time [s], so that results do not depend on the load of the machine."""
     began = thread_time()
     return ob.PlannerTerminationCondition(lambda: thread_time() - began > budget)
 
@@ -178,7 +178,7 @@ def _resampled(knots: list[Array], spacing: float) -> list[Array]:
 
 
 def _coordinates(pose: pin.SE3, near: pin.SE3 | None) -> Array:
-    """Return x, y, z, roll, pitch, yaw; the yaw the short way from that of `near`."""
+    """Return x, y, z, roll, pitch, yaw; the yaw within π of that of `near`."""
     angles = pin.rpy.matrixToRpy(pose.rotation)
     if near is not None:
         yaw = pin.rpy.matrixToRpy(near.rotation)[2]

@@ -1,8 +1,8 @@
-"""Contacts along a path of the base: kept while they can be kept, broken and made again when they cannot.
+"""Depth-first search for stances along a path of the base.
 
-A depth-first search with the order of [Tonneau2018] section 7.1: from one stance to the next at most one contact is
-broken and one is made. A stance is taken when the limb can be lifted out of the one before and set down in the new one,
-both in static equilibrium on the contacts that stay.
+Contacts are kept as long as they are within reach, in the order of [Tonneau2018] section 7.1: from one stance to the
+next at most one contact is broken and one is made. A stance is accepted if the limb can lift off in the previous one
+and land in the new one, both in static equilibrium on the remaining contacts.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from contact_planner.body import Body
+from contact_planner.body import CharacterModel
 from contact_planner.candidates import Candidates, Place, Side
-from contact_planner.guide import Guide, Wish
+from contact_planner.guide import Guide, NominalConfiguration
 from contact_planner.moves import Moves, SearchSettings
 from contact_planner.reach import LimbReach
 from contact_planner.stance import Stance
@@ -25,17 +25,17 @@ from multi_qp_scene.contact_sequence import Contact
 
 Array = NDArray[np.float64]
 
-_SCATTER = 0.05  # [m] by how much more the cost of a place is random at each new attempt
-_APART = 0.3  # share of the distance that two limbs have in the liked posture which they always keep that way
-_SAME = 0.02  # [m] a limb that moves goes further than that
+_SCATTER = 0.05  # [m] increase of the random part of a candidate's cost at each attempt
+_APART = 0.3  # share of the nominal distance of two limbs that they always keep
+_SAME = 0.02  # [m] least distance that a limb moves
 
 
 class ContactSearch:
-    """Searches stances along a path of the base."""
+    """Search for stances along a path of the base."""
 
     def __init__(
         self,
-        body: Body,
+        body: CharacterModel,
         reaches: Mapping[str, LimbReach],
         candidates: Candidates,
         steps: Steps,
@@ -43,50 +43,50 @@ class ContactSearch:
         helpers: Collection[str],
         settings: SearchSettings,
     ) -> None:
-        """Prepare; `helpers` are limbs that may be without contact."""
+        """Store the model; `helpers` are limbs that may be without contact."""
         self._body, self._candidates, self._steps = body, candidates, steps
         self._helpers = [limb for limb in body.limbs if limb in helpers]
         self._moves = Moves(body, reaches, self._helpers, settings)
         self.settings = settings
 
     def along(
-        self, first: Stance, guide: Guide, wanted: Collection[str], over: Callable[[], bool]
+        self, first: Stance, guide: Guide, required: Collection[str], over: Callable[[], bool]
     ) -> tuple[list[Stance], bool, str]:
-        """Return stances along a path, whether they reach its end, and what stopped them otherwise.
+        """Return stances along a path, whether they reach its end, and the reason if not.
 
         Args:
-            first: where the character is.
-            guide: the path, and the postures liked along it.
-            wanted: limbs that touch at its end; no others do.
-            over: whether the time is over.
+            first: initial stance.
+            guide: path of the base with nominal configurations.
+            required: limbs in contact at its end, and no others.
+            over: whether the time budget is used up.
         """
         best: list[Stance] = [first]
         reason = ""
         for attempt in range(self.settings.attempts):
             self._candidates.scatter(_SCATTER * attempt, attempt)
-            stances, complete, reason = self._search(first, guide, wanted, over)
+            stances, complete, reason = self._search(first, guide, required, over)
             if complete:
                 return self._shortened(stances, guide), True, ""
-            if _worth(stances) > _worth(best):
+            if _rank(stances) > _rank(best):
                 best = stances
             if over():
                 break
         return best, False, reason
 
     def _shortened(self, stances: list[Stance], guide: Guide) -> list[Stance]:
-        """Return a plan without its detours: where one step does what several did, it is taken instead of them."""
+        """Return a plan in which one step replaces several wherever it has the same result."""
         short, k = list(stances), 0
         while k < len(short) - 2:
             for last in range(len(short) - 1, k + 1, -1):
-                step = self._directly(short[k], short[last], guide)
+                step = self._single_step(short[k], short[last], guide)
                 if step is not None:
                     short[k + 1 : last + 1] = [step]
                     break
             k += 1
         return short
 
-    def _directly(self, first: Stance, last: Stance, guide: Guide) -> Stance | None:
-        """Return a stance with the contacts of the last one that is one step away from the first, or None."""
+    def _single_step(self, first: Stance, last: Stance, guide: Guide) -> Stance | None:
+        """Return a stance one step from the first with the contacts of the last one, or None."""
         changed = [
             limb
             for limb in {**first.contacts, **last.contacts}
@@ -94,27 +94,29 @@ class ContactSearch:
         ]
         if len(changed) != 1:
             return None
-        limb, liked = changed[0], guide.liked(last.progress, last.contacts)
+        limb, q_nominal = changed[0], guide.nominal_q(last.progress, last.contacts)
         if limb not in last.contacts:
-            step = self._steps.released(first, limb, liked=liked)
+            step = self._steps.without_contact(first, limb, q_nominal=q_nominal)
         else:
             place = Place(last.contacts[limb], last.q[self._body.limbs[limb].joints + 1])
-            step = self._steps.made(first, limb, place, liked=liked, before=self._where_it_is(first, guide))
+            step = self._steps.with_contact(
+                first, limb, place, q_nominal=q_nominal, before=self._nominal_at(first, guide)
+            )
         return None if step is None else replace(step, progress=last.progress)
 
     def _search(
-        self, first: Stance, guide: Guide, wanted: Collection[str], over: Callable[[], bool]
+        self, first: Stance, guide: Guide, required: Collection[str], over: Callable[[], bool]
     ) -> tuple[list[Stance], bool, str]:
         best = [first]
         seen = {_key(first)}
-        stack: list[tuple[Stance, Iterator[Stance]]] = [(first, self._followers(first, guide, wanted))]
+        stack: list[tuple[Stance, Iterator[Stance]]] = [(first, self._followers(first, guide, required))]
         tried = 0
         while stack:
             stance, followers = stack[-1]
             chain = [entry[0] for entry in stack]
-            if self._is_at_end(stance, guide, wanted):
+            if self._is_at_end(stance, guide, required):
                 return [*chain[:-1], replace(stance, progress=guide.end)], True, ""
-            if _worth(chain) > _worth(best):
+            if _rank(chain) > _rank(best):
                 if chain[-1].progress > best[-1].progress:
                     tried = 0
                 best = chain
@@ -124,102 +126,106 @@ class ContactSearch:
             if follower is None:
                 stack.pop()
                 continue
-            if _key(follower) in seen or self._loiters([*chain, follower]):
+            if _key(follower) in seen or self._makes_no_progress([*chain, follower]):
                 continue
             seen.add(_key(follower))
             tried += 1
-            if tried > self.settings.patience:
-                return best, False, self._why()
-            stack.append((follower, self._followers(follower, guide, wanted)))
-        return best, False, self._why()
+            if tried > self.settings.stall_limit:
+                return best, False, self._failure_message()
+            stack.append((follower, self._followers(follower, guide, required)))
+        return best, False, self._failure_message()
 
-    def _loiters(self, chain: list[Stance]) -> bool:
-        """Whether the last steps have brought the base no further than those before."""
-        allowed = self.settings.loiter + len(self._body.limbs)
+    def _makes_no_progress(self, chain: list[Stance]) -> bool:
+        """Whether the last steps made no progress along the path."""
+        allowed = self.settings.idle_steps + len(self._body.limbs)
         return len(chain) > allowed and chain[-1].progress <= chain[-1 - allowed].progress
 
-    def _why(self) -> str:
+    def _failure_message(self) -> str:
         failures = self._steps.failures
         if not failures:
             return "no limb has a place to go to"
         return "no limb can go on; most often: " + max(failures, key=lambda why: failures[why])
 
-    def _is_at_end(self, stance: Stance, guide: Guide, wanted: Collection[str]) -> bool:
+    def _is_at_end(self, stance: Stance, guide: Guide, required: Collection[str]) -> bool:
         return (
-            set(stance.contacts) == set(wanted)
-            and not self._moves.unsettled(stance.contacts, guide)
+            set(stance.contacts) == set(required)
+            and not self._moves.misplaced(stance.contacts, guide)
             and (stance.progress == guide.end or not self._moves.blocked(stance, guide))
         )
 
-    def _followers(self, stance: Stance, guide: Guide, wanted: Collection[str]) -> Iterator[Stance]:
-        """Yield the stances that may come next, the most promising first."""
-        for move in self._moves.next(stance, guide, wanted):
+    def _followers(self, stance: Stance, guide: Guide, required: Collection[str]) -> Iterator[Stance]:
+        """Yield successor stances, the most promising first."""
+        for move in self._moves.next(stance, guide, required):
             for goal in move.goals:
-                liked = guide.liked(goal, {n: c for n, c in stance.contacts.items() if n != move.limb})
+                q_nominal = guide.nominal_q(goal, {n: c for n, c in stance.contacts.items() if n != move.limb})
                 if move.releases:
-                    follower = self._steps.released(stance, move.limb, liked=liked)
+                    follower = self._steps.without_contact(stance, move.limb, q_nominal=q_nominal)
                     if follower is not None:
                         yield replace(follower, progress=goal)
                     continue
-                yield from self._landings(stance, move.limb, guide, goal, liked)
+                yield from self._landings(stance, move.limb, guide, goal, q_nominal)
 
-    def _landings(self, stance: Stance, limb: str, guide: Guide, goal: int, liked: Array) -> Iterator[Stance]:
-        """Yield the stances in which a limb has made a new contact, near where it is liked at a pose of the path."""
-        before = self._where_it_is(stance, guide)
+    def _landings(self, stance: Stance, limb: str, guide: Guide, goal: int, q_nominal: Array) -> Iterator[Stance]:
+        """Yield the stances in which a limb makes a new contact near its nominal placement at a pose of the path."""
+        before = self._nominal_at(stance, guide)
         base = self._seated(stance, limb)
-        if base is None:  # halfway between the path and how high the contacts would have it
+        if base is None:  # mean height of the path and of the base that fits the contacts
             base = guide.poses[goal].copy()
-            base.translation[2] = 0.5 * (liked[2] + base.translation[2])
+            base.translation[2] = 0.5 * (q_nominal[2] + base.translation[2])
         old = stance.contacts.get(limb)
-        wish = guide.wish(goal)
+        nominal = guide.nominal(goal)
         places = self._candidates.places(
             limb,
             base,
-            wish.homes[limb],
-            toward=guide.ways[goal],
-            beside=self.sides(stance.contacts, limb, base, wish),
+            nominal.homes[limb],
+            toward=guide.directions[goal],
+            beside=self.sides(stance.contacts, limb, base, nominal),
             others=[contact for name, contact in stance.contacts.items() if name != limb],
         )
         for place in places:
             if old is not None and np.linalg.norm(old.pose.translation - place.contact.pose.translation) < _SAME:
                 continue
             contacts = {**stance.contacts, limb: place.contact}
-            follower = self._steps.made(stance, limb, place, liked=wish.placed(base, contacts), before=before)
+            follower = self._steps.with_contact(
+                stance, limb, place, q_nominal=nominal.placed(base, contacts), before=before
+            )
             if follower is not None:
                 yield replace(follower, progress=goal)
 
-    def sides(self, contacts: Mapping[str, Contact], limb: str, X_world_base: pin.SE3, wish: Wish) -> list[Side]:
-        """Return where a limb has to stay so that it does not cross the others that touch."""
+    def sides(
+        self, contacts: Mapping[str, Contact], limb: str, X_world_base: pin.SE3, nominal: NominalConfiguration
+    ) -> list[Side]:
+        """Return the half-spaces in which a limb has to stay so that it does not cross other limbs in contact."""
         sides = []
         for other, contact in contacts.items():
             if other == limb or other in self._helpers or limb in self._helpers:
                 continue
-            apart = wish.homes[limb].translation - wish.homes[other].translation
-            length = float(np.linalg.norm(apart))
+            offset = nominal.homes[limb].translation - nominal.homes[other].translation
+            length = float(np.linalg.norm(offset))
             if length > 1e-6:
-                normal = X_world_base.rotation @ apart / length
+                normal = X_world_base.rotation @ offset / length
                 sides.append(Side(contact.pose.translation, normal, _APART * length))
         return sides
 
     def _seated(self, stance: Stance, moving: str) -> pin.SE3 | None:
-        """Return where a contact of the base itself holds it; None where it has none but by the limb that moves."""
+        """Return the pose of the base that a contact of the base itself fixes; None if there is no such contact."""
         for limb, contact in stance.contacts.items():
             if limb != moving and not len(self._body.limbs[limb].joints):
                 return contact.pose * self._body.limbs[limb].X_joint_surface.inverse()
         return None
 
-    def _where_it_is(self, stance: Stance, guide: Guide) -> Array:
-        """Return the liked posture with the base where it is in a stance, as high as its contacts would have it."""
-        return guide.wish(stance.progress).placed(self._body.base_pose(stance.q), stance.contacts)
+    def _nominal_at(self, stance: Stance, guide: Guide) -> Array:
+        """Return the nominal configuration at the base pose of a stance, its height adapted to the contacts."""
+        return guide.nominal(stance.progress).placed(self._body.base_pose(stance.q), stance.contacts)
 
 
-def _worth(chain: list[Stance]) -> tuple[int, int]:
-    """Return how good a partial plan is: how far it leads, and in how few steps."""
+def _rank(chain: list[Stance]) -> tuple[int, int]:
+    """Return the rank of a partial plan: progress first, then fewest steps."""
     return chain[-1].progress, -len(chain)
 
 
 def _key(stance: Stance) -> tuple[object, ...]:
-    """Return what two stances share that are as good as the same: limbs within 2 cm, and how far along the path."""
+    """Return a key that equivalent stances share: progress along the path, and placements rounded to 2 cm."""
     places = (
         (limb, *np.round(contact.pose.translation / 0.02).astype(int)) for limb, contact in stance.contacts.items()
     )

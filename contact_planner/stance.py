@@ -1,4 +1,4 @@
-"""Stances: what a plan is made of."""
+"""Stances, plans and their conversion to contact sequences."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Stance:
-    """Contacts of a character, and a posture in static equilibrium that has them.
+    """Contacts of a character and a posture with these contacts in static equilibrium.
 
     Attributes:
-        contacts: by limb, the oldest first.
+        contacts: by limb, in the order in which they were made.
         q: configuration of the character, (nq,).
-        moved: the limb that is elsewhere than in the stance before, or no longer in contact; None for the first.
-        lifted: posture with the contacts of the stance before, from which `moved` can be lifted, (nq,); None where it
-            had no contact. Its centre of mass, like that of `q`, is over what stays in contact.
-        progress: index of the base's pose on its path.
+        moved: limb whose contact differs from the previous stance; None for the first.
+        lifted: posture with the contacts of the previous stance from which `moved` can lift off, (nq,); None if it had
+            no contact. It is balanced, like `q`, on the contacts that both stances share.
+        progress: index of the base pose on the path.
     """
 
     contacts: Mapping[str, Contact]
@@ -34,18 +34,17 @@ class Stance:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
-    """An answer of the planner.
+class ContactPlan:
+    """Result of the planner.
 
     Attributes:
-        stances: the first one is where the character is. One without `moved` after it has the contacts of the one
-            before, in the posture that is liked there: a goal is reached.
+        stances: the first one is the initial stance. A later one without `moved` has the contacts of the previous one
+            in the nominal configuration: a goal is reached.
         complete: whether the last one is at the goal.
-        reason: what stopped the planner, where it is not.
-        sequence: the contacts, phase by phase: all of a stance, then all but the limb that moves, and so on.
-        postures: a configuration for each phase of the sequence, (nq,) each: of a phase without the moving limb the
-            one that it has as soon as the limb is up.
-        seconds: what planning took, by part [s].
+        reason: message if not.
+        sequence: contact phases: all contacts of a stance, then all but that of the moving limb, and so on.
+        postures: configuration of each phase, (nq,) each; for a swing phase the one at lift-off.
+        seconds: CPU time by stage [s].
     """
 
     stances: tuple[Stance, ...]
@@ -57,7 +56,7 @@ class Plan:
 
     @property
     def moves(self) -> int:
-        """How many contacts are made or given up."""
+        """Number of contacts that are made or broken."""
         return sum(stance.moved is not None for stance in self.stances)
 
 
@@ -69,18 +68,18 @@ def sequence_of(
     name: str,
     models: Mapping[str, str],
 ) -> tuple[ContactSequence, tuple[Array, ...]]:
-    """Return the phases of stances, and a posture for each.
+    """Return the contact phases of stances, and a configuration for each.
 
     Args:
         stances: at least one.
         subsystem: name of the character.
         com_of: function from a configuration to its centre of mass, (3,).
-        name: of the sequence.
-        models: model of each subsystem.
+        name: name of the sequence.
+        models: model name or path of each subsystem.
     """
     phases: list[ContactPhase] = []
     postures: list[Array] = []
-    named: dict[int, Contact] = {}  # a file of a sequence wants a name for each place
+    named: dict[int, Contact] = {}  # sequence files need a unique name for each contact
 
     def name_of(contact: Contact) -> Contact:
         if id(contact) not in named:

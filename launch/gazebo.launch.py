@@ -21,9 +21,9 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from multi_qp_controller.ros.gazebo_files import BROADCASTER, EFFORT, write_gazebo_files
-from multi_qp_controller.ros.node_table import GAZEBO_ARGUMENTS, node_table
-from multi_qp_controller.ros.rviz_config import rviz_config
+from multi_qp_ros.gazebo_files import BROADCASTER, EFFORT, write_gazebo_files
+from multi_qp_ros.node_table import GAZEBO_ARGUMENTS, environment, node_table
+from multi_qp_ros.rviz_config import rviz_config
 from multi_qp_scene.scenario import load_scenario
 
 #: Between the start of the controller and that of the effort controllers [s]: they begin with its first commands.
@@ -143,4 +143,5 @@ def node_action(node, log_level):
         parameters=[{name: ParameterValue(value, value_type=type(value)) for name, value in node.parameters.items()}],
         ros_arguments=["--log-level", log_level],
         output="screen",
+        additional_env=environment(),
     )

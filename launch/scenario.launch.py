@@ -10,8 +10,8 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from multi_qp_controller.ros.node_table import LAUNCH_ARGUMENTS, node_table, planning_nodes
-from multi_qp_controller.ros.rviz_config import rviz_config
+from multi_qp_ros.node_table import LAUNCH_ARGUMENTS, environment, node_table, planning_nodes
+from multi_qp_ros.rviz_config import rviz_config
 from multi_qp_scene.scenario import load_scenario
 
 
@@ -59,8 +59,7 @@ def node_action(node, given):
         parameters=[{name: ParameterValue(value, value_type=type(value)) for name, value in node.parameters.items()}],
         ros_arguments=["--log-level", given["log_level"]],
         output="screen",
-        # the solvers' matrices are small: threads of the linear algebra only get into each other's way
-        additional_env={"OPENBLAS_NUM_THREADS": "1"},
+        additional_env=environment(),
         on_exit=lambda event, _: ending(node, event.returncode),
     )
 

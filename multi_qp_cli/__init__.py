@@ -1,7 +1,7 @@
-"""The command line, `multi-qp`: the only place, beside the nodes, where everything comes together."""
+"""Command line `multi-qp`: commands that combine the other packages, as do the ROS nodes."""
 
 import os
 
-# The matrices are small: threads of the linear algebra library cost more than they give, up to tenfold on a busy
-# machine. This has to be said before numpy is first imported.
+# The matrices are small: BLAS threads slow the tick down, up to tenfold on a loaded machine. The variable must be set
+# before numpy is first imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -1,4 +1,4 @@
-"""`python -m multi_qp_cli`: the command line where the script is not on the path."""
+"""Entry point of `python -m multi_qp_cli`, for when the script `multi-qp` is not on the path."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""`multi-qp bench`: how long things take, in one run on this machine, beside others of their class."""
+"""Command `multi-qp bench`: benchmarks on this machine, together with comparable software."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from multi_qp_cli.benches.result import BenchResult, BenchTable
 from multi_qp_cli.options import output_path
 from multi_qp_cli.output import Console, writing
 
-#: No table is wider [columns].
+#: Largest width of a table [columns].
 _WIDEST = 400
 
 
@@ -26,20 +26,20 @@ def add_to(commands: Any) -> None:
     modules = {name: import_module(module) for name, module in TARGETS.items()}
     parser = commands.add_parser(
         "bench",
-        help="how long things take, beside others of their class",
-        description="Measure on this machine, everything in one run and interleaved.",
+        help="benchmarks, together with comparable software",
+        description="Run a benchmark on this machine; all candidates are measured in one run, interleaved.",
         epilog="targets: " + "; ".join(f"{name}: {module.SUMMARY}" for name, module in modules.items()),
     )
     parser.add_argument("target", nargs="?", choices=sorted(TARGETS), default="qp", help="what to measure (default qp)")
-    parser.add_argument("--json", metavar="FILE.json", help="write the figures here")
-    parser.add_argument("--plot", metavar="FILE.png", help="draw the figures here")
+    parser.add_argument("--json", metavar="FILE.json", help="write the results here")
+    parser.add_argument("--plot", metavar="FILE.png", help="plot the results here")
     for name, module in modules.items():
         module.add_options(parser.add_argument_group(f"target {name}", module.SUMMARY))
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure one target, and print, write and draw what came out."""
+    """Measure one target; print, write and plot the results."""
     data_path = output_path("--json", options.json, suffixes=(".json",))
     plot_path = output_path("--plot", options.plot, suffixes=(".png", ".svg", ".pdf"))
     result: BenchResult = import_module(TARGETS[options.target]).run(options)
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _print(console: Console, table: BenchTable) -> None:
-    """Print a table with every cell whole: heads are broken into lines, and what is still too wide sticks out."""
+    """Print a table without truncated cells: headers are wrapped, and a table that is still too wide overflows."""
     shown = Table(title=table.title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     for k, column in enumerate(table.columns):
         head = column.replace(" ", "\n").replace("/", "/\n")

@@ -1,4 +1,4 @@
-"""`multi-qp com`: centre-of-mass trajectories, and what they are made from."""
+"""Plan centre-of-mass trajectories, and generate and evaluate their inputs."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def add_to(commands: Any) -> None:
         epilog="; ".join(f"{name}: {module.SUMMARY}" for name, module in modules.items()),
     )
     what = ", ".join(SUBCOMMANDS) + (", or a contact sequence" if SEQUENCE else "")
-    parser.add_argument("what", metavar="WHAT", help=f"{what}; `multi-qp com WHAT --help` says more")
+    parser.add_argument("what", metavar="WHAT", help=f"{what}; `multi-qp com WHAT --help` for details")
     parser.add_argument("rest", nargs=argparse.REMAINDER, help="its arguments")
     parser.set_defaults(run=run, parser_class=type(parser))
 
 
 def run(options: argparse.Namespace) -> int:
-    """Hand over to the subcommand."""
+    """Run the subcommand."""
     module_name, arguments = SUBCOMMANDS.get(options.what), options.rest
     prog = f"multi-qp com {options.what}"
     if module_name is None:

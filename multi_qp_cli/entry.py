@@ -1,4 +1,4 @@
-"""The command's beginning: hears Ctrl-C already while everything else is imported, which takes a second."""
+"""Entry point that handles Ctrl-C also during the imports, which take a second."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""The user's hand in a run: handles, sliders and buttons of the viewer, brought to the controller between ticks."""
+"""User interaction with a run: inputs of the viewer's controls, applied to the controller between ticks."""
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -11,22 +12,25 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.command import Command
 from multi_qp_controller.controller import Controller
+from multi_qp_scene.errors import MultiQpError
+
+logger = logging.getLogger(__name__)
 
 Array = NDArray[np.float64]
 
 
 class Removable(Protocol):
-    """Something in the viewer that can be taken away again."""
+    """Control of the viewer that can be removed."""
 
     def remove(self) -> None:
-        """Take it away."""
+        """Remove the control."""
 
 
 class InteractiveViewer(Protocol):
-    """The part of the viewer that this module needs."""
+    """Part of the viewer that this module uses."""
 
     def add_target_handle(self, name: str, position: Array, callback: Callable[[Array], None]) -> Any:
-        """Add a handle to drag."""
+        """Add a draggable handle."""
 
     def add_slider(
         self, name: str, minimum: float, maximum: float, initial: float, callback: Callable[[float], None]
@@ -38,9 +42,9 @@ class InteractiveViewer(Protocol):
 
 
 class Interaction:
-    """An observer of a run that keeps the viewer's controls in step with what the present state lets a user do.
+    """Observer of a run that shows the controls available in the present state and applies their inputs.
 
-    The viewer calls back from its own threads; what it says waits here until the run's thread takes it, between ticks.
+    Callbacks arrive on the viewer's threads; their values are queued and applied by the run's thread between ticks.
     """
 
     def __init__(self, viewer: InteractiveViewer) -> None:
@@ -48,39 +52,41 @@ class Interaction:
         self._lock = threading.Lock()
         self._moved: dict[str, Array] = {}
         self._loads: dict[str, float] = {}
-        self._commands: list[str] = []
+        self._commands: dict[str, None] = {}  # at most once per tick
         self._controls: dict[tuple[str, str], Removable] = {}
 
     def __call__(self, controller: Controller, command: Command) -> None:
-        """Take what the user did since the last tick, and offer what can be done now."""
-        self._offer(controller)
+        """Apply the inputs since the last tick and update the controls."""
+        self._update_controls(controller)
         with self._lock:
             moved, self._moved = self._moved, {}
             loads, self._loads = self._loads, {}
-            commands, self._commands = self._commands, []
+            commands, self._commands = self._commands, {}
         for name, position in moved.items():
             if name in controller.targets:
-                controller.set_target(name, position)
+                _try(controller.set_target, name, position)
         for name, mass in loads.items():
-            controller.scenario.scene.loads.set_mass(name, mass)
+            _try(controller.scenario.scene.loads.set_mass, name, mass)
         for name in commands:
-            controller.command(name)
+            _try(controller.command, name)
 
     def clear(self) -> None:
-        """Take all controls away, before a fresh run."""
+        """Remove all controls and pending inputs, before a new run."""
+        with self._lock:
+            self._moved, self._loads, self._commands = {}, {}, {}
         for control in self._controls.values():
             control.remove()
         self._controls.clear()
 
-    def _offer(self, controller: Controller) -> None:
-        wanted = {("target", name) for name in controller.targets}
-        wanted |= {("command", name) for name in controller.awaited_commands}
-        wanted |= {("load", name) for name in controller.scenario.scene.loads.masses}
-        if wanted == self._controls.keys():
+    def _update_controls(self, controller: Controller) -> None:
+        available = {("target", name) for name in controller.targets}
+        available |= {("command", name) for name in controller.awaited_commands}
+        available |= {("load", name) for name in controller.scenario.scene.loads.masses}
+        if available == self._controls.keys():
             return
-        for key in self._controls.keys() - wanted:
+        for key in self._controls.keys() - available:
             self._controls.pop(key).remove()
-        for key in sorted(wanted - self._controls.keys()):
+        for key in sorted(available - self._controls.keys()):
             self._controls[key] = self._add(key, controller)
 
     def _add(self, key: tuple[str, str], controller: Controller) -> Removable:
@@ -88,24 +94,32 @@ class Interaction:
         if kind == "target":
             target = controller.targets[name].target(controller.kinematics)
             position = np.zeros(3) if target is None else target.position
-            return self._viewer.add_target_handle(name, position, lambda place: self._move(name, place))
+            return self._viewer.add_target_handle(name, position, lambda place: self._queue_target(name, place))
         if kind == "load":
             loads = controller.scenario.scene.loads
             minimum, maximum = loads.limits[name]
             initial = loads.masses[name]
             return self._viewer.add_slider(
-                f"{name} [kg]", minimum, maximum, initial, lambda mass: self._weigh(name, mass)
+                f"{name} [kg]", minimum, maximum, initial, lambda mass: self._queue_load(name, mass)
             )
-        return self._viewer.add_button(name.replace("_", " "), lambda: self._give(name))
+        return self._viewer.add_button(name.replace("_", " "), lambda: self._queue_command(name))
 
-    def _move(self, name: str, position: Array) -> None:
+    def _queue_target(self, name: str, position: Array) -> None:
         with self._lock:
             self._moved[name] = position
 
-    def _weigh(self, name: str, mass: float) -> None:
+    def _queue_load(self, name: str, mass: float) -> None:
         with self._lock:
             self._loads[name] = mass
 
-    def _give(self, name: str) -> None:
+    def _queue_command(self, name: str) -> None:
         with self._lock:
-            self._commands.append(name)
+            self._commands[name] = None
+
+
+def _try(apply: Callable[..., Any], name: str, *values: Any) -> None:
+    """Apply an input; an error is logged and does not end the run."""
+    try:
+        apply(name, *values)
+    except (KeyError, ValueError, MultiQpError) as error:
+        logger.warning("viewer: '%s' was not changed: %s", name, error)

@@ -1,4 +1,4 @@
-"""`multi-qp list`: the scenarios, one line each."""
+"""List the scenarios, one line each."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from multi_qp_scene.yaml_document import YamlDocument
 
 def add_to(commands: Any) -> None:
     """Declare the command."""
-    parser = commands.add_parser("list", help="the scenarios, one line each", description=__doc__)
+    parser = commands.add_parser("list", help="list the scenarios", description=__doc__)
     parser.set_defaults(run=run)
 
 
 def run(_: argparse.Namespace) -> int:
-    """Print the scenarios with their parameters; on a terminal cut to its width, so that each keeps to one line."""
+    """Print the scenarios with their parameters, truncated to the width of a terminal."""
     console = Console()
     names = scenario_names()
     width = max(map(len, names), default=0)

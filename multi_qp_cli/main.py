@@ -1,4 +1,4 @@
-"""`multi-qp`: reads the command line and hands over to one command."""
+"""Command-line parser of `multi-qp` and dispatch to its commands."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NoReturn
 
-from multi_qp_cli.output import discard_standard_output
+from multi_qp_cli.output import LogFormatter, discard_standard_output
 from multi_qp_scene.errors import MultiQpError
 
-#: Exit statuses: the goals were reached; they were not; the arguments or a file are wrong.
+#: Exit statuses: goals reached; goals not reached; invalid arguments or file.
 SUCCESS, GOALS_MISSED, BAD_INPUT = 0, 1, 2
-#: In the order in which the help lists them; each is a module `<name>_command`.
+#: Commands in the order of the help; each is a module `<name>_command`.
 COMMANDS = ("list", "run", "plan", "ros", "check", "replay", "com", "table", "plot", "bench", "robustness")
 
 
@@ -27,15 +27,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             return _run(given)
         finally:
-            if sys.stdout is not None:  # it is None where it was closed before
-                sys.stdout.flush()  # what cannot be printed is said here, not by Python on its way out
+            if sys.stdout is not None:  # None if it was closed by the caller
+                sys.stdout.flush()  # report write errors here, not during the shutdown of Python
     except MultiQpError as error:
         print(f"multi-qp: {error}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
         print("multi-qp: interrupted", file=sys.stderr)
         return GOALS_MISSED
-    except BrokenPipeError:  # the reader of a pipe has gone, as in `multi-qp list | head -1`
+    except BrokenPipeError:  # the reader of a pipe has closed it, as in `multi-qp list | head -1`
         discard_standard_output()
         return SUCCESS
     except OSError as error:
@@ -48,29 +48,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(given: list[str]) -> int:
     options = _parser(given).parse_args(given)
-    logging.basicConfig(format="multi-qp: %(levelname)s: %(message)s", level=logging.WARNING)
-    if sys.stderr.isatty():  # somebody waits
+    handler = logging.StreamHandler()
+    handler.setFormatter(LogFormatter("multi-qp: %(levelname)s: %(message)s"))
+    logging.basicConfig(handlers=[handler], level=logging.WARNING)
+    if sys.stderr.isatty():  # interactive: report compilation
         logging.getLogger("multi_qp_scene.jit").setLevel(logging.INFO)
     return int(options.run(options))
 
 
 class _Parser(argparse.ArgumentParser):
-    """Takes options only in full and answers a wrong one with one line, as do the parsers of the commands."""
+    """Parser without abbreviations of options, whose errors are one line; also the class of the command parsers."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**{"allow_abbrev": False, **settings})
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong and exit."""
+        """Print an error and exit."""
         self.exit(BAD_INPUT, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
 def _parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """Return the parser of a command line: of its command, if it begins with one, for each takes long to import."""
+    """Return the parser of a command line; only the given command is imported, since imports are slow."""
     parser = _Parser(
         prog="multi-qp",
-        description="Several robots, their objects and their surroundings, controlled by one quadratic program.",
-        epilog="Exit status: 0 the goals were reached, 1 they were not, 2 bad arguments or a bad file.",
+        description="Whole-body control of several robots, objects and their environment by one quadratic program.",
+        epilog="Exit status: 0 goals reached, 1 goals not reached, 2 invalid arguments or file.",
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)

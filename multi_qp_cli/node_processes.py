@@ -1,4 +1,4 @@
-"""Nodes as processes: started without launch_ros, ended in order, none left behind."""
+"""Start, supervision and ordered shutdown of node processes, without launch_ros."""
 
 from __future__ import annotations
 
@@ -11,18 +11,22 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from time import monotonic, sleep
 
-from multi_qp_controller.ros.node_table import NodeSpec
+from multi_qp_ros import node_table
+from multi_qp_ros.node_table import NodeSpec
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.resources import find_resource
 
-#: How long a node may take to end when it is asked to [s].
-GRACE = 5.0
+#: Time for a node to end after SIGTERM [s]; `process.run` ends it earlier.
+GRACE = 3.0
+
+#: Signals that end the graph.
+_ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 Processes = dict[str, subprocess.Popen[bytes]]
 
 
 def require_ros() -> None:
-    """Check that nodes can be started.
+    """Check that rclpy is available.
 
     Raises:
         MultiQpError: when rclpy is not installed.
@@ -32,14 +36,14 @@ def require_ros() -> None:
 
 
 def free_domain() -> int:
-    """Return a ROS_DOMAIN_ID under which nobody of this machine talks now.
+    """Return a ROS_DOMAIN_ID that no participant on this machine uses.
 
-    Above 101 the ports of DDS meet those that the system gives away. The search begins at a place of this process's
-    own, so that two that search at once do not find the same.
+    Above 101 the DDS ports overlap the ephemeral ports of the system. The search starts at an index derived from the
+    process id, so that concurrent searches find different domains.
     """
     for k in range(100):
         domain = 1 + (37 * os.getpid() + k) % 100
-        # where a domain's first participants are asked who they are: the very first may have gone before the others
+        # discovery ports of the domain's first participants, of which the very first may have ended already
         if all(_is_free(7400 + 250 * domain + 10 + 2 * participant) for participant in range(8)):
             return domain
     return 1 + os.getpid() % 100
@@ -55,9 +59,9 @@ def _is_free(port: int) -> bool:
 
 
 def on_this_machine() -> dict[str, str]:
-    """Return variables with which nodes talk among themselves: in a free domain, and nothing leaves the machine.
+    """Return environment variables that restrict communication to this machine, in a free domain.
 
-    So does `ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST`, which however insists on shared memory; see `process.TRANSPORT`.
+    `ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST` is not used: it requires shared memory; see `process.TRANSPORT`.
     """
     return {
         "ROS_DOMAIN_ID": str(free_domain()),
@@ -75,48 +79,70 @@ def running(
     log_level: str = "warn",
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[Processes]:
-    """Start all nodes, and end them on the way out, the last one first: its last command shall be heard."""
-    # the solvers' matrices are small: threads of the linear algebra only get into each other's way
-    variables = {"OPENBLAS_NUM_THREADS": "1", **os.environ, **(environment or {})}
+    """Start all nodes and end them on exit, the first one last, so that it receives the last commands of the others.
+
+    SIGINT, SIGTERM and SIGHUP raise KeyboardInterrupt in the block, once. If this process is killed, the nodes end too.
+    """
+    variables = {**os.environ, **node_table.environment(), **(environment or {})}
     processes: Processes = {}
     interruption = _Interruption()
-    # by itself SIGTERM would end us, and leave the nodes
-    before = {number: signal.signal(number, interruption) for number in (signal.SIGTERM, signal.SIGINT)}
+    # the default action would end this process and leave the nodes running
+    before = {number: signal.signal(number, interruption) for number in _ENDING if _is_active(number)}
     try:
         for node in nodes:
             command = node.command(namespace=namespace, log_level=log_level)
-            # a session of their own: Ctrl-C comes to us, and we end them in order
+            # a new session: Ctrl-C reaches only this process, which ends the nodes in order
             processes[node.name] = subprocess.Popen(command, env=variables, start_new_session=True)
         interruption.allow()
         yield processes
     finally:
-        for process in reversed(processes.values()):
-            process.terminate()
-            try:
-                process.wait(GRACE)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        interruption.done()
+        started = [*processes.values()]
+        end_all(started[1:])
+        end_all(started[:1])
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
+def end_all(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    """Terminate processes; kill those that take longer than `GRACE`."""
+    for process in processes:
+        process.terminate()
+    end = monotonic() + GRACE
+    for process in processes:
+        try:
+            process.wait(max(0.0, end - monotonic()))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _is_active(number: int) -> bool:
+    """Whether a signal ends this process; nohup ignores SIGHUP."""
+    return number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN
+
+
 class _Interruption:
-    """Raises KeyboardInterrupt, but not before all processes are known: one that has just been made would be left."""
+    """Signal handler that raises KeyboardInterrupt once, only after all processes have started and before they end."""
 
     def __init__(self) -> None:
-        self._allowed = self._asked = False
+        self._allowed = self._requested = False
 
     def __call__(self, *_: object) -> None:
-        self._asked = True
+        self._requested = True
         if self._allowed:
+            self._allowed = False
             raise KeyboardInterrupt
 
     def allow(self) -> None:
-        """Interrupt from now on, and at once if it was asked for meanwhile."""
-        self._allowed = True
-        if self._asked:
+        """Raise from now on, and immediately if a signal has arrived meanwhile."""
+        self._allowed = not self._requested
+        if self._requested:
             raise KeyboardInterrupt
+
+    def done(self) -> None:
+        """Ignore further signals."""
+        self._allowed = False
 
 
 def wait_for(
@@ -126,13 +152,13 @@ def wait_for(
     timeout: float | None = None,
     failing: tuple[Processes, Mapping[str, int]] = ({}, {}),
 ) -> int:
-    """Wait for one node to end, and return its exit status; or that of one that has failed before.
+    """Wait for one node to end and return its exit status, or that of a node that failed before.
 
     Args:
-        name: of the node that ends by itself.
-        processes: those that must not end before it.
-        timeout: how long to wait [s].
-        failing: processes that may end, and by name the exit status that tells of a failure.
+        name: of the awaited node.
+        processes: nodes that must not end before it.
+        timeout: largest waiting time [s].
+        failing: processes that may end, and by name the exit status that means failure.
 
     Raises:
         MultiQpError: when another node ends before it, or it takes longer than `timeout` [s].

@@ -1,4 +1,4 @@
-"""Arguments that several commands take."""
+"""Command-line options shared by several commands, and their validation."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from multi_qp_controller.qp import solver_names
-from multi_qp_scene.errors import ConfigError, MultiQpError, Problem
+from multi_qp_scene.errors import ConfigError, ConfigProblem, MultiQpError
+from multi_qp_scene.limits import check
 from multi_qp_scene.scenario import Scenario, load_scenario
 from multi_qp_scene.suggestions import unknown_name
 from multi_qp_scene.yaml_document import YamlDocument
 
 
 def add_scenario_options(parser: argparse.ArgumentParser) -> None:
-    """Declare which scenario is meant, and with which parameters."""
+    """Declare the scenario, its parameters and the seed."""
     parser.add_argument("scenario", help="a name from `multi-qp list`, or the path of a .yaml file")
     parser.add_argument(
         "--set",
@@ -32,36 +33,40 @@ def load_from(options: argparse.Namespace) -> Scenario:
     """Load the scenario that the options name.
 
     Raises:
-        MultiQpError: when an option or the scenario is wrong.
+        MultiQpError: when an option or the scenario is invalid.
     """
     if options.seed < 0:
         raise MultiQpError(f"--seed: expected 0 or above, got {options.seed}")
+    check("seed", options.seed, "--seed")
     scenario = load_scenario(options.scenario, parameters=parameters_from(options.parameters), seed=options.seed)
     solver = scenario.spec.solver
-    if solver is not None and solver not in solver_names():  # the scene package knows no solvers
+    if solver is not None and solver not in solver_names():  # the scene package does not depend on the solvers
         place = YamlDocument.load(scenario.path).location(("solver",))
-        raise ConfigError([Problem(place, unknown_name("solver", solver, solver_names()))])
+        raise ConfigError([ConfigProblem(place, unknown_name("solver", solver, solver_names()))])
     return scenario
 
 
 def require_known(option: str, kind: str, name: str | None, valid: Iterable[str]) -> None:
-    """Raise a MultiQpError when an option that was given holds none of the valid names."""
+    """Raise a MultiQpError when a given option is not one of the valid names."""
     names = list(valid)
     if name is not None and name not in names:
         raise MultiQpError(f"{option}: {unknown_name(kind, name, names)}")
 
 
-def require_positive(option: str, value: float | None, what: str) -> None:
-    """Raise a MultiQpError when an option that was given is not a positive finite number."""
+def require_within(option: str, value: float | None, limit: str) -> None:
+    """Raise a MultiQpError when a given option is not a positive number within a limit."""
     if value is not None and not (math.isfinite(value) and value > 0):
-        raise MultiQpError(f"{option}: expected a positive {what}, got {value:g}")
+        unit = " of seconds" if limit in ("time", "period") else ""
+        raise MultiQpError(f"{option}: expected a positive number{unit}, got {value:g}")
+    if value is not None:
+        check(limit, value, option)
 
 
 def parameters_from(settings: list[str]) -> dict[str, float]:
-    """Return the parameters that `--set` gives.
+    """Return the parameters of `--set`.
 
     Raises:
-        MultiQpError: when one is wrong.
+        MultiQpError: when one is invalid.
     """
     values = {}
     for setting in settings:
@@ -76,10 +81,10 @@ def parameters_from(settings: list[str]) -> dict[str, float]:
 
 
 def output_path(option: str, text: str | None, *, suffixes: tuple[str, ...] = ()) -> Path | None:
-    """Return where an option writes to; refuse a place that cannot be written before any work is done.
+    """Return the output path of an option, checked before any work is done.
 
     Raises:
-        MultiQpError: when the folder is not there, or the suffix is none of `suffixes`.
+        MultiQpError: when the folder does not exist, or the suffix is none of `suffixes`.
     """
     if text is None:
         return None

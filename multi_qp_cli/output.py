@@ -1,38 +1,76 @@
-"""Where commands write to: standard output, which a reader may leave early, and files, which may not be writable."""
+"""Output of commands: console and files, with handling of closed pipes and write errors."""
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import rich.console
+from rich.text import Text
 
-from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.errors import MultiQpError, printable
+
+
+class LogFormatter(logging.Formatter):
+    """Formats log messages without control characters, which names from files may contain."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return a record as text."""
+        return printable(super().format(record))
 
 
 class Console(rich.console.Console):
-    """A console whose reader may leave, as `head` does: the command goes on to its end and keeps its exit status."""
+    """Console that tolerates a closed pipe, as by `head`: the command continues and keeps its exit status.
+
+    Control characters, which names from files may contain, are escaped.
+    """
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Return text, or a cell of a table, with its markup applied."""
+        return super().render_str(printable(text), **options)
 
     def on_broken_pipe(self) -> None:
-        """Print nothing more."""
+        """Stop printing."""
         self.quiet = True
         discard_standard_output()
 
 
 def discard_standard_output() -> None:
-    """Send what is still to be printed nowhere: also what Python holds back until it exits."""
-    with suppress(OSError, ValueError):  # a standard output that is closed, or that has no file
+    """Discard all further standard output, including what Python has buffered."""
+    with suppress(OSError, ValueError):  # standard output is closed, or has no file descriptor
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
 
 
+class Failures:
+    """Errors of a command's outputs, collected until all outputs have been attempted."""
+
+    def __init__(self) -> None:
+        self._messages: list[str] = []
+
+    @contextmanager
+    def collect(self) -> Iterator[None]:
+        """Store a MultiQpError of the block instead of raising it."""
+        try:
+            yield
+        except MultiQpError as error:
+            self._messages.append(str(error))
+
+    def raise_if_any(self) -> None:
+        """Raise one error with all messages, one per line."""
+        if self._messages:
+            raise MultiQpError("\nmulti-qp: ".join(self._messages))
+
+
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn what goes wrong while a file is written into one message that names it.
+    """Convert an error while a file is written to one message that names the file.
 
     Raises:
         MultiQpError: the file cannot be written.

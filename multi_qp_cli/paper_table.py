@@ -1,4 +1,4 @@
-"""Table 1 of [Vaillant2015], and the same rows of our runs."""
+"""Table 1 of [Vaillant2015], and the same figures of a run."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TABLE_1 = {
 
 
 def row_of(report: dict[str, Any]) -> Row:
-    """Return the rows of Table 1 for one run, the paper's own under `paper` (None where it has none)."""
+    """Return the figures of Table 1 for one run; those of the paper under `paper` (None where it has none)."""
     counts = ("subsystems", "dofs", "actuated_dofs", "planar_contact_points", "grasp_contact_points", "collision_pairs")
     return {
         "scene": report["scenario"],

@@ -1,8 +1,9 @@
-"""Videos and stills of a run, rendered off screen."""
+"""Off-screen videos and stills of a run."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,10 @@ _LEAST, _MOST = 16, 8192
 
 
 def size_of(text: str) -> tuple[int, int]:
-    """Read a size, as 960x540.
+    """Parse a size such as 960x540.
 
     Raises:
-        MultiQpError: when it is none.
+        MultiQpError: when the size is invalid.
     """
     try:
         width, height = (int(part) for part in text.lower().split("x"))
@@ -33,7 +34,7 @@ def size_of(text: str) -> tuple[int, int]:
 def write_video_of(
     path: Path, scenario: Scenario, snapshots: list[Snapshot], size: tuple[int, int], options: argparse.Namespace
 ) -> None:
-    """Write the video that the options ask for."""
+    """Write the video according to the options."""
     from multi_qp_viewer import write_video
 
     camera = options.camera
@@ -58,7 +59,10 @@ def write_video_of(
 def write_still(
     path: Path, scenario: Scenario, snapshots: list[Snapshot], size: tuple[int, int], at: float | None
 ) -> None:
-    """Write a picture of the tick that is nearest to `at` [s]; of the middle of the run if None."""
+    """Write a picture of the tick nearest to `at` [s], by default of the middle of the run.
+
+    A time after the end of the run gives the last tick and a note on standard error.
+    """
     from PIL import Image
 
     from multi_qp_viewer import render_frame
@@ -73,6 +77,9 @@ def write_still(
         raise MultiQpError(f"--still: {error}") from None
     with writing(path):
         Image.fromarray(frame).save(path)
+    end = snapshots[-1].time
+    if moment > 2.0 * end - snapshots[-2:][0].time + 1e-9:  # more than one period after the last snapshot
+        print(f"multi-qp: --at: the last tick is at {end:.2f} s; '{path}' shows it, not {moment:g} s", file=sys.stderr)
 
 
 def _camera(scenario: Scenario) -> Any:

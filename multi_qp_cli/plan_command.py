@@ -1,4 +1,4 @@
-"""`multi-qp plan`: plans the contacts of a scenario with a goal, shows them and saves them."""
+"""Command `multi-qp plan`: contact plans of scenarios with a goal, printed and saved."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.sequence_file import save_contact_sequence
 
-if TYPE_CHECKING:  # these load compiled kernels and OMPL, for which the other commands shall not wait
-    from contact_planner.stance import Plan
-    from multi_qp_controller.planning import PlannedScenario
+if TYPE_CHECKING:  # imports of compiled kernels and OMPL are slow
+    from contact_planner.stance import ContactPlan
+    from motion_generation.planning import PlannedScenario
 
 
 def add_to(commands: Any) -> None:
@@ -26,12 +26,12 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "plan",
         help="plan the contacts of a scenario that has a goal instead of states",
-        description="Plan the contacts of a scenario that has a `plan`: print them, and save them for people to edit.",
-        epilog="Exit status: 0 the plan reaches the goal, 1 it does not (the best part of one is shown), 2 bad input.",
+        description="Plan the contacts of a scenario that has a `plan`: print them, and save them as an editable file.",
+        epilog="Exit status: 0 the plan reaches the goal, 1 it does not (the best partial plan is shown), 2 bad input.",
     )
     add_scenario_options(parser)
     parser.add_argument("--output", metavar="FILE.yaml", help="write the contact sequence here")
-    parser.add_argument("--picture", metavar="FILE.png", help="draw the postures of the plan here")
+    parser.add_argument("--picture", metavar="FILE.png", help="write a picture of the postures of the plan here")
     parser.set_defaults(run=run)
 
 
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     scenario = load_from(options)
     if scenario.spec.turns is not None:
         return _run_turns(scenario, output, picture)
-    from multi_qp_controller.planning import plan_scenario
+    from motion_generation.planning import plan_scenario
 
     planned = plan_scenario(scenario)
     print_plan(scenario.name, planned.plan)
@@ -58,9 +58,9 @@ def run(options: argparse.Namespace) -> int:
 def _run_turns(scenario: Scenario, output: Path | None, picture: Path | None) -> int:
     """Plan the turns of a game, and return the exit status."""
     if output is not None:
-        raise MultiQpError(f"--output: {scenario.name} has a sequence for each turn, a file holds one")
+        raise MultiQpError(f"--output: {scenario.name} has a sequence for each turn, but a file contains one")
+    from motion_generation.turns import play_scenario
     from multi_qp_cli.turns_view import print_match
-    from multi_qp_controller.turns import play_scenario
 
     played = play_scenario(scenario)
     print_match(scenario.name, played.match)
@@ -78,11 +78,11 @@ def _run_turns(scenario: Scenario, output: Path | None, picture: Path | None) ->
 
 
 def with_plan(scenario: Scenario) -> tuple[Scenario, bool]:
-    """Return a scenario with states, and whether they lead to the goal: one that has none is planned."""
+    """Return a scenario with states, planned if it has none, and whether they reach the goal."""
     if scenario.spec.contact_sequence is not None:
         return _followed(scenario), True
     if scenario.spec.turns is not None:
-        from multi_qp_controller.turns import play_scenario
+        from motion_generation.turns import play_scenario
 
         played = play_scenario(scenario)
         if not played.match.complete:
@@ -90,20 +90,20 @@ def with_plan(scenario: Scenario) -> tuple[Scenario, bool]:
         return played.scenario, played.match.complete
     if scenario.spec.plan is None:
         return scenario, True
-    from multi_qp_controller.planning import plan_scenario
+    from motion_generation.planning import plan_scenario
 
     answer = plan_scenario(scenario)
     console = Console(stderr=True)
     took = sum(answer.plan.seconds.values())
     console.print(f"planned {answer.plan.moves} contacts in {took:.2f} s")
     if not answer.plan.complete:
-        console.print(f"[bold]the plan does not reach the goal[/bold]: {answer.plan.reason}; what there is of it runs")
+        console.print(f"[bold]the plan does not reach the goal[/bold]: {answer.plan.reason}; the partial plan is run")
     return answer.scenario, answer.plan.complete
 
 
 def _followed(scenario: Scenario) -> Scenario:
-    """Return a scenario with the states of its contact sequence, and say what had to be moved."""
-    from multi_qp_controller.sequences import follow_sequence
+    """Return a scenario with the states of its contact sequence; print notes and repairs."""
+    from motion_generation.sequences import follow_sequence
 
     answer = follow_sequence(scenario)
     console = Console(stderr=True)
@@ -112,7 +112,7 @@ def _followed(scenario: Scenario) -> Scenario:
     return answer.scenario
 
 
-def print_plan(name: str, plan: Plan) -> None:
+def print_plan(name: str, plan: ContactPlan) -> None:
     """Print a plan as a table."""
     from com_trajectory.equilibrium import equilibrium_region
 
@@ -121,7 +121,7 @@ def print_plan(name: str, plan: Plan) -> None:
     took = ", ".join(f"{part} {1e3 * seconds:.0f} ms" for part, seconds in plan.seconds.items())
     console.print(f"[bold]{name}[/bold]: {plan.moves} moves; {verdict}  ({took})")
     table = Table(box=None, header_style="dim")
-    for column in ("", "limb", "goes to", "x [m]", "y [m]", "z [m]", "balance while it is up [mm]"):
+    for column in ("", "limb", "goes to", "x [m]", "y [m]", "z [m]", "balance margin during the move [mm]"):
         table.add_column(column, justify="left" if column in ("limb", "goes to") else "right")
     for number, stance in enumerate(plan.stances):
         if stance.moved is None:
@@ -143,7 +143,7 @@ def _place(xyz: np.ndarray) -> list[str]:
 
 
 def _draw(planned: PlannedScenario, path: Path) -> None:
-    """Write a sheet of the plan's postures."""
+    """Write one image with all postures of the plan."""
     scenario, plan = planned.scenario, planned.plan
     part, postures = scenario.scene.subsystems[plan.sequence.subsystems[0]].q_slice, []
     for phase, posture in zip(plan.sequence.phases, plan.postures, strict=True):
@@ -154,7 +154,7 @@ def _draw(planned: PlannedScenario, path: Path) -> None:
 
 
 def _draw_sheet(scenario: Scenario, postures: list[tuple[str, np.ndarray]], path: Path) -> None:
-    """Write pictures of configurations of the whole scene, (nq,) each, with what they are of."""
+    """Write one image of configurations of the whole scene, (nq,) each, with their names."""
     from PIL import Image
 
     from multi_qp_viewer import Camera, render_frame

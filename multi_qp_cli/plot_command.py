@@ -1,23 +1,37 @@
-"""`multi-qp plot`: tick times from the logs of runs, as the paper's Figs. 10 and 11."""
+"""Command `multi-qp plot`: tick times from logs, as in [Vaillant2015] Figs. 10 and 11."""
 
 from __future__ import annotations
 
 import argparse
-import json
-import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from multi_qp_cli.options import output_path
 from multi_qp_cli.output import writing
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.limits import check
+from multi_qp_scene.npz_files import read_arrays
+from multi_qp_simulator.log import QP_SIZE, WHAT
 
 if TYPE_CHECKING:
     from multi_qp_viewer.plots import RunTimes
 
-_NEEDED = ("time", "tick_ms", "state", "qp_size", "scenario")
+#: Arrays of a log that are plotted, with their kinds of dtype.
+_KINDS = {"time": "f", "tick_ms": "f", "state": "U", "qp_size": "i", "scenario": "U"}
+#: Largest uncompressed size of a log [B], about 3 million ticks.
+_LARGEST = 256 << 20
+#: Longest run [s].
+_LONGEST = 1e8
+
+
+class _About(msgspec.Struct):
+    """Plotted part of the JSON in a log."""
+
+    name: str
+    dt: float
 
 
 def add_to(commands: Any) -> None:
@@ -25,12 +39,12 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "plot",
         help="plot tick times from logs",
-        description="Plot tick times from the logs of runs: over time, a panel a log, changes of state dashed; "
-        "or median and largest over the size of the QP.",
+        description="Plot tick times from the logs of runs: over time, one panel per log, with state transitions "
+        "dashed; or median and largest over the size of the QP.",
     )
-    parser.add_argument("logs", nargs="+", metavar="LOG.npz", help="what `multi-qp run --log` wrote")
-    parser.add_argument("--over", choices=("time", "size"), default="time", help="tick time over what (default time)")
-    parser.add_argument("--output", metavar="FILE", required=True, help="where to: .png or .svg")
+    parser.add_argument("logs", nargs="+", metavar="LOG.npz", help="a log of `multi-qp run --log`")
+    parser.add_argument("--over", choices=("time", "size"), default="time", help="abscissa (default time)")
+    parser.add_argument("--output", metavar="FILE", required=True, help="output file: .png or .svg")
     parser.set_defaults(run=run)
 
 
@@ -39,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
     path = output_path("--output", options.output, suffixes=(".png", ".svg"))
     assert path is not None  # the option is required
     runs = [_times(Path(name)) for name in options.logs]
-    from multi_qp_viewer import plots  # after the checks: matplotlib takes its time
+    from multi_qp_viewer import plots  # after the checks: matplotlib is slow to import
 
     draw = plots.plot_over_time if options.over == "time" else plots.plot_over_size
     with writing(path):
@@ -48,26 +62,37 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _times(path: Path) -> RunTimes:
+    """Read the tick times of a log.
+
+    Raises:
+        MultiQpError: when it is not a log, is empty, or contains invalid numbers.
+    """
     from multi_qp_viewer.plots import RunTimes
 
+    arrays = read_arrays(path, _KINDS, what=WHAT, largest=_LARGEST)
+    ticks = arrays["time"].shape[:1]
+    shapes = {"time": ticks, "tick_ms": ticks, "state": ticks, "qp_size": (*ticks, len(QP_SIZE)), "scenario": ()}
+    for name, kinds in _KINDS.items():
+        array = arrays[name]
+        if array.dtype.kind not in kinds or array.shape != shapes[name]:
+            raise MultiQpError(f"'{path}': {name} has dtype {array.dtype} and shape {array.shape}; is not {WHAT}")
+    if ticks == (0,):
+        raise MultiQpError(f"'{path}' contains no ticks")
+    time, tick_ms = arrays["time"].astype(float), arrays["tick_ms"].astype(float)
+    if not (np.abs(time) <= _LONGEST).all() or (np.diff(time) < 0.0).any():
+        raise MultiQpError(f"'{path}': time is not finite and increasing")
+    if not ((tick_ms >= 0.0) & (tick_ms <= 1e3 * _LONGEST)).all():
+        raise MultiQpError(f"'{path}': tick_ms is not finite and positive")
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in _NEEDED}
-    except (zipfile.BadZipFile, ValueError, EOFError, TypeError, AttributeError):
-        raise MultiQpError(f"'{path}' is not a log: expected an .npz file of `multi-qp run --log`") from None
-    except KeyError as error:
-        missing = str(error.args[0]).split(" ")[0].strip("'")
-        raise MultiQpError(f"'{path}' holds no '{missing}': expected an .npz file of `multi-qp run --log`") from None
-    except OSError as error:
-        raise MultiQpError(f"'{path}' cannot be read: {error.strerror}") from None
-    if not len(arrays["time"]):
-        raise MultiQpError(f"'{path}' holds no tick")
-    about = json.loads(str(arrays["scenario"]))
+        about = msgspec.json.decode(str(arrays["scenario"]), type=_About)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise MultiQpError(f"'{path}': scenario: {error}; is not {WHAT}") from None
+    check("period", about.dt, f"'{path}': dt")
     return RunTimes(
-        name=about["name"],
-        time=arrays["time"],
-        tick_ms=arrays["tick_ms"],
+        name=about.name,
+        time=time,
+        tick_ms=tick_ms,
         state=arrays["state"],
-        dt=about["dt"],
+        dt=about.dt,
         variables=int(arrays["qp_size"][:, 0].max()),
     )

@@ -1,4 +1,4 @@
-"""Progress of long work, shown where standard error is a terminal."""
+"""Progress bar on standard error, if that is a terminal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from multi_qp_cli.output import Console
 
 @contextmanager
 def run_progress(name: str) -> Iterator[Callable[[float, str], None] | None]:
-    """Show a bar while a run goes on; give what tells it the fraction done and the state, None without a terminal."""
+    """Show a progress bar; yield its update by completed fraction and state, None without a terminal."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield None

@@ -1,4 +1,4 @@
-"""Options that say how the simulated world differs from the model."""
+"""Options for model mismatch and disturbances of the simulation."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _NUMBERS = [name for name in RealitySpec.model_fields if name != "pushes"]
 
 
 def add_reality_options(parser: argparse.ArgumentParser) -> None:
-    """Declare them."""
+    """Declare the options."""
     parser.add_argument(
         "--reality",
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        help=f"in what the world of mujoco differs from the model, SI units; can be repeated: {', '.join(_NUMBERS)}",
+        help=f"model mismatch, noise or delay in MuJoCo, SI units; can be repeated: {', '.join(_NUMBERS)}",
     )
     parser.add_argument(
         "--push",
@@ -36,10 +36,10 @@ def add_reality_options(parser: argparse.ArgumentParser) -> None:
 
 
 def reality_from(options: argparse.Namespace, base: RealitySpec) -> RealitySpec:
-    """Return a reality with what the options change in it.
+    """Return model mismatch and disturbances with the changes of the options.
 
     Raises:
-        MultiQpError: when an option is wrong.
+        MultiQpError: when an option is invalid.
     """
     changes: dict[str, Any] = {}
     for setting in options.reality:
@@ -59,10 +59,10 @@ def reality_from(options: argparse.Namespace, base: RealitySpec) -> RealitySpec:
 
 
 def with_reality(scenario: Scenario, reality: RealitySpec) -> Scenario:
-    """Return a scenario with another reality.
+    """Return a scenario with other model mismatch and disturbances.
 
     Raises:
-        MultiQpError: when a push names no link or state of it.
+        MultiQpError: when a push refers to an unknown link or state.
     """
     links = {link for subsystem in scenario.scene.subsystems.values() for link in subsystem.links}
     for push in reality.pushes:
@@ -74,10 +74,10 @@ def with_reality(scenario: Scenario, reality: RealitySpec) -> Scenario:
 
 
 def push_from(text: str) -> PushSpec:
-    """Return the push that a text describes.
+    """Parse a push.
 
     Raises:
-        MultiQpError: when it describes none.
+        MultiQpError: when the text is not a push.
     """
     body, _, when = text.partition("@")
     state, plus, time = when.rpartition("+")

@@ -1,4 +1,4 @@
-"""`multi-qp replay`: makes a tick of a recording again, to the last bit, and with another solver or other weights."""
+"""Command `multi-qp replay`: recomputation of a recorded tick, also with another solver or other weights."""
 
 from __future__ import annotations
 
@@ -9,27 +9,29 @@ from typing import Any
 from multi_qp_cli.options import output_path, parameters_from, require_known
 from multi_qp_cli.output import Console, writing
 from multi_qp_cli.replay_view import print_comparison, print_explanation, print_overview, print_verdict
-from multi_qp_controller.formulations import FORMULATIONS
 from multi_qp_controller.qp import solver_names
+from multi_qp_controller.qp.formulations import FORMULATIONS
+from multi_qp_ros.recording import Bag, Replay
+from multi_qp_ros.recording.replay import same_bits
 from multi_qp_scene.errors import MultiQpError
-from multi_qp_simulator.bags import Bag, Replay
-from multi_qp_simulator.bags.replay import same_bits
 
 
 def add_to(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "replay",
-        help="make a tick of a recording again",
-        description="Make one tick of a recording (multi-qp run --record) again and say whether it came out the same, "
-        "to the last bit; solve it otherwise and show what differs. Without --at, say what the recording holds.",
-        epilog="Exit status: 0 the tick came out the same, 1 it did not, 2 bad arguments or a bad file.",
+        help="recompute a tick of a recording",
+        description="Recompute one tick of a recording (multi-qp run --record) and report whether it is bit-identical; "
+        "solve it with other settings and show the differences. Without --at, show the contents of the recording.",
+        epilog="Exit status: 0 the tick is bit-identical, 1 it is not, 2 invalid arguments or file.",
     )
     parser.add_argument("bag", metavar="FILE.mcap", help="a recording")
-    parser.add_argument("--at", type=float, metavar="TIME", help="time of the tick since the beginning of its run [s]")
-    parser.add_argument("--run", type=int, dest="number", help="which run of the file, from 0 (default: the last)")
+    parser.add_argument("--at", type=float, metavar="TIME", help="time of the tick since the start of its run [s]")
+    parser.add_argument(
+        "--run", type=int, dest="number", help="index of the run in the file, from 0 (default: the last)"
+    )
     parser.add_argument("--solver", help=f"solve it also with: {', '.join(solver_names())}")
-    parser.add_argument("--formulation", help=f"write it also as: {', '.join(FORMULATIONS)}")
+    parser.add_argument("--formulation", help=f"formulate the QP also as: {', '.join(FORMULATIONS)}")
     parser.add_argument(
         "--set",
         metavar="NAME=VALUE",
@@ -42,13 +44,13 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--all", action="store_true", help="show all joints, contacts and tasks, not only the worst")
     parser.add_argument("--save-qp", metavar="FILE.npz", help="write the QP of a failing tick here")
     parser.add_argument(
-        "--other-version", action="store_true", help="replay what another version of this project recorded"
+        "--other-version", action="store_true", help="replay a recording of another version of this project"
     )
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Replay what the options name."""
+    """Replay according to the options."""
     require_known("--solver", "solver", options.solver, solver_names())
     require_known("--formulation", "formulation", options.formulation, FORMULATIONS)
     if options.at is not None and not math.isfinite(options.at):

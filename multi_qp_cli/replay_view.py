@@ -1,90 +1,122 @@
-"""A replayed tick as a person reads it."""
+"""Console output of a replayed tick."""
 
 from __future__ import annotations
 
-from itertools import groupby
-
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from multi_qp_controller.command import Command
-from multi_qp_simulator.bags import Bag, RecordedTick, Replay
-from multi_qp_simulator.bags.reader import TickHead
-from multi_qp_simulator.bags.replay import Answer
+from multi_qp_ros.recording import Bag, RecordedTick, Replay
+from multi_qp_ros.recording.reader import TickHead
+from multi_qp_ros.recording.replay import Answer
 
-#: Rows of a table, unless all are asked for.
+#: Rows of a table without --all.
 _SHOWN = 8
-#: Differences below this are of rounding: not shown.
+#: Largest number of states that the overview lists.
+_MOST_STATES = 1000
+#: Smaller relative differences are due to rounding and not shown.
 _ROUNDING = 1e-6
 
 
 def print_overview(console: Console, bag: Bag) -> None:
-    """Print what a bag holds."""
-    heads = list(bag.heads())
-    for number, recording in enumerate(bag.recordings):
-        ticks = [head for head in heads if head.run == number]
-        settings = "".join(f", {k}={v:g}" for k, v in recording["scenario"]["parameters"].items())
+    """Print the contents of a bag."""
+    runs = [_Run() for _ in bag.recordings]
+    for head in bag.heads():
+        if 0 <= head.run < len(runs):
+            runs[head.run].add(head)
+    for number, (recording, run) in enumerate(zip(bag.recordings, runs, strict=True)):
+        scenario = recording["scenario"]
+        settings = "".join(f", {k}={v:g}" for k, v in scenario["parameters"].items())
         console.print(
-            f"[bold]run {number}[/bold]: {recording['scenario']['name']}{settings}, seed "
-            f"{recording['scenario']['seed']}; {recording['backend']}, {recording['formulation']}, "
-            f"{recording['solver']}; version {recording['version']}",
+            f"[bold]run {number}[/bold]: {escape(scenario['name'] + settings)}, seed {scenario['seed']}; "
+            + escape(f"{recording['backend']}, {recording['formulation']}, {recording['solver']}; ")
+            + escape(f"version {recording['version']}"),
             highlight=False,
         )
-        if not ticks:
+        if not run.ticks:
             continue
         console.print(
-            f"{len(ticks)} ticks of {recording['dt'] * 1e3:g} ms, {ticks[0].time:g} s to {ticks[-1].time:g} s",
+            f"{run.ticks} ticks of {recording['dt'] * 1e3:g} ms, {run.begin:g} s to {run.end:g} s",
             highlight=False,
         )
-        console.print(_states(ticks))
-        failed = [head for head in ticks if head.failed]
-        for head in failed[:_SHOWN]:
+        console.print(run.states())
+        for head in run.failing:
             console.print(f"  failing tick at {head.time:g} s: {head.command.message}", highlight=False, markup=False)
-        if len(failed) > _SHOWN:
-            console.print(f"  and {len(failed) - _SHOWN} more failing ticks, to {failed[-1].time:g} s", highlight=False)
+        if run.failed > len(run.failing):
+            more = run.failed - len(run.failing)
+            console.print(f"  and {more} more failing ticks, to {run.last_failing:g} s", highlight=False)
     if not bag.complete:
         console.print("[yellow]the file was not closed: its last moments may be missing[/yellow]", highlight=False)
 
 
-def _states(ticks: list[TickHead]) -> Table:
-    table = Table("from", "to", "state", box=None, pad_edge=False)
-    for state, group in groupby(ticks, key=lambda head: head.command.state):
-        times = [head.time for head in group]
-        table.add_row(f"{times[0]:g} s", f"{times[-1]:g} s", state)
-    return table
+class _Run:
+    """Overview of a run, accumulated tick by tick, as a recording may have millions."""
+
+    def __init__(self) -> None:
+        self.ticks = self.failed = 0
+        self.begin = self.end = self.last_failing = 0.0
+        self.failing: list[TickHead] = []
+        self._spans: list[tuple[float, float, str]] = []
+        self._more_spans = 0
+
+    def add(self, head: TickHead) -> None:
+        if not self.ticks:
+            self.begin = head.time
+        self.ticks, self.end = self.ticks + 1, head.time
+        if self._spans and self._spans[-1][2] == head.command.state:
+            self._spans[-1] = self._spans[-1][0], head.time, head.command.state
+        elif len(self._spans) < _MOST_STATES:
+            self._spans.append((head.time, head.time, head.command.state))
+        else:
+            self._more_spans += 1
+        if head.failed:
+            self.failed, self.last_failing = self.failed + 1, head.time
+            if len(self.failing) < _SHOWN:
+                self.failing.append(head)
+
+    def states(self) -> Table:
+        table = Table("from", "to", "state", box=None, pad_edge=False)
+        for begin, end, state in self._spans:
+            table.add_row(f"{begin:g} s", f"{end:g} s", escape(state))
+        if self._more_spans:
+            table.add_row("…", "", "more states than can be shown")
+        return table
 
 
 def print_verdict(console: Console, replay: Replay, tick: RecordedTick, again: Answer, *, same: bool) -> None:
-    """Print which tick it is, and whether it came out the same."""
+    """Print the tick and whether its result is bit-identical."""
     then = tick.command
     count = f"τ {len(then['tau'])}, q̈ {len(then['a'])}, {len(then['wrenches'])} wrenches"
     verdict = f"[green]the same to the last bit[/green] ({count})" if same else f"[red]not the same[/red] ({count})"
     console.print(
-        f"[bold]{replay.scenario.name}[/bold] at {tick.given.time:.6g} s in state '{then['state']}': {verdict}",
+        f"[bold]{escape(replay.scenario.name)}[/bold] at {tick.given.time:.6g} s in state "
+        f"'{escape(then['state'])}': {verdict}",
         highlight=False,
     )
     if then["message"]:
         console.print(f"recorded: {then['status']}: {then['message']}", highlight=False, markup=False)
     if not same:
-        console.print(f"replayed: {again.command.diagnostics.status}: {again.command.diagnostics.message}")
+        said = again.command.diagnostics
+        console.print(f"replayed: {said.status}: {said.message}", highlight=False, markup=False)
         for name, (before, now) in replay.differences().items():
             console.print(f"  {name}: recorded with {before}, this is {now}", highlight=False, markup=False)
 
 
 def print_explanation(console: Console, answer: Answer) -> None:
-    """Print why a QP has no solution as stated, if it has none."""
+    """Print why a QP is infeasible, if it is."""
     slack = answer.command.diagnostics.slack
     if slack:
         table = Table("relaxed", "by", "", box=None, pad_edge=False)
         for row, (amount, unit) in sorted(slack.items(), key=lambda item: -item[1][0])[:_SHOWN]:
-            table.add_row(row, f"{amount:.4g}", unit)
+            table.add_row(escape(row), f"{amount:.4g}", unit)
         console.print(table)
     if answer.explanation is not None:
         console.print(answer.explanation.message, highlight=False, markup=False)
-        table = Table("cannot be kept", "short by", "", box=None, pad_edge=False)
+        table = Table("violated", "by", "", box=None, pad_edge=False)
         for violation in answer.explanation.violated:
-            table.add_row(violation.row, f"{violation.slack:.4g}", violation.unit)
+            table.add_row(escape(violation.row), f"{violation.slack:.4g}", violation.unit)
         if answer.explanation.violated:
             console.print(table)
         for member in answer.explanation.conflict:
@@ -94,7 +126,7 @@ def print_explanation(console: Console, answer: Answer) -> None:
 def print_comparison(
     console: Console, one: Answer, other: Answer, *, everything: bool, recorded: RecordedTick | None = None
 ) -> None:
-    """Print what differs between two answers; or between what was recorded and one of them."""
+    """Print the differences between two results, or between the recording and a result."""
     a, b = ("recorded", "replayed") if recorded is not None else ("as it was", "otherwise")
     tau = recorded.command["tau"] if recorded is not None else one.command.tau
     wrenches = recorded.command["wrenches"] if recorded is not None else one.command.wrenches
@@ -113,14 +145,14 @@ def print_comparison(
 def _verdicts(one: Command, other: Command, a: str, b: str) -> Table:
     table = Table("", a, b, box=None, pad_edge=False)
     for name, get in (("status", "status"), ("solver", "solver_status"), ("iterations", "iterations")):
-        table.add_row(name, str(getattr(one.diagnostics, get)), str(getattr(other.diagnostics, get)))
+        table.add_row(name, escape(str(getattr(one.diagnostics, get))), escape(str(getattr(other.diagnostics, get))))
     return table
 
 
 def _print_rows(
     console: Console, titles: tuple[str, str, str], rows: list[tuple[str, float, float]], *, everything: bool
 ) -> None:
-    """Print numbers side by side, those that differ most first."""
+    """Print two columns of numbers, the largest differences first."""
     differing = [row for row in rows if not abs(row[2] - row[1]) <= _ROUNDING * (1.0 + abs(row[1]))]
     shown = rows if everything else sorted(differing, key=lambda row: -abs(row[2] - row[1]))[:_SHOWN]
     worst = max((abs(y - x) for _, x, y in rows), default=0.0)
@@ -129,7 +161,7 @@ def _print_rows(
         return
     table = Table(titles[0].replace("[", r"\["), titles[1], titles[2], "difference", box=None, pad_edge=False)
     for name, x, y in shown:
-        table.add_row(name, f"{x:.6g}", f"{y:.6g}", f"{y - x:+.3g}")
+        table.add_row(escape(name), f"{x:.6g}", f"{y:.6g}", f"{y - x:+.3g}")
     console.print(table)
     if len(differing) > len(shown):
         console.print(f"  and {len(differing) - len(shown)} more (--all)", highlight=False)

@@ -1,16 +1,17 @@
-"""The report as a person reads it."""
+"""Console output of a run's report."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from rich.markup import escape
 from rich.table import Table
 
 from multi_qp_cli.output import Console
 
 _WORST = {
     "contact_slip_m": ("contact slip", 1e3, "mm"),
-    "contact_twist_rad": ("contact twist", 1e3, "mrad"),
+    "contact_twist_rad": ("angular slip", 1e3, "mrad"),
     "penetration_m": ("penetration", 1e3, "mm"),
     "torque_ratio": ("torque / limit", 1.0, ""),
     "joint_limit_violation_rad": ("outside joint limits", 1e3, "mrad"),
@@ -20,21 +21,30 @@ _WORST = {
 
 
 def print_report(report: dict[str, Any]) -> None:
-    """Print the gist of a report to standard output."""
+    """Print a summary of a report."""
     console = Console()
     verdict = "[green]reached[/green]" if succeeded(report) else "[red]not reached[/red]"
-    console.print(f"[bold]{report['scenario']}[/bold]: goals {verdict}; {report['ended']}", highlight=False)
+    console.print(
+        f"[bold]{escape(report['scenario'])}[/bold]: goals {verdict}; {escape(report['ended'])}", highlight=False
+    )
     if report["waited_for"]:
-        console.print(f"  {report['waited_for']}", highlight=False)
+        console.print(f"  {report['waited_for']}", highlight=False, markup=False)
     console.print(_facts(report))
     if report["goals"]:
         console.print(_goals(report["goals"]))
+    recording = report.get("recording")
+    if recording and (recording["lost"] or recording["failure"]):
+        total = recording["ticks"] + recording["lost"]
+        console.print(
+            f"[red]recording[/red]: {recording['ticks']} of {total} ticks are in {escape(recording['file'])}",
+            highlight=False,
+        )
     if report["failure"]:
         _print_failure(console, report["failure"])
 
 
 def succeeded(report: dict[str, Any]) -> bool:
-    """Return whether a run came to its end and reached all its goals."""
+    """Whether a run was completed and reached all its goals."""
     return bool(report["completed"] and all(goal["reached"] for goal in report["goals"].values()))
 
 
@@ -68,7 +78,7 @@ def _facts(report: dict[str, Any]) -> Table:
                 f"predicted {of_phase['relative'] * 100.0:.1f} % off the simulated ones "
                 f"(RMS {of_phase['rms_error_n']:.2f} N of {of_phase['rms_force_n']:.1f} N)",
             )
-    table.add_row("states", " → ".join(report["states_visited"]))
+    table.add_row("states", escape(" → ".join(report["states_visited"])))
     return table
 
 
@@ -76,7 +86,7 @@ def _goals(goals: dict[str, dict[str, Any]]) -> Table:
     table = Table("goal", "error", "tolerance", "", box=None, pad_edge=False)
     for name, goal in goals.items():
         table.add_row(
-            name,
+            escape(name),
             "" if goal["error"] is None else f"{goal['error']:.4g}",
             "" if goal["tolerance"] is None else f"{goal['tolerance']:.4g}",
             "[green]reached[/green]" if goal["reached"] else "[red]not reached[/red]",
@@ -86,7 +96,8 @@ def _goals(goals: dict[str, dict[str, Any]]) -> Table:
 
 def _print_failure(console: Console, failure: dict[str, Any]) -> None:
     console.print(
-        f"[red]first failing tick[/red] at {failure['time']:.3f} s in state '{failure['state']}': {failure['message']}",
+        f"[red]first failing tick[/red] at {failure['time']:.3f} s in state '{escape(failure['state'])}': "
+        + escape(failure["message"]),
         highlight=False,
     )
     for row in failure["relaxed"][:8]:
@@ -96,7 +107,7 @@ def _print_failure(console: Console, failure: dict[str, Any]) -> None:
         console.print(f"  {unreconciled['message']}", highlight=False, markup=False)
     for row in unreconciled.get("violated", []):
         console.print(
-            f"  cannot be kept: {row['row']}, short by {row['slack']:.4g} {row['unit']}",
+            f"  violated: {row['row']}, by {row['slack']:.4g} {row['unit']}",
             highlight=False,
             markup=False,
         )

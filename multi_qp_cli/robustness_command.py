@@ -1,4 +1,4 @@
-"""`multi-qp robustness`: many runs in worlds that differ from the model, as a table and a plot."""
+"""Command `multi-qp robustness`: randomised runs with model mismatch, pushes or stalls; tables and plots."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from typing import Any
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from multi_qp_cli.options import add_scenario_options, load_from, parameters_from, require_known, require_positive
+from multi_qp_cli.options import add_scenario_options, load_from, parameters_from, require_known, require_within
 from multi_qp_cli.output import Console, writing
 from multi_qp_cli.reality_options import add_reality_options, reality_from, with_reality
 from multi_qp_cli.stalls_table import tabulate
-from multi_qp_controller.formulations import FORMULATIONS
 from multi_qp_controller.qp import solver_names
+from multi_qp_controller.qp.formulations import FORMULATIONS
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.limits import check
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.reality import PushSpec, RealitySpec
 from multi_qp_simulator import robustness as rb
@@ -30,7 +31,7 @@ from multi_qp_simulator import robustness as rb
 #: The scenes of the paper, in the order of the table.
 SCENES = ("box", "door", "valve", "lever", "funambulist", "sword", "king", "acrobats")
 
-#: How often the file of the results is written while runs are made [s].
+#: Interval between writes of the results file during the runs [s].
 WRITE_EVERY = 10.0
 
 
@@ -38,48 +39,57 @@ def add_to(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "robustness",
-        help="how a scenario fares in worlds that differ from the model",
-        description="Run a scenario many times in MuJoCo, each time with other masses, friction and noise; "
-        f"`all` takes {', '.join(SCENES)}. Unless --reality says otherwise: masses 5 %, friction 20 %, "
+        help="randomised runs with model mismatch and disturbances",
+        description="Run a scenario many times in MuJoCo with randomised masses, friction and noise; "
+        f"`all` runs {', '.join(SCENES)}. Default of --reality: masses 5 %, friction 20 %, "
         "1 ms delay, encoder and gyro noise.",
     )
     add_scenario_options(parser)
     add_reality_options(parser)
-    parser.add_argument("--runs", type=int, default=50, help="runs a scenario, with seeds from --seed on (default 50)")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at a time (default: all cores)")
+    parser.add_argument(
+        "--runs", type=int, default=50, help="runs per scenario, with seeds from --seed on (default 50)"
+    )
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="parallel runs (default: all cores)")
     parser.add_argument(
         "--pushes",
         metavar="LINK",
-        help="find the largest push of 0.1 s on this link, by direction, instead; nominal model unless --reality",
+        help="instead: find the largest push of 0.1 s on this link, by direction; nominal model unless --reality",
     )
-    parser.add_argument("--directions", type=int, default=8, help="of --pushes (default 8)")
+    parser.add_argument("--directions", type=int, default=8, help="number of directions of --pushes (default 8)")
     parser.add_argument("--upto", type=float, default=400.0, help="largest push tried [N] (default 400)")
-    parser.add_argument("--push-state", metavar="STATE", help="in which --pushes come; else from the beginning")
-    parser.add_argument("--push-at", type=float, default=1.0, help="time after that [s] (default 1)")
+    parser.add_argument("--push-state", metavar="STATE", help="state in which --pushes act (default: the first)")
+    parser.add_argument(
+        "--push-at", type=float, default=1.0, help="time of --pushes after entering the state [s] (default 1)"
+    )
     parser.add_argument(
         "--stalls",
         metavar="SECONDS",
         type=float,
         help="find the longest stall by the wall clock, up to this, that is survived, by state: of the controller's "
-        "process, the robots', both, of states or commands that are lost; no MuJoCo: torques, and contacts that hold",
+        "process, the robots', both, of lost states or commands; integrates torques with fixed contacts, not MuJoCo",
     )
     parser.add_argument(
-        "--every", type=float, default=1.0, help="one moment of --stalls in each of these [s] (default 1)"
+        "--every", type=float, default=1.0, help="interval between tested times of --stalls [s] (default 1)"
     )
-    parser.add_argument("--until", type=float, default=math.inf, help="where --stalls ends [s] (default: with the run)")
+    parser.add_argument(
+        "--until", type=float, default=math.inf, help="last tested time of --stalls [s] (default: end of the run)"
+    )
     parser.add_argument("--solver", help=f"QP solver: {', '.join(solver_names())}")
-    parser.add_argument("--formulation", help=f"how the QP is written: {', '.join(FORMULATIONS)}")
+    parser.add_argument("--formulation", help=f"QP formulation: {', '.join(FORMULATIONS)}")
     parser.add_argument("--output", metavar="FOLDER", help="write robustness.json, robustness.png (or pushes) here")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Make the runs, print the table, write the files."""
+    """Execute the runs, print the table, write the files."""
     for option in ("runs", "jobs", "directions"):
         if getattr(options, option) < 1:
             raise MultiQpError(f"--{option}: expected 1 or above, got {getattr(options, option)}")
-    for option in ("stalls", "every"):
-        require_positive(f"--{option}", getattr(options, option), "number of seconds")
+        check("samples", getattr(options, option), f"--{option}")
+    for option, limit in (("stalls", "time"), ("every", "time"), ("upto", "force")):
+        require_within(f"--{option}", getattr(options, option), limit)
+    if not (math.isfinite(options.push_at) and options.push_at >= 0.0) or math.isnan(options.until):
+        raise MultiQpError("--push-at, --until: expected numbers of seconds of at least 0")
     require_known("--solver", "solver", options.solver, solver_names())
     require_known("--formulation", "formulation", options.formulation, FORMULATIONS)
     folder = None if options.output is None else Path(options.output)
@@ -95,26 +105,26 @@ def run(options: argparse.Namespace) -> int:
         return _stalls(options, names, folder)
     if options.pushes is not None:
         return _pushes(options, jobs, folder)
-    # the longest first: at the end a core waits for a short one
+    # longest first, so that the last runs are short and cores idle little
     names.sort(key=lambda name: scenarios[name].scene.nv, reverse=True)
     return _randomised(options, jobs, names, folder)
 
 
-def _jobs(options: argparse.Namespace, name: str, scenario: Scenario) -> list[rb.Job]:
+def _jobs(options: argparse.Namespace, name: str, scenario: Scenario) -> list[rb.RunJob]:
     base = scenario.spec.reality if options.pushes is not None else rb.RANDOMISED
     reality = reality_from(options, base)
-    with_reality(scenario, reality)  # refuses what the scenario does not have, before any work
+    with_reality(scenario, reality)  # validates links and states before any work
     parameters = tuple(sorted(parameters_from(options.parameters).items()))
     return [
-        rb.Job(name, options.seed + k, parameters, reality, options.solver, options.formulation)
+        rb.RunJob(name, options.seed + k, parameters, reality, options.solver, options.formulation)
         for k in range(options.runs)
     ]
 
 
 def _randomised(
-    options: argparse.Namespace, jobs: dict[str, list[rb.Job]], order: list[str], folder: Path | None
+    options: argparse.Namespace, jobs: dict[str, list[rb.RunJob]], order: list[str], folder: Path | None
 ) -> int:
-    """Make the runs of all scenes in this order, in one pool: no core idles while the last run of a scene is made."""
+    """Execute the runs of all scenes in this order, in one pool, so that no core idles at the end of a scene."""
     every = [(name, job) for name in order for job in jobs[name]]
     done: dict[int, rb.RunSummary] = {}
     console, began = Console(), monotonic()
@@ -124,7 +134,7 @@ def _randomised(
             for k, summary in rb.run_all([job for _, job in every], workers=min(options.jobs, len(every))):
                 done[k] = summary
                 advance()
-                if folder is not None and monotonic() >= next_write:  # hours of runs shall not be lost with the process
+                if folder is not None and monotonic() >= next_write:  # results of hours survive a crash
                     _write(folder / "robustness.json", _results(list(jobs), every, done))
                     next_write = monotonic() + WRITE_EVERY
     except KeyboardInterrupt:
@@ -138,10 +148,10 @@ def _randomised(
     results = _results(list(jobs), every, done)
     console.print(_table(results))
     cost, took = sum(result["cpu_time_s"] for result in results.values()), monotonic() - began
-    console.print(f"{len(every)} runs, {cost / 60.0:.1f} min of processor time in {took / 60.0:.1f} min")
+    console.print(f"{len(every)} runs, {cost / 60.0:.1f} min of CPU time in {took / 60.0:.1f} min")
     if folder is not None:
         _write(folder / "robustness.json", results)
-        from multi_qp_viewer.robustness_plot import plot_robustness  # after the work: matplotlib takes its time
+        from multi_qp_viewer.robustness_plot import plot_robustness  # after the work: matplotlib is slow to import
 
         with writing(folder / "robustness.png"):
             plot_robustness(folder / "robustness.png", results)
@@ -149,9 +159,9 @@ def _randomised(
 
 
 def _results(
-    names: list[str], every: list[tuple[str, rb.Job]], done: dict[int, rb.RunSummary]
+    names: list[str], every: list[tuple[str, rb.RunJob]], done: dict[int, rb.RunSummary]
 ) -> dict[str, dict[str, Any]]:
-    """Return the statistics by scene of the runs that were made, by the number of the job."""
+    """Return the statistics of the finished runs by scene; `done` is by index of the job."""
     of_scene: dict[str, list[rb.RunSummary]] = {name: [] for name in names}
     for k in sorted(done):
         of_scene[every[k][0]].append(done[k])
@@ -179,7 +189,7 @@ def _percent(value: float | None) -> str:
     return "-" if value is None else f"{value * 100.0:.1f} %"
 
 
-def _pushes(options: argparse.Namespace, jobs: dict[str, list[rb.Job]], folder: Path | None) -> int:
+def _pushes(options: argparse.Namespace, jobs: dict[str, list[rb.RunJob]], folder: Path | None) -> int:
     found: dict[str, list[dict[str, float]]] = {}
     ways = rb.directions(options.directions)
     with _progress(len(ways) * len(jobs)) as advance:
@@ -212,11 +222,11 @@ def _pushes(options: argparse.Namespace, jobs: dict[str, list[rb.Job]], folder: 
 def _stalls(options: argparse.Namespace, names: list[str], folder: Path | None) -> int:
     for option in ("reality", "push", "pushes", "solver", "formulation"):
         if getattr(options, option):
-            raise MultiQpError(f"--{option} cannot be given with --stalls: it takes the model, as it is")
+            raise MultiQpError(f"--{option} cannot be combined with --stalls, which uses the nominal model")
     parameters = tuple(sorted(parameters_from(options.parameters).items()))
     found = {}
     for name in names:
-        load = partial(rb.prepare, rb.Job(name, options.seed, parameters, RealitySpec()))
+        load = partial(rb.prepare, rb.RunJob(name, options.seed, parameters, RealitySpec()))
         settings = {"every": options.every, "until": options.until, "seed": options.seed, "jobs": options.jobs}
         found[name] = tabulate(load, upto=options.stalls, **settings)
     if folder is not None:

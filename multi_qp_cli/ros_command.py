@@ -1,4 +1,4 @@
-"""`multi-qp ros`: the stack as a ROS 2 graph, each node a process of its own, without launch_ros."""
+"""Command `multi-qp ros`: a scenario as a ROS 2 graph of node processes, without launch_ros."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from multi_qp_cli.node_processes import require_ros, running, wait_for
-from multi_qp_cli.options import add_scenario_options, load_from, output_path, require_positive
+from multi_qp_cli.options import add_scenario_options, load_from, output_path, require_within
 from multi_qp_cli.report_view import print_report
-from multi_qp_controller.ros.node_table import BACKENDS, NodeSpec, node_table, planning_nodes
+from multi_qp_ros.node_table import BACKENDS, NodeSpec, node_table, planning_nodes
 from multi_qp_scene.errors import MultiQpError
 
 
@@ -23,39 +23,44 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "ros",
         help="run a scenario as a ROS 2 graph",
-        description="Run a scenario as a ROS 2 graph: controller and simulator are nodes in processes of their own.",
+        description="Run a scenario as a ROS 2 graph: controller and simulator are nodes in separate processes.",
     )
     add_scenario_options(parser)
-    parser.add_argument("--headless", action="store_true", help="as fast as the nodes go, instead of in real time")
+    parser.add_argument("--headless", action="store_true", help="as fast as possible instead of in real time")
     parser.add_argument(
-        "--backend", choices=BACKENDS, default="integrator", help="who plays the robots; none: they are real"
+        "--backend", choices=BACKENDS, default="integrator", help="simulator backend; none: real robots"
     )
-    parser.add_argument("--wall-clock", action="store_true", help="by the wall clock, instead of in lock-step")
+    parser.add_argument("--wall-clock", action="store_true", help="run by the wall clock instead of in lock-step")
     parser.add_argument(
         "--realtime-priority",
         type=int,
         metavar="N",
-        help="of the loop's nodes under SCHED_FIFO; 0: none (default: 10 with --wall-clock, where allowed)",
+        help="SCHED_FIFO priority of the control loop's nodes; 0: none (default: 10 with --wall-clock, if allowed)",
     )
     parser.add_argument(
         "--no-keep-awake",
         action="store_true",
-        help="with --wall-clock: let idle processors sleep, which saves power and costs milliseconds",
+        help="with --wall-clock: let idle CPUs sleep, which saves power and adds milliseconds of latency",
     )
     parser.add_argument("--dt", type=float, help="control period [s]")
-    parser.add_argument("--duration", type=float, help="longest time of the run [s]")
-    parser.add_argument("--namespace", default="", help="of all nodes and topics")
+    parser.add_argument("--duration", type=float, help="maximum duration of the run [s]")
+    parser.add_argument("--namespace", default="", help="namespace of all nodes and topics")
     parser.add_argument(
-        "--log-level", choices=("debug", "info", "warn", "error"), default="warn", help="of the nodes (default warn)"
+        "--log-level",
+        choices=("debug", "info", "warn", "error"),
+        default="warn",
+        help="log level of the nodes (default warn)",
     )
     parser.add_argument(
         "--goal",
         nargs="+",
         metavar="X",
-        help="of a plan, for the base: x y z, or x y z yaw [m, rad]; 'none': wait for one (default: the scenario's)",
+        help="planning goal of the base: x y z, or x y z yaw [m, rad]; 'none': wait for one (default: the scenario's)",
     )
-    parser.add_argument("--viewer", action="store_true", help="show the run in the browser, and let the user act")
-    parser.add_argument("--port", type=int, default=8080, help="of the viewer (default 8080, or the next free one)")
+    parser.add_argument("--viewer", action="store_true", help="show the run in the browser, with interactive controls")
+    parser.add_argument(
+        "--port", type=int, default=8080, help="port of the viewer (default 8080, or the next free one)"
+    )
     parser.add_argument("--report", metavar="FILE.json", help="write the report here")
     parser.add_argument("--record", metavar="FILE.mcap", help="record every tick here, for replay and ROS 2 tools")
     parser.set_defaults(run=run)
@@ -63,13 +68,13 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the graph until the controller ends, and return its exit status."""
-    for option in ("dt", "duration"):
-        require_positive(f"--{option}", getattr(options, option), "number of seconds")
+    for option, limit in (("dt", "period"), ("duration", "time")):
+        require_within(f"--{option}", getattr(options, option), limit)
     if not 1 <= options.port <= 65535:
         raise MultiQpError(f"--port: expected a number from 1 to 65535, got {options.port}")
     report = output_path("--report", options.report)
     output_path("--record", options.record, suffixes=(".mcap",))
-    scenario = load_from(options)  # a wrong file shall be refused before any process starts
+    scenario = load_from(options)  # errors of the file are reported before any process starts
     goal = _goal(options.goal)
     if options.goal is not None and scenario.spec.plan is None:
         raise MultiQpError(f"--goal: {scenario.name} has no `plan`")
@@ -84,11 +89,11 @@ def run(options: argparse.Namespace) -> int:
             status = wait_for("multi_qp_controller", essential, failing=(processes, failures))
         if written.exists():
             text = written.read_text(encoding="utf-8")
-            told = json.loads(text)
-            print_report(told)
-            if options.goal not in (None, ["none"]) and told["completed"] and status == 1:
+            content = json.loads(text)
+            print_report(content)
+            if options.goal not in (None, ["none"]) and content["completed"] and status == 1:
                 status = 0
-                print("the plan to the given goal was carried out; the goals above are the file's", file=sys.stderr)
+                print("the plan to the given goal was executed; the goals above are those of the file", file=sys.stderr)
             if report is not None:
                 report.write_text(text, encoding="utf-8")
     return status if status in (0, 1, 2) else 1
@@ -123,7 +128,7 @@ def _nodes(options: argparse.Namespace, scenario: str, report: Path, planning: M
 
 
 def _goal(given: list[str] | None) -> str:
-    """Return a goal as the contact planner's parameter."""
+    """Return the goal as a parameter of the contact planner node."""
     if given is None:
         return "scenario"
     if given == ["none"]:

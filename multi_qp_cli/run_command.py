@@ -1,9 +1,10 @@
-"""`multi-qp run`: runs a scenario, in the viewer or headless."""
+"""Command `multi-qp run`: one run of a scenario, in the viewer or headless."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import sys
 import threading
@@ -15,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from multi_qp_cli.interaction import Interaction
-from multi_qp_cli.options import add_scenario_options, load_from, output_path, require_known, require_positive
-from multi_qp_cli.output import Console, writing
+from multi_qp_cli.options import add_scenario_options, load_from, output_path, require_known, require_within
+from multi_qp_cli.output import Console, Failures, writing
 from multi_qp_cli.pictures import size_of, write_still, write_video_of
 from multi_qp_cli.plan_command import with_plan
 from multi_qp_cli.progress import run_progress
@@ -24,18 +25,17 @@ from multi_qp_cli.reality_options import add_reality_options, reality_from, with
 from multi_qp_cli.report_view import print_report
 from multi_qp_controller.command import Command
 from multi_qp_controller.controller import Controller
-from multi_qp_controller.formulations import FORMULATIONS
-from multi_qp_controller.observe import take_snapshot
 from multi_qp_controller.qp import solver_names
+from multi_qp_controller.qp.formulations import FORMULATIONS
 from multi_qp_controller.snapshot import Snapshot
+from multi_qp_controller.take_snapshot import take_snapshot
+from multi_qp_ros.recording import BagRecorder
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
-from multi_qp_scene.schema.common import LONGEST_PERIOD
 from multi_qp_simulator.backend import Backend
-from multi_qp_simulator.bags import BagRecorder
 from multi_qp_simulator.runner import BACKENDS, Observer, Run, RunResult, make_backend, make_controller
 
-#: Snapshots a second, for the viewer and for videos.
+#: Snapshots for the viewer and for videos [1/s].
 SNAPSHOT_RATE = 50.0
 
 
@@ -49,11 +49,13 @@ def add_to(commands: Any) -> None:
     add_scenario_options(parser)
     add_reality_options(parser)
     parser.add_argument("--headless", action="store_true", help="no viewer: run to the end as fast as possible")
-    parser.add_argument("--backend", default="integrator", help=f"who plays the world: {', '.join(BACKENDS)}")
+    parser.add_argument(
+        "--backend", default="integrator", help=f"simulator backend (default integrator): {', '.join(BACKENDS)}"
+    )
     parser.add_argument("--solver", help=f"QP solver: {', '.join(solver_names())}")
-    parser.add_argument("--formulation", help=f"how the QP is written: {', '.join(FORMULATIONS)}")
+    parser.add_argument("--formulation", help=f"QP formulation: {', '.join(FORMULATIONS)}")
     parser.add_argument("--dt", type=float, help="control period [s]")
-    parser.add_argument("--duration", type=float, help="longest simulated time [s]")
+    parser.add_argument("--duration", type=float, help="maximum simulated time [s]")
     parser.add_argument("--report", metavar="FILE.json", help="write the report here")
     parser.add_argument("--log", metavar="FILE.npz", help="write the log of every tick here")
     parser.add_argument("--record", metavar="FILE.mcap", help="record every tick here, for replay and ROS 2 tools")
@@ -61,46 +63,52 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--still", metavar="FILE.png", help="render one picture off screen")
     parser.add_argument("--at", type=float, metavar="S", help="simulated time of the still (default: the middle) [s]")
     parser.add_argument("--camera", choices=("fixed", "follow"), default="fixed", help="camera of the video")
-    parser.add_argument("--size", default="960x540", metavar="WxH", help="of video and still (default 960x540)")
-    parser.add_argument("--fps", type=float, default=25.0, help="pictures a second of the video (default 25)")
-    parser.add_argument("--speed", type=float, default=1.0, help="of the video: 2 is twice as fast (default 1)")
-    parser.add_argument("--port", type=int, default=8080, help="of the viewer (default 8080, or the next free one)")
+    parser.add_argument("--size", default="960x540", metavar="WxH", help="size of video and still (default 960x540)")
+    parser.add_argument("--fps", type=float, default=25.0, help="frames per second of the video (default 25)")
+    parser.add_argument("--speed", type=float, default=1.0, help="playback speed of the video (default 1)")
+    parser.add_argument(
+        "--port", type=int, default=8080, help="port of the viewer (default 8080, or the next free one)"
+    )
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the scenario that the options name and return the exit status."""
+    """Run the scenario and return the exit status."""
     _check(options)
     paths = _Outputs(options)
     scenario, complete = with_plan(load_from(options))
     scenario = with_reality(scenario, reality_from(options, scenario.spec.reality))
-    run_it = _run_once if options.headless else _run_in_viewer
-    with _recorder(paths.record, scenario, options) as recorder:
-        result, snapshots = run_it(scenario, options, recorder, film=paths.drawn)
+    execute = _run_once if options.headless else _run_in_viewer
+    failures = Failures()
+    with _recorder(paths.record, scenario, options, failures) as recorder:
+        result, snapshots = execute(scenario, options, recorder, film=paths.drawn)
+    if recorder is not None:
+        result.report["recording"] = recorder.report()
     print_report(result.report)
-    paths.write(result, scenario, snapshots, options)
+    paths.write(result, scenario, snapshots, options, failures)
+    failures.raise_if_any()
     return 0 if result.succeeded and complete else 1
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Refuse what is wrong in the options themselves, before any work is done."""
+    """Validate the options before any work is done."""
     require_known("--backend", "backend", options.backend, BACKENDS)
     require_known("--solver", "solver", options.solver, solver_names())
     require_known("--formulation", "formulation", options.formulation, FORMULATIONS)
     if (options.reality or options.push) and options.backend != "mujoco":
-        raise MultiQpError("--reality and --push need a world of its own: add --backend mujoco")
-    for option in ("dt", "duration"):
-        require_positive(f"--{option}", getattr(options, option), "number of seconds")
-    if options.dt is not None and options.dt > LONGEST_PERIOD:
-        raise MultiQpError(f"--dt: expected at most {LONGEST_PERIOD:g} s, got {options.dt:g}")
-    for option in ("fps", "speed"):
-        require_positive(f"--{option}", getattr(options, option), "number")
+        raise MultiQpError("--reality and --push require a physics simulation: add --backend mujoco")
+    for option, limit in (("dt", "period"), ("duration", "time"), ("fps", "speed"), ("speed", "speed")):
+        require_within(f"--{option}", getattr(options, option), limit)
+    if options.at is not None and not 0.0 <= options.at < math.inf:
+        raise MultiQpError(f"--at: expected a time of 0 s or later, got {options.at:g}")
+    if options.at is not None and options.still is None:
+        raise MultiQpError("--at is the time of a still: add --still FILE.png")
     if not 0 <= options.port <= 65535:
         raise MultiQpError(f"--port: expected a number from 0 to 65535, got {options.port}")
 
 
 class _Outputs:
-    """Files to write after the run, checked before it."""
+    """Output files, checked before the run and written after it."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.report = output_path("--report", options.report)
@@ -111,22 +119,30 @@ class _Outputs:
         self.size = size_of(options.size)
 
     def write(
-        self, result: RunResult, scenario: Scenario, snapshots: list[Snapshot], options: argparse.Namespace
+        self,
+        result: RunResult,
+        scenario: Scenario,
+        snapshots: list[Snapshot],
+        options: argparse.Namespace,
+        failures: Failures,
     ) -> None:
+        """Write all files; an error of one does not prevent the others."""
         if self.report is not None:
-            with writing(self.report):
+            with failures.collect(), writing(self.report):
                 self.report.write_text(json.dumps(result.report, indent=2, allow_nan=False) + "\n", encoding="utf-8")
         if self.log is not None:
-            with writing(self.log):
+            with failures.collect(), writing(self.log):
                 result.log.save(self.log)
         if self.video is not None:
-            write_video_of(self.video, scenario, snapshots, self.size, options)
+            with failures.collect():
+                write_video_of(self.video, scenario, snapshots, self.size, options)
         if self.still is not None:
-            write_still(self.still, scenario, snapshots, self.size, options.at)
+            with failures.collect():
+                write_still(self.still, scenario, snapshots, self.size, options.at)
 
     @property
     def drawn(self) -> bool:
-        """Whether pictures are asked for."""
+        """Whether a video or a still is written."""
         return self.video is not None or self.still is not None
 
 
@@ -137,8 +153,10 @@ def _prepare(scenario: Scenario, options: argparse.Namespace) -> Controller:
 
 
 @contextmanager
-def _recorder(path: Path | None, scenario: Scenario, options: argparse.Namespace) -> Iterator[BagRecorder | None]:
-    """Give a recorder if one is wanted, and finish its file whatever happens."""
+def _recorder(
+    path: Path | None, scenario: Scenario, options: argparse.Namespace, failures: Failures
+) -> Iterator[BagRecorder | None]:
+    """Yield a recorder if there is a path, and close its file in any case."""
     if path is None:
         yield None
         return
@@ -146,7 +164,8 @@ def _recorder(path: Path | None, scenario: Scenario, options: argparse.Namespace
     try:
         yield recorder
     finally:
-        recorder.close()
+        with failures.collect():
+            recorder.close()
 
 
 def _run_once(
@@ -181,18 +200,18 @@ def _make_run(
         backend_name=options.backend,
         duration=options.duration,
         real_time=real_time,
-        attended=real_time,
+        interactive=real_time,
     )
 
 
 def _run_in_viewer(
     scenario: Scenario, options: argparse.Namespace, recorder: BagRecorder | None, *, film: bool
 ) -> tuple[RunResult, list[Snapshot]]:
-    """Run in real time in front of the viewer, again whenever the user asks; Ctrl-C ends it."""
+    """Run in real time in the viewer, again on request; Ctrl-C ends it."""
     from multi_qp_viewer import BrowserViewer
 
     controller = _prepare(scenario, options)
-    make_backend(options.backend, scenario)  # a wrong name shall be refused before a page opens
+    make_backend(options.backend, scenario)  # validates the backend before a page opens
     again = threading.Event()
     current: list[Run] = []
 
@@ -206,7 +225,7 @@ def _run_in_viewer(
     snapshots: list[Snapshot] = []
     result = None
     try:
-        console.print(f"[bold]{scenario.name}[/bold] in the viewer at [bold]{viewer.url}[/bold]  (Ctrl-C ends)")
+        console.print(f"[bold]{scenario.name}[/bold] in the viewer at {viewer.url}  (Ctrl-C ends)", soft_wrap=True)
         _open_browser(viewer.url)
         interaction = Interaction(viewer)
         while True:
@@ -241,20 +260,20 @@ def _run_in_viewer(
 
 
 def _open_browser(url: str) -> None:
-    """Open the page where there is a screen to open it on."""
+    """Open the page in a browser if there is a display."""
     if sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
         webbrowser.open(url)
 
 
-def every(rate: float, dt: float, take: Callable[[Snapshot], None], world: Backend) -> Observer:
-    """Return an observer that takes a snapshot `rate` times a second of simulated time: of the world as it truly is."""
+def every(rate: float, dt: float, consume: Callable[[Snapshot], None], backend: Backend) -> Observer:
+    """Return an observer that takes snapshots of the simulated state, `rate` per second of simulated time."""
     ticks = max(1, round(1.0 / (rate * dt)))
     count = 0
 
     def observe(controller: Controller, command: Command) -> None:
         nonlocal count
         if count % ticks == 0:
-            take(replace(take_snapshot(controller, command), q=world.state.q.copy()))
+            consume(replace(take_snapshot(controller, command), q=backend.state.q.copy()))
         count += 1
 
     return observe

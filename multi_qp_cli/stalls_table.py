@@ -1,4 +1,4 @@
-"""`multi-qp robustness --stalls`: how long a stall is survived by the wall clock, by state."""
+"""Table of `multi-qp robustness --stalls`: longest stall survived by the wall clock, by state."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 from rich.table import Table
 
 from multi_qp_cli.output import Console
+from multi_qp_ros.stalls import KINDS, StallTrial, survived_by_state, try_stalls
 from multi_qp_scene.scenario import Scenario
-from multi_qp_simulator.stalls import KINDS, Trial, survived_by_state, try_stalls
 
-#: How many lengths of stalls are tried, evenly spread up to the longest.
+#: Number of tested stall lengths, evenly spaced up to the longest.
 LENGTHS = 4
 
 
 def tabulate(
     load: Callable[[], Scenario], *, upto: float, every: float, until: float, seed: int, jobs: int
 ) -> list[dict[str, Any]]:
-    """Try stalls all through a run and print, state by state, the longest that was survived [ms]; return all trials."""
-    trials: list[Trial] = []
+    """Test stalls throughout a run, print the longest survived by state [ms], and return all trials."""
+    trials: list[StallTrial] = []
     console = Console(stderr=True)
     lengths = [upto * (k + 1) / LENGTHS for k in range(LENGTHS)]
     for trial in try_stalls(load, lengths, every=every, until=until, seed=seed, jobs=jobs):
@@ -28,7 +28,7 @@ def tabulate(
             console.print(f"{trial.at:8.3f} s {trial.state}")
         trials.append(trial)
     table = Table(
-        "state", "moments", *KINDS, box=None, pad_edge=False, title="longest stall survived, of all tried [ms]"
+        "state", "moments", *KINDS, box=None, pad_edge=False, title="longest stall survived at all tested times [ms]"
     )
     for state, found in survived_by_state(trials).items():
         moments = len({trial.at for trial in trials if trial.state == state})

@@ -1,4 +1,4 @@
-"""`multi-qp table`: runs the paper's scenes and puts their figures beside its Table 1."""
+"""Command `multi-qp table`: results of the paper's scenes in comparison with its Table 1."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from multi_qp_scene.scenario import load_scenario
 from multi_qp_simulator.runner import Run, make_backend
 
 Report = dict[str, Any]
-#: Title, and how it is read from a row of Table 1; ours and the paper's alike.
+#: Title and accessor of the figures of Table 1, for our rows and those of the paper.
 _TABLE_1: tuple[tuple[str, Callable[[Row], str]], ...] = (
     ("subsystems", lambda row: str(row["subsystems"])),
     ("DoFs", lambda row: str(row["dofs"])),
@@ -37,7 +37,7 @@ _TABLE_1: tuple[tuple[str, Callable[[Row], str]], ...] = (
     ("largest tick [ms]", lambda row: f"{row['tick_ms']['max']:.1f}"),
     ("Δt [ms]", lambda row: f"{row['dt_ms']:.4g}"),
 )
-#: What the paper does not tell.
+#: Figures that the paper does not give.
 _OURS: tuple[tuple[str, Callable[[Report], str]], ...] = (
     ("× real time", lambda report: f"{report['realtime_factor']:.1f}"),
     ("QP failures", lambda report: str(report["qp_failures"])),
@@ -53,21 +53,25 @@ def add_to(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "table",
-        help="run the paper's scenes, and put their figures beside its Table 1",
-        description="Run the scenes of the paper headless, each to its end, and print its Table 1 with our figures; "
-        "the paper's stand in parentheses. The table is Markdown.",
+        help="run the paper's scenes and compare with its Table 1",
+        description="Run the scenes of the paper headless and print its Table 1 as Markdown with our figures; "
+        "those of the paper are in parentheses.",
     )
-    parser.add_argument("scenes", nargs="*", metavar="SCENE", help="which (default: the eight of the paper)")
+    parser.add_argument("scenes", nargs="*", metavar="SCENE", help="scenes to run (default: the eight of the paper)")
     parser.add_argument("--json", action="store_true", help="print a list of objects instead")
-    parser.add_argument("--from", dest="source", metavar="FOLDER", help="read the reports there instead of running")
-    parser.add_argument("--save", metavar="FOLDER", help="write report and log of each run there, for --from and plot")
+    parser.add_argument(
+        "--from", dest="source", metavar="FOLDER", help="read the reports in this folder instead of running"
+    )
+    parser.add_argument(
+        "--save", metavar="FOLDER", help="write report and log of each run to this folder, for --from and plot"
+    )
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Get the reports and print the table; the exit status is 1 if a goal was missed."""
+    """Obtain the reports and print the table; the exit status is 1 if a goal was not reached."""
     if options.source is not None and options.save is not None:
-        raise MultiQpError("--save: nothing is run with --from, so there is nothing to save")
+        raise MultiQpError("--save cannot be combined with --from, which runs nothing")
     reports = _read(Path(options.source), options.scenes) if options.source is not None else _run_all(options)
     if options.json:
         print(json.dumps([row_of(report) for report in reports], indent=2))
@@ -104,7 +108,7 @@ def _run_one(scene: str, folder: Path | None) -> Report:
 
 
 def _read(folder: Path, scenes: list[str]) -> list[Report]:
-    """Return the reports of a folder, in the paper's order; of these scenes only, if any are named."""
+    """Return the reports of a folder in the order of the paper, or those of the given scenes."""
     if not folder.is_dir():
         raise MultiQpError(f"--from: expected a folder with reports, got '{folder}'")
     reports = {report["scenario"]: report for report in map(_report, sorted(folder.glob("*.json"))) if report}
@@ -122,12 +126,12 @@ def _report(path: Path) -> Report | None:
         report = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise MultiQpError(f"{shown_path(path)}: cannot be read as JSON: {error}") from None
-    whole = isinstance(report, dict) and {"scenario", "qp", "tick_ms", "worst", "goals"} <= report.keys()
-    return report if whole else None
+    complete = isinstance(report, dict) and {"scenario", "qp", "tick_ms", "worst", "goals"} <= report.keys()
+    return report if complete else None
 
 
 def _print(reports: list[Report]) -> None:
-    """Print a Markdown table whose columns line up."""
+    """Print a Markdown table with aligned columns."""
     rows = [row_of(report) for report in reports]
     lines = [["here (paper)", *(report["scenario"] for report in reports)]]
     lines += [[title, *(_beside(cell, row) for row in rows)] for title, cell in _TABLE_1]

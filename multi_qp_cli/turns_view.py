@@ -1,4 +1,4 @@
-"""A game as a table."""
+"""Console output of a planned game."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from multi_qp_cli.output import Console
 def print_match(name: str, match: Match) -> None:
     """Print the turns of a game."""
     console = Console()
-    verdict = "all were taken" if match.complete else match.reason
+    verdict = "complete" if match.complete else match.reason
     longest = max((turn.seconds for turn in match.turns), default=0.0)
     console.print(f"[bold]{name}[/bold]: {len(match.turns)} turns; {verdict}  (at most {1e3 * longest:.0f} ms each)")
     table = Table(box=None, header_style="dim")

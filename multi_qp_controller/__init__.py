@@ -1,4 +1,4 @@
-"""Which accelerations, torques and forces, now: tasks, constraints, QP and state machine."""
+"""Multi-robot QP controller: tasks, constraints, QP formulations and solvers, state machine."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Command", "Controller", "Diagnostics", "Status"]
 
-#: They are imported when they are asked for: whoever needs one module of this package need not wait for all.
-_WHERE = {"Command": "command", "Controller": "controller", "Diagnostics": "command", "Status": "command"}
+#: Module of each public name. Imports are lazy: using one module of the package does not import all of it.
+_MODULES = {"Command": "command", "Controller": "controller", "Diagnostics": "command", "Status": "command"}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
+    if name not in _MODULES:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -1,4 +1,4 @@
-"""What the controller answers at every tick."""
+"""Command of one control tick: torques, accelerations, contact wrenches and diagnostics."""
 
 from __future__ import annotations
 
@@ -8,42 +8,49 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_controller.drives import DriveReference
+from multi_qp_controller.closed_loop.joint_impedance import DriveReference
 
 Array = NDArray[np.float64]
 
 
 class Status(StrEnum):
-    """How a command came about.
+    """Level of degradation of a command.
 
-    OK: the QP was solved as stated. RELAXED: only with slack on collision and joint-limit rows. FALLBACK: not at all;
-    the torques hold the last command, then damp to rest.
+    OK: the QP was solved. REDUCED: it was solved without tasks whose computation failed. RELAXED: it was solved with
+    slack on collision and joint-limit rows. FALLBACK: it was not solved; safe torques hold the last command, then damp
+    to rest.
     """
 
     OK = "ok"
+    REDUCED = "reduced"
     RELAXED = "relaxed"
     FALLBACK = "fallback"
 
+    @property
+    def failed(self) -> bool:
+        """Whether the QP had no solution without slack."""
+        return self in (Status.RELAXED, Status.FALLBACK)
 
-@dataclass(slots=True)  # frozen they would take twice as long to make, at every tick
+
+@dataclass(slots=True)  # not frozen: construction, at every tick, would take twice as long
 class Diagnostics:
-    """What happened in one tick.
+    """Diagnostics of one tick.
 
     Attributes:
-        status: how the command came about.
-        message: what went wrong, empty if nothing.
+        status: level of degradation of the command.
+        message: description of the fault, empty if there is none.
         state: name of the FSM state.
-        finished: whether that state ends the run.
-        solver_status: what the solver said.
-        iterations: of the solver.
-        tick_ms: from state in to torque out [ms].
-        settling_ms: what was settled after the answer before [ms]; part of `tick_ms` where `step` had to do it.
-        solve_ms: of it, in the solver [ms].
+        finished: whether that state is final (without transitions).
+        solver_status: status reported by the solver.
+        iterations: number of solver iterations.
+        tick_ms: time from state input to torque output [ms].
+        post_update_ms: time of the previous `post_update` [ms]; included in `tick_ms` where `step` had to call it.
+        solve_ms: share of `tick_ms` spent in the solver [ms].
         dynamics_residual: relative residual of (12).
-        variables: of the QP, as the paper counts them.
-        equalities: as the paper counts them.
-        inequalities: as the paper counts them.
-        slack: rows that were relaxed, with how much: name -> (slack, unit).
+        variables: number of QP variables, as counted in [Vaillant2015].
+        equalities: number of equality rows, counted likewise.
+        inequalities: number of inequality rows, counted likewise.
+        slack: relaxed rows: name -> (slack, unit).
     """
 
     status: Status
@@ -53,7 +60,7 @@ class Diagnostics:
     solver_status: str = ""
     iterations: int = 0
     tick_ms: float = 0.0
-    settling_ms: float = 0.0
+    post_update_ms: float = 0.0
     solve_ms: float = 0.0
     dynamics_residual: float = 0.0
     variables: int = 0
@@ -64,16 +71,18 @@ class Diagnostics:
 
 @dataclass(slots=True)
 class Command:
-    """One tick's answer.
+    """Command of one tick.
 
     Attributes:
-        time: of the state it answers [s].
+        time: time of the state that the command was computed for [s].
         tau: torques, in the order of `Scene.actuated_joint_names`, (na,) [N m].
-        a: q̈ that the QP chose, (nv,); NaN in a fallback, where nobody chose one.
-        wrenches: by contact: force, then moment, at the first surface's origin, in its frame, on its body, (6,).
-        diagnostics: what happened.
-        couplings: force of each coupling on the joint that follows [N or N m], by that joint; empty in a fallback.
-        drive: what drives add to τ until the next tick, or None.
+        a: q̈, the solution of the QP, (nv,); NaN in a fallback.
+        wrenches: wrench of each contact: force, then moment, at the first surface's origin, in its frame, on its body,
+            (6,).
+        diagnostics: diagnostics of the tick.
+        couplings: force of each coupling on its dependent joint [N or N m], by the name of that joint; empty in a
+            fallback.
+        drive: reference of the joint impedance, whose torques drives add to τ until the next tick, or None.
     """
 
     time: float

@@ -1,60 +1,66 @@
-"""The controller: from the state of the scene to the torques of its motors, once per tick."""
+"""The controller: computes motor torques from the state of the scene, once per tick."""
 
 from __future__ import annotations
 
 from math import isfinite
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_controller.activity import Activity
-from multi_qp_controller.closed_loop import ClosedLoop
+from multi_qp_controller.closed_loop.closed_loop import ClosedLoop
 from multi_qp_controller.command import Command, Diagnostics, Status
-from multi_qp_controller.constraints import CollisionConstraint
-from multi_qp_controller.controller_parts import describe_nan, ladder_of, statement_of
+from multi_qp_controller.constraints import CollisionConstraint, make_constraints
+from multi_qp_controller.controller_parts import check_arguments, make_cascade
+from multi_qp_controller.controller_state import SavedState, TickInput
 from multi_qp_controller.controller_view import ControllerView
-from multi_qp_controller.fallback import Fallback
-from multi_qp_controller.formulations import QpSize
-from multi_qp_controller.kinematics import Kinematics
-from multi_qp_controller.ladder import Answer
-from multi_qp_controller.memory import Memory, TickInput
-from multi_qp_controller.physical import PhysicalSolution
-from multi_qp_controller.progress import Progress
+from multi_qp_controller.dynamics.kinematics import Kinematics
+from multi_qp_controller.incidents import IncidentLog, described
 from multi_qp_controller.qp import Solution
+from multi_qp_controller.qp.formulations import QpSize
+from multi_qp_controller.qp.physical_solution import PhysicalSolution
+from multi_qp_controller.qp.qp_data import QPData
+from multi_qp_controller.qp.safe_torques import SafeTorques
+from multi_qp_controller.qp.solve_cascade import SolveResult
+from multi_qp_controller.state_check import StateCheck, as_recorded
+from multi_qp_controller.state_machine.active_setup import ActiveSetup
+from multi_qp_controller.state_machine.state_manager import StateManager
 from multi_qp_controller.threads import use_one_thread
 from multi_qp_scene.errors import MultiQpError
-from multi_qp_scene.pairs import watched_pairs
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
 from multi_qp_scene.schema.scenario_file import ClosedLoopSpec
 
 Array = NDArray[np.float64]
 
-#: Solver of each formulation, unless the scenario or the user chooses: the fastest that was measured.
+#: Default solver of each formulation: the fastest one measured.
 DEFAULT_SOLVERS = {"full": "daqp", "reduced": "daqp", "condensed": "active_set"}
 
 
 class Controller(ControllerView):
     """One QP over all subsystems of a scenario, [Vaillant2015] (35), driven by its state machine.
 
-    A tick has two parts. `step` answers a state; it never raises for what the state holds: where no command can be
-    computed it falls back to a defined one and says so. `settle` does what need not wait for the next state: it takes
-    the transition that is due. The first step starts the state machine from the state it is given.
+    A tick has two parts. `step` computes the command for a state; it raises no exception because of the state: where
+    no command can be computed, it returns the fallback command and reports the cause. `post_update` then evaluates the
+    transitions, outside the latency-critical path. The first step starts the state machine at the given state.
 
     Attributes:
-        scenario: what is controlled.
+        scenario: the controlled scenario.
         dt: control period [s].
-        kinematics: of the last step.
+        kinematics: kinematics and dynamics at the last step.
+        check: state check; returns the state to compute with and what is invalid. `step` begins with it.
         machine: the state machine.
-        solver_name: the backend.
-        formulation_name: how the QP is written.
-        formulation: which writes it.
-        reactions: of the last tick, one a no-slip row: wrenches, then forces of couplings; None in a fallback.
-        landing: takes in what contacts are felt to press with, where that tells that they touch; else None.
-        attended: whether somebody is there to interact; else phases for the user are passed over.
-        keeps_input: whether each step keeps what it was given and what it remembered, for a recorder.
-        last_input: of the last step, where they are kept.
+        solver_name: name of the solver backend.
+        formulation_name: name of the QP formulation.
+        formulation: the QP formulation.
+        reactions: reactions of the last tick, one for each no-slip row: wrenches, then coupling forces; None in a
+            fallback.
+        incidents: log of faults, one line for each cause.
+        landing: landing detection from measured contact forces; None where contacts are detected geometrically.
+        interactive: whether a user is present; otherwise states for interaction are skipped.
+        records_input: whether each step stores its input and the controller state before it, for a recorder.
+        last_input: input of the last step, where stored.
     """
 
     def __init__(
@@ -67,160 +73,217 @@ class Controller(ControllerView):
         deadline: float | None = None,
         closed_loop: ClosedLoopSpec | None = None,
     ) -> None:
-        """Prepare everything that does not change from tick to tick.
+        """Allocate and precompute everything that is constant over ticks.
 
         Args:
-            scenario: what to control.
+            scenario: the scenario to control.
             dt: control period [s]; the scenario's if None.
-            solver: name of the backend; the scenario's, else the fastest, if None.
+            solver: name of the solver backend; if None, the scenario's, else the fastest.
             formulation: name of the formulation; the scenario's if None.
-            deadline: a tick that takes longer falls back, for its answer is too old to be followed [s]; None where the
-                world waits for it.
-            closed_loop: how to act where the world answers torques for itself; None where q̈ is integrated as it is.
+            deadline: largest duration of a tick [s]; a longer one returns the fallback, as its command would be
+                outdated. None where the simulator waits for the command.
+            closed_loop: filters and feedback for a simulator or robot that has its own dynamics; None where q̈ is
+                integrated directly.
 
         Raises:
-            MultiQpError: when dt is not positive, or there is no such solver or formulation.
+            MultiQpError: when an argument is invalid, the solver or formulation does not exist, or the scenario has no
+                states because its plan has not been computed.
         """
+        check_arguments(scenario, dt, solver, formulation, deadline, closed_loop)
         use_one_thread()
         spec, scene = scenario.spec, scenario.scene
         self.scenario = scenario
         self.closed_loop = closed_loop
         own = spec.dt if closed_loop is None or closed_loop.dt is None else closed_loop.dt
-        self.dt = own if dt is None else dt
-        if not (np.isfinite(self.dt) and self.dt > 0.0):
-            raise MultiQpError(f"the time step must be a positive number of seconds, got {self.dt}")
+        self.dt = float(own if dt is None else dt)
         self.formulation_name = formulation or spec.formulation
         self.solver_name = solver or spec.solver or DEFAULT_SOLVERS.get(self.formulation_name, "daqp")
         self.kinematics = Kinematics(scene)
-        self.pairs = watched_pairs(scene, spec.collisions)
         self.horizon = self.dt if closed_loop is None else max(self.dt, closed_loop.horizon)
-        self._collisions = CollisionConstraint(scene, self.pairs, dt=self.dt, horizon=self.horizon)
-        self.statement = statement_of(scenario, self._collisions, self.horizon)
-        self.formulation, self._ladder = ladder_of(self.statement, self.formulation_name, self.solver_name, deadline)
-        for contact in spec.contacts.values():  # some 10 ms each, which no change of contacts shall wait for
+        constraints = make_constraints(scenario, self.dt, self.horizon)
+        self._collisions = next(one for one in constraints if isinstance(one, CollisionConstraint))
+        self.pairs = self._collisions.watched
+        self.qp_data = QPData(scene, constraints, cost=spec.regularisation)
+        self.formulation, self._cascade = make_cascade(self.qp_data, self.formulation_name, self.solver_name, deadline)
+        for contact in spec.contacts.values():  # cached: about 10 ms each, too long for a contact transition
             scene.surfaces[contact.surfaces[0]].facets(contact.friction)
         self._loop = ClosedLoop(scenario, closed_loop, dt=self.dt)
         self.landing = self._loop.landing
         ramp = 0.0 if closed_loop is None else closed_loop.force_ramp
-        self._activity = Activity(scenario, self._loop.contact_feedback, ramp=ramp)
-        self._fallback = Fallback(scene, spec.fallback)
-        self._shapes = (scene.nq,), (scene.nv,)
-        parts = self._activity, self.kinematics, self.statement, self.formulation, self._ladder, self.landing
-        self._progress = Progress(scenario, *parts, dt=self.dt, horizon=self.horizon)
-        self.machine = self._progress.machine
-        self._sized, self._size = self.statement.contacts, QpSize.of(self.statement)
-        self._unsettled: float | None = None  # time of the tick that has been answered and not settled [s]
+        self.incidents = IncidentLog()
+        self._active_setup = ActiveSetup(scenario, self._loop.contact_feedback, incidents=self.incidents, ramp=ramp)
+        self._last_setup = None
+        self._fallback = SafeTorques(scene, spec.fallback)
+        self.check = StateCheck(scene, spec.state_check)
+        parts = self._active_setup, self.kinematics, self.qp_data, self.formulation, self._cascade, self.landing
+        self._state_manager = StateManager(scenario, *parts)
+        self.machine = self._state_manager.machine
+        self._sized, self._size = self.qp_data.contacts, QpSize.of(self.qp_data)
+        self._time = 0.0  # of the last step [s]
+        self._to_update: float | None = None  # time of a tick whose `post_update` is due [s]
         self._fault = ""
-        self._settling_ms = 0.0
+        self._post_update_ms = 0.0
         self._deadline = np.inf if deadline is None else deadline
         self.reactions: Array | None = None
-        self.attended = False
-        self.keeps_input = False
+        self.interactive = False
+        self.records_input = False
         self.last_input: TickInput | None = None
 
-    def memory(self) -> Memory:
+    def get_state(self) -> SavedState:
         """Return everything that the next step depends on besides its arguments.
 
-        The tick before is settled first. The state of the scene's loads is in it; q and v of the last step are not, and
-        matter only to a target that is moved between `resume` and the first step after it.
+        A due `post_update` runs first. The state of the scene's loads is included; q and v of the last step are not,
+        and matter only to a target that is moved between `set_state` and the first step after it.
         """
-        self.settle()
+        self.post_update()
         return {
-            "attended": self.attended,
+            "attended": self.interactive,
             "fault": self._fault,
-            **self._progress.memory(),
-            "fallback": self._fallback.memory(),
-            **self._loop.memory(),
-            "loads": self.scenario.scene.loads.memory(),
+            "time": self._time,
+            **self._state_manager.get_state(),
+            "fallback": self._fallback.get_state(),
+            **self._loop.get_state(),
+            "loads": self.scenario.scene.loads.get_state(),
         }
 
-    def resume(self, memory: Memory) -> None:
-        """Go on from a memory: the next step answers as the controller that it was taken from would have.
+    def set_state(self, saved: SavedState) -> None:
+        """Restore a saved state: the next step returns the command that the original controller would have returned.
 
         The controller must be of the same scenario, parameters, seed and time step.
 
         Raises:
-            MultiQpError: when the memory does not fit the scenario.
+            MultiQpError: when the saved state does not fit the scenario.
         """
         try:
-            self.attended, self._fault, self._unsettled = memory["attended"], memory.get("fault", ""), None
-            self.scenario.scene.loads.resume(memory["loads"])
-            self._fallback.resume(memory["fallback"])
-            self._loop.resume(memory)
-            self._progress.resume(memory)
+            self.interactive, self._fault, self._to_update = saved["attended"], saved.get("fault", ""), None
+            self._time, self._last_setup = saved.get("time", 0.0), None
+            self.scenario.scene.loads.set_state(saved["loads"])
+            self._fallback.set_state(saved["fallback"])
+            self._loop.set_state(saved)
+            self._state_manager.set_state(saved)
         except (KeyError, ValueError, TypeError, AttributeError) as error:
-            raise MultiQpError(f"the memory is not of this scenario: {type(error).__name__}: {error}") from None
+            raise MultiQpError(f"the saved state does not fit this scenario: {type(error).__name__}: {error}") from None
 
-    def rehearse(self) -> None:
-        """Answer the initial state once in each state of the state machine, for nobody.
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle by scenario, settings and saved state: the copy returns the same commands, bit for bit.
 
-        What is compiled, loaded or computed once a surface is then there for every other controller of this process:
-        a first tick takes a hundred times as long as the second, the first grasp ten times. This controller is not to
-        be used any more.
+        `copy.copy` shares the scenario, and with it the present masses of its loads; the others copy it.
+
+        Raises:
+            MultiQpError: when user tasks have been added.
         """
+        if added := self._active_setup.added:
+            raise MultiQpError(
+                f"a Controller with user tasks ({', '.join(added)}) cannot be copied or pickled: create another one "
+                "of the same scenario, add the tasks there, and pass this one's `get_state()` to its `set_state`"
+            )
+        settings = {
+            "dt": self.dt,
+            "solver": self.solver_name,
+            "formulation": self.formulation_name,
+            "deadline": None if np.isinf(self._deadline) else self._deadline,
+            "closed_loop": self.closed_loop,
+        }
+        return _restored, (self.scenario, settings, self.get_state())
+
+    def warm_up(self) -> None:
+        """Step once at the initial configuration in each state of the state machine.
+
+        Compiled kernels, imported modules and cached surface data are then available to all other controllers of this
+        process: a first tick takes a hundred times as long as the second, the first grasp ten times. Discard this
+        controller afterwards.
+        """
+        self.incidents.enabled = False
         state = self.scenario.scene.initial_state()
         self.step(state, 0.0)
         for name in self.scenario.spec.states:
-            self.settle()  # else the next step would, and leave the state again
+            self.post_update()  # otherwise the next step would call it, and leave the state again
             self.machine.enter(name, 0.0)
             try:
-                self._progress.take_up_state(0.0)
-            except (MultiQpError, KeyError, ValueError):  # a target may want what is not there yet: no matter
+                self._state_manager.enter_state(0.0)
+            except (MultiQpError, KeyError, ValueError):  # a target may refer to a frame that does not exist yet
                 continue
             self.step(state, 0.0)
 
     def step(self, state: State, time: float) -> Command:
-        """Answer one state with a command.
+        """Compute the command for a state.
+
+        No exception is raised, whatever the arguments: for an invalid state or time, the fallback command is returned,
+        with the cause in its diagnostics.
 
         Args:
-            state: of the whole scene.
-            time: [s]; of the state machine and of moving references.
+            state: state of the whole scene; it is copied. Lists, and arrays of any real type, are converted.
+            time: time of the state machine and of moving references [s].
         """
         started = perf_counter()
-        self.settle()
-        if self.keeps_input:
-            self.last_input = TickInput(state, time, self.memory())
-        if state.q.shape != self._shapes[0] or state.v.shape != self._shapes[1]:
-            return self._fall_back(state, time, started, "the state has the wrong size")
-        if not isfinite(time):  # the clock of the first state would be none for ever
-            return self._fall_back(state, time, started, f"the time is {time}")
-        if not state.is_finite:
-            return self._fall_back(state, time, started, describe_nan(self.scenario, state))
+        self.post_update()
+        usable, fault = self.check(state)
+        now, time_fault = self._checked_time(time)
+        if self.records_input:
+            self.last_input = self._input(state, np.nan if time_fault else now)
+        self._time, state = now, usable
+        if fault or time_fault:
+            return self._fall_back(state, now, started, fault or time_fault)
+        return self._compute(state, now, started)
+
+    def _input(self, state: Any, time: float) -> TickInput | None:
+        """Return the input of a step for a recorder; None where `get_state` fails, as that of a user task may."""
+        try:
+            return TickInput(as_recorded(self.scenario.scene, state), time, self.get_state())
+        except Exception as error:
+            self.incidents.warn(f"a tick cannot be recorded: {described(error)}")
+            return None
+
+    def _checked_time(self, time: Any) -> tuple[float, str]:
+        """Return the time [s] and the reason why it is invalid; then one period after the last step is returned."""
+        try:
+            if isfinite(time):
+                return float(time), ""
+            fault = f"the time is {time}"
+        except Exception:  # an object's own conversion may raise anything
+            fault = f"the time is a {type(time).__name__}, expected a number of seconds"
+        return self._time + self.dt, fault
+
+    def _compute(self, state: State, time: float, started: float) -> Command:
         try:
             state = self._loop.measured(state)
             self.kinematics.update(state)
             self._loop.disturb(self.kinematics)
             if self._fault:
-                fault, self._fault, self._unsettled = self._fault, "", time
+                fault, self._fault, self._to_update = self._fault, "", time
                 return self._fall_back(state, time, started, fault)
-            if not self._progress.started:
-                self._progress.start(time)
-            self._unsettled = time
+            if not self._state_manager.started:
+                self._state_manager.start(time)
+            self._to_update = time
             if self.landing is not None and self.landing.update(self.kinematics, time):
-                self.statement.let_touch(self.landing.sought)
-            self.statement.update(self.kinematics, time, self.horizon)
+                self.qp_data.allow_touching(self.landing.pending)
+            self.qp_data.update(self.kinematics, time, self.horizon)
             return self._solve(state, time, started)
-        except Exception as error:  # the loop goes on whatever happens in a tick; the message says what did
-            return self._fall_back(state, time, started, f"{type(error).__name__}: {error}")
+        except Exception as error:  # no fault of one tick ends the control loop
+            return self._fall_back(state, time, started, described(error))
 
-    def settle(self) -> None:
-        """Do what the next tick needs and what need not wait for its state: take the transition that is due.
+    def post_update(self) -> None:
+        """Take the transition that is due after the last step, outside the latency-critical path.
 
-        To be called once the answer is on its way; where nobody does, the next `step` begins with it, and its answer
-        comes later. Contacts, tasks and the statement are those of the tick before until then. What fails here is told
-        by the next step, which falls back.
+        Call it after the command has been sent; otherwise the next `step` begins with it and takes longer. Until then,
+        contacts, tasks and QP data are those of the last step. A failure is reported by the next step, which returns
+        the fallback.
         """
-        if self._unsettled is None:
+        if self._to_update is None:
             return
-        begun, time, self._unsettled = perf_counter(), self._unsettled, None
+        begun, time, self._to_update = perf_counter(), self._to_update, None
         try:
-            self._progress.advance(time, attended=self.attended)
+            self._state_manager.advance(time, interactive=self.interactive)
         except Exception as error:
-            self._fault = f"{type(error).__name__}: {error}"
-        self._settling_ms = (perf_counter() - begun) * 1e3
+            self._fault = described(error)
+        self._post_update_ms = (perf_counter() - begun) * 1e3
 
     def _solve(self, state: State, time: float, started: float) -> Command:
-        answer = self._ladder.solve()
+        answer = self._cascade.solve()
+        if answer.physical is None and self.qp_data.tasks.leave_out_invalid():
+            answer = self._cascade.solve()
+        if self.qp_data.tasks.left_out:
+            self._report_left_out(answer)
         physical = answer.physical
         if physical is None:
             return self._fall_back(state, time, started, answer.message, answer.solution)
@@ -228,17 +291,26 @@ class Controller(ControllerView):
         if took > self._deadline:
             message = f"the tick took {took * 1e3:.0f} ms, longer than its deadline of {self._deadline * 1e3:.0f} ms"
             return self._fall_back(state, time, started, message, answer.solution)
-        self._fallback.recovered(physical.torque, self.statement.M)
+        self._fallback.record(physical.torque, self.qp_data.M)
         return self._command(time, started, answer, physical)
 
-    def _command(self, time: float, started: float, answer: Answer, physical: PhysicalSolution) -> Command:
-        rows = self.statement.contacts
+    def _report_left_out(self, answer: SolveResult) -> None:
+        """Report tasks whose computation failed, in the log and in the status of the solution without them."""
+        found = [f"task '{name}' is left out: {reason}" for name, reason in self.qp_data.tasks.left_out.items()]
+        for message in found:
+            self.incidents.warn(message)
+        if answer.status is Status.OK:
+            answer.status = Status.REDUCED
+        answer.message = "; ".join([answer.message, *found] if answer.message else found)
+
+    def _command(self, time: float, started: float, answer: SolveResult, physical: PhysicalSolution) -> Command:
+        rows = self.qp_data.contacts
         if self._sized is not rows:
-            self._sized, self._size = rows, QpSize.of(self.statement)
+            self._sized, self._size = rows, QpSize.of(self.qp_data)
         size = self._size
         acceleration, torque, reactions = physical
-        self.reactions = reactions
-        drive = self._loop.commanded(acceleration, self.statement.M)
+        self.reactions, self._last_setup = reactions, (self._active_setup.contacts, self._active_setup.tasks)
+        drive = self._loop.commanded(acceleration, self.qp_data.M)
         diagnostics = Diagnostics(
             status=answer.status,
             message=answer.message,
@@ -247,13 +319,13 @@ class Controller(ControllerView):
             solver_status=answer.solution.status,
             iterations=answer.solution.iterations,
             solve_ms=answer.solution.solve_time * 1e3,
-            dynamics_residual=self.statement.dynamics_residual(acceleration, torque, reactions),
+            dynamics_residual=answer.dynamics_residual,
             variables=size.variables,
             equalities=size.equalities,
-            inequalities=size.inequalities + self.statement.row_count,
+            inequalities=size.inequalities + self.qp_data.row_count,
             slack=answer.slack,
             tick_ms=(perf_counter() - started) * 1e3,
-            settling_ms=self._settling_ms,
+            post_update_ms=self._post_update_ms,
         )
         wrenches, couplings = rows.wrenches(reactions), rows.coupling_forces(reactions)
         return Command(time, torque, acceleration, wrenches, diagnostics, couplings, drive)
@@ -261,13 +333,12 @@ class Controller(ControllerView):
     def _fall_back(
         self, state: State, time: float, started: float, message: str, solution: Solution | None = None
     ) -> Command:
-        self._ladder.forget()
-        self._collisions.reset()
-        self.reactions = None
+        self._cascade.forget()
+        self.qp_data.reset()
+        self.reactions, self._last_setup = None, (self._active_setup.contacts, self._active_setup.tasks)
         self._loop.reset()
-        scene = self.scenario.scene
-        v = state.v if state.v.shape == (scene.nv,) else np.zeros(scene.nv)
-        torque = self._fallback.torque(State(state.q, v), time)
+        self.incidents.warn(f"fallback in state '{self.machine.phase.name}': {message}")
+        torque = self._fallback.torque(state, time)
         diagnostics = Diagnostics(
             status=Status.FALLBACK,
             message=message,
@@ -277,6 +348,13 @@ class Controller(ControllerView):
             iterations=solution.iterations if solution else 0,
             solve_ms=solution.solve_time * 1e3 if solution else 0.0,
             tick_ms=(perf_counter() - started) * 1e3,
-            settling_ms=self._settling_ms,
+            post_update_ms=self._post_update_ms,
         )
-        return Command(time, torque, np.full(scene.nv, np.nan), {}, diagnostics)
+        return Command(time, torque, np.full(self.scenario.scene.nv, np.nan), {}, diagnostics)
+
+
+def _restored(scenario: Scenario, settings: dict[str, Any], saved: SavedState) -> Controller:
+    """Return a controller that continues from a saved state."""
+    controller = Controller(scenario, **settings)
+    controller.set_state(saved)
+    return controller

@@ -1,73 +1,81 @@
-"""The parts that a controller is made of, from what its scenario says."""
+"""Construction of a controller: check of its arguments, formulation and solve cascade."""
 
 from __future__ import annotations
 
-import numpy as np
-
-from multi_qp_controller.constraints import BalanceConstraint, CollisionConstraint, JointLimitConstraint
-from multi_qp_controller.formulations import Formulation, make_formulation
-from multi_qp_controller.ladder import Ladder, Reserve
 from multi_qp_controller.qp import make_solver
-from multi_qp_controller.statement import Statement
+from multi_qp_controller.qp.formulations import Formulation, make_formulation
+from multi_qp_controller.qp.qp_data import QPData
+from multi_qp_controller.qp.solve_cascade import FallbackSolvers, SolveCascade
+from multi_qp_scene.arguments import check_type, number
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.limits import limit as limit_of
 from multi_qp_scene.scenario import Scenario
-from multi_qp_scene.scene import State
+from multi_qp_scene.schema.scenario_file import ClosedLoopSpec
 
-#: What takes over where the condensed problem cannot be solved; the last of the solvers also solves it with slack.
-RESERVE_FORMULATION, RESERVE_SOLVERS = "reduced", ("piqp_sparse", "daqp")
-
-
-def statement_of(scenario: Scenario, collisions: CollisionConstraint, horizon: float) -> Statement:
-    """Return the QP of a scenario, whose limits look `horizon` [s] ahead."""
-    spec, scene = scenario.spec, scenario.scene
-    limits = spec.joint_limits
-    return Statement(
-        scene,
-        cost=spec.regularisation,
-        joint_limits=JointLimitConstraint(
-            scene.limits,
-            scene.nv,
-            dt=horizon,
-            influence=limits.influence,
-            security=limits.security,
-            damping=limits.damping,
-        ),
-        collisions=collisions,
-        balance=None if spec.balance is None else BalanceConstraint(scene, spec.balance),
-    )
+#: Fallback formulation and solvers for a failed condensed QP; the last solver also solves the relaxed QP.
+FALLBACK_FORMULATION, FALLBACK_SOLVERS = "reduced", ("piqp_sparse", "daqp")
+#: For a scenario without states: by the key that it has instead, the function that generates them.
+_STATE_SOURCES = {
+    "plan": "the scenario of `motion_generation.planning.plan_scenario(scenario)`",
+    "contact_sequence": "the scenario of `motion_generation.sequences.follow_sequence(scenario)`",
+    "turns": "the scenario of `motion_generation.turns.play_scenario(scenario)`",
+    "states": "one with states",
+}
+#: Shortest control period, and deadline [s].
+SHORTEST_PERIOD = 1e-6
 
 
-def ladder_of(
-    statement: Statement, formulation: str, solver: str, deadline: float | None
-) -> tuple[Formulation, Ladder]:
-    """Return how the QP is written and solved, by the names of formulation and solver; deadline of a tick [s].
+def make_cascade(
+    qp_data: QPData, formulation: str, solver: str, deadline: float | None
+) -> tuple[Formulation, SolveCascade]:
+    """Return formulation and solve cascade by the names of formulation and solver; deadline of a tick [s].
 
     Raises:
         MultiQpError: when there is no such solver or formulation.
     """
-    # there may be several attempts in a tick
+    # a tick may contain several attempts
     limit: dict[str, float] = {} if deadline is None else {"time_limit": 0.25 * deadline}
     try:
-        written = make_formulation(formulation, statement)
+        written = make_formulation(formulation, qp_data)
         first = make_solver(solver, **limit)
-        reserve = None
-        if formulation == "condensed":  # the others have no need of it
-            others = tuple(make_solver(name, **limit) for name in RESERVE_SOLVERS)
-            reserve = Reserve(make_formulation(RESERVE_FORMULATION, statement), others)
+        fallback_solvers = None
+        if formulation == "condensed":
+            others = tuple(make_solver(name, **limit) for name in FALLBACK_SOLVERS)
+            fallback_solvers = FallbackSolvers(make_formulation(FALLBACK_FORMULATION, qp_data), others)
     except ValueError as error:
         raise MultiQpError(str(error)) from None
     except ImportError as error:
         raise MultiQpError(f"the solver '{solver}' is not installed: {error}") from None
-    return written, Ladder(written, first, reserve, hurried=deadline is not None)
+    return written, SolveCascade(written, first, fallback_solvers, time_limited=deadline is not None)
 
 
-def describe_nan(scenario: Scenario, state: State) -> str:
-    """Say where a state is not finite."""
-    scene = scenario.scene
-    bad = [scene.velocity_names[k] for k in np.flatnonzero(~np.isfinite(state.v))]
-    for name, joint in zip(scene.joint_names, list(scene.model.joints)[1:], strict=True):
-        if not np.isfinite(state.q[joint.idx_q : joint.idx_q + joint.nq]).all():
-            bad.append(name)
-    unique = list(dict.fromkeys(bad))
-    more = f" and {len(unique) - 5} more" if len(unique) > 5 else ""
-    return f"the state is not finite: {', '.join(unique[:5])}{more}"
+def _state_source(scenario: Scenario) -> str:
+    """Return the key of a scenario that its states are generated from."""
+    return next(key for key in _STATE_SOURCES if getattr(scenario.spec, key, None) is not None)
+
+
+def check_arguments(
+    scenario: Scenario, dt: object, solver: object, formulation: object, deadline: object, closed_loop: object
+) -> None:
+    """Check the arguments of `Controller`.
+
+    Raises:
+        MultiQpError: when an argument is invalid, or the scenario has no states.
+    """
+    check_type("scenario", scenario, Scenario, "a Scenario, as `load_scenario` returns it")
+    if not scenario.spec.states:
+        raise MultiQpError(
+            f"scenario '{scenario.name}' has no states yet: use {_STATE_SOURCES[_state_source(scenario)]}"
+        )
+    if dt is not None:
+        period = limit_of("period")
+        number("dt", dt, unit="s", least=period.low, most=period.high)
+    for name, value in (("solver", solver), ("formulation", formulation)):
+        if value is not None:
+            check_type(name, value, str, "a name")
+    if deadline is not None:
+        number("deadline", deadline, unit="s", least=SHORTEST_PERIOD)
+    if closed_loop is not None:
+        check_type(
+            "closed_loop", closed_loop, ClosedLoopSpec, "a ClosedLoopSpec, as `scenario.spec.closed_loop` is one"
+        )

@@ -1,4 +1,4 @@
-"""What a person may see of one control tick: plain data, so that viewers know nothing of the QP."""
+"""Snapshot of one control tick for viewers: plain data without reference to the QP."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ContactSnapshot:
-    """One active contact, seen from the first surface's body; everything in the world frame.
+    """One active contact; all vectors in the world frame.
 
     Attributes:
-        name: the scenario's name of the contact.
+        name: name of the contact in the scenario.
         points: contact points, (k, 3) [m].
         forces: force on the first surface's body at each point, (k, 3) [N].
         normals: inward normal of the first surface at each point (axis of the friction cone), (k, 3).
@@ -38,8 +38,8 @@ class PairSnapshot:
         point_a: witness point on the first body, world frame, (3,) [m].
         point_b: witness point on the second body, world frame, (3,) [m].
         distance: signed distance [m].
-        influence: distance under which the damper acts [m].
-        security: distance that the damper keeps [m].
+        influence: distance below which the damper acts [m].
+        security: distance maintained by the damper [m].
         active: whether the damper is a row of the QP at this tick.
     """
 
@@ -54,7 +54,7 @@ class PairSnapshot:
 
 @dataclass(frozen=True)
 class TargetSnapshot:
-    """The reference that one task follows now, where it has a place in space.
+    """The present reference of one task, where it is a point or pose in space.
 
     Attributes:
         name: task name.
@@ -69,14 +69,14 @@ class TargetSnapshot:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Everything drawable of one tick.
+    """Everything that viewers draw of one tick.
 
     Attributes:
         time: [s].
         q: configuration of the whole scene, (nq,).
         state: name of the FSM state.
-        status: "ok", "relaxed" or "fallback".
-        tick_ms: time from state in to torque out [ms].
+        status: "ok", "reduced", "relaxed" or "fallback".
+        tick_ms: time from state input to torque output [ms].
         contacts: the active contacts.
         com: centre of mass of each moving subsystem, by name, world frame, (3,) [m].
         com_total: centre of mass of the balanced group, world frame, (3,) [m].

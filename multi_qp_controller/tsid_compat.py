@@ -1,7 +1,7 @@
-"""One place that knows how the installed tsid is packed: `from multi_qp_controller.tsid_compat import tsid`.
+"""Import of tsid's Python bindings for all of its packagings: `from multi_qp_controller.tsid_compat import tsid`.
 
-ROS and conda install a flat `tsid` package. The wheel of tsid 1.7.1 packs its files one level too deep, so
-that `import tsid` gives an empty namespace and the bindings are `tsid.tsid_pywrap`.
+ROS and conda install a flat `tsid` package. The wheel of tsid 1.7.1 has its files one level too deep, so that
+`import tsid` returns an empty namespace and the bindings are `tsid.tsid_pywrap`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _load() -> ModuleType:
             continue
         if hasattr(module, _MARKER):
             return module
-        problems.append(f"{name}: holds no {_MARKER}")
+        problems.append(f"{name}: has no {_MARKER}")
     raise ImportError(
         "tsid's Python bindings were not found. Install `pin==3.4.0 tsid==1.7.1` from PyPI, "
         f"or ROS's or conda's tsid. Tried: {'; '.join(problems)}"

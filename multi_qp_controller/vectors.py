@@ -1,4 +1,4 @@
-"""Small vectors, fast: numpy's own cross product costs 40 µs for three numbers."""
+"""Cross product of 3-vectors, without the 40 µs overhead of `numpy.cross`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is there: subsystems, surfaces, contacts, environment, scenario files."""
+"""Scene description: subsystems, surfaces, contacts, environment and scenario files."""
 
 from multi_qp_scene.errors import ConfigError, MultiQpError
 from multi_qp_scene.scenario import Scenario, load_scenario

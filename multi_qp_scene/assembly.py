@@ -1,4 +1,4 @@
-"""Putting the models of subsystems side by side into one."""
+"""Assembly of the models of subsystems into one pinocchio model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Assembler:
     """Appends models under the universe, prefixing every name.
 
     Attributes:
-        model: of all that was appended.
+        model: model of all appended subsystems.
         collision_model: their collision geometry.
         visual_model: their visual geometry, tinted.
     """
@@ -47,10 +47,10 @@ class Assembler:
             _scale_mass(part, mass)
         self._inertias |= {part.names[k]: part.inertias[k].copy() for k in range(1, part.njoints)}
         self.model = pin.appendModel(self.model, part, 0, placement)
-        # pinocchio would pair every piece with every other when it appends, in a time that is cubic in their number
+        # appendModel would add all collision pairs, in a time that is cubic in the number of pieces
         _append(self.collision_model, collision, self.model, part, placement)
         _append(self.visual_model, visual, self.model, part, placement)
-        # pinocchio 3.4 puts what is fixed to a link by a fixed joint at twice its distance when it appends
+        # appendModel of pinocchio 3.4 applies the placement of fixed joints twice
         for k in range(1, self.model.njoints):
             self.model.inertias[k] = self._inertias[self.model.names[k]]
 

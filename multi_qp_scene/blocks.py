@@ -1,4 +1,4 @@
-"""Boxes of the environment that a scenario gives by their size, without a model file, and the URDF of a bare mesh."""
+"""Models of the environment without a model file: boxes given by their size, and the URDF of a single mesh."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from multi_qp_scene.schema.common import Vector3
 from multi_qp_scene.schema.model_file import ModelFile, PlanarSurfaceSpec, SurfaceSpec
 from multi_qp_scene.urdf import TINT_MATERIAL, UrdfModel
 
-#: The link of a box, and of a mesh.
+#: Name of the link of a box or mesh.
 LINK, MESH_LINK = "block", "mesh"
-#: Of pieces of the environment that no model file describes.
+#: Colour of environment models without a model file.
 DEFAULT_COLOR = (0.62, 0.6, 0.56)
 _QUARTER = 1.5707963267948966
 
@@ -24,7 +24,7 @@ def block_model(document: YamlDocument, size: tuple[float, float, float]) -> Loa
     """Return the model of a box whose frame is at its centre.
 
     Args:
-        document: the scenario that asks for it.
+        document: the scenario that contains the box.
         size: along x, y and z [m].
 
     Returns:
@@ -41,7 +41,7 @@ def box_faces(size: tuple[float, float, float], link: str) -> dict[str, PlanarSu
 
     Args:
         size: along x, y and z [m].
-        link: that carries it.
+        link: name of the link that carries the box.
     """
     x, y, z = size
     placements = {

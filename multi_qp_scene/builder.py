@@ -1,4 +1,4 @@
-"""Putting subsystems together into one scene."""
+"""Construction of a scene from its subsystems and environment."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from multi_qp_scene.assembly import Assembler
 from multi_qp_scene.configuration import configurations, set_initial_pose
 from multi_qp_scene.couplings import Couplings
-from multi_qp_scene.forest import Forest
 from multi_qp_scene.joints import effort_limits, joint_limits, joints_of, passive_joints, slices_of
+from multi_qp_scene.kinematic_trees import KinematicTrees
 from multi_qp_scene.loads import Loads
 from multi_qp_scene.mimic import Mimic
 from multi_qp_scene.models import LoadedModel
@@ -27,8 +27,8 @@ Array = NDArray[np.float64]
 def build_scene(parts: SceneParts) -> Scene:
     """Build the scene; every name in `parts` must have been checked.
 
-    Environment pieces come first in the model's frames, then the subsystems in their order: then q and v hold exactly
-    the subsystems, one after the other.
+    Environment models are appended first, then the subsystems in their order, so that q and v contain the subsystems
+    only, one after the other.
     """
     assembler = Assembler()
     for name, (loaded, environment) in parts.environment.items():
@@ -50,9 +50,9 @@ def build_scene(parts: SceneParts) -> Scene:
         name: _describe(model, name, loaded, spec.color, actuated, postures[name])
         for name, (loaded, spec) in parts.subsystems.items()
     }
-    forest = Forest(model)
+    trees = KinematicTrees(model)
     for name, (_, spec) in parts.subsystems.items():
-        set_initial_pose(forest, q0, subsystems[name], spec, surfaces)
+        set_initial_pose(trees, q0, subsystems[name], spec, surfaces)
     return Scene(
         model=model,
         collision_model=assembler.collision_model,
@@ -79,7 +79,7 @@ def build_scene(parts: SceneParts) -> Scene:
 
 
 def _mimics(parts: SceneParts) -> dict[str, Mimic]:
-    """Return what each joint of the scene that mimics another follows, by full names."""
+    """Return the mimic relation of each mimicking joint of the scene, by full names."""
     return {
         f"{name}/{joint}": Mimic(f"{name}/{mimic.leader}", mimic.multiplier, mimic.offset)
         for name, (loaded, _) in parts.subsystems.items()
@@ -88,7 +88,7 @@ def _mimics(parts: SceneParts) -> dict[str, Mimic]:
 
 
 def _driven(actuated: list[str], mimics: dict[str, Mimic]) -> set[str]:
-    """Return the joints that a motor drives: their own or, through a coupling, their leader's."""
+    """Return the joints driven by a motor: their own or, through a coupling, that of their leader."""
     return set(actuated) | {joint for joint, mimic in mimics.items() if mimic.leader in actuated}
 
 

@@ -1,4 +1,4 @@
-"""What the schema alone cannot see: that the names in a scenario file exist, and that its numbers fit together."""
+"""Cross-reference checks of a scenario file: existence of names and consistency of numbers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import fnmatch
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from multi_qp_scene.mimic import contradictions
+from multi_qp_scene.mimic import mimic_violations
 from multi_qp_scene.names import Names
 from multi_qp_scene.plan_checks import check_plan, check_turns
 from multi_qp_scene.problems import Problems
@@ -19,7 +19,7 @@ Key = tuple[str | int, ...]
 
 
 class ScenarioChecker:
-    """Walks through a scenario and reports each name that is not there."""
+    """Cross-reference checks of one scenario; each unknown name or inconsistent value is reported."""
 
     def __init__(self, document: YamlDocument, spec: ScenarioFile, names: Names, problems: Problems) -> None:
         self._document = document
@@ -39,55 +39,55 @@ class ScenarioChecker:
         self._check_goals()
 
     def known(self, key: Key, kind: str, name: str, valid: Iterable[str]) -> None:
-        """Complain of a name that is none of the valid ones."""
+        """Report a name that is not one of the valid names."""
         if name not in (valid := set(valid)) and not self._names.excused(name):
             self._problems.unknown(self._document.location(key), kind, name, sorted(valid))
 
     def _written(self, *section: str) -> set[str]:
-        """Return the names of a section's entries in the file: also of those that are wrong and were taken out."""
+        """Return the names of a section's entries in the file, including invalid entries that were removed."""
         content: Any = self._document.data
         for part in section:
             content = content.get(part) if isinstance(content, dict) else None
         return set(content) if isinstance(content, dict) else set()
 
-    def complain(self, key: Key, message: str) -> None:
-        """Complain of what stands under a key."""
+    def report_error(self, key: Key, message: str) -> None:
+        """Report an error at a key."""
         self._problems.add(self._document.location(key), message)
 
     def _check_subsystems(self) -> None:
         names = self._names
         for clash in sorted(names.moving & self._written("environment")):
-            self.complain(("environment", clash), f"'{clash}' is already the name of a subsystem")
+            self.report_error(("environment", clash), f"'{clash}' is already the name of a subsystem")
         for section in ("subsystems", "environment"):
             for name in getattr(self._spec, section):
                 if "/" in name or " " in name:
-                    self.complain((section, name), f"the name '{name}' must not hold '/' or blanks")
+                    self.report_error((section, name), f"the name '{name}' must not contain '/' or blanks")
         for name in sorted(names.fixed & names.floating):
-            self.complain(("environment", name, "model"), "the root of a piece of the environment must be `fixed`")
+            self.report_error(("environment", name, "model"), "the root of an environment model must be `fixed`")
         for name, spec in self._spec.subsystems.items():
             key: Key = ("subsystems", name)
             if spec.place is not None and spec.pose is not None:
-                self.complain(key, "give either `pose` or `place`, not both")
+                self.report_error(key, "give either `pose` or `place`, not both")
             if name in names.unreadable:
                 continue
             if spec.place is not None:
                 if name not in names.floating:
-                    self.complain((*key, "place"), "only a subsystem with a free-flyer can be placed; give `pose`")
+                    self.report_error((*key, "place"), "only a subsystem with a free-flyer can be placed; give `pose`")
                 for k, surface in enumerate(spec.place.surfaces):
                     own = {s.removeprefix(f"{name}/") for s in names.surfaces if s.startswith(f"{name}/")}
                     self.known((*key, "place", "surfaces", k), "surface", surface, own)
                 fixed_surfaces = {s for s in names.surfaces if s.split("/")[0] in names.fixed}
                 self.known((*key, "place", "onto"), "surface of the environment", spec.place.onto, fixed_surfaces)
             if spec.mass is not None and name in names.massless:
-                self.complain((*key, "mass"), "no moving link of its URDF has a mass that could be scaled to this")
+                self.report_error((*key, "mass"), "no moving link of its URDF has a mass that could be scaled to this")
             if isinstance(spec.posture, str):
                 self.known((*key, "posture"), "posture", spec.posture, names.postures[name])
             elif spec.posture is not None:
                 own_joints = self._joints_of(name)
                 for joint in spec.posture:
                     self.known((*key, "posture", joint), "joint", joint, own_joints)
-                for joint, message in contradictions(names.mimics[name], spec.posture):
-                    self.complain((*key, "posture", joint), message)
+                for joint, message in mimic_violations(names.mimics[name], spec.posture):
+                    self.report_error((*key, "posture", joint), message)
             if spec.effort_limits is not None:
                 self.known((*key, "effort_limits"), "set of effort limits", spec.effort_limits,
                             names.effort_limits[name])  # fmt: skip
@@ -103,14 +103,14 @@ class ScenarioChecker:
                 self.known((*key, k), "surface", surface, self._names.surfaces)
             first, second = (surface.split("/")[0] for surface in contact.surfaces)
             if first in self._names.fixed and second in self._names.fixed:
-                self.complain(key, "both surfaces belong to the environment")
+                self.report_error(key, "both surfaces belong to the environment")
             elif first in self._names.fixed:
-                self.complain(key, "the first surface must belong to a subsystem; put the environment's second")
+                self.report_error(key, "the first surface must belong to a subsystem; put the environment's second")
             elif contact.surfaces[0] == contact.surfaces[1]:
-                self.complain(key, "a surface cannot touch itself")
+                self.report_error(key, "a surface cannot touch itself")
             elif (link := self._names.surfaces.get(contact.surfaces[0])) is not None:
                 if link == self._names.surfaces.get(contact.surfaces[1]):
-                    self.complain(key, f"both surfaces are on the link '{link}'")
+                    self.report_error(key, f"both surfaces are on the link '{link}'")
 
     def _check_collisions(self) -> None:
         collisions = self._spec.collisions
@@ -134,7 +134,7 @@ class ScenarioChecker:
 
     def _check_security(self, key: Key, security: float, influence: float, unit: str) -> None:
         if security >= influence:
-            self.complain(key, f"security ({security:g}{unit}) must be below influence ({influence:g}{unit})")
+            self.report_error(key, f"security ({security:g}{unit}) must be below influence ({influence:g}{unit})")
 
     def _check_pushes(self) -> None:
         for k, push in enumerate(self._spec.reality.pushes):
@@ -143,15 +143,15 @@ class ScenarioChecker:
             if push.state is not None:
                 self.known((*key, "state"), "state", push.state, self._spec.states)
             if not any(push.direction):
-                self.complain((*key, "direction"), "a push needs a direction")
+                self.report_error((*key, "direction"), "a push needs a direction")
 
     def _check_loads(self) -> None:
         for name, load in self._spec.loads.items():
             self.known(("loads", name, "link"), "link", load.link, self._names.links)
             if not load.min <= load.mass <= load.max:
-                self.complain(("loads", name, "mass"), f"{load.mass} kg is outside [{load.min}, {load.max}] kg")
+                self.report_error(("loads", name, "mass"), f"{load.mass} kg is outside [{load.min}, {load.max}] kg")
             if load.link.split("/")[0] in self._names.fixed:
-                self.complain(("loads", name, "link"), "a load on the environment changes nothing")
+                self.report_error(("loads", name, "link"), "a load on the environment changes nothing")
 
     def _check_tasks(self, tasks: Mapping[str, Any], key: Key) -> None:
         for name, task in tasks.items():
@@ -169,25 +169,28 @@ class ScenarioChecker:
                 self._check_axes(task.axes, key)
                 self._check_target(task, key, "`over_contacts`, `position` or `offset`")
                 if task.target.over_contacts == []:
-                    self.complain((*key, "target", "over_contacts"), "name at least one contact")
+                    self.report_error((*key, "target", "over_contacts"), "name at least one contact")
                 for k, contact in enumerate(task.target.over_contacts or []):
                     self.known((*key, "target", "over_contacts", k), "contact", contact, self._written("contacts"))
                 if task.target.curves and task.target.follow:
-                    self.complain((*key, "target", "follow"), "curves are given in the world and follow nothing")
+                    self.report_error(
+                        (*key, "target", "follow"),
+                        "curves are given in the world frame and cannot be combined with `follow`",
+                    )
                 if task.target.over_contacts and task.target.position:
-                    self.complain((*key, "target"), "give either `over_contacts` or `position`, not both")
+                    self.report_error((*key, "target"), "give either `over_contacts` or `position`, not both")
             case tk.PoseTaskSpec():
                 self._check_axes(task.axes, key)
                 self._check_target(task, key, "`position`, `rpy` or `random_path`, or `frame: entry` to stay")
                 for path in ("random_path", "random_points"):
                     if (random := getattr(task.target, path, None)) is not None and random.seed < 0:
-                        self.complain((*key, "target", path, "seed"), f"a seed is 0 or above, got {random.seed}")
+                        self.report_error((*key, "target", path, "seed"), f"a seed is 0 or above, got {random.seed}")
                 if task.target.via and (task.target.duration is None or task.target.frame == "entry"):
-                    self.complain(
+                    self.report_error(
                         (*key, "target", "via"), "a path by control points needs `duration`, and no `frame: entry`"
                     )
                 if task.frame == task.relative_to:
-                    self.complain((*key, "relative_to"), "a frame cannot be placed relative to itself")
+                    self.report_error((*key, "relative_to"), "a frame cannot be placed relative to itself")
                 self.known((*key, "frame"), "link or surface", task.frame, names.frames)
                 if task.relative_to is not None:
                     self.known((*key, "relative_to"), "link or surface", task.relative_to, names.frames)
@@ -201,19 +204,19 @@ class ScenarioChecker:
 
     def _check_target(self, task: tk.CoMTaskSpec | tk.PoseTaskSpec, key: Key, choices: str) -> None:
         if "target" not in task.model_fields_set:
-            self.complain(key, f"the key 'target' is missing; give in it {choices}")
+            self.report_error(key, f"the key 'target' is missing; give in it {choices}")
         elif not task.target.model_fields_set:
-            self.complain((*key, "target"), f"the target is empty; give {choices}")
+            self.report_error((*key, "target"), f"the target is empty; give {choices}")
 
     def _check_axes(self, axes: Sequence[str], key: Key) -> None:
         if not axes:
-            self.complain((*key, "axes"), "name at least one axis")
+            self.report_error((*key, "axes"), "name at least one axis")
         self._check_repeated((*key, "axes"), "axis", axes)
 
     def _check_repeated(self, key: Key, kind: str, names: Sequence[str]) -> None:
         for k, name in enumerate(names):
             if name in names[:k]:
-                self.complain((*key, k), f"the {kind} '{name}' is named twice")
+                self.report_error((*key, k), f"the {kind} '{name}' is named twice")
 
     def _check_posture(self, task: tk.PostureTaskSpec, key: Key) -> None:
         if task.subsystem not in self._names.postures:
@@ -234,7 +237,7 @@ class ScenarioChecker:
         for k, name in enumerate(subsystems):
             self.known((*key, "subsystems", k), "subsystem", name, self._names.moving)
         if not subsystems:
-            self.complain((*key, "subsystems"), "name at least one subsystem")
+            self.report_error((*key, "subsystems"), "name at least one subsystem")
 
     def _check_states(self) -> None:
         states = self._written("states")
@@ -245,15 +248,15 @@ class ScenarioChecker:
             check_turns(self._spec.turns, self._names, self)
         writers = [key_name for key_name in ("plan", "contact_sequence", "turns") if key_name in top]
         if len(writers) > 1:
-            self.complain((writers[1],), f"give either `{writers[0]}` or `{writers[1]}`: both write the states")
+            self.report_error((writers[1],), f"give either `{writers[0]}` or `{writers[1]}`: both write the states")
         for key_name in ("initial_state", "states"):
             if key_name in top and writers:
-                self.complain((key_name,), f"give either `{writers[0]}` or `{key_name}`: a plan writes the states")
+                self.report_error((key_name,), f"give either `{writers[0]}` or `{key_name}`: a plan writes the states")
             elif key_name not in top and not writers:
                 message = "is missing (required, unless there is a `plan`, a `contact_sequence` or `turns`)"
-                self.complain((), f"the key '{key_name}' {message}")
+                self.report_error((), f"the key '{key_name}' {message}")
         if "states" in top and not states and not writers:
-            self.complain(("states",), "expected at least one state")
+            self.report_error(("states",), "expected at least one state")
         if "initial_state" in top:
             self.known(("initial_state",), "state", self._spec.initial_state, states)
         for name, state in self._spec.states.items():
@@ -278,11 +281,11 @@ class ScenarioChecker:
             case st.TaskCondition() | st.ReferenceCondition():
                 self.known((*key, "task"), "task of this state", condition.task, active_tasks)
                 if isinstance(condition, st.TaskCondition) and condition.error is None and condition.speed is None:
-                    self.complain(key, "give `error`, `speed` or both")
+                    self.report_error(key, "give `error`, `speed` or both")
             case st.CoMInsideCondition():
                 self._check_group(condition.subsystems, key)
                 if not condition.contacts:
-                    self.complain((*key, "contacts"), "name at least one contact")
+                    self.report_error((*key, "contacts"), "name at least one contact")
                 for k, contact in enumerate(condition.contacts):
                     self.known((*key, "contacts", k), "contact", contact, contacts)
             case st.TouchingCondition() | st.SeparatedCondition():
@@ -290,12 +293,12 @@ class ScenarioChecker:
             case st.JointCondition():
                 self.known((*key, "joint"), "joint", condition.joint, names.joints)
                 if condition.above is None and condition.below is None:
-                    self.complain(key, "give `above`, `below` or both")
+                    self.report_error(key, "give `above`, `below` or both")
             case st.VisitsCondition():
                 self.known((*key, "state"), "state", condition.state, self._written("states"))
             case st.AllCondition() | st.AnyCondition():
                 if not condition.of:
-                    self.complain((*key, "of"), "give at least one condition")
+                    self.report_error((*key, "of"), "give at least one condition")
                 for k, part in enumerate(condition.of):
                     self._check_condition(part, (*key, "of", k), active_tasks)
             case st.NotCondition():
@@ -310,7 +313,7 @@ class ScenarioChecker:
                     self.known((*key, "task"), "task", goal.task, tasks)
                     self._check_pose_task(goal.task, (*key, "task"))
                     if goal.position is None and goal.rotation is None:
-                        self.complain(key, "give a tolerance: `position` [m], `rotation` [rad] or both")
+                        self.report_error(key, "give a tolerance: `position` [m], `rotation` [rad] or both")
                 case st.PoseGoal():
                     self.known((*key, "frame"), "link or surface", goal.frame, self._names.frames)
                 case st.StateGoal() | st.JointVelocityGoal():
@@ -326,7 +329,7 @@ class ScenarioChecker:
                 case st.JointGoal() if goal.state is not None:
                     self.known((*key, "state"), "state", goal.state, self._written("states"))
             if isinstance(goal, st.JointVelocityGoal) and goal.target == 0.0:
-                self.complain((*key, "target"), "the tolerance is relative to the target, which cannot be 0")
+                self.report_error((*key, "target"), "the tolerance is relative to the target, which cannot be 0")
             if isinstance(goal, st.JointGoal | st.JointVelocityGoal):
                 self.known((*key, "joint"), "joint", goal.joint, self._names.joints)
             if isinstance(goal, st.TiltGoal | st.BalanceGoal):
@@ -334,8 +337,8 @@ class ScenarioChecker:
                     self.known((*key, "states", k), "state", state, self._written("states"))
 
     def _check_pose_task(self, name: str, key: Key) -> None:
-        """Complain of a goal that follows a task which places no frame."""
+        """Report a goal that refers to a task of another type than `pose`."""
         everywhere: list[Mapping[str, Any]] = [self._spec.tasks, *(s.tasks for s in self._spec.states.values())]
         found = [tasks[name] for tasks in everywhere if tasks.get(name) is not None]
         if found and not any(isinstance(task, tk.PoseTaskSpec) for task in found):
-            self.complain(key, f"expected a task of type pose, and '{name}' is of type {found[0].type}")
+            self.report_error(key, f"expected a task of type pose, and '{name}' is of type {found[0].type}")

@@ -1,4 +1,4 @@
-"""Facets of a cone that is given by its generators."""
+"""Facet representation of a polyhedral cone given by its generators."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-#: A generator this near to a plane lies in it; both are of norm 1.
+#: Distance below which a generator of norm 1 lies in a plane with a unit normal.
 _FLAT = 1e-9
-#: Facets whose unit normals agree to this are one: with many generators in one, several subsets of them find it.
+#: Tolerance for duplicate unit normals: a facet with many generators is found from several subsets of them.
 _SAME = 1e-7
 
 
 def facets_of(generators: Array) -> Array:
     """Return F with {W Λ, Λ ≥ 0} = {w, F w ≥ 0}; no rows where the cone is the whole space.
 
-    A facet of a cone in R^r contains r − 1 independent generators, so every such subset is tried: its normal is a facet
-    if all generators are on one side. 4 points with 4 edges make 4368 subsets, some 10 ms; the answer is kept.
+    A facet of a cone in R^r contains r − 1 independent generators, so all subsets are enumerated: the normal of a
+    subset is a facet if all generators are on one side. 4 points with 4 edges have 4368 subsets, which take about 10
+    ms; results are cached.
 
     Args:
         generators: W, of full row rank, (r, k).
@@ -29,7 +30,7 @@ def facets_of(generators: Array) -> Array:
         F, unit rows, (facets, r); read-only.
 
     Raises:
-        ValueError: when W is not of full row rank: its cone is in a plane.
+        ValueError: when W is not of full row rank.
     """
     W = np.ascontiguousarray(generators, dtype=np.float64)
     return _facets(W.tobytes(), W.shape)
@@ -40,7 +41,7 @@ def _facets(content: bytes, shape: tuple[int, int]) -> Array:
     W = np.frombuffer(content).reshape(shape)
     W = W / np.linalg.norm(W, axis=0)
     if np.linalg.matrix_rank(W) < shape[0]:
-        raise ValueError("the generators span no more than a plane")
+        raise ValueError("the generators do not span the space")
     normals = _normals(W)
     heights = normals @ W
     above, below = (heights > -_FLAT).all(axis=1), (heights < _FLAT).all(axis=1)
@@ -55,7 +56,7 @@ def _normals(W: Array) -> Array:
     subsets = np.array(list(combinations(range(count), dimension - 1)), dtype=np.intp)
     spans = W[:, subsets].transpose(1, 2, 0)
     normals = np.empty((len(subsets), dimension))
-    for k in range(dimension):  # Cramer: the cross product in any dimension
+    for k in range(dimension):  # cofactors: the cross product in any dimension
         normals[:, k] = (-1.0) ** k * np.linalg.det(np.delete(spans, k, axis=2))
     lengths = np.linalg.norm(normals, axis=1)
     independent = lengths > 1e-9
@@ -63,8 +64,8 @@ def _normals(W: Array) -> Array:
 
 
 def _distinct(normals: Array) -> Array:
-    kept: list[Array] = []
+    distinct: list[Array] = []
     for normal in normals:
-        if not kept or np.abs(np.array(kept) - normal).max(axis=1).min() > _SAME:
-            kept.append(normal)
-    return np.array(kept).reshape(len(kept), normals.shape[1])
+        if not distinct or np.abs(np.array(distinct) - normal).max(axis=1).min() > _SAME:
+            distinct.append(normal)
+    return np.array(distinct).reshape(len(distinct), normals.shape[1])

@@ -1,4 +1,4 @@
-"""Reads configuration files: YAML with line numbers, parameters filled in, checked against models.
+"""Configuration files: YAML with line numbers, parameter substitution and validation against models.
 
 Example::
 

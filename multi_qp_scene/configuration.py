@@ -1,4 +1,4 @@
-"""Where everything stands at the start, and the named postures."""
+"""Initial configuration of a scene and named postures of its subsystems."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from multi_qp_scene.couplings import Couplings
-from multi_qp_scene.forest import Forest
 from multi_qp_scene.joints import slices_of
+from multi_qp_scene.kinematic_trees import KinematicTrees
 from multi_qp_scene.parts import SceneParts
-from multi_qp_scene.placement import place_flush, pose_of
+from multi_qp_scene.placement import align_surfaces, pose_of
 from multi_qp_scene.scalar_joint import ScalarJoint
 from multi_qp_scene.schema.scenario_file import SubsystemSpec
 from multi_qp_scene.subsystem import Subsystem
@@ -24,7 +24,7 @@ def configurations(
 ) -> tuple[Array, dict[str, dict[str, Array]]]:
     """Return the initial configuration (free-flyers at the origin) and each subsystem's postures.
 
-    Joints that follow others stand where these want them.
+    Mimicking joints satisfy their couplings.
     """
     q0 = pin.neutral(model)
     postures: dict[str, dict[str, Array]] = {}
@@ -52,18 +52,18 @@ def set_joint_angles(model: pin.Model, q: Array, subsystem: str, joints: dict[st
 
 
 def set_initial_pose(
-    forest: Forest,
+    trees: KinematicTrees,
     q0: Array,
     subsystem: Subsystem,
     spec: SubsystemSpec,
     surfaces: dict[str, Surface],
 ) -> None:
-    """Put the base of a floating subsystem where its specification wants it, in place."""
+    """Set the base pose of a floating subsystem from its specification, in place."""
     if not subsystem.floating:
         return
     if spec.place is not None:
-        base = place_flush(
-            forest,
+        base = align_surfaces(
+            trees,
             q0,
             subsystem.q_slice.start,
             [surfaces[f"{subsystem.name}/{name}"] for name in spec.place.surfaces],

@@ -1,7 +1,7 @@
-"""Contact sequences: which surfaces of a body touch what, phase after phase.
+"""Contact sequences: contacts, contact phases and sequences of phases.
 
-A sequence is what the contact planner hands to the centre-of-mass trajectory and to the controller. Its file is read
-and written by `sequence_file.py`.
+The contact planner returns a sequence; the centre-of-mass trajectory and the controller use it. `sequence_file.py`
+reads and writes its file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _UNIT = 1e-6  # [-] how far a normal's length may be from 1, and a rotation from
 
 @lru_cache(maxsize=256)
 def _edges(x: float, y: float, z: float) -> Array:
-    """Return the 4 directions in which a pyramid around a normal has its edges, (4, 3)."""
+    """Return the 4 tangential directions of the edges of a friction pyramid around a normal, (4, 3)."""
     first, second = tangents(np.array([x, y, z]))
     return np.array([first, second, -first, -second])
 
@@ -40,19 +40,19 @@ def _rays(normals: tuple[tuple[float, float, float], ...], friction: float) -> A
 
 @dataclass(frozen=True, eq=False)
 class Contact:
-    """One surface of a body at one place.
+    """Contact of one surface of a body at a fixed placement.
 
     Attributes:
-        name: of this contact at this place, for people and messages.
-        subsystem: whose surface it is.
+        name: name of the contact, for messages.
+        subsystem: name of the subsystem that has the surface.
         effector: name of the surface on the subsystem, as in its model file.
-        pose: placement of the surface frame in the world; its +z points out of the body, against what it touches.
+        pose: placement of the surface frame in the world; its +z points out of the body, into the touched surface.
         points: contact points in the surface frame, (k, 3) [m].
-        normals: unit directions in which the body can be pushed at each point, in the surface frame, (k, 3).
+        normals: unit directions of the contact force on the body at each point, in the surface frame, (k, 3).
         friction: Coulomb coefficient, ≥ 0.
         kind: "planar", "grasp" or "point".
         size: extent of a planar surface along its x and y [m]; (0, 0) for others.
-        other: full name of the surface that it touches, if it is known.
+        other: full name of the touched surface, if known.
     """
 
     name: str
@@ -70,7 +70,8 @@ class Contact:
         """Check the numbers.
 
         Raises:
-            MultiQpError: something is not finite, μ < 0, no point, a normal is no unit vector, or no rotation.
+            MultiQpError: a value is not finite, μ < 0, there is no point, a normal is not a unit vector, or the pose
+                has no valid rotation matrix.
         """
         where = f"contact {self.name!r}"
         points, normals = np.array(self.points, dtype=float), np.array(self.normals, dtype=float)
@@ -119,12 +120,12 @@ class Contact:
 
     @property
     def normals_in_world(self) -> Array:
-        """Unit directions in which the body can be pushed, (k, 3)."""
+        """Unit directions of the contact forces on the body, (k, 3)."""
         return self.normals @ self.pose.rotation.T
 
     @property
     def normal(self) -> Array:
-        """Unit normal of what is touched, in the world, out of it, (3,)."""
+        """Outward unit normal of the touched surface, world frame, (3,)."""
         return -self.pose.rotation[:, 2]
 
     def rays(self) -> Array:
@@ -136,20 +137,20 @@ class Contact:
         return np.asarray(rays @ self.pose.rotation.T)
 
     def same_as(self, another: Contact) -> bool:
-        """Whether the other contact is this one: the same surface at the same place, to a micrometre."""
+        """Whether both contacts have the same surface at the same placement, to a micrometre."""
         same = self.effector == another.effector and self.subsystem == another.subsystem
         return same and bool(self.pose.isApprox(another.pose, 1e-6))
 
 
 @dataclass(frozen=True, eq=False)
 class ContactPhase:
-    """A time during which the contacts stay the same.
+    """A time interval with a constant contact set.
 
     Attributes:
-        contacts: what touches, at least one.
-        name: for people.
-        com: centre of mass by subsystem at some instant of the phase, where one is known, (3,) [m].
-        duration: how long it should last, if that is known [s].
+        contacts: active contacts, at least one.
+        name: name for messages.
+        com: centre of mass by subsystem at an instant of the phase, if known, (3,) [m].
+        duration: nominal duration, if known [s].
     """
 
     contacts: tuple[Contact, ...]
@@ -161,7 +162,8 @@ class ContactPhase:
         """Check the contacts and numbers.
 
         Raises:
-            MultiQpError: no contact, a surface twice, a number that is not finite, or a duration of 0 or less.
+            MultiQpError: there is no contact, a surface is used twice, a number is not finite, or the duration is not
+                positive.
         """
         where = f"phase {self.name!r}" if self.name else "phase"
         object.__setattr__(self, "contacts", tuple(self.contacts))
@@ -183,13 +185,13 @@ class ContactPhase:
         """Return the contacts of one subsystem."""
         return tuple(contact for contact in self.contacts if contact.subsystem == subsystem)
 
-    def kept(self, following: ContactPhase) -> tuple[Contact, ...]:
-        """Return the contacts that are also in the following phase, at the same place."""
+    def maintained(self, following: ContactPhase) -> tuple[Contact, ...]:
+        """Return the contacts that are also active in the following phase, at the same placement."""
         return tuple(c for c in self.contacts if any(c.same_as(other) for other in following.contacts))
 
     def made(self, following: ContactPhase) -> tuple[Contact, ...]:
         """Return the contacts of the following phase that are not in this one."""
-        own = {id(contact) for contact in self.contacts}  # most contacts stay
+        own = {id(contact) for contact in self.contacts}  # most contacts are maintained
         new = [contact for contact in following.contacts if id(contact) not in own]
         if not new:
             return ()
@@ -207,8 +209,8 @@ class ContactSequence:
     Attributes:
         phases: at least one.
         models: model of each subsystem: a shipped model's name or a path.
-        name: for people.
-        description: one line for people.
+        name: name for messages.
+        description: one line.
     """
 
     phases: tuple[ContactPhase, ...]
@@ -228,7 +230,7 @@ class ContactSequence:
         return tuple(dict.fromkeys(contact.subsystem for phase in self.phases for contact in phase.contacts))
 
     def of(self, subsystem: str) -> ContactSequence:
-        """Return the sequence of one subsystem; neighbouring phases that are then alike become one.
+        """Return the sequence of one subsystem; adjacent phases that become equal are merged.
 
         Raises:
             MultiQpError: the subsystem has no contact in some phase.
@@ -256,15 +258,15 @@ def _joined(first: ContactPhase, second: ContactPhase) -> ContactPhase:
 
 
 def surface_pose(xyz: Array, normal: Array, forward: Array) -> pin.SE3:
-    """Return the placement of a surface frame that lies on something.
+    """Return the placement of a surface frame in contact with another surface.
 
     Args:
         xyz: its origin in the world, (3,) [m].
-        normal: unit normal of what is touched, out of it, (3,); the surface's +z points the other way.
-        forward: where the surface's +x points, (3,); only its part along what is touched counts.
+        normal: outward unit normal of the touched surface, (3,); the surface's +z points the other way.
+        forward: direction of the surface's +x, (3,); projected onto the tangent plane.
 
     Raises:
-        MultiQpError: the normal is no unit vector, or `forward` has no part across it.
+        MultiQpError: the normal is not a unit vector, or `forward` is parallel to it.
     """
     length = float(np.linalg.norm(normal))
     if not abs(length - 1.0) <= _UNIT:  # also NaN

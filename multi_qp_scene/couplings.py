@@ -1,4 +1,4 @@
-"""Couplings: joints that follow another joint, q_m = multiplier · q_l + offset, as one row each."""
+"""Joint couplings q_m = multiplier · q_l + offset: one constraint row per mimicking joint."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from multi_qp_scene.scalar_joint import ScalarJoint
 
 Array = NDArray[np.float64]
 
-#: Ratios between two continuous joints that are told apart by their angles; finer ones only by their velocities.
+#: Largest denominator of a ratio between two continuous joints whose error is evaluated from the angles.
 LARGEST_DENOMINATOR = 64
 
 
 @dataclass(frozen=True)
 class JointCoupling:
-    """One joint that follows another.
+    """Coupling of one joint to its leader.
 
     Attributes:
-        joint: which follows.
-        leader: which it follows.
+        joint: the mimicking joint.
+        leader: the joint that it mimics.
         multiplier: of the leader's angle.
         offset: [rad] or [m].
-        period: the angles tell the coupling's error up to multiples of this; 0 if they do not tell it at all.
+        period: the angles determine the coupling's error up to multiples of this; 0 if they do not determine it.
     """
 
     joint: ScalarJoint
@@ -44,11 +44,11 @@ class JointCoupling:
         return cls(joint, leader, multiplier, offset, _period(joint, leader, multiplier))
 
     def wanted(self, q: Array) -> float:
-        """Return where the joint has to be [rad] or [m]."""
+        """Return the joint position that satisfies the coupling [rad] or [m]."""
         return self.multiplier * self.leader.angle(q) + self.offset
 
     def error(self, q: Array) -> float:
-        """Return how far the joint is from where it has to be [rad] or [m]; with full turns left out."""
+        """Return the position error of the coupling [rad] or [m], modulo full turns."""
         if self.period == 0.0:
             return 0.0
         error = self.joint.angle(q) - self.wanted(q)
@@ -56,7 +56,7 @@ class JointCoupling:
 
 
 def _period(joint: ScalarJoint, leader: ScalarJoint, multiplier: float) -> float:
-    """Return how much of the error full turns account for: q holds only (cos, sin) of a continuous joint."""
+    """Return the ambiguity of the error due to full turns: q contains only (cos, sin) of a continuous joint."""
     if not leader.continuous or multiplier == 0.0:
         return math.tau if joint.continuous else math.inf
     if not joint.continuous:
@@ -66,18 +66,18 @@ def _period(joint: ScalarJoint, leader: ScalarJoint, multiplier: float) -> float
 
 
 class Couplings:
-    """All couplings of a scene: rows J q̈ = rhs, and a force λ each that enters the dynamics as Jᵀ λ.
+    """All couplings of a scene: rows J q̈ = rhs, and one multiplier λ each that enters the dynamics as Jᵀ λ.
 
-    A row holds 1 at the joint and −multiplier at its leader, so Jᵀ λ does no work in motions that keep the coupling.
+    A row has 1 at the joint and −multiplier at its leader, so Jᵀ λ does no work in motions that satisfy the coupling.
 
     Attributes:
-        names: full names of the joints that follow, (K,).
-        couplings: one each, (K,).
+        names: full names of the mimicking joints, (K,).
+        couplings: the couplings, (K,).
         J: (K, nv), constant.
     """
 
     def __init__(self, model: pin.Model, mimics: Mapping[str, Mimic]) -> None:
-        """Couple joints of a model: full name of each that follows -> what it follows, by full name."""
+        """Couple joints of a model; `mimics`: mimic relation by full name of the mimicking joint."""
         self.names = tuple(mimics)
         self.couplings = tuple(
             JointCoupling.of(
@@ -98,11 +98,11 @@ class Couplings:
 
     @property
     def v_index(self) -> NDArray[np.intp]:
-        """Index in v of each joint that follows, (K,)."""
+        """Index in v of each mimicking joint, (K,)."""
         return np.array([coupling.joint.v_index for coupling in self.couplings], dtype=np.intp)
 
     def error(self, q: Array) -> Array:
-        """Return how far each joint is from where it has to be, (K,) [rad or m]."""
+        """Return the position error of each coupling, (K,) [rad or m]."""
         return np.array([coupling.error(q) for coupling in self.couplings])
 
     def rhs(self, q: Array, v: Array, dt: float) -> Array:
@@ -110,6 +110,6 @@ class Couplings:
         return (-self.error(q) / dt - self.J @ v) / dt
 
     def put_in_place(self, q: Array) -> None:
-        """Set the joints that follow to where their leaders want them, in place."""
+        """Set the mimicking joints to the positions that satisfy the couplings, in place."""
         for coupling in self.couplings:
             coupling.joint.set_angle(q, coupling.wanted(q))

@@ -1,36 +1,44 @@
-"""The URDF of each part of a scene as other programs want it: RViz, robot_state_publisher, Gazebo."""
+"""URDF of each part of a scene for other programs: RViz, robot_state_publisher, Gazebo."""
 
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
-from xml.etree.ElementTree import Element
+from xml.etree.ElementTree import Element, SubElement
+
+import numpy as np
 
 from multi_qp_scene.blocks import block_urdf, mesh_urdf
+from multi_qp_scene.mimic import MIMIC_TYPES
 from multi_qp_scene.models import urdf_path
 from multi_qp_scene.resources import model_path, resolve_uri, ros_package_share
 from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.scenario_file import EnvironmentSpec, SubsystemSpec
 from multi_qp_scene.stretch import stretch_urdf
 from multi_qp_scene.urdf import TINT_MATERIAL
 from multi_qp_scene.urdf_document import UrdfDocument
 
+#: Replacement for infinity, which URDF does not have: position or velocity limit [rad or m, rad/s or m/s].
+UNLIMITED = 1e6
+
 
 def robot_descriptions(scenario: Scenario) -> dict[str, str]:
     """Return the URDF of every subsystem and every piece of the environment, by name, as text.
 
-    It is the file's, with four changes: meshes are named by URIs that need no search, `package://` where the ROS
-    installation knows the package and `file://` elsewhere; the tint material has the colour, the links the masses, and
-    a rigid body the size that the scenario gives.
+    It is the file's, with five changes: meshes are named by URIs that need no search, `package://` where the ROS
+    installation has the package and `file://` elsewhere; the tint material has the colour, the links the masses, and a
+    rigid body the size that the scenario gives; joints have the limits that the controller enforces, with the
+    scenario's set of effort limits.
 
     Raises:
-        MultiQpError: when a file has gone since the scenario was loaded.
+        MultiQpError: when a file was removed after the scenario was loaded.
     """
     return {name: ElementTree.tostring(root, encoding="unicode") for name, root in description_trees(scenario).items()}
 
 
 def description_trees(scenario: Scenario) -> dict[str, Element]:
-    """Return what `robot_descriptions` does, as XML that may still be changed."""
+    """Return the result of `robot_descriptions` as XML trees that may be modified."""
     spec, scene = scenario.spec, scenario.scene
     trees = {}
     for name, part in {**scene.environment, **scene.subsystems}.items():
@@ -40,6 +48,7 @@ def description_trees(scenario: Scenario) -> dict[str, Element]:
             _tint(root, part.color)
         if isinstance(given, SubsystemSpec) and given.mass is not None:
             _scale_masses(root, given.mass)
+        _write_limits(root, name, scene)
         trees[name] = root
     return trees
 
@@ -62,6 +71,26 @@ def _read(part: SubsystemSpec | EnvironmentSpec, folder: Path) -> Element:
     return root
 
 
+def _write_limits(root: Element, part: str, scene: Scene) -> None:
+    """Write the scene's limits of position, velocity and effort; `UNLIMITED` where there is none."""
+    limits, efforts = scene.limits, dict(zip(scene.actuated_v.tolist(), scene.torque_limits.tolist(), strict=True))
+    ranges = np.clip([limits.lower, limits.upper, limits.velocity], -UNLIMITED, UNLIMITED).T
+    held = dict(zip(limits.v_index.tolist(), ranges.tolist(), strict=True))
+    for joint in root.iterfind("joint"):
+        name = f"{part}/{joint.get('name')}"
+        if joint.get("type") not in MIMIC_TYPES or not scene.model.existJointName(name):
+            continue
+        index = scene.model.joints[scene.model.getJointId(name)].idx_v
+        lower, upper, velocity = held[index]
+        element = joint.find("limit")
+        element = SubElement(joint, "limit") if element is None else element
+        if joint.get("type") != "continuous":
+            element.set("lower", repr(lower))
+            element.set("upper", repr(upper))
+        element.set("velocity", repr(velocity))
+        element.set("effort", repr(efforts.get(index, float(element.get("effort", "0")))))
+
+
 def _mesh_uri(uri: str, folder: Path) -> str:
     package = uri.removeprefix("package://").lstrip("/").partition("/")[0]
     if uri.startswith("package://") and ros_package_share(package) is not None:
@@ -76,7 +105,7 @@ def _tint(root: Element, color: tuple[float, float, float]) -> None:
 
 
 def _scale_masses(root: Element, mass: float) -> None:
-    """Scale all links so that together they have this mass [kg], as the scene does."""
+    """Scale the inertias of all links to a total mass [kg], as the scene does."""
     masses = [element for element in root.iterfind("link/inertial/mass")]
     scale = mass / sum(float(element.get("value", "0")) for element in masses)
     for element in masses:

@@ -1,4 +1,4 @@
-"""Where a centre of mass can rest on contacts, and what the contact planner asks of whoever finds that out."""
+"""Static equilibrium regions of the centre of mass, and the interface of functions that compute them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class EquilibriumRegion:
-    """Where the centre of mass can rest: A c ≤ a, whatever its height.
+    """Set of horizontal centre-of-mass positions in static equilibrium: A c ≤ a, for any height.
 
     Attributes:
         A: unit outward normals in the plane, (m, 3), third column 0.
         a: offsets, (m,) [m].
         corners: of the polygon, counterclockwise, (k, 2) [m]: none if it is empty, 1 for a point, 2 for a segment.
-        bounded: false where the region goes on without end; the corners there are cut off far away, A and a are not.
+        bounded: false for an unbounded region; its corners are clipped far away, A and a are not.
     """
 
     A: Array
@@ -33,7 +33,7 @@ class EquilibriumRegion:
 
     @property
     def empty(self) -> bool:
-        """Whether no centre of mass can rest on these contacts."""
+        """Whether no centre-of-mass position is in equilibrium."""
         return len(self.corners) == 0
 
     @property
@@ -42,7 +42,7 @@ class EquilibriumRegion:
         return np.asarray(self.corners.mean(axis=0))
 
     def margin(self, com: ArrayLike) -> Array:
-        """Return how far inside the region points, (..., 3) or (..., 2), are [m]; negative is the distance to it.
+        """Return the distance of points, (..., 3) or (..., 2), inside the region to its boundary [m]; negative outside.
 
         It is −inf for an empty region and +inf for one without boundary.
         """
@@ -66,7 +66,7 @@ class EquilibriumRegion:
         return np.asarray(np.linalg.norm(offsets - share[..., None] * along, axis=-1).min(axis=-1))
 
     def shrunk(self, margin: float) -> EquilibriumRegion:
-        """Return the points that are at least `margin` [m] inside; empty if there are none.
+        """Return the region shrunk by `margin` [m]; it may be empty.
 
         Raises:
             MultiQpError: the margin is negative or not finite.
@@ -82,10 +82,10 @@ class EquilibriumRegion:
 
 
 class EquilibriumTest(Protocol):
-    """Finds the region of static equilibrium of a set of contacts.
+    """Interface of functions that compute the static equilibrium region of a contact set.
 
-    The contact planner and the trajectory of the centre of mass know nothing of one another; who starts the planner
-    hands it one of these.
+    The contact planner does not depend on the package of the centre-of-mass trajectory; its caller passes this
+    function.
     """
 
     def __call__(self, contacts: Sequence[Contact]) -> EquilibriumRegion:
@@ -97,11 +97,11 @@ def _clipped(polygon: Array, normal: Array, offset: float) -> Array:
     if len(polygon) == 0:
         return polygon
     heights = polygon @ normal - offset
-    kept: list[Array] = []
+    corners: list[Array] = []
     for k, (point, height) in enumerate(zip(polygon, heights, strict=True)):
         if height <= 0.0:
-            kept.append(point)
+            corners.append(point)
         following, other = polygon[(k + 1) % len(polygon)], heights[(k + 1) % len(polygon)]
         if height * other < 0.0:
-            kept.append(point + (following - point) * height / (height - other))
-    return np.array(kept).reshape(-1, 2)
+            corners.append(point + (following - point) * height / (height - other))
+    return np.array(corners).reshape(-1, 2)

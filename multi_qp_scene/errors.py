@@ -1,4 +1,4 @@
-"""What can go wrong, said so that a person can mend it: the project's exceptions and where a problem is."""
+"""Exceptions of the project, and locations of errors in configuration files."""
 
 from __future__ import annotations
 
@@ -8,23 +8,38 @@ from dataclasses import dataclass
 from pathlib import Path
 
 KeyPath = tuple[str | int, ...]
-"""Way from the top of a file to one value: text for a mapping's key, an integer for a list's item."""
+"""Path from the top of a file to one value: text for a mapping's key, an integer for a list's item."""
 
+#: Control characters (C0 without tab and line feed, C1, bidirectional controls) and surrogates.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _PLAIN_KEY = re.compile(r"""[^\s.:\[\]"']+""")
 
 
+def printable(text: str) -> str:
+    """Return text with control characters escaped, safe to show on a terminal."""
+    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
 class MultiQpError(Exception):
-    """Base of every error that this project raises on purpose."""
+    """Base of all exceptions of this project; the message is safe to print, whatever text it quotes."""
+
+    def __str__(self) -> str:
+        """The message, without control characters."""
+        return printable(super().__str__())
+
+
+class ArgumentError(MultiQpError, ValueError):
+    """Invalid argument of a function."""
 
 
 @dataclass(frozen=True)
 class Location:
-    """Where something stands in a configuration file.
+    """Location in a configuration file.
 
     Attributes:
-        file: the file, or None for text that came from elsewhere.
-        line: line number, counted from 1, or None if the problem concerns the file as a whole.
-        key: way to the value from the top of the file, `()` for the top itself.
+        file: the file, or None for text that is not from a file.
+        line: line number, counted from 1, or None if the error concerns the whole file.
+        key: path of the value from the top of the file, `()` for the top itself.
     """
 
     file: Path | None = None
@@ -32,7 +47,7 @@ class Location:
     key: KeyPath = ()
 
     def __str__(self) -> str:
-        """`config/scenarios/box.yaml:12: states.reach.contacts[1]`, without the parts that are not known."""
+        """`config/scenarios/box.yaml:12: states.reach.contacts[1]`, without unknown parts."""
         place = ""
         if self.file is not None:
             place = shown_path(self.file)
@@ -44,8 +59,8 @@ class Location:
 
 
 @dataclass(frozen=True)
-class Problem:
-    """One mistake in a configuration file, in plain English."""
+class ConfigProblem:
+    """One error in a configuration file."""
 
     location: Location
     message: str
@@ -57,35 +72,39 @@ class Problem:
 
 
 class ConfigError(MultiQpError):
-    """A configuration file is wrong; carries every problem found, not only the first.
+    """Invalid configuration file; contains all errors found, not only the first.
 
     Attributes:
-        problems: the mistakes, in the order of the file.
+        problems: the errors, in the order of the file.
+        more: number of further errors that are not listed.
     """
 
-    def __init__(self, problems: Iterable[Problem]) -> None:
-        """Hold the problems; the text is made when it is asked for."""
-        self.problems: tuple[Problem, ...] = tuple(problems)
-        super().__init__(self.problems)
+    def __init__(self, problems: Iterable[ConfigProblem], more: int = 0) -> None:
+        """Store the errors; the message is formatted on demand."""
+        self.problems: tuple[ConfigProblem, ...] = tuple(problems)
+        self.more = more
+        super().__init__(self.problems, more)
 
     def __str__(self) -> str:
-        """A line with the count, then one line a problem."""
+        """A line with the count, then one line per error."""
         count = len(self.problems)
         headline = "1 problem:" if count == 1 else f"{count} problems:"
-        return "\n".join([headline, *(str(problem) for problem in self.problems)])
+        if self.more:
+            headline = f"{count + self.more} problems, of which {count} are listed:"
+        return printable("\n".join([headline, *(str(problem) for problem in self.problems)]))
 
 
 def shown_path(path: Path) -> str:
-    """Return the path as a person reads it best: from the working directory if it lies below that."""
+    """Return a path for messages: relative to the working directory if it is below it."""
     absolute = path.absolute()
     try:
         return str(absolute.relative_to(Path.cwd()))
-    except (ValueError, OSError):  # OSError: the working directory itself is gone
+    except (ValueError, OSError):  # OSError: the working directory was removed
         return str(absolute)
 
 
 def shown_key(key: KeyPath) -> str:
-    """Write a key path as `states.reach.contacts[1]`; a key that would be ambiguous so is quoted."""
+    """Write a key path as `states.reach.contacts[1]`; an ambiguous key is quoted."""
     text = ""
     for part in key:
         if isinstance(part, int):

@@ -1,4 +1,4 @@
-"""What may stand at a place of a configuration file: read from the models' annotations."""
+"""Expected types of configuration values, derived from the annotations of pydantic models."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from pydantic.fields import FieldInfo
 
 
 class Expectation:
-    """One type annotation, taken apart: without Annotated and Optional, its constraints and parts by name.
+    """Decomposed type annotation: bare type without Annotated and Optional, constraints and parts by name.
 
     Attributes:
         annotation: the bare type: `float`, `list[int]`, a model, a union of several.
         metadata: the constraints on it: `annotated_types.Gt(0)` and the like.
-        discriminator: the key that says which member of a union is meant, or None.
+        discriminator: the key that selects the member of a union, or None.
     """
 
     def __init__(self, annotation: Any, *metadata: Any) -> None:
-        """Take the annotation apart."""
+        """Decompose the annotation."""
         self.annotation = annotation
         self.metadata: list[Any] = []
         self.discriminator: str | None = None
-        self._note(metadata)
+        self._add_constraints(metadata)
         while self._unwrapped():
             pass
 
     @cached_property
     def fields(self) -> dict[str, FieldInfo]:
-        """The fields of a model by the keys that a file has for them; empty for other types."""
+        """The fields of a model by their keys in a file; empty for other types."""
         if not self._is_a(BaseModel):
             return {}
         fields: dict[str, FieldInfo] = self.annotation.model_fields
@@ -42,22 +42,22 @@ class Expectation:
 
     @property
     def keys(self) -> list[str]:
-        """Every key that a model takes."""
+        """All keys of a model."""
         return list(self.fields)
 
     @property
     def required_keys(self) -> list[str]:
-        """The keys that a model cannot do without."""
+        """The keys of a model without a default."""
         return [key for key, field in self.fields.items() if field.is_required()]
 
     @property
     def optional_keys(self) -> list[str]:
-        """The keys that a model has defaults for."""
+        """The keys of a model with a default."""
         return [key for key, field in self.fields.items() if not field.is_required()]
 
     @cached_property
     def members(self) -> list[Expectation]:
-        """The alternatives of a union, None apart; empty for other types."""
+        """The alternatives of a union, except None; empty for other types."""
         if typing.get_origin(self.annotation) not in (Union, types.UnionType):
             return []
         members = typing.get_args(self.annotation)
@@ -65,7 +65,7 @@ class Expectation:
 
     @cached_property
     def tagged_members(self) -> dict[str, Expectation]:
-        """The alternatives of a discriminated union by the tag that chooses them; empty for other types."""
+        """The alternatives of a discriminated union by tag; empty for other types."""
         if self.discriminator is None:
             return {}
         return {tag: member for each in self.members for tag, member in self._tags(each)}
@@ -81,13 +81,13 @@ class Expectation:
 
     @property
     def key(self) -> Expectation:
-        """What a mapping's keys must be."""
+        """Expected type of a mapping's keys."""
         arguments = typing.get_args(self.annotation)
         return Expectation(arguments[0] if len(arguments) == 2 else Any)
 
     @property
     def items(self) -> list[Expectation] | Expectation | None:
-        """A fixed list's items one by one, or what every item of a list must be; None for other types."""
+        """Expected types of a fixed list's items, or the expected type of all items; None for other types."""
         origin = typing.get_origin(self.annotation) or self.annotation
         arguments = typing.get_args(self.annotation)
         if not isinstance(origin, type) or not issubclass(origin, Sequence | AbstractSet) or origin is str:
@@ -103,7 +103,7 @@ class Expectation:
         return isinstance(origin, type) and issubclass(origin, BaseModel | Mapping)
 
     def child(self, name: str | int) -> Expectation:
-        """Return what must stand under a key or at an index; anything if that is not known."""
+        """Return the expected type of a key or index; any type if it is unknown."""
         if name in self.fields:
             field = self.fields[str(name)]
             return Expectation(field.annotation, field)
@@ -123,7 +123,7 @@ class Expectation:
     def _is_a(self, base: type) -> bool:
         return isinstance(self.annotation, type) and issubclass(self.annotation, base)
 
-    def _note(self, metadata: Sequence[Any]) -> None:
+    def _add_constraints(self, metadata: Sequence[Any]) -> None:
         for item in metadata:
             discriminator = item.discriminator if isinstance(item, FieldInfo | Discriminator) else None
             if isinstance(discriminator, Discriminator):
@@ -133,11 +133,11 @@ class Expectation:
             self.metadata.extend(item.metadata if isinstance(item, FieldInfo) else [item])
 
     def _unwrapped(self) -> bool:
-        """Take off one wrapping; False if there is none left."""
+        """Remove one wrapper; False if there is none left."""
         inner = self.annotation
         if typing.get_origin(inner) is Annotated:
             self.annotation, *metadata = typing.get_args(inner)
-            self._note(metadata)
+            self._add_constraints(metadata)
         elif hasattr(inner, "__value__"):  # type X = ...
             self.annotation = inner.__value__
         elif isinstance(inner, typing.NewType):
@@ -145,7 +145,7 @@ class Expectation:
         elif self._is_a(RootModel):
             root = inner.model_fields["root"]
             self.annotation = root.annotation
-            self._note([root])
+            self._add_constraints([root])
         elif typing.get_origin(inner) in (Union, types.UnionType):
             members = [member for member in typing.get_args(inner) if member is not type(None)]
             if len(members) != 1:

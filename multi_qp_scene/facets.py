@@ -1,8 +1,8 @@
-"""What a triangle mesh is made of: planar facets that can be touched, and convex solids that collide.
+"""Decomposition of a triangle mesh into planar facets for contacts and convex solids for collisions.
 
-Coplanar neighbours are merged into polygons, and polygons that are not convex are cut into some that are. A closed
-convex shell is one solid. A shell without overhang, as terrain and stairs are, becomes the columns under its polygons,
-and any other a plate behind each of them: so steps and hollows stay what they are.
+Coplanar neighbours are merged into polygons, and polygons that are not convex are divided into convex ones. A closed
+convex shell is one solid. A shell without overhang, such as terrain and stairs, becomes the columns under its polygons,
+and any other a plate behind each of them, so that steps and hollows are preserved.
 """
 
 from __future__ import annotations
@@ -17,34 +17,32 @@ from numpy.typing import NDArray
 from scipy.spatial import ConvexHull, QhullError
 
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.limits import excess
 from multi_qp_scene.surfaces import half_planes, tangents
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-#: A polygon narrower than this is no surface: no foot has room on it [m].
+#: Smallest width of a polygon that becomes a contact surface [m].
 WIDTH = 0.03
-#: More solids than these are more than controller and planner can watch.
-MOST_SOLIDS = 300
-
-_FLAT = np.deg2rad(0.5)  # neighbours that turn less are in one plane
-_PLANE = 5e-4  # [m] that corners of one facet may be off its plane
-_ALIKE = 1e-4  # relative, of two areas or volumes
+_FLAT = np.deg2rad(0.5)  # largest angle between coplanar neighbours
+_PLANE = 5e-4  # [m] largest distance of a facet's corners from its plane
+_ALIKE = 1e-4  # relative difference of equal areas or volumes
 _PLATE = 0.02  # [m] thickness of a plate
-_STEEP = 0.02  # vertical part of the normals of what is a wall
+_STEEP = 0.02  # largest vertical component of the normals of walls
 _UNDER = 0.05  # [m] from the lowest point of an open sheet to the bottom of its columns
 _BEHIND = 0.005  # [m] behind a wall
 _NO_AREA = 1e-12  # [m²]
-_SLIVER = 1e-6  # [m]: a triangle that is less high has no area
+_SLIVER = 1e-6  # [m]: triangles of less height are degenerate
 
 
 @dataclass(frozen=True, eq=False)
 class Facet:
-    """A convex polygon that can be touched.
+    """A convex planar polygon.
 
     Attributes:
-        pose: of its frame in the mesh's; the origin is the middle of the rectangle around it, +z the outward normal, +x
-            the mesh's x axis, seen along the normal.
+        pose: placement of its frame in the mesh frame; the origin is the centre of its bounding rectangle, +z the
+            outward normal, +x the projection of the mesh's x axis.
         outline: corners in that frame, anticlockwise, (k, 2) [m].
     """
 
@@ -58,7 +56,7 @@ class Facet:
 
     @property
     def width(self) -> float:
-        """Distance of the nearest two parallel lines that hold it between them [m]."""
+        """Smallest distance between two parallel supporting lines [m]."""
         normals, offsets = half_planes(self.outline)
         return float((offsets - (self.outline @ normals.T).min(axis=0)).min())
 
@@ -69,7 +67,7 @@ class Solid:
 
     Attributes:
         points: its corners in the mesh's frame, (k, 3) [m].
-        facets: those of its polygons that can be touched.
+        facets: its polygons that are contact surfaces.
     """
 
     points: Array
@@ -84,8 +82,8 @@ def solids_of(vertices: Array, triangles: NDArray[np.int64]) -> list[Solid]:
         triangles: vertex indices, anticlockwise seen from outside, (m, 3).
 
     Raises:
-        MultiQpError: a vertex is no number, no triangle has an area, neighbours are wound against each other, or there
-            are too many solids.
+        MultiQpError: a vertex is not finite, no triangle has an area, neighbours have opposite winding, or there are
+            too many solids.
     """
     mesh = _cleaned(vertices, triangles)
     labels = trimesh.graph.connected_component_labels(mesh.face_adjacency, node_count=len(mesh.faces))
@@ -94,15 +92,12 @@ def solids_of(vertices: Array, triangles: NDArray[np.int64]) -> list[Solid]:
         shell = trimesh.Trimesh(mesh.vertices, mesh.faces[labels == label], process=False)
         shell.remove_unreferenced_vertices()
         if not shell.is_winding_consistent:
-            raise MultiQpError("neighbouring triangles are wound against each other, so that no side is the outer one")
+            raise MultiQpError("neighbouring triangles have opposite winding, so that the outer side is undefined")
         if shell.is_watertight and shell.volume < 0.0:
             shell = trimesh.Trimesh(shell.vertices, shell.faces[:, ::-1], process=False)
         found += _solids_of_shell(shell)
-        if len(found) > MOST_SOLIDS:
-            message = (
-                f"it would take more than {MOST_SOLIDS} convex solids; make it coarser, or of closed convex shells"
-            )
-            raise MultiQpError(message)
+        if (message := excess("convex_solids", len(found), counting=True)) is not None:
+            raise MultiQpError(f"convex solids: {message}; or make it coarser, or of closed convex shells")
     return found
 
 
@@ -121,7 +116,7 @@ def _cleaned(vertices: Array, triangles: NDArray[np.int64]) -> trimesh.Trimesh:
 
 def _solids_of_shell(shell: trimesh.Trimesh) -> list[Solid]:
     facets: list[Facet] = []
-    others: list[Facet] = []  # they collide, but cannot be touched
+    others: list[Facet] = []  # for collisions only
     for group in _coplanar(shell):
         normal = shell.area_faces[group] @ shell.face_normals[group]
         normal = normal / np.linalg.norm(normal)
@@ -141,13 +136,13 @@ def _solids_of_shell(shell: trimesh.Trimesh) -> list[Solid]:
 
 
 def _overhangs(shell: trimesh.Trimesh) -> bool:
-    """Whether something but its bottom faces down."""
+    """Whether any face other than the bottom faces down."""
     down = shell.face_normals[:, 2] < -_STEEP
     return bool((shell.triangles[down][:, :, 2] > shell.vertices[:, 2].min() + _PLANE).any())
 
 
 def _columns(shell: trimesh.Trimesh, facets: Sequence[Facet], others: Sequence[Facet]) -> list[Solid]:
-    """Return what is under the polygons of a shell that face up; walls belong to the columns behind them."""
+    """Return the columns under the upward polygons of a shell; walls belong to the columns behind them."""
     bottom = shell.vertices[:, 2].min() - (0.0 if shell.is_watertight else _UNDER)
     tops = [facet for facet in (*facets, *others) if facet.pose.rotation[2, 2] > _STEEP]
     touched: list[list[Facet]] = [[] for _ in tops]
@@ -214,7 +209,7 @@ def _convex_parts(shell: trimesh.Trimesh, group: Indices, normal: Array) -> list
 
 
 def _facet(corners: Array, normal: Array) -> Facet:
-    """Return the polygon around points that lie in a plane, (k, 3)."""
+    """Return the convex polygon of coplanar points, (k, 3)."""
     along = np.eye(3)[0] - normal[0] * normal
     if np.linalg.norm(along) < 0.1:  # it faces along x
         along = np.eye(3)[1] - normal[1] * normal
@@ -235,12 +230,12 @@ def _without_straight_corners(outline: Array) -> Array:
 
 
 def _plate(shell: trimesh.Trimesh, facet: Facet) -> Array:
-    """Return the corners of a plate behind a polygon, with slanting rims, so that it stays behind its neighbours."""
+    """Return the corners of a plate behind a polygon, with slanted rims, so that it does not overlap its neighbours."""
     centre = facet.outline.mean(axis=0)
     normals, offsets = half_planes(facet.outline)
     inner = float((offsets - normals @ centre).min())
     depth = min(_PLATE, 0.9 * inner)
-    if shell.is_watertight:  # nothing sticks out at the back
+    if shell.is_watertight:  # the plate must not protrude at the back
         heights = (shell.vertices - facet.pose.translation) @ facet.pose.rotation[:, 2]
         depth = min(depth, max(float(-heights.min()), 1e-4))
     back = centre + (1.0 - depth / inner) * (facet.outline - centre)

@@ -1,4 +1,4 @@
-"""Pieces of the environment whose surfaces are found: those of a mesh, or of the shapes of a URDF."""
+"""Environment models with automatically extracted contact surfaces: from a mesh, or from the shapes of a URDF."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import coal
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
+from scipy.spatial import ConvexHull, QhullError
 
 from multi_qp_scene.blocks import DEFAULT_COLOR, MESH_LINK, box_faces, mesh_urdf
 from multi_qp_scene.config_file import YamlDocument
 from multi_qp_scene.errors import MultiQpError, shown_path
 from multi_qp_scene.facets import WIDTH, Facet, Solid, solids_of
+from multi_qp_scene.mesh_files import check_meshes
 from multi_qp_scene.models import LoadedModel
 from multi_qp_scene.placement import pose_of
 from multi_qp_scene.resources import resolve_uri
@@ -34,20 +36,23 @@ def mesh_model(document: YamlDocument, uri: str, *, relative_to: Path, scale: Ve
     """Return the model of a triangle mesh: STL, OBJ, DAE or PLY.
 
     Args:
-        document: the scenario that asks for it.
+        document: the scenario that refers to the file.
         uri: of the mesh: a path, or package://...
         relative_to: the folder that relative paths start from.
         scale: factors along x, y and z of the mesh's frame.
 
     Returns:
-        A fixed model, with a planar surface on each of its facets: `facet_1` is the largest. What collides are convex
-        solids: closed convex shells, columns under the facets of shells without overhang, plates behind others'.
+        A fixed model, with a planar surface on each of its facets: `facet_1` is the largest. Its collision geometry
+        consists of convex solids: closed convex shells, columns under the facets of shells without overhang, plates
+        behind the facets of others.
 
     Raises:
-        MultiQpError: there is no such file, it cannot be read, or is no mesh that could be touched or collide.
+        MultiQpError: the file does not exist, cannot be read, or is not a mesh with usable facets or solids.
     """
     file = resolve_uri(uri, relative_to=relative_to)
     note(file)
+    if (wrong := check_meshes([file]).get(file)) is not None:
+        raise MultiQpError(f"{shown_path(file)}: {wrong}")
     xml = tostring(mesh_urdf(str(file), scale), encoding="unicode")
     model = pin.buildModelFromXML(xml)
     try:
@@ -63,10 +68,10 @@ def mesh_model(document: YamlDocument, uri: str, *, relative_to: Path, scale: Ve
 
 
 def urdf_model(document: YamlDocument, uri: str, *, relative_to: Path, scale: Vector3 = UNSTRETCHED) -> LoadedModel:
-    """Return the model of a URDF without moving joints, with the surfaces of the boxes and meshes that collide.
+    """Return the model of a URDF without moving joints, with the surfaces of its collision boxes and meshes.
 
     Args:
-        document: the scenario that asks for it.
+        document: the scenario that refers to the file.
         uri: of the URDF: a path, or package://...
         relative_to: the folder that relative paths start from.
         scale: factors along x, y and z of a URDF of one link.
@@ -76,12 +81,14 @@ def urdf_model(document: YamlDocument, uri: str, *, relative_to: Path, scale: Ve
         and so on; where a link has several shapes they are counted: `step_1_top`.
 
     Raises:
-        MultiQpError: there is no such file, it is wrong, it moves, or a mesh in it could not be touched or collide.
+        MultiQpError: the file does not exist, is invalid, has moving joints, or a mesh has no usable facets or solids.
     """
     urdf = read_urdf(resolve_uri(uri, relative_to=relative_to), free_flyer=False, scale=scale)
     if urdf.joints:
         names = ", ".join(urdf.joints)
-        message = f"{shown_path(urdf.path)} has joints that move: {names}; what moves belongs under `subsystems`"
+        message = (
+            f"{shown_path(urdf.path)} has moving joints: {names}; models with moving joints belong under `subsystems`"
+        )
         raise MultiQpError(message)
     return _with_found_surfaces(document, urdf, None)
 
@@ -90,11 +97,11 @@ def _with_found_surfaces(document: YamlDocument, urdf: UrdfModel, alone: str | N
     """Return a model with a surface on each face of its boxes and meshes; meshes become solids.
 
     Args:
-        document: the scenario that asks for it.
+        document: the scenario that refers to the file.
         urdf: as read.
-        alone: name of a link that is not part of the names of its surfaces.
+        alone: name of the link whose surfaces are named without the link's name.
     """
-    finder = _Finder(urdf)
+    finder = _SurfaceExtraction(urdf)
     items = list(urdf.collision_model.geometryObjects)
     owners = [str(urdf.model.frames[item.parentFrame].name) for item in items]
     for k, (item, link) in enumerate(zip(items, owners, strict=True)):
@@ -104,7 +111,7 @@ def _with_found_surfaces(document: YamlDocument, urdf: UrdfModel, alone: str | N
     return LoadedModel(document, spec, finder.model_with_solids())
 
 
-class _Finder:
+class _SurfaceExtraction:
     def __init__(self, urdf: UrdfModel) -> None:
         self._urdf, self._model, self._collision = urdf, urdf.model.copy(), pin.GeometryModel()
         self._links = list(urdf.links)
@@ -115,13 +122,13 @@ class _Finder:
         return replace(self._urdf, model=self._model, collision_model=self._collision, links=tuple(self._links))
 
     def add(self, item: pin.GeometryObject, link: str, stem: str, prefix: str) -> None:
-        """Take in one shape.
+        """Add one shape.
 
         Args:
             item: the shape.
-            link: that carries it.
-            stem: begins the names of links that it needs.
-            prefix: begins the names of its surfaces.
+            link: name of the link that carries it.
+            stem: prefix of the names of additional links.
+            prefix: prefix of the names of its surfaces.
         """
         X_link_item = self._model.frames[item.parentFrame].placement.actInv(item.placement)
         if isinstance(item.geometry, coal.BVHModelBase):
@@ -138,13 +145,14 @@ class _Finder:
         solids = _solids(item, self._urdf.path)
         facets: list[tuple[Facet, str]] = []
         for number, solid in enumerate(solids, 1):
-            # what is touched may not be kept off: that must not hold of the whole mesh where it is hollow
+            # collision avoidance is off for links in contact: separate links keep it for the other parts of a hollow
+            # mesh
             own = len(solids) > 1 and bool(solid.facets)
             part = f"{stem}_part_{number}" if own else link
             if own:
                 self._add_link(part, item.parentFrame)
             frame = self._model.getFrameId(part, pin.FrameType.BODY)
-            shape = _convex(solid.points)
+            shape = _convex(solid.points, shown_path(Path(item.meshPath or self._urdf.path)))
             name = f"{part}_0" if own else f"{item.name}_{number}"
             piece = pin.GeometryObject(name, item.parentJoint, frame, item.placement, shape)
             piece.meshColor = item.meshColor
@@ -171,22 +179,26 @@ def _solids(item: pin.GeometryObject, path: Path) -> list[Solid]:
     try:
         solids = solids_of(vertices, triangles)
     except MultiQpError as error:
-        raise MultiQpError(f"{file} is no mesh to touch or to collide with: {error}") from None
+        raise MultiQpError(f"{file} is not usable as a contact or collision mesh: {error}") from None
     if not any(solid.facets for solid in solids):
         size = " x ".join(f"{length:.3g}" for length in np.ptp(vertices, axis=0))
-        message = "%s: no planar facet is %g mm wide, so that it is a mere obstacle; its size is %s m, see `scale`"
+        message = "%s: no planar facet is %g mm wide, it is an obstacle without surfaces; its size is %s m, see `scale`"
         _log.warning(message, file, 1e3 * WIDTH, size)
     return solids
 
 
-def _convex(points: Array) -> coal.ConvexBase:
+def _convex(points: Array, file: str) -> coal.ConvexBase:
+    try:
+        ConvexHull(points)  # coal's crashes where they are flat
+    except (QhullError, ValueError):
+        raise MultiQpError(f"{file} is not usable as a contact or collision mesh: a part of it has no volume") from None
     corners = coal.StdVec_Vec3s()
     corners.extend(list(points))
     return coal.Convex.convexHull(corners, True, "Qt")
 
 
 def _size_and_place(facet: Facet) -> tuple[float, ...]:
-    """Return what facets are sorted by: the largest first, the lowest of those, then the foremost."""
+    """Return the sorting key of facets: by area, then by height, then by position."""
     x, y, z = facet.pose.translation
     return tuple(round(float(value), 4) + 0.0 for value in (-facet.area, z, x, y))
 

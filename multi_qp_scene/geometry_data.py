@@ -1,4 +1,4 @@
-"""pinocchio's memory for distances, the same in every process."""
+"""Reproducible initialisation of pinocchio's GeometryData."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from contextlib import contextmanager
 
 import pinocchio as pin
 
-#: glibc's option for what new memory is filled with: the complement of this byte; 0 switches it off.
+#: glibc's M_PERTURB option: new memory is filled with the complement of this byte; 0 switches it off.
 _M_PERTURB, _ZEROS, _OFF = -6, 0xFF, 0
 
 
 def geometry_data(geometry: pin.GeometryModel) -> pin.GeometryData:
-    """Return data for a geometry whose distances do not depend on what was in memory before.
+    """Return data for a geometry whose distances do not depend on uninitialised memory.
 
-    The solvers of coal 3.0.1 have a member that nobody sets. Where it is not 0, the last digits of distances between
-    capsules and boxes are others: in one process of seven, whose torques part from the others' at 1e-11.
+    The solvers of coal 3.0.1 have an uninitialised member. Where it is not 0, the last digits of distances between
+    capsules and boxes differ: in one process of seven, with torque differences of 1e-11.
     """
     with _zeroed_memory():
         return pin.GeometryData(geometry)
@@ -24,7 +24,7 @@ def geometry_data(geometry: pin.GeometryModel) -> pin.GeometryData:
 
 @contextmanager
 def _zeroed_memory() -> Iterator[None]:
-    """Have the C library fill larger pieces of new memory with zeros meanwhile, where it can."""
+    """Context in which the C library fills new memory blocks with zeros, where supported."""
     mallopt = _mallopt()
     if mallopt is None:
         yield
@@ -37,7 +37,7 @@ def _zeroed_memory() -> Iterator[None]:
 
 
 def _mallopt() -> Callable[[int, int], int] | None:
-    """Return the C library's function of that name, None where it has none."""
+    """Return the C library's `mallopt`, None where it does not exist."""
     try:
         found: Callable[[int, int], int] = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError, TypeError):

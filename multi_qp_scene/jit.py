@@ -1,6 +1,6 @@
-"""One place that knows whether numba is installed: `from multi_qp_scene.jit import COMPILED, compiled`.
+"""Compilation of kernels by numba: `compiled` for kernels, `compiled_part` for functions called only by kernels.
 
-Compiled kernels stand beside plain Python that does the same; without numba, or with MULTI_QP_NO_JIT set, that runs.
+With NUMBA_DISABLE_JIT=1 the same functions run as Python, about a hundred times slower, for debugging.
 """
 
 from __future__ import annotations
@@ -17,25 +17,23 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 @cache
-def say_why_it_takes_long() -> None:
+def log_compilation() -> None:
     """Log once that kernels are being compiled."""
     _LOG.info("compiling kernels for this machine; this takes some seconds, once")
 
 
 def _find() -> Any:
-    if os.environ.get("MULTI_QP_NO_JIT"):
-        return None
-    try:
-        from numba import njit
-        from numba.core import event
-    except ImportError:
+    from numba import config, njit
+    from numba.core import event
+
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
         return None
 
     class Notice(event.Listener):
-        """Hears of kernels that are compiled; those that are read from the cache make no such event."""
+        """Listener for compilation events; kernels that are read from the cache emit none."""
 
         def on_start(self, _: object) -> None:
-            say_why_it_takes_long()
+            log_compilation()
 
         def on_end(self, _: object) -> None:
             pass
@@ -45,9 +43,9 @@ def _find() -> Any:
 
 
 _njit = _find()
-#: Sums may be taken in another order and by fused products, so that they become vector instructions; NaN stays NaN.
+#: Reassociation and contraction of sums are allowed, for vector instructions; NaN is preserved.
 REORDER = {"reassoc", "nsz", "contract"}
-#: Whether kernels are compiled.
+#: Whether kernels are compiled; otherwise they run as Python.
 COMPILED: bool = _njit is not None
 
 
@@ -62,7 +60,7 @@ def _find_part() -> Any:
     }
     try:
         from multi_qp_scene.jit_parts import PartCompiler
-    except (ImportError, AttributeError):  # a numba whose insides are others: it takes twice as long
+    except (ImportError, AttributeError):  # another internal interface of numba: compilation takes twice as long
         return _njit(cache=True, **options)
     return _njit(pipeline_class=PartCompiler, **options)
 
@@ -70,52 +68,75 @@ def _find_part() -> Any:
 _part = _find_part()
 
 
-#: What any kernel may be made of.
-_TOOLS = frozenset(str(Path(__file__).with_name(name)) for name in ("jit.py", "bundles.py", "jit_bundles.py"))
-#: The files whose code goes into the machine code of a kernel or part, by its Python function.
+#: Files that any kernel may depend on.
+_TOOLS = frozenset(str(Path(__file__).with_name(name)) for name in ("jit.py", "kernel_data.py", "jit_unpack.py"))
+#: Source files of the machine code of a kernel or part, by its Python function.
 _sources: dict[Any, frozenset[str]] = {}
 
 
 def compiled(function: Function) -> Function:
-    """Compile a kernel at its first call, and keep the machine code beside the source for the next process."""
+    """Compile a kernel at its first call, and cache the machine code beside the source for the next process."""
     if not COMPILED:
         return function
     kernel = _njit(cache=True, error_model="numpy", fastmath=REORDER)(function)
-    _note_sources(function)
-    _forget_outdated(kernel, function)
+    _record_sources(function)
+    _remove_outdated(kernel, function)
+    _tolerate_full_disks(kernel)
     return cast(Function, kernel)
 
 
 def compiled_part(function: Function) -> Function:
-    """Compile a part that only kernels call: what Python needs to call it is left out, and so is code of its own."""
+    """Compile a function called only by kernels, without a Python wrapper and without machine code of its own."""
     if _part is None:
         return function
-    _note_sources(function)
+    _record_sources(function)
     return cast(Function, _part(function))
 
 
-def _note_sources(function: Callable[..., Any]) -> None:
-    """Note the files that a kernel is made of: its own, and those of the kernels and parts that its module imports."""
+def _record_sources(function: Callable[..., Any]) -> None:
+    """Record the source files of a kernel: its own, and those of the kernels and parts that its module imports."""
     called = (getattr(value, "py_func", None) for value in function.__globals__.values())
     own = _TOOLS | {function.__code__.co_filename}
     _sources[function] = frozenset(own.union(*(_sources.get(other, ()) for other in called)))
 
 
-def _forget_outdated(kernel: Any, function: Callable[..., Any]) -> None:
-    """Remove kept machine code that is older than a file that went into it: numba looks at the kernel's own alone."""
+def _remove_outdated(kernel: Any, function: Callable[..., Any]) -> None:
+    """Remove cached machine code that is older than one of its source files; numba checks the kernel's file only."""
     try:
         newest = max(os.stat(file).st_mtime_ns for file in _sources[function])
-        kept = f"{Path(function.__code__.co_filename).stem}.{function.__qualname__}-"
+        prefix = f"{Path(function.__code__.co_filename).stem}.{function.__qualname__}-"
         for name, written in _indices(kernel.stats.cache_path).items():
-            if name.startswith(kept) and written < newest:
+            if name.startswith(prefix) and written < newest:
                 Path(kernel.stats.cache_path, name).unlink(missing_ok=True)
-    except OSError as error:  # a folder that cannot be read or written: nothing is kept there
-        _LOG.debug("kept kernels were not looked at: %s", error)
+    except OSError as error:  # a folder that cannot be read or written contains no cache
+        _LOG.debug("cached kernels were not checked: %s", error)
+
+
+def _tolerate_full_disks(kernel: Any) -> None:
+    """Run a kernel whose machine code cannot be cached: numba raises the error of a full disk from the first call."""
+    cache: Any = getattr(kernel, "_cache", None)
+    save = getattr(cache, "save_overload", None)
+    if save is None:  # another internal interface of numba
+        return
+
+    def save_if_possible(*arguments: Any) -> None:
+        try:
+            save(*arguments)
+        except OSError as error:
+            warn_of_missing_cache(error.strerror)
+
+    cache.save_overload = save_if_possible
+
+
+@cache
+def warn_of_missing_cache(reason: str | None) -> None:
+    """Log once that compiled kernels cannot be cached for the next process."""
+    _LOG.warning("compiled kernels cannot be cached and will be compiled again next time: %s", reason)
 
 
 @cache
 def _indices(folder: str) -> dict[str, int]:
-    """Return when each index of kept machine code in a folder was written [ns]."""
+    """Return the modification time of each cache index in a folder [ns]."""
     if not os.path.isdir(folder):
         return {}
     with os.scandir(folder) as entries:

@@ -1,7 +1,8 @@
-"""Parts of compiled kernels that become machine code with the kernels that call them, and not by themselves as well.
+"""Compiler pipeline for parts of kernels: functions that become machine code only within the kernels that call them.
 
-numba optimises every function together with all that it calls, and makes machine code of it, also where it is only
-called by others, which then do it all again. For parts that is left out: it took up to half of the time of compiling.
+numba optimises every function together with its callees and generates machine code for it, also if it is only called by
+other compiled functions, which repeat this work. For parts this step is skipped; it takes up to half of the compile
+time.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from numba.core.typed_passes import NativeLowering
 
 
 class _PartLibrary(JITCodeLibrary):
-    """Code that is only there to be linked into others'."""
+    """Code library that is only linked into other libraries."""
 
     def _optimize_final_module(self) -> None:
         pass
@@ -28,7 +29,7 @@ class _PartLibrary(JITCodeLibrary):
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _PartLowering(NativeLowering):
-    """Writes the code of a part, and tells numba where its callers find it."""
+    """Lowering of a part, without a Python wrapper; registers the entry point for its callers."""
 
     _name = "part_lowering"
 
@@ -47,10 +48,10 @@ class _PartLowering(NativeLowering):
 
 
 class PartCompiler(CompilerBase):
-    """Compiles a part as far as its callers need it."""
+    """Compiler pipeline of a part, up to what its callers need."""
 
     def define_pipelines(self) -> list[Any]:
-        """Return the passes of numba's own compiler, with ours for the last but one."""
+        """Return the passes of numba's own compiler, with the last but one replaced."""
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
         passes.passes = [(_PartLowering if step is NativeLowering else step, why) for step, why in passes.passes]
         passes._finalized = False

@@ -1,4 +1,4 @@
-"""Joints of the scene's model: whose they are, how far and hard they go, what resists them."""
+"""Joints of the scene's model: indices by subsystem, limits, and passive forces."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def slices_of(model: pin.Model, subsystem: str) -> tuple[slice, slice]:
 
 
 def effort_limits(model: pin.Model, parts: SceneParts) -> Array:
-    """Return the effort limit of each entry of v, of the set that each subsystem chose (the first by default)."""
+    """Return the effort limit of each entry of v, from the selected set of each subsystem (the first by default)."""
     limits = np.array(model.effortLimit)
     for name, (loaded, spec) in parts.subsystems.items():
         sets = loaded.spec.effort_limits
@@ -67,11 +67,11 @@ def joint_limits(model: pin.Model) -> JointLimits:
 
 
 def passive_joints(model: pin.Model, parts: SceneParts, driven: Collection[str]) -> PassiveJoints:
-    """Collect springs and dampers: of the URDFs' `<dynamics>` on joints that no motor drives, and of the model files.
+    """Collect springs and dampers: from the URDFs' `<dynamics>` of joints without a motor, and from the model files.
 
     Args:
         model: of the whole scene.
-        parts: what it was built from.
+        parts: the parts of the scene.
         driven: full names of the joints that a motor drives, their own or, through a coupling, their leader's.
     """
     rows = []

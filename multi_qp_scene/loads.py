@@ -1,4 +1,4 @@
-"""Loads: masses on links that change while a scenario runs."""
+"""Loads: point masses on links, variable at run time."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from multi_qp_scene.arguments import number
+from multi_qp_scene.errors import ArgumentError
 from multi_qp_scene.schema.scenario_file import LoadSpec, RandomMassSpec
+from multi_qp_scene.suggestions import unknown_name
 
-#: Random masses are drawn for runs up to this length [s]; later they stay as they are.
+#: Random masses are drawn for runs up to this length [s] and constant afterwards.
 LONGEST_RUN = 600.0
 
 
@@ -20,12 +23,12 @@ class Load:
     """A point mass on a link.
 
     Attributes:
-        name: the scenario's name of it.
+        name: name in the scenario.
         joint_id: joint that moves it.
         position: in that joint's frame, (3,) [m].
         limits: least and largest mass [kg].
         initial: mass at the beginning [kg].
-        rate: how fast a user can change it [kg/s], or None for at once.
+        rate: rate limit of changes by a user [kg/s], or None for steps.
         profile: mass over time, or None where only a user changes it.
     """
 
@@ -39,10 +42,10 @@ class Load:
 
 
 class RandomMass:
-    """A mass that wanders smoothly between its limits: a monotone spline through random values."""
+    """A smooth random mass between limits: a monotone spline through random values."""
 
     def __init__(self, spec: LoadSpec, random_spec: RandomMassSpec) -> None:
-        from scipy.interpolate import PchipInterpolator  # takes long to import, and few scenes need it
+        from scipy.interpolate import PchipInterpolator  # slow import, used by few scenes
 
         knots = np.arange(0.0, LONGEST_RUN + random_spec.every, random_spec.every)
         masses = np.random.default_rng(random_spec.seed).uniform(spec.min, spec.max, len(knots))
@@ -58,8 +61,8 @@ class RandomMass:
 class Loads:
     """The loads of a scene, and their present masses.
 
-    Changing one changes the inertia in the scene's model, so that everybody who uses the model from then on sees it.
-    A random one wanders until a user sets it; from then on, until `reset`, it is the user's.
+    A change modifies the inertia in the scene's model. A random mass follows its profile until a user sets it; then it
+    is constant until `reset`.
     """
 
     def __init__(self, model: pin.Model, specs: dict[str, LoadSpec]) -> None:
@@ -88,21 +91,22 @@ class Loads:
         return tuple(self._bare)
 
     def set_mass(self, name: str, mass: float) -> None:
-        """Change one load, as a user; where it has a rate, `advance` brings it there no faster.
+        """Set one load by a user command; where it has a rate, `advance` limits the change to it.
 
         Raises:
-            KeyError: when there is no such load.
-            ValueError: when the mass is outside its limits.
+            ArgumentError: when there is no such load, or the mass is not a number or outside its limits.
         """
-        load = self._loads[name]
+        if not isinstance(name, str) or name not in self._loads:
+            raise ArgumentError(unknown_name("load", name, self._loads))
+        load, mass = self._loads[name], number(f"mass of load '{name}'", mass, unit="kg")
         if not load.limits[0] <= mass <= load.limits[1]:
-            raise ValueError(f"load '{name}': {mass} kg is outside {load.limits} kg")
+            raise ArgumentError(f"load '{name}': {mass} kg is outside {load.limits} kg")
         self._wanted[name] = mass
         if load.rate is None:
             self._put(name, mass)
 
     def advance(self, time: float) -> None:
-        """Give each its mass at `time` [s]: the random ones by themselves, the user's on their way."""
+        """Update the masses to `time` [s]: random profiles, and rate-limited changes by the user."""
         elapsed, self._time = max(0.0, time - self._time), time
         for name, load in self._loads.items():
             if name in self._wanted:
@@ -112,18 +116,18 @@ class Loads:
             elif load.profile is not None:
                 self._put(name, load.profile.at(time))
 
-    def memory(self) -> dict[str, Any]:
-        """Return the present masses [kg], those that a user wants, and the time of the last `advance` [s]."""
+    def get_state(self) -> dict[str, Any]:
+        """Return the present masses [kg], those set by a user, and the time of the last `advance` [s]."""
         return {"masses": dict(self._masses), "wanted": dict(self._wanted), "time": self._time}
 
-    def resume(self, memory: dict[str, Any]) -> None:
-        """Go on from a memory."""
-        self._wanted, self._time = dict(memory["wanted"]), memory["time"]
-        for name, mass in memory["masses"].items():
+    def set_state(self, saved: dict[str, Any]) -> None:
+        """Restore a saved state."""
+        self._wanted, self._time = dict(saved["wanted"]), saved["time"]
+        for name, mass in saved["masses"].items():
             self._put(name, mass)
 
     def reset(self) -> None:
-        """Give all of them their mass at the beginning, at time 0."""
+        """Reset all loads to their initial mass, at time 0."""
         self._wanted.clear()
         self._time = 0.0
         for name, load in self._loads.items():

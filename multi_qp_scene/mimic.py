@@ -1,4 +1,4 @@
-"""URDF `<mimic>`: which joints are moved by another one, through a gear or a linkage."""
+"""URDF `<mimic>` relations: joints driven by another joint through a gear or a linkage."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
-#: Joints that can lead or mimic: those with one degree of freedom.
+#: Types of joints that can lead or mimic: those with one degree of freedom.
 MIMIC_TYPES = ("revolute", "continuous", "prismatic")
-#: A posture may write a mimicking joint's angle as coarsely as this [rad].
+#: Tolerance for a mimicking joint's angle in a posture [rad].
 POSTURE_ROUNDING = 1e-3
 
 
 @dataclass(frozen=True)
 class Mimic:
-    """What a joint follows: angle = multiplier · angle of the leader + offset [rad or m]."""
+    """Mimic relation of a joint: angle = multiplier · angle of the leader + offset [rad or m]."""
 
     leader: str
     multiplier: float
@@ -22,7 +22,7 @@ class Mimic:
 
 
 def read_mimics(root: Element) -> dict[str, Mimic]:
-    """Return what each mimicking joint of a checked URDF follows; chains are resolved: no leader mimics another."""
+    """Return the mimic relations of a checked URDF by joint; chains are resolved: no leader mimics another joint."""
     written = {
         joint.get("name", ""): mimic_of(mimic)
         for joint in root.findall("joint")
@@ -32,7 +32,7 @@ def read_mimics(root: Element) -> dict[str, Mimic]:
 
 
 def mimic_of(element: Element) -> Mimic:
-    """Return what a `<mimic>` says."""
+    """Return the content of a `<mimic>` element."""
     multiplier, offset = float(element.get("multiplier", "1")), float(element.get("offset", "0"))
     return Mimic(element.get("joint", ""), multiplier, offset)
 
@@ -45,12 +45,12 @@ def _resolved(name: str, written: Mapping[str, Mimic]) -> Mimic:
     return mimic
 
 
-def contradictions(mimics: Mapping[str, Mimic], posture: Mapping[str, float]) -> Iterator[tuple[str, str]]:
-    """Yield the joints of a posture that cannot stand as it says beside their leaders, with the reason."""
+def mimic_violations(mimics: Mapping[str, Mimic], posture: Mapping[str, float]) -> Iterator[tuple[str, str]]:
+    """Yield the joints of a posture whose angles violate their mimic relations, with a message."""
     for joint, angle in posture.items():
         if (mimic := mimics.get(joint)) is None:
             continue
         leading = posture.get(mimic.leader, 0.0)
         follows = mimic.multiplier * leading + mimic.offset
         if abs(angle - follows) > POSTURE_ROUNDING:
-            yield joint, f"'{joint}' mimics '{mimic.leader}': it is at {follows:g} where that is at {leading:g}"
+            yield joint, f"'{joint}' mimics '{mimic.leader}': its angle is {follows:g} when the leader's is {leading:g}"

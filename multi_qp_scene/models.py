@@ -1,4 +1,4 @@
-"""Loading a model file: the YAML beside a URDF, checked against that URDF."""
+"""Loading of model files: the YAML beside a URDF, checked against that URDF."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 
 from multi_qp_scene.config_file import Problems, YamlDocument, validate
 from multi_qp_scene.errors import ConfigError, MultiQpError, shown_path
-from multi_qp_scene.mimic import contradictions
+from multi_qp_scene.files import is_file
+from multi_qp_scene.mimic import mimic_violations
 from multi_qp_scene.resources import find_resource, resolve_uri, resource_dirs
 from multi_qp_scene.salvage import salvage
 from multi_qp_scene.schema.common import Vector3
@@ -27,10 +28,10 @@ class LoadedModel:
 
 
 def stretched(loaded: LoadedModel, scale: Vector3) -> LoadedModel:
-    """Return the model of one rigid link, stretched along the axes of that link; its mass stays.
+    """Return the model of one rigid link, scaled along the axes of that link; its mass is unchanged.
 
     Raises:
-        MultiQpError: when it has joints, or something would not be of its kind any more.
+        MultiQpError: when it has joints, or a shape or surface would change its type.
     """
     if scale == UNSTRETCHED:
         return loaded
@@ -44,10 +45,10 @@ def load_model(path: Path, problems: Problems) -> LoadedModel | None:
 
     Args:
         path: the YAML file.
-        problems: takes what is wrong.
+        problems: list to which errors are added.
 
     Returns:
-        The model, or None where it cannot be used.
+        The model, or None if it is not usable.
     """
     try:
         document = YamlDocument.load(path)
@@ -69,7 +70,7 @@ def load_model(path: Path, problems: Problems) -> LoadedModel | None:
         return None
     _check_names(document, rest, urdf, problems)
     if rest.root == "free_flyer" and urdf.mass == 0.0:
-        message = f"no link of {shown_path(urdf.path)} has a mass; what floats needs one (or give `root: fixed`)"
+        message = f"no link of {shown_path(urdf.path)} has a mass; a floating base needs one (or give `root: fixed`)"
         problems.add(document.location(("urdf",)), message)
         return None
     return None if spec is None else LoadedModel(document, spec, urdf)
@@ -79,7 +80,7 @@ def urdf_path(model: Path) -> Path:
     """Return the URDF that a valid model file names.
 
     Raises:
-        MultiQpError: when the file cannot be read, or there is no such URDF.
+        MultiQpError: when the file cannot be read, or the URDF does not exist.
     """
     return _urdf_path(YamlDocument.load(model).data["urdf"], model)
 
@@ -88,7 +89,7 @@ def _urdf_path(name: str, beside: Path) -> Path:
     if "://" in name:
         return resolve_uri(name, relative_to=beside.parent)
     local = beside.parent / name
-    if local.is_file():
+    if is_file(local):
         return local
     try:
         return find_resource(f"urdf/{name}")
@@ -114,7 +115,7 @@ def _check_names(document: YamlDocument, spec: ModelFile, urdf: UrdfModel, probl
                 if joint not in joints:
                     problems.unknown(document.location((group, set_name, joint)), "joint", joint, joints)
     for posture, angles in spec.postures.items():
-        for joint, message in contradictions(urdf.mimics, angles):
+        for joint, message in mimic_violations(urdf.mimics, angles):
             problems.add(document.location(("postures", posture, joint)), message)
     for joint in spec.passive_joints:
         if joint not in joints:

@@ -1,4 +1,4 @@
-"""The names that a scenario file may use."""
+"""Valid names of references in a scenario file."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from multi_qp_scene.models import LoadedModel
 
 @dataclass
 class Names:
-    """Every name that a scenario may use. A subsystem whose model failed to load is `unreadable`: its names pass.
+    """Valid names in a scenario. Names of subsystems whose model failed to load (`unreadable`) are not checked.
 
     Attributes:
         moving: subsystems.
-        fixed: environment pieces.
-        unreadable: those without a usable model.
+        fixed: environment models.
+        unreadable: subsystems and environment models without a usable model.
         links: full names of links.
         joints: full names of movable joints.
         surfaces: full names of surfaces, each with that of its link.
         postures: names of postures, by subsystem.
         effort_limits: names of the sets of effort limits, by subsystem.
-        mimics: what joints follow, by subsystem and joint.
+        mimics: mimic relations by subsystem and joint.
         floating: subsystems with a free-flyer.
-        massless: subsystems of which no moving link has a mass.
+        massless: subsystems without mass on any moving link.
     """
 
     moving: set[str] = field(default_factory=set)
@@ -39,7 +39,7 @@ class Names:
     massless: set[str] = field(default_factory=set)
 
     def add(self, name: str, loaded: LoadedModel | None, *, moving: bool) -> None:
-        """Take in the names of one subsystem."""
+        """Add the names of one subsystem."""
         (self.moving if moving else self.fixed).add(name)
         if loaded is None:
             self.unreadable.add(name)
@@ -58,9 +58,9 @@ class Names:
 
     @property
     def frames(self) -> set[str]:
-        """Everything that has a pose."""
+        """Links and surfaces: names with a pose."""
         return self.links | set(self.surfaces)
 
     def excused(self, name: str) -> bool:
-        """Whether a name belongs to a subsystem that could not be read, so that nothing can be said of it."""
+        """Whether a name belongs to an unreadable subsystem, so that it cannot be checked."""
         return name.split("/")[0] in self.unreadable

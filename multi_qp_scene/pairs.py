@@ -1,4 +1,4 @@
-"""Which convex pieces of which bodies are kept apart."""
+"""Collision pairs of a scenario: pairs of convex pieces with their dampers or for distance measurement only."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from dataclasses import dataclass
 
 import pinocchio as pin
 
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.limits import excess
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.scenario_file import CollisionsSpec
 
 
 @dataclass(frozen=True)
 class WatchedPair:
-    """Two convex pieces and the damper between them.
+    """Two convex pieces and the velocity damper between them.
 
     Attributes:
         links: full names of the two links.
@@ -22,7 +24,7 @@ class WatchedPair:
         influence: δ_i [m].
         security: δ_s [m].
         damping: ξ [m/s].
-        damper: whether they are kept apart; else they are only measured.
+        damper: whether the damper is active; otherwise the distance is only measured.
     """
 
     links: tuple[str, str]
@@ -40,9 +42,10 @@ class WatchedPair:
 
 
 def watched_pairs(scene: Scene, spec: CollisionsSpec) -> tuple[WatchedPair, ...]:
-    """Expand the pairs of a scenario file into pairs of convex pieces; the first mention of a pair of links counts.
+    """Expand the pairs of a scenario file into pairs of convex pieces.
 
-    A pair on one rigid body, or of two fixed bodies, cannot move apart and is left out.
+    The first entry that matches a pair of links applies. Pairs without relative motion (on one rigid body, or of two
+    fixed bodies) are left out.
     """
     pieces = _pieces_by_link(scene)
     all_links = sorted(pieces)
@@ -60,6 +63,8 @@ def watched_pairs(scene: Scene, spec: CollisionsSpec) -> tuple[WatchedPair, ...]
                 if objects[first].parentJoint != objects[second].parentJoint:
                     wanted[key] = pair
                     found.append(pair)
+        if (message := excess("collision_pairs", len(found), counting=True)) is not None:
+            raise MultiQpError(f"collisions: pairs of convex pieces: {message}")
 
     for entry in spec.pairs:
         parameters = (
@@ -78,7 +83,7 @@ def watched_pairs(scene: Scene, spec: CollisionsSpec) -> tuple[WatchedPair, ...]
 
 
 def body_pair_count(pairs: tuple[WatchedPair, ...]) -> int:
-    """Return the number of pairs of bodies, however many convex pieces these have."""
+    """Return the number of pairs of bodies, counted once for all their convex pieces."""
     return len({frozenset(pair.links) for pair in pairs})
 
 

@@ -1,4 +1,4 @@
-"""What a scene is built from."""
+"""Parts of a scene: loaded models with their specifications."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from multi_qp_scene.schema.scenario_file import EnvironmentSpec, LoadSpec, Subsy
 
 @dataclass
 class SceneParts:
-    """Models and how they are used, by subsystem name.
+    """Loaded models and their specifications, by name.
 
     Attributes:
-        subsystems: the moving ones.
-        environment: the fixed ones.
-        loads: masses on their links that may change.
+        subsystems: moving models.
+        environment: fixed models.
+        loads: variable masses on their links.
     """
 
     subsystems: dict[str, tuple[LoadedModel, SubsystemSpec]] = field(default_factory=dict)

@@ -1,8 +1,13 @@
-"""What pinocchio keeps of all joints, as arrays over its own memory: nothing is copied, nothing looked up."""
+"""Joint quantities of pinocchio's data as array views of its memory, which is not a supported interface.
+
+The memory layout is checked for every data by writing distinct numbers into all entries. If it is not as expected, the
+entries are copied one by one and a warning is logged; docs/decisions.md has the cost.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -13,23 +18,25 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
+_LOG = logging.getLogger(__name__)
+
 #: Numbers in a pose (the rotation column by column, then the translation), in a twist and in an inertia.
 POSE, TWIST, INERTIA = 12, 6, 10
 
 
 class JointViews:
-    """Placements, velocities and accelerations of all joints, what each carries, and what holds that.
+    """Placements, velocities, accelerations, subtree centres of mass and forces of all joints.
 
-    Where memory is not laid out as it is by the pinocchio that we know, `refresh` and `publish` copy instead.
+    With another memory layout, `refresh` and `publish` copy.
 
     Attributes:
         poses: X_world_joint: rotation column by column, then translation, (joints, 12).
         twists: in the joint, linear, then angular, (joints, 6).
         drifts: spatial acceleration, as the twist, (joints, 6).
-        proper: the same less gravity, pinocchio's `a_gf`, (joints, 6).
-        forces: that each joint has to bear, in it, linear, then angular, pinocchio's `f`, (joints, 6).
-        coms: of what each joint carries, world frame, as `ccrba` computes them, (joints, 3).
-        shared: whether all these are pinocchio's own memory.
+        proper: spatial acceleration minus gravity, pinocchio's `a_gf`, (joints, 6).
+        forces: force transmitted by each joint, joint frame, linear, then angular, pinocchio's `f`, (joints, 6).
+        coms: centre of mass of each joint's subtree, world frame, as `ccrba` computes them, (joints, 3).
+        shared: whether all arrays are views of pinocchio's memory.
     """
 
     def __init__(self, data: pin.Data) -> None:
@@ -44,6 +51,8 @@ class JointViews:
                 _over(n, 3, lambda k: data.oYcrb[k].lever, lambda k: data.oYcrb[k].lever, INERTIA),
             ]
         self.shared = all(array is not None for array in found)
+        if not self.shared:
+            warn_of_copies("pinocchio", pin.__version__)
         sizes = (POSE, TWIST, TWIST, TWIST, TWIST, 3)
         self.poses, self.twists, self.drifts, self.proper, self.forces, self.coms = (
             np.zeros((n, size)) if array is None or not self.shared else array
@@ -51,7 +60,7 @@ class JointViews:
         )
 
     def refresh(self) -> None:
-        """Take note of what pinocchio computed."""
+        """Copy pinocchio's results into the arrays, unless they are views."""
         if self.shared:
             return
         data = self._data
@@ -61,7 +70,7 @@ class JointViews:
             self.proper[k], self.forces[k] = data.a_gf[k].vector, data.f[k].vector
 
     def publish(self) -> None:
-        """Let pinocchio see what was written into the arrays."""
+        """Copy the arrays into pinocchio's data, unless they are views."""
         if self.shared:
             return
         data = self._data
@@ -72,13 +81,18 @@ class JointViews:
             data.oYcrb[k].lever = self.coms[k]
 
 
+def warn_of_copies(library: str, version: str) -> None:
+    """Log that a library has an unexpected memory layout, so that its results are copied one by one."""
+    _LOG.warning("%s %s has an unknown memory layout: its data are copied, and ticks take longer", library, version)
+
+
 def pose_views(poses: Any) -> Array | None:
-    """Return the poses of a pinocchio vector as an array over its memory, (n, 12), or None where that cannot be."""
+    """Return the poses of a pinocchio vector as an array view, (n, 12), or None if that is not possible."""
     return _over(len(poses), POSE, lambda k: poses[k].rotation, lambda k: _pose(poses[k]))
 
 
 class _Marked:
-    """Gives every joint numbers of its own to compare, and takes them back."""
+    """Context in which every joint has distinct numbers to compare; they are restored on exit."""
 
     def __init__(self, data: pin.Data) -> None:
         self._data = data
@@ -109,7 +123,7 @@ def _pose(pose: pin.SE3) -> Array:
 def _over(
     count: int, size: int, first: Callable[[int], Array], whole: Callable[[int], Array], step: int | None = None
 ) -> Array | None:
-    """Return an array over `count` entries of `size` numbers, each `step` after the last in memory, else None."""
+    """Return an array view of `count` entries of `size` numbers with a stride of `step`, None if it is not possible."""
     step = size if step is None else step
     if not count:
         return None

@@ -1,4 +1,4 @@
-"""Poses: from specifications, and of a body that is laid flush onto another."""
+"""Poses from specifications, and placement of a body with its surfaces aligned to another surface."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from multi_qp_scene.forest import Forest
+from multi_qp_scene.kinematic_trees import KinematicTrees
 from multi_qp_scene.schema.common import Vector3
 from multi_qp_scene.surfaces import Surface
 
 
 class HasPose(Protocol):
-    """Anything with a position [m] and roll-pitch-yaw angles [rad]."""
+    """Protocol of specifications with a position [m] and roll-pitch-yaw angles [rad]."""
 
     @property
     def xyz(self) -> Vector3:
@@ -31,8 +31,8 @@ def pose_of(spec: HasPose) -> pin.SE3:
     return pin.SE3(pin.rpy.rpyToMatrix(*spec.rpy), np.array(spec.xyz, dtype=float))
 
 
-def place_flush(
-    forest: Forest,
+def align_surfaces(
+    trees: KinematicTrees,
     q: NDArray[np.float64],
     root_q: int,
     surfaces: Sequence[Surface],
@@ -41,20 +41,20 @@ def place_flush(
     xy: tuple[float, float],
     yaw: float,
 ) -> pin.SE3:
-    """Return the base pose for which `surfaces`, centred, lie flush on `onto`.
+    """Return the base pose for which `surfaces`, centred, are aligned with `onto`.
 
     Args:
-        forest: of the scene's model.
-        q: configuration of all, (nq,); the base's own pose in it does not matter.
-        root_q: where the base's pose begins in q.
-        surfaces: surfaces of the body to place; their mean is put at `xy`.
+        trees: of the scene's model.
+        q: configuration of the scene, (nq,); the base pose in it has no effect.
+        root_q: index in q of the base pose.
+        surfaces: surfaces of the body to place; their mean position is placed at `xy`.
         onto: the surface that carries it.
         xy: place on `onto`, in its frame [m].
         yaw: heading of the base's x axis about the normal of `onto` [rad].
     """
     q = q.copy()
     q[root_q : root_q + 7] = pin.SE3ToXYZQUAT(pin.SE3.Identity())
-    data = forest.place(q)
+    data = trees.place(q)
     X_world_onto = data.oMf[onto.frame_id].copy()
     normals = np.array([data.oMf[s.frame_id].rotation[:, 2] for s in surfaces])
     centre = np.mean([data.oMf[s.frame_id].translation for s in surfaces], axis=0)

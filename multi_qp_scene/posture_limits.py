@@ -1,4 +1,4 @@
-"""Warns of postures outside the limits of joints: most of them are degrees, or a zero that a robot cannot take."""
+"""Warnings about postures outside joint limits, usually degrees given for radians or an infeasible zero posture."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from multi_qp_scene.yaml_document import YamlDocument
 
 _log = logging.getLogger(__name__)
 
-#: What is let pass beyond a limit [rad], [m]: rounding in a file.
+#: Tolerance beyond a limit, for rounding in files [rad], [m].
 ROUNDING = 1e-3
 
 
 def warn_of_postures(document: YamlDocument, spec: ScenarioFile, parts: SceneParts, scene: Scene) -> None:
-    """Warn of initial postures and of posture tasks outside the limits: they load, and joints are drawn inside."""
+    """Warn of initial postures and posture tasks outside the limits; they are valid, and joints are driven inside."""
     for name, (loaded, subsystem) in parts.subsystems.items():
         posture = subsystem.posture
         given = posture if isinstance(posture, dict) else loaded.spec.postures.get(posture or "zero", {})

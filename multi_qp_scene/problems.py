@@ -1,51 +1,67 @@
-"""Collects the problems of a configuration file, so that a user sees all of them at once."""
+"""Collection of the errors of a configuration file, to report all of them at once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from multi_qp_scene.errors import ConfigError, Location, Problem
+from multi_qp_scene.errors import ConfigError, ConfigProblem, Location
 from multi_qp_scene.suggestions import unknown_name
+
+#: Number of errors that are listed; further ones are only counted.
+MOST_PROBLEMS = 50
 
 
 class Problems:
-    """A growing list of problems; true when there are any."""
+    """List of errors without duplicates; true if there are any."""
 
     def __init__(self) -> None:
-        """Start without problems."""
-        self._found: dict[Problem, None] = {}  # ordered set: an aliased YAML node would repeat its problems
+        """Create an empty list."""
+        self._found: dict[ConfigProblem, None] = {}  # ordered set: an aliased YAML node would repeat its problems
+        self._more = 0
 
     def add(self, location: Location, message: str) -> None:
-        """Note one problem. The same message at the same place is noted once."""
-        self._found.setdefault(Problem(location, message))
+        """Add one error; the same message at the same location is added once."""
+        self.extend([ConfigProblem(location, message)])
 
     def unknown(self, location: Location, kind: str, name: object, valid_names: Iterable[str]) -> None:
-        """Note that `name` is no valid name of a `kind` ("contact"), with the one that may be meant."""
-        self.add(location, unknown_name(kind, name, valid_names))
+        """Add an unknown `name` of a `kind` ("contact"), with the closest valid name."""
+        self.add(location, "" if self.full else unknown_name(kind, name, valid_names))
 
-    def extend(self, problems: Iterable[Problem]) -> None:
-        """Note several problems, for example those of another file's ConfigError."""
+    def extend(self, problems: Iterable[ConfigProblem]) -> None:
+        """Add several errors, for example those of another file's ConfigError."""
         for problem in problems:
-            self._found.setdefault(problem)
+            if not self.full:
+                self._found.setdefault(problem)
+            elif problem not in self._found:
+                self._more += 1
+
+    def count(self, number: int) -> None:
+        """Count errors without their messages, when the list is full."""
+        self._more += number
+
+    @property
+    def full(self) -> bool:
+        """Whether further errors are only counted, so that their messages need not be formatted."""
+        return len(self._found) >= MOST_PROBLEMS
 
     def raise_if_any(self) -> None:
-        """Raise a ConfigError with every problem, in the order of the file; do nothing if there are none."""
+        """Raise a ConfigError with all errors, in the order of the file; do nothing if there are none."""
         if self._found:
-            raise ConfigError(sorted(self._found, key=_place_in_file))
+            raise ConfigError(sorted(self._found, key=_place_in_file), more=self._more)
 
     def __bool__(self) -> bool:
-        """Whether there are problems."""
+        """Whether there are errors."""
         return bool(self._found)
 
     def __len__(self) -> int:
-        """Return the number of problems."""
+        """Return the number of errors."""
         return len(self._found)
 
-    def __iter__(self) -> Iterator[Problem]:
-        """Go through the problems in the order in which they were found."""
+    def __iter__(self) -> Iterator[ConfigProblem]:
+        """Iterate over the errors in the order in which they were added."""
         return iter(self._found)
 
 
-def _place_in_file(problem: Problem) -> tuple[str, int]:
+def _place_in_file(problem: ConfigProblem) -> tuple[str, int]:
     location = problem.location
     return str(location.file or ""), location.line or 0

@@ -1,4 +1,4 @@
-"""Where is a file that the project ships, or that a URDF names? The one place that knows."""
+"""Resolution of shipped data files and of files referenced by a URDF."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from multi_qp_scene.errors import MultiQpError, shown_path
-from multi_qp_scene.sources import unpacked_folder
-from multi_qp_scene.suggestions import unknown_name
+from multi_qp_scene.files import exists, is_dir, is_file
+from multi_qp_scene.sources import packed_path, unpacked_folder
+from multi_qp_scene.suggestions import shortened, unknown_name
 
 PACKAGE_NAME = "multi_qp_controller"
 _SUFFIXES = (".yaml", ".yml")
@@ -19,11 +20,13 @@ _SOURCE_ROOT = Path(__file__).resolve().parents[1]
 
 
 def resource_dirs() -> tuple[Path, ...]:
-    """Return the existing folders that hold `urdf/`, `config/` and `launch/`, best first.
+    """Return the existing folders that contain `urdf/`, `config/` and `launch/`, in order of precedence.
 
-    They are the ament share of a ROS workspace, the share folder beside an installed package, the source.
+    They are the ament share of a ROS workspace, the share folder of an installed package, and the source tree; while
+    the files of a recording are read, only the recording's folder.
     """
-    candidates = [*filter(None, [unpacked_folder()]), *_ament_share(), *_installed_share(), *_source_tree()]
+    recorded = unpacked_folder()
+    candidates = [recorded] if recorded is not None else [*_ament_share(), *_installed_share(), *_source_tree()]
     return tuple(dict.fromkeys(folder for folder in candidates if folder.is_dir()))
 
 
@@ -31,7 +34,7 @@ def find_resource(name: str) -> Path:
     """Return the shipped file or folder of that name, for example `urdf/humanoid.urdf`.
 
     Raises:
-        MultiQpError: there is none; says which ones are in the same folder, or where it was looked for.
+        MultiQpError: it does not exist; lists the files of the same folder, or the searched folders.
     """
     folders = resource_dirs()
     for folder in folders:
@@ -69,7 +72,7 @@ def template_path(name: str) -> Path:
     """Return the file of a template of scenario files.
 
     Raises:
-        MultiQpError: no such template; names the others.
+        MultiQpError: no such template; lists the others.
     """
     names = _names("config/templates")
     if name not in names:
@@ -110,7 +113,7 @@ def sequence_path(name_or_path: str | Path) -> Path:
 def resolve_uri(uri: str, relative_to: Path | None = None) -> Path:
     """Return the file that a URDF names: `package://<package>/...`, `file://...`, or a plain path.
 
-    Packages are looked for in our own data, ROS_PACKAGE_PATH, AMENT_PREFIX_PATH, among the folders around
+    Packages are searched in this project's data, ROS_PACKAGE_PATH, AMENT_PREFIX_PATH, among the folders around
     `relative_to`, and in the share folders of this Python installation.
 
     Args:
@@ -129,38 +132,43 @@ def resolve_uri(uri: str, relative_to: Path | None = None) -> Path:
     elif scheme == "file":
         candidates = [start / name for name in (rest, unquote(rest.removeprefix("localhost")))]
     elif scheme == "package":
-        package, _, name = rest.lstrip("/").partition("/")  # some exporters write package:///
-        # one by one: the first folder has it nearly always, and there are many to look into
+        package, _, name = rest.lstrip("/").partition("/")  # some exporters write package:///...
+        # lazily: usually the first folder has the package, and there are many folders
         candidates = (folder / each for folder in _package_folders(package, start) for each in (name, unquote(name)))
     else:
-        raise MultiQpError(f"{uri!r} starts with {scheme}://, expected package://, file:// or a path")
+        raise MultiQpError(
+            f"{shortened(uri, 200)!r} starts with {shortened(scheme)}://, expected package://, file:// or a path"
+        )
     tried = []
-    for candidate in candidates:
-        if candidate.exists():
+    for candidate in map(packed_path, candidates):
+        if exists(candidate):
             return candidate.resolve()
         tried.append(candidate)
     if scheme == "package" and not tried:
         raise MultiQpError(_unknown_package(uri, package))
-    places = ", ".join(dict.fromkeys(shown_path(candidate) for candidate in tried))
-    raise MultiQpError(f"{uri!r} does not exist (looked for {places})")
+    places = ", ".join(dict.fromkeys(shortened(shown_path(candidate), 200) for candidate in tried))
+    raise MultiQpError(f"{shortened(uri, 200)!r} does not exist (looked for {places})")
 
 
 def _configuration(kind: str, folder: str, name_or_path: str | Path, relative_to: Path) -> Path:
     text = str(name_or_path)
     if not (isinstance(name_or_path, Path) or text.endswith(_SUFFIXES) or "/" in text or os.sep in text):
         names = _names(folder)
-        if text not in names and (relative_to / text).is_dir():
+        if text not in names and is_dir(relative_to / text):
             raise MultiQpError(f"{shown_path(relative_to / text)}: this is a folder")
         if text not in names:
             raise MultiQpError(unknown_name(kind, text, names))
         return find_resource(f"{folder}/{text}.yaml")
-    path = relative_to / Path(text).expanduser()
-    if path.is_file():
+    try:
+        path = packed_path(relative_to / Path(text).expanduser())
+    except RuntimeError:
+        raise MultiQpError(f"{text}: there is no such user, or it has no home folder") from None
+    if is_file(path):
         return path
-    reason = "this is a folder" if path.is_dir() else "not a regular file" if path.exists() else "no such file"
+    reason = "this is a folder" if is_dir(path) else "not a regular file" if exists(path) else "no such file"
     known = Path(text).stem in _names(folder)
     hint = f"; did you mean the shipped {kind} {Path(text).stem!r}?" if known else ""
-    raise MultiQpError(f"{shown_path(path)}: {reason}{hint}")
+    raise MultiQpError(f"{shortened(shown_path(path), 200)}: {reason}{hint}")
 
 
 def _names(folder: str) -> list[str]:
@@ -186,7 +194,7 @@ def _ament_share() -> Iterator[Path]:
 
 
 def _installed_share() -> Iterator[Path]:
-    """Give `<prefix>/share/<package>` for the prefix that this package is installed under, however deep."""
+    """Yield `<prefix>/share/<package>` for each parent folder of this package as a prefix."""
     if not list(_source_tree()):
         yield from (parent / "share" / PACKAGE_NAME for parent in _SOURCE_ROOT.parents)
         yield _SOURCE_ROOT / "share" / PACKAGE_NAME  # pip install --target
@@ -210,13 +218,13 @@ def _package_folders(package: str, start: Path) -> Iterator[Path]:
     )
     for share in shares:
         for folder in (share, share / package):
-            if folder.name == package and folder.is_dir():
+            if folder.name == package and is_dir(folder):
                 yield folder
 
 
 def _unknown_package(uri: str, package: str) -> str:
     hint = "set ROS_PACKAGE_PATH to the folder that contains it"
-    return f"{uri!r}: the package {package!r} was not found; {hint}"
+    return f"{shortened(uri, 200)!r}: the package {shortened(package)!r} was not found; {hint}"
 
 
 def _path_variable(name: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What is left of a file when its wrong values are taken out, so that the rest can be checked in the same go."""
+"""Partial validation of an invalid file: removal of invalid values, so that the rest can be checked as well."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from multi_qp_scene.yaml_document import YamlDocument
 
 Model = TypeVar("Model", bound=BaseModel)
 
-#: Taking out a value can make what held it wrong in turn; files are not nested deeper than this.
+#: Number of passes: removal of a value may invalidate its parent; files are not nested deeper than this.
 _MOST_ROUNDS = 20
 
 
 def salvage(document: YamlDocument, data: Any, model: type[Model]) -> Model | None:
-    """Build `model` from what is right in a part of a file.
+    """Build `model` from the valid values of a part of a file.
 
-    Lists are kept whole or not at all, so that their items keep their places.
+    A list with an invalid item is removed completely, since the indices of its items would change.
 
     Args:
         document: the file.
-        data: its content, after substitution; stays as it is.
-        model: what it should have been.
+        data: its content, after substitution; not modified.
+        model: the model class.
 
     Returns:
-        The model without what is wrong, or None if too little is left.
+        The model without invalid values, or None if required values are missing.
     """
     data = copy.deepcopy(data)
     for _ in range(_MOST_ROUNDS):
@@ -41,17 +41,17 @@ def salvage(document: YamlDocument, data: Any, model: type[Model]) -> Model | No
         if () in keys:
             return None
         for key in keys:
-            _take_out(data, key)
+            _remove(data, key)
     return None
 
 
 def _outside_lists(key: KeyPath) -> KeyPath:
-    """Return the way to the outermost list on the way to a value, else the way to the value itself."""
+    """Return the path of the outermost list that contains a value, otherwise the path of the value itself."""
     numbers = [k for k, part in enumerate(key) if isinstance(part, int)]
     return key[: numbers[0]] if numbers else key
 
 
-def _take_out(data: Any, key: KeyPath) -> None:
+def _remove(data: Any, key: KeyPath) -> None:
     *way, last = key
     for part in way:
         if not isinstance(data, dict) or part not in data:

@@ -1,4 +1,4 @@
-"""One joint's place in q and v; the one way to read its angle."""
+"""Indices in q and v of a joint with one degree of freedom, and access to its angle."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ScalarJoint:
-    """Where a joint with one degree of freedom stands in q and v.
+    """Indices in q and v of a joint with one degree of freedom.
 
     Attributes:
         q_index: index in q.
@@ -45,5 +45,5 @@ class ScalarJoint:
             q[self.q_index] = angle
 
     def difference(self, angle: float, other: float) -> float:
-        """Return angle − other; the short way round if it is continuous."""
+        """Return angle − other, in (−π, π] if the joint is continuous."""
         return math.remainder(angle - other, math.tau) if self.continuous else angle - other

@@ -1,17 +1,20 @@
-"""Scenarios: loading one from its file, with every error of the file at once."""
+"""Loading of scenarios from files; all errors of a file are reported at once."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from multi_qp_scene.arguments import check_type, number, whole_number
 from multi_qp_scene.blocks import block_model
 from multi_qp_scene.builder import build_scene
 from multi_qp_scene.checks import ScenarioChecker
 from multi_qp_scene.config_file import validate
 from multi_qp_scene.errors import ConfigError, MultiQpError, shown_path
+from multi_qp_scene.limits import check
 from multi_qp_scene.models import LoadedModel, load_model, stretched
 from multi_qp_scene.names import Names
 from multi_qp_scene.parts import SceneParts
@@ -28,22 +31,25 @@ from multi_qp_scene.suggestions import unknown_name
 from multi_qp_scene.templates import use_templates
 from multi_qp_scene.yaml_document import YamlDocument
 
-#: What a piece of the environment is made of.
+#: Keys of the alternative sources of an environment model.
 _KINDS = {"model", "box", "mesh", "urdf"}
+#: Largest seed of numpy's random generators.
+LARGEST_SEED = 2**63 - 1
+_LARGEST_WHOLE = 2.0**53  # above it floating-point numbers have no fraction
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A scenario, ready to run.
+    """A loaded scenario.
 
     Attributes:
-        name: of the file, without its suffix.
+        name: name of the file, without its suffix.
         path: the file.
-        spec: what the file says, parameters filled in.
-        scene: the scene it speaks of.
+        spec: content of the file, with parameters substituted.
+        scene: its scene.
         parameters: value of each parameter.
-        seed: of everything random in it.
-        files: everything that it was made from: itself, models, URDFs, meshes.
+        seed: seed of all random numbers.
+        files: all source files: the scenario, models, URDFs, meshes.
     """
 
     name: str
@@ -63,12 +69,17 @@ def load_scenario(
     Args:
         name_or_path: a name as in `multi-qp list`, or the path of a file.
         parameters: values that replace the defaults of its parameters.
-        seed: fills `${seed}` in the file.
+        seed: value of `${seed}` in the file.
 
     Raises:
-        ConfigError: with everything that is wrong in the file and in the model files it names.
-        MultiQpError: when there is no such scenario, or a parameter is unknown or out of its range.
+        ConfigError: with all errors of the file and of its model files.
+        MultiQpError: when there is no such scenario, a parameter is unknown or out of its range, or an argument is of
+            another type.
     """
+    check_type("scenario", name_or_path, str | os.PathLike, "a name or a path")
+    seed = whole_number("seed", seed, least=0, most=LARGEST_SEED)
+    if parameters is not None:
+        check_type("parameters", parameters, Mapping, "a mapping of names to numbers")
     path = scenario_path(name_or_path)
     with noted_files() as files:
         scenario = _load(path, parameters or {}, seed)
@@ -78,13 +89,13 @@ def load_scenario(
 def _load(path: Path, parameters: Mapping[str, float], seed: int) -> Scenario:
     problems = Problems()
     document = use_templates(YamlDocument.load(path), problems)
+    bodies = [name for section in ("subsystems", "environment") for name in _section(document, section)]
+    check("bodies", len(bodies), f"{shown_path(path)}: subsystems and pieces of the environment")
     declared = _declared_parameters(document, problems)
     values = _parameter_values(document, declared, parameters)
-    if seed < 0:
-        raise MultiQpError(f"the seed must be 0 or above, got {seed}")
-    # a parameter whose declaration is wrong stands for 1: what uses it is not wrong for that
+    # a parameter with an invalid declaration is replaced by 1, to avoid errors where it is used
     stand_ins = dict.fromkeys(_section(document, "parameters"), 1)
-    filled = {name: _whole(value) for name, value in values.items()}
+    filled = {name: _integer_if_exact(value) for name, value in values.items()}
     data = substitute(document, {**stand_ins, **filled, "seed": seed}, problems)
     spec = validate(document, data, ScenarioFile, problems)
     rest = spec or _salvage(document, data)
@@ -100,14 +111,14 @@ def _load(path: Path, parameters: Mapping[str, float], seed: int) -> Scenario:
 
 
 def _salvage(document: YamlDocument, data: Any) -> ScenarioFile | None:
-    """Return what is right in a wrong file, so that its names are checked too."""
+    """Return the valid values of an invalid file, so that its names are checked too."""
     states = _section(document, "states")
     required = {"description": "", **({"initial_state": next(iter(states))} if states else {})}
     return salvage(document, {**required, **data}, ScenarioFile)
 
 
 def _section(document: YamlDocument, name: str) -> dict[str, Any]:
-    """Return a mapping at the top of the file as it is written; an empty one if it is none."""
+    """Return a top-level mapping of the file before substitution; an empty one if it is not a mapping."""
     section = document.data.get(name)
     return section if isinstance(section, dict) else {}
 
@@ -117,7 +128,7 @@ def _declared_parameters(document: YamlDocument, problems: Problems) -> dict[str
     for name, entry in _section(document, "parameters").items():
         spec = validate(document, entry, ParameterSpec, Problems(), at=("parameters", name))
         if spec is None:
-            continue  # the schema says so
+            continue  # reported by the schema
         if spec.min > spec.max:
             problems.add(document.location(("parameters", name, "min")), f"{spec.min:g} is above `max`, {spec.max:g}")
         elif not spec.min <= spec.default <= spec.max:
@@ -134,10 +145,11 @@ def _parameter_values(
     for name, value in given.items():
         if name not in declared:
             if name in _section(document, "parameters"):
-                continue  # declared, but wrongly: the schema says how
+                continue  # invalid declaration, reported by the schema
             place = document.location(("parameters",))
             raise MultiQpError(f"{place}: {unknown_name('parameter', name, sorted(declared))}")
         spec = declared[name]
+        value = value if isinstance(value, float) else number(f"parameter '{name}'", value, unit=spec.unit)
         if not spec.min <= value <= spec.max:
             unit = f" {spec.unit}" if spec.unit else ""
             place = document.location(("parameters", name))
@@ -149,18 +161,18 @@ def _parameter_values(
     return values
 
 
-def _whole(value: float) -> float | int:
-    """Return a number without a fraction as an integer, so that `${steps / 2}` can be a count."""
-    return int(value) if float(value).is_integer() else value
+def _integer_if_exact(value: float) -> float | int:
+    """Return a number without a fraction as an integer, so that `${steps / 2}` is valid as a count."""
+    return int(value) if abs(value) < _LARGEST_WHOLE and float(value).is_integer() else value
 
 
 def _without_model_file(
     document: YamlDocument, name: str, spec: EnvironmentSpec, folder: Path, problems: Problems
 ) -> LoadedModel | None:
-    """Return a piece of the environment that has no model file; None where it cannot be made."""
+    """Return an environment model without a model file; None if it cannot be built."""
     if spec.box is not None:
         return block_model(document, spec.box)
-    from multi_qp_scene.found_surfaces import mesh_model, urdf_model  # what reads meshes takes a while to load
+    from multi_qp_scene.found_surfaces import mesh_model, urdf_model  # slow import
 
     kind, uri, make = ("urdf", spec.urdf, urdf_model) if spec.mesh is None else ("mesh", spec.mesh, mesh_model)
     try:
@@ -204,7 +216,7 @@ def _load_models(
             parts.subsystems[name] = (loaded, subsystem)
     for name, environment in spec.environment.items():
         if name in names.moving:
-            continue  # the checks say that the name is taken
+            continue  # reported by the checks of names
         loaded = None
         written = _section(document, "environment")[name]
         if len(_KINDS & written.keys()) != 1:

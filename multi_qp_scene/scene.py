@@ -1,4 +1,4 @@
-"""The scene: every subsystem in one pinocchio model, with its surfaces and limits."""
+"""Scene: all subsystems and the environment in one pinocchio model, with surfaces and limits."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class State:
     @property
     def is_finite(self) -> bool:
         """Whether no entry is NaN or infinite."""
-        # a sum of squares is finite only if every term is; where it is not, an entry may just be large
+        # fast check: a finite sum of squares has finite terms; it may also overflow for large entries
         if math.isfinite(self.q.dot(self.q) + self.v.dot(self.v)):
             return True
         return bool(np.isfinite(self.q).all() and np.isfinite(self.v).all())
@@ -42,7 +42,7 @@ class State:
 
 @dataclass(frozen=True)
 class JointLimits:
-    """Limits of all joints with one degree of freedom that have some.
+    """Limits of the joints with one degree of freedom that have limits.
 
     Attributes:
         v_index: index in v, (k,).
@@ -61,14 +61,14 @@ class JointLimits:
 
 @dataclass(frozen=True)
 class Scene:
-    """What is there, as one model.
+    """All subsystems and the environment as one model.
 
     Attributes:
         model: pinocchio model of all subsystems and the environment; names are "<subsystem>/<name>".
         collision_model: collision geometry of all, in the same order of names.
         visual_model: visual geometry of all, tinted.
         subsystems: the moving ones by name, in the order of the scenario.
-        environment: the fixed pieces by name.
+        environment: the fixed models by name.
         surfaces: by full name.
         q0: initial configuration, (nq,).
         actuated_joint_names: full names, in the order of the URDF files; the order of τ.
@@ -76,9 +76,9 @@ class Scene:
         torque_limits: [N m], (na,).
         limits: position and velocity limits.
         passive: springs, dampers and friction.
-        couplings: joints that follow another joint.
-        loads: masses that may change.
-        self_collisions: pairs of links that the model files name, by subsystem.
+        couplings: couplings of mimicking joints.
+        loads: variable masses.
+        self_collisions: pairs of links given by the model files, by subsystem.
     """
 
     model: pin.Model
@@ -119,7 +119,7 @@ class Scene:
 
     @cached_property
     def branches(self) -> tuple[Indices, Indices]:
-        """Where lists begin, (nv + 1,), and the lists: for each entry of v those that move its joint, its own too."""
+        """Offsets, (nv + 1,), and concatenated index lists: the entries of v that move the joint of each entry of v."""
         model = self.model
         joints = [joint for joint in range(1, model.njoints) for _ in range(model.joints[joint].nv)]
         lists = [columns_above(model, joint) for joint in joints]
@@ -128,7 +128,7 @@ class Scene:
 
     @cached_property
     def joint_names(self) -> tuple[str, ...]:
-        """Names of all joints of the model but the universe, full."""
+        """Full names of all joints of the model except the universe."""
         return tuple(self.model.names)[1:]
 
     @cached_property
@@ -157,7 +157,7 @@ class Scene:
 
     @cached_property
     def _frames(self) -> dict[str, int]:
-        """Index of the first frame of each name, as pinocchio finds it one name after the other."""
+        """Index of the first frame of each name, the one that pinocchio's `getFrameId` returns."""
         found: dict[str, int] = {}
         for number, frame in enumerate(self.model.frames):
             found.setdefault(frame.name, number)

@@ -1,4 +1,4 @@
-"""Bodies that overlap, and how joints must move for them to come apart."""
+"""Distance gradients of overlapping collision pairs, for their separation by inverse kinematics."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ Array = NDArray[np.float64]
 
 
 class Separation:
-    """The collision pairs of a geometry, and the velocities that part those that are too close."""
+    """Collision pairs of a geometry, with the distance gradients of those that are too close."""
 
     def __init__(self, model: pin.Model, geometry: pin.GeometryModel, *, clearance: float) -> None:
-        """Watch a geometry's collision pairs.
+        """Prepare for a geometry's collision pairs.
 
         Args:
-            model: that moves the geometry.
+            model: model of the geometry.
             geometry: pieces and pairs.
-            clearance: pairs closer than this are too close [m].
+            clearance: minimum distance of pairs [m].
         """
         self._model, self._data = model, model.createData()
         self._geometry, self._geometry_data = geometry, geometry_data(geometry)
@@ -31,7 +31,7 @@ class Separation:
             request.enable_signed_distance = True
 
     def rows(self, q: Array) -> tuple[Array, Array]:
-        """Return of each pair too close at q, (nq,), the gradient of its distance, (k, nv), and the lack [m]."""
+        """Return the distance gradients, (k, nv), and missing distances, (k,) [m], of pairs too close at q, (nq,)."""
         model, data, geometry, found = self._model, self._data, self._geometry, self._geometry_data
         pin.computeCollisions(model, data, geometry, found, q, False)
         close = [k for k, result in enumerate(found.collisionResults) if result.isCollision()]
@@ -55,7 +55,7 @@ class Separation:
         return [(names[pair.first], names[pair.second]) for pair, result in results if result.isCollision()]
 
     def _along(self, piece: int, point: Array, normal: Array) -> Array:
-        """Return the gradient of how far a point of a piece, (3,) [m], has moved along a normal, (nv,)."""
+        """Return the gradient of the displacement of a point of a piece, (3,) [m], along a normal, (nv,)."""
         joint = self._geometry.geometryObjects[piece].parentJoint
         if joint == 0:
             return np.zeros(self._model.nv)

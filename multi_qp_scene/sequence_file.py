@@ -1,4 +1,4 @@
-"""Reading and writing the file of a contact sequence."""
+"""Reading and writing of contact sequence files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequen
 from multi_qp_scene.errors import ConfigError, MultiQpError
 from multi_qp_scene.resources import model_path, sequence_path
 from multi_qp_scene.schema.model_file import ModelFile, SurfaceSpec
-from multi_qp_scene.schema.sequence_file import ContactSpec, SequenceFile
+from multi_qp_scene.schema.sequence_file import SequenceContactSpec, SequenceFile
 from multi_qp_scene.surfaces import SurfaceKind, grasp_points, planar_points, single_point
 
 _Surfaces = Mapping[str, Mapping[str, SurfaceSpec]]  # by subsystem and surface
@@ -26,15 +26,15 @@ def load_contact_sequence(name_or_path: str | Path) -> ContactSequence:
         name_or_path: a shipped sequence's name, or a path: anything with `.yaml` or a separator.
 
     Raises:
-        MultiQpError: there is no such file.
-        ConfigError: it is wrong; names every problem with its line.
+        MultiQpError: the file does not exist.
+        ConfigError: the file is invalid; lists all errors with their lines.
     """
     path = sequence_path(name_or_path)
     return parse_contact_sequence(YamlDocument.load(path), name=path.stem)
 
 
 def parse_contact_sequence(document: YamlDocument, *, name: str = "") -> ContactSequence:
-    """Build a contact sequence from a file's content. Raises ConfigError with every problem."""
+    """Build a contact sequence from a file's content. Raises ConfigError with all errors."""
     problems = Problems()
     spec = validate(document, document.data, SequenceFile, problems)
     if spec is None:
@@ -61,7 +61,7 @@ def dump_contact_sequence(sequence: ContactSequence) -> str:
     """Return the text of a sequence's file.
 
     Raises:
-        MultiQpError: two contacts of the same name are not the same contact.
+        MultiQpError: two different contacts have the same name.
     """
     contacts: dict[str, Contact] = {}
     for phase in sequence.phases:
@@ -100,7 +100,7 @@ def _sizes(models: Mapping[str, str]) -> dict[str, tuple[float, float]]:
 
 
 def _stored_model(document: YamlDocument, model: str) -> str:
-    """Return a shipped model's name as it is, and a path that holds from anywhere."""
+    """Return a shipped model's name unchanged, and other models as absolute paths."""
     if document.path is None or not (model.endswith((".yaml", ".yml")) or "/" in model):
         return model
     return str((document.path.parent / model).resolve())
@@ -125,7 +125,12 @@ def _surfaces(document: YamlDocument, spec: SequenceFile, problems: Problems) ->
 
 
 def _contact(
-    document: YamlDocument, name: str, spec: ContactSpec, friction: float, surfaces: _Surfaces, problems: Problems
+    document: YamlDocument,
+    name: str,
+    spec: SequenceContactSpec,
+    friction: float,
+    surfaces: _Surfaces,
+    problems: Problems,
 ) -> Contact | None:
     key = ("contacts", name)
     subsystem, effector = spec.surface.split("/")
@@ -149,7 +154,7 @@ def _contact(
 
 
 def _shape(
-    spec: ContactSpec, surface: SurfaceSpec | None
+    spec: SequenceContactSpec, surface: SurfaceSpec | None
 ) -> tuple[SurfaceKind, tuple[float, float], np.ndarray, np.ndarray]:
     if spec.size is not None and max(spec.size) > 0.0:
         return "planar", spec.size, *planar_points(spec.size)
@@ -177,7 +182,7 @@ def _phases(
                 problems.unknown(place, "subsystem", subsystem, subsystems)
         there = [contacts[name] for name in phase.contacts if name in contacts]
         if len(there) < len(phase.contacts):
-            continue  # said already what is wrong with them
+            continue  # already reported
         com = {subsystem: np.array(value) for subsystem, value in phase.com.items()}
         try:
             phases.append(ContactPhase(tuple(there), phase.name, com, phase.duration))
@@ -222,7 +227,7 @@ def _number(value: float) -> str:
 
 
 def _word(text: str) -> str:
-    """Write a name; in quotes where plain YAML would read something else."""
+    """Write a name; in quotes where a plain YAML scalar would have another type."""
     plain = text.replace("/", "").replace("_", "").replace("-", "").replace(".", "")
     return text if plain.isalnum() and text[0].isalpha() and not _is_other_scalar(text) else json.dumps(text)
 

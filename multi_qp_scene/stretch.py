@@ -1,4 +1,4 @@
-"""Rigid bodies of other sizes: a URDF and its surfaces, stretched along the axes of their frame."""
+"""Scaling of a rigid body: a URDF and its surfaces, scaled along the axes of the link frame."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _ROUND = {"sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("
 
 
 def stretch_urdf(document: UrdfDocument, scale: Vector3) -> None:
-    """Stretch a URDF of one rigid link in place: shapes and centre of mass; the mass stays, the inertia follows.
+    """Scale a URDF of one rigid link in place: shapes, centre of mass and inertia; the mass is unchanged.
 
     Args:
-        document: as read; changed.
+        document: the URDF; modified.
         scale: factors along x, y and z of the link's frame.
 
     Raises:
-        MultiQpError: when there are joints, or round or turned shapes that would have to become others.
+        MultiQpError: when there are joints, or round or rotated shapes would change their type.
     """
     if scale == UNSTRETCHED:
         return
     if document.root.find("joint") is not None:
-        raise MultiQpError("only a model of one link can be stretched, and this one has joints")
+        raise MultiQpError("only a model of one link can be scaled, and this one has joints")
     for link in document.root.findall("link"):
         for kind in ("visual", "collision"):
             for part in link.findall(kind):
@@ -42,10 +42,10 @@ def stretch_urdf(document: UrdfDocument, scale: Vector3) -> None:
 
 
 def stretch_surfaces(surfaces: Mapping[str, SurfaceSpec], scale: Vector3) -> dict[str, SurfaceSpec]:
-    """Return surfaces as they lie on the stretched body.
+    """Return the surfaces of the scaled body.
 
     Raises:
-        MultiQpError: when a handle would have to become elliptic, or a rectangle oblique.
+        MultiQpError: when a handle would become elliptic, or a rectangle oblique.
     """
     if scale == UNSTRETCHED:
         return dict(surfaces)
@@ -75,7 +75,7 @@ def _stretch_shape(part: Element, scale: Vector3) -> None:
     uniform = len(set(scale)) == 1
     if origin is not None:
         if not uniform and np.any(_numbers(origin.get("rpy"), 0.0)):
-            raise MultiQpError("a turned shape can only be stretched by the same factor along x, y and z")
+            raise MultiQpError("a rotated shape can only be scaled by the same factor along x, y and z")
         _multiply(origin, "xyz", scale, 0.0)
     for shape in geometry if geometry is not None else ():
         if shape.tag == "box":
@@ -88,7 +88,7 @@ def _stretch_shape(part: Element, scale: Vector3) -> None:
 
 
 def _stretch_inertial(inertial: Element | None, scale: Vector3) -> None:
-    """Stretch Σ m r rᵀ, from which the inertia follows."""
+    """Scale the second moment of mass Σ m r rᵀ, from which the inertia is computed."""
     if inertial is None:
         return
     origin, inertia = inertial.find("origin"), inertial.find("inertia")
@@ -110,7 +110,7 @@ def _stretch_inertial(inertial: Element | None, scale: Vector3) -> None:
 
 def _one_factor(scale: Array) -> float:
     if np.ptp(scale) > 0.0:
-        raise MultiQpError("something round can only be stretched by the same factor along x, y and z")
+        raise MultiQpError("a round shape can only be scaled by the same factor along x, y and z")
     return float(scale[0])
 
 

@@ -1,4 +1,4 @@
-"""The base of every model of a configuration file."""
+"""Base class of the pydantic models of configuration files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, model_validato
 from pydantic_core import CoreSchema
 
 _SCALARS = ("str", "int", "float", "bool")
-# A mapping's keys are always text in a file, so these may be converted; the others hold no schemas.
+# Keys of mappings are always text in a file, so they may be converted; other entries contain no schemas.
 _LEFT_ALONE = ("keys_schema", "default", "metadata", "serialization", "expected")
 
 
@@ -33,15 +33,15 @@ def _as_plain(value: Any) -> Any:
 class StrictModel(BaseModel):
     """A frozen model that refuses unknown keys, NaN and infinity.
 
-    It converts containers but no scalars: a list may become a tuple and an integer a float, but the text "5"
-    is no number and 1 is no truth value. Code may pass numpy arrays and scalars for lists and numbers.
+    Containers are converted, scalars are not: a list may become a tuple and an integer a float, but the text "5" is not
+    a number and 1 is not a boolean. Python code may pass numpy arrays and scalars for lists and numbers.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Make the scalars strict; pydantic's own switch would make the containers strict too."""
+        """Make the scalars strict; pydantic's own option would make containers strict too."""
         strict: CoreSchema = _with_strict_scalars(handler(source))
         return strict
 

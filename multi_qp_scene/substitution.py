@@ -1,4 +1,4 @@
-"""Puts a scenario's parameters into its file: `${box.mass}`, `${2 * box.mass + 1}`, `a ${mass} kg box`."""
+"""Substitution of parameters in scenario files: `${box.mass}`, `${2 * box.mass + 1}`, `a ${mass} kg box`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 
 
 def _noise(seed: float, index: float) -> float:
-    """Return a number in 0..1 that looks random, always the same for the same two whole numbers."""
+    """Return a deterministic pseudo-random number in 0..1 from two integers."""
     digest = hashlib.sha256(f"{int(seed)} {int(index)}".encode()).digest()
     return int.from_bytes(digest[:6], "big") / 2.0**48
 
@@ -50,7 +50,7 @@ _FUNCTIONS: dict[str, tuple[int | None, Callable[..., float]]] = {
 
 
 class _Mistake(Exception):
-    """An expression cannot be computed; the text says why."""
+    """Error of an expression that cannot be computed; the text gives the reason."""
 
 
 def substitute(
@@ -62,19 +62,19 @@ def substitute(
 ) -> Any:
     """Replace every `${...}` in the document's values.
 
-    A value that is one `${...}` takes the type of the result; inside longer text the result is written out.
-    The braces hold parameter names, numbers, + - * / and parentheses, and the functions `sin`, `cos` and `rad` of an
-    angle in degrees, `noise(seed, k)`, the k-th of a row of random numbers in 0..1, and `pick(k, a, b, ...)`, the k-th
-    of the numbers after it, counted from 1. `$${` gives a literal `${`. Keys stay.
+    A value that consists of one `${...}` has the type of the result; inside longer text the result is converted to
+    text. The braces contain parameter names, numbers, + - * / and parentheses, and the functions `sin`, `cos` and `rad`
+    of an angle in degrees, `noise(seed, k)`, the k-th of a sequence of random numbers in 0..1, and `pick(k, a, b,
+    ...)`, the k-th of the numbers after it, counted from 1. `$${` gives a literal `${`. Keys are not substituted.
 
     Args:
         document: the file.
         values: the parameters by name; names may have dots.
-        problems: takes unknown names and expressions that cannot be computed, with their places.
-        at: the part of the file to work on; the whole by default.
+        problems: list to which unknown names and invalid expressions are added, with their locations.
+        at: the part of the file to process; the whole file by default.
 
     Returns:
-        A copy of the data with parameters filled in. What could not be computed stays as it was written.
+        A copy of the data with parameters substituted. Invalid expressions remain unchanged.
     """
     data: Any = document.data
     for part in at:
@@ -133,14 +133,14 @@ class _Substitution:
 
 
 class _Arithmetic:
-    """Computes expressions from their syntax tree; nothing is ever executed."""
+    """Evaluation of expressions from their syntax tree, without execution of code."""
 
     def __init__(self, values: Mapping[str, ParameterValue]) -> None:
         self._values = values
 
     def result(self, expression: str) -> ParameterValue:
         text = expression.strip()
-        if text in self._values:  # also serves names that Python would not read as a name
+        if text in self._values:  # also for names that are not Python identifiers
             return self._values[text]
         if not text:
             raise _Mistake("'${}' is empty; expected a parameter name or an expression")
@@ -156,6 +156,8 @@ class _Arithmetic:
             raise _Mistake(f"'${{{text}}}' is too large a number") from None
         if isinstance(value, float) and not math.isfinite(value):
             raise _Mistake(f"'${{{text}}}' is not a finite number")
+        if isinstance(value, int) and abs(value) >= 2**63:
+            raise _Mistake(f"'${{{text}}}' is too large a number")
         return value
 
     def _value(self, node: ast.expr) -> ParameterValue:
@@ -203,7 +205,7 @@ class _Arithmetic:
 
 
 def _quotient(dividend: float, divisor: float) -> float:
-    """Divide; integers that divide exactly stay integers, so that `${count / 2}` can be a count."""
+    """Divide; integers that divide exactly stay integers, so that `${count / 2}` is valid as a count."""
     if isinstance(dividend, int) and isinstance(divisor, int) and dividend % divisor == 0:
         return dividend // divisor
     return dividend / divisor

@@ -1,4 +1,4 @@
-"""Subsystems: the characters, objects, articulated parts and fixed pieces that a scene is put together from."""
+"""Subsystems of a scene: characters, objects, articulated parts and environment models."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 class SubsystemKind(StrEnum):
-    """What a subsystem is to the controller."""
+    """Kind of a subsystem: character, object, articulated part or environment."""
 
     CHARACTER = "character"
     OBJECT = "object"
@@ -20,7 +20,7 @@ class SubsystemKind(StrEnum):
 
 @dataclass(frozen=True)
 class PassiveJoints:
-    """Springs, dampers and dry friction of joints; one entry for each concerned joint.
+    """Springs, dampers and dry friction of joints; one entry per joint.
 
     Attributes:
         v_index: index in v, (k,).
@@ -40,14 +40,14 @@ class PassiveJoints:
     friction: NDArray[np.float64]
     continuous: NDArray[np.bool_]
 
-    #: Speed over which dry friction comes in smoothly [rad/s].
+    #: Speed over which dry friction is smoothed [rad/s].
     SMOOTHING = 0.01
 
     def resistance(self, q: NDArray[np.float64], v: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the generalised force that these joints oppose to motion, (k,) [N m]; it adds to N in (12)."""
+        """Return the generalised resistance force of these joints, (k,) [N m]; it adds to N in (12)."""
         speed = v[self.v_index]
         stretch = q[self.q_index] - self.rest
-        if self.continuous.any():  # the short way round
+        if self.continuous.any():  # shortest difference
             cos, sin = q[self.q_index[self.continuous]], q[self.q_index[self.continuous] + 1]
             turned = np.arctan2(sin, cos) - self.rest[self.continuous]
             stretch[self.continuous] = np.arctan2(np.sin(turned), np.cos(turned))
@@ -60,7 +60,7 @@ class PassiveJoints:
 
 @dataclass(frozen=True)
 class Subsystem:
-    """One subsystem's place in the scene's model.
+    """One subsystem and its indices in the scene's model.
 
     Attributes:
         name: its name, the prefix of all its names in the model.
@@ -71,9 +71,9 @@ class Subsystem:
         root_joints: joints whose parent is the universe.
         floating: whether its root joint is a free-flyer.
         mass: [kg].
-        actuated: positions of its motors in τ, (k,).
+        actuated: indices of its motors in τ, (k,).
         links: full names of its links.
-        postures: named configurations of its joints, (q_slice,) each; a free-flyer's part is the initial one.
+        postures: named configurations of its joints, (q_slice,) each; with the initial pose of a free-flyer.
         base_link: full name of its root link.
     """
 

@@ -1,4 +1,4 @@
-"""Which known name did the user mean? One wording for every unknown name in the project."""
+"""Error messages for unknown names, with suggestions of similar valid names."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ from collections.abc import Iterable
 
 MOST_NAMES_LISTED = 12
 CLOSEST_NAMES_LISTED = 5
-_LIKENESS_TO_SUGGEST = 0.6  # [-] difflib ratio; below it a suggestion puzzles more than it helps
+_MOST_NAMES_COMPARED = 1000
+_LONGEST_SHOWN = 80  # [characters] of a name
+_LIKENESS_TO_SUGGEST = 0.6  # [-] difflib ratio; less similar names are not suggested
 
 
 def unknown_name(kind: str, name: object, valid_names: Iterable[str]) -> str:
-    """Say that a name is unknown, which one may be meant and which ones there are.
+    """Return a message that a name is unknown, with a suggestion and the valid names.
 
     Args:
-        kind: what the name stands for, in the singular: "contact".
-        name: what the user wrote.
-        valid_names: the names that would be right. Up to 12 are all listed, else the closest 5.
+        kind: kind of the named object, in the singular: "contact".
+        name: the unknown name.
+        valid_names: the valid names; up to 12 are all listed, otherwise the closest 5.
 
     Returns:
         "unknown contact 'left_hnd'; did you mean 'left_hand'? (contacts: left_foot, left_hand)".
     """
     valid = list(dict.fromkeys(valid_names))
-    message = f"unknown {kind} {name!r}"
-    meant = closest_name(str(name), valid)
-    if meant is not None:
-        message += f"; did you mean {meant!r}?"
-    return f"{message} ({_listing(kind, str(name), valid)})"
+    text = shortened(str(name), _LONGEST_SHOWN)
+    message = f"unknown {kind} {text!r}"
+    ranked = _ranked(text, valid)
+    if ranked and _likeness(text, ranked[0]) >= _LIKENESS_TO_SUGGEST:
+        message += f"; did you mean {ranked[0]!r}?"
+    return f"{message} ({_listing(kind, ranked, valid)})"
 
 
-def closest_name(name: str, valid_names: Iterable[str]) -> str | None:
-    """Return the valid name most like `name`, in capitals or not, or None if none is like it."""
-    ranked = _ranked(name, list(valid_names))
-    if not ranked or _likeness(name, ranked[0]) < _LIKENESS_TO_SUGGEST:
-        return None
-    return ranked[0]
+def shortened(text: str, length: int = 40) -> str:
+    """Return a text shortened to a maximum number of characters, for messages."""
+    return text if len(text) <= length else f"{text[: length - 3]}..."
 
 
 def plural(noun: str) -> str:
@@ -50,16 +50,21 @@ def plural(noun: str) -> str:
     return noun + "s"
 
 
-def _listing(kind: str, name: str, valid: list[str]) -> str:
+def _listing(kind: str, ranked: list[str], valid: list[str]) -> str:
     if not valid:
         return f"there are no {plural(kind)}"
     if len(valid) <= MOST_NAMES_LISTED:
         return f"{plural(kind)}: {', '.join(valid)}"
-    closest = ", ".join(_ranked(name, valid)[:CLOSEST_NAMES_LISTED])
+    if not ranked:
+        return f"there are {len(valid)} {plural(kind)}"
+    closest = ", ".join(ranked[:CLOSEST_NAMES_LISTED])
     return f"closest of {len(valid)} {plural(kind)}: {closest}"
 
 
 def _ranked(name: str, valid: list[str]) -> list[str]:
+    """Return the valid names, the most similar first; none if there are too many to compare."""
+    if len(valid) > _MOST_NAMES_COMPARED:
+        return []
     return sorted(valid, key=lambda candidate: -_likeness(name, candidate))
 
 

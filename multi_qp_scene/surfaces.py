@@ -1,4 +1,4 @@
-"""Where bodies can touch: named surfaces on links, and the cone of wrenches that each can receive."""
+"""Contact surfaces on links, and their cones of contact wrenches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PYRAMID_EDGES = 4
 
 @dataclass(frozen=True)
 class Surface:
-    """A place on a link where a contact can be made.
+    """A contact surface of a link.
 
     Attributes:
         name: full name, "<subsystem>/<surface>"; also the name of its frame in the scene's model.
@@ -31,7 +31,7 @@ class Surface:
         joint_id: index of the joint that moves it (0 for the environment).
         X_link_surface: placement of the surface frame in the link frame; +z is the outward normal.
         points: contact points in the surface frame, (k, 3) [m].
-        normals: direction in which the body can be pushed at each point, in the surface frame, (k, 3).
+        normals: unit direction of the contact force on the body at each point, in the surface frame, (k, 3).
     """
 
     name: str
@@ -77,12 +77,12 @@ class Surface:
 
     @cached_property
     def edges(self) -> tuple[Array, Array]:
-        """Edges of a planar surface: a point x of its plane is on it where N x ≤ d; N, (k, 2), and d, (k,) [m]."""
+        """Edges of a planar surface: points x of its plane with N x ≤ d; N, (k, 2), and d, (k,) [m]."""
         return half_planes(self.points[:, :2])
 
     @property
     def equality_rows(self) -> int:
-        """Rows of its no-slip constraint: 6, or 3 for a point, which may turn."""
+        """Rows of its no-slip constraint: 6, or 3 for a point contact, which may rotate."""
         return 3 if self.kind == "point" else 6
 
 
@@ -110,26 +110,26 @@ def half_planes(outline: Array) -> tuple[Array, Array]:
 
 
 def planar_points(size: tuple[float, float]) -> tuple[Array, Array]:
-    """Return the corners of a rectangle of `size` [m] in the x-y plane, and where they can be pushed: along -z."""
+    """Return the corners of a rectangle of `size` [m] in the x-y plane, and their normals -z."""
     x, y = size[0] / 2.0, size[1] / 2.0
     return polygon_points(np.array([[x, y], [-x, y], [-x, -y], [x, -y]]))
 
 
 def polygon_points(outline: Array) -> tuple[Array, Array]:
-    """Return the corners of a polygon in the x-y plane, (k, 2) [m], and where they can be pushed: along -z."""
+    """Return the corners of a polygon in the x-y plane, (k, 2) [m], and their normals -z."""
     count = len(outline)
     return np.column_stack([outline, np.zeros(count)]), np.tile([0.0, 0.0, -1.0], (count, 1))
 
 
 def grasp_points(radius: float, length: float, *, encloses: bool) -> tuple[Array, Array]:
-    """Return 4 points around a cylinder along x, and where they can be pushed.
+    """Return 4 points around a cylinder along x, and their normals.
 
     Opposite points share an end of the cylinder, so that the grasp resists forces in every direction and moments about
-    every axis. A hand that encloses the cylinder is pushed outwards, the handle inside it inwards.
+    every axis. Contact forces point outwards on a hand that encloses the cylinder, inwards on the handle.
 
     Args:
         radius: of the cylinder [m].
-        length: between the two pairs of points [m].
+        length: distance between the two pairs of points [m].
         encloses: whether the body is the hand around the cylinder.
     """
     angles = np.arange(4) * np.pi / 2.0
@@ -141,5 +141,5 @@ def grasp_points(radius: float, length: float, *, encloses: bool) -> tuple[Array
 
 
 def single_point() -> tuple[Array, Array]:
-    """Return the one point of a point surface, at its origin, pushed along -z."""
+    """Return the point of a point surface, its origin, and its normal -z."""
     return np.zeros((1, 3)), np.array([[0.0, 0.0, -1.0]])

@@ -1,7 +1,7 @@
-"""Templates: what several scenarios have in common is written once, in `config/templates/`, and used by name.
+"""ScenarioTemplates of `config/templates/`: parts of scenario files that are used by name.
 
-A mapping `{use: NAME, with: {ARGUMENT: VALUE, ...}}` becomes the template's body, in which `${ARGUMENT}` stands for the
-value; keys that stand beside `use` and `with` replace those of the body.
+A mapping `{use: NAME, with: {ARGUMENT: VALUE, ...}}` is replaced by the template's body, in which `${ARGUMENT}` is
+replaced by the value; other keys of the mapping replace those of the body.
 """
 
 from __future__ import annotations
@@ -9,27 +9,29 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from multi_qp_scene.errors import KeyPath, MultiQpError
 from multi_qp_scene.problems import Problems
 from multi_qp_scene.resources import template_path
+from multi_qp_scene.sources import note
 from multi_qp_scene.suggestions import unknown_name
 from multi_qp_scene.yaml_document import YamlDocument
 
 _USE, _WITH = "use", "with"
 _ARGUMENT = re.compile(r"\$\{(\w+)\}")
-_DEEPEST = 10  # templates that use templates
+_DEEPEST = 10  # nesting of templates
 
 
 @dataclass(frozen=True)
-class Template:
+class ScenarioTemplate:
     """One template.
 
     Attributes:
-        arguments: what each argument means.
-        body: the mapping that takes the place of the one that uses it.
+        arguments: description of each argument.
+        body: the mapping that replaces its use.
     """
 
     arguments: dict[str, str]
@@ -37,27 +39,34 @@ class Template:
 
 
 def use_templates(document: YamlDocument, problems: Problems) -> YamlDocument:
-    """Return the document with every use of a template carried out.
+    """Return the document with all templates expanded.
 
     Args:
-        document: a scenario file; what a template makes has the line of the key that uses it.
-        problems: takes templates and arguments that are not there.
+        document: a scenario file; expanded values have the line of the key that uses the template.
+        problems: list to which unknown templates and arguments are added.
     """
     return replace(document, data=_expanded(document.data, (), document, problems, 0))
 
 
-@cache
-def template(name: str) -> Template:
+def template(name: str) -> ScenarioTemplate:
     """Load a template of `config/templates/` by name.
 
     Raises:
-        MultiQpError: there is none, or its file is not as it should be.
+        MultiQpError: it does not exist, or its file is invalid.
     """
-    data = YamlDocument.load(template_path(name)).data
+    path = template_path(name)
+    note(path)  # also for cached templates: a recording contains all source files of its scenario
+    return _read(name, path)
+
+
+@lru_cache(maxsize=64)
+def _read(name: str, path: Path) -> ScenarioTemplate:
+    """Read a file, cached; the path distinguishes files of a recording from those of this project."""
+    data = YamlDocument.load(path).data
     arguments, body = data.get("arguments"), data.get("body")
     if not isinstance(arguments, dict) or not isinstance(body, dict):
         raise MultiQpError(f"template '{name}': expected the mappings `arguments` and `body`")
-    return Template(arguments, body)
+    return ScenarioTemplate(arguments, body)
 
 
 def _expanded(data: Any, key: KeyPath, document: YamlDocument, problems: Problems, depth: int) -> Any:
@@ -93,7 +102,7 @@ def _filled_body(name: str, given: Any, depth: int) -> dict[str, Any]:
 
 
 def _filled(data: Any, given: Mapping[str, Any]) -> Any:
-    """Put arguments in the place of their names; other `${...}` are the scenario's parameters and stay."""
+    """Substitute arguments; other `${...}` are parameters of the scenario and remain."""
     if isinstance(data, dict):
         return {name: _filled(value, given) for name, value in data.items()}
     if isinstance(data, list):

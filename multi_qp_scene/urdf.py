@@ -1,4 +1,4 @@
-"""Reading a URDF: pinocchio models out of it, and the few things that pinocchio does not keep."""
+"""Reading of URDF files: pinocchio models, and data that pinocchio does not provide."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import TypeVar
 from xml.etree.ElementTree import Element, SubElement
 
+import numpy as np
 import pinocchio as pin
 
-from multi_qp_scene.errors import ConfigError, Location, MultiQpError, Problem, shown_path
+from multi_qp_scene.errors import ConfigError, ConfigProblem, Location, MultiQpError, shown_path
+from multi_qp_scene.files import exists, is_file
+from multi_qp_scene.limits import check, excess
 from multi_qp_scene.mimic import Mimic, read_mimics
 from multi_qp_scene.problems import Problems
 from multi_qp_scene.resources import resolve_uri
@@ -26,28 +29,28 @@ from multi_qp_scene.urdf_document import UrdfDocument
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
-#: Material whose colour is replaced by the character's.
+#: Material whose colour is replaced by that of the character.
 TINT_MATERIAL = "tint"
-#: Name of the joint between the world and a floating base, and its stand-in where the URDF has a joint of that name.
+#: Name of the joint between the world and a floating base, and the alternative if the URDF has a joint of that name.
 ROOT_JOINT, OTHER_ROOT_JOINT = "root_joint", "floating_base_joint"
 
 
 @dataclass(frozen=True)
 class UrdfModel:
-    """What was read from one URDF, names as in the file.
+    """Content of one URDF, with the names of the file.
 
-    What is read twice may be the same objects: copy before you change them.
+    Models are cached and shared: copy them before modification.
 
     Attributes:
         path: the file.
-        model: pinocchio model, with the root joint asked for.
+        model: pinocchio model, with the requested root joint.
         collision_model: collision geometry.
         visual_model: visual geometry.
         joints: movable joints of the file, in pinocchio's order, without the floating base's.
         actuated_joints: movable joints with a finite effort limit above zero that mimic no other, in the file's order.
-        mimics: what each joint that mimics another follows, in the order of the file.
+        mimics: mimic relations by joint, in the order of the file.
         links: names of all links.
-        tinted: names of the visual geometries that take the character's colour.
+        tinted: names of the visual geometries with the character's colour.
     """
 
     path: Path
@@ -62,7 +65,7 @@ class UrdfModel:
 
     @property
     def mass(self) -> float:
-        """Mass of what moves with its joints [kg]."""
+        """Total mass of the moving links [kg]."""
         return float(sum(self.model.inertias[k].mass for k in range(1, self.model.njoints)))
 
 
@@ -72,13 +75,13 @@ def read_urdf(path: Path, *, free_flyer: bool, scale: Vector3 = UNSTRETCHED) -> 
     Args:
         path: the file.
         free_flyer: whether its root floats.
-        scale: factors by which a rigid body is stretched along its axes.
+        scale: scale factors of a rigid body along its axes.
 
     Raises:
-        ConfigError: with everything that is wrong in the file, and the lines.
-        MultiQpError: when the file is missing, or cannot be stretched.
+        ConfigError: with all errors of the file and their lines.
+        MultiQpError: when the file is missing, or cannot be scaled.
     """
-    if not path.is_file():
+    if not exists(path):
         raise MultiQpError(f"the URDF {shown_path(path)} does not exist")
     note(path)
     document = UrdfDocument.load(path)
@@ -93,6 +96,8 @@ def read_urdf(path: Path, *, free_flyer: bool, scale: Vector3 = UNSTRETCHED) -> 
     xml = document.to_xml()
     root_joint = _root_joint_name(root) if free_flyer else None
     model, collision, visual = _pinocchio(path, lambda: _build(xml, root_joint, _mesh_stamps(root)))
+    check("degrees_of_freedom", model.nv, f"{shown_path(path)}: its degrees of freedom")
+    _check_moved_inertia(document, model, root_joint)
     mimics = read_mimics(root)
     return UrdfModel(
         path=path,
@@ -111,12 +116,12 @@ def read_urdf(path: Path, *, free_flyer: bool, scale: Vector3 = UNSTRETCHED) -> 
 def _build(
     xml: str, root_joint: str | None, meshes: tuple[tuple[str, int], ...]
 ) -> tuple[pin.Model, pin.GeometryModel, pin.GeometryModel]:
-    """Build pinocchio's models; kept, for a scene may hold one robot several times, and a sweep loads it for each run.
+    """Build pinocchio's models; cached, since scenes may contain a robot several times and sweeps load it for each run.
 
     Args:
         xml: the URDF.
         root_joint: name of the floating base's joint, None for a fixed base.
-        meshes: files and when they were changed, which is all that they are needed for here.
+        meshes: mesh files and their modification times, as part of the cache key.
     """
     model = (
         pin.buildModelFromXML(xml)
@@ -131,7 +136,7 @@ def _build(
 
 def _mesh_stamps(root: Element) -> tuple[tuple[str, int], ...]:
     files = {mesh.get("filename", "") for mesh in root.iter("mesh")}
-    return tuple((file, Path(file).stat().st_mtime_ns) for file in sorted(files) if Path(file).is_file())
+    return tuple((file, Path(file).stat().st_mtime_ns) for file in sorted(files) if is_file(Path(file)))
 
 
 def _root_joint_name(root: Element) -> str:
@@ -143,18 +148,42 @@ def _pinocchio(path: Path, build: Callable[[], _T]) -> _T:
     try:
         return build()
     except Exception as error:  # pinocchio raises several types, among them bare RuntimeError and ValueError
-        raise ConfigError([Problem(Location(path), f"cannot be read as a URDF: {_in_one_line(error)}")]) from None
+        raise ConfigError([ConfigProblem(Location(path), f"cannot be read as a URDF: {_in_one_line(error)}")]) from None
 
 
 def _in_one_line(error: Exception) -> str:
-    """Return what an error says; coal's meshes say it on several lines, after the place in its own source."""
+    """Return an error's message in one line, without the source location that coal's messages contain."""
     _, _, said = str(error).rpartition("message:")
     said, _, _ = said.partition("Hint:")
     return " ".join(said.split()) or type(error).__name__
 
 
+def _check_moved_inertia(document: UrdfDocument, model: pin.Model, root_joint: str | None) -> None:
+    """Refuse joints that move no inertia: their acceleration would be undetermined.
+
+    Mimicking joints are excluded, since their leader determines their motion.
+    """
+    if model.nv == 0:
+        return
+    bent = pin.integrate(model, pin.neutral(model), 0.1 * np.sin(np.arange(model.nv)))  # away from singular postures
+    moved = np.diag(pin.crba(model, model.createData(), bent))
+    elements = {joint.get("name", ""): joint for joint in document.root.findall("joint")}
+    problems = Problems()
+    for k, name in enumerate(list(model.names)[1:], start=1):
+        joint = model.joints[k]
+        least = float(moved[joint.idx_v : joint.idx_v + joint.nv].min())
+        element = document.root if name == root_joint else elements[name]
+        if name == root_joint and not any(inertia.mass for inertia in model.inertias):
+            continue  # reported by the check of model files with a floating root
+        if element.find("mimic") is not None or (message := excess("joint_inertia", least)) is None:
+            continue
+        subject = "the floating base" if name == root_joint else f"joint {name!r}"
+        problems.add(document.location(element), f"{subject}: the inertia that it moves: {message}")
+    problems.raise_if_any()
+
+
 def _warn_of_odd_inertias(document: UrdfDocument) -> None:
-    """Warn of inertias that no distribution of mass has: many published robots have some, and can still be moved."""
+    """Warn of physically inconsistent inertias; many published robots have some, and can still be simulated."""
     for link in document.root.findall("link"):
         inertia = link.find("inertial/inertia")
         moments = None if inertia is None else principal_moments(inertia)
@@ -171,7 +200,7 @@ def _warn_of_odd_inertias(document: UrdfDocument) -> None:
 
 
 def _complete_limits(root: Element) -> None:
-    """Give joints without limits what pinocchio's parser demands: no effort, and no range, which is none at all."""
+    """Add the limits that pinocchio's parser requires to joints without: zero effort, and an empty range."""
     for joint in root.findall("joint"):
         limit = joint.find("limit")
         if joint.get("type") in ("revolute", "prismatic"):
@@ -190,7 +219,7 @@ def _resolve_meshes(root: Element, path: Path) -> None:
 
 
 def _separate_frame_names(model: pin.Model) -> None:
-    """Rename the frames of joints that are called like a link: a name in a scenario means the link."""
+    """Rename joint frames with the name of a link: a name in a scenario refers to the link."""
     links = {frame.name for frame in model.frames if frame.type == pin.FrameType.BODY}
     for frame in list(model.frames)[1:]:
         if frame.type != pin.FrameType.BODY and frame.name in links:

@@ -1,6 +1,7 @@
-"""Is a URDF one that a scene can be built from? Says everything that is wrong, with the line and the link or joint.
+"""Validation of URDF files; all errors are reported with the line and the link or joint.
 
-The parser behind pinocchio stops at the first mistake, prints it to standard error without a line, and lets some pass.
+The parser of pinocchio stops at the first error, prints it to standard error without a line, and accepts some invalid
+files.
 """
 
 from __future__ import annotations
@@ -8,22 +9,25 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
 from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.errors import MultiQpError, shown_path
+from multi_qp_scene.limits import excess
+from multi_qp_scene.mesh_files import check_meshes
 from multi_qp_scene.mimic import MIMIC_TYPES
 from multi_qp_scene.problems import Problems
 from multi_qp_scene.resources import resolve_uri
-from multi_qp_scene.suggestions import unknown_name
+from multi_qp_scene.suggestions import shortened, unknown_name
 from multi_qp_scene.urdf_document import UrdfDocument
 
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 _WITH_AXIS = ("revolute", "continuous", "prismatic", "planar")
 _INERTIA = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
-#: Attributes that hold numbers: element, attribute, how many.
+#: Numeric attributes: element, attribute, number of values.
 _NUMBERS = {
     ("origin", "xyz"): 3,
     ("origin", "rpy"): 3,
@@ -51,7 +55,25 @@ _NOT_NEGATIVE = {
     ("capsule", "length"),
 }
 
-#: A principal moment may be so far below zero: exporters round, and massless helper links hold made-up values [kg m²].
+#: Limits of attributes; joint position and velocity limits are not restricted.
+_LIMITS = {
+    ("origin", "xyz"): "position",
+    ("origin", "rpy"): "angle",
+    ("axis", "xyz"): "position",
+    ("mass", "value"): "mass",
+    **{("inertia", name): "inertia" for name in _INERTIA},
+    ("limit", "effort"): "effort",
+    ("mimic", "multiplier"): "mimic",
+    ("mimic", "offset"): "angle",
+    **{("dynamics", name): "force" for name in ("damping", "friction")},
+    ("box", "size"): "length",
+    ("sphere", "radius"): "length",
+    **{("cylinder", name): "length" for name in ("radius", "length")},
+    **{("capsule", name): "length" for name in ("radius", "length")},
+    ("mesh", "scale"): "scale",
+}
+
+#: Tolerance for negative principal moments, due to rounding and arbitrary values of massless links [kg m²].
 INERTIA_ROUNDING = 1e-6
 
 
@@ -68,19 +90,24 @@ class _Checker:
         self._joints = document.root.findall("joint")
 
     def check(self) -> None:
+        shapes = sum(len(link.findall(kind)) for link in self._links for kind in ("visual", "collision"))
+        for name, count in (("links", len(self._links)), ("links", len(self._joints)), ("shapes", shapes)):
+            if (message := excess(name, count)) is not None:
+                self._problems.add(self._document.location(self._document.root), f"its {name}: {message}")
+                return
         for kind, elements in (("link", self._links), ("joint", self._joints)):
             self._check_names(kind, elements)
             for element in elements:
                 self._check_numbers(element)
         for link in self._links:
             self._check_inertial(link)
-            self._check_meshes(link)
+        self._check_meshes()
         for joint in self._joints:
             self._check_joint(joint)
         self._check_mimics()
         self._check_tree()
 
-    def _complain(self, owner: Element, place: Element, message: str) -> None:
+    def _report_error(self, owner: Element, place: Element, message: str) -> None:
         self._problems.add(self._document.location(place), f"{owner.tag} {owner.get('name', '')!r}: {message}")
 
     def _check_names(self, kind: str, elements: list[Element]) -> None:
@@ -89,8 +116,10 @@ class _Checker:
             name = element.get("name", "")
             if not name:
                 self._problems.add(self._document.location(element), f"a {kind} without a name")
+            elif (message := excess("name_length", len(name))) is not None:
+                self._problems.add(self._document.location(element), f"the name {shortened(name)!r}: {message}")
             elif name in seen:
-                self._complain(element, element, f"there is another {kind} of this name")
+                self._report_error(element, element, f"there is another {kind} of this name")
             seen.add(name)
 
     def _check_numbers(self, owner: Element) -> None:
@@ -99,16 +128,20 @@ class _Checker:
                 count = _NUMBERS.get((element.tag, attribute))
                 if count is None:
                     continue
-                where = f"<{element.tag} {attribute}={text!r}>"
+                where = f"<{element.tag} {attribute}={shortened(text)!r}>"
                 values = numbers(text)
                 if values is None or len(values) != count:
                     expected = "a number" if count == 1 else f"{count} numbers"
-                    self._complain(owner, element, f"{where}: expected {expected}")
+                    self._report_error(owner, element, f"{where}: expected {expected}")
                 elif not (element.tag == "limit" or all(map(math.isfinite, values))) or any(map(math.isnan, values)):
-                    self._complain(owner, element, f"{where}: expected a finite number")
+                    self._report_error(owner, element, f"{where}: expected a finite number")
                 elif (element.tag, attribute) in _NOT_NEGATIVE and min(values) < 0:
                     unit = " kg" if element.tag == "mass" else ""
-                    self._complain(owner, element, f"the {attribute_name(element, attribute)} {text}{unit} is negative")
+                    self._report_error(
+                        owner, element, f"the {attribute_name(element, attribute)} {text}{unit} is negative"
+                    )
+                elif (message := _implausible(element, attribute, values)) is not None:
+                    self._report_error(owner, element, f"{where}: {message}")
 
     def _check_inertial(self, link: Element) -> None:
         inertial = link.find("inertial")
@@ -116,47 +149,54 @@ class _Checker:
             return
         mass, inertia = inertial.find("mass"), inertial.find("inertia")
         if mass is None or mass.get("value") is None:
-            self._complain(link, inertial, "<inertial> holds no <mass value=...>")
+            self._report_error(link, inertial, "<inertial> has no <mass value=...>")
         if inertia is None or not any(name in inertia.attrib for name in _INERTIA):
-            self._complain(link, inertial, "<inertial> holds no <inertia ixx=... iyy=... izz=...>")
+            self._report_error(link, inertial, "<inertial> has no <inertia ixx=... iyy=... izz=...>")
             return
         moments = principal_moments(inertia)
         if moments is not None and moments[0] < -max(INERTIA_ROUNDING, INERTIA_ROUNDING * moments[2]):
             shown = ", ".join(f"{moment:.3g}" for moment in moments)
             message = f"the inertia is not positive definite: its principal moments are {shown} kg m²"
-            self._complain(link, inertia, message)
+            self._report_error(link, inertia, message)
 
-    def _check_meshes(self, link: Element) -> None:
-        for mesh in link.iter("mesh"):
-            if not mesh.get("filename"):
-                self._complain(link, mesh, "<mesh> without a filename")
-                continue
-            try:
-                resolve_uri(mesh.get("filename", ""), relative_to=self._document.path.parent)
-            except MultiQpError as error:
-                self._complain(link, mesh, f"mesh {error}")
+    def _check_meshes(self) -> None:
+        uses: list[tuple[Element, Element, Path]] = []
+        for link in self._links:
+            for mesh in link.iter("mesh"):
+                if not mesh.get("filename"):
+                    self._report_error(link, mesh, "<mesh> without a filename")
+                    continue
+                try:
+                    file = resolve_uri(mesh.get("filename", ""), relative_to=self._document.path.parent)
+                    uses.append((link, mesh, file))
+                except MultiQpError as error:
+                    self._report_error(link, mesh, f"mesh {error}")
+        wrong = check_meshes(file for _, _, file in uses)
+        for link, mesh, file in uses:
+            if file in wrong:
+                self._report_error(link, mesh, f"mesh {shown_path(file)}: {wrong[file]}")
 
     def _check_joint(self, joint: Element) -> None:
         kind = joint.get("type", "")
         if kind not in JOINT_TYPES:
-            self._complain(joint, joint, unknown_name("type", kind, JOINT_TYPES))
+            self._report_error(joint, joint, unknown_name("type", kind, JOINT_TYPES))
         known = [link.get("name", "") for link in self._links]
         for end in ("parent", "child"):
             element = joint.find(end)
             if element is None:
-                self._complain(joint, joint, f"<{end} link=...> is missing")
+                self._report_error(joint, joint, f"<{end} link=...> is missing")
             elif (name := element.get("link", "")) not in known:
-                self._complain(joint, element, f"{end} {unknown_name('link', name, known)}")
+                self._report_error(joint, element, f"{end} {unknown_name('link', name, known)}")
         axis, limit = joint.find("axis"), joint.find("limit")
         if axis is not None and kind in _WITH_AXIS and not any(numbers(axis.get("xyz", "1 0 0")) or [1.0]):
-            self._complain(joint, axis, "the axis is zero")
+            self._report_error(joint, axis, "the axis is zero")
         if limit is not None:
             lower, upper = (numbers(limit.get(name, "0")) for name in ("lower", "upper"))
             if lower and upper and lower > upper:
-                self._complain(joint, limit, f"the lower limit {lower[0]:g} is above the upper limit {upper[0]:g}")
+                self._report_error(joint, limit, f"the lower limit {lower[0]:g} is above the upper limit {upper[0]:g}")
 
     def _check_mimics(self) -> None:
-        """Every joint that mimics, at the end of its chain, follows one that moves and mimics nothing."""
+        """Check that the last leader of each mimic chain is a movable joint that does not mimic another."""
         types = {joint.get("name", ""): joint.get("type", "") for joint in self._joints}
         written = {
             joint.get("name", ""): (joint, mimic)
@@ -167,19 +207,21 @@ class _Checker:
         for name, (joint, mimic) in written.items():
             leader = leaders[name]
             if types[name] not in MIMIC_TYPES:
-                self._complain(joint, mimic, f"a {types[name]} joint cannot mimic another")
+                self._report_error(joint, mimic, f"a {types[name]} joint cannot mimic another")
             elif "joint" not in mimic.attrib:
-                self._complain(joint, mimic, "<mimic> without a joint")
+                self._report_error(joint, mimic, "<mimic> without a joint")
             elif leader not in types:
                 others = [other for other in types if other != name]
-                self._complain(joint, mimic, f"mimics {unknown_name('joint', leader, others)}")
+                self._report_error(joint, mimic, f"mimics {unknown_name('joint', leader, others)}")
             elif types[leader] not in MIMIC_TYPES:
-                self._complain(joint, mimic, f"mimics '{leader}', which is a {types[leader]} joint")
-            elif _comes_back(name, leaders):
-                self._complain(joint, mimic, "mimics itself" if leader == name else f"mimics itself through '{leader}'")
+                self._report_error(joint, mimic, f"mimics '{leader}', which is a {types[leader]} joint")
+            elif _is_cyclic(name, leaders):
+                self._report_error(
+                    joint, mimic, "mimics itself" if leader == name else f"mimics itself through '{leader}'"
+                )
 
     def _check_tree(self) -> None:
-        """Every link but one hangs on one joint, and there are no loops."""
+        """Check that every link but one has one parent joint, and that there are no loops."""
         if not self._links:
             self._problems.add(self._document.location(self._document.root), "there are no links")
             return
@@ -188,11 +230,11 @@ class _Checker:
         held = Counter(child for _, child in parents)
         for joint in self._joints:
             if held[child := _end(joint, "child")] > 1:
-                self._complain(joint, joint, f"link {child!r} hangs on {held[child]} joints; a URDF is a tree")
+                self._report_error(joint, joint, f"link {child!r} has {held[child]} parent joints; a URDF is a tree")
         roots = [name for name in dict.fromkeys(names) if not held[name]]
         if len(roots) > 1:
             listed = ", ".join(map(repr, roots))
-            message = f"{len(roots)} links hang on no joint: {listed}; a URDF has one root"
+            message = f"{len(roots)} links have no parent joint: {listed}; a URDF has one root"
             self._problems.add(self._document.location(self._document.root), message)
         reached = _reached(roots, parents)
         loop = [name for name in dict.fromkeys(names) if name not in reached]
@@ -201,8 +243,21 @@ class _Checker:
             self._problems.add(self._document.location(self._document.root), message)
 
 
+def _implausible(element: Element, attribute: str, values: list[float]) -> str | None:
+    """Return which of the numbers of an attribute is outside its limit; infinite ones are not limited."""
+    name = _LIMITS.get((element.tag, attribute))
+    if name is None:
+        return None
+    if name == "scale":  # negative factors mirror
+        found = (excess(name, abs(value)) for value in values)
+    else:
+        signed = (element.tag, attribute) not in _NOT_NEGATIVE
+        found = (excess(name, value, signed=signed, zero=True) for value in values if math.isfinite(value))
+    return next(filter(None, found), None)
+
+
 def numbers(text: str) -> list[float] | None:
-    """Return the numbers in an attribute, None if it holds anything else."""
+    """Return the numbers in an attribute, None if it contains anything else."""
     try:
         return [float(part) for part in text.split()]
     except ValueError:
@@ -219,14 +274,14 @@ def principal_moments(inertia: Element) -> np.ndarray | None:
 
 
 def attribute_name(element: Element, attribute: str) -> str:
-    """Return what a person calls an attribute: `mass`, `effort limit`, `box size`."""
+    """Return the name of an attribute for messages: `mass`, `effort limit`, `box size`."""
     if element.tag == "mass":
         return "mass"
     return f"{attribute} {element.tag}" if element.tag == "limit" else f"{element.tag} {attribute}"
 
 
-def _comes_back(name: str, leaders: dict[str, str]) -> bool:
-    """Return whether a joint that follows others, by name, follows itself in the end."""
+def _is_cyclic(name: str, leaders: dict[str, str]) -> bool:
+    """Return whether the mimic chain of a joint contains the joint itself."""
     passed, present = {name}, leaders[name]
     while present in leaders and present not in passed:
         passed.add(present)

@@ -1,4 +1,4 @@
-"""Is the content of a configuration file what its model asks for? If not, says so in plain English."""
+"""Validation of configuration files against pydantic models, with readable error messages."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from multi_qp_scene.wording import described, shown_value
 from multi_qp_scene.yaml_document import YamlDocument
 
 Model = TypeVar("Model", bound=BaseModel)
-_Error = tuple[tuple[str | int, ...], ErrorDetails]  # what is left of the error's place, and the error
+_Error = tuple[tuple[str | int, ...], ErrorDetails]  # remaining path of the error, and the error
 _Errors = Sequence[_Error]
 
 
 def validate(
     document: YamlDocument, data: Any, model: type[Model], problems: Problems, *, at: KeyPath = ()
 ) -> Model | None:
-    """Build `model` from a part of a file, or note everything that is wrong with it.
+    """Build `model` from a part of a file, or collect all of its errors.
 
     Args:
-        document: the file, for the lines.
-        data: the part's content, usually after `substitute`.
-        model: what it must be.
-        problems: takes one problem for each mistake.
-        at: where `data` stands in the file.
+        document: the file, for line numbers.
+        data: content of the part, usually after `substitute`.
+        model: the model class.
+        problems: list to which errors are added.
+        at: path of `data` in the file.
 
     Returns:
-        The model's instance, or None if there were problems.
+        The model's instance, or None if there were errors.
     """
     try:
         return model.model_validate(data)
@@ -44,7 +44,7 @@ def validate(
 
 
 class _Report:
-    """Follows errors and types down together: an error's place alone does not tell keys from type names."""
+    """Parallel traversal of errors and types: the path of an error alone does not distinguish keys from type names."""
 
     def __init__(self, document: YamlDocument, problems: Problems) -> None:
         self._document = document
@@ -52,6 +52,9 @@ class _Report:
         self._known = {problem.location for problem in problems}
 
     def of(self, expected: Expectation, errors: _Errors, key: KeyPath) -> None:
+        if self._problems.full:
+            self._problems.count(len(errors))
+            return
         own = [details for place, details in errors if not place]
         for details in own:
             wrong_tag = details["type"] == "union_tag_invalid"
@@ -70,7 +73,9 @@ class _Report:
     def _child(self, expected: Expectation, name: str | int, errors: _Errors, key: KeyPath) -> None:
         rest: list[_Error] = []
         for place, details in errors:
-            if place == () and details["type"] == "missing":
+            if self._problems.full:
+                self._problems.count(1)
+            elif place == () and details["type"] == "missing":
                 self._add(key, _missing(name, expected, details["input"]))
             elif place == () and details["type"] == "extra_forbidden":
                 self._add((*key, name), unknown_name("key", name, expected.keys))
@@ -82,9 +87,9 @@ class _Report:
             self.of(expected.child(name), rest, (*key, name))
 
     def _untagged_union(self, expected: Expectation, errors: _Errors, key: KeyPath) -> None:
-        """Report for the alternative that the value resembles, or that it resembles none of them.
+        """Report the errors of the alternative that matches the value's type, or that none of them matches.
 
-        Pydantic lists the errors of every alternative, in their order, under a name that it makes up.
+        Pydantic lists the errors of all alternatives, in their order, under generated names.
         """
         alternatives = list(zip(expected.members, _by_first(errors).values(), strict=False))
         resembling = [each for each in alternatives if not any(map(_is_other_type, each[1]))]
@@ -98,7 +103,7 @@ class _Report:
     def _add(self, key: KeyPath, message: str, value: object = None) -> None:
         location = self._document.location(key)
         if isinstance(value, str) and "${" in value and location in self._known:
-            return  # substitution has said already what is wrong here
+            return  # already reported by the substitution
         self._problems.add(location, message)
 
 

@@ -1,4 +1,4 @@
-"""Inverse kinematics of one subsystem: surfaces at places, the centre of mass at another, joints within limits."""
+"""Whole-body inverse kinematics of one subsystem: frame placements, centre of mass, joint limits, clearance."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from multi_qp_scene.separation import Separation
 Array = NDArray[np.float64]
 
 _STEP = 0.4  # [rad or m] largest change of an entry of v in one iteration
-_MARGIN = 0.01  # [rad] joints stay so far from their limits
+_MARGIN = 0.01  # [rad] minimum distance from joint limits
 _PASSES = 4
-_POSTURE = 3e-3  # weight of the pull towards the rest posture, relative to that of a surface
+_POSTURE = 3e-3  # weight of the nominal posture, relative to that of a surface
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a frame should be.
+    """Desired placement of a frame.
 
     Attributes:
         frame_id: index in the scene's model.
-        pose: in the world.
-        turns: whether its orientation is free, as that of a point contact.
+        pose: pose in the world.
+        turns: whether its orientation is free, as for a point contact.
     """
 
     frame_id: int
@@ -37,13 +37,13 @@ class Placement:
 
 @dataclass(frozen=True)
 class IkSolution:
-    """The posture found.
+    """Result of inverse kinematics.
 
     Attributes:
         q: configuration of the whole scene, (nq,).
-        contact_error: largest distance [m] or angle [rad] of a frame from where it should be.
-        com_error: distance of the centre of mass from where it should be [m]; 0 if it was free.
-        overlap: largest lack of clearance between bodies that are to be kept apart [m]; 0 if there is none.
+        contact_error: largest position [m] or orientation [rad] error of a frame.
+        com_error: position error of the centre of mass [m]; 0 if it is free.
+        overlap: largest violation of the clearance of collision pairs [m]; 0 if there is none.
     """
 
     q: Array
@@ -53,7 +53,7 @@ class IkSolution:
 
 
 class WholeBodyIk:
-    """Damped Gauss-Newton with clipped joints; warm starts make it follow a trajectory.
+    """Damped Gauss-Newton method with joint limits; suited to trajectories by warm starts.
 
     Source: generalised inverse kinematics, [Tonneau2018] section 7.2.
     """
@@ -62,9 +62,9 @@ class WholeBodyIk:
         """Prepare for a subsystem with a floating base.
 
         Args:
-            scene: whose model is posed.
-            subsystem: its name.
-            apart: pairs of bodies to be kept apart; none if left out.
+            scene: the scene.
+            subsystem: name of the subsystem.
+            apart: collision pairs with a minimum distance; none if left out.
         """
         self._apart = apart
         self._model = scene.model
@@ -76,8 +76,8 @@ class WholeBodyIk:
         own = (limits.v_index >= part.v_slice.start) & (limits.v_index < part.v_slice.stop)
         self._q_index = limits.q_index[own]
         self._own = limits.v_index[own] - part.v_slice.start
-        room = np.minimum(_MARGIN, 0.1 * (limits.upper[own] - limits.lower[own]))
-        self._lower, self._upper = limits.lower[own] + room, limits.upper[own] - room
+        margin = np.minimum(_MARGIN, 0.1 * (limits.upper[own] - limits.lower[own]))
+        self._lower, self._upper = limits.lower[own] + margin, limits.upper[own] - margin
 
     def solve(
         self,
@@ -92,12 +92,12 @@ class WholeBodyIk:
         """Find a posture.
 
         Args:
-            q: where to start, (nq,).
-            placements: frames and where they should be.
-            com: where the subsystem's centre of mass should be, (3,) [m]; anywhere if left out.
-            rest: posture to stay near, (nq,); that of the start if left out.
-            iterations: at most.
-            tolerance: errors below this end the search [m, rad].
+            q: initial configuration, (nq,).
+            placements: desired placements of frames.
+            com: desired centre of mass of the subsystem, (3,) [m]; free if left out.
+            rest: nominal posture, (nq,); that of `q` if left out.
+            iterations: maximum number of iterations.
+            tolerance: termination threshold of the errors [m, rad].
         """
         q = np.array(q, dtype=float)
         rest = q.copy() if rest is None else rest
@@ -116,12 +116,12 @@ class WholeBodyIk:
 
     def _moved(self, q: Array, rows: Array, errors: Array, rest: Array, pull: float) -> Array:
         back = pull * pin.difference(self._model, q, rest)[self._columns]
-        back[:6] = 0.0  # the base goes where it must
+        back[:6] = 0.0  # no nominal pose of the base
         H = rows.T @ rows
         H[np.diag_indices_from(H)] += pull**2
         g = rows.T @ errors + pull * back
         step, free = np.zeros(len(g)), np.ones(len(g), dtype=bool)
-        for _ in range(_PASSES):  # a joint that would go beyond its limit stays, and the others make up for it
+        for _ in range(_PASSES):  # joints at their limits are fixed, and the step of the others is recomputed
             step[:] = 0.0
             step[free] = np.linalg.solve(H[np.ix_(free, free)], g[free])
             wanted = q[self._q_index] + step[self._own]
@@ -140,7 +140,7 @@ class WholeBodyIk:
     def _errors(
         self, q: Array, placements: Sequence[Placement], com: Array | None
     ) -> tuple[Array, Array, float, float]:
-        """Return the Jacobian's rows, what they should make good, and the largest errors."""
+        """Return the rows of the Jacobian, the errors to correct, and the largest errors."""
         model, data = self._model, self._data
         pin.computeJointJacobians(model, data, q)
         pin.updateFramePlacements(model, data)
@@ -158,7 +158,7 @@ class WholeBodyIk:
             errors.append(error)
         if com is not None:
             pin.centerOfMass(model, data, q, True)
-            error = com - data.oMi[self._root].act(data.com[self._root])  # first: the Jacobian changes the data
+            error = com - data.oMi[self._root].act(data.com[self._root])  # before the Jacobian, which modifies the data
             J = pin.jacobianSubtreeCenterOfMass(model, data, self._root)
             com_error = float(np.linalg.norm(error))
             rows.append(J[:, self._columns])

@@ -1,4 +1,4 @@
-"""What was expected and what was found, in plain English."""
+"""Descriptions of expected types and given values for error messages."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from multi_qp_scene.expectations import Expectation
+from multi_qp_scene.suggestions import shortened
 
 
 def described(expected: Expectation, *, many: bool = False) -> str:
-    """Say what is expected: "a positive number", "a list of 3 numbers"; `many` for the plural."""
+    """Describe an expected type: "a positive number", "a list of 3 numbers"; `many` for the plural."""
     if expected.tagged_members:
         noun = "mappings" if many else "a mapping"
         return f"{noun} with {expected.discriminator}: {' or '.join(expected.tagged_members)}"
@@ -34,7 +35,7 @@ def described(expected: Expectation, *, many: bool = False) -> str:
 
 
 def shown_value(value: Any) -> str:
-    """Write a value as a file would, shortened."""
+    """Format a value as in a file, shortened."""
     if value is None:
         return "nothing (null)"
     if isinstance(value, bool):
@@ -43,8 +44,9 @@ def shown_value(value: Any) -> str:
         return "a mapping"
     if isinstance(value, list):
         return f"a list of {len(value)}"
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    if isinstance(value, int) and abs(value) >= 2**63:
+        return "a large integer"  # Python's limit of integer to text conversion
+    return shortened(repr(value), 60)
 
 
 def _described_choices(choices: Sequence[str], *, many: bool) -> str:

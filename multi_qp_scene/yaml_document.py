@@ -1,4 +1,4 @@
-"""A YAML file as plain Python data that remembers on which line every key stands."""
+"""YAML file as plain Python data with the line number of every key."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import Any
 
 import yaml
 
-from multi_qp_scene.errors import ConfigError, KeyPath, Location, Problem
+from multi_qp_scene.errors import ConfigError, ConfigProblem, KeyPath, Location, MultiQpError
+from multi_qp_scene.files import read_bytes
+from multi_qp_scene.limits import excess, limit
 from multi_qp_scene.problems import Problems
 from multi_qp_scene.sources import note
-from multi_qp_scene.yaml_core import MERGE_TAG, compose, scalar_text, scalar_value
+from multi_qp_scene.suggestions import shortened
+from multi_qp_scene.yaml_core import LIMIT_EXCEEDED, MERGE_TAG, compose, scalar_text, scalar_value
 
-# Aliases may repeat a node within a node within a node: a file of ten lines could otherwise fill the memory.
-_MOST_VALUES = 200_000
+_Entries = dict[str, tuple[yaml.Node, yaml.Node]]
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class YamlDocument:
     Keys are always text, as written. Anchors, aliases and merge keys (`<<`) are resolved.
 
     Attributes:
-        path: the file it came from, or None.
+        path: the source file, or None.
         data: the content: dict, list, str, int, float, bool and None.
     """
 
@@ -38,7 +40,7 @@ class YamlDocument:
         """Read a file.
 
         Raises:
-            ConfigError: it cannot be read, is not YAML, repeats a key, is empty or holds no mapping.
+            ConfigError: the file cannot be read, is not YAML, repeats a key, is empty or is not a mapping.
         """
         path = Path(path)
         note(path)
@@ -46,13 +48,15 @@ class YamlDocument:
 
     @classmethod
     def parse(cls, text: str, *, path: Path | None = None) -> YamlDocument:
-        """Read from text; `path` only names the source in messages. Raises ConfigError like `load`."""
+        """Parse text; `path` is the source in messages. Raises ConfigError like `load`."""
         root = _compose_or_explain(text, path)
         if root is None:
             raise _only_problem(Location(path), "the file is empty; expected a mapping (key: value)")
         if not isinstance(root, yaml.MappingNode):
             line = root.start_mark.line + 1
-            raise _only_problem(Location(path, line), f"expected a mapping (key: value), got {_kind(root)}")
+            # no quotation: the file may be confidential, such as /etc/passwd
+            kind = "text" if isinstance(root, yaml.ScalarNode) else _kind(root)
+            raise _only_problem(Location(path, line), f"expected a mapping (key: value), got {kind}")
         builder = _Builder(path)
         try:
             data = builder.value(root, ())
@@ -62,7 +66,7 @@ class YamlDocument:
         return cls(path, data, builder.lines)
 
     def location(self, key: KeyPath = ()) -> Location:
-        """Return where `key` stands; a missing key has the line of its nearest existing parent."""
+        """Return the location of `key`; a missing key has the line of its nearest existing parent."""
         key = tuple(key)
         for length in range(len(key), 0, -1):
             if key[:length] in self._lines:
@@ -71,21 +75,24 @@ class YamlDocument:
 
 
 class _Builder:
-    """Turns YAML nodes into plain data and notes lines and problems on the way."""
+    """Conversion of YAML nodes to plain data; records lines and errors."""
 
     def __init__(self, path: Path | None) -> None:
         self.problems = Problems()
         self.lines: dict[KeyPath, int] = {}
         self._path = path
-        self._open: set[int] = set()  # nodes that we are inside of, to notice an alias to its own parent
+        self._open: set[int] = set()  # ancestors of the present node, to detect an alias to its own parent
         self._count = 0
+        self._most = limit("yaml_values").high
+        self._deepest = limit("yaml_depth").high
+        self._longest = limit("name_length").high
+        self._known_entries: dict[int, _Entries] = {}  # cache for mappings that are merged several times
 
     def value(self, node: yaml.Node, key: KeyPath) -> Any:
         self.lines.setdefault(key, node.start_mark.line + 1)
-        self._count += 1
-        if self._count > _MOST_VALUES:
-            message = f"aliases make more than {_MOST_VALUES} values of this file"
-            raise _only_problem(self._at(node, key), message)
+        self._add(1, node, key)
+        if len(key) >= self._deepest:
+            raise _only_problem(self._at(node, key), f"too large: {excess('yaml_depth', len(key) + 1, counting=True)}")
         if id(node) in self._open:
             self.problems.add(self._at(node, key), "an alias refers to a value that contains it")
             return None
@@ -115,15 +122,30 @@ class _Builder:
             data[name] = self.value(value_node, (*key, name))
         return data
 
-    def _entries(self, node: yaml.MappingNode, key: KeyPath) -> dict[str, tuple[yaml.Node, yaml.Node]]:
-        """Return the entries by name, those of merge keys first; the mapping's own entries win over them."""
-        own: dict[str, tuple[yaml.Node, yaml.Node]] = {}
-        merged: dict[str, tuple[yaml.Node, yaml.Node]] = {}
+    def _add(self, values: int, node: yaml.Node, key: KeyPath) -> None:
+        """Count values: nested aliases and merge keys may expand a few lines to any size."""
+        self._count += values
+        if self._count > self._most:
+            raise _only_problem(self._at(node, key), f"too large: {excess('yaml_values', self._count, counting=True)}")
+
+    def _entries(self, node: yaml.MappingNode, key: KeyPath) -> _Entries:
+        """Return the entries by name, those of merge keys first; the mapping's own entries override them."""
+        if id(node) not in self._known_entries:
+            self._known_entries[id(node)] = self._collect_entries(node, key)
+        return self._known_entries[id(node)]
+
+    def _collect_entries(self, node: yaml.MappingNode, key: KeyPath) -> _Entries:
+        own: _Entries = {}
+        merged: _Entries = {}
         for name_node, value_node in node.value:
             if not isinstance(name_node, yaml.ScalarNode):
                 self.problems.add(self._at(name_node, key), f"a key must be text, got {_kind(name_node)}")
                 continue
             name = scalar_text(name_node)
+            if len(name) > self._longest:
+                message = f"the name {shortened(name)!r} is too long: {excess('name_length', len(name))}"
+                self.problems.add(self._at(name_node, key), message)
+                continue
             if name in own:
                 first, second = own[name][0].start_mark.line + 1, name_node.start_mark.line + 1
                 self.problems.add(
@@ -137,10 +159,10 @@ class _Builder:
             merged |= self._merged(own.pop(name)[1], key)
         return merged | own
 
-    def _merged(self, node: yaml.Node, key: KeyPath) -> dict[str, tuple[yaml.Node, yaml.Node]]:
+    def _merged(self, node: yaml.Node, key: KeyPath) -> _Entries:
         sources = node.value if isinstance(node, yaml.SequenceNode) else [node]
-        merged: dict[str, tuple[yaml.Node, yaml.Node]] = {}
-        for source in reversed(sources):  # the first source wins
+        merged: _Entries = {}
+        for source in reversed(sources):  # the first source has precedence
             if not isinstance(source, yaml.MappingNode):
                 self.problems.add(self._at(source, key), f"'<<' takes mappings, got {_kind(source)}")
                 continue
@@ -148,8 +170,10 @@ class _Builder:
                 self.problems.add(self._at(source, key), "'<<' refers to the mapping that it stands in")
                 continue
             self._open.add(id(source))
-            merged |= self._entries(source, key)
+            entries = self._entries(source, key)
             self._open.discard(id(source))
+            self._add(len(entries), source, key)
+            merged |= entries
         return merged
 
     def _at(self, node: yaml.Node, key: KeyPath) -> Location:
@@ -158,15 +182,12 @@ class _Builder:
 
 def _read_text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        reason = "no such file"
-    except IsADirectoryError:
-        reason = "this is a folder, not a file"
+        content = read_bytes(path, "yaml_bytes")
+        return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         reason = f"not UTF-8 text: the byte at offset {error.start} is {error.object[error.start]:#04x}"
-    except (OSError, ValueError) as error:
-        reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+    except MultiQpError as error:
+        reason = str(error)
     raise _only_problem(Location(path), reason)
 
 
@@ -187,16 +208,23 @@ def _explained(error: yaml.MarkedYAMLError, text: str, path: Path | None) -> tup
     if mark is None:
         return Location(path), f"not valid YAML: {error.problem or error.context}"
     location = Location(path, mark.line + 1)
+    if error.problem is not None and error.problem.startswith(LIMIT_EXCEEDED):
+        return location, error.problem
     lines = text.splitlines()
     line = lines[mark.line] if mark.line < len(lines) else ""
     indentation = line[: len(line) - len(line.lstrip())]
     if "\t" in indentation or line[mark.column : mark.column + 1] == "\t":
         column = line.index("\t") + 1
         return location, f"not valid YAML: a tab at column {column}; YAML is indented with spaces only"
-    message = f"not valid YAML at column {mark.column + 1}: {error.problem}"
+    message = f"not valid YAML at column {mark.column + 1}: {_message(error)}"
     if error.context and error.context_mark is not None:
         message += f" ({error.context} that began at line {error.context_mark.line + 1})"
     return location, message
+
+
+def _message(error: yaml.MarkedYAMLError) -> str:
+    """Return the message of an error, with long names, such as those of anchors, shortened."""
+    return shortened(str(error.problem), 120)
 
 
 def _kind(node: yaml.Node) -> str:
@@ -204,8 +232,8 @@ def _kind(node: yaml.Node) -> str:
         return "a mapping"
     if isinstance(node, yaml.SequenceNode):
         return "a list"
-    return f"the value {node.value!r}"
+    return f"the value {shortened(node.value)!r}"
 
 
 def _only_problem(location: Location, message: str) -> ConfigError:
-    return ConfigError([Problem(location, message)])
+    return ConfigError([ConfigProblem(location, message)])

@@ -1,4 +1,4 @@
-"""Who plays the world: backends, the run loop, its log and its report."""
+"""Simulation: backends, the run loop, its log and its report."""
 
 from multi_qp_simulator.backend import Backend, Outcome
 from multi_qp_simulator.integrator import Integrator

@@ -1,4 +1,4 @@
-"""The worst of everything that must hold, measured on the states of a run rather than on what the QP promised."""
+"""Worst constraint violations of a run, measured on its states rather than on the QP's solution."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from multi_qp_simulator.slip import SlipWatch
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-#: Distances are computed to about this accuracy: what is less is touching, not penetration [m].
+#: Accuracy of distances: smaller penetrations count as touching [m].
 DISTANCE_ROUNDING = 1e-9
 
-#: A ratio to a limit that is above 1 by no more than this is at the limit: solvers round.
+#: Ratios to a limit that exceed 1 by no more count as at the limit, since solvers round.
 RATIO_ROUNDING = 1e-9
 
 
@@ -34,7 +34,7 @@ class Audit:
             limits.upper,
             limits.velocity,
         )
-        #: torque and velocity over their limits, and how far an angle is outside its range [rad]
+        #: ratios of torque and velocity to their limits, and violation of an angle's range [rad]
         self._ratios = np.zeros(3)
         self._slips = SlipWatch()
         self._slip = 0.0
@@ -43,7 +43,7 @@ class Audit:
         self._residual = 0.0
 
     def observe(self, state: State, command: Command, controller: Controller) -> None:
-        """Take in one tick."""
+        """Update the maxima with one tick."""
         _watch_limits(command.tau, state.q, state.v, *self._limits, self._ratios)
         if command.diagnostics.status is Status.FALLBACK:
             return
@@ -84,7 +84,7 @@ def _watch_limits(
     velocity: Array,
     worst: Array,
 ) -> None:
-    """Raise the worst torque and velocity over their limits, and how far an angle is outside its range, (3,)."""
+    """Update the worst ratios of torque and velocity to their limits, and violation of an angle's range, (3,)."""
     for k in range(len(tau)):
         worst[0] = max(worst[0], abs(tau[k]) / torque[k])
     for k in range(len(q_index)):

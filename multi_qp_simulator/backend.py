@@ -1,4 +1,4 @@
-"""What a backend is: something that takes commands and has a state."""
+"""Interfaces of simulator backends, which integrate the physics under commands."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_controller.command import Command
-from multi_qp_scene.scene import State
+from multi_qp_scene.arguments import check_type
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.scene import Scene, State
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the world made of a command.
+    """Result of a simulation step.
 
     Attributes:
-        acceleration: q̈ that came about, (nv,).
+        acceleration: simulated q̈, (nv,).
         wrenches: of the active contacts: force, then moment, at the first surface's origin, in its frame, (6,).
-        couplings: force of each coupling on the joint that follows [N or N m], by that joint; those that the world
-            does not tell are left out.
+        couplings: force of each coupling on the following joint [N or N m], by joint; missing where the backend does
+            not provide it.
     """
 
     acceleration: Array
@@ -31,19 +33,42 @@ class Outcome:
 
 
 class Backend(Protocol):
-    """A world."""
+    """A simulator backend."""
 
     @property
     def state(self) -> State:
-        """The present state of the scene."""
+        """Current state of the scene."""
 
     def step(self, command: Command, dt: float) -> Outcome:
-        """Let `dt` seconds pass under a command."""
+        """Simulate `dt` seconds under a command.
+
+        Raises:
+            MultiQpError: if a torque is not finite, or their number differs from the motors'.
+        """
 
 
 @runtime_checkable
 class MeasuredBackend(Backend, Protocol):
-    """A world that a controller sees through sensors."""
+    """A simulator backend with sensors."""
 
     def measure(self) -> State:
-        """Return what the sensors tell of the present state."""
+        """Return the measured state."""
+
+
+def torques_of(command: Command, scene: Scene) -> Array:
+    """Return the torques of a command, (na,) [N m].
+
+    Raises:
+        MultiQpError: if it is not a command, a torque is not finite, or their number differs from the motors'.
+    """
+    check_type("command", command, Command, "a Command, as `Controller.step` returns it")
+    try:
+        torques = np.asarray(command.tau, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise MultiQpError(f"the command's torques are not numbers: {error}") from None
+    if torques.shape != (scene.na,):
+        raise MultiQpError(f"the command has torques of shape {torques.shape}, expected ({scene.na},), one a motor")
+    if not np.isfinite(torques).all():
+        k = int(np.flatnonzero(~np.isfinite(torques))[0])
+        raise MultiQpError(f"the command's torque of {scene.actuated_joint_names[k]} is {torques[k]}")
+    return torques

@@ -1,4 +1,4 @@
-"""Predicted against simulated contact forces: what the QP said that contacts would carry, and what they did."""
+"""Comparison of predicted (QP) and simulated contact forces."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from multi_qp_simulator.backend import Outcome
 
 Array = NDArray[np.float64]
 
-#: A contact change matters for so long after it [s].
+#: Duration of the transient after a contact change [s].
 CHANGE = 0.5
-#: The scene is at rest while nothing in it moves faster [m/s, rad/s].
+#: Velocity below which the scene is at rest [m/s, rad/s].
 REST = 0.2
 
 _NONE = np.zeros(6)
@@ -26,26 +26,25 @@ PHASES = ("static", "moving", "change")
 
 
 class ForceCheck:
-    """Root mean squares of the difference between predicted and simulated forces, by contact and phase.
+    """RMS difference between predicted and simulated forces, by contact and phase.
 
-    Phases: `change` within 0.5 s after contacts were made or broken; else `static` while nothing moves faster than
-    0.2 m/s or rad/s, and `moving` the rest.
+    Phases: `change` within 0.5 s after contacts were made or broken; else `static` while all velocities are below
+    0.2 m/s or rad/s, and `moving` otherwise.
     """
 
     def __init__(self) -> None:
         self._made: tuple[str, ...] = ()
         self._changed = -math.inf
-        # by phase and contacts that are made together: squares of the error, squares of the simulated force, ticks, a
-        # row for each contact
+        # by phase and set of contacts: squared error, squared simulated force, tick count; a row for each contact
         self._sums: dict[str, dict[tuple[str, ...], Array]] = {phase: {} for phase in PHASES}
 
     def observe(self, state: State, command: Command, outcome: Outcome) -> None:
-        """Take in one tick: the state that was answered, the answer, and what the world made of it."""
+        """Add one tick: state, command and simulation result."""
         if command.diagnostics.status is Status.FALLBACK:
             return
         made = tuple(command.wrenches)
         if made != self._made and set(made) != set(self._made):
-            # the first contacts of a run are a change too: the world has to settle on them
+            # the first contacts of a run are a change too, with a transient
             self._made, self._changed = made, command.time
         if not made:
             return
@@ -62,7 +61,7 @@ class ForceCheck:
         return "static" if _largest(state.v) < REST else "moving"
 
     def report(self) -> dict[str, Any]:
-        """Return the root mean squares [N] by phase: of all contacts together, and of each."""
+        """Return the RMS values [N] by phase: of all contacts together, and of each."""
         report: dict[str, Any] = {}
         for phase, together in self._sums.items():
             contacts: dict[str, Array] = {}
@@ -76,12 +75,12 @@ class ForceCheck:
 
 @compiled
 def _add_squares(predicted: Array, simulated: Array, sums: Array) -> None:
-    """Add squares of the error and of the simulated force, and one tick, to the row of each contact.
+    """Add the squared error and squared simulated force of one tick to the row of each contact.
 
     Args:
         predicted: wrenches, force first, (n, 6).
         simulated: the same, (n, 6).
-        sums: to add to, (n, 3).
+        sums: accumulated in place, (n, 3).
     """
     for c in range(len(sums)):
         for i in range(3):
@@ -100,7 +99,7 @@ def _largest(v: Array) -> float:
 
 
 def _rms(sums: Array) -> dict[str, float | None]:
-    """Return error and force [N], and the one relative to the other; None where there is nothing to compare."""
+    """Return RMS error and force [N], and their ratio; None without data."""
     squares, forces, count = sums.tolist()
     if not count or not forces:
         return {"rms_error_n": None, "rms_force_n": None, "relative": None}

@@ -1,4 +1,4 @@
-"""Garbage collection at times of our choosing, so that none falls into a control tick."""
+"""Garbage collection between control ticks."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-#: Young objects are collected after so many ticks, all that are new after so many times that.
+#: Ticks between collections of the youngest generation, and number of these between collections of all new objects.
 EVERY, FULL = 50, 20
-#: All objects are looked through at the beginning by one user of so many.
+#: A full collection is run at the start of every n-th use.
 ALL = 8
 _users = itertools.count()
 
 
 @contextmanager
 def collected_between_ticks() -> Iterator[Callable[[], None]]:
-    """Give a function to call between two ticks; within, nothing is collected at any other time.
+    """Yield a function to call between two ticks; inside the context nothing is collected at any other time.
 
-    What was there before, all modules included, is left out: a full collection over it takes 50 ms and more. What
-    former users left is therefore looked for by some only.
+    Objects that existed before, all modules included, are frozen: a full collection over them takes 50 ms or more.
+    Garbage of former uses is therefore collected by some uses only.
     """
     was_enabled = gc.isenabled()
     gc.collect(2 if next(_users) % ALL == 0 else 1)

@@ -1,4 +1,4 @@
-"""`integrator`: the QP is its own simulator, as in the paper."""
+"""`integrator` backend: integrates the accelerations of the QP, as in the paper."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from multi_qp_controller.bonded_dynamics import bonded_acceleration
 from multi_qp_controller.command import Command, Status
-from multi_qp_controller.contact import ActiveContact
-from multi_qp_controller.contact_rows import ContactRows
-from multi_qp_controller.kinematics import Kinematics
+from multi_qp_controller.contacts.contact import ActiveContact
+from multi_qp_controller.contacts.rows import ContactRows
+from multi_qp_controller.dynamics.constrained_dynamics import bonded_acceleration
+from multi_qp_controller.dynamics.kinematics import Kinematics
+from multi_qp_controller.state_check import as_state
+from multi_qp_scene.arguments import check_type, number
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
-from multi_qp_simulator.backend import Outcome
+from multi_qp_simulator.backend import Outcome, torques_of
 
 Array = NDArray[np.float64]
 
@@ -23,10 +25,11 @@ class Integrator:
 
     The velocity is updated first because the constraints speak of the velocity after the step: no slip (20) and the
     dampers (24), (31) then hold for the positions too. In a fallback there is no q̈; the motion then follows from the
-    torques, the couplings of joints, and the contacts that were last made, taken as bonds.
+    torques, the couplings of joints, and the last contacts as rigid bonds.
     """
 
     def __init__(self, scenario: Scenario) -> None:
+        check_type("scenario", scenario, Scenario, "a Scenario, as `load_scenario` returns it")
         self._scenario = scenario
         self._model = scenario.scene.model
         self._state = scenario.scene.initial_state()
@@ -37,19 +40,29 @@ class Integrator:
 
     @property
     def state(self) -> State:
-        """The present state."""
+        """Current state; the setter copies.
+
+        Raises:
+            MultiQpError: if the value is not a state of the scene.
+        """
         return self._state
 
     @state.setter
     def state(self, state: State) -> None:
-        self._state = state
+        self._state = as_state(self._scenario.scene, state)
 
     def step(self, command: Command, dt: float) -> Outcome:
-        """Integrate one step."""
+        """Integrate one step.
+
+        Raises:
+            MultiQpError: if a torque is not finite, or their number differs from the motors'.
+        """
+        dt = number("dt", dt, unit="s", least=0.0)
+        torque = torques_of(command, self._scenario.scene)
         if command.diagnostics.status is Status.FALLBACK:
             try:
-                outcome = self._follow_torques(command.tau, dt)
-            except np.linalg.LinAlgError:  # the state has exploded: say so by a state that is not finite
+                outcome = self._follow_torques(torque, dt)
+            except np.linalg.LinAlgError:  # divergence is reported by a state that is not finite
                 outcome = Outcome(np.full(self._scenario.scene.nv, np.nan), {})
         else:
             self._made = tuple(command.wrenches)
@@ -70,7 +83,7 @@ class Integrator:
         return Outcome(acceleration, rows.wrenches(reactions), rows.coupling_forces(reactions))
 
     def _here(self) -> Kinematics:
-        """Return the kinematics of the present state."""
+        """Return the kinematics of the current state."""
         if self._kinematics is None:
             self._kinematics = Kinematics(self._scenario.scene)
         self._kinematics.update(self._state)

@@ -1,4 +1,4 @@
-"""The log of a run: enough to recompute the equation of motion with pinocchio alone."""
+"""Log of a run, sufficient to recompute the equation of motion with pinocchio alone."""
 
 from __future__ import annotations
 
@@ -11,43 +11,48 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_controller.command import Command
+from multi_qp_scene.npz_files import read_arrays
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
 from multi_qp_simulator.backend import Outcome
 
 Array = NDArray[np.float64]
 
+#: Largest size of the arrays of a log, uncompressed, that is read [B].
+LARGEST = 4 << 30
+#: Description of the expected file in error messages.
+WHAT = "a log: expected an .npz file of `multi-qp run --log`"
 #: Columns of `Log.qp_size`.
 QP_SIZE = ("variables", "equalities", "inequalities")
 
 
 @dataclass(frozen=True)
 class Log:
-    """What happened, one entry a tick; T ticks, C contacts of the scenario, K couplings of joints.
+    """Time series of a run; T ticks, C contacts of the scenario, K couplings of joints.
 
     Attributes:
         time: of the state [s], (T,).
         q: configuration, (T, nq).
         v: velocity, (T, nv).
-        a: acceleration that followed, (T, nv).
+        a: subsequent acceleration, (T, nv).
         tau: torques, (T, na) [N m].
         state: name of the FSM state, (T,).
         contact_names: names of all contacts, (C,).
-        contact_active: which are made, (T, C).
+        contact_active: whether each is active, (T, C).
         contact_wrench: force, then moment, at the first surface's origin, in its frame, on its body, (T, C, 6).
         contact_surfaces: first and second surface of each, also names of frames in the model, (C, 2).
         contact_friction: Coulomb coefficient of each, (C,).
-        coupling_names: joints that follow another one, (K,).
-        coupling_force: force of each coupling on the joint that follows, (T, K) [N or N m]; NaN where the backend does
-            not tell it. The leader bears −multiplier times it.
+        coupling_names: joints coupled to another one, (K,).
+        coupling_force: force of each coupling on the following joint, (T, K) [N or N m]; NaN where the backend does not
+            provide it. The force on the leader is −multiplier times it.
         coupling_jacobian: row of each coupling, 1 at the joint and −multiplier at its leader, (K, nv); its transpose
-            takes the forces into the equation of motion.
+            maps the forces into the equation of motion.
         joint_names: of the model, without the universe.
         actuated_joint_names: the order of tau.
         subsystem_names: in the order of q.
-        load_names: names of the loads that may change, (L,).
+        load_names: names of the variable loads, (L,).
         load_mass: their masses, (T, L) [kg]; the model's inertias are those of the loads' masses.
-        tick_ms: how long the controller took, from state in to torque out, (T,) [ms]; differs from run to run.
+        tick_ms: duration of the controller's tick, from state to torque, (T,) [ms]; not reproducible.
         qp_size: variables, equalities and inequalities of the QP as the paper counts them, (T, 3).
         scenario: JSON of the scenario's name, parameters, seed and time step.
     """
@@ -76,18 +81,25 @@ class Log:
     scenario: NDArray[np.str_]
 
     def save(self, path: str | Path) -> None:
-        """Write an .npz file; the same run gives the same bytes, but for `tick_ms`."""
+        """Write an .npz file; reproducible to the byte except for `tick_ms`."""
         np.savez_compressed(path, **{name: getattr(self, name) for name in self.__dataclass_fields__})
 
     @classmethod
-    def load(cls, path: str | Path) -> Log:
-        """Read what `save` wrote."""
-        with np.load(path, allow_pickle=False) as file:
-            return cls(**{name: file[name] for name in cls.__dataclass_fields__})
+    def load(cls, path: str | Path, *, largest: int = LARGEST) -> Log:
+        """Read what `save` wrote.
+
+        Args:
+            path: of the file.
+            largest: size of all arrays together, uncompressed [B].
+
+        Raises:
+            MultiQpError: if the file cannot be read, is not a log, or is too large.
+        """
+        return cls(**read_arrays(Path(path), cls.__dataclass_fields__, what=WHAT, largest=largest))
 
 
 class LogRecorder:
-    """Collects a log while a run goes on."""
+    """Recorder of a log during a run."""
 
     def __init__(self, scenario: Scenario, dt: float) -> None:
         self._scenario = scenario
@@ -96,7 +108,7 @@ class LogRecorder:
         self._rows: list[dict[str, Any]] = []
 
     def record(self, state: State, command: Command, outcome: Outcome) -> None:
-        """Take one tick."""
+        """Append one tick."""
         scene = self._scenario.scene
         active = np.zeros(len(self._contacts), dtype=bool)
         wrench = np.zeros((len(self._contacts), 6))
@@ -145,7 +157,7 @@ class LogRecorder:
         )
 
     def _columns(self) -> dict[str, Any]:
-        """Return what changes from tick to tick, with its shape even if there were no ticks."""
+        """Return the time series, with their shapes even without ticks."""
         scene, contacts, loads = self._scenario.scene, len(self._contacts), self._scenario.scene.loads.masses
         shapes: dict[str, tuple[type, tuple[int, ...]]] = {
             "time": (float, ()),

@@ -1,4 +1,4 @@
-"""Is a plan true? Checks that share nothing with the planner but the scene: full model, linear programs, distances."""
+"""Independent verification of contact plans: full model, linear programs, distances."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from multi_qp_scene.contact_sequence import Contact
 from multi_qp_scene.scenario import Scenario
 
 if TYPE_CHECKING:
-    from contact_planner.stance import Plan
+    from contact_planner.stance import ContactPlan
 
 Array = NDArray[np.float64]
 
-#: A contact may be so far off [m], [rad].
+#: Tolerance of contact poses [m], [rad].
 PLACE, ANGLE = 1e-3, float(np.deg2rad(1.0))
-#: Bodies in contact may overlap so far [m]: they are flush, to rounding.
-_FLUSH = 3e-3
+#: Tolerated overlap of bodies in contact, by rounding [m].
+_MAX_OVERLAP = 3e-3
 _LIMIT = 1e-9
 
 
 def can_stand(contacts: Iterable[Contact], com: Array) -> bool:
-    """Return whether friction can carry the weight with the centre of mass there, (3,) [m]: a program on ray loads."""
+    """Return whether the contacts support the weight at a centre of mass, (3,) [m]: a linear program on ray loads."""
     columns = [
         np.concatenate([ray, np.cross(point - com, ray)])
         for contact in contacts
@@ -39,15 +39,15 @@ def can_stand(contacts: Iterable[Contact], com: Array) -> bool:
 
 
 class PlanAudit:
-    """Checks the stances of plans for one scenario."""
+    """Verification of the stances of plans for one scenario."""
 
     def __init__(self, scenario: Scenario, character: str, *, margin: float = 0.0) -> None:
-        """Prepare.
+        """Set up.
 
         Args:
             scenario: the scenario.
-            character: who is planned for.
-            margin: how far the centre of mass must be able to go in each of eight directions without a fall [m].
+            character: the planned subsystem.
+            margin: required margin of the centre of mass in each of eight directions [m].
         """
         self._scene, self._name, self._margin = scenario.scene, character, margin
         self._body = self._scene.subsystems[character]
@@ -57,7 +57,7 @@ class PlanAudit:
         self._q = self._scene.q0
 
     def _watched(self) -> pin.GeometryModel:
-        """Return the geometry with the pairs that count: the character's own, and its bodies with all others."""
+        """Return the geometry with the relevant pairs: the character's own, and its bodies with all others."""
         geometry = self._scene.collision_model.copy()
         geometry.removeAllCollisionPairs()
         objects, frames = list(geometry.geometryObjects), self._model.frames
@@ -70,12 +70,12 @@ class PlanAudit:
                     geometry.addCollisionPair(pin.CollisionPair(first, second))
         return geometry
 
-    def mistakes(self, plan: Plan, *, q: Array | None = None) -> list[str]:
-        """Return what is wrong in any stance of a plan, and between one and the next.
+    def mistakes(self, plan: ContactPlan, *, q: Array | None = None) -> list[str]:
+        """Return the errors of all stances of a plan and of the steps between them.
 
         Args:
             plan: of the character.
-            q: configuration of the whole scene, (nq,): where others are meanwhile; the initial one if left out.
+            q: configuration of the whole scene with the poses of others, (nq,); the initial one if None.
         """
         self._q = self._scene.q0 if q is None else q
         found: list[str] = []
@@ -91,7 +91,7 @@ class PlanAudit:
             if any(not any(contact.same_as(old) for old in before.values()) for contact in rest):
                 found.append(f"{number}: more than one contact changed")
             if (stance.lifted is None) != (stance.moved not in before):
-                found.append(f"{number}: no posture in which {stance.moved} can be lifted")
+                found.append(f"{number}: no posture for lifting {stance.moved}")
             if stance.lifted is not None:
                 lifted = self.wrong(stance.lifted, before.values(), rest)
                 found += [f"{number}, before {stance.moved} is lifted: {text}" for text in lifted]
@@ -100,12 +100,12 @@ class PlanAudit:
         return found
 
     def wrong(self, posture: Array, touching: Iterable[Contact], holding: Sequence[Contact]) -> list[str]:
-        """Return what is wrong with a posture.
+        """Return the errors of a posture.
 
         Args:
             posture: configuration of the character, (nq,).
-            touching: contacts that it must have.
-            holding: contacts that must be able to hold it.
+            touching: required contacts.
+            holding: contacts that must support the character.
         """
         q = self._q.copy()
         q[self._body.q_slice] = posture
@@ -117,7 +117,7 @@ class PlanAudit:
         angles = np.arange(8) * np.pi / 4
         around = self._margin * np.stack([np.cos(angles), np.sin(angles), np.zeros(8)], axis=1)
         if not all(can_stand(holding, com + offset) for offset in (np.zeros(3), *around)):
-            found.append(f"it would fall, or could not sway by {1e3 * self._margin:g} mm")
+            found.append(f"not balanced with a margin of {1e3 * self._margin:g} mm")
         return found
 
     def _within_limits(self, q: Array) -> bool:
@@ -132,7 +132,7 @@ class PlanAudit:
         turned = float(np.linalg.norm(pin.log3(here.rotation.T @ contact.pose.rotation)))
         if away <= PLACE and (contact.kind == "point" or turned <= ANGLE):
             return ""
-        return f"{contact.name} is {1e3 * away:.2f} mm and {np.rad2deg(turned):.2f}° off its place"
+        return f"{contact.name} is {1e3 * away:.2f} mm and {np.rad2deg(turned):.2f}° off its pose"
 
     def _collisions(self, q: Array) -> list[str]:
         pin.computeDistances(self._model, self._data, self._geometry, self._geometry_data, q)
@@ -140,7 +140,7 @@ class PlanAudit:
         return [
             f"{pieces[pair.first].name} is {-1e3 * result.min_distance:.1f} mm inside {pieces[pair.second].name}"
             for pair, result in zip(self._geometry.collisionPairs, self._geometry_data.distanceResults, strict=True)
-            if result.min_distance < -_FLUSH
+            if result.min_distance < -_MAX_OVERLAP
         ]
 
     def _com(self) -> Array:

@@ -1,4 +1,4 @@
-"""The report of a run, as `--report` writes it."""
+"""Report of a run, as written by `--report`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from multi_qp_scene.pairs import body_pair_count
 from multi_qp_scene.scenario import Scenario
 
 
-class Ledger:
-    """Counts ticks while a run goes on, and writes the report at its end.
+class ReportBuilder:
+    """Tick statistics of a run, and its report at the end.
 
     Attributes:
         failures_in_a_row: ticks since the QP was last solved as stated.
-        unexplained: whether the present failure still waits for an explanation.
+        unexplained: whether the current failure has no explanation yet.
     """
 
     def __init__(self, scenario: Scenario, controller: Controller, backend: str) -> None:
@@ -28,6 +28,7 @@ class Ledger:
         self._settling_ms: list[float] = []
         self._failures = 0
         self._relaxed = 0
+        self._reduced = 0
         self._size = {"variables": 0, "equalities": 0, "inequalities": 0}
         self._points = {"planar": 0, "grasp": 0, "point": 0}
         self._counted: set[str] = set()
@@ -36,14 +37,15 @@ class Ledger:
         self.unexplained = True
 
     def count(self, command: Command) -> None:
-        """Take in one tick."""
+        """Add one tick."""
         diagnostics = command.diagnostics
         self._tick_ms.append(diagnostics.tick_ms)
-        self._settling_ms.append(diagnostics.settling_ms)
-        # a QP that has no solution as stated has failed, whether or not relaxing its limits helped
-        failed = diagnostics.status is not Status.OK
+        self._settling_ms.append(diagnostics.post_update_ms)
+        # a QP without a solution as stated counts as failed, even if relaxed limits helped
+        failed = diagnostics.status.failed
         self._failures += failed
         self._relaxed += diagnostics.status is Status.RELAXED
+        self._reduced += diagnostics.status is Status.REDUCED
         self.failures_in_a_row = self.failures_in_a_row + 1 if failed else 0
         for name in self._size:
             self._size[name] = max(self._size[name], getattr(diagnostics, name))
@@ -59,7 +61,7 @@ class Ledger:
         self._points = {kind: max(count, points[kind]) for kind, count in self._points.items()}
 
     def explain(self, controller: Controller, command: Command) -> None:
-        """Keep what is known of the first failing tick: the rows that could not be reconciled."""
+        """Store the explanation of the first failing tick: the infeasible subset of rows."""
         explanation = controller.explain_failure()
         diagnostics = command.diagnostics
         self._failure = {
@@ -111,6 +113,7 @@ class Ledger:
             "states_visited": list(controller.machine.visited),
             "qp_failures": self._failures,
             "relaxed_ticks": self._relaxed,
+            "reduced_ticks": self._reduced,
             "failure": self._failure,
             "worst": worst,
             "goals": goals,

@@ -1,4 +1,4 @@
-"""Many runs of one scenario in worlds that differ from the model: which succeed, what fails, how hard a push may be."""
+"""Repeated runs under model mismatch and disturbances: success rates, failures, and largest pushes."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from typing import Any
 
 import numpy as np
 
+from motion_generation.planning import plan_scenario
+from motion_generation.sequences import follow_sequence
+from motion_generation.turns import play_scenario
 from multi_qp_controller.command import Command
 from multi_qp_controller.controller import Controller
-from multi_qp_controller.planning import plan_scenario
-from multi_qp_controller.sequences import follow_sequence
-from multi_qp_controller.turns import play_scenario
 from multi_qp_scene.scenario import Scenario, load_scenario
 from multi_qp_scene.schema.reality import PushSpec, RealitySpec
-from multi_qp_simulator.referee import succeeded
+from multi_qp_simulator.run_monitor import succeeded
 from multi_qp_simulator.runner import Run, make_backend, make_controller
 
-#: What the randomised runs are made with unless somebody says otherwise.
+#: Default mismatch of randomised runs.
 RANDOMISED = RealitySpec(
     mass_error=0.05,
     friction_error=0.2,
@@ -35,21 +35,21 @@ RANDOMISED = RealitySpec(
     gyro_noise=5e-3,
 )
 
-#: A body whose centre of mass has come down by this much has fallen [m].
+#: Drop of the centre of mass that counts as a fall [m].
 FALLEN = 0.15
-#: How often somebody looks whether anybody has [s].
-LOOK_EVERY = 0.05
+#: Period of the check for falls [s].
+FALL_CHECK_PERIOD = 0.05
 
 
 @dataclass(frozen=True)
-class Job:
-    """One run, as another process makes it.
+class RunJob:
+    """A run executed by a worker process.
 
     Attributes:
         scenario: name or path.
-        seed: of the scenario, and of everything random in its reality.
-        parameters: that `--set` changes.
-        reality: of the world.
+        seed: of the scenario and of all random mismatch.
+        parameters: scenario parameters, as of `--set`.
+        reality: model mismatch and disturbances.
         solver: name; the default if None.
         formulation: name; the default if None.
     """
@@ -64,20 +64,20 @@ class Job:
 
 @dataclass(frozen=True)
 class RunSummary:
-    """What is kept of one run.
+    """Summary of one run.
 
     Attributes:
         seed: of the run.
-        succeeded: whether it came to its end and reached all its goals.
-        ended: why it ended.
-        state: in which.
+        succeeded: whether it completed and reached all its goals.
+        ended: reason of the end.
+        state: last state.
         missed: names of the goals that were not reached.
-        slip: worst of a contact [m].
-        torque_ratio: worst.
-        qp_failures: ticks.
+        slip: largest slip of a contact [m].
+        torque_ratio: largest ratio of a torque to its limit.
+        qp_failures: number of ticks.
         forces: predicted against simulated, relative RMS by phase.
         sim_time: [s].
-        cpu_time: what it cost, all of it [s].
+        cpu_time: total CPU time [s].
     """
 
     seed: int
@@ -93,8 +93,8 @@ class RunSummary:
     cpu_time: float
 
 
-def prepare(job: Job) -> Scenario:
-    """Load the scenario of a job, with the reality of the job in it; what has no states is planned."""
+def prepare(job: RunJob) -> Scenario:
+    """Load the scenario of a job with its mismatch; scenarios without states are planned."""
     scenario = load_scenario(job.scenario, parameters=dict(job.parameters), seed=job.seed)
     if scenario.spec.contact_sequence is not None:
         scenario = follow_sequence(scenario).scenario
@@ -105,20 +105,20 @@ def prepare(job: Job) -> Scenario:
     return replace(scenario, spec=scenario.spec.model_copy(update={"reality": job.reality}))
 
 
-def run_job(job: Job) -> RunSummary:
-    """Make one run."""
+def run_job(job: RunJob) -> RunSummary:
+    """Execute one run."""
     began = process_time()
     scenario = prepare(job)
     controller = make_controller(scenario, "mujoco", solver=job.solver, formulation=job.formulation)
     run = Run(scenario, controller, make_backend("mujoco", scenario), backend_name="mujoco", logged=False)
-    watch = _FallWatch(run)
-    run.observe(watch)
+    detector = _FallDetector(run)
+    run.observe(detector)
     report = run.execute().report
-    return _summary(job.seed, report, fallen=watch.fallen, cpu_time=process_time() - began)
+    return _summary(job.seed, report, fallen=detector.fallen, cpu_time=process_time() - began)
 
 
-class _FallWatch:
-    """Ends a run as soon as somebody has fallen: nobody gets up again, and waiting for it costs time."""
+class _FallDetector:
+    """Observer that ends a run after a fall, to save time."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -130,11 +130,11 @@ class _FallWatch:
         # a fall takes half a second
         if self.fallen or command.time < self._next:
             return
-        passed, self._next = command.time + LOOK_EVERY - self._next, command.time + LOOK_EVERY
+        passed, self._next = command.time + FALL_CHECK_PERIOD - self._next, command.time + FALL_CHECK_PERIOD
         for character in controller.scenario.scene.characters:
             height = float(controller.kinematics.com(character)[2])
             highest = max(self._height.get(character.name, height), height)
-            # one who climbs or crouches on purpose does so slowly; the reference follows him
+            # the reference height follows slow, intended changes
             self._height[character.name] = highest + (height - highest) * min(1.0, passed)
             if height < self._height[character.name] - FALLEN:
                 self.fallen = character.name
@@ -157,17 +157,17 @@ def _summary(seed: int, report: dict[str, Any], *, fallen: str, cpu_time: float)
     )
 
 
-def run_all(jobs: Sequence[Job], *, workers: int) -> Iterator[tuple[int, RunSummary]]:
-    """Make all runs, in parallel: the number of the job with each, as they come."""
-    return _as_they_come(run_job, jobs, workers)
+def run_all(jobs: Sequence[RunJob], *, workers: int) -> Iterator[tuple[int, RunSummary]]:
+    """Execute all runs in parallel and yield the index of the job with each summary, as completed."""
+    return _as_completed(run_job, jobs, workers)
 
 
-def _as_they_come(work: Callable[[Any], Any], items: Sequence[Any], workers: int) -> Iterator[tuple[int, Any]]:
+def _as_completed(work: Callable[[Any], Any], items: Sequence[Any], workers: int) -> Iterator[tuple[int, Any]]:
     if workers <= 1 or len(items) <= 1:
         for k, item in enumerate(items):
             yield k, work(item)
         return
-    # a fresh interpreter each: threads of the parent, as of a progress bar, do not survive a fork
+    # spawned processes: threads of the parent, as of a progress bar, do not survive a fork
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_one_thread) as pool:
         futures = {pool.submit(work, item): k for k, item in enumerate(items)}
         try:
@@ -179,14 +179,14 @@ def _as_they_come(work: Callable[[Any], Any], items: Sequence[Any], workers: int
 
 
 def _one_thread() -> None:
-    """Keep each process to one core; Ctrl-C ends it without a word, for the parent says what there is to say."""
+    """Limit each process to one core; Ctrl-C ends it silently, since the parent reports."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(variable, "1")
 
 
 def statistics(runs: Sequence[RunSummary]) -> dict[str, Any]:
-    """Return what a table shows of many runs."""
+    """Return the statistics of many runs."""
     failures = [run for run in runs if not run.succeeded]
     return {
         "runs": len(runs),
@@ -209,19 +209,19 @@ def _median(runs: Sequence[RunSummary], phase: str) -> float | None:
 
 
 def directions(count: int) -> list[tuple[float, float, float]]:
-    """Return horizontal directions, evenly spread, beginning with +x."""
+    """Return evenly spaced horizontal directions, starting with +x."""
     angles = [2.0 * math.pi * k / count for k in range(count)]
     return [(round(math.cos(a), 12), round(math.sin(a), 12), 0.0) for a in angles]
 
 
-def largest_push(job: Job, push: PushSpec, *, upto: float, resolution: float) -> float:
-    """Return the largest force [N] of a push that the run still succeeds with, by bisection; 0 if not even a small one.
+def largest_push(job: RunJob, push: PushSpec, *, upto: float, resolution: float) -> float:
+    """Return the largest force [N] of a push with which the run succeeds, by bisection; 0 if there is none.
 
     Args:
-        job: the run; its own pushes stay.
-        push: where, when and for how long; its force does not count.
-        upto: the largest force tried [N].
-        resolution: how exactly it is found [N].
+        job: the run; its own pushes are retained.
+        push: link, time and duration; its force is ignored.
+        upto: upper bound of the search [N].
+        resolution: of the result [N].
     """
 
     def survives(force: float) -> bool:
@@ -240,7 +240,7 @@ def largest_push(job: Job, push: PushSpec, *, upto: float, resolution: float) ->
 
 @dataclass(frozen=True)
 class _Search:
-    job: Job
+    job: RunJob
     push: PushSpec
     upto: float
     resolution: float
@@ -251,17 +251,17 @@ def _search(search: _Search) -> float:
 
 
 def largest_pushes(
-    searches: Sequence[tuple[Job, PushSpec]],
+    searches: Sequence[tuple[RunJob, PushSpec]],
     *,
     upto: float,
     resolution: float,
     workers: int,
     done: Callable[[], None] | None = None,
 ) -> list[float]:
-    """Return `largest_push` of several, in parallel."""
+    """Return `largest_push` of several pushes, in parallel."""
     items = [_Search(job, push, upto, resolution) for job, push in searches]
     found: dict[int, float] = {}
-    for k, force in _as_they_come(_search, items, workers):
+    for k, force in _as_completed(_search, items, workers):
         found[k] = force
         if done is not None:
             done()

@@ -1,19 +1,19 @@
-"""The run loop: a controller, a world, and everybody who watches."""
+"""Run loop of controller, simulator backend and observers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter, sleep
 from typing import Any
 
-import numpy as np
-
+from multi_qp_controller.closed_loop.decentralised import DecentralisedController
 from multi_qp_controller.command import Command
 from multi_qp_controller.controller import Controller
-from multi_qp_controller.decentralised import DecentralisedController
+from multi_qp_scene.arguments import number
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.jit import COMPILED
+from multi_qp_scene.limits import check
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
 from multi_qp_simulator.backend import Backend, MeasuredBackend
@@ -21,25 +21,25 @@ from multi_qp_simulator.forces import ForceCheck
 from multi_qp_simulator.garbage import collected_between_ticks
 from multi_qp_simulator.integrator import Integrator
 from multi_qp_simulator.log import Log, LogRecorder
-from multi_qp_simulator.referee import Referee, succeeded
+from multi_qp_simulator.run_monitor import RunMonitor, succeeded
 
 
 def _mujoco(scenario: Scenario) -> Backend:
-    from multi_qp_simulator.mujoco_world import MujocoBackend  # takes long to import, and only this world needs it
+    from multi_qp_simulator.mujoco_world import MujocoBackend  # slow import, needed by this backend only
 
     return MujocoBackend(scenario)
 
 
 BACKENDS: dict[str, Callable[[Scenario], Backend]] = {"integrator": Integrator, "mujoco": _mujoco}
 
-#: The worlds that answer torques by themselves: there, the controller acts as the scenario's `closed_loop` says.
+#: Backends with sensors and their own dynamics; the controller then uses the scenario's `closed_loop`.
 MEASURED = frozenset({"mujoco"})
 
 STOPPED = "stopped by the user"
 
-#: Sees every tick: the controller after its step, and the command.
+#: Called after every tick with the controller and the command.
 Observer = Callable[[Controller, Command], None]
-#: What the controller gets to see of the true state, at a time [s].
+#: Maps the true state at a time [s] to the measured one.
 Sensor = Callable[[State, float], State]
 
 
@@ -62,7 +62,7 @@ def make_controller(
     solver: str | None = None,
     formulation: str | None = None,
 ) -> Controller:
-    """Make a controller that acts as this world asks for."""
+    """Make a controller with the settings for a backend."""
     if backend not in MEASURED:
         return Controller(scenario, dt=dt, solver=solver, formulation=formulation)
     spec = scenario.spec
@@ -74,10 +74,10 @@ def make_controller(
 
 @dataclass(frozen=True)
 class RunResult:
-    """How a run ended.
+    """Result of a run.
 
     Attributes:
-        report: as `--report` writes it.
+        report: as written by `--report`.
         log: every tick.
     """
 
@@ -86,37 +86,37 @@ class RunResult:
 
     @property
     def succeeded(self) -> bool:
-        """Whether the run came to its end and reached all its goals."""
+        """Whether the run completed and reached all its goals."""
         return succeeded(self.report)
 
 
-#: Scenario files, solvers and formulations that have been rehearsed in this process.
-_rehearsed: set[tuple[str, str, str]] = set()
+#: Scenario files, solvers and formulations already warmed up in this process.
+_warmed_up: set[tuple[str, str, str]] = set()
 
 
 def warm_up(controller: Controller) -> None:
-    """Let a controller like this one rehearse, once in a process.
+    """Warm up a controller with equal settings, once a process.
 
-    Kernels are compiled where they are first needed, on a new machine for many seconds: no tick shall wait for that.
+    Kernels are compiled at their first use, which takes many seconds on a new machine and must not delay a tick.
     """
     scenario = controller.scenario
     like = (str(scenario.path), controller.solver_name, controller.formulation_name)
-    if not COMPILED or type(controller) is not Controller or like in _rehearsed:
+    if not COMPILED or type(controller) is not Controller or like in _warmed_up:
         return
-    _rehearsed.add(like)
+    _warmed_up.add(like)
     Controller(
         scenario, dt=controller.dt, solver=controller.solver_name, formulation=controller.formulation_name
-    ).rehearse()
+    ).warm_up()
 
 
 class Run:
     """One run of a scenario.
 
     Attributes:
-        controller: what decides.
-        backend: the world.
+        controller: the controller.
+        backend: the simulator backend.
         time: [s].
-        result: how it ended, None before that.
+        result: result, None before the end.
     """
 
     def __init__(
@@ -130,24 +130,26 @@ class Run:
         observers: Sequence[Observer] = (),
         sensor: Sensor | None = None,
         real_time: bool = False,
-        attended: bool = False,
+        interactive: bool = False,
         logged: bool = True,
     ) -> None:
         """Prepare a run.
 
         Args:
-            scenario: what is run.
-            controller: what decides.
-            backend: the world.
+            scenario: the scenario.
+            controller: the controller.
+            backend: the simulator backend.
             backend_name: for the report.
-            duration: longest simulated time [s]; the scenario's if None.
+            duration: time limit in simulated time [s]; the scenario's if None.
             observers: called after every tick.
-            sensor: what the controller sees of the state; the truth if None.
-            real_time: whether to wait so that simulated time does not run ahead of the clock.
-            attended: whether somebody is there to interact; phases with targets to move, or that wait for a command,
-                then last as long as the user likes.
-            logged: whether every tick is kept; if not, the log of the result is empty.
+            sensor: maps the true state to the measured one; identity if None.
+            real_time: whether to limit the simulated time to the wall clock.
+            interactive: whether a user interacts; phases with movable targets, or that wait for a command, then have no
+                time limit.
+            logged: whether ticks are logged; if not, the log of the result is empty.
         """
+        longest = scenario.spec.duration if duration is None else duration
+        check("ticks", longest / controller.dt, f"{longest:g} s in periods of {controller.dt:g} s")
         self.scenario = scenario
         self.controller = controller
         self.backend = backend
@@ -155,28 +157,28 @@ class Run:
         self._observers = list(observers)
         self._sensor = sensor
         self._real_time = real_time
-        controller.attended = attended
+        controller.interactive = interactive
         self._stopped = False
         self._started = perf_counter()
         self.result: RunResult | None = None
         self._recorder, self._logged = LogRecorder(scenario, controller.dt), logged
         self._measure = backend.measure if isinstance(backend, MeasuredBackend) else None
         self._forces = ForceCheck() if backend_name in MEASURED else None
-        self._referee = Referee(scenario, controller, backend=backend_name, duration=duration)
+        self._referee = RunMonitor(scenario, controller, backend=backend_name, duration=duration)
 
     def observe(self, observer: Observer) -> None:
-        """Let one more see every tick from now on."""
+        """Add an observer."""
         self._observers.append(observer)
 
     def stop(self) -> None:
-        """End the run after the present tick."""
+        """End the run after the current tick."""
         self._stopped = True
 
     def execute(self, progress: Callable[[float, str], None] | None = None) -> RunResult:
         """Run to the end.
 
         Args:
-            progress: told the fraction of the duration that has passed, and the state, after every tick.
+            progress: called after every tick with the elapsed fraction of the duration and the state.
         """
         warm_up(self.controller)
         self._started, tick = perf_counter(), 0
@@ -195,7 +197,7 @@ class Run:
         return self._end(ended)
 
     def interrupted(self) -> RunResult:
-        """Return the result of a run that an interrupt cut short."""
+        """Return the result of an interrupted run."""
         return self._end(STOPPED)
 
     def _tick(self) -> Command:
@@ -211,16 +213,16 @@ class Run:
             observer(controller, command)
         outcome = self.backend.step(command, controller.dt)
         if controller.landing is not None:
-            controller.landing.feel({name: -float(wrench[2]) for name, wrench in outcome.wrenches.items()})
+            controller.landing.update_forces({name: -float(wrench[2]) for name, wrench in outcome.wrenches.items()})
         if self._logged:
             self._recorder.record(state, command, outcome)
         if self._forces is not None:
             self._forces.observe(state, command, outcome)
-        controller.settle()
+        controller.post_update()
         return command
 
     def _why_ended(self) -> str | None:
-        """Return why the run ends now, None if it goes on."""
+        """Return the reason to end the run now, None to continue."""
         if self._stopped:
             return STOPPED
         if not self.backend.state.is_finite:
@@ -247,25 +249,30 @@ def run_scenario(
     sensor: Sensor | None = None,
     observers: Sequence[Observer] = (),
 ) -> RunResult:
-    """Run a scenario to its end, headless; the short way for scripts and tests.
+    """Run a scenario to its end, headless; for scripts and tests.
 
     Args:
-        scenario: what to run.
-        backend: name of the world.
+        scenario: the scenario.
+        backend: name of the backend.
         solver: name of the QP solver.
         formulation: name of the formulation.
         dt: control period [s].
-        duration: longest simulated time [s].
-        initial_state: where to start, instead of the scenario's; integrator only.
-        sensor: what the controller sees of the state.
+        duration: time limit in simulated time [s].
+        initial_state: start state, instead of the scenario's; integrator only.
+        sensor: maps the true state to the measured one.
         observers: called after every tick.
+
+    Raises:
+        MultiQpError: if an argument is invalid.
     """
+    if duration is not None:
+        number("duration", duration, unit="s", least=0.0)
     controller = make_controller(scenario, backend, dt=dt, solver=solver, formulation=formulation)
     world = make_backend(backend, scenario)
     if initial_state is not None:
         if not isinstance(world, Integrator):
             raise MultiQpError("only the integrator can start from a given state")
-        world.state = replace(initial_state, q=np.array(initial_state.q), v=np.array(initial_state.v))
+        world.state = initial_state
     run = Run(
         scenario,
         controller,

@@ -1,4 +1,4 @@
-"""How far contacts have moved since they were made: looked at in every tick, for all at once."""
+"""Slip of contacts since they were made, vectorised over all contacts."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_controller.contact import ActiveContact
+from multi_qp_controller.contacts.contact import ActiveContact
 from multi_qp_controller.controller import Controller
-from multi_qp_controller.motion_table import MotionTable
+from multi_qp_controller.dynamics.motion_table import MotionTable
 from multi_qp_scene.jit import compiled
 
 Array = NDArray[np.float64]
 
 
 class SlipWatch:
-    """The worst slip of the contacts that are on; the same as `ActiveContact.slip` of each."""
+    """Largest slip of the active contacts; equal to `ActiveContact.slip` of each."""
 
     def __init__(self) -> None:
         self._contacts: list[ActiveContact] = []
@@ -46,9 +46,9 @@ def worst_slip(X: Array, rows: NDArray[np.intp], made: Array, turns: NDArray[np.
 
     Args:
         X: of all pairs of frames, (k, 4, 4).
-        rows: which of them belongs to each contact, (n,).
-        made: poses then, (n, 4, 4).
-        turns: whether the angle of a contact counts, (n,).
+        rows: index of the pair of each contact, (n,).
+        made: poses when the contacts were made, (n, 4, 4).
+        turns: whether the angle of a contact is evaluated, (n,).
     """
     distance = angle = 0.0
     for c in range(len(rows)):
@@ -59,6 +59,6 @@ def worst_slip(X: Array, rows: NDArray[np.intp], made: Array, turns: NDArray[np.
                 apart += (now[i, j] - made[c, i, j]) ** 2
         distance = max(distance, math.sqrt(squares))
         if turns[c]:
-            # the Frobenius norm of R₁ - R₂ is 2√2 sin(angle/2), exact where an arc cosine of the trace is not
+            # the Frobenius norm of R₁ - R₂ is 2√2 sin(angle/2), accurate for small angles, unlike an arc cosine
             angle = max(angle, 2.0 * math.asin(min(1.0, math.sqrt(apart / 8.0))))
     return distance, angle

@@ -1,7 +1,7 @@
-"""What a person sees of a run: a live page in the browser, and videos rendered without a window.
+"""Visualisation of a run: a live page in the browser, and off-screen pictures and videos.
 
-`BrowserViewer` shows a run while it goes and lets one scrub through it; `render_frame` and `write_video` make
-pictures and videos. All of them draw `Snapshot`s and know nothing of the controller.
+`BrowserViewer` shows a run live and replays it; `render_frame` and `write_video` render pictures and videos. All of
+them draw `Snapshot`s and do not depend on the controller.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 __all__ = ["BrowserViewer", "Camera", "render_frame", "write_video"]
 
-_HOMES = {"BrowserViewer": "browser", "Camera": "camera", "render_frame": "video", "write_video": "video"}
+_MODULES = {"BrowserViewer": "browser", "Camera": "camera", "render_frame": "video", "write_video": "video"}
 
 
 def __getattr__(name: str) -> Any:
-    """Import on first use: video workers need no web server, and the browser no ray caster."""
-    if name not in _HOMES:
+    """Import on first use: video workers need no web server, and the browser viewer no ray caster."""
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

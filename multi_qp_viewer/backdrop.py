@@ -1,4 +1,4 @@
-"""The floor and the light behind it: a pale studio with tiles, soft shadows and no horizon."""
+"""Floor and background of rendered pictures: tiles with soft shadows that fade into a bright sky."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ TILE_SIZE = 0.5  # [m]
 LINE_WIDTH = 0.008  # [m]
 SHADOW_STRENGTH = np.array([0.50, 0.48, 0.43], dtype=np.float32)
 TEXEL = 0.011  # [m]
-TEXELS_PER_PIXEL = 0.36  # most along a side, per pixel of the picture's width
+TEXELS_PER_PIXEL = 0.36  # maximum along a side, per pixel of the image width
 SHADOW_RAYS = 4
 OCCLUSION_RAYS = 12
 
 
 @dataclass(frozen=True)
 class Backdrop:
-    """The empty studio seen from one camera.
+    """Floor and sky without bodies, from one camera.
 
     Attributes:
         color: linear light, (h, w, 3).
         distance: from the eye to the floor; infinite above the horizon, (h, w) [m].
-        ground: where each pixel meets the floor, x and y, (h, w, 2) [m].
-        presence: 1 on the near floor, 0 where it has faded out, (h, w).
+        ground: floor coordinates x and y of each pixel, (h, w, 2) [m].
+        presence: opacity of the floor, 1 near the centre and 0 far away, (h, w).
     """
 
     color: Image
@@ -41,8 +41,8 @@ class Backdrop:
     presence: Image
 
     @classmethod
-    def seen_from(cls, camera: Camera, *, width: int, height: int, center: tuple[float, float]) -> Backdrop:
-        """Paint tiles around the scene's center [m] that fade into the background far away."""
+    def for_camera(cls, camera: Camera, *, width: int, height: int, center: tuple[float, float]) -> Backdrop:
+        """Return tiles around the centre of the scene [m] that fade into the sky with distance."""
         pixels = pixel_centers(width, height)
         rays = camera.directions(pixels, width=width, height=height)
         eye = np.array(camera.position, dtype=np.float32)
@@ -67,7 +67,7 @@ class Backdrop:
         )
 
     def with_shadows(self, solids: Solids, light: Lighting) -> Image:
-        """Return the floor darkened by what stands on it, (h, w, 3)."""
+        """Return the floor with the shadows of the bodies, (h, w, 3)."""
         image = self.color.copy()
         if len(solids.vertices) == 0:
             return image
@@ -76,7 +76,7 @@ class Backdrop:
         rows = np.flatnonzero(inside)
         if len(rows) == 0:
             return image
-        texture = _shadow_texture(solids, light, lower, upper, most=int(TEXELS_PER_PIXEL * image.shape[1]))
+        texture = _shadow_texture(solids, light, lower, upper, max_size=int(TEXELS_PER_PIXEL * image.shape[1]))
         share = (self.ground.reshape(-1, 2)[rows] - lower) / (upper - lower)
         dark = _bilinear(texture, share) * self.presence.reshape(-1)[rows]
         image.reshape(-1, 3)[rows] *= 1.0 - dark[:, None] * SHADOW_STRENGTH
@@ -84,13 +84,13 @@ class Backdrop:
 
 
 def pixel_centers(width: int, height: int) -> Image:
-    """Return x, y of all pixel centres row by row, (h * w, 2)."""
+    """Return x, y of all pixel centres in row-major order, (h * w, 2)."""
     x, y = np.meshgrid(np.arange(width) + 0.5, np.arange(height) + 0.5)
     return np.column_stack([x.ravel(), y.ravel()]).astype(np.float32)
 
 
 def _shadow_area(vertices: Image, key: Image) -> tuple[Image, Image]:
-    """Return the floor rectangle that shadows and occlusion reach, lower and upper corner, (2,) [m]."""
+    """Return the floor rectangle affected by shadows and occlusion: lower and upper corner, (2,) each [m]."""
     cast = vertices[:, :2] - np.maximum(vertices[:, 2:], 0.0) * (key[:2] / key[2])
     near = vertices[vertices[:, 2] < OCCLUSION_RANGE][:, :2]
     lower = np.minimum(cast.min(axis=0) - 0.3, (near if len(near) else cast).min(axis=0) - OCCLUSION_RANGE)
@@ -98,9 +98,9 @@ def _shadow_area(vertices: Image, key: Image) -> tuple[Image, Image]:
     return lower.astype(np.float32), upper.astype(np.float32)
 
 
-def _shadow_texture(solids: Solids, light: Lighting, lower: Image, upper: Image, *, most: int) -> Image:
-    """Return the darkness of the floor over the rectangle, (rows, columns) in [0, 1]."""
-    columns, rows = np.clip(np.ceil((upper - lower) / TEXEL), 48, max(most, 64)).astype(int)
+def _shadow_texture(solids: Solids, light: Lighting, lower: Image, upper: Image, *, max_size: int) -> Image:
+    """Return the shadow texture of the rectangle, 1 in full shadow, (rows, columns) in [0, 1]."""
+    columns, rows = np.clip(np.ceil((upper - lower) / TEXEL), 48, max(max_size, 64)).astype(int)
     full = _sample_floor(solids, light, lower, upper, columns, rows, shadow=SHADOW_RAYS, occlusion=0)
     coarse = _sample_floor(solids, light, lower, upper, columns // 3, rows // 3, shadow=0, occlusion=OCCLUSION_RAYS)
     y, x = np.mgrid[0:rows, 0:columns]
@@ -168,7 +168,7 @@ def _blur(image: Image) -> Image:
 
 
 def _bilinear(texture: Image, share: Image) -> Image:
-    """Look up a texture at x, y shares of its sides, (n, 2) in [0, 1]."""
+    """Sample a texture by bilinear interpolation at normalised coordinates x, y, (n, 2) in [0, 1]."""
     rows, columns = texture.shape
     x = np.clip(share[:, 0] * columns - 0.5, 0, columns - 1.001)
     y = np.clip(share[:, 1] * rows - 0.5, 0, rows - 1.001)

@@ -1,9 +1,7 @@
-"""The run in a web browser: live while it goes, and to scrub through during and after."""
+"""Browser viewer of a run: live view, and replay during and after the run."""
 
 from __future__ import annotations
 
-import contextlib
-import io
 import logging
 import threading
 import time
@@ -14,28 +12,31 @@ import viser
 from numpy.typing import NDArray
 
 from multi_qp_controller.snapshot import Snapshot
-from multi_qp_viewer.browser_bodies import Bodies
+from multi_qp_viewer.browser_bodies import BodyMeshes
+from multi_qp_viewer.browser_labels import FONT_SCALE, View, view_of
 from multi_qp_viewer.browser_layers import Layer, all_layers
 from multi_qp_viewer.browser_panel import Panel
-from multi_qp_viewer.browser_studio import furnish
+from multi_qp_viewer.browser_server import PageServer
+from multi_qp_viewer.browser_studio import set_up_page, simplify_if_slow
 from multi_qp_viewer.history import History
-from multi_qp_viewer.playback import SPEEDS, Playhead
-from multi_qp_viewer.scene_view import DrawableScene, character_weight
+from multi_qp_viewer.playback import SPEEDS, PlaybackPosition
+from multi_qp_viewer.scene_view import DrawableScene, character_weight, scene_bounds
 
 logger = logging.getLogger(__name__)
 
 Array = NDArray[np.float64]
 
 FRAME_TIME = 1 / 30  # [s]
-IDLE_TIME = 0.5  # between pictures while nobody watches [s]
-SLOW_TIME = 0.5  # between updates of the curve and the slider's ends [s]
-TEXT_TIME = 0.1  # between updates of text and slider [s]
+IDLE_TIME = 0.5  # between frames while no page is connected [s]
+HANDLE_REACH = 20.0  # margin around the initial scene within which handles can be dragged [m]
+SLOW_TIME = 0.5  # between updates of the plot and of the slider's range [s]
+TEXT_TIME = 0.1  # between updates of status text and slider position [s]
 
 
 class BrowserViewer:
     """Serves the scene to any number of browsers.
 
-    `show` only stores the snapshot; a thread of the viewer's own draws about 30 times a second.
+    `show` only stores the snapshot; a separate thread draws about 30 times per second.
     """
 
     def __init__(
@@ -52,48 +53,49 @@ class BrowserViewer:
 
         Args:
             scene: the scene.
-            title: shown over the panel.
-            port: where to serve; the next free one if it is taken.
-            host: the address to listen at; "0.0.0.0" lets other machines watch.
-            on_restart: called, from a thread of the viewer, when the user asks for a fresh run.
-            make_layers: makes what is drawn over the bodies, in the place of the viewer's own layers.
+            title: of the page and panel.
+            port: TCP port; the next free one if it is in use.
+            host: address to listen on; "0.0.0.0" accepts other machines.
+            on_restart: called from a viewer thread when the user requests a new run.
+            make_layers: factory of the layers drawn over the bodies; by default `all_layers`.
+
+        Raises:
+            MultiQpError: when the host is not an address of this machine, or no port is free.
         """
-        with contextlib.redirect_stdout(io.StringIO()):  # viser greets on standard output
-            self._server = viser.ViserServer(host=host, port=port, label=title, verbose=False)
-        self._host = host
+        self._page_server = PageServer(host=host, port=port, title=title)
+        self._server = self._page_server.viser
         self._on_restart = on_restart
         self.history = History()
-        self.playhead = Playhead()
+        self.playhead = PlaybackPosition()
         self._lock = threading.RLock()
         self._closed = threading.Event()
         self._wake = threading.Event()
         self._next_text = self._next_slow = 0.0
-        self._complained = False
+        self._error_logged = False
         self._prepare(scene, make_layers)
         self._thread = threading.Thread(target=self._run, name="multi_qp_viewer", daemon=True)
         self._thread.start()
 
     @property
     def url(self) -> str:
-        """Where to point a browser."""
-        host = "localhost" if self._host in ("0.0.0.0", "::") else self._host
-        return f"http://{host}:{self._server.get_port()}"
+        """Address to open in a browser; it contains the access token."""
+        return self._page_server.url
 
     def show(self, snapshot: Snapshot) -> None:
-        """Take one tick; cheap and safe to call from the control loop.
+        """Store the snapshot of one tick; cheap enough for the control loop.
 
         The snapshot's arrays must not be changed afterwards.
         """
         self.history.append(snapshot)
 
     def finish(self) -> None:
-        """Say that the run is over; the page keeps serving for replay."""
+        """Mark the run as finished; the page stays available for replay."""
         with self._lock:
             self.playhead.finish()
         self._wake.set()
 
     def restart(self) -> None:
-        """Forget the run and ask for a fresh one, if the viewer was given an `on_restart`."""
+        """Clear the history and call `on_restart` if there is one."""
         with self._lock:
             self.history.clear()
             self.playhead.begin()
@@ -102,7 +104,7 @@ class BrowserViewer:
 
     def wait(self) -> None:
         """Serve until `close` is called or the user interrupts the program."""
-        while not self._closed.wait(0.5):  # short waits leave room for Ctrl-C on every platform
+        while not self._closed.wait(0.5):  # short waits, so that Ctrl-C works on every platform
             pass
 
     def close(self) -> None:
@@ -113,8 +115,7 @@ class BrowserViewer:
         self._wake.set()
         if threading.current_thread() is not self._thread:
             self._thread.join(timeout=2.0)
-        with contextlib.redirect_stdout(io.StringIO()):  # viser says goodbye on standard output
-            self._server.stop()
+        self._page_server.stop()
 
     def __enter__(self) -> BrowserViewer:
         """Return the viewer."""
@@ -125,20 +126,20 @@ class BrowserViewer:
         self.close()
 
     def play(self) -> None:
-        """Go on from the moment on screen."""
+        """Play from the displayed time on."""
         with self._lock:
             start, end = self.history.span
             self.playhead.play(start=start, end=end)
         self._wake.set()
 
     def pause(self) -> None:
-        """Hold the moment on screen."""
+        """Pause at the displayed time."""
         with self._lock:
             self.playhead.pause()
         self._wake.set()
 
     def seek(self, moment: float) -> None:
-        """Hold another moment of the run [s]."""
+        """Pause at a time of the run [s]."""
         with self._lock:
             self.playhead.seek(moment)
         self._wake.set()
@@ -156,7 +157,7 @@ class BrowserViewer:
         self._wake.set()
 
     def set_speed(self, speed: float) -> None:
-        """Choose how fast replays go; 1 is real time.
+        """Set the replay speed; 1 is real time.
 
         Raises:
             ValueError: if the speed is not within 0.1 and 4.
@@ -167,7 +168,7 @@ class BrowserViewer:
             self.playhead.speed = speed
 
     def set_layer(self, title: str, shown: bool) -> None:
-        """Switch a layer on or off by its title in the panel.
+        """Show or hide a layer by its title in the panel.
 
         Raises:
             ValueError: if there is no such layer.
@@ -179,12 +180,13 @@ class BrowserViewer:
     def add_target_handle(
         self, name: str, position: Array, callback: Callable[[Array], None]
     ) -> viser.TransformControlsHandle:
-        """Add a handle to drag in the 3-D view.
+        """Add a draggable handle to the 3-D view.
 
         Args:
-            name: shown beside the handle.
-            position: where it starts, world frame, (3,) [m].
-            callback: called with the new position, (3,) [m], from a thread of the viewer.
+            name: label of the handle.
+            position: initial position in the world frame, (3,) [m].
+            callback: called with the new position, (3,) [m], from a viewer thread. The position is clipped to 20 m
+                around the initial scene.
         """
         path = f"/handles/{name}"
         handle = self._server.scene.add_transform_controls(
@@ -194,21 +196,21 @@ class BrowserViewer:
             depth_test=False,
             position=np.asarray(position, dtype=float),
         )
-        self._server.scene.add_label(f"{path}/label", name, anchor="bottom-center", font_screen_scale=0.8)
-        handle.on_update(lambda event: callback(np.array(event.target.position, dtype=float)))
+        self._server.scene.add_label(f"{path}/label", name, anchor="bottom-center", font_screen_scale=FONT_SCALE)
+        handle.on_update(lambda event: callback(np.clip(event.target.position, *self._reach)))
         return handle
 
     def add_slider(
         self, name: str, minimum: float, maximum: float, initial: float, callback: Callable[[float], None]
     ) -> viser.GuiSliderHandle[float]:
-        """Add a slider for a number that the run listens to.
+        """Add a slider for a parameter of the run.
 
         Args:
-            name: its label.
+            name: label of the slider.
             minimum: lowest value.
             maximum: highest value.
-            initial: value at the start.
-            callback: called with the new value from a thread of the viewer.
+            initial: initial value.
+            callback: called with the new value from a viewer thread.
 
         Raises:
             ValueError: unless minimum <= initial <= maximum and minimum < maximum.
@@ -218,16 +220,16 @@ class BrowserViewer:
         return self.panel.add_target_slider(name, minimum, maximum, initial, callback)
 
     def add_button(self, name: str, callback: Callable[[], None]) -> viser.GuiButtonHandle:
-        """Add a button that gives a command.
+        """Add a button that sends a command.
 
         Args:
-            name: its label.
-            callback: called from a thread of the viewer.
+            name: label of the button.
+            callback: called from a viewer thread.
         """
         return self.panel.add_command_button(name, callback)
 
     def refresh(self, elapsed: float = 0.0) -> Snapshot | None:
-        """Move the replay on by wall time [s], draw the moment that is due and return its snapshot."""
+        """Advance the replay by wall time [s], draw the snapshot due and return it."""
         with self._lock:
             start, end = self.history.span
             moment = self.playhead.advance(elapsed, start=start, end=end)
@@ -242,8 +244,11 @@ class BrowserViewer:
         self, scene: DrawableScene, make_layers: Callable[[viser.ViserServer], Sequence[Layer]] | None
     ) -> None:
         server = self._server
-        furnish(server, scene)
-        self.bodies = Bodies(server, scene)
+        set_up_page(server, scene)
+        server.on_client_connect(lambda client: simplify_if_slow(server, client))
+        lower, upper = scene_bounds(scene, scene.q0)
+        self._reach = lower - HANDLE_REACH, upper + HANDLE_REACH
+        self.bodies = BodyMeshes(server, scene)
         if make_layers is None:
             self.layers: Sequence[Layer] = all_layers(server, weight=character_weight(scene))
         else:
@@ -260,6 +265,7 @@ class BrowserViewer:
         self.panel.add_layers(self.layers, on_bodies=self._show_bodies, on_fade=self.bodies.fade)
         self.panel.add_plot()
         self._drawn: Snapshot | None = None
+        self._view: View | None = None
 
     def _toggle_play(self) -> None:
         if self.playhead.playing or self.playhead.live:
@@ -271,8 +277,10 @@ class BrowserViewer:
         self.bodies.visible = shown
 
     def _draw(self, snapshot: Snapshot) -> None:
-        if snapshot is self._drawn:
+        view = view_of(self._server)
+        if snapshot is self._drawn and (view == self._view or time.monotonic() < self._next_slow):
             return
+        self._view = view  # decides which labels are shown
         self.bodies.move(snapshot.q)
         for layer in self.layers:
             layer.draw(snapshot)
@@ -289,13 +297,13 @@ class BrowserViewer:
             self.panel.show_ticks(*self.history.tick_curve())
 
     def _refresh_safely(self, elapsed: float) -> None:
-        """Draw; a snapshot that cannot be drawn is reported once and must not end the page."""
+        """Draw; an error is logged once and does not stop the viewer."""
         try:
             self.refresh(elapsed)
         except Exception:
-            if not self._complained:
+            if not self._error_logged:
                 logger.exception("the viewer cannot draw the tick at %.3f s", self.playhead.time)
-            self._complained = True
+            self._error_logged = True
 
     def _run(self) -> None:
         last = time.monotonic()

@@ -1,4 +1,4 @@
-"""Characters, objects and environment in the browser, moved with two small messages per shape."""
+"""Bodies of the scene in the browser, as instanced meshes: two small messages per shape and frame."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ Array = NDArray[np.float64]
 
 @dataclass
 class _Batch:
-    """All instances of one shape; `owners` are the geometries that they belong to."""
+    """All instances of one shape; `owners` are the indices of their geometries."""
 
     handle: viser.BatchedMeshHandle
     owners: NDArray[np.int64]
     offsets: Array  # (k, 3) in the geometry's frame [m]
     opacities: Array  # (k,)
-    fixed: bool  # hangs on the world
+    fixed: bool  # attached to the world
 
 
-class Bodies:
-    """Draws the scene's geometry at a configuration."""
+class BodyMeshes:
+    """Meshes of the scene's geometry, placed at a configuration."""
 
     def __init__(self, server: viser.ViserServer, scene: DrawableScene) -> None:
-        """Send every distinct shape once.
+        """Add every distinct shape once.
 
         Args:
-            server: the running server.
+            server: the viser server.
             scene: the scene.
         """
         geometries = drawn_geometry(scene)
@@ -57,7 +57,7 @@ class Bodies:
         self.move(scene.q0)
 
     def move(self, q: Array) -> None:
-        """Place everything at a configuration, (nq,)."""
+        """Place all bodies at a configuration, (nq,)."""
         rotations, self.positions = self._pose.placements(q)
         wxyzs = vtf.SO3.from_matrix(rotations).wxyz if len(rotations) else np.zeros((0, 4))
         for batch in self._batches:
@@ -79,7 +79,7 @@ class Bodies:
             batch.handle.visible = shown
 
     def fade(self, opacity: float) -> None:
-        """Make all bodies see-through; opacity in [0, 1]."""
+        """Set the opacity of all bodies, in [0, 1]."""
         for batch in self._batches:
             batch.handle.batched_opacities = (opacity * batch.opacities).astype(np.float32)
 

@@ -1,4 +1,4 @@
-"""Drawings of others in the browser, one layer for each group."""
+"""Browser layers of external drawings, such as ROS markers: one layer per group."""
 
 from __future__ import annotations
 
@@ -8,36 +8,39 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.snapshot import Snapshot
 from multi_qp_viewer.browser_instances import instance_colors
-from multi_qp_viewer.drawings import Drawing, DrawnSnapshot, Shape
+from multi_qp_viewer.browser_labels import LabelPool
+from multi_qp_viewer.drawings import Drawing, DrawingShape, DrawnSnapshot
 from multi_qp_viewer.meshes import unit_shape
 
 Array = NDArray[np.float64]
 
-MOST_WORDS = 24  # of one group
+MAX_TEXTS = 24  # per group
 
 
 class DrawingLayer:
-    """The drawings of one group; what has not changed is not sent again."""
+    """Drawings of one group; unchanged data is not sent again."""
 
     def __init__(self, server: viser.ViserServer, group: str) -> None:
-        """Draw nothing yet."""
+        """Create an empty layer."""
         self.title = group.replace("_", " ").replace("com", "centre of mass").capitalize()
         self._server, self._group = server, group
         self._visible = True
-        self._parts: dict[Shape, _Part] = {}
-        self._words = _Words(server, group)
+        self._parts: dict[DrawingShape, _ShapeMarks] = {}
+        self._words = LabelPool(server, f"/drawings/{group}/word", MAX_TEXTS)
 
     def draw(self, snapshot: Snapshot) -> None:
         """Show this tick."""
         drawings = snapshot.drawings if isinstance(snapshot, DrawnSnapshot) else ()
         ours = [drawing for drawing in drawings if drawing.group == self._group]
-        for shape in (Shape.SEGMENTS, Shape.ARROWS, Shape.TRIANGLES, Shape.BALLS):
+        for shape in (DrawingShape.SEGMENTS, DrawingShape.ARROWS, DrawingShape.TRIANGLES, DrawingShape.BALLS):
             some = [drawing for drawing in ours if drawing.shape is shape and len(drawing.points)]
             if some and shape not in self._parts:
-                self._parts[shape] = _Part(self._server, f"/drawings/{self._group}/{shape}", shape)
+                self._parts[shape] = _ShapeMarks(self._server, f"/drawings/{self._group}/{shape}", shape)
             if shape in self._parts:
                 self._parts[shape].draw(some, shown=self._visible)
-        self._words.draw([d for d in ours if d.shape is Shape.WORDS], shown=self._visible)
+        words = [drawing for drawing in ours if drawing.shape is DrawingShape.WORDS and len(drawing.points)]
+        places = np.array([drawing.points[0] for drawing in words])
+        self._words.place(places, [drawing.text for drawing in words], visible=self._visible)
 
     def switch(self, shown: bool) -> None:
         """Show or hide."""
@@ -47,10 +50,10 @@ class DrawingLayer:
         self._words.switch(shown)
 
 
-class _Part:
-    """All marks of one shape: made anew when their number changes, else moved and coloured."""
+class _ShapeMarks:
+    """Marks of one shape: created again when their number changes, else moved and recoloured."""
 
-    def __init__(self, server: viser.ViserServer, name: str, shape: Shape) -> None:
+    def __init__(self, server: viser.ViserServer, name: str, shape: DrawingShape) -> None:
         self._server, self._name, self._shape = server, name, shape
         self._handle: viser.SceneNodeHandle | None = None
         self._count = 0
@@ -77,10 +80,10 @@ class _Part:
         scene, size = self._server.scene, drawings[0].size
         pixels = _pixels(colors)
         match self._shape:
-            case Shape.SEGMENTS:
+            case DrawingShape.SEGMENTS:
                 ends = points.reshape(-1, 2, 3)
                 return scene.add_line_segments(self._name, ends, pixels.reshape(-1, 2, 3), thickness=size)
-            case Shape.ARROWS:
+            case DrawingShape.ARROWS:
                 return scene.add_arrows(
                     self._name,
                     points.reshape(-1, 2, 3),
@@ -89,7 +92,7 @@ class _Part:
                     head_radius=1.3 * size,
                     head_length=3.5 * size,
                 )
-            case Shape.TRIANGLES:
+            case DrawingShape.TRIANGLES:
                 faces = np.arange(len(points), dtype=np.uint32).reshape(-1, 3)
                 red, green, blue = (int(channel) for channel in pixels[0])
                 return scene.add_mesh_simple(
@@ -124,7 +127,7 @@ class _Part:
 
 
 def _change(handle: viser.SceneNodeHandle, points: NDArray[np.float32], colors: Array) -> None:
-    """Give marks other places, and other colours if they have changed: those of triangles never do."""
+    """Update positions and colours of marks; the colours of triangles are constant."""
     match handle:
         case viser.BatchedMeshHandle():
             handle.batched_positions, handle.batched_colors = points, instance_colors(colors)
@@ -138,28 +141,3 @@ def _change(handle: viser.SceneNodeHandle, points: NDArray[np.float32], colors: 
 
 def _pixels(colors: Array) -> NDArray[np.uint8]:
     return (255 * colors).round().astype(np.uint8)
-
-
-class _Words:
-    """A few labels that are used again."""
-
-    def __init__(self, server: viser.ViserServer, group: str) -> None:
-        self._server, self._group = server, group
-        self._labels: list[viser.LabelHandle] = []
-        self._used = 0
-
-    def draw(self, drawings: list[Drawing], *, shown: bool) -> None:
-        drawings = drawings[:MOST_WORDS]
-        while len(self._labels) < len(drawings):
-            name = f"/drawings/{self._group}/word_{len(self._labels)}"
-            self._labels.append(
-                self._server.scene.add_label(name, "", visible=False, font_screen_scale=0.8, anchor="bottom-center")
-            )
-        self._used = len(drawings)
-        for label, drawing in zip(self._labels, drawings, strict=False):
-            label.text, label.position = drawing.text, drawing.points[0]
-        self.switch(shown)
-
-    def switch(self, shown: bool) -> None:
-        for index, label in enumerate(self._labels):
-            label.visible = shown and index < self._used

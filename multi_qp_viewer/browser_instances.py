@@ -1,4 +1,4 @@
-"""Copies of one shape in the browser."""
+"""Instanced copies of one shape in the browser."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from multi_qp_viewer.raytracer import from_srgb
 
 Array = NDArray[np.float64]
 
-AWAY = np.array([0.0, 0.0, -200.0])  # where unused instances wait
+AWAY = np.array([0.0, 0.0, -200.0])  # position of unused instances
 
 
 class Instances:
-    """Copies of one shape whose number changes: spare copies wait out of sight, so nothing is sent twice."""
+    """Variable number of copies of one shape; spare copies are placed out of sight, so the mesh is sent once."""
 
     def __init__(
         self, server: viser.ViserServer, name: str, shape: str, color: Color, *, opacity: float | None = None
     ) -> None:
-        """Name a unit shape ("sphere", "pyramid", ...) and its colour."""
+        """Create copies of a unit shape ("sphere", "pyramid", ...) of one colour."""
         self._server, self._name, self._color, self._opacity = server, name, color, opacity
         self._vertices, self._faces = _pyramid() if shape == "pyramid" else _triangles(shape)
         self._visible = True
@@ -33,7 +33,7 @@ class Instances:
         """Show n copies: positions (n, 3) [m], rotations (n, 3, 3), scales (n, 3)."""
         count = len(positions)
         if count > self._capacity:
-            self._reserve(2 ** int(np.ceil(np.log2(max(count, 4)))))
+            self._allocate(2 ** int(np.ceil(np.log2(max(count, 4)))))
         if self._handle is None:
             return
         spare = self._capacity - count
@@ -49,7 +49,7 @@ class Instances:
         if self._handle is not None:
             self._handle.visible = shown
 
-    def _reserve(self, capacity: int) -> None:
+    def _allocate(self, capacity: int) -> None:
         self._capacity = capacity
         self._handle = self._server.scene.add_batched_meshes_simple(
             self._name,
@@ -69,7 +69,7 @@ class Instances:
 
 
 def instance_colors(display: Array) -> NDArray[np.uint8]:
-    """Return what viser wants for instanced colours: linear light, not display values; (..., 3) in [0, 1]."""
+    """Return display colours (..., 3) in [0, 1] as linear light in 0..255, which viser expects of instances."""
     return (255 * from_srgb(display)).round().astype(np.uint8)
 
 

@@ -1,4 +1,4 @@
-"""Everything that the browser draws over the bodies, one class per layer that can be switched off."""
+"""Layers that the browser draws over the bodies, one class per layer."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from numpy.typing import NDArray
 from multi_qp_controller.snapshot import PairSnapshot, Snapshot
 from multi_qp_viewer import marks
 from multi_qp_viewer.browser_instances import AWAY, Instances, instance_colors
+from multi_qp_viewer.browser_labels import LabelPool
 from multi_qp_viewer.marks import Color
 
 Array = NDArray[np.float64]
 
 COM_RADIUS = 0.035  # [m]
-MARK_LIFT = 0.004  # of flat marks over the floor [m]
+MARK_LIFT = 0.004  # of flat marks above the floor [m]
 MOST_LABELS = 10  # of the closest pairs
 MOST_CORNERS = 16  # of the support polygon
 
 
 class Layer(Protocol):
-    """Something that can be drawn and switched off."""
+    """Drawing that can be shown and hidden."""
 
     title: str
 
@@ -35,7 +36,7 @@ class Layer(Protocol):
 
 
 class Forces:
-    """Contact forces as arrows on the first surface's body."""
+    """Contact forces as arrows, acting on the body of the first surface."""
 
     title = "Contact forces"
 
@@ -67,7 +68,7 @@ class FrictionCones:
     title = "Friction cones"
 
     def __init__(self, server: viser.ViserServer) -> None:
-        """Draw them see-through."""
+        """Create translucent pyramids."""
         self._instances = Instances(server, "/friction_cones", "pyramid", marks.CONE, opacity=0.35)
 
     def draw(self, snapshot: Snapshot) -> None:
@@ -88,7 +89,7 @@ class CentersOfMass:
     title = "Centre of mass"
 
     def __init__(self, server: viser.ViserServer) -> None:
-        """Use one ball and one flat mark for all."""
+        """Create instanced balls and flat marks."""
         self._balls = Instances(server, "/com/balls", "sphere", marks.COM)
         self._marks = Instances(server, "/com/marks", "cylinder", marks.COM)
         self._drops = server.scene.add_line_segments(
@@ -121,7 +122,7 @@ class SupportPolygon:
     title = "Support polygon"
 
     def __init__(self, server: viser.ViserServer) -> None:
-        """Send a fan of triangles once; corners move."""
+        """Create a fan of triangles, whose corners move later."""
         _, faces = marks.fan(np.zeros((MOST_CORNERS, 3)))
         self._mesh = server.scene.add_mesh_simple(
             "/support/area",
@@ -156,28 +157,22 @@ class SupportPolygon:
 
 
 class Pairs:
-    """Watched collision pairs: grey far away, yellow where the damper acts, red at the security distance."""
+    """Monitored collision pairs: grey when far, yellow within the influence distance, red at the security distance."""
 
     title = "Watched pairs"
 
     def __init__(self, server: viser.ViserServer) -> None:
-        """Reserve segments and labels."""
+        """Allocate segments and labels."""
         self._server = server
         self._capacity = 0
         self._visible = True
-        self._reserve(32)
-        self._labels = [
-            server.scene.add_label(
-                f"/pairs/label_{k}", "", visible=False, font_screen_scale=0.8, anchor="bottom-center"
-            )
-            for k in range(MOST_LABELS)
-        ]
-        self._labelled = 0
+        self._allocate(32)
+        self._labels = LabelPool(server, "/pairs/label", MOST_LABELS)
 
     def draw(self, snapshot: Snapshot) -> None:
         """Show this tick."""
         if len(snapshot.pairs) > self._capacity:
-            self._reserve(2 * len(snapshot.pairs))
+            self._allocate(2 * len(snapshot.pairs))
         points = np.tile(AWAY, (self._capacity, 2, 1))
         colors = np.zeros((self._capacity, 2, 3), dtype=np.uint8)
         for index, pair in enumerate(snapshot.pairs):
@@ -191,19 +186,14 @@ class Pairs:
         """Show or hide."""
         self._visible = shown
         self._segments.visible = shown
-        for index, label in enumerate(self._labels):
-            label.visible = shown and index < self._labelled
+        self._labels.switch(shown)
 
     def _label(self, pairs: list[PairSnapshot]) -> None:
-        closest = sorted(pairs, key=lambda pair: pair.distance)[:MOST_LABELS]
-        self._labelled = len(closest)
-        for index, label in enumerate(self._labels):
-            label.visible = self._visible and index < len(closest)
-            if index < len(closest):
-                label.text = marks.pair_label(closest[index])
-                label.position = (closest[index].point_a + closest[index].point_b) / 2
+        closest = sorted(pairs, key=lambda pair: pair.distance)
+        middles = np.array([(pair.point_a + pair.point_b) / 2 for pair in closest])
+        self._labels.place(middles, [marks.pair_label(pair) for pair in closest], visible=self._visible)
 
-    def _reserve(self, capacity: int) -> None:
+    def _allocate(self, capacity: int) -> None:
         self._capacity = capacity
         self._segments = self._server.scene.add_line_segments(
             "/pairs/segments",
@@ -215,12 +205,12 @@ class Pairs:
 
 
 class Targets:
-    """References of the tasks: frames where they turn, balls where they are points."""
+    """References of the tasks: frames for poses, balls for points."""
 
     title = "Targets"
 
     def __init__(self, server: viser.ViserServer) -> None:
-        """Frames and points are made when first needed."""
+        """Create an empty layer; frames and points are added on demand."""
         self._server = server
         self._visible = True
         self._frames: dict[str, viser.FrameHandle] = {}
@@ -254,7 +244,7 @@ class Targets:
 
 
 def all_layers(server: viser.ViserServer, *, weight: float) -> list[Layer]:
-    """Return every layer; weight of the heaviest character [N] scales the forces."""
+    """Return all layers; `weight` of the heaviest character [N] scales the forces."""
     return [
         Forces(server, weight),
         FrictionCones(server),

@@ -1,9 +1,10 @@
-"""The panel beside the 3-D view: status, playback, layers, tick times, targets."""
+"""Control panel beside the 3-D view: status, playback, layers, tick times, targets."""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Callable, Sequence
+from math import ceil, floor
 
 import numpy as np
 import viser
@@ -12,16 +13,16 @@ from numpy.typing import NDArray
 from multi_qp_controller.snapshot import Snapshot
 from multi_qp_viewer import marks
 from multi_qp_viewer.browser_layers import Layer
-from multi_qp_viewer.playback import SPEEDS, Playhead
+from multi_qp_viewer.playback import SPEEDS, PlaybackPosition
 
 Array = NDArray[np.float64]
 
 HIDDEN_AT_START = ("Friction cones", "Target names")
-AFTER_TARGETS = 1e6  # viser numbers widgets by age; targets come later but belong above the layers
+AFTER_TARGETS = 1e6  # viser orders widgets by creation; targets are created later but belong above the layers
 
 
 class Panel:
-    """Widgets; what they do is decided by the callbacks."""
+    """Widgets of the panel, connected to callbacks."""
 
     def __init__(
         self,
@@ -55,7 +56,7 @@ class Panel:
     def add_layers(
         self, layers: Sequence[Layer], *, on_bodies: Callable[[bool], None], on_fade: Callable[[float], None]
     ) -> None:
-        """Add one checkbox per layer, the bodies' own, and how see-through they are."""
+        """Add a checkbox for the bodies and each layer, and a slider for the opacity of the bodies."""
         with self._server.gui.add_folder("Show", order=AFTER_TARGETS):
             bodies = self._server.gui.add_checkbox("Bodies", True)
             bodies.on_update(lambda event: on_bodies(event.target.value))
@@ -66,7 +67,7 @@ class Panel:
                 self._add_toggle(layer)
 
     def add_plot(self) -> None:
-        """Add the curve of tick times."""
+        """Add the plot of tick times."""
         with self._server.gui.add_folder("Tick time [ms]", order=AFTER_TARGETS + 1):
             self._plot = self._server.gui.add_uplot(
                 (np.array([0.0, 1.0]), np.array([0.0, 0.0])),
@@ -90,7 +91,7 @@ class Panel:
             slider = self._server.gui.add_slider(
                 name, min=float(minimum), max=float(maximum), step=step, initial_value=float(initial)
             )
-        slider.on_update(lambda event: callback(float(event.target.value)))
+        slider.on_update(lambda event: callback(min(max(float(event.target.value), minimum), maximum)))
         return slider
 
     def add_command_button(self, name: str, callback: Callable[[], None]) -> viser.GuiButtonHandle:
@@ -102,8 +103,8 @@ class Panel:
         button.on_click(lambda _: callback())
         return button
 
-    def show_status(self, snapshot: Snapshot | None, playhead: Playhead, realtime_factor: float | None) -> None:
-        """Write the state's name and the figures of the tick on screen."""
+    def show_status(self, snapshot: Snapshot | None, playhead: PlaybackPosition, realtime_factor: float | None) -> None:
+        """Show the state and the figures of the displayed tick."""
         self._status.content = status_html(snapshot, playhead, realtime_factor)
         moving = playhead.playing or playhead.live
         self._play.label = "Pause" if moving else "Play"
@@ -111,12 +112,12 @@ class Panel:
 
     def show_time(self, moment: float, *, start: float, end: float) -> None:
         """Move the slider to a moment within the run's span [s]."""
-        self.time.max = max(end, start + 0.01)
-        self.time.min = start
+        self.time.max = max(ceil(100.0 * end - 1e-6), floor(100.0 * start) + 1) / 100.0  # the slider shows its maximum
+        self.time.min = floor(100.0 * start) / 100.0
         self.time.value = float(min(max(moment, start), end))  # type: ignore[misc]  # viser hides the setter
 
     def show_ticks(self, times: Array, ticks: Array) -> None:
-        """Draw the curve of tick times; times [s], ticks [ms]."""
+        """Update the plot of tick times; times [s], ticks [ms]."""
         if len(times) >= 2:
             self._plot.data = (times, ticks)
 
@@ -128,8 +129,8 @@ class Panel:
         self.toggles[layer.title] = box
 
 
-def status_html(snapshot: Snapshot | None, playhead: Playhead, realtime_factor: float | None) -> str:
-    """Return the status card."""
+def status_html(snapshot: Snapshot | None, playhead: PlaybackPosition, realtime_factor: float | None) -> str:
+    """Return the status card as HTML."""
     if snapshot is None:
         return '<div style="padding:0.6em 0.9em;font-size:1.3em">waiting …</div>'
     red, green, blue = (round(255 * channel) for channel in marks.STATUS.get(snapshot.status, (0.4, 0.4, 0.4)))

@@ -1,6 +1,9 @@
-"""Light, floor, camera and panel colours of the browser view."""
+"""Lights, floor, camera and theme of the browser view."""
 
 from __future__ import annotations
+
+import time
+from statistics import median
 
 import viser
 
@@ -8,10 +11,12 @@ from multi_qp_viewer.camera import Camera
 from multi_qp_viewer.scene_view import DrawableScene, scene_bounds
 
 BLUE = (61, 133, 227)
+SLOW_FRAME = 0.2  # frame time above which a page is drawn without shadows [s]
+FRAME_PROBES, PROBE_PAUSE, PROBE_TIMEOUT = 5, 0.5, 3.0  # of its measurement; the last two in [s]
 
 
-def furnish(server: viser.ViserServer, scene: DrawableScene) -> None:
-    """Make an empty page a pale studio with a three-quarter front view of the scene."""
+def set_up_page(server: viser.ViserServer, scene: DrawableScene) -> None:
+    """Add theme, lights, floor and a three-quarter front view of the scene to an empty page."""
     server.gui.configure_theme(show_logo=False, show_share_button=False, brand_color=BLUE)
     server.gui.main_panel.dock_right()
     server.scene.set_up_direction("+z")
@@ -24,15 +29,45 @@ def furnish(server: viser.ViserServer, scene: DrawableScene) -> None:
     server.initial_camera.fov = camera.fov
 
 
+def simplify_if_slow(server: viser.ViserServer, client: viser.ClientHandle) -> None:
+    """Disable shadows for one page that renders slowly, as without a GPU; input is processed between its frames.
+
+    Takes some seconds. The frame time is measured by requests to local storage, which a page answers at the start of
+    its next frame.
+    """
+    waits = []
+    try:
+        for _ in range(FRAME_PROBES):
+            time.sleep(PROBE_PAUSE)
+            if client.client_id not in server.get_clients():
+                return
+            start = time.monotonic()
+            client.local_storage.get_item("multi_qp", timeout=PROBE_TIMEOUT)
+            waits.append(time.monotonic() - start)
+    except TimeoutError:
+        waits.append(PROBE_TIMEOUT)
+    except RuntimeError:  # the page was closed, or has no local storage
+        return
+    if median(waits) > SLOW_FRAME:
+        _add_key_light(client.scene, cast_shadow=False)  # replaces the shared light
+
+
 def _add_lights(server: viser.ViserServer) -> None:
-    """Replace viser's light from straight above, under which all sides look alike."""
+    """Replace viser's light from straight above, under which all sides look alike.
+
+    Without an environment map, which has little visible effect and doubles the frame time in software rendering.
+    """
     server.scene.configure_default_lights(False)
-    server.scene.configure_environment_map("studio", environment_intensity=0.1)
-    server.scene.add_light_directional(
-        "/lights/key", color=(255, 246, 235), intensity=2.4, cast_shadow=True, position=(3.0, -2.0, 5.0)
-    )
+    server.scene.configure_environment_map(None)
+    _add_key_light(server.scene, cast_shadow=True)
     server.scene.add_light_hemisphere(
-        "/lights/sky", sky_color=(240, 246, 255), ground_color=(190, 186, 180), intensity=1.6
+        "/lights/sky", sky_color=(240, 246, 255), ground_color=(190, 186, 180), intensity=1.8
+    )
+
+
+def _add_key_light(scene: viser.SceneApi, *, cast_shadow: bool) -> None:
+    scene.add_light_directional(
+        "/lights/key", color=(255, 246, 235), intensity=2.4, cast_shadow=cast_shadow, position=(3.0, -2.0, 5.0)
     )
 
 

@@ -1,4 +1,4 @@
-"""Where the picture is taken from."""
+"""Pinhole camera: framing, projection and viewing rays."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ Points = NDArray[np.floating[Any]]
 
 AZIMUTH = np.deg2rad(38.0)  # three-quarter front view of characters that face +x
 ELEVATION = np.deg2rad(14.0)
-MARGIN = 1.12  # free space around what is framed
+MARGIN = 1.12  # free space around the framed box
 
 
 @dataclass(frozen=True, kw_only=True)
 class Camera:
-    """A pinhole camera in the world frame, z up.
+    """Pinhole camera in the world frame, z up.
 
     Attributes:
         position: of the eye, (3,) [m].
-        target: the point in the middle of the picture, (3,) [m].
+        target: point at the centre of the image, (3,) [m].
         fov: vertical opening angle [rad].
     """
 
@@ -31,10 +31,10 @@ class Camera:
     fov: float = float(np.deg2rad(32.0))
 
     def __post_init__(self) -> None:
-        """Refuse what has no picture.
+        """Validate the camera.
 
         Raises:
-            ValueError: if the eye sits on the target or the opening angle is not in (0, pi).
+            ValueError: if the eye coincides with the target or the opening angle is not in (0, pi).
         """
         if np.linalg.norm(np.subtract(self.target, self.position)) < 1e-9:
             raise ValueError("the camera's position and target are the same point")
@@ -59,7 +59,7 @@ class Camera:
             upper: upper corner of the box, (3,) [m].
             aspect: width / height of the picture.
             azimuth: direction from the box to the eye around z, from +x [rad].
-            elevation: height of the eye over the box's middle [rad].
+            elevation: elevation of the eye above the centre of the box [rad].
             fov: vertical opening angle [rad].
         """
         lower, upper = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
@@ -67,7 +67,7 @@ class Camera:
         back = np.array([np.cos(azimuth) * np.cos(elevation), np.sin(azimuth) * np.cos(elevation), np.sin(elevation)])
         corners = np.array(np.meshgrid(*zip(lower, upper, strict=True))).reshape(3, -1).T
         slope = np.tan(fov / 2)
-        for _ in range(3):  # centre the box's outline, then step back far enough; settles at once
+        for _ in range(3):  # fixed point: centre the outline of the box, then step back far enough
             right, up, _ = _axes(-back)
             x, y, z = (corners - target) @ right, (corners - target) @ up, (corners - target) @ back
             distance = np.max(MARGIN * np.maximum(np.abs(x) / (slope * aspect), np.abs(y) / slope) + z)
@@ -77,12 +77,12 @@ class Camera:
         return cls(position=_tuple(target + distance * back), target=_tuple(target), fov=fov)
 
     def moved(self, shift: Array) -> Camera:
-        """Return the same view from a place shifted by (3,) [m]."""
+        """Return the camera shifted by (3,) [m]."""
         position, target = np.add(self.position, shift), np.add(self.target, shift)
         return Camera(position=_tuple(position), target=_tuple(target), fov=self.fov)
 
     def axes(self) -> tuple[Array, Array, Array]:
-        """Return the world directions of right, up and forward in the picture, (3,) each."""
+        """Return the world directions right, up and forward of the image, (3,) each."""
         return _axes(np.subtract(self.target, self.position))
 
     def project(self, points: Points, *, width: int, height: int) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""Text on pictures: the state's name, the status where it is not ok, and the time."""
+"""Captions of pictures: name of the state, status unless ok, and time."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ PAPER = (255, 255, 255)
 
 @dataclass(frozen=True)
 class Caption:
-    """What is written on a picture.
+    """Caption of a picture.
 
     Attributes:
         state: name of the FSM state.
         time: [s].
-        status: shown beside the state, coloured, unless empty.
+        status: shown in colour beside the state, unless empty.
         color: of the status, (3,) in [0, 1].
     """
 
@@ -30,7 +30,7 @@ class Caption:
 
 
 def draw_caption(pixels: NDArray[np.uint8], caption: Caption) -> NDArray[np.uint8]:
-    """Return the picture (h, w, 3) with the caption in its lower corners."""
+    """Return the image (h, w, 3) with the caption in its lower corners."""
     picture = Image.fromarray(pixels).convert("RGBA")
     layer = Image.new("RGBA", picture.size, (255, 255, 255, 0))
     draw = ImageDraw.Draw(layer)
@@ -42,9 +42,11 @@ def draw_caption(pixels: NDArray[np.uint8], caption: Caption) -> NDArray[np.uint
     )
     if caption.status:
         ink = _bytes(caption.color)
-        _pill(draw, caption.status, font, left=right + size // 3, bottom=bottom, ink=ink, size=size)
+        right = _pill(draw, caption.status, font, left=right + size // 3, bottom=bottom, ink=ink, size=size)
     time = f"{caption.time:.2f} s"
     left = picture.width - margin - draw.textlength(time, font=font) - size
+    if left < right + size // 3:  # a long name in a small picture
+        bottom -= 2 * size
     _pill(draw, time, font, left=round(left), bottom=bottom, ink=INK, size=size)
     return np.asarray(Image.alpha_composite(picture, layer).convert("RGB"))
 
@@ -59,7 +61,7 @@ def _pill(
     ink: tuple[int, int, int],
     size: int,
 ) -> int:
-    """Write text on a pale rounded ground; return its right end [pixels]."""
+    """Draw text on a rounded background; return its right end [pixels]."""
     width, height = round(draw.textlength(text, font=font)) + size, round(1.7 * size)
     box = (left, bottom - height, left + width, bottom)
     draw.rounded_rectangle(box, radius=height // 2, fill=(*PAPER, 190))

@@ -1,4 +1,4 @@
-"""Marks that somebody else has drawn, as plain geometry: what a ROS node's markers become in the browser."""
+"""External drawings as plain geometry, such as the markers of a ROS node."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from multi_qp_controller.snapshot import Snapshot
 Array = NDArray[np.float64]
 
 
-class Shape(StrEnum):
-    """What the points of a drawing are: ends of segments or arrows, corners of triangles, centres of balls or words."""
+class DrawingShape(StrEnum):
+    """Shape of marks; points are ends of segments or arrows, corners of triangles, centres of balls or texts."""
 
     SEGMENTS = "segments"
     ARROWS = "arrows"
@@ -23,22 +23,32 @@ class Shape(StrEnum):
     WORDS = "words"
 
 
+#: Points per mark of each shape.
+CORNERS = {
+    DrawingShape.SEGMENTS: 2,
+    DrawingShape.ARROWS: 2,
+    DrawingShape.TRIANGLES: 3,
+    DrawingShape.BALLS: 1,
+    DrawingShape.WORDS: 1,
+}
+
+
 @dataclass(frozen=True)
 class Drawing:
-    """Some marks of one kind.
+    """Marks of one shape.
 
     Attributes:
-        group: that is switched on and off together.
-        shape: what it is.
+        group: layer that is shown and hidden as a whole.
+        shape: shape of the marks.
         points: world frame, (n, 3) [m]; two for each segment or arrow, three for each triangle.
         colors: of each point, (n, 3) in 0..1.
         opacity: in 0..1.
         size: width of lines, diameter of balls [m].
-        text: of words.
+        text: of `WORDS`.
     """
 
     group: str
-    shape: Shape
+    shape: DrawingShape
     points: Array
     colors: Array
     opacity: float = 1.0
@@ -48,10 +58,10 @@ class Drawing:
 
 @dataclass(frozen=True)
 class DrawnSnapshot(Snapshot):
-    """A moment of which others have drawn what is over the bodies.
+    """Snapshot with external drawings over the bodies.
 
     Attributes:
-        drawings: of the moment.
+        drawings: at that time.
     """
 
     drawings: tuple[Drawing, ...] = ()

@@ -1,4 +1,4 @@
-"""Pictures to video files, with the ffmpeg that imageio-ffmpeg brings."""
+"""Video encoding with the ffmpeg of imageio-ffmpeg."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 FORMATS = (".mp4", ".gif")
 GIF_COLORS = 96
-# One palette for all pictures, ordered dithering (it does not crawl), and only the rectangle that changed.
+# One palette for all pictures, ordered dithering (stable between frames), and only the changed rectangle.
 GIF_FILTER = (
     f"split[a][b];[a]palettegen=max_colors={GIF_COLORS}:stats_mode=full[p];"
     "[b][p]paletteuse=dither=bayer:bayer_scale=5:diff_mode=rectangle"
@@ -53,22 +53,22 @@ def encode(path: Path, pictures: Iterator[NDArray[np.uint8]], *, fps: float, wid
         output = ["-vcodec", "gif", "-pix_fmt", "pal8", "-filter_complex", GIF_FILTER]
     command = [imageio_ffmpeg.get_ffmpeg_exe(), "-y", "-v", "error", "-f", "rawvideo", "-pix_fmt", "rgb24"]
     command += ["-s", f"{width}x{height}", "-r", str(Fraction(fps).limit_denominator()), "-i", "-", "-an"]
-    with tempfile.TemporaryFile() as said:
-        ffmpeg = subprocess.Popen([*command, *output, str(path)], stdin=subprocess.PIPE, stderr=said)
+    with tempfile.TemporaryFile() as errors:
+        ffmpeg = subprocess.Popen([*command, *output, str(path)], stdin=subprocess.PIPE, stderr=errors)
         assert ffmpeg.stdin is not None
         try:
-            with suppress(BrokenPipeError), ffmpeg.stdin as pipe:  # ffmpeg says itself why it has ended
+            with suppress(BrokenPipeError), ffmpeg.stdin as pipe:  # the reason is read from its standard error
                 for picture in pictures:
                     pipe.write(np.ascontiguousarray(picture).data)
             if ffmpeg.wait():
-                raise OSError(_reason(said))
+                raise OSError(_reason(errors))
         finally:
             ffmpeg.kill()
             ffmpeg.wait()
 
 
-def _reason(said: IO[bytes]) -> str:
-    """Return what ffmpeg gave as the reason for its end: the last words of its first line."""
-    said.seek(0)
-    lines = said.read().decode(errors="replace").splitlines()
+def _reason(errors: IO[bytes]) -> str:
+    """Return the reason from ffmpeg's standard error: the end of its first line."""
+    errors.seek(0)
+    lines = errors.read().decode(errors="replace").splitlines()
     return lines[0].rpartition(": ")[2] if lines else "ffmpeg failed"

@@ -1,10 +1,10 @@
-"""The page's handles, sliders and buttons for a run that is somewhere else, as on a ROS graph."""
+"""Handles, sliders and buttons of the page for a run in another process, as on a ROS graph."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from queue import SimpleQueue
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 
-class User(Protocol):
-    """Where to send what the user does."""
+class UserActions(Protocol):
+    """Receiver of the user's inputs."""
 
     def move(self, name: str, position: Array) -> None:
         """Move a target to a position in the world, (3,) [m]."""
@@ -26,40 +26,45 @@ class User(Protocol):
         """Set a load [kg]."""
 
     def give(self, name: str) -> None:
-        """Give a command."""
+        """Send a command."""
 
 
 class GraphControls:
-    """Keeps the controls on a page in step with what can be done.
+    """Controls of the page, updated with the available targets and commands.
 
-    The page calls back from threads of its own; what it says waits until `pass_on` is called.
+    Callbacks arrive on the page's threads; their values are queued until `send_pending` is called. Of each control only
+    the newest value is queued.
     """
 
-    def __init__(self, page: BrowserViewer, user: User, loads: Mapping[str, tuple[float, float, float]]) -> None:
-        """Add a slider for each load: least, largest and present mass [kg]."""
+    def __init__(self, page: BrowserViewer, user: UserActions, loads: Mapping[str, tuple[float, float, float]]) -> None:
+        """Add a slider for each load: minimum, maximum and present mass [kg]."""
         self._page, self._user = page, user
-        self._said: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._lock = Lock()
+        self._pending: dict[tuple[Callable[..., None], str], tuple[Any, ...]] = {}
         self._shown: dict[tuple[str, str], Any] = {}
         for name, (minimum, maximum, present) in loads.items():
-            page.add_slider(f"{name} [kg]", minimum, maximum, present, partial(self._say, user.weigh, name))
+            page.add_slider(f"{name} [kg]", minimum, maximum, present, partial(self._enqueue, user.weigh, name))
 
     def offer(self, targets: Mapping[str, Array], commands: Sequence[str]) -> None:
-        """Offer exactly these targets, new ones at a position in the world, (3,) [m], and these commands."""
-        wanted = {("target", name) for name in targets} | {("command", name) for name in commands}
-        for key in self._shown.keys() - wanted:
+        """Show exactly these targets, new ones at a world position, (3,) [m], and these commands."""
+        available = {("target", name) for name in targets} | {("command", name) for name in commands}
+        for key in self._shown.keys() - available:
             self._shown.pop(key).remove()
-        for kind, name in sorted(wanted - self._shown.keys()):
+        for kind, name in sorted(available - self._shown.keys()):
             if kind == "target":
-                take = partial(self._say, self._user.move, name)
-                self._shown[kind, name] = self._page.add_target_handle(name, targets[name], take)
+                move = partial(self._enqueue, self._user.move, name)
+                self._shown[kind, name] = self._page.add_target_handle(name, targets[name], move)
             else:
-                click = partial(self._say, self._user.give, name)
+                click = partial(self._enqueue, self._user.give, name)
                 self._shown[kind, name] = self._page.add_button(name.replace("_", " "), click)
 
-    def _say(self, what: Callable[..., None], *arguments: Any) -> None:
-        self._said.put(partial(what, *arguments))
+    def _enqueue(self, send: Callable[..., None], name: str, *values: Any) -> None:
+        with self._lock:
+            self._pending[send, name] = values
 
-    def pass_on(self) -> None:
-        """Send what the user has said since the last time."""
-        while not self._said.empty():
-            self._said.get()()
+    def send_pending(self) -> None:
+        """Send the inputs since the last call."""
+        with self._lock:
+            pending, self._pending = self._pending, {}
+        for (send, name), values in pending.items():
+            send(name, *values)

@@ -1,4 +1,4 @@
-"""The run so far, for one writer and many readers."""
+"""Bounded history of a run's snapshots, for one writer and many readers."""
 
 from __future__ import annotations
 
@@ -20,41 +20,41 @@ RATE_WINDOW = 2.0  # wall time over which the real-time factor is measured [s]
 
 
 class History:
-    """Stores snapshots with bounded memory; a long run becomes coarser, never shorter.
+    """Snapshots of a run in bounded memory: a long run is thinned out, not truncated.
 
-    A snapshot that is older than the newest one starts a new run and clears the store.
+    A snapshot older than the newest one starts a new run and clears the history.
     """
 
     def __init__(self, *, shortest_step: float = SHORTEST_STEP, capacity: int = CAPACITY) -> None:
         """Start empty.
 
         Args:
-            shortest_step: of stored snapshots; what comes sooner is shown live only [s].
-            capacity: most snapshots to store.
+            shortest_step: between stored snapshots; those in between are shown live only [s].
+            capacity: largest number of stored snapshots.
 
         Raises:
             ValueError: if capacity < 2.
         """
         if capacity < 2:
-            raise ValueError(f"the history needs room for at least 2 snapshots, not {capacity}")
+            raise ValueError(f"the history needs a capacity of at least 2 snapshots, not {capacity}")
         self._shortest_step = shortest_step
         self._capacity = capacity
         self._lock = threading.Lock()
-        self._kept: list[Snapshot] = []
+        self._snapshots: list[Snapshot] = []
         self._times: list[float] = []
-        self._ticks: list[float] = []  # largest tick time since the snapshot stored before [ms]
+        self._ticks: list[float] = []  # largest tick time since the previous stored snapshot [ms]
         self._latest: Snapshot | None = None
         self._worst_tick = 0.0
         self._step = shortest_step
         self._rates: deque[tuple[float, float]] = deque(maxlen=5000)  # wall time, run time
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all snapshots."""
         with self._lock:
             self._clear()
 
     def append(self, snapshot: Snapshot) -> None:
-        """Take one more tick; costs a few microseconds."""
+        """Append the snapshot of a tick; takes a few microseconds."""
         with self._lock:
             if self._latest is not None and snapshot.time < self._latest.time:
                 self._clear()
@@ -63,11 +63,11 @@ class History:
             self._worst_tick = max(self._worst_tick, snapshot.tick_ms)
             if self._times and snapshot.time - self._times[-1] < self._step - 1e-9:
                 return
-            self._kept.append(snapshot)
+            self._snapshots.append(snapshot)
             self._times.append(snapshot.time)
             self._ticks.append(self._worst_tick)
             self._worst_tick = 0.0
-            if len(self._kept) > self._capacity:
+            if len(self._snapshots) > self._capacity:
                 self._thin_out()
 
     def at(self, moment: float) -> Snapshot | None:
@@ -75,7 +75,7 @@ class History:
         with self._lock:
             if self._latest is None or moment >= self._latest.time:
                 return self._latest
-            return self._kept[max(bisect_right(self._times, moment + 1e-9) - 1, 0)]
+            return self._snapshots[max(bisect_right(self._times, moment + 1e-9) - 1, 0)]
 
     @property
     def latest(self) -> Snapshot | None:
@@ -90,7 +90,7 @@ class History:
 
     @property
     def realtime_factor(self) -> float | None:
-        """Run time per wall time over the last seconds; None if there is too little to tell."""
+        """Run time per wall time over the last seconds; None without enough data."""
         with self._lock:
             if len(self._rates) < 2:
                 return None
@@ -101,7 +101,7 @@ class History:
         return (run_b - run_a) / (wall_b - wall_a) if wall_b > wall_a else None
 
     def tick_curve(self, *, most: int = 400) -> tuple[Array, Array]:
-        """Return times [s] and tick times [ms], at most `most` points, each the largest of its interval."""
+        """Return times [s] and tick times [ms], at most `most` points, each the maximum of its interval."""
         with self._lock:
             times, ticks = np.array(self._times), np.array(self._ticks)
         stride = max(1, int(np.ceil(len(times) / most)))
@@ -112,10 +112,10 @@ class History:
 
     def __len__(self) -> int:
         """Return the number of stored snapshots."""
-        return len(self._kept)
+        return len(self._snapshots)
 
     def _clear(self) -> None:
-        self._kept.clear()
+        self._snapshots.clear()
         self._times.clear()
         self._ticks.clear()
         self._rates.clear()
@@ -126,5 +126,5 @@ class History:
     def _thin_out(self) -> None:
         pairs = zip(self._ticks[0::2], [*self._ticks[1::2], 0.0], strict=False)
         self._ticks = [max(a, b) for a, b in pairs]
-        self._kept, self._times = self._kept[::2], self._times[::2]
+        self._snapshots, self._times = self._snapshots[::2], self._times[::2]
         self._step = 2 * max(self._step, 1e-4)

@@ -1,4 +1,4 @@
-"""What is drawn over the bodies, as plain geometry that every renderer understands."""
+"""Marks drawn over the bodies (forces, cones, distances, targets) as plain geometry, independent of the renderer."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ TOUCHING: Color = (0.86, 0.15, 0.15)
 TARGET: Color = (0.55, 0.27, 0.80)
 STATUS: dict[str, Color] = {
     "ok": (0.18, 0.60, 0.32),
+    "reduced": (0.90, 0.60, 0.05),
     "relaxed": (0.90, 0.60, 0.05),
     "fallback": (0.85, 0.15, 0.15),
 }
@@ -101,7 +102,7 @@ def pair_label(pair: PairSnapshot) -> str:
 
 
 def ground_projection(point: Array, *, height: float = 0.0) -> Array:
-    """Return the point dropped onto the ground, (3,) [m]."""
+    """Return the vertical projection of a point onto the ground, (3,) [m]."""
     return np.array([point[0], point[1], height])
 
 

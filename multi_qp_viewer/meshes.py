@@ -1,7 +1,7 @@
-"""Triangles for every kind of geometry that coal knows.
+"""Triangle meshes of all geometry types of coal.
 
-Each geometry is one or more `Piece`s: a shape that many geometries share, stretched along the geometry's axes
-and shifted in its frame. Viewers draw each shape once per geometry without sending or storing it again.
+Each geometry is one or more `Piece`s: a shape shared by many geometries, scaled along the geometry's axes and
+translated in its frame, so that viewers store and send each shape once.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 SECTIONS = 40  # segments of a full turn
-UNBOUNDED_SIZE = 20.0  # side of the patch that stands for a plane [m]
-CREASE_ANGLE = np.deg2rad(32.0)  # faces that meet at more than this keep a sharp edge
+UNBOUNDED_SIZE = 20.0  # side of the patch that represents a plane [m]
+CREASE_ANGLE = np.deg2rad(32.0)  # edges with a larger angle are shaded as sharp
 
 
-_SHAPES_BY_FILE: dict[tuple[object, ...], Shape] = {}
+_SHAPES_BY_FILE: dict[tuple[object, ...], TriangleShape] = {}
 
 
 @dataclass(frozen=True)
-class Shape:
+class TriangleShape:
     """Triangles with shading normals; vertices are split along sharp edges.
 
     Attributes:
@@ -48,13 +48,13 @@ class Shape:
 class Piece:
     """A shape inside a geometry: p_geometry = scale * p_shape + offset."""
 
-    shape: Shape
+    shape: TriangleShape
     scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
     offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
 class MeshError(ValueError):
-    """A geometry has no triangles to draw."""
+    """Geometry without triangles."""
 
 
 def rgba(geometry: pin.GeometryObject) -> Array:
@@ -91,8 +91,8 @@ def pieces(geometry: pin.GeometryObject) -> list[Piece]:
 def to_trimesh(geometry: pin.GeometryObject) -> trimesh.Trimesh:
     """Return one closed mesh in the geometry's own frame [m], with its colour.
 
-    Mesh files were already read and scaled by pinocchio, so coal's own triangles come first: they are what
-    the controller sees. The file is read only where coal holds none.
+    Pinocchio has read and scaled mesh files, so the triangles of coal are used, as in the controller. The file is
+    read only where coal has none.
 
     Raises:
         MeshError: if the geometry has no triangles or is of an unknown kind.
@@ -111,11 +111,11 @@ def local_bounds(geometry: pin.GeometryObject) -> tuple[Array, Array]:
     return np.array(shape.aabb_local.min_), np.array(shape.aabb_local.max_)
 
 
-def split_creases(mesh: trimesh.Trimesh, *, angle: float = CREASE_ANGLE, key: str | None = None) -> Shape:
-    """Return the mesh with shading normals: smooth where it is smooth, sharp along edges over `angle` [rad].
+def split_creases(mesh: trimesh.Trimesh, *, angle: float = CREASE_ANGLE, key: str | None = None) -> TriangleShape:
+    """Return the mesh with shading normals, with creases at edges over `angle` [rad].
 
-    Each corner's normal averages, by area, the faces around its vertex that turn less than `angle` from
-    its own face.
+    The normal of a corner is the area-weighted mean over the faces around its vertex whose normals differ by less
+    than `angle` from that of its own face.
     """
     mesh = trimesh.Trimesh(mesh.vertices, mesh.faces, process=False)
     mesh.merge_vertices(merge_norm=True, merge_tex=True)
@@ -126,7 +126,7 @@ def split_creases(mesh: trimesh.Trimesh, *, angle: float = CREASE_ANGLE, key: st
     rows = np.column_stack([faces.reshape(-1), np.round(flat * 500).astype(np.int64)])
     _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     vertices = np.asarray(mesh.vertices)[faces.reshape(-1)[first]]
-    return Shape(
+    return TriangleShape(
         key=key or "mesh:" + hashlib.sha1(vertices.tobytes() + inverse.tobytes()).hexdigest(),
         vertices=vertices,
         normals=flat[first],
@@ -156,8 +156,8 @@ def _color_bytes(geometry: pin.GeometryObject) -> NDArray[np.uint8]:
     return (255 * rgba(geometry)).round().astype(np.uint8)
 
 
-def _mesh_shape(geometry: pin.GeometryObject) -> Shape:
-    """Split a mesh once, however many characters carry it."""
+def _mesh_shape(geometry: pin.GeometryObject) -> TriangleShape:
+    """Return the shape of a mesh, cached by file."""
     key = (type(geometry.geometry), geometry.meshPath, tuple(np.ravel(geometry.meshScale)))
     if not geometry.meshPath:
         return split_creases(to_trimesh(geometry))
@@ -172,7 +172,7 @@ def _triple(values: Array) -> tuple[float, float, float]:
 
 
 def _capsule_pieces(radius: float, half_length: float) -> list[Piece]:
-    """A capsule does not stretch, but a cylinder and two spheres do."""
+    """Return a capsule as a cylinder and two spheres, which can be scaled independently."""
     sphere = unit_shape("sphere")
     ball = (radius, radius, radius)
     return [
@@ -183,7 +183,7 @@ def _capsule_pieces(radius: float, half_length: float) -> list[Piece]:
 
 
 @cache
-def unit_shape(kind: str) -> Shape:
+def unit_shape(kind: str) -> TriangleShape:
     """Return a shape of unit radius, unit height or unit sides, centred at the origin."""
     if kind == "box":
         return split_creases(trimesh.creation.box(), key=kind)
@@ -198,11 +198,11 @@ def unit_shape(kind: str) -> Shape:
     return split_creases(mesh, key=kind)
 
 
-def _unit_sphere() -> Shape:
+def _unit_sphere() -> TriangleShape:
     mesh = _revolved_arc(radius=1.0, half_length=0.0)
     vertices = np.asarray(mesh.vertices)
     normals = vertices / np.linalg.norm(vertices, axis=1, keepdims=True)
-    return Shape("sphere", vertices, normals, np.asarray(mesh.faces, dtype=np.int32))
+    return TriangleShape("sphere", vertices, normals, np.asarray(mesh.faces, dtype=np.int32))
 
 
 def _revolved_arc(*, radius: float, half_length: float) -> trimesh.Trimesh:
@@ -245,13 +245,13 @@ def _stored_triangles(geometry: pin.GeometryObject) -> trimesh.Trimesh:
 def _read_mesh_file(geometry: pin.GeometryObject) -> trimesh.Trimesh:
     path = Path(geometry.meshPath)
     if not path.is_file():
-        raise MeshError(f"geometry {geometry.name!r}: no triangles in memory and no mesh file {str(path)!r}")
+        raise MeshError(f"geometry {geometry.name!r}: no triangles loaded and no mesh file {str(path)!r}")
     try:
         mesh = trimesh.load_mesh(path)
     except Exception as error:  # trimesh raises many kinds, also ImportError for formats that need a package
         raise MeshError(f"geometry {geometry.name!r}: cannot read {path.name}: {error}") from error
     if not isinstance(mesh, trimesh.Trimesh):
-        raise MeshError(f"geometry {geometry.name!r}: {path.name} holds no triangles")
+        raise MeshError(f"geometry {geometry.name!r}: {path.name} contains no triangles")
     return trimesh.Trimesh(np.asarray(mesh.vertices) * geometry.meshScale, mesh.faces, process=False)
 
 

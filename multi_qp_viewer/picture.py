@@ -1,6 +1,6 @@
-"""One finished picture: floor, bodies, smooth edges, overlays.
+"""Rendering of one picture: floor, bodies, anti-aliased edges, overlays.
 
-A `Job` is plain numpy data, so that a worker process needs neither pinocchio nor the scene.
+A `RenderJob` is plain numpy data, so that worker processes need neither pinocchio nor the scene.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from multi_qp_viewer.camera import Camera
 from multi_qp_viewer.captions import Caption, draw_caption
 from multi_qp_viewer.raytracer import (
     PATTERN,
-    Body,
     Hits,
     Image,
     Lighting,
+    ShadedBody,
     Solids,
     shade,
     to_srgb,
@@ -36,15 +36,15 @@ HIDDEN_OPACITY = 0.45  # of an overlay behind a body
 
 @dataclass(frozen=True)
 class Overlay:
-    """A body in world coordinates that casts no shadow; `through` ones shine through what hides them."""
+    """Body in world coordinates that casts no shadow; with `through`, it stays faintly visible behind bodies."""
 
-    body: Body
+    body: ShadedBody
     through: bool = False
 
 
 @dataclass(frozen=True)
-class Job:
-    """Everything that one picture shows besides the bodies' meshes.
+class RenderJob:
+    """Contents of one picture besides the meshes of the bodies.
 
     Attributes:
         rotations: world rotations of the bodies, (n, 3, 3).
@@ -52,9 +52,9 @@ class Job:
         camera: the view.
         width: of the picture [pixels].
         height: of the picture [pixels].
-        center: where the floor's tiles are drawn strongest, x and y [m].
+        center: centre of the tiled floor, x and y [m].
         overlays: drawn over the bodies.
-        caption: text, if any.
+        caption: caption, if any.
     """
 
     rotations: NDArray[np.float64]
@@ -67,7 +67,7 @@ class Job:
     caption: Caption | None = None
 
 
-def render(bodies: Sequence[Body], job: Job) -> NDArray[np.uint8]:
+def render(bodies: Sequence[ShadedBody], job: RenderJob) -> NDArray[np.uint8]:
     """Return the picture, (height, width, 3)."""
     light = Lighting.for_camera(job.camera)
     opaque = np.array([body.color[3] > 0.99 for body in bodies], dtype=bool)
@@ -84,24 +84,24 @@ def render(bodies: Sequence[Body], job: Job) -> NDArray[np.uint8]:
 
 @lru_cache(maxsize=2)
 def _backdrop(camera: Camera, width: int, height: int, center: tuple[float, float]) -> Backdrop:
-    return Backdrop.seen_from(camera, width=width, height=height, center=center)
+    return Backdrop.for_camera(camera, width=width, height=height, center=center)
 
 
-def _translucent(bodies: Sequence[Body], opaque: NDArray[np.bool_], job: Job) -> list[Overlay]:
+def _translucent(bodies: Sequence[ShadedBody], opaque: NDArray[np.bool_], job: RenderJob) -> list[Overlay]:
     found = []
     for index in np.flatnonzero(~opaque):
         body, rotation = bodies[index], job.rotations[index].astype(np.float32)
         vertices = body.vertices @ rotation.T + job.positions[index].astype(np.float32)
-        found.append(Overlay(Body(vertices, body.normals @ rotation.T, body.faces, body.color)))
+        found.append(Overlay(ShadedBody(vertices, body.normals @ rotation.T, body.faces, body.color)))
     return found
 
 
-def _window(points: Image, job: Job, *, margin: int = 3) -> tuple[int, int, int, int]:
-    """Return the pixel rectangle that the points may cover: left, top, right, bottom."""
+def _window(points: Image, job: RenderJob, *, margin: int = 3) -> tuple[int, int, int, int]:
+    """Return the pixel rectangle that contains the points: left, top, right, bottom."""
     if len(points) == 0:
         return 0, 0, 0, 0
     pixels, depth = job.camera.project(points, width=job.width, height=job.height)
-    if np.min(depth) < 0.05:  # something reaches behind the eye
+    if np.min(depth) < 0.05:  # part of it is behind the camera
         return 0, 0, job.width, job.height
     left, top = np.floor(pixels.min(axis=0)).astype(int) - margin
     right, bottom = np.ceil(pixels.max(axis=0)).astype(int) + margin
@@ -113,14 +113,14 @@ def _window(points: Image, job: Job, *, margin: int = 3) -> tuple[int, int, int,
     )
 
 
-def _cast(solids: Solids, job: Job, pixels: Image) -> tuple[Hits, Image]:
+def _cast(solids: Solids, job: RenderJob, pixels: Image) -> tuple[Hits, Image]:
     rays = job.camera.directions(pixels, width=job.width, height=job.height)
     eye = np.array(job.camera.position, dtype=np.float32)
     return solids.cast(np.broadcast_to(eye, rays.shape).copy(), rays), rays
 
 
-def _draw_solids(image: Image, depth: Image, solids: Solids, light: Lighting, job: Job) -> None:
-    """Paint the bodies into the image and their distances into the depth."""
+def _draw_solids(image: Image, depth: Image, solids: Solids, light: Lighting, job: RenderJob) -> None:
+    """Draw the bodies into the image and their distances into the depth buffer."""
     left, top, right, bottom = _window(solids.vertices, job)
     width, height = right - left, bottom - top
     if width <= 0 or height <= 0:
@@ -129,34 +129,34 @@ def _draw_solids(image: Image, depth: Image, solids: Solids, light: Lighting, jo
     floor_distance = depth[top:bottom, left:right].copy().reshape(-1)
     pixels = pixel_centers(width, height) + np.array([left, top], dtype=np.float32)
     window = _Window(solids, light, job, width, pixels, floor, floor_distance)
-    colors = window.paint()
+    colors = window.render()
     image[top:bottom, left:right] = colors.reshape(height, width, 3)
     near = np.where(window.hits.body >= 0, window.hits.distance, floor_distance)
     depth[top:bottom, left:right] = near.reshape(height, width)
 
 
 class _Window:
-    """The pixels that the bodies may cover, row by row; n = width * height."""
+    """Pixels that the bodies may cover, in row-major order; n = width * height."""
 
     def __init__(
         self,
         solids: Solids,
         light: Lighting,
-        job: Job,
+        job: RenderJob,
         width: int,
         pixels: Image,
         floor: Image,
         floor_distance: Image,
     ) -> None:
-        """Cast one ray through every pixel; the floor (n, 3), (n,) [m] is what is seen elsewhere."""
+        """Cast one ray through every pixel; floor colours (n, 3) and distances (n,) [m] are the background."""
         self._solids, self._light, self._job = solids, light, job
         self._width, self._pixels, self._floor, self._floor_distance = width, pixels, floor, floor_distance
         self._eye = np.array(job.camera.position, dtype=np.float32)
         self.hits, self._rays = _cast(solids, job, pixels)
-        self.hits.forget(self.hits.distance > floor_distance + 1e-3)
+        self.hits.discard(self.hits.distance > floor_distance + 1e-3)
         self._lit = np.ones((2, len(pixels)), dtype=np.float32)  # share of key light, of ambient light
 
-    def paint(self) -> Image:
+    def render(self) -> Image:
         """Return the colours, (n, 3)."""
         colors = self._floor.copy()
         shown = np.flatnonzero(self.hits.body >= 0)
@@ -178,7 +178,7 @@ class _Window:
         return np.stack(shares)
 
     def _share_among_neighbours(self, shown: NDArray[np.int64], part: Hits) -> Image:
-        """Average over the tile of the sample pattern, but only within one smooth surface."""
+        """Average over the tile of the sample pattern, within one smooth surface."""
         sums = np.zeros((3, len(shown)), dtype=np.float32)
         for dy in range(-PATTERN // 2, PATTERN // 2):
             for dx in range(-PATTERN // 2, PATTERN // 2):
@@ -191,14 +191,14 @@ class _Window:
     def _supersample(self, edges: NDArray[np.int64]) -> Image:
         """Return the mean colour of several rays through each pixel, (n, 3).
 
-        Light shares come from the pixel or a neighbour that shows the same surface, else from new rays.
+        Light shares are those of the pixel or of a neighbour on the same surface, else from new rays.
         """
         count = len(EDGE_SAMPLES)
         shifts = (EDGE_SAMPLES - 0.5).astype(np.float32)
         inside = (self._pixels[edges][:, None] + shifts).reshape(-1, 2)
         hits, rays = _cast(self._solids, self._job, inside)
         pixel = np.repeat(edges, count)
-        hits.forget(hits.distance > self._floor_distance[pixel] + 1e-3)
+        hits.discard(hits.distance > self._floor_distance[pixel] + 1e-3)
         colors = self._floor[pixel]
         shown = np.flatnonzero(hits.body >= 0)
         part, rays, pixel = hits.at(shown), rays[shown], pixel[shown]
@@ -225,7 +225,7 @@ class _Window:
 
 
 def _edges(hits: Hits, width: int) -> NDArray[np.int64]:
-    """Return the pixels beside an outline or a sharp fold."""
+    """Return the pixels next to an outline or a crease."""
     group = hits.group.reshape(-1, width)
     normal = hits.normal.reshape(-1, width, 3)
     distance = np.where(hits.body >= 0, hits.distance, 0.0).reshape(-1, width)
@@ -239,8 +239,8 @@ def _edges(hits: Hits, width: int) -> NDArray[np.int64]:
     return np.flatnonzero(mask)
 
 
-def _draw_overlays(image: Image, depth: Image, overlays: Sequence[Overlay], light: Lighting, job: Job) -> None:
-    """Blend the overlays in; where a body hides them they stay faintly visible or vanish."""
+def _draw_overlays(image: Image, depth: Image, overlays: Sequence[Overlay], light: Lighting, job: RenderJob) -> None:
+    """Blend the overlays in; behind a body they are faint or hidden."""
     if not overlays:
         return
     count = len(overlays)

@@ -1,4 +1,4 @@
-"""Which moment of the run is on screen."""
+"""Playback state: displayed time, speed, live or replay."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ SPEEDS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
 
 
 @dataclass
-class Playhead:
-    """A player's state; times in run seconds.
+class PlaybackPosition:
+    """Playback state; times in seconds of the run.
 
     Attributes:
-        time: the moment on screen [s].
-        live: follow the newest tick while the run goes on.
-        playing: move on by itself.
+        time: displayed time [s].
+        live: whether the newest tick is followed while the run continues.
+        playing: whether time advances.
         speed: run time per wall time.
-        finished: no more ticks will come.
+        finished: whether the run is over.
     """
 
     time: float = 0.0
@@ -26,30 +26,30 @@ class Playhead:
     finished: bool = False
 
     def advance(self, elapsed: float, *, start: float, end: float) -> float:
-        """Move on by wall time [s] within the run's span so far and return the new moment."""
+        """Advance by wall time [s] within the run so far and return the new time."""
         if self.live and not self.finished:
             self.time = end
             return self.time
         if self.playing:
             self.time += elapsed * self.speed
         if self.time >= end and self.playing:
-            self.live = not self.finished  # caught up with a run that goes on
+            self.live = not self.finished  # caught up with a run that continues
             self.playing = not self.finished
         self.time = min(max(self.time, start), end)
         return self.time
 
     def play(self, *, start: float, end: float) -> None:
-        """Go on from here, or from the start if the end is on screen."""
+        """Play from the displayed time, or from the start if that is the end."""
         if self.finished and self.time >= end - 1e-9:
             self.time = start
         self.live, self.playing = False, True
 
     def pause(self) -> None:
-        """Hold this moment."""
+        """Pause at the displayed time."""
         self.live = self.playing = False
 
     def seek(self, moment: float) -> None:
-        """Hold another moment [s]."""
+        """Pause at another time [s]."""
         self.time = moment
         self.pause()
 
@@ -59,17 +59,17 @@ class Playhead:
         self.live, self.playing = False, True
 
     def go_live(self) -> None:
-        """Follow the newest tick; after the run, show its last one."""
+        """Follow the newest tick; after the run, show the last one."""
         self.live, self.playing = True, not self.finished
         if self.finished:
             self.time = float("inf")
 
     def finish(self) -> None:
-        """Note that no more ticks will come; hold the end if it was on screen."""
+        """Mark the run as finished; pause at the end if playback was live."""
         if self.live:
             self.playing = self.live = False
         self.finished = True
 
     def begin(self) -> None:
-        """Note that a new run has begun."""
+        """Reset for a new run."""
         self.time, self.live, self.playing, self.finished = 0.0, True, True, False

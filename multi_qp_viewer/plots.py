@@ -1,4 +1,4 @@
-"""Plots of what the controller costs: tick time over time, and over the size of the QP."""
+"""Plots of tick times: over simulated time, and over the size of the QP."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from multi_qp_scene.errors import printable
+
 Array = NDArray[np.float64]
 
 _TICK, _PERIOD, _MEDIAN, _CHANGE = "#2a6fb0", "#c23b22", "#14395b", "#8a8a8a"
-_LABEL_WIDTH = 0.0075  # of a character of a state's name, as a fraction of the width of the plot
+_LONGEST_NAME = 60
+_LABEL_WIDTH = 0.0075  # per character of a state's name, as a fraction of the plot width
 _STYLE: Any = {
     "font.size": 9.0,
     "svg.hashsalt": "multi-qp",  # the same plot gives the same bytes
@@ -28,15 +31,15 @@ _STYLE: Any = {
 
 @dataclass(frozen=True)
 class RunTimes:
-    """How long the ticks of one run took.
+    """Tick times of one run.
 
     Attributes:
         name: of the scene.
         time: simulated, (T,) [s].
-        tick_ms: from state in to torque out, (T,) [ms].
+        tick_ms: from state to command, (T,) [ms].
         state: name of the FSM state, (T,).
         dt: control period [s].
-        variables: largest number of variables of its QP, as the paper counts them.
+        variables: largest number of variables of the QP, as the paper counts them.
     """
 
     name: str
@@ -48,7 +51,7 @@ class RunTimes:
 
 
 def plot_over_time(path: Path, runs: Sequence[RunTimes]) -> None:
-    """Draw tick time over simulated time, a panel a run, changes of state as dashed lines.
+    """Plot tick time over simulated time, one panel per run, with state transitions as dashed lines.
 
     Source: [Vaillant2015] Fig. 11.
     """
@@ -62,7 +65,7 @@ def plot_over_time(path: Path, runs: Sequence[RunTimes]) -> None:
 
 
 def plot_over_size(path: Path, runs: Sequence[RunTimes]) -> None:
-    """Draw median and largest tick time over the number of variables of the QP, a mark a run.
+    """Plot median and largest tick time over the number of variables of the QP, one mark per run.
 
     Source: [Vaillant2015] Fig. 10.
     """
@@ -81,15 +84,24 @@ def plot_over_size(path: Path, runs: Sequence[RunTimes]) -> None:
         for together in _neighbours(order):
             lowest = min(together, key=lambda run: float(np.median(run.tick_ms)))
             place = (together[-1].variables, float(np.median(lowest.tick_ms)))
-            names = "\n".join(run.name for run in together)
-            axes.annotate(names, place, (0, -8), textcoords="offset points", ha="center", va="top", fontsize=8)
+            names = "\n".join(_label(run.name) for run in together)
+            axes.annotate(
+                names,
+                place,
+                (0, -8),
+                textcoords="offset points",
+                ha="center",
+                va="top",
+                fontsize=8,
+                parse_math=False,
+            )
         axes.margins(x=0.08, y=0.22)
         axes.legend(loc="lower right", frameon=False)
         _save(figure, path)
 
 
 def _neighbours(order: Sequence[RunTimes]) -> list[list[RunTimes]]:
-    """Return runs, sorted by size, in groups whose names would run into each other."""
+    """Return runs, sorted by size, in groups whose labels would overlap."""
     close = 0.05 * (order[-1].variables - order[0].variables)
     groups = [[order[0]]]
     for run in order[1:]:
@@ -100,12 +112,18 @@ def _neighbours(order: Sequence[RunTimes]) -> list[list[RunTimes]]:
     return groups
 
 
+def _label(name: str) -> str:
+    """Return a name from a log as a label: one line of limited length."""
+    short = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
+    return printable(short).replace("\n", " ")
+
+
 def _draw_run(axes: Axes, run: RunTimes) -> None:
     axes.plot(run.time, run.tick_ms, color=_TICK, linewidth=0.6)
     median = float(np.median(run.tick_ms))
     axes.axhline(median, color=_MEDIAN, linewidth=0.8)
     axes.axhline(1e3 * run.dt, color=_PERIOD, linewidth=0.8)
-    # seldom peaks would flatten all the rest: cut them, and tell the largest
+    # rare peaks would compress the scale: clip them, and give the largest in the title
     ceiling = 1.25 * max(float(np.percentile(run.tick_ms, 99.8)), 1e3 * run.dt)
     axes.set_ylim(0.0, ceiling)
     span = float(run.time[-1] - run.time[0]) + run.dt
@@ -113,17 +131,17 @@ def _draw_run(axes: Axes, run: RunTimes) -> None:
     _draw_states(axes, run, span)
     axes.set_ylabel("tick [ms]")
     figures = f"median {median:.2f} ms (black), largest {run.tick_ms.max():.1f} ms, Δt {1e3 * run.dt:.4g} ms (red)"
-    axes.set_title(f"{run.name}: {figures}", fontsize=9, loc="left", pad=16)
+    axes.set_title(f"{_label(run.name)}: {figures}", fontsize=9, loc="left", pad=16, parse_math=False)
 
 
 def _draw_states(axes: Axes, run: RunTimes, span: float) -> None:
-    """Mark changes of state by dashed lines, and name the states above them where there is room."""
+    """Mark state transitions by dashed lines, with the names of the states where they fit."""
     entered = np.flatnonzero(np.r_[True, run.state[1:] != run.state[:-1]])
     free_from = -np.inf
+    changes = run.time[entered[1:]]
+    axes.vlines(changes, 0, 1, transform=axes.get_xaxis_transform(), color=_CHANGE, linestyle="--", linewidth=0.7)
     for tick in entered:
-        if tick:
-            axes.axvline(run.time[tick], color=_CHANGE, linestyle="--", linewidth=0.7)
-        name = str(run.state[tick])
+        name = _label(str(run.state[tick]))
         if run.time[tick] >= free_from:
             axes.annotate(
                 name.replace("_", " "),
@@ -134,11 +152,12 @@ def _draw_states(axes: Axes, run: RunTimes, span: float) -> None:
                 fontsize=7,
                 color=_CHANGE,
                 annotation_clip=False,
+                parse_math=False,
             )
             free_from = run.time[tick] + span * _LABEL_WIDTH * (len(name) + 1)
 
 
 def _save(figure: Figure, path: Path) -> None:
-    """Write the figure, without a date."""
+    """Write the figure without a date, for reproducible files."""
     metadata = {"Date": None} if path.suffix.lower() == ".svg" else {"Software": None}
     figure.savefig(path, dpi=110, metadata=metadata)

@@ -1,4 +1,4 @@
-"""From a configuration to the world placements of all drawn geometry."""
+"""World placements of all drawn geometry by forward kinematics."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from multi_qp_scene.forest import Forest
+from multi_qp_scene.kinematic_trees import KinematicTrees
 
 Array = NDArray[np.float64]
 
 
 class ScenePose:
-    """Forward kinematics with its own data, so that it never disturbs the controller's.
+    """Forward kinematics with data of its own, separate from the controller's.
 
-    Not safe for use from two threads at once.
+    Not thread-safe.
     """
 
     def __init__(self, model: pin.Model, geometries: Sequence[pin.GeometryObject]) -> None:
-        """Remember where each geometry hangs.
+        """Store joint and placement of each geometry.
 
         Args:
-            model: the scene's model.
-            geometries: the n geometries whose placements are wanted.
+            model: model of the scene.
+            geometries: the n drawn geometries.
         """
-        self._forest = Forest(model)
+        self._trees = KinematicTrees(model)
         self._joints = np.array([geometry.parentJoint for geometry in geometries], dtype=int)
         placements = [geometry.placement for geometry in geometries]
         self._rotations = np.array([p.rotation for p in placements]).reshape(-1, 3, 3)  # joint <- geometry
@@ -34,7 +34,7 @@ class ScenePose:
 
     def placements(self, q: Array) -> tuple[Array, Array]:
         """Return world rotations (n, 3, 3) and positions (n, 3) [m] of the geometries at q, (nq,)."""
-        poses = self._forest.place(np.asarray(q, dtype=float)).oMi
+        poses = self._trees.place(np.asarray(q, dtype=float)).oMi
         joint_rotations = np.array([placement.rotation for placement in poses])
         joint_positions = np.array([placement.translation for placement in poses])
         parents = joint_rotations[self._joints]

@@ -1,7 +1,7 @@
-"""Pictures by ray casting (Embree) and numpy: no window, no graphics driver.
+"""Ray casting with Embree and numpy, without a window or a graphics driver.
 
-`Solids` are shaded bodies with soft shadows and ambient occlusion. Everything is float32; colours are linear
-light until `to_srgb`. Rays are drawn from fixed patterns, so that what does not move does not flicker.
+`Solids` are shaded bodies with soft shadows and ambient occlusion. Arrays are float32; colours are linear light until
+`to_srgb`. Rays follow fixed sample patterns, so that still parts of a video do not flicker.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ SKY = np.array([0.92, 0.96, 1.02], dtype=np.float32)
 GROUND = np.array([0.62, 0.59, 0.56], dtype=np.float32)
 RIM = np.array([0.30, 0.34, 0.40], dtype=np.float32)
 OCCLUSION_RANGE = 0.5  # [m]
-OFFSET = 1.5e-3  # rays start this far off a surface [m]
+OFFSET = 1.5e-3  # of ray origins from the surface [m]
 PATTERN = 4  # side of the pixel tile over which shadow and occlusion samples vary
 
 
 @dataclass(frozen=True)
-class Body:
-    """One rigid mesh in its own frame, with its colour.
+class ShadedBody:
+    """Rigid mesh in its own frame, with its colour.
 
     Attributes:
         vertices: (n, 3) [m].
         normals: unit normals at the vertices, (n, 3).
         faces: (m, 3).
         color: red, green, blue, opacity, in [0, 1] (sRGB).
-        group: equal for the meshes that make one smooth surface together.
+        group: equal for meshes that form one smooth surface.
     """
 
     vertices: Image
@@ -50,13 +50,13 @@ class Body:
 
 @dataclass
 class Hits:
-    """What n rays met.
+    """First intersections of n rays.
 
     Attributes:
-        body: index of the body, -1 for nothing, (n,).
-        group: the body's group, -1 for nothing, (n,).
-        distance: infinite for nothing, (n,) [m].
-        normal: smoothed unit normals, on the side of the eye, (n, 3).
+        body: index of the body, -1 without intersection, (n,).
+        group: group of the body, -1 without intersection, (n,).
+        distance: infinite without intersection, (n,) [m].
+        normal: interpolated unit normals that face the camera, (n, 3).
         albedo: linear colour, (n, 3).
     """
 
@@ -67,18 +67,18 @@ class Hits:
     albedo: Image
 
     def at(self, rows: NDArray[np.int64]) -> Hits:
-        """Return some of the hits."""
+        """Return the hits of some rays."""
         return Hits(self.body[rows], self.group[rows], self.distance[rows], self.normal[rows], self.albedo[rows])
 
-    def forget(self, rows: NDArray[np.bool_]) -> None:
-        """Let these rays have met nothing."""
+    def discard(self, rows: NDArray[np.bool_]) -> None:
+        """Mark these rays as without intersection."""
         self.body[rows] = self.group[rows] = -1
 
 
 class Solids:
-    """Bodies at their places in one picture."""
+    """Bodies placed in the world, with their acceleration structure."""
 
-    def __init__(self, bodies: Sequence[Body], rotations: NDArray[Any], positions: NDArray[Any]) -> None:
+    def __init__(self, bodies: Sequence[ShadedBody], rotations: NDArray[Any], positions: NDArray[Any]) -> None:
         """Place the bodies.
 
         Args:
@@ -105,7 +105,7 @@ class Solids:
         self._scene = _embree(self.vertices, self._faces)
 
     def cast(self, origins: Image, directions: Image) -> Hits:
-        """Return what the rays (n, 3), (n, 3) meet first."""
+        """Return the first intersections of rays with origins (n, 3) [m] and directions (n, 3)."""
         count = len(directions)
         if self._scene is None or count == 0:
             nothing = np.zeros((count, 3), dtype=np.float32)
@@ -117,7 +117,7 @@ class Solids:
         corners = self._normals[self._faces[faces]]  # (k, 3, 3)
         u, v = found["u"][hit, None], found["v"][hit, None]
         normals = _unit((1 - u - v) * corners[:, 0] + u * corners[:, 1] + v * corners[:, 2])
-        # A smoothed normal at the outline may turn away from the eye; let it graze instead of going black.
+        # An interpolated normal at the outline may face away from the camera: make it grazing, else it would be black.
         facing = np.einsum("ij,ij->i", normals, directions[hit])
         normals = _unit(normals - np.maximum(facing + 0.02, 0.0)[:, None] * directions[hit])
         body = np.full(count, -1, dtype=np.int32)
@@ -133,7 +133,7 @@ class Solids:
         return Hits(body, group, distance, normal, albedo)
 
     def blocked(self, origins: Image, directions: Image, *, within: float = 1e4) -> NDArray[np.bool_]:
-        """Return for each ray whether any body stands within the distance [m]."""
+        """Return for each ray whether it intersects a body within a distance [m]."""
         if self._scene is None or len(origins) == 0:
             return np.zeros(len(origins), dtype=bool)
         reach = np.full(len(origins), within, dtype=np.float32)
@@ -149,7 +149,7 @@ class Lighting:
 
     @classmethod
     def for_camera(cls, camera: Camera) -> Lighting:
-        """Put the light over the viewer's shoulder."""
+        """Return lighting with the key light at a fixed angle to the camera."""
         back = -camera.axes()[2]
         azimuth = np.arctan2(back[1], back[0]) + KEY_TURN
         flat = np.cos(KEY_HEIGHT)
@@ -167,14 +167,14 @@ def visibility(
     shadow: int,
     occlusion: int,
 ) -> tuple[Image, Image]:
-    """Return how much key light and how much ambient light arrive at points, (n,) each in [0, 1].
+    """Return the shares of key light and ambient light that reach points, (n,) each in [0, 1].
 
     Args:
-        solids: what stands in the way.
+        solids: occluders.
         light: the key light.
         points: (n, 3) [m].
         normals: (n, 3).
-        tile: which slice of the sample pattern each point uses, (n,).
+        tile: index into the sample pattern for each point, (n,).
         shadow: rays per point towards the light.
         occlusion: rays per point over the hemisphere.
     """
@@ -182,7 +182,7 @@ def visibility(
     lit = _key_share(solids, light, start, tile, shadow) if shadow else np.ones(len(points), dtype=np.float32)
     if not occlusion:
         return lit, np.ones(len(points), dtype=np.float32)
-    above = np.maximum(points[:, 2], 0.0)[:, None]  # the floor closes the lower hemisphere too
+    above = np.maximum(points[:, 2], 0.0)[:, None]  # the floor occludes the lower hemisphere
     local = _HEMISPHERE[(tile[:, None] * occlusion + np.arange(occlusion)) % len(_HEMISPHERE)]
     around = _rotate_to(normals, local)
     closed = _share(solids, start, around, within=OCCLUSION_RANGE)
@@ -205,14 +205,14 @@ def shade(hits: Hits, directions: Image, light: Lighting, lit: Image, open_share
 
 
 def to_srgb(linear: Image) -> NDArray[np.uint8]:
-    """Return display values of linear light; bright light rolls off instead of clipping."""
+    """Return sRGB values of linear light, with a soft shoulder instead of clipping."""
     shoulder = np.where(linear > 0.8, 0.8 + 0.2 * np.tanh((linear - 0.8) / 0.2), linear)
     table = (255.0 * _encode(np.linspace(0.0, 1.0, 4096)) + 0.5).astype(np.uint8)
     return table[(np.clip(shoulder, 0.0, 1.0) * 4095).astype(np.int16)]
 
 
 def from_srgb(display: NDArray[Any]) -> Image:
-    """Return linear light of display colours in [0, 1]."""
+    """Return linear light of sRGB colours in [0, 1]."""
     display = np.asarray(display, dtype=np.float32)
     return np.where(display <= 0.04045, display / 12.92, ((display + 0.055) / 1.055) ** 2.4).astype(np.float32)
 
@@ -249,7 +249,7 @@ def _unit(vectors: Image) -> Image:
 
 
 def _spiral(count: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return radii and angles of an even, shuffled cover of the unit disc."""
+    """Return radii and angles of a shuffled Fibonacci spiral on the unit disc."""
     order = np.random.default_rng(7).permutation(count)
     return np.sqrt((order + 0.5) / count), order * np.pi * (3.0 - np.sqrt(5.0))
 
@@ -270,7 +270,7 @@ _HEMISPHERE = _hemisphere(128)
 
 
 def _rotate_to(axes: Image, local: Image) -> Image:
-    """Turn local directions (n, k, 3) so that their z falls on the axes (n, 3)."""
+    """Rotate local directions (n, k, 3) so that their z axis maps to the axes (n, 3)."""
     x, y, z = axes[:, 0], axes[:, 1], axes[:, 2]
     sign = np.where(z >= 0, 1.0, -1.0).astype(np.float32)
     a = -1.0 / (sign + z)

@@ -1,4 +1,4 @@
-"""The marks of a snapshot as bodies for the ray caster."""
+"""Marks of a snapshot as overlay meshes for the ray caster."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from multi_qp_controller.snapshot import Snapshot
 from multi_qp_viewer import marks
 from multi_qp_viewer.marks import Color
-from multi_qp_viewer.meshes import Shape, split_creases, unit_shape
+from multi_qp_viewer.meshes import TriangleShape, split_creases, unit_shape
 from multi_qp_viewer.picture import Overlay
-from multi_qp_viewer.raytracer import Body
+from multi_qp_viewer.raytracer import ShadedBody
 
 Array = NDArray[np.float64]
 
@@ -21,7 +21,7 @@ HEAD_LENGTH = 0.07  # [m]
 BALL_RADIUS = 0.035  # [m]
 ROD_RADIUS = 0.006  # [m]
 AXIS_LENGTH = 0.12  # [m]
-LIFT = 0.003  # of flat marks over the floor [m]
+LIFT = 0.003  # of flat marks above the floor [m]
 
 
 def overlay_bodies(snapshot: Snapshot, *, weight: float) -> list[Overlay]:
@@ -29,30 +29,30 @@ def overlay_bodies(snapshot: Snapshot, *, weight: float) -> list[Overlay]:
 
     Args:
         snapshot: the tick.
-        weight: of the heaviest character [N], which scales the force arrows.
+        weight: of the heaviest character [N]; scales the force arrows.
     """
-    found: list[Overlay] = []
+    overlays: list[Overlay] = []
     arrows = marks.force_arrows(snapshot, weight=weight)
     for start, end in zip(arrows.starts, arrows.ends, strict=True):
-        found += _arrow(start, end, marks.FORCE)
+        overlays += _arrow(start, end, marks.FORCE)
     if snapshot.support_polygon is not None and len(snapshot.support_polygon) >= 3:
-        found += _polygon(snapshot.support_polygon)
+        overlays += _polygon(snapshot.support_polygon)
     for point in snapshot.com.values():
-        found.append(_ball(point, 0.6 * BALL_RADIUS, marks.COM))
+        overlays.append(_ball(point, 0.6 * BALL_RADIUS, marks.COM))
     if snapshot.com_total is not None:
-        found += _center_of_mass(snapshot.com_total)
+        overlays += _center_of_mass(snapshot.com_total)
     for pair in snapshot.pairs:
         if pair.active:
-            found.append(_rod(pair.point_a, pair.point_b, ROD_RADIUS, marks.pair_color(pair)))
+            overlays.append(_rod(pair.point_a, pair.point_b, ROD_RADIUS, marks.pair_color(pair)))
     for target in snapshot.targets:
-        found += _target(target.position, target.rotation)
-    return found
+        overlays += _target(target.position, target.rotation)
+    return overlays
 
 
 def _center_of_mass(point: Array) -> list[Overlay]:
     height = LIFT
     foot = marks.ground_projection(point, height=height)
-    disc = _stretched(unit_shape("cylinder"), np.eye(3), foot, (BALL_RADIUS, BALL_RADIUS, 0.002))
+    disc = _scaled(unit_shape("cylinder"), np.eye(3), foot, (BALL_RADIUS, BALL_RADIUS, 0.002))
     drop = _rod(point, foot, 0.8 * ROD_RADIUS, marks.COM)
     return [_ball(point, BALL_RADIUS, marks.COM), _overlay(disc, marks.COM), drop]
 
@@ -63,18 +63,18 @@ def _arrow(start: Array, end: Array, color: Color) -> list[Overlay]:
     rotation = marks.frames_along((end - start)[None])[0]
     neck = end - head * rotation[:, 2]
     radius = HEAD_RADIUS * head / HEAD_LENGTH
-    cone = _stretched(unit_shape("cone"), rotation, (neck + end) / 2, (radius, radius, head))
+    cone = _scaled(unit_shape("cone"), rotation, (neck + end) / 2, (radius, radius, head))
     return [_rod(start, neck, SHAFT_RADIUS, color), _overlay(cone, color)]
 
 
 def _rod(start: Array, end: Array, radius: float, color: Color) -> Overlay:
     length = max(float(np.linalg.norm(end - start)), 1e-4)
     rotation = marks.frames_along((end - start)[None])[0] if length > 1e-4 else np.eye(3)
-    return _overlay(_stretched(unit_shape("cylinder"), rotation, (start + end) / 2, (radius, radius, length)), color)
+    return _overlay(_scaled(unit_shape("cylinder"), rotation, (start + end) / 2, (radius, radius, length)), color)
 
 
 def _ball(center: Array, radius: float, color: Color) -> Overlay:
-    return _overlay(_stretched(unit_shape("sphere"), np.eye(3), center, (radius, radius, radius)), color)
+    return _overlay(_scaled(unit_shape("sphere"), np.eye(3), center, (radius, radius, radius)), color)
 
 
 def _polygon(corners: Array) -> list[Overlay]:
@@ -95,14 +95,16 @@ def _target(position: Array, rotation: Array | None) -> list[Overlay]:
     return [_rod(position, end, ROD_RADIUS, color) for end, color in zip(ends, colors, strict=True)]
 
 
-def _stretched(shape: Shape, rotation: Array, position: Array, scale: tuple[float, float, float]) -> Shape:
+def _scaled(shape: TriangleShape, rotation: Array, position: Array, scale: tuple[float, float, float]) -> TriangleShape:
     """Place a unit shape in the world."""
     normals = shape.normals / np.array(scale)
     normals /= np.linalg.norm(normals, axis=1, keepdims=True)
     vertices = (shape.vertices * scale) @ rotation.T + position
-    return Shape(shape.key, vertices, normals @ rotation.T, shape.faces)
+    return TriangleShape(shape.key, vertices, normals @ rotation.T, shape.faces)
 
 
-def _overlay(shape: Shape, color: Color, *, opacity: float = 1.0, through: bool = True) -> Overlay:
-    body = Body(shape.vertices.astype(np.float32), shape.normals.astype(np.float32), shape.faces, (*color, opacity))
+def _overlay(shape: TriangleShape, color: Color, *, opacity: float = 1.0, through: bool = True) -> Overlay:
+    body = ShadedBody(
+        shape.vertices.astype(np.float32), shape.normals.astype(np.float32), shape.faces, (*color, opacity)
+    )
     return Overlay(body, through)

@@ -1,4 +1,4 @@
-"""Plots of `multi-qp robustness`: success by scene, slip and forces of each run; pushes by direction."""
+"""Plots of `multi-qp robustness`: success rate by scene, slip and force errors; largest push by direction."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from matplotlib.figure import Figure
 
 
 def plot_robustness(path: Path, results: dict[str, dict[str, Any]]) -> None:
-    """Draw success rates, the worst slip of each run and predicted against simulated forces, a row a scene.
+    """Plot success rate, worst slip of each run and error of the predicted forces, one row per scene.
 
     Args:
-        path: where to, .png or .svg.
+        path: output file, .png or .svg.
         results: `robustness.statistics` by scene.
     """
     names = list(results)
@@ -43,10 +43,10 @@ def plot_robustness(path: Path, results: dict[str, dict[str, Any]]) -> None:
 
 
 def plot_pushes(path: Path, found: dict[str, list[dict[str, float]]]) -> None:
-    """Draw the largest push survived by direction, a line a scene; 0° is ahead (world x), 90° to the left.
+    """Plot the largest push survived by direction, one line per scene; 0° is forward (world x), 90° left.
 
     Args:
-        path: where to, .png or .svg.
+        path: output file, .png or .svg.
         found: direction [deg] and force [N] by scene.
     """
     figure = Figure(figsize=(5, 5))

@@ -1,4 +1,4 @@
-"""What the viewer needs of a scene: its models and its bounds, nothing of how it was loaded."""
+"""Interface of a drawable scene, its drawn geometry and its bounds."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ from multi_qp_viewer.pose import ScenePose
 
 Array = NDArray[np.float64]
 
-# A fixed body whose top lies this near z = 0 and that is this wide is the ground: the floor already shows it.
+# A fixed body with its top this near z = 0 and at least this width is the ground, which the floor represents.
 FLOOR_TOLERANCE = 2e-3  # [m]
 FLOOR_WIDTH = 6.0  # [m]
-SURROUNDINGS = 1.5  # how far around what moves the environment belongs into the picture [m]
+SURROUNDINGS = 1.5  # margin around moving bodies within which the environment is framed [m]
 
 
 class DrawableScene(Protocol):
-    """The part of a scene that the viewer reads."""
+    """Part of a scene that the viewer uses."""
 
     @property
     def model(self) -> pin.Model:
-        """The model of all."""
+        """Model of all subsystems."""
         ...
 
     @property
     def visual_model(self) -> pin.GeometryModel:
-        """What is seen."""
+        """Visual geometry."""
         ...
 
     @property
     def collision_model(self) -> pin.GeometryModel:
-        """What collides."""
+        """Collision geometry."""
         ...
 
     @property
     def q0(self) -> Array:
-        """The initial configuration, (nq,)."""
+        """Initial configuration, (nq,)."""
         ...
 
     @property
     def subsystems(self) -> Mapping[str, Any]:
-        """The subsystems by name."""
+        """Subsystems by name."""
         ...
 
 
@@ -67,7 +67,7 @@ def subsystem_of(name: str) -> str:
 
 
 def is_floor(geometry: pin.GeometryObject) -> bool:
-    """Whether the geometry is the ground at z = 0, or has no bounds and cannot be drawn as a body."""
+    """Whether the geometry is the ground at z = 0, or is unbounded and cannot be drawn as a body."""
     if is_unbounded(geometry):
         return True
     if geometry.parentJoint != 0:
@@ -87,7 +87,7 @@ def placed_bounds(geometry: pin.GeometryObject, rotation: Array, position: Array
 
 
 def scene_bounds(scene: DrawableScene, q: Array, *, only: str | None = None) -> tuple[Array, Array]:
-    """Return the world box around what moves at q and its surroundings, or around one subsystem.
+    """Return the world box around the moving bodies at q and their surroundings, or around one subsystem.
 
     Args:
         scene: the scene.
@@ -119,7 +119,7 @@ def moving_subsystems(scene: DrawableScene) -> list[str]:
 
 
 def _join(boxes: list[tuple[Array, Array, bool]]) -> tuple[Array, Array]:
-    """Join boxes; of what stands still only as much counts as is near what moves."""
+    """Return the union of boxes; fixed boxes count only near the moving ones."""
     lower, upper, moving = (np.array(column) for column in zip(*boxes, strict=True))
     if not np.any(moving):
         return lower.min(axis=0), upper.max(axis=0)

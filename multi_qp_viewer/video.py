@@ -1,7 +1,6 @@
-"""Pictures and videos of a run without a window, a display or OpenGL.
+"""Off-screen rendering of pictures and videos of a run, without a window, a display or OpenGL.
 
-The scene is turned into plain triangles once; each picture is then ray cast on the processor, in as many
-processes as wanted.
+The scene is converted to triangles once; each picture is then ray cast on the CPU, in one or more processes.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ from multi_qp_viewer.camera import Camera
 from multi_qp_viewer.captions import Caption
 from multi_qp_viewer.encoding import check_format, encode
 from multi_qp_viewer.meshes import Piece, pieces, rgba
-from multi_qp_viewer.picture import Job, render
+from multi_qp_viewer.picture import RenderJob, render
 from multi_qp_viewer.pose import ScenePose
-from multi_qp_viewer.raytracer import Body
+from multi_qp_viewer.raytracer import ShadedBody
 from multi_qp_viewer.render_overlays import overlay_bodies
 from multi_qp_viewer.scene_view import (
     DrawableScene,
@@ -40,16 +39,16 @@ Array = NDArray[np.float64]
 Frame = NDArray[np.uint8]
 CameraChoice = Literal["fixed", "follow"] | Camera
 
-FOLLOW_TIME = 0.6  # time constant with which the camera follows [s]
+FOLLOW_TIME = 0.6  # time constant of the following camera [s]
 MOST_PICTURES = 100_000  # of one video: more than an hour
-BOUNDS_SAMPLES = 25  # snapshots over which the fixed camera looks for the scene's bounds
+BOUNDS_SAMPLES = 25  # snapshots over which the bounds for the fixed camera are computed
 
 
 class SceneRenderer:
-    """A scene as bodies for the ray caster."""
+    """Scene as bodies for the ray caster."""
 
     def __init__(self, scene: DrawableScene) -> None:
-        """Turn the scene's geometry into triangles.
+        """Convert the scene's geometry to triangles.
 
         Args:
             scene: the scene.
@@ -63,12 +62,12 @@ class SceneRenderer:
         self._subsystems = np.array([subsystem_of(g.name) for g in geometries])
         self.bodies = [_body(piece, tuple(rgba(geometries[index])), index) for index, piece in parts]
 
-    def job(self, snapshot: Snapshot, *, camera: Camera, width: int, height: int, overlays: bool = True) -> Job:
-        """Return what one picture shows, ready to be sent to another process."""
+    def job(self, snapshot: Snapshot, *, camera: Camera, width: int, height: int, overlays: bool = True) -> RenderJob:
+        """Return the contents of one picture, ready to be sent to another process."""
         rotations, positions = self._pose.placements(snapshot.q)
         status = "" if snapshot.status == "ok" else snapshot.status
         color = marks.STATUS.get(snapshot.status, (0.0, 0.0, 0.0))
-        return Job(
+        return RenderJob(
             rotations=rotations[self._owner],
             positions=positions[self._owner],
             camera=camera,
@@ -128,17 +127,17 @@ def write_video(
     """Write a run as .mp4 or .gif and return the path.
 
     Args:
-        path: where to; the suffix chooses the format.
+        path: output file; its suffix selects the format.
         scene: the scene.
-        snapshots: the run, by increasing time.
+        snapshots: of the run, in order of time.
         fps: pictures per second of video.
         width: of the picture [pixels]; even for mp4.
         height: of the picture [pixels]; even for mp4.
-        camera: "fixed" frames the whole run, "follow" keeps a subsystem in the middle, or a camera.
-        follow: the subsystem to follow; the first that moves if None.
+        camera: "fixed" frames the whole run, "follow" centres a subsystem, or a camera.
+        follow: subsystem to follow; the first that moves if None.
         speed: run time per video time; 2 is twice as fast.
         overlays: draw forces, centres of mass, pairs, targets and text too.
-        workers: processes; None uses one per processor for long videos and none for short ones.
+        workers: processes; None uses one per CPU for long videos and none for short ones.
 
     Raises:
         ValueError: for another suffix, no snapshots, or impossible sizes, rates or names.
@@ -162,14 +161,14 @@ def write_video(
 
 
 def frames_at(snapshots: Sequence[Snapshot], *, fps: float, speed: float = 1.0) -> list[Snapshot]:
-    """Return the newest snapshot at each picture's time; the last picture shows the end of the run."""
+    """Return the newest snapshot at the time of each picture; the last picture shows the end of the run."""
     times = np.array([snapshot.time for snapshot in snapshots])
     step = speed / fps
     count = int(np.floor((times[-1] - times[0]) / step + 1e-6)) + 1
     if count > MOST_PICTURES:
-        raise ValueError(f"a video of {count} pictures is too long: ask for fewer a second, or a higher speed")
-    wanted = times[0] + step * np.arange(count) + 1e-9
-    return [snapshots[index] for index in np.searchsorted(times, wanted, side="right") - 1]
+        raise ValueError(f"a video of {count} pictures is too long: use a lower fps or a higher speed")
+    times_of_frames = times[0] + step * np.arange(count) + 1e-9
+    return [snapshots[index] for index in np.searchsorted(times, times_of_frames, side="right") - 1]
 
 
 def _views(
@@ -200,7 +199,7 @@ def _views(
 
 
 def _smoothed(track: Array, share: float) -> Array:
-    """Low-pass a track forwards and backwards, so that it does not lag."""
+    """Filter a track by a low-pass forwards and backwards, without lag."""
     gain = 1.0 - np.exp(-share)
     for _ in range(2):
         track = track.copy()
@@ -211,14 +210,16 @@ def _smoothed(track: Array, share: float) -> Array:
 
 
 def _framing(scene: DrawableScene, snapshots: Sequence[Snapshot], *, aspect: float) -> Camera:
-    """Return a camera that sees everything during the whole run."""
+    """Return a camera that frames the whole run."""
     picked = np.unique(np.linspace(0, len(snapshots) - 1, BOUNDS_SAMPLES).astype(int))
     boxes = [scene_bounds(scene, snapshots[index].q) for index in picked]
     lower, upper = zip(*boxes, strict=True)
     return Camera.framing(np.min(lower, axis=0), np.max(upper, axis=0), aspect=aspect)
 
 
-def _render_all(bodies: Sequence[Body], jobs: Iterator[Job], *, count: int, workers: int | None) -> Iterator[Frame]:
+def _render_all(
+    bodies: Sequence[ShadedBody], jobs: Iterator[RenderJob], *, count: int, workers: int | None
+) -> Iterator[Frame]:
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be at least 1, not {workers}")
     processes = workers or (multiprocessing.cpu_count() if count > 40 else 1)
@@ -226,23 +227,23 @@ def _render_all(bodies: Sequence[Body], jobs: Iterator[Job], *, count: int, work
         yield from (render(bodies, job) for job in jobs)
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, context, initializer=_keep_bodies, initargs=(bodies,)) as pool:
-        # A few jobs ahead of each worker, so that a long video does not pile up in memory.
-        waiting = [pool.submit(_render_kept, job) for job in itertools.islice(jobs, 3 * processes)]
+    with ProcessPoolExecutor(processes, context, initializer=_set_worker_bodies, initargs=(bodies,)) as pool:
+        # At most a few queued jobs per worker, which bounds the memory of a long video.
+        waiting = [pool.submit(_render_in_worker, job) for job in itertools.islice(jobs, 3 * processes)]
         while waiting:
             yield waiting.pop(0).result()
-            waiting += [pool.submit(_render_kept, job) for job in itertools.islice(jobs, 1)]
+            waiting += [pool.submit(_render_in_worker, job) for job in itertools.islice(jobs, 1)]
 
 
-_KEPT: list[Body] = []
+_WORKER_BODIES: list[ShadedBody] = []
 
 
-def _keep_bodies(bodies: Sequence[Body]) -> None:
-    _KEPT[:] = bodies
+def _set_worker_bodies(bodies: Sequence[ShadedBody]) -> None:
+    _WORKER_BODIES[:] = bodies
 
 
-def _render_kept(job: Job) -> Frame:
-    return render(_KEPT, job)
+def _render_in_worker(job: RenderJob) -> Frame:
+    return render(_WORKER_BODIES, job)
 
 
 def _with_progress(pictures: Iterator[Frame], count: int, name: str) -> Iterator[Frame]:
@@ -254,12 +255,12 @@ def _with_progress(pictures: Iterator[Frame], count: int, name: str) -> Iterator
     return iter(track(pictures, description=f"Rendering {name}", total=count, console=Console(stderr=True)))
 
 
-def _body(piece: Piece, color: tuple[float, ...], group: int) -> Body:
+def _body(piece: Piece, color: tuple[float, ...], group: int) -> ShadedBody:
     shape, scale, offset = piece.shape, np.array(piece.scale), np.array(piece.offset)
     normals = shape.normals / scale
     normals /= np.linalg.norm(normals, axis=1, keepdims=True)
     red, green, blue, opacity = color
-    return Body(
+    return ShadedBody(
         (shape.vertices * scale + offset).astype(np.float32),
         normals.astype(np.float32),
         shape.faces,

@@ -1,7 +1,7 @@
-"""Writes the humanoid's contact sequences into config/sequences/; change the figures here and run it again.
+"""Generator of the humanoid's contact sequences in config/sequences/.
 
-Sequences with hands get centres of mass at which inverse kinematics has found a posture, clear of itself and of what
-stands there; then the body is moved along the polyline through these, which is exact. What fails is not written.
+Sequences with hands have centres of mass for which inverse kinematics has found a collision-free posture; the motion
+along the polyline through them is checked. Infeasible sequences are not written.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
-from settle import settled
+from phase_postures import with_postures
 
 from com_trajectory.kinematics import load_polytopes
 from com_trajectory.planner import PlanOptions, plan_com
-from multi_qp_cli.com.bodies import Block, Bodies
-from multi_qp_controller.planning import plan_scenario
+from motion_generation.planning import plan_scenario
+from multi_qp_cli.com.bodies import BoxObstacle, PosedRobot
 from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence, surface_pose
 from multi_qp_scene.models import load_model
 from multi_qp_scene.problems import Problems
@@ -29,22 +29,22 @@ from multi_qp_scene.surfaces import planar_points
 FOLDER = Path(__file__).parents[1] / "config" / "sequences"
 UP = (0.0, 0.0, 1.0)
 NAME = "walker"
-FLUSH = 0.003  # [m] blocks end so far below what touches them
-#: The x axes of palms that lie flat on something level with the fingers forward.
+GAP = 0.003  # [m] gap between blocks and the surfaces in contact with them
+#: The x axes of palms that are flat on a horizontal surface with the fingers forward.
 LEFT_FINGERS, RIGHT_FINGERS = (0.0, -1.0, 0.0), (0.0, 1.0, 0.0)
 PALMS = {"left_palm": LEFT_FINGERS, "right_palm": RIGHT_FINGERS}
 
 
 @dataclass
 class Script:
-    """A sequence as it is written down: make and break contacts one by one."""
+    """Builder of a contact sequence: contacts are made and broken one by one."""
 
     name: str
     description: str
     friction: float = 0.6
     model: str = "humanoid"
     phases: list[ContactPhase] = field(default_factory=list)
-    blocks: list[Block] = field(default_factory=list)
+    blocks: list[BoxObstacle] = field(default_factory=list)
     on: dict[str, Contact] = field(default_factory=dict)
     _count: dict[str, int] = field(default_factory=dict)
 
@@ -57,12 +57,12 @@ class Script:
         self._surfaces = loaded.spec.surfaces
 
     def block(self, size, xyz, pitch: float = 0.0) -> Script:
-        """Put a box there, its middle at a place, turned about y [rad]."""
-        self.blocks.append(Block(tuple(size), pin.SE3(pin.rpy.rpyToMatrix(0.0, pitch, 0.0), np.array(xyz))))
+        """Add a box with its centre at `xyz`, rotated about y by `pitch` [rad]."""
+        self.blocks.append(BoxObstacle(tuple(size), pin.SE3(pin.rpy.rpyToMatrix(0.0, pitch, 0.0), np.array(xyz))))
         return self
 
     def put(self, surface: str, xyz, normal=UP, forward=None) -> Script:
-        """Make a contact, without a phase of its own."""
+        """Add a contact without ending the phase."""
         forward = PALMS.get(surface, (1.0, 0.0, 0.0)) if forward is None else forward
         normal = np.array(normal, dtype=float)
         pose = surface_pose(np.array(xyz, dtype=float), normal / np.linalg.norm(normal), np.array(forward, dtype=float))
@@ -74,7 +74,7 @@ class Script:
         return self
 
     def phase(self) -> Script:
-        """End a phase with the contacts that are on."""
+        """Append a phase with the active contacts."""
         self.phases.append(ContactPhase(tuple(self.on.values())))
         return self
 
@@ -88,19 +88,19 @@ class Script:
         return self.put(surface, xyz, **where).phase()
 
     def move(self, surface: str, xyz, **where) -> Script:
-        """Break a contact and make it elsewhere."""
+        """Break a contact and make it at another place."""
         return self.lift(surface).make(surface, xyz, **where)
 
     def save(self, *, posed: bool = False, postures: Sequence[np.ndarray] = ()) -> None:
-        """Write the file; with centres of mass for which postures are found, if asked to, or are known."""
+        """Write the file; `posed`: compute centres of mass and postures; `postures`: known postures."""
         if posed or postures:
-            self.block((6.0, 6.0, 0.1), (0.0, 0.0, -0.05 - FLUSH))
-            bodies, found = Bodies(self.model, self.blocks), list(postures)
+            self.block((6.0, 6.0, 0.1), (0.0, 0.0, -0.05 - GAP))
+            bodies, found = PosedRobot(self.model, self.blocks), list(postures)
             if posed:
-                self.phases, found = settled(bodies, self.phases, NAME)
+                self.phases, found = with_postures(bodies, self.phases, NAME)
             polytopes = {n: effector.polytope for n, effector in load_polytopes(self.model).effectors.items()}
             trajectory = plan_com(self._sequence(), polytopes, options=PlanOptions(curve="polyline"))
-            lost = bodies.lost_at(trajectory, found)
+            lost = bodies.first_unreachable_time(trajectory, found)
             if lost is not None:
                 number = int(trajectory.phase_at(lost))
                 raise SystemExit(f"{self.name}: no posture at {lost:.2f} s, in phase {number + 1}; {trajectory.notes}")
@@ -123,9 +123,9 @@ def steps(script: Script, places: list[tuple[float, float]], *, normal=UP, width
 def chair() -> None:
     """Sit down and rise, with the hands on the arm rests; the armchair is that of the scenario `chair`."""
     script = Script("chair", "sitting down in an armchair with the hands on its arm rests, and rising again")
-    script.block((0.3, 0.4, 0.34), (-0.3, 0.0, 0.17 - FLUSH)).block((0.05, 0.4, 0.85), (-0.475, 0.0, 0.425))
+    script.block((0.3, 0.4, 0.34), (-0.3, 0.0, 0.17 - GAP)).block((0.05, 0.4, 0.85), (-0.475, 0.0, 0.425))
     for y in (0.33, -0.33):
-        script.block((0.3, 0.1, 0.56), (-0.15, y, 0.28 - FLUSH))
+        script.block((0.3, 0.1, 0.56), (-0.15, y, 0.28 - GAP))
     script.put("left_sole", (0.0, 0.1, 0.0)).put("right_sole", (0.0, -0.1, 0.0)).phase()
     hands = {"left_palm": (-0.04, 0.33, 0.56), "right_palm": (-0.04, -0.33, 0.56)}
     for hand, place in hands.items():
@@ -142,19 +142,19 @@ def chair() -> None:
 
 
 def climbing() -> None:
-    """Climb cubes twice as high as a stair with a hand on a rail: what the contact planner finds for `climb_hands`."""
+    """Climb cubes twice as high as a stair with a hand on a rail: the contact planner's solution for `climb_hands`."""
     scenario = load_scenario("climb_hands", seed=2)
     plan = plan_scenario(scenario).plan
     if not plan.complete:
-        raise SystemExit(f"climbing: the planner does not get there: {plan.reason}")
+        raise SystemExit(f"climbing: the planner does not reach the goal: {plan.reason}")
     script = Script("climbing", "climbing high cubes with a hand on the rails beside them, as the contact planner does")
     for spec in scenario.spec.environment.values():
         if spec.box is not None:
             rotation = pin.rpy.rpyToMatrix(*spec.pose.rpy)
-            script.blocks.append(Block(spec.box, pin.SE3(rotation, spec.pose.xyz - FLUSH * rotation[:, 2])))
+            script.blocks.append(BoxObstacle(spec.box, pin.SE3(rotation, spec.pose.xyz - GAP * rotation[:, 2])))
     known: dict[int, Contact] = {}
-    phases = plan.sequence.phases[:-1]  # in the last one it only rises
-    for phase, after in zip(phases, [*phases[1:], phases[-1]], strict=True):  # postures are those at its beginning
+    phases = plan.sequence.phases[:-1]  # the last phase only straightens the body
+    for phase, after in zip(phases, [*phases[1:], phases[-1]], strict=True):  # postures at its beginning
         for contact in phase.contacts:
             known.setdefault(id(contact), replace(contact, subsystem=NAME, other=None))
         com = {NAME: next(iter(after.com.values())).round(4)}
@@ -163,7 +163,7 @@ def climbing() -> None:
 
 
 def twister() -> None:
-    """On hands and feet, one of them moves at each turn."""
+    """Support on hands and feet, one of them moves at each turn."""
     script = Script("twister", "the game: one hand or foot moves at each turn", friction=0.7)
     script.put("left_sole", (-0.15, 0.15, 0.0)).put("right_sole", (-0.15, -0.15, 0.0)).phase()
     script.make("left_palm", (0.32, 0.2, 0.0)).make("right_palm", (0.32, -0.2, 0.0))

@@ -1,4 +1,4 @@
-"""Writes the tables of parameters and launch arguments in docs/ros2.md anew: `python tools/ros_parameters.py`."""
+"""Generator of the tables of parameters and launch arguments in docs/ros2.md: `python tools/ros_parameters.py`."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from multi_qp_controller.ros.node_table import LAUNCH_ARGUMENTS
+from multi_qp_ros.node_table import LAUNCH_ARGUMENTS
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "ros2.md"
 NODES = {
-    "multi_qp_controller": "multi_qp_controller.controller_node",
-    "simulator": "multi_qp_simulator.simulator_node",
-    "contact_planner": "contact_planner.contact_planner_node",
-    "com_trajectory": "com_trajectory.com_trajectory_node",
-    "viewer": "multi_qp_viewer.viewer_node",
+    "multi_qp_controller": "multi_qp_ros.nodes.controller_node",
+    "simulator": "multi_qp_ros.nodes.simulator_node",
+    "contact_planner": "multi_qp_ros.nodes.contact_planner_node",
+    "com_trajectory": "multi_qp_ros.nodes.com_trajectory_node",
+    "viewer": "multi_qp_ros.nodes.viewer_node",
 }
 
 

@@ -1,7 +1,7 @@
-"""Write the models of this folder: `python urdf/make_models.py`.
+"""Generator of the models of this folder: `python urdf/make_models.py`.
 
-URDF files and meshes go to `urdf/`, model files to `config/models/`; all of them are committed, and a test
-checks that they are what this program writes. To make another robot see docs/models.md.
+URDF files and meshes are written to `urdf/`, model files to `config/models/`; all of them are committed, and a test
+compares them with the output of this program. docs/models.md describes how to add a robot.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Where the centre of mass of a robot can be while an effector stays in place: polytopes K of [Tonneau2018] (3).
+"""Kinematic polytopes: positions of the centre of mass reachable from a fixed effector, K of [Tonneau2018] (3).
 
-`generate_polytopes` makes them from sampled configurations, `load_polytopes` reads those that a robot ships with.
+`generate_polytopes` computes them from sampled configurations, `load_polytopes` reads those shipped with a robot.
 """
 
 from com_trajectory.kinematics.generate import generate_polytopes

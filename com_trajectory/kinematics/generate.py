@@ -1,4 +1,4 @@
-"""Making the polytopes of a robot from sampled configurations, on several processes."""
+"""Generation of a robot's kinematic polytopes from sampled configurations, in parallel processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from multi_qp_scene.resources import model_path
 
 Array = NDArray[np.float64]
 
-#: Configurations drawn from one stream of random numbers; whoever works on it, the samples are the same.
+#: Configurations per random stream; the samples do not depend on the number of processes.
 CHUNK = 2_000
 DEFAULT_SAMPLES, DEFAULT_FACES = 100_000, 100
 
@@ -37,21 +37,21 @@ def generate_polytopes(
     processes: int | None = None,
     progress: Callable[[float, str], None] | None = None,
 ) -> RobotPolytopes:
-    """Sample a robot's configurations and enclose its centre of mass, seen from each of its surfaces.
+    """Sample a robot's configurations and enclose the centre-of-mass positions seen from each of its surfaces.
 
-    The same seed gives the same polytopes however many processes work. Each polytope lies inside the hull of the
-    samples, so that simplifying it never adds a position.
+    The result depends on the seed and not on the number of processes. Each polytope lies inside the hull of the
+    samples, so that simplification never adds a position.
 
     Args:
         model: name of a shipped model, or path of a model file.
         samples: configurations to draw.
         max_faces: of each polytope.
         seed: of the random numbers.
-        processes: how many work; one for each core if left out, and the caller's own for 1.
-        progress: told the part done, 0 to 1, and what is being done.
+        processes: number of processes; one for each core if None, the calling process for 1.
+        progress: called with the fraction done, 0 to 1, and a label.
 
     Raises:
-        MultiQpError: the model is wrong or no robot, an argument is out of its range, or too few samples are free.
+        MultiQpError: the model is invalid or not a robot, an argument is out of range, or too few samples are free.
 
     Source: [Tonneau2018] 4.2.
     """
@@ -60,7 +60,7 @@ def generate_polytopes(
         raise MultiQpError(f"polytopes: {message}, got {samples}, {max_faces}, {seed}")
     path = model_path(model)
     robot = SampledRobot(path)
-    report = progress or (lambda part, said: None)
+    report = progress or (lambda fraction, label: None)
     sizes = [min(CHUNK, samples - start) for start in range(0, samples, CHUNK)]
     jobs = [(seed, k, size) for k, size in enumerate(sizes)]
     corners: list[Array] = [np.zeros((0, 3)) for _ in robot.effectors]
@@ -81,7 +81,7 @@ def generate_polytopes(
 def _results(
     path: Path, robot: SampledRobot, jobs: list[tuple[int, int, int]], processes: int
 ) -> Iterator[tuple[list[Array], Array, int]]:
-    """Yield what each chunk gave, in their order."""
+    """Yield the result of each chunk, in order."""
     if processes == 1 or len(jobs) == 1:
         for job in jobs:
             yield _chunk(robot, job)
@@ -102,7 +102,7 @@ def _work(job: tuple[int, int, int]) -> tuple[list[Array], Array, int]:
 
 
 def _chunk(robot: SampledRobot, job: tuple[int, int, int]) -> tuple[list[Array], Array, int]:
-    """Return the corners of the hull of each effector's samples, how many samples, and how many configurations."""
+    """Return the hull corners and sample count of each effector, and the number of collision-free configurations."""
     seed, number, size = job
     random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
     views, free = robot.views(random, size)
@@ -113,7 +113,7 @@ def _corners(points: Array) -> Array:
     try:
         return hull_points(points) if len(points) > 4 else points
     except QhullError:
-        return points  # flat: the other chunks may give it volume
+        return points  # flat; other chunks may add volume
 
 
 def _enclosed(name: str, points: Array, samples: int, max_faces: int) -> EffectorPolytope:

@@ -1,4 +1,4 @@
-"""A convex hull with few faces, inside a given one."""
+"""Inner approximation of a convex hull with few faces."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ def hull_points(points: Array) -> Array:
 
 
 def inner_hull(corners: Array, *, max_faces: int) -> tuple[Array, float]:
-    """Choose corners whose hull has at most `max_faces` faces and fills much of the whole hull.
+    """Select corners whose hull has at most `max_faces` faces and fills most of the volume.
 
-    The result lies inside the hull: what it allows, the hull allows. Corners are added one by one, always the one that
-    adds most volume, found lazily: what a corner adds hardly ever grows as others are added.
+    The result lies inside the hull. Corners are added greedily by added volume, with lazy evaluation: the volume that a
+    corner adds hardly ever grows as others are added.
 
     Args:
         corners: corners of the convex hull, (k, 3).
         max_faces: at least 4; triangles are counted, of which n corners have 2 n − 4.
 
     Returns:
-        The chosen corners, (n, 3), and the part of the hull's volume that is lost.
+        The selected corners, (n, 3), and the fraction of the hull's volume that is lost.
     """
     whole = ConvexHull(corners).volume
     wanted = min(len(corners), (max_faces + 4) // 2)

@@ -1,4 +1,4 @@
-"""Random whole-body configurations of a robot, and where its centre of mass is from each of its surfaces."""
+"""Sampling of whole-body configurations, with the centre of mass seen from each surface."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from multi_qp_scene.problems import Problems
 
 Array = NDArray[np.float64]
 
-#: Part of the samples that lie between a posture of the model file and a uniform sample, instead of at the latter.
+#: Fraction of the samples drawn between a posture of the model file and a uniform sample, instead of at the latter.
 NEAR_POSTURES = 0.3
-#: How far a body may lean [rad] and turn [rad] from upright over the normal of a point, which does not hold it.
+#: Largest lean [rad] and turn [rad] of a body from upright over the normal of a point, which transmits no moment.
 POINT_TILT, POINT_YAW = 0.45, 0.45
-_LOWEST = 0.01  # [m] a surface so close to the lowest one of a posture carries the robot in it
+_LOWEST = 0.01  # [m] surfaces within this height of the lowest one of a posture support the robot
 
 
 @dataclass(frozen=True)
 class Effector:
-    """A surface whose view of the centre of mass is sampled.
+    """A surface from which the centre of mass is sampled.
 
     Attributes:
         name: of the surface.
         kind: "planar", "grasp" or "point".
-        joint: index of the joint that moves it.
-        X_joint_surface: its placement there.
-        carries: whether the robot stands on it in one of its postures: then the centre of mass is above it.
-        R_surface_base: of a point: the base's rotation in its frame where the robot stands upright.
+        joint: index of its parent joint.
+        X_joint_surface: its placement in the joint's frame.
+        carries: whether the robot stands on it in one of its postures; the centre of mass is then above it.
+        R_surface_base: of a point: rotation of the base in the surface's frame when the robot stands upright.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Effector:
 
 
 class SampledRobot:
-    """A robot with a floating base, whose configurations are drawn at random and kept if nothing collides.
+    """Sampler of collision-free configurations of a floating-base robot.
 
     Attributes:
         effectors: its surfaces.
@@ -93,15 +93,15 @@ class SampledRobot:
         return np.asarray(pin.integrate(self.model, q, np.concatenate([np.zeros(6), joints])))
 
     def collides(self) -> bool:
-        """Whether two bodies of the last configuration overlap, those apart that are joined or always do."""
+        """Whether two bodies overlap in the last configuration, apart from adjacent and always overlapping pairs."""
         pin.updateGeometryPlacements(self.model, self.data, self.geometry, self._geometry_data)
         return bool(pin.computeCollisions(self.geometry, self._geometry_data, True))
 
     def views(self, random: np.random.Generator, count: int) -> tuple[list[Array], int]:
-        """Draw configurations, and return where the centre of mass is from each effector.
+        """Draw configurations and return the position of the centre of mass relative to each effector.
 
         Returns:
-            For each effector the positions in its frame, (k, 3) [m]; and how many configurations did not collide.
+            For each effector the positions in its frame, (k, 3) [m]; and the number of collision-free configurations.
         """
         seen: list[list[Array]] = [[] for _ in self.effectors]
         lean = random.uniform(-1.0, 1.0, (count, len(self.effectors), 3)) * [POINT_TILT, POINT_TILT, POINT_YAW]
@@ -122,13 +122,13 @@ class SampledRobot:
         X_base_surface = self.data.oMi[effector.joint] * effector.X_joint_surface
         if effector.kind != "point":
             return np.asarray(X_base_surface.actInv(com))
-        # a point may turn: its frame stands on what it touches, and the body leans over it
+        # a point contact leaves rotation free: its frame is aligned with the environment, and the body leans over it
         R = effector.R_surface_base @ pin.rpy.rpyToMatrix(lean)
         return np.asarray(R @ (com - X_base_surface.translation))
 
 
 def _ranges(model: pin.Model) -> tuple[Array, Array]:
-    """Return the ranges of the joints as displacements from neutral; ± π where a joint has no end, (nv − 6,)."""
+    """Return the joint ranges as displacements from neutral; ± π for joints without limits, (nv − 6,)."""
     lower, upper = np.full(model.nv - 6, -np.pi), np.full(model.nv - 6, np.pi)
     for joint in list(model.joints)[2:]:
         k, i = joint.idx_v - 6, joint.idx_q
@@ -151,7 +151,7 @@ def _postures(loaded: LoadedModel) -> Array:
 
 
 def _collision_geometry(loaded: LoadedModel, postures: Array) -> pin.GeometryModel:
-    """Return the geometry with all pairs of bodies but those joined directly and those that overlap in a posture."""
+    """Return the geometry with all pairs of bodies except adjacent ones and those overlapping in a posture."""
     model, geometry = loaded.urdf.model, loaded.urdf.collision_model.copy()
     geometry.removeAllCollisionPairs()
     parents = [item.parentJoint for item in geometry.geometryObjects]
@@ -177,7 +177,7 @@ def _effectors(loaded: LoadedModel, postures: Array) -> tuple[Effector, ...]:
     model, data = loaded.urdf.model, loaded.urdf.model.createData()
     carrying: set[str] = set()
     upright: dict[str, Array] = {}
-    for joints in postures[::-1]:  # the first posture of the file has the last word
+    for joints in postures[::-1]:  # the first posture of the file takes precedence
         pin.framesForwardKinematics(
             model, data, pin.integrate(model, pin.neutral(model), np.concatenate([np.zeros(6), joints]))
         )

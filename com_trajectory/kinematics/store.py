@@ -1,4 +1,4 @@
-"""The polytopes of a robot as a file beside its URDF."""
+"""Storage of a robot's kinematic polytopes in a file beside its URDF."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from com_trajectory.polytope import Polytope
 from multi_qp_scene.contact_sequence import Contact
 from multi_qp_scene.errors import MultiQpError, shown_path
+from multi_qp_scene.files import is_file, read_bytes
 from multi_qp_scene.models import LoadedModel, load_model
 from multi_qp_scene.problems import Problems
 from multi_qp_scene.resources import model_path
-from multi_qp_scene.suggestions import unknown_name
+from multi_qp_scene.suggestions import shortened, unknown_name
 
 Array = NDArray[np.float64]
 _log = logging.getLogger(__name__)
@@ -27,13 +28,13 @@ _DIGITS = 7
 
 @dataclass(frozen=True)
 class EffectorPolytope:
-    """Where the centre of mass can be from one surface.
+    """Positions of the centre of mass reachable from one surface.
 
     Attributes:
         polytope: in the surface's frame.
         centre: of the largest ball inside it, (3,) [m].
-        loss: part of the hull's volume that was given up for fewer faces; the polytope lies inside the hull.
-        samples: how many positions of the centre of mass the hull is of.
+        loss: fraction of the hull's volume lost by the reduction of faces; the polytope lies inside the hull.
+        samples: number of sampled positions.
     """
 
     polytope: Polytope
@@ -49,10 +50,10 @@ class RobotPolytopes:
     Attributes:
         robot: name of its model.
         effectors: by surface.
-        fingerprint: of the URDF, surfaces and postures that they were made for.
+        fingerprint: of the URDF, surfaces and postures from which they were computed.
         seed: of the samples.
-        samples: how many configurations were drawn.
-        free: how many of them did not collide.
+        samples: number of configurations drawn.
+        free: number of collision-free configurations.
     """
 
     robot: str
@@ -64,7 +65,7 @@ class RobotPolytopes:
     _placed: dict[tuple[str, bytes], Polytope] = field(default_factory=dict, repr=False, compare=False)
 
     def of(self, contact: Contact) -> Polytope:
-        """Return the polytope of a contact in the world: where the centre of mass may be while it is made.
+        """Return the polytope of a contact in the world: positions of the centre of mass while it is active.
 
         Raises:
             MultiQpError: the robot has no such surface.
@@ -79,29 +80,29 @@ class RobotPolytopes:
         return self._placed[key]
 
     def centre_of(self, contact: Contact) -> Array:
-        """Return the middle of a contact's polytope in the world, (3,) [m]."""
+        """Return the centre of a contact's polytope in the world, (3,) [m]."""
         self.of(contact)
         return np.asarray(contact.pose.act(self.effectors[contact.effector].centre))
 
 
 def fingerprint_of(loaded: LoadedModel) -> str:
-    """Return a hash of what polytopes depend on: the URDF, places of the model file's surfaces, and its postures."""
+    """Return a hash of the inputs of the polytopes: URDF, surface placements and postures of the model file."""
     surfaces = {
         name: [spec.type, spec.link, list(spec.xyz), list(spec.rpy)] for name, spec in loaded.spec.surfaces.items()
     }
-    said = {"surfaces": surfaces, "postures": loaded.spec.postures}
+    content = {"surfaces": surfaces, "postures": loaded.spec.postures}
     digest = hashlib.sha256(loaded.urdf.path.read_bytes().replace(b"\r\n", b"\n"))
-    digest.update(json.dumps(said, sort_keys=True).encode())
+    digest.update(json.dumps(content, sort_keys=True).encode())
     return digest.hexdigest()
 
 
 def polytopes_path(loaded: LoadedModel) -> Path:
-    """Return the file that holds a robot's polytopes: beside its URDF, named after its model file."""
+    """Return the path of a robot's polytopes: beside its URDF, named after its model file."""
     return loaded.urdf.path.with_name(f"{(loaded.document.path or loaded.urdf.path).stem}.polytopes.json")
 
 
 def save_polytopes(polytopes: RobotPolytopes, path: Path) -> None:
-    """Write the polytopes; the same polytopes always give the same bytes."""
+    """Write the polytopes, deterministically to the byte."""
     effectors = {
         name: {
             "loss": round(effector.loss, 6),
@@ -130,10 +131,10 @@ def load_polytopes(model: str | Path, *, allow_stale: bool = False) -> RobotPoly
 
     Args:
         model: name of a shipped model, or path of a model file.
-        allow_stale: only warn when they were made for another version of the robot.
+        allow_stale: log a warning instead of an error when they belong to another version of the robot.
 
     Raises:
-        MultiQpError: there are none, the file is wrong, or they were made for another version of the robot.
+        MultiQpError: the file is missing or invalid, or belongs to another version of the robot.
     """
     problems = Problems()
     loaded = load_model(model_path(model), problems)
@@ -142,11 +143,11 @@ def load_polytopes(model: str | Path, *, allow_stale: bool = False) -> RobotPoly
         raise MultiQpError(f"{model}: the model cannot be read")
     path = polytopes_path(loaded)
     again = f"`multi-qp com polytopes {model}` makes them"
-    if not path.is_file():
+    if not is_file(path):
         raise MultiQpError(f"{model}: there are no kinematic polytopes, {shown_path(path)}; {again}")
     polytopes = _read(path)
     if polytopes.fingerprint != fingerprint_of(loaded):
-        message = f"{shown_path(path)}: made for another version of {shown_path(loaded.urdf.path)}; {again} anew"
+        message = f"{shown_path(path)}: made for another version of {shown_path(loaded.urdf.path)}; {again}"
         if not allow_stale:
             raise MultiQpError(message)
         _log.warning(message)
@@ -155,11 +156,11 @@ def load_polytopes(model: str | Path, *, allow_stale: bool = False) -> RobotPoly
 
 def _read(path: Path) -> RobotPolytopes:
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(read_bytes(path, "yaml_bytes"))
         effectors = {
             name: EffectorPolytope(
-                Polytope(np.array(entry["A"]), np.array(entry["b"])),
-                np.array(entry["centre"]),
+                Polytope(np.array(entry["A"], dtype=float), np.array(entry["b"], dtype=float)),
+                np.array(entry["centre"], dtype=float).reshape(3),
                 float(entry["loss"]),
                 int(entry["samples"]),
             )
@@ -173,9 +174,11 @@ def _read(path: Path) -> RobotPolytopes:
             int(data["samples"]),
             int(data["free"]),
         )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        said = f"{type(error).__name__}: {error}"
-        raise MultiQpError(f"{shown_path(path)}: not a file of kinematic polytopes ({said})") from None
+    except MultiQpError as error:
+        raise MultiQpError(f"{shown_path(path)}: {error}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        detail = f"{type(error).__name__}: {shortened(str(error), 200)}"
+        raise MultiQpError(f"{shown_path(path)}: not a file of kinematic polytopes ({detail})") from None
 
 
 def _rounded(values: Array) -> list[float]:

@@ -18,7 +18,7 @@ ONE, TWO, LIMIT = "#2a6fb0", "#d9851a", "#c23b22"
 
 
 def main() -> None:
-    """Run the strategies, print what came of them, and draw them."""
+    """Run the strategies, print their results, and plot them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", type=Path, default=Path("two_masses.png"), help="picture to write: .png or .svg")
     output = parser.parse_args().output
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def draw(motions: list[Motion], path: Path) -> None:
-    """Draw heights above, efforts below."""
+    """Plot heights above, efforts below."""
     figure = Figure(figsize=(12.0, 4.6), layout="constrained")
     rows = figure.subplots(2, len(motions), sharex=True, sharey="row")
     for heights, efforts, motion in zip(*rows, motions, strict=True):
@@ -76,7 +76,7 @@ def _draw_effort(axes: Axes, motion: Motion) -> None:
 
 
 def _annotate(axes: Axes, text: str, place: tuple[float, float], offset: tuple[float, float]) -> None:
-    """Point an arrow at a place; `offset` of the text from it [points]."""
+    """Add an arrow that points at a position; `offset` of the text from it [points]."""
     arrow = {"arrowstyle": "->", "color": LIMIT}
     axes.annotate(text, place, offset, textcoords="offset points", color=LIMIT, fontsize=9, arrowprops=arrow)
 

@@ -1,6 +1,6 @@
-"""One QP for two masses, and three ways of solving a QP for each: [Vaillant2015] Fig. 6.
+"""One QP for two masses, and three strategies with a QP for each mass: [Vaillant2015] Fig. 6.
 
-Object 1, `lift`, has a motor; object 2, `block`, lies on it and has none. The task is the block's height.
+Object 1, `lift`, has a motor; object 2, `block`, rests on it and has none. The task is the block's height.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_controller import Controller
-from multi_qp_controller.formulations import make_formulation
-from multi_qp_controller.kinematics import Kinematics
-from multi_qp_controller.qp import Block, Explanation, Labels, Problem, explain_infeasibility, make_solver
+from multi_qp_controller.dynamics.kinematics import Kinematics
+from multi_qp_controller.qp import Explanation, LabelBlock, Labels, QPProblem, explain_infeasibility, make_solver
+from multi_qp_controller.qp.formulations import make_formulation
 from multi_qp_controller.tasks import JointAngleTask, Task
 from multi_qp_scene import load_scenario
 from multi_qp_scene.scalar_joint import ScalarJoint
 from multi_qp_scene.scene import State
 from multi_qp_simulator import Integrator
-from multi_qp_simulator.stand_in import TorqueWorld
+from multi_qp_simulator.simulated_robot import TorqueWorld
 
 Array = NDArray[np.float64]
 HERE = Path(__file__).resolve().parent
@@ -31,16 +31,16 @@ TARGET, STIFFNESS, WEIGHT = 0.4, 50.0, 1000.0
 
 @dataclass
 class Motion:
-    """What came of a strategy, one entry a tick.
+    """Result of a strategy, one entry per tick.
 
     Attributes:
-        title: what was done.
-        limit: of the motor [N].
+        title: description of the strategy.
+        limit: effort limit of the motor [N].
         time: [s].
         lift: height of object 1 [m].
-        block: height of object 2 [m]; equal to `lift` where they touch.
-        effort: of the motor [N].
-        push: force of the contact on the block [N]; 0 without contact.
+        block: height of object 2 [m]; equal to `lift` in contact.
+        effort: effort of the motor [N].
+        push: contact force on the block [N]; 0 without contact.
         conflict: of the first QP without a solution, if there was one.
     """
 
@@ -54,14 +54,14 @@ class Motion:
     conflict: Explanation | None = None
 
     def add(self, time: float, *, lift: float, block: float, effort: float, push: float) -> None:
-        """Take one tick."""
+        """Append one tick."""
         values = {"time": time, "lift": lift, "block": block, "effort": effort, "push": push}
         for name, value in values.items():
             getattr(self, name).append(float(value))
 
 
 class Follow(Task):
-    """x = one joint's position, which shall follow a motion that is given from tick to tick (33)."""
+    """Task on one joint's position with a reference given at each tick (33)."""
 
     dim = 1
 
@@ -71,7 +71,7 @@ class Follow(Task):
         self.reference = np.zeros(3)  # position, velocity, acceleration
 
     def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:
-        """Write the row of this tick."""
+        """Compute the task's row."""
         position, velocity, acceleration = self.reference
         self._error = np.array([self._joint.angle(kinematics.q) - position])
         self._speed = kinematics.v[self._joint.v_index : self._joint.v_index + 1]
@@ -80,7 +80,7 @@ class Follow(Task):
 
 
 def integrated() -> Motion:
-    """One QP over both objects, coupled by their contact; the task is the block's."""
+    """One QP over both objects, coupled by their contact; the task is the height of the block."""
     scenario = load_scenario(HERE / "together.yaml")
     controller, world = Controller(scenario), Integrator(scenario)
     motion = Motion("one QP", float(scenario.scene.torque_limits[0]))
@@ -94,14 +94,14 @@ def integrated() -> Motion:
 
 
 def lift_first() -> Motion:
-    """Case 1: a QP for the lift, which shall go where the block should; the block's mass is unknown to it."""
+    """Case 1: a QP for the lift, with the block's target; the block is not modelled."""
     scenario = load_scenario(HERE / "together.yaml")
     controller, world = _lift_alone(), TorqueWorld(scenario)  # the world has both objects, the QP has one
     joint = ScalarJoint.of(controller.scenario.scene.model, "lift/height")
     controller.add_task(
         JointAngleTask("lift height", joint=joint, goal=TARGET, stiffness=STIFFNESS, weight=WEIGHT),
     )
-    motion = Motion("case 1: a QP for object 1, unaware of object 2", float(scenario.scene.torque_limits[0]))
+    motion = Motion("case 1: a QP for object 1, without a model of object 2", float(scenario.scene.torque_limits[0]))
     for tick in range(round(DURATION / controller.dt)):
         state, time = world.state, tick * controller.dt
         command = controller.step(State(state.q[:1], state.v[:1]), time)
@@ -111,7 +111,7 @@ def lift_first() -> Motion:
 
 
 def block_first() -> Motion:
-    """Case 2: a kinematic QP moves the block, a dynamic one lets the lift follow within its motor's limit."""
+    """Case 2: a kinematic QP for the block, then a dynamic QP by which the lift follows within its motor's limit."""
     controller, ghost = _lift_alone(), KinematicBlock()
     world = Integrator(controller.scenario)
     joint = ScalarJoint.of(controller.scenario.scene.model, "lift/height")
@@ -132,23 +132,24 @@ def block_first() -> Motion:
 def block_first_in_contact() -> Motion:
     """Case 3: as case 2, with the contact as a constraint on the lift: q̈₁ = q̈₂.
 
-    With the motor's limit that QP has no solution, and says why; what is drawn is its solution without the limit.
+    With the motor's limit this QP is infeasible, and its infeasible subset is reported; the plot shows the solution
+    without the limit.
     """
     controller, ghost = _lift_alone(), KinematicBlock()
     world = Integrator(controller.scenario)
-    formulation, solver = make_formulation("full", controller.statement), make_solver("daqp")
+    formulation, solver = make_formulation("full", controller.qp_data), make_solver("daqp")
     motion = Motion("case 3: object 2 first, contact enforced", float(controller.scenario.scene.torque_limits[0]))
     for tick in range(round(DURATION / controller.dt)):
         state, time = world.state, tick * controller.dt
         acceleration = ghost.acceleration(time)
-        command = controller.step(state, time)  # brings the statement up to date
+        command = controller.step(state, time)  # updates the QP data
         formulation.prepare()
         problem = _with_contact(formulation.build(), acceleration)
         solution = solver.solve(problem)
         if not solution.found:
             if motion.conflict is None:
                 motion.conflict = explain_infeasibility(problem)
-            problem.lb[1], problem.ub[1] = -np.inf, np.inf  # x = (q̈, τ): lift the motor's limit
+            problem.lb[1], problem.ub[1] = -np.inf, np.inf  # x = (q̈, τ): remove the motor's limit
             solution = solver.solve(problem)
         motion.add(time, lift=state.q[0], block=ghost.position, effort=solution.x[1], push=0.0)
         world.step(replace(command, a=solution.x[:1].copy()), controller.dt)
@@ -157,7 +158,7 @@ def block_first_in_contact() -> Motion:
 
 
 class KinematicBlock:
-    """The block without its dynamics: it does what its task asks."""
+    """Kinematic model of the block: its acceleration is that of its task."""
 
     def __init__(self) -> None:
         self._controller = Controller(load_scenario(HERE / "block_alone.yaml"))
@@ -167,8 +168,8 @@ class KinematicBlock:
     def acceleration(self, time: float) -> float:
         """Return q̈₂: the minimum of the block's cost (32) alone, without (12)."""
         self._controller.step(State(np.array([self.position]), np.array([self.velocity])), time)
-        cost = self._controller.statement.tasks
-        return float(self._solver.solve(Problem.of(cost.H.copy(), cost.g.copy())).x[0])
+        cost = self._controller.qp_data.tasks
+        return float(self._solver.solve(QPProblem.of(cost.H.copy(), cost.g.copy())).x[0])
 
     def advance(self, acceleration: float, dt: float) -> None:
         """Integrate one step, as the integrator does."""
@@ -180,13 +181,13 @@ def _lift_alone() -> Controller:
     return Controller(load_scenario(HERE / "lift_alone.yaml"))
 
 
-def _with_contact(problem: Problem, acceleration: float) -> Problem:
+def _with_contact(problem: QPProblem, acceleration: float) -> QPProblem:
     """Return the lift's QP with the row q̈₁ = q̈₂."""
     row = np.zeros((1, len(problem.g)))
     row[0, 0] = 1.0
     known = problem.labels
-    named = (*known.equalities, Block(name="contact with object 2", unit="m/s²", rows=("",)))
-    return Problem(
+    named = (*known.equalities, LabelBlock(name="contact with object 2", unit="m/s²", rows=("",)))
+    return QPProblem(
         H=problem.H,
         g=problem.g,
         A=np.vstack([problem.A, row]),

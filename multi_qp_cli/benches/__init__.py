@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: Targets by name: the module that measures. Imported when the command line is read, so imports must be cheap.
+#: Module of each target. It is imported with the command-line parser, so its imports must be cheap.
 TARGETS: dict[str, str] = {
     "com": "multi_qp_cli.benches.com",
     "plan": "multi_qp_cli.benches.plan",

@@ -1,4 +1,4 @@
-"""Centre-of-mass trajectories: verdicts and times, beside the authors' own C++ library in the same run."""
+"""Benchmark of centre-of-mass planning against the authors' C++ library: agreement and times."""
 
 from __future__ import annotations
 
@@ -15,22 +15,24 @@ from typing import Any
 from multi_qp_cli.benches.result import BenchResult, BenchTable, spread
 from multi_qp_scene.errors import MultiQpError
 
-SUMMARY = "transition points and equilibrium, beside hpp-bezier-com-traj and hpp-centroidal-dynamics"
+SUMMARY = "transition points and equilibrium, compared with hpp-bezier-com-traj and hpp-centroidal-dynamics"
 
 _HOW_TO_INSTALL = (
     "python -m venv PEER && PEER/bin/pip install pin==4.1.0 hpp-centroidal-dynamics==9.0.2 hpp-bezier-com-traj==9.0.2, "
     "then --peer-python PEER/bin/python"
 )
 _SEQUENCES = 100  # of ten phases each
-_ROUNDS = 3  # ours and the peer's by turns
-_MOST_BY_FORCE = 2  # contacts; beyond, the peer takes seconds a problem
+_ROUNDS = 3  # alternating between ours and the peer
+_MOST_BY_FORCE = 2  # contacts; with more, the peer takes seconds per problem
 _BOUNDARY = 1e-6  # [m], [-]
 
 
 def add_options(group: Any) -> None:
-    """Declare what can be chosen."""
+    """Declare the options."""
     group.add_argument("--peer-python", metavar="PYTHON", help="interpreter of an environment with the peer library")
-    group.add_argument("--verdicts", type=int, default=2000, help="random contact sets to judge (default 2000)")
+    group.add_argument(
+        "--verdicts", type=int, default=2000, help="random contact sets for the equilibrium test (default 2000)"
+    )
     group.add_argument(
         "--transitions", type=int, default=40, help="transitions for each number of contacts (default 40)"
     )
@@ -45,12 +47,12 @@ def run(options: argparse.Namespace) -> BenchResult:
     peer = None if options.peer_python is None else Path(options.peer_python)
     if peer is not None and not peer.is_file():
         raise MultiQpError(f"--peer-python: no such file: {peer}; {_HOW_TO_INSTALL}")
-    questions = com_problems.verdicts(options.verdicts, seed=1)
+    queries = com_problems.verdicts(options.verdicts, seed=1)
     counts = range(1, com_problems.MOST_CONTACTS + 1)
     by_count = {n: com_problems.transitions(options.transitions, n, seed=2) for n in counts}
     flat = [(n, problem) for n, problems in by_count.items() for problem in problems]
-    asked = {
-        "verdicts": [question.as_dict() for question in questions],
+    problems = {
+        "verdicts": [query.as_dict() for query in queries],
         "constraints": [problem.after.as_dict() for _, problem in flat],
         "transitions": [{**problem.as_dict(), "small": n <= _MOST_BY_FORCE} for n, problem in flat],
     }
@@ -61,21 +63,21 @@ def run(options: argparse.Namespace) -> BenchResult:
         for key, values in _measure_ours([problem for _, problem in flat]).items():
             ours.setdefault(key, []).append(values)
         if peer is not None:
-            again = _ask_peer(peer, asked if turn == 0 else {**asked, "verdicts": []})
+            again = _run_peer(peer, problems if turn == 0 else {**problems, "verdicts": []})
             theirs = again if theirs is None else _faster(theirs, again)
     fastest = {key: [min(values) for values in zip(*rounds, strict=True)] for key, rounds in ours.items()}
     numbers = [n for n, _ in flat]
     tables = _times(numbers, fastest, theirs)
     data: dict[str, Any] = {"times_ms": _grouped(numbers, fastest)}
     if theirs is not None:
-        table, data["verdicts"] = _agreement(questions, theirs["verdicts"])
+        table, data["verdicts"] = _agreement(queries, theirs["verdicts"])
         tables.append(table)
         data["peer_times_ms"] = _grouped(numbers, _peer_times(theirs))
     sequence = _sequence_times()
     data["sequence_ms"] = sequence
     rows = [[name, *(f"{values[key]:.2f}" for key in ("least", "median", "p99"))] for name, values in sequence.items()]
     tables.append(
-        BenchTable("Ten phases of level walking, contacts in to curve out, ms", ("", "least", "median", "p99"), rows)
+        BenchTable("Ten phases of level walking, from contacts to curve, ms", ("", "least", "median", "p99"), rows)
     )
     return BenchResult(tables, data, lambda figure: _draw(figure, data))
 
@@ -104,37 +106,37 @@ def _measure_ours(problems: list[Any]) -> dict[str, list[float]]:
         timed("QP (13)", transition_by_loads, cone, problem.reach, cost)
         timed("QP (6)", transition_by_region, region, problem.reach, cost)
 
-        def whole(p: Any = problem, cost: Any = cost) -> Any:
+        def plan(p: Any = problem, cost: Any = cost) -> Any:
             own = WrenchCone.of_rays(p.after.points, peer_rays(p.after.normals, p.after.friction))
             point = transition_by_loads(own, p.reach, cost)
             zero = p.start * 0.0
             return Bezier.between((p.start, zero, zero), point.point[None], (p.goal, zero, zero), 8.0)
 
-        timed("transition", whole)
+        timed("transition", plan)
     return times
 
 
-def _ask_peer(peer: Path, problems: dict[str, Any]) -> dict[str, Any]:
-    """Run the peer in its own environment; its libraries are found through LD_LIBRARY_PATH only."""
+def _run_peer(peer: Path, problems: dict[str, Any]) -> dict[str, Any]:
+    """Run the peer in its own environment; its libraries are found by LD_LIBRARY_PATH only."""
     script = Path(__file__).with_name("com_peer.py")
     root = peer.absolute().parent.parent
     libraries = [str(path) for path in root.glob("lib/python3.*/site-packages/cmeel.prefix/lib")]
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "_ROS_WHEELS"))}
     environment["LD_LIBRARY_PATH"] = os.pathsep.join(libraries)
     with tempfile.TemporaryDirectory() as folder:
-        asked, answered = Path(folder) / "problems.json", Path(folder) / "answers.json"
-        asked.write_text(json.dumps(problems), encoding="utf-8")
-        command = [str(peer), str(script), str(asked), str(answered)]
+        problem_file, answer_file = Path(folder) / "problems.json", Path(folder) / "answers.json"
+        problem_file.write_text(json.dumps(problems), encoding="utf-8")
+        command = [str(peer), str(script), str(problem_file), str(answer_file)]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        if done.returncode or not answered.is_file():
-            last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        if done.returncode or not answer_file.is_file():
+            last = (done.stderr.strip().splitlines() or ["no output"])[-1]
             raise MultiQpError(f"--peer-python: the peer failed: {last}; it needs {_HOW_TO_INSTALL}")
-        answers: dict[str, Any] = json.loads(answered.read_text(encoding="utf-8"))
+        answers: dict[str, Any] = json.loads(answer_file.read_text(encoding="utf-8"))
         return answers
 
 
 def _faster(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
-    """Return the first answers with the lesser of both times."""
+    """Return the first results with the smaller of both times."""
     constraints = [min(pair) for pair in zip(first["constraints"], second["constraints"], strict=True)]
     transitions = {
         key: [(a[0], min(a[1], b[1]), min(a[2], b[2])) for a, b in zip(values, second["transitions"][key], strict=True)]
@@ -167,7 +169,7 @@ def _times(numbers: list[int], ours: dict[str, list[float]], theirs: dict[str, A
         "contacts to curve": mine["transition"],
     }
     note = f"no peer: {_HOW_TO_INSTALL}" if theirs is None else ""
-    tables = [_by_number("A contact is broken; median times by the contacts that stay, ms", numbers, columns, note)]
+    tables = [_by_number("Contact break: median times by the number of remaining contacts, ms", numbers, columns, note)]
     if theirs is not None:
         peer = _grouped(numbers, _peer_times(theirs))
         columns = {
@@ -177,8 +179,8 @@ def _times(numbers: list[int], ours: dict[str, list[float]], theirs: dict[str, A
             "with forces": peer["transition, force"],
         }
         note = (
-            "the same contacts, reach and ends; the best of 3 runs by turns with ours. The peer's curves obey (1) in "
-            "4 s a phase, ours pass near a point of rest; with forces: as variables instead of the cone's facets"
+            "the same contacts, reach and ends; the best of 3 runs, alternating with ours. The peer's curves satisfy "
+            "(1) in 4 s per phase, ours pass near a static point; with forces: as variables instead of cone facets"
         )
         tables.append(_by_number("The same by hpp-bezier-com-traj, ms", numbers, columns, note))
     return tables
@@ -195,25 +197,27 @@ def _shown(times: dict[str, float]) -> str:
     return f"{times['median']:.3f}" if times["count"] else "-"
 
 
-def _agreement(questions: list[Any], robustness: list[float | None]) -> tuple[BenchTable, dict[str, int]]:
+def _agreement(queries: list[Any], robustness: list[float | None]) -> tuple[BenchTable, dict[str, int]]:
     from com_trajectory.equilibrium import equilibrium_region
 
-    counts = {"asked": len(questions), "agree": 0, "at the boundary": 0, "no answer from the peer": 0, "differ": 0}
-    for question, theirs in zip(questions, robustness, strict=True):
-        cone = question.contacts.cone()
-        violation = cone.violation(cone.wrench(question.com, question.acceleration))
+    counts = {"tested": len(queries), "agree": 0, "at the boundary": 0, "no answer from the peer": 0, "differ": 0}
+    for query, theirs in zip(queries, robustness, strict=True):
+        cone = query.contacts.cone()
+        violation = cone.violation(cone.wrench(query.com, query.acceleration))
         if theirs is None:
             counts["no answer from the peer"] += 1
         elif (theirs > 0.0) == (violation <= 1e-9):
             counts["agree"] += 1
         elif abs(theirs) <= _BOUNDARY or 0.0 < violation <= _BOUNDARY:
             counts["at the boundary"] += 1
-        elif not question.acceleration.any() and abs(equilibrium_region(cone).margin(question.com)) <= _BOUNDARY:
+        elif not query.acceleration.any() and abs(equilibrium_region(cone).margin(query.com)) <= _BOUNDARY:
             counts["at the boundary"] += 1
         else:
             counts["differ"] += 1
     rows = [[name, str(value)] for name, value in counts.items()]
-    return BenchTable("Equilibrium verdicts beside hpp-centroidal-dynamics", ("contact sets", "number"), rows), counts
+    return BenchTable(
+        "Equilibrium tests compared with hpp-centroidal-dynamics", ("contact sets", "number"), rows
+    ), counts
 
 
 def _sequence_times() -> dict[str, dict[str, float]]:
@@ -222,9 +226,9 @@ def _sequence_times() -> dict[str, dict[str, float]]:
     from multi_qp_scene.contact_sequence import ContactSequence
     from multi_qp_scene.sequence_file import load_contact_sequence
 
-    whole = load_contact_sequence("level_walking")
-    sequence = ContactSequence(whole.phases[:10], whole.models, whole.name)
-    robot = load_polytopes(next(iter(whole.models.values())), allow_stale=True)  # only times are asked for
+    plan = load_contact_sequence("level_walking")
+    sequence = ContactSequence(plan.phases[:10], plan.models, plan.name)
+    robot = load_polytopes(next(iter(plan.models.values())), allow_stale=True)  # only times are measured
     polytopes = {name: effector.polytope for name, effector in robot.effectors.items()}
     found = {}
     for name, options in {
@@ -252,6 +256,6 @@ def _draw(figure: Any, data: dict[str, Any]) -> None:
         axes.plot(
             numbers, [by_count[str(n)].get("median", float("nan")) for n in numbers], style, marker="o", label=name
         )
-    axes.set(xlabel="contacts that stay", ylabel="median time [ms]", yscale="log")
+    axes.set(xlabel="remaining contacts", ylabel="median time [ms]", yscale="log")
     axes.grid(alpha=0.3, which="both")
     axes.legend(fontsize=8)

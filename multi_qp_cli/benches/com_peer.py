@@ -1,6 +1,6 @@
-"""The problems of `multi-qp bench com` through hpp-centroidal-dynamics and hpp-bezier-com-traj.
+"""Solution of the problems of `multi-qp bench com` by hpp-centroidal-dynamics and hpp-bezier-com-traj.
 
-Runs in their own environment; it imports nothing of this project. Usage: python com_peer.py PROBLEMS.json ANSWERS.json
+Runs in a separate environment without this project. Usage: python com_peer.py PROBLEMS.json ANSWERS.json
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ RAYS = 4
 
 
 def _equilibrium(problem: dict[str, Any], algorithm: Any) -> Any:
-    # a mass whose weight is 1 N makes robustness and our margins comparable
+    # a weight of 1 N makes the robustness comparable to our margins
     equilibrium = centroidal.Equilibrium("peer", 1.0 / 9.81, RAYS)
     points, normals = np.array(problem["points"]), np.array(problem["normals"])
     if not equilibrium.setNewContacts(points, normals, problem["friction"], algorithm):
@@ -28,7 +28,7 @@ def _equilibrium(problem: dict[str, Any], algorithm: Any) -> Any:
 
 
 def verdicts(problems: list[dict[str, Any]]) -> list[float | None]:
-    """Return the robustness of each: above 0 in equilibrium; None where its solver gave up."""
+    """Return the robustness of each: positive in equilibrium; None if the solver failed."""
     answers = []
     for problem in problems:
         equilibrium = _equilibrium(problem, ALGORITHM.EQUILIBRIUM_ALGORITHM_LP)
@@ -39,7 +39,7 @@ def verdicts(problems: list[dict[str, Any]]) -> list[float | None]:
 
 
 def constraints(problems: list[dict[str, Any]]) -> list[float]:
-    """Return the time of the double description of each [ms]."""
+    """Return the time of the double description of each problem [ms]."""
     times = []
     for problem in problems:
         start = time.perf_counter()
@@ -59,14 +59,14 @@ def _transition(problem: dict[str, Any], representation: Any, algorithm: Any) ->
     data.GIWCrepresentation_ = representation
     ends = (flags.INIT_POS, flags.INIT_VEL, flags.INIT_ACC, flags.END_POS, flags.END_VEL, flags.END_ACC)
     data.constraints_.flag_ = sum(int(flag) for flag in ends) + int(flags.ONE_FREE_VAR)
-    kept = []  # the library holds no reference of its own
+    references = []  # the library does not keep the objects alive
     for phase in problem["phases"]:
         equilibrium = _equilibrium(phase, algorithm)
         if equilibrium is None:
             return False, 1e3 * (time.perf_counter() - start), 0.0
         contact = bezier.ContactData(equilibrium)
         contact.setKinematicConstraints(np.array(phase["K"]), np.array(phase["k"]))
-        kept.append((equilibrium, contact))
+        references.append((equilibrium, contact))
         data.addContact(contact)
     middle = time.perf_counter()
     result = bezier.computeCOMTraj(data, np.array(problem["durations"]), -1.0)
@@ -75,7 +75,7 @@ def _transition(problem: dict[str, Any], representation: Any, algorithm: Any) ->
 
 
 def transitions(problems: list[dict[str, Any]]) -> dict[str, list[tuple[bool, float, float]]]:
-    """Return success, time from contacts to curve, and of it that of the solution [ms], by representation of (1)."""
+    """Return success, total time and solution time [ms], by representation of (1)."""
     double, force = bezier.GIWCRepresentation.DOUBLE_DESCRIPTION, bezier.GIWCRepresentation.FORCE
     return {
         "double description": [_transition(p, double, ALGORITHM.EQUILIBRIUM_ALGORITHM_PP) for p in problems],
@@ -84,7 +84,7 @@ def transitions(problems: list[dict[str, Any]]) -> dict[str, list[tuple[bool, fl
 
 
 def main() -> None:
-    """Answer one file of problems."""
+    """Solve the problems of one file."""
     with open(sys.argv[1], encoding="utf-8") as file:
         problems = json.load(file)
     answers = {

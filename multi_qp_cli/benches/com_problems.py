@@ -1,4 +1,4 @@
-"""The problems of `multi-qp bench com`: random contacts, and transitions between them, as plain data."""
+"""Random contact sets and contact transitions for `multi-qp bench com`, as plain data."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_CONTACTS = 6
 
 @dataclass(frozen=True, eq=False)
 class ContactSet:
-    """Contacts of one friction.
+    """Contacts with a common friction coefficient.
 
     Attributes:
         points: (k, 3) [m].
@@ -31,7 +31,7 @@ class ContactSet:
     friction: float
 
     def cone(self) -> WrenchCone:
-        """Return the cone with the rays of hpp-centroidal-dynamics, which turn with its tangents."""
+        """Return the cone with the rays of hpp-centroidal-dynamics, which depend on its choice of tangents."""
         return WrenchCone.of_rays(self.points, peer_rays(self.normals, self.friction))
 
     def as_dict(self) -> dict[str, Any]:
@@ -40,7 +40,7 @@ class ContactSet:
 
 
 def peer_rays(normals: Array, friction: float) -> Array:
-    """Return the rays at points that hpp-centroidal-dynamics takes, (k, 4, 3): edges midway between its tangents."""
+    """Return the rays of hpp-centroidal-dynamics at points, (k, 4, 3): edges midway between its tangents."""
     first = np.cross(normals, [0.0, 1.0, 0.0])
     along_y = np.linalg.norm(first, axis=1) < 1e-5
     first[along_y] = np.cross(normals[along_y], [1.0, 0.0, 0.0])
@@ -61,7 +61,7 @@ def contact_set(
     points: int = 4,
     size: tuple[float, float] = (0.2, 0.1),
 ) -> ContactSet:
-    """Return contacts of 4 points each, or of one, that look upwards more or less."""
+    """Return contacts of 4 points each, or of one, with normals near the vertical."""
     places, normals = [], []
     for _ in range(contacts):
         normal = np.array([0.0, 0.0, 1.0]) + tilt * random.normal(size=3)
@@ -77,8 +77,8 @@ def contact_set(
 
 
 @dataclass(frozen=True, eq=False)
-class Verdict:
-    """Is a centre of mass in equilibrium?"""
+class EquilibriumQuery:
+    """Query whether a centre of mass with an acceleration is in equilibrium on contacts."""
 
     contacts: ContactSet
     com: Array
@@ -93,8 +93,8 @@ class Verdict:
         }
 
 
-def verdicts(count: int, seed: int) -> list[Verdict]:
-    """Return questions: 1 to 6 contacts of one or four points, at rest and accelerated by turns."""
+def verdicts(count: int, seed: int) -> list[EquilibriumQuery]:
+    """Return equilibrium queries: 1 to 6 contacts of one or four points, alternately static and accelerated."""
     random = np.random.default_rng(seed)
     found = []
     for k in range(count):
@@ -102,20 +102,20 @@ def verdicts(count: int, seed: int) -> list[Verdict]:
         contacts = contact_set(random, number, points=4 if k % 4 or number < 3 else 1)
         com = contacts.points.mean(axis=0) + random.normal(size=3) * np.array([0.15, 0.15, 0.4])
         acceleration = random.normal(size=3) if k % 2 else np.zeros(3)
-        found.append(Verdict(contacts, com, acceleration))
+        found.append(EquilibriumQuery(contacts, com, acceleration))
     return found
 
 
 @dataclass(frozen=True, eq=False)
 class Transition:
-    """From all contacts to all but the last: where does the centre of mass cross, and on which curve?
+    """Break of the last contact: transition point and curve of the centre of mass are to be found.
 
     Attributes:
         before: all contacts.
         after: without the last.
-        reach: of the centre of mass before.
-        start: (3,) [m].
-        goal: (3,) [m].
+        reach: kinematic polytope of the centre of mass before.
+        start: initial centre of mass, (3,) [m].
+        goal: final centre of mass, (3,) [m].
     """
 
     before: ContactSet
@@ -125,7 +125,7 @@ class Transition:
     goal: Array
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain data; each phase lasts 4 s, which is slow enough to be quasi-static."""
+        """Return plain data; each phase lasts 4 s, which is quasi-static."""
         reach = {"K": self.reach.A.tolist(), "k": self.reach.b.tolist()}
         return {
             "phases": [{**self.before.as_dict(), **reach}, {**self.after.as_dict(), **reach}],
@@ -136,7 +136,7 @@ class Transition:
 
 
 def transitions(count: int, contacts: int, seed: int) -> list[Transition]:
-    """Return transitions after which `contacts` contacts are left, each with 60 faces of reach."""
+    """Return transitions after which `contacts` contacts remain, each with a reach polytope of 60 faces."""
     from com_trajectory.equilibrium import equilibrium_region
 
     random = np.random.default_rng([seed, contacts])

@@ -1,4 +1,4 @@
-"""Crowds of any size as scenarios: a chain of humanoids hand in hand, and a tower of boxes that pairs hold."""
+"""Scenarios with any number of humanoids: a chain hand in hand, and a tower of boxes held by pairs."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import yaml
 
 from multi_qp_scene.scenario import Scenario, load_scenario
 
-#: Distance between two who hold hands [m].
+#: Distance between neighbours in a chain [m].
 SPACING = 0.62
-#: Distance of those who hold a box from the tower's axis [m], and the height of the lowest box [m].
+#: Distance of the humanoids from the axis of the tower [m], and height of the lowest box [m].
 RADIUS, LOWEST = 0.9, 0.8
-#: A box's height [m] and what the model's is scaled with to have it.
+#: Height of a box [m], and the scale of the model that gives it.
 BOX, FLAT = 0.055, 0.25
 
 
 def chain(count: int) -> dict[str, Any]:
-    """Return the scenario of `count` humanoids who stand in a row and hold hands, each keeping his own balance."""
+    """Return the scenario of `count` humanoids in a row, hand in hand, each with its own balance task."""
     people = [f"person_{k + 1}" for k in range(count)]
     hands = {
         f"{one}_{other}": {"surfaces": [f"{one}/left_grip", f"{other}/right_grip"], "friction": 0.7}
@@ -31,10 +31,10 @@ def chain(count: int) -> dict[str, Any]:
 
 
 def tower(count: int) -> dict[str, Any]:
-    """Return the scenario of a tower of count / 2 boxes, each held by two of `count` humanoids who stand around it.
+    """Return the scenario of a tower of count / 2 boxes, each held by two of `count` humanoids around it.
 
-    Nobody's hands reach the box in front of him: each is held as it was when the contact was made, at a distance, so
-    that towers of all sizes have people of one posture.
+    The hands do not reach the boxes: each contact holds the initial relative pose, at a distance, so that the posture
+    is the same for towers of all sizes.
     """
     boxes = [f"box_{k + 1}" for k in range(max(1, count // 2))]
     places, parts, contacts = {}, {}, {}
@@ -59,14 +59,14 @@ def tower(count: int) -> dict[str, Any]:
     return _crowd(f"a tower of {len(boxes)} boxes that pairs hold", places, parts, contacts)
 
 
-#: The crowds that are measured, by name.
+#: Scenarios by name.
 CROWDS: dict[str, Callable[[int], dict[str, Any]]] = {"chain": chain, "tower": tower}
 
 
 def _crowd(
     description: str, places: dict[str, dict[str, Any]], parts: dict[str, Any], held: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the scenario of people who stand at their places, with further parts and contacts."""
+    """Return the scenario of standing humanoids with further subsystems and contacts."""
     feet = {
         f"{name}_{side}_foot": {"surfaces": [f"{name}/{side}_sole", "ground/floor"], "friction": 0.7}
         for name in places
@@ -105,12 +105,12 @@ def _crowd(
 
 
 def load_crowd(kind: str, count: int, folder: Path, **changes: Any) -> Scenario:
-    """Write a scenario of `CROWDS` into a folder and load it; `changes` replace its top-level keys."""
+    """Write a scenario of `CROWDS` to a folder and load it; `changes` replace its top-level keys."""
     path = folder / f"{kind}_{count}.yaml"
     path.write_text(yaml.safe_dump(CROWDS[kind](count) | changes, sort_keys=False), encoding="utf-8")
     return load_scenario(path)
 
 
 def load_chain(count: int, folder: Path, **changes: Any) -> Scenario:
-    """Load the scenario of a chain."""
+    """Load the scenario of a chain of humanoids."""
     return load_crowd("chain", count, folder, **changes)

@@ -1,4 +1,4 @@
-"""The contact planner: how long it takes, how often it succeeds, whether its plans are true and can be carried out."""
+"""Benchmark of the contact planner: time, success rate, validity and execution of plans."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from multi_qp_cli.progress import run_progress
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario, load_scenario
 
-SUMMARY = "the contact planner: its time, its success, and what becomes of its plans"
+SUMMARY = "the contact planner: time, success rate, and execution of its plans"
 SCENES = ("stairs", "uneven_stairs", "slope", "climb", "climb_hands", "rubble", "causeway", "chair", "twister")
-#: A plan counts as carried out below this slip [m].
+#: Largest slip of a plan that counts as executed [m].
 SLIP = 2e-3
-_ROOMS = 3  # of `chair`: each seed has the next one
+_CHAIR_ROOMS = 3  # of `chair`: one per seed, cyclically
 
 
 @dataclass
@@ -35,9 +35,9 @@ class _Tally:
 
 
 def add_options(group: Any) -> None:
-    """Declare what can be chosen."""
+    """Declare the options."""
     group.add_argument("--plan-scene", action="append", metavar="NAME", help=f"one of {', '.join(SCENES)}; repeatable")
-    group.add_argument("--seeds", type=int, default=20, help="how many seeds of each scene (default 20)")
+    group.add_argument("--seeds", type=int, default=20, help="number of seeds per scene (default 20)")
     group.add_argument("--carry-out", type=int, default=0, metavar="N", help="run the first N plans in the integrator")
 
 
@@ -53,16 +53,16 @@ def run(options: argparse.Namespace) -> BenchResult:
 
 
 @dataclass(frozen=True)
-class _Answer:
-    """What became of one seed.
+class _PlanResult:
+    """Result of one seed.
 
     Attributes:
-        complete: whether the goal is reached, or all turns are taken.
-        reason: why not.
-        seconds: that it took; of a game each turn [s].
-        moves: limbs that moved.
-        mistakes: false stances.
-        scenario: that carries it out.
+        complete: whether the goal is reached, or all turns are planned.
+        reason: reason for an incomplete plan.
+        seconds: CPU time; of a game, of each turn [s].
+        moves: number of limb moves.
+        mistakes: invalid stances.
+        scenario: factory of the scenario that executes the plan.
     """
 
     complete: bool
@@ -75,18 +75,18 @@ class _Answer:
 
 def _tally(scene: str, seeds: int, carry_out: int) -> _Tally:
     tally = _Tally(scene)
-    _answer(load_scenario(scene))  # databases and kernels are made once
+    _plan(load_scenario(scene))  # builds databases and kernels
     with run_progress(f"plan {scene}") as progress:
         for seed in range(seeds):
-            answer = _answer(load_scenario(scene, seed=seed, parameters=_parameters(scene, seed)))
-            tally.seconds += answer.seconds
-            tally.moves.append(answer.moves)
-            tally.complete += answer.complete
-            if not answer.complete:
-                tally.why.append(f"seed {seed}: {answer.reason}")
-            tally.mistakes += [f"seed {seed}: {text}" for text in answer.mistakes]
-            if answer.complete and len(tally.carried_out) < carry_out:
-                why = _carried_out(answer.scenario())
+            result = _plan(load_scenario(scene, seed=seed, parameters=_parameters(scene, seed)))
+            tally.seconds += result.seconds
+            tally.moves.append(result.moves)
+            tally.complete += result.complete
+            if not result.complete:
+                tally.why.append(f"seed {seed}: {result.reason}")
+            tally.mistakes += [f"seed {seed}: {text}" for text in result.mistakes]
+            if result.complete and len(tally.carried_out) < carry_out:
+                why = _execution_failure(result.scenario())
                 tally.carried_out.append(not why)
                 tally.why += [f"seed {seed}: not carried out: {why}"] if why else []
             if progress is not None:
@@ -94,12 +94,12 @@ def _tally(scene: str, seeds: int, carry_out: int) -> _Tally:
     return tally
 
 
-def _answer(scenario: Scenario) -> _Answer:
+def _plan(scenario: Scenario) -> _PlanResult:
     return _planned(scenario) if scenario.spec.turns is None else _played(scenario)
 
 
-def _planned(scenario: Scenario) -> _Answer:
-    from multi_qp_controller.planning import carried_out, goals_of, make_planner
+def _planned(scenario: Scenario) -> _PlanResult:
+    from motion_generation.planning import carried_out, goals_of, make_planner
     from multi_qp_simulator.plan_audit import PlanAudit
 
     spec = scenario.spec.plan
@@ -109,11 +109,11 @@ def _planned(scenario: Scenario) -> _Answer:
     plan = planner.plan(goal)
     took = thread_time() - began
     wrong = PlanAudit(scenario, spec.character, margin=0.9 * spec.margin).mistakes(plan)
-    return _Answer(plan.complete, plan.reason, [took], plan.moves, wrong, lambda: carried_out(scenario, plan))
+    return _PlanResult(plan.complete, plan.reason, [took], plan.moves, wrong, lambda: carried_out(scenario, plan))
 
 
-def _played(scenario: Scenario) -> _Answer:
-    from multi_qp_controller.turns import make_game, with_match
+def _played(scenario: Scenario) -> _PlanResult:
+    from motion_generation.turns import make_game, with_match
     from multi_qp_simulator.plan_audit import PlanAudit
 
     spec = scenario.spec.turns
@@ -122,11 +122,13 @@ def _played(scenario: Scenario) -> _Answer:
     audits = {player: PlanAudit(scenario, player, margin=0.9 * spec.margin) for player in spec.players}
     wrong = [text for turn in match.turns for text in audits[turn.player].mistakes(turn.plan, q=turn.q)]
     seconds = [turn.seconds for turn in match.turns]
-    return _Answer(match.complete, match.reason, seconds, len(match.turns), wrong, lambda: with_match(scenario, match))
+    return _PlanResult(
+        match.complete, match.reason, seconds, len(match.turns), wrong, lambda: with_match(scenario, match)
+    )
 
 
-def _carried_out(scenario: Scenario) -> str:
-    """Run a plan in the integrator; return what went wrong, nothing if all was well."""
+def _execution_failure(scenario: Scenario) -> str:
+    """Run a plan in the integrator; return the reason of a failure, an empty string on success."""
     from multi_qp_simulator.runner import run_scenario
 
     report = run_scenario(scenario).report
@@ -138,8 +140,8 @@ def _carried_out(scenario: Scenario) -> str:
 
 
 def _parameters(scene: str, seed: int) -> dict[str, float]:
-    """Return what else than the seed makes one plan differ from the next."""
-    return {"room": float(1 + seed % _ROOMS)} if scene == "chair" else {}
+    """Return the parameters that vary with the seed."""
+    return {"room": float(1 + seed % _CHAIR_ROOMS)} if scene == "chair" else {}
 
 
 def _table(tallies: list[_Tally]) -> BenchTable:
@@ -157,9 +159,9 @@ def _table(tallies: list[_Tally]) -> BenchTable:
                 well,
             ]
         )
-    notes = ["times are of the processor, on one core; of `twister` those of each turn"]
+    notes = ["times are CPU times on one core; of `twister` per turn"]
     notes += [line for tally in tallies for line in (*tally.mistakes[:3], *tally.why[:5])]
-    columns = ("scene", "reaches the goal", "median [s]", "max [s]", "moves", "false stances", "carried out")
+    columns = ("scene", "reaches the goal", "median [s]", "max [s]", "moves", "invalid stances", "executed")
     return BenchTable("Contact planning", columns, rows, "\n".join(notes))
 
 

@@ -1,4 +1,4 @@
-"""Where each microsecond of the tick goes: stopwatches around the parts of one controller."""
+"""Profile of the parts of a tick, by timers around methods of one controller."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from multi_qp_controller.constraints import CollisionConstraint
 from multi_qp_controller.controller import Controller
 
-#: Parts of the tick, in their order; bookkeeping is what no stopwatch saw.
-PARTS = ("dynamics", "contacts", "collision", "limits", "tasks", "condense", "solve", "bookkeeping", "settling")
+#: Parts of the tick in order; bookkeeping is the untimed remainder.
+PARTS = ("dynamics", "contacts", "collision", "limits", "tasks", "condense", "solve", "bookkeeping", "post_update")
 
 
 class Profile:
@@ -26,21 +27,21 @@ class Profile:
         self._now = dict.fromkeys(PARTS, 0.0)
         self._controller = controller
         self._watch(controller.kinematics, "update", "dynamics")
-        self._watch(controller._progress, "advance", "settling")
-        statement, ladder = controller.statement, controller._ladder
-        self._watch(statement.collisions, "update", "collision")
-        self._watch(statement.joint_limits, "update", "limits")
-        self._watch(ladder, "solve", "solve")
-        blocks = getattr(ladder._formulation, "blocks", None)
-        self._watch(blocks or ladder._formulation, "build" if blocks is None else "eliminate", "condense")
-        # these two are made anew whenever the state changes
-        self._watch_maker(statement, "set_contacts", "contacts")
-        self._watch_maker(statement, "set_tasks", "tasks")
+        self._watch(controller._state_manager, "advance", "post_update")
+        qp_data, cascade = controller.qp_data, controller._cascade
+        for constraint in (*qp_data.rows, *qp_data.bounds):
+            self._watch(constraint, "update", "collision" if isinstance(constraint, CollisionConstraint) else "limits")
+        self._watch(cascade, "solve", "solve")
+        blocks = getattr(cascade._formulation, "blocks", None)
+        self._watch(blocks or cascade._formulation, "build" if blocks is None else "eliminate", "condense")
+        # created again at each state transition
+        self._watch_maker(qp_data, "set_contacts", "contacts")
+        self._watch_maker(qp_data, "set_tasks", "tasks")
 
     def end_tick(self, milliseconds: float) -> None:
-        """Take in one tick that took so long."""
+        """Store the profile of a tick with its total time [ms]."""
         parts = dict(self._now)
-        parts["solve"] -= parts["condense"]  # which happens within it
+        parts["solve"] -= parts["condense"]  # which is part of it
         parts["bookkeeping"] = max(0.0, 1e3 * milliseconds - sum(parts.values()))
         self.ticks.append(parts)
         self._now = dict.fromkeys(PARTS, 0.0)
@@ -52,14 +53,14 @@ class Profile:
     def _watch(self, owner: Any, method: str, part: str) -> None:
         setattr(owner, method, self._timed(getattr(owner, method), part))
 
-    def _watch_maker(self, statement: Any, method: str, attribute: str) -> None:
-        make = getattr(statement, method)
+    def _watch_maker(self, qp_data: Any, method: str, attribute: str) -> None:
+        make = getattr(qp_data, method)
 
         def made(*arguments: Any) -> None:
             make(*arguments)
-            self._watch(getattr(statement, attribute), "update", attribute)
+            self._watch(getattr(qp_data, attribute), "update", attribute)
 
-        setattr(statement, method, made)
+        setattr(qp_data, method, made)
 
     def _timed(self, function: Callable[..., Any], part: str) -> Callable[..., Any]:
         def call(*arguments: Any, **settings: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Times of one scene: its ticks as they come, and beside some of them the same QP by everybody else."""
+"""Times of one scene: all ticks, and solves of the same QP by all solvers at some of them."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from multi_qp_cli.benches.qp_profile import Profile
 from multi_qp_cli.benches.result import spread
 from multi_qp_controller.command import Command, Status
 from multi_qp_controller.controller import Controller
-from multi_qp_controller.formulations import Formulation, make_formulation
 from multi_qp_controller.qp import Solution, Solver, make_solver
+from multi_qp_controller.qp.formulations import Formulation, make_formulation
 from multi_qp_scene.scenario import load_scenario
 from multi_qp_scene.scene import State
 from multi_qp_simulator.runner import Run, make_backend
 
 #: (formulation, solver, "cold" or "warm")
 Key = tuple[str, str, str]
-#: Solvers that take a warm start.
+#: Solvers with warm start.
 WARM = ("daqp", "proxqp")
 
 
@@ -30,9 +30,9 @@ class Solves:
     """Times of one solver on one formulation.
 
     Attributes:
-        milliseconds: of each solve, on the processor.
-        failures: how many found nothing.
-        difference: the largest in q̈ and τ from the run's own answer, relative to the largest entry.
+        milliseconds: CPU time of each solve.
+        failures: number of solves without a solution.
+        difference: the largest in q̈ and τ from the solution of the run, relative to the largest entry.
     """
 
     milliseconds: list[float] = field(default_factory=list)
@@ -47,12 +47,12 @@ class SceneTimes:
     Attributes:
         scene: its name.
         dofs: its degrees of freedom.
-        tick: whole ticks, from state in to settled, by the clock [ms].
-        cpu: whole ticks, by the time that this thread had the processor [ms].
-        answer: of each tick, from state in to torque out, on the processor [ms].
-        again: the same as `cpu` in further runs, one list each.
-        parts: where the time of a tick goes, medians [µs].
-        solves: of the recorded QPs.
+        tick: wall time of full ticks, `step` and `post_update` [ms].
+        cpu: CPU time of full ticks [ms].
+        answer: CPU time of `step`, from state to command [ms].
+        again: as `cpu` in further runs, one list each.
+        parts: median times of the parts of a tick [µs].
+        solves: times of the recorded QPs.
     """
 
     scene: str
@@ -65,7 +65,7 @@ class SceneTimes:
     solves: dict[Key, Solves] = field(default_factory=dict)
 
     def ratio(self, formulation: str, solver: str | None) -> float:
-        """Return how many ticks a solver takes for the QP alone; None: the best of all but the dense reference."""
+        """Return the time of a solver for the QP alone, in ticks; None: of the fastest except the dense reference."""
         medians = [
             spread(solves.milliseconds)["median"]
             for key, solves in self.solves.items()
@@ -74,10 +74,10 @@ class SceneTimes:
         return min(medians) / spread(self.cpu[10:])["median"] if medians else float("nan")
 
     def own(self) -> list[float]:
-        """Return the least of each tick over all runs, which is its own; the rest is the machine's doing [ms].
+        """Return the minimum of each tick over all runs, which excludes interference from the machine [ms].
 
-        Ticks are compared in medians of their run: a processor that was faster in one of them would have its median
-        from that one, and the slowest tick, which nothing hides in one of the others.
+        Ticks are normalised by the median of their run: otherwise, with a CPU that was faster in one run, the median
+        would be of that run and the slowest tick of another.
         """
         length = min(map(len, (self.cpu, *self.again)))
         runs = np.array([run[:length] for run in (self.cpu, *self.again)])
@@ -86,7 +86,7 @@ class SceneTimes:
         return own
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the figures for `--json`."""
+        """Return plain data for `--json`."""
         return {
             "dofs": self.dofs,
             "tick_ms": spread(self.tick[10:]),
@@ -111,18 +111,16 @@ class SceneTimes:
 def measure_scene(
     name: str, *, solvers: list[str], formulations: list[str], samples: int, ticks: int | None, profile: bool = False
 ) -> SceneTimes:
-    """Run a scene; solve its QP at `samples` ticks, spread over the run, by every solver in every formulation.
+    """Run a scene; solve its QP at `samples` evenly spaced ticks by all solvers in all formulations.
 
-    With `profile`, stopwatches run inside the ticks, which makes these a little longer.
+    With `profile`, timers run within the ticks, which makes these slightly longer.
     """
     scenario = load_scenario(name)
     expected = ticks or max(40, _length(name))
     controller = Controller(scenario)
     times = SceneTimes(name, scenario.scene.nv)
-    stopwatches = Profile(controller) if profile else None
-    _on_the_clock(
-        controller, times.tick, times.cpu, times.answer, None if stopwatches is None else stopwatches.end_tick
-    )
+    timers = Profile(controller) if profile else None
+    _time_ticks(controller, times.tick, times.cpu, times.answer, None if timers is None else timers.end_tick)
     peers = _Peers(controller, solvers, formulations, times)
     every = max(2, expected // samples)
 
@@ -138,16 +136,16 @@ def measure_scene(
 
     run = Run(scenario, controller, make_backend("integrator", scenario), observers=[observe])
     run.execute()
-    if stopwatches is not None:
-        times.parts = stopwatches.medians()
+    if timers is not None:
+        times.parts = timers.medians()
     return times
 
 
 def measure_again(times: SceneTimes) -> None:
-    """Run a scene once more, by a controller of its own, through the same states: nobody else is measured beside it."""
+    """Run a scene again with a new controller through the same states, without other solvers."""
     scenario, cpu = load_scenario(times.scene), list[float]()
     controller = Controller(scenario)
-    _on_the_clock(controller, [], cpu, [])
+    _time_ticks(controller, [], cpu, [])
 
     def observe(*_: object) -> None:
         if len(cpu) >= len(times.cpu):
@@ -158,18 +156,18 @@ def measure_again(times: SceneTimes) -> None:
     times.again.append(cpu)
 
 
-def _on_the_clock(
+def _time_ticks(
     controller: Controller,
     tick: list[float],
     cpu: list[float],
     answer: list[float],
-    settled: Callable[[float], None] | None = None,
+    tick_ended: Callable[[float], None] | None = None,
 ) -> None:
-    """Note from outside how long every tick takes, by the clock and on the processor, and its answer alone [ms].
+    """Record wall and CPU time of every tick, and CPU time of `step` alone [ms].
 
-    `settled` is told how long each tick took by the clock, once it is over.
+    `tick_ended` is called with the wall time of each tick after it.
     """
-    step, settle = controller.step, controller.settle
+    step, post_update = controller.step, controller.post_update
 
     def timed_step(state: State, time: float) -> Command:
         clock, busy = perf_counter(), thread_time()
@@ -179,34 +177,34 @@ def _on_the_clock(
         tick.append(1e3 * (perf_counter() - clock))
         return command
 
-    def timed_settle() -> None:
+    def timed_post_update() -> None:
         if len(over) == len(tick):
-            return  # a step begins with it: it has been done
+            return  # `step` begins with it if it has not been called
         clock, busy = perf_counter(), thread_time()
-        settle()
+        post_update()
         cpu[-1] += 1e3 * (thread_time() - busy)
         tick[-1] += 1e3 * (perf_counter() - clock)
         over.append(tick[-1])
-        if settled is not None:
-            settled(tick[-1])
+        if tick_ended is not None:
+            tick_ended(tick[-1])
 
     over: list[float] = []
-    controller.step, controller.settle = timed_step, timed_settle  # type: ignore[method-assign]
+    controller.step, controller.post_update = timed_step, timed_post_update  # type: ignore[method-assign]
 
 
 def _length(name: str) -> int:
-    """Return about how many ticks a scene takes; its longest duration is much longer."""
+    """Return the approximate number of ticks of a scene, whose duration limit is much longer."""
     scenario = load_scenario(name)
     return int(min(scenario.spec.duration, 20.0) / scenario.spec.dt)
 
 
 class _Peers:
-    """The other solvers, on the statement of the controller's last tick."""
+    """All solvers, applied to the QP of the controller's last tick."""
 
     def __init__(self, controller: Controller, solvers: list[str], formulations: list[str], times: SceneTimes) -> None:
-        self._statement = controller.statement
+        self._qp_data = controller.qp_data
         self._formulations: dict[str, Formulation] = {
-            name: make_formulation(name, controller.statement) for name in formulations
+            name: make_formulation(name, controller.qp_data) for name in formulations
         }
         self._solvers: dict[str, Solver] = {name: make_solver(name) for name in solvers}
         self._times = times
@@ -223,7 +221,7 @@ class _Peers:
                     self._starts[formulation, solver] = self._solvers[solver].solve(problem)
 
     def solve(self, command: Command) -> None:
-        """Solve a sample: everybody once, one after the other."""
+        """Solve a sample once with each solver."""
         for formulation, made in self._formulations.items():
             made.prepare()
             problem = made.build()
@@ -236,7 +234,7 @@ class _Peers:
     def _timed(
         self, key: Key, solver: Solver, problem: Any, made: Formulation, start: Solution | None, command: Command
     ) -> None:
-        begun = thread_time()  # of the processor: others may run on this machine
+        begun = thread_time()  # CPU time: other processes may run on this machine
         solution = solver.solve(problem, warm_start=start)
         elapsed = 1e3 * (thread_time() - begun)
         solves = self._times.solves.setdefault(key, Solves())

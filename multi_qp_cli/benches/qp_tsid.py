@@ -1,4 +1,4 @@
-"""One standing humanoid: our tick beside that of TSID with equal tasks, times and answers."""
+"""Comparison with TSID on one standing humanoid with equal tasks: tick times and solutions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _TASKS: dict[str, Any] = {
     },
     "posture": {"type": "posture", "subsystem": "person_1", "weight": 1, "stiffness": 10},
 }
-#: TSID costs neither torques nor accelerations: ours next to nothing. Forces as ours by default.
+#: TSID has no costs of torques and accelerations: ours are negligible. Costs of forces are our defaults.
 _COST = {"acceleration": 1e-8, "torque": 0.0, "force": 1e-5, "moment": 1e-3}
 
 
@@ -46,13 +46,13 @@ class TsidTick:
     """TSID's `InverseDynamicsFormulationAccForce` with `SolverHQuadProgFast` on the scene of one humanoid."""
 
     def __init__(self, scenario: Scenario, controller: Controller) -> None:
-        """Give TSID the tasks, contacts, gains and torque limits that the controller has after its first step."""
+        """Set up TSID with the tasks, contacts, gains and torque limits of the controller after its first step."""
         scene = scenario.scene
         self.robot = tsid.RobotWrapper(scene.model, tsid.FLOATING_BASE_SYSTEM, False)
         q, v = scene.q0, np.zeros(scene.nv)
         self.formulation = tsid.InverseDynamicsFormulationAccForce("tsid", self.robot, False)
         self.formulation.computeProblemData(0.0, q, v)
-        self._keep: list[Any] = []
+        self._references: list[Any] = []
         for contact in controller.contacts.values():
             self._add_contact(contact, controller.dt)
         self._add_tasks(controller)
@@ -61,13 +61,13 @@ class TsidTick:
         limits[np.argsort(np.argsort(scene.actuated_v))] = scene.torque_limits  # TSID has them in the order of v
         bounds.setBounds(-limits, limits)
         self.formulation.addActuationTask(bounds, 1.0, 0, 0.0)
-        self._keep.append(bounds)
+        self._references.append(bounds)
         self._order = scene.actuated_v - 6
         self.solver = tsid.SolverHQuadProgFast("qp")
         self.solver.resize(self.formulation.nVar, self.formulation.nEq, self.formulation.nIn)
 
     def step(self, state: State, time: float) -> tuple[Array, Array]:
-        """Return q̈ and τ, in our order."""
+        """Return q̈, (nv,), and τ in the order of the scene, (na,)."""
         problem = self.formulation.computeProblemData(time, state.q, state.v)
         solution = self.solver.solve(problem)
         torque = self.formulation.getActuatorForces(solution)
@@ -82,7 +82,7 @@ class TsidTick:
         made.setReference(self.robot.framePosition(self.formulation.data(), contact.first.frame_id))
         made.setRegularizationTaskWeightVector(np.sqrt([1.0, 1.0, 1.0, 100.0, 100.0, 100.0]))
         self.formulation.addRigidContact(made, _COST["force"], 1.0, 0)
-        self._keep.append(made)
+        self._references.append(made)
 
     def _add_tasks(self, controller: Controller) -> None:
         robot, data = self.robot, self.formulation.data()
@@ -108,11 +108,11 @@ class TsidTick:
             task.setKp(np.full(size, ours.stiffness))
             task.setKd(np.full(size, ours.damping))
             self.formulation.addMotionTask(task, ours.weight, 1, 0.0)
-            self._keep.append(task)
+            self._references.append(task)
 
 
 def measure_single(ticks: int = 400) -> dict[str, Any]:
-    """Run one humanoid; at every tick TSID answers the same state. Return times and the difference of the answers."""
+    """Run one humanoid and solve each tick with TSID too; return times and the differences of the solutions."""
     with tempfile.TemporaryDirectory() as folder:
         scenario = load_chain(1, Path(folder), tasks=_TASKS, regularisation=_COST)
     controller = Controller(scenario)

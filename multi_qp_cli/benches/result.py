@@ -1,4 +1,4 @@
-"""What a benchmark hands back: tables for people, data for machines, a plot."""
+"""Result of a benchmark: tables, data, and a plot."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 
 @dataclass(frozen=True)
 class BenchTable:
-    """One table.
+    """Table of results.
 
     Attributes:
-        title: above it.
-        columns: their heads.
-        rows: cells, as text.
-        note: below it.
+        title: title above the table.
+        columns: headers.
+        rows: cells as text.
+        note: note below the table.
     """
 
     title: str
@@ -28,12 +28,12 @@ class BenchTable:
 
 @dataclass(frozen=True)
 class BenchResult:
-    """What a benchmark measured.
+    """Result of a benchmark.
 
     Attributes:
-        tables: for people.
+        tables: printed tables.
         data: for `--json`: dictionaries, lists, strings and numbers.
-        draw: draws into a matplotlib figure, for `--plot`; None where there is nothing to draw.
+        draw: draws into a matplotlib figure, for `--plot`; None without a plot.
     """
 
     tables: Sequence[BenchTable]

@@ -1,4 +1,4 @@
-"""The ROS 2 graph by the wall clock: latency from joint state to effort command, rate held, and what of it is ROS."""
+"""Benchmark of the ROS 2 graph by the wall clock: latency from joint state to effort command, rate, share of ROS."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from multi_qp_cli.benches.result import BenchResult, BenchTable
 from multi_qp_cli.node_processes import on_this_machine, require_ros, running, wait_for
-from multi_qp_cli.options import require_known, require_positive
-from multi_qp_controller.ros.node_table import Value, node_table
+from multi_qp_cli.options import require_known, require_within
+from multi_qp_ros.node_table import Value, node_table
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.resources import scenario_names
 from multi_qp_scene.scenario import load_scenario
@@ -26,31 +26,31 @@ SUMMARY = "the ROS 2 graph by the wall clock: latency, rate and missed periods"
 
 Array = NDArray[np.float64]
 
-#: Of the parameter `realtime_priority`: as the nodes do by themselves.
-UNASKED = -1
-#: Scenes that are measured, and parameters that make them last.
+#: Value of the parameter `realtime_priority` for the default of the nodes.
+NODE_DEFAULT = -1
+#: Scenes, and parameters that make them long enough.
 SCENES = {"box": "path.duration=46", "king": ""}
-#: The first seconds are not counted: caches are filled and code is compiled.
+#: The first seconds are not counted: caches are filled and code is compiled [s].
 WARM_UP = 2.0
-#: A node may take so long to start and to end [s]: after an installation it compiles its kernels, for minutes.
+#: Longest time for nodes to start and end [s]: after an installation, kernels are compiled for minutes.
 START_UP = 600.0
 
 
 @dataclass(frozen=True)
 class GraphTimes:
-    """What was measured of one scene.
+    """Measurements of one scene.
 
     Attributes:
         scene: its name.
         dt: control period [s].
-        latency: from a state's stamp until the last robot has heard the answer [s], (n,).
-        parts: of it, by what it was spent on [s], each (n,).
-        periods: that passed.
-        processor: processor time of the controller's loop for each answer, with all that it does between answers [s].
-        fallbacks: answers without a solution.
-        cores: processor time of both nodes by wall time.
-        stolen: processor time that a virtual machine's host kept from all of its cores, by wall time.
-        load: average load of the machine at the end, over 1 minute.
+        latency: from the stamp of a state until the last robot has received the command [s], (n,).
+        parts: parts of the latency [s], each (n,).
+        periods: number of elapsed periods.
+        processor: CPU time of the controller's loop per command, including work between commands [s].
+        fallbacks: commands without a solution.
+        cores: CPU time of both nodes per wall time.
+        stolen: steal time of a virtual machine, over all cores, per wall time.
+        load: load average of the machine at the end, over 1 minute.
     """
 
     scene: str
@@ -66,11 +66,11 @@ class GraphTimes:
 
     @property
     def missed(self) -> int:
-        """Periods whose state was answered late, by more than a period, or not at all."""
+        """Number of periods with a latency above one period, or without a command."""
         return self.periods - int((self.latency <= self.dt).sum())
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as plain data; times in milliseconds."""
+        """Return plain data; times in milliseconds."""
         ms = self.latency * 1e3
         share = {name: float(np.median(part / self.latency)) for name, part in self.parts.items()}
         return {
@@ -91,22 +91,22 @@ class GraphTimes:
 
 
 def add_options(group: Any) -> None:
-    """Declare what can be chosen; `--scene` is the QP's too."""
-    group.add_argument("--duration", type=float, default=60.0, help="of each scene [s] (default 60)")
+    """Declare the options; `--scene` is shared with the target `qp`."""
+    group.add_argument("--duration", type=float, default=60.0, help="duration of each scene [s] (default 60)")
     group.add_argument(
         "--realtime-priority",
         type=int,
-        default=UNASKED,
+        default=NODE_DEFAULT,
         metavar="N",
-        help="of both nodes under SCHED_FIFO; 0: none (default: the nodes' own, 10 where the system allows it)",
+        help="SCHED_FIFO priority of both nodes; 0: none (default: that of the nodes, 10 where allowed)",
     )
-    group.add_argument("--no-keep-awake", action="store_true", help="let idle processors sleep during the bench of ROS")
+    group.add_argument("--no-keep-awake", action="store_true", help="let idle CPUs sleep during the benchmark")
 
 
 def run(options: argparse.Namespace) -> BenchResult:
     """Measure."""
     require_ros()
-    require_positive("--duration", options.duration, "number of seconds")
+    require_within("--duration", options.duration, "time")
     if options.duration < 2 * WARM_UP:
         raise MultiQpError(f"--duration: expected {2 * WARM_UP:g} or above, the first {WARM_UP:g} s are not counted")
     scenes = options.scene or list(SCENES)
@@ -125,7 +125,7 @@ def run(options: argparse.Namespace) -> BenchResult:
 
 
 def measure(scene: str, *, duration: float, settings: Mapping[str, Value] | None = None) -> GraphTimes:
-    """Run a scene as a graph of two processes by the wall clock, in a domain of its own.
+    """Run a scene as a graph of two processes by the wall clock, in a separate domain.
 
     Args:
         scene: its name.
@@ -148,46 +148,46 @@ def measure(scene: str, *, duration: float, settings: Mapping[str, Value] | None
         )
         with running(nodes, environment=on_this_machine()) as processes:
             wait_for("multi_qp_controller", processes, timeout=duration + START_UP)
-        heard, answers = (dict(np.load(files[name])) for name in ("simulator", "controller"))
+        received, answers = (dict(np.load(files[name])) for name in ("simulator", "controller"))
     used, stolen = _processor_time() - before, _stolen_time() - stolen_before
-    return evaluate(scene, dt, heard, answers, processor_time=used, stolen_time=stolen)
+    return evaluate(scene, dt, received, answers, processor_time=used, stolen_time=stolen)
 
 
 def evaluate(
     scene: str,
     dt: float,
-    heard: dict[str, Array],
+    received: dict[str, Array],
     answers: dict[str, Array],
     *,
     processor_time: float,
     stolen_time: float = 0.0,
 ) -> GraphTimes:
-    """Return what the records of both nodes amount to.
+    """Evaluate the timing records of both nodes.
 
     Args:
         scene: its name.
         dt: control period [s].
-        heard: of the simulator: `stamp` and `heard` [ns], a row for each robot and command.
+        received: of the simulator: `stamp` and `heard` [ns], one row per robot and command.
         answers: of the controller: `stamp`, `sent` [ns]; `answer`, `tick`, `prediction`, `processor` [s]; `failed`.
-        processor_time: of both [s].
-        stolen_time: that the host of a virtual machine took meanwhile [s].
+        processor_time: CPU time of both [s].
+        stolen_time: steal time of a virtual machine meanwhile [s].
 
     Raises:
-        MultiQpError: when there are none.
+        MultiQpError: when finite are no records.
     """
     if not len(answers["stamp"]):
-        raise MultiQpError(f"{scene}: the controller never answered")
+        raise MultiQpError(f"{scene}: the controller sent no command")
     duration = (answers["sent"][-1] - answers["sent"][0]) * 1e-9
-    # a state counts once, when its first answer was sent
+    # only the first command for a state counts
     stamps, first = np.unique(answers["stamp"], return_index=True)
     counted = stamps > stamps[0] + WARM_UP * 1e9
     stamps, first = stamps[counted], first[counted]
     robots = np.full(len(stamps), -np.inf)
-    row = np.searchsorted(stamps, heard["stamp"])
-    known = (row < len(stamps)) & (stamps[np.minimum(row, len(stamps) - 1)] == heard["stamp"])
-    np.maximum.at(robots, row[known], heard["heard"][known])
-    there = np.isfinite(robots)
-    stamps, first, robots = stamps[there], first[there], robots[there]
+    row = np.searchsorted(stamps, received["stamp"])
+    known = (row < len(stamps)) & (stamps[np.minimum(row, len(stamps) - 1)] == received["stamp"])
+    np.maximum.at(robots, row[known], received["heard"][known])
+    finite = np.isfinite(robots)
+    stamps, first, robots = stamps[finite], first[finite], robots[finite]
     sent, answer = answers["sent"][first], answers["answer"][first]
     tick, prediction = answers["tick"][first], answers["prediction"][first]
     parts = {
@@ -211,7 +211,7 @@ def _processor_time() -> float:
 
 
 def _stolen_time() -> float:
-    """Return what the host of a virtual machine has kept from it so far, of all cores [s]; 0 where nobody tells."""
+    """Return the steal time of a virtual machine over all cores [s]; 0 where unknown."""
     try:
         ticks = int(Path("/proc/stat").read_text(encoding="ascii").split(maxsplit=9)[8])
     except (OSError, IndexError, ValueError):
@@ -220,25 +220,25 @@ def _stolen_time() -> float:
 
 
 def _table(measured: list[GraphTimes]) -> BenchTable:
-    told = [times.as_dict() for times in measured]
-    latency = [figures["latency_ms"] for figures in told]
-    rows = [["period, ms", *(f"{figures['dt_ms']:.2f}" for figures in told)]]
+    results = [times.as_dict() for times in measured]
+    latency = [figures["latency_ms"] for figures in results]
+    rows = [["period, ms", *(f"{figures['dt_ms']:.2f}" for figures in results)]]
     rows += [[f"latency, {name}, ms", *(f"{of[name]:.2f}" for of in latency)] for name in ("median", "p99", "max")]
-    rows.append(["rate held, Hz", *(f"{figures['rate_hz']:.1f}" for figures in told)])
-    rows.append(["missed periods", *(f"{figures['missed']} of {figures['periods']}" for figures in told)])
-    rows.append(["spent on ROS", *(f"{100.0 * figures['ros_share']:.0f} %" for figures in told)])
-    rows += [[f"  {name}, ms", *(f"{of['median_ms'][name]:.2f}" for of in told)] for name in measured[0].parts]
-    rows.append(["processor time an answer, ms", *(f"{figures['processor_ms']:.2f}" for figures in told)])
-    rows.append(["answers without a solution", *(f"{times.fallbacks}" for times in measured)])
+    rows.append(["rate, Hz", *(f"{figures['rate_hz']:.1f}" for figures in results)])
+    rows.append(["missed periods", *(f"{figures['missed']} of {figures['periods']}" for figures in results)])
+    rows.append(["share of ROS", *(f"{100.0 * figures['ros_share']:.0f} %" for figures in results)])
+    rows += [[f"  {name}, ms", *(f"{of['median_ms'][name]:.2f}" for of in results)] for name in measured[0].parts]
+    rows.append(["CPU time per command, ms", *(f"{figures['processor_ms']:.2f}" for figures in results)])
+    rows.append(["commands without a solution", *(f"{times.fallbacks}" for times in measured)])
     rows.append(["cores used", *(f"{times.cores:.2f}" for times in measured)])
-    rows.append(["cores taken by the host", *(f"{times.stolen:.3f}" for times in measured)])
+    rows.append(["steal time, cores", *(f"{times.stolen:.3f}" for times in measured)])
     rows.append(["load average", *(f"{times.load:.1f}" for times in measured)])
     return BenchTable(
         title="From joint state to effort command",
         columns=["", *(times.scene for times in measured)],
         rows=rows,
-        note="Latency: from a state's stamp until the last robot has its efforts. Missed: answered "
-        "later than one period, or not at all. ROS: all but prediction and tick; medians.",
+        note="Latency: from the stamp of a state until the last robot has received its efforts. Missed: latency above "
+        "one period, or no command. ROS: all but prediction and tick; medians.",
     )
 
 
@@ -246,5 +246,5 @@ def _draw(figure: Any, measured: list[GraphTimes]) -> None:
     for axes, times in zip(figure.subplots(1, len(measured), squeeze=False)[0], measured, strict=True):
         axes.hist(times.latency * 1e3, bins=80, log=True)
         axes.axvline(times.dt * 1e3, color="black", linestyle="--", label="period")
-        axes.set(title=times.scene, xlabel="latency [ms]", ylabel="answers")
+        axes.set(title=times.scene, xlabel="latency [ms]", ylabel="commands")
         axes.legend()

@@ -1,4 +1,4 @@
-"""What `multi-qp com` can do, by its first word; a word that is none of these names a contact sequence."""
+"""Subcommands of `multi-qp com`; any other argument is the name of a contact sequence."""
 
 from collections.abc import Mapping
 
@@ -7,5 +7,5 @@ SUBCOMMANDS: Mapping[str, str] = {
     "polytopes": "multi_qp_cli.com.polytopes",
     "tables": "multi_qp_cli.com.tables",
 }
-#: Module that shows a contact sequence, when there is one.
+#: Module that plans and shows a contact sequence, if there is one.
 SEQUENCE: str | None = "multi_qp_cli.com.show"

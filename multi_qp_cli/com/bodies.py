@@ -1,4 +1,4 @@
-"""Is there a whole body for these contacts and this centre of mass? What tables 4 and 5 of [Tonneau2018] count."""
+"""Whole-body feasibility of contacts and centres of mass, for tables 4 and 5 of [Tonneau2018]."""
 
 from __future__ import annotations
 
@@ -29,32 +29,32 @@ NAME = "walker"
 REACHED = 5e-3
 """Error of a contact or of the centre of mass that counts as reached [m, rad]."""
 CLEARANCE = 2e-3
-"""What inverse kinematics keeps between bodies that do not touch [m]."""
+"""Minimum distance in inverse kinematics between bodies that are not in contact [m]."""
 _POSTURE = "half_sitting"
 
 
 @dataclass(frozen=True)
-class Block:
-    """A box that stands about.
+class BoxObstacle:
+    """Fixed box in the environment.
 
     Attributes:
-        size: edges [m].
-        pose: of its middle, in the world.
+        size: edge lengths [m].
+        pose: pose of its centre in the world.
     """
 
     size: tuple[float, float, float]
     pose: pin.SE3
 
 
-class Bodies:
-    """A robot posed by inverse kinematics within its joint limits, without collisions with itself and what is there.
+class PosedRobot:
+    """Robot posed by inverse kinematics within its joint limits, without self-collisions or collisions with boxes.
 
     Attributes:
-        rest: its resting posture, with its lowest surface at height 0, (nq,).
+        rest: rest posture with its lowest surface at height 0, (nq,).
     """
 
-    def __init__(self, model: str, blocks: Sequence[Block] = ()) -> None:
-        """Read a shipped model with a floating base, and put blocks into its world."""
+    def __init__(self, model: str, blocks: Sequence[BoxObstacle] = ()) -> None:
+        """Load a shipped model with a floating base, and add boxes to its environment."""
         problems = Problems()
         loaded = load_model(model_path(model), problems)
         problems.raise_if_any()
@@ -63,7 +63,7 @@ class Bodies:
         spec = SubsystemSpec(model=model, posture=posture)
         self._scene = build_scene(SceneParts({NAME: (loaded, spec)}))
         self._sampled = SampledRobot(model_path(model))
-        geometry = _among(self._sampled.geometry, blocks)
+        geometry = _with_boxes(self._sampled.geometry, blocks)
         self._ik = WholeBodyIk(self._scene, NAME, apart=Separation(self._sampled.model, geometry, clearance=CLEARANCE))
         self._touching = Separation(self._sampled.model, geometry, clearance=0.0)
         self._data = self._scene.model.createData()
@@ -82,11 +82,11 @@ class Bodies:
         """Return a posture with these contacts and centre of mass, (nq,); None if none was found.
 
         Args:
-            contacts: where surfaces are.
-            com: (3,) [m]; anywhere if None.
-            q: where the search begins and whose joints it stays near, (nq,).
-            also: further postures to begin at.
-            tries: further searches, from joints further and further away.
+            contacts: poses of surfaces.
+            com: (3,) [m]; free if None.
+            q: initial and nominal configuration of the search, (nq,).
+            also: further initial configurations.
+            tries: number of further random initial configurations, at increasing distance.
         """
         placements = [
             Placement(self._scene.surfaces[f"{NAME}/{c.effector}"].frame_id, c.pose, turns=c.kind == "point")
@@ -108,17 +108,19 @@ class Bodies:
         return None
 
     def collides(self, q: Array) -> bool:
-        """Whether the robot overlaps itself or a block at a configuration, (nq,)."""
+        """Whether the robot collides with itself or a box at a configuration, (nq,)."""
         return bool(self._touching.overlapping(q))
 
-    def lost_at(self, trajectory: ComTrajectory, postures: Sequence[Array], *, step: float = 0.1) -> float | None:
-        """Return the first instant at which the body cannot follow a trajectory [s]; None if it can all the way.
+    def first_unreachable_time(
+        self, trajectory: ComTrajectory, postures: Sequence[Array], *, step: float = 0.1
+    ) -> float | None:
+        """Return the first time at which the body cannot follow a trajectory [s]; None if it always can.
 
         Args:
-            trajectory: of the centre of mass.
-            postures: known on the way, (nq,) each, in their order, the first and the last at its ends; with one for
-                each transition between them these are where phases end.
-            step: at most this between two instants [s].
+            trajectory: trajectory of the centre of mass.
+            postures: known postures on the way, (nq,) each, the first and last at its ends; if there is one for each
+                transition, they are at the ends of the phases, else evenly spaced.
+            step: largest time step [s].
         """
         q, goal = postures[0], postures[-1]
         duration = trajectory.duration
@@ -138,18 +140,18 @@ class Bodies:
         return None
 
     def com(self, q: Array) -> Array:
-        """Return the centre of mass of a configuration, (nq,): (3,) [m]."""
+        """Return the centre of mass, (3,) [m], at a configuration, (nq,)."""
         return np.array(pin.centerOfMass(self._scene.model, self._data, q, False))
 
     def contacts(
         self, random: np.random.Generator, effectors: Sequence[str], *, spread: float = 1.0
     ) -> tuple[list[Contact], Array] | None:
-        """Return contacts of a random posture that does not collide, and it; None if the draw collided.
+        """Return contacts at a random collision-free posture, and the posture; None if the sample collides.
 
         Args:
-            random: generator.
+            random: random generator.
             effectors: names of the surfaces in contact.
-            spread: how far the joints are drawn from the resting posture, 1 for all of their ranges.
+            spread: range of the joints around the rest posture, 1 for their full ranges.
         """
         joints = self._sampled.draw(random, 1)[0]
         joints = (1.0 - spread) * self.rest[7:] + spread * joints
@@ -165,14 +167,12 @@ class Bodies:
         return found, q
 
 
-def _among(geometry: pin.GeometryModel, blocks: Sequence[Block]) -> pin.GeometryModel:
-    """Return a robot's geometry with blocks that do not move, and the pairs between it and them."""
+def _with_boxes(geometry: pin.GeometryModel, blocks: Sequence[BoxObstacle]) -> pin.GeometryModel:
+    """Return the geometry of a robot with fixed boxes and the collision pairs between them."""
     geometry = geometry.copy()
     pieces = len(geometry.geometryObjects)
     for number, block in enumerate(blocks):
-        added = geometry.addGeometryObject(
-            pin.GeometryObject(f"block_{number}", 0, 0, block.pose, coal.Box(*block.size))
-        )
+        added = geometry.addGeometryObject(pin.GeometryObject(f"box_{number}", 0, 0, block.pose, coal.Box(*block.size)))
         for piece in range(pieces):
             geometry.addCollisionPair(pin.CollisionPair(piece, added))
     return geometry

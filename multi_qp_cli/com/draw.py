@@ -1,4 +1,4 @@
-"""Draws a centre-of-mass trajectory: from above, over time, and what it keeps of the constraints."""
+"""Plots of a centre-of-mass trajectory: top view, position over time, and constraint margins."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def draw(trajectory: ComTrajectory, valid: Validity, title: str) -> Any:
     axes["place"].legend(loc="upper left")
     margin = np.clip(valid.margin, -0.2, 0.3)
     axes["margin"].plot(times, margin, color="tab:purple", label="inside the equilibrium region [m]")
-    axes["margin"].plot(times, -valid.reach, color="tab:brown", label="outside of the reach [m], downwards")
+    axes["margin"].plot(times, -valid.reach, color="tab:brown", label="violation of the reach [m], downwards")
     broken = valid.wrench > 1e-6
-    axes["margin"].scatter(times[broken], np.zeros(broken.sum()), s=8, color="red", label="(1) does not hold", zorder=3)
+    axes["margin"].scatter(times[broken], np.zeros(broken.sum()), s=8, color="red", label="(1) violated", zorder=3)
     axes["margin"].axhline(0.0, color="black", lw=0.8)
     axes["margin"].set(xlabel="time [s]")
     axes["margin"].legend(loc="upper left", fontsize=8)
@@ -56,13 +56,13 @@ def _from_above(axes: Any, trajectory: ComTrajectory, valid: Validity) -> None:
                 axes.fill(*points.T, fill=False, ec="0.3", lw=1.2)
             axes.annotate(contact.name, points.mean(axis=0), fontsize=6, ha="center", va="center", color="0.3")
     place = trajectory.position(valid.times)
-    good = valid.wrench <= 1e-6
+    satisfied = valid.wrench <= 1e-6
     axes.plot(*place[:, :2].T, color="0.5", lw=1)
-    axes.scatter(*place[good, :2].T, s=4, color="tab:blue", label="centre of mass")
-    if not good.all():
-        axes.scatter(*place[~good, :2].T, s=6, color="red", label="(1) does not hold")
+    axes.scatter(*place[satisfied, :2].T, s=4, color="tab:blue", label="centre of mass")
+    if not satisfied.all():
+        axes.scatter(*place[~satisfied, :2].T, s=6, color="red", label="(1) violated")
     points = np.array([found.point for found in trajectory.transitions]).reshape(-1, 3)
     axes.scatter(*points[:, :2].T, marker="x", color="black", s=30, label="transition points")
     axes.set_aspect("equal")
-    axes.set(xlabel="x [m]", ylabel="y [m]", title="from above: contacts, equilibrium regions (early dark, late light)")
+    axes.set(xlabel="x [m]", ylabel="y [m]", title="top view: contacts, equilibrium regions (early dark, late light)")
     axes.legend(loc="upper left", fontsize=8)

@@ -1,4 +1,4 @@
-"""`multi-qp com polytopes`: sample a robot, and write where its centre of mass can be from each of its surfaces."""
+"""Compute the kinematic polytopes of a robot by sampling: reach of its centre of mass from each surface."""
 
 from __future__ import annotations
 
@@ -17,21 +17,23 @@ from multi_qp_scene.models import load_model
 from multi_qp_scene.problems import Problems
 from multi_qp_scene.resources import model_path
 
-SUMMARY = "the kinematic polytopes of a robot, made anew"
+SUMMARY = "compute the kinematic polytopes of a robot"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("robot", help="name of a shipped model, or path of a model file")
     parser.add_argument("--samples", type=int, default=DEFAULT_SAMPLES, help=f"default {DEFAULT_SAMPLES:,}")
-    parser.add_argument("--faces", type=int, default=DEFAULT_FACES, help=f"of each, at most (default {DEFAULT_FACES})")
-    parser.add_argument("--seed", type=int, default=0, help="of the random numbers (default 0)")
-    parser.add_argument("--processes", type=int, help="how many work at once; one for each core if left out")
-    parser.add_argument("--output", type=Path, metavar="FILE.json", help="instead of beside the URDF")
+    parser.add_argument(
+        "--faces", type=int, default=DEFAULT_FACES, help=f"largest number of faces (default {DEFAULT_FACES})"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random numbers (default 0)")
+    parser.add_argument("--processes", type=int, help="number of processes (default: one per core)")
+    parser.add_argument("--output", type=Path, metavar="FILE.json", help="output file (default: next to the URDF)")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Make and write them."""
+    """Compute and write the polytopes."""
     problems = Problems()
     loaded = load_model(model_path(options.robot), problems)
     problems.raise_if_any()
@@ -57,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _show(polytopes: RobotPolytopes) -> None:
-    title = f"{polytopes.robot}: {polytopes.free:,} of {polytopes.samples:,} configurations do not collide"
+    title = f"{polytopes.robot}: {polytopes.free:,} of {polytopes.samples:,} configurations are collision-free"
     table = Table(title=title, title_justify="left")
     for column in ("surface", "faces", "volume [m³]", "lost [%]"):
         table.add_column(column, justify="left" if column == "surface" else "right")

@@ -1,4 +1,4 @@
-"""`multi-qp com SEQUENCE`: the centre of mass through a contact sequence: phases, margins, timings, a plot."""
+"""Plan the centre of mass through a contact sequence; show phases, margins, timings and a plot."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from com_trajectory.costs import COSTS
 from com_trajectory.planner import PlanOptions, plan_com
 from com_trajectory.polytope import Polytope
 from com_trajectory.trajectory import ComTrajectory, Validity, validate
-from multi_qp_cli.options import output_path, require_known, require_positive
+from multi_qp_cli.options import output_path, require_known, require_within
 from multi_qp_cli.output import Console, writing
 from multi_qp_scene.contact_sequence import ContactSequence
 from multi_qp_scene.errors import MultiQpError
@@ -26,10 +26,12 @@ CURVES = ("2pac", "polyline", "smooth")
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("sequence", help="name of a shipped contact sequence, or the path of a .yaml file")
-    parser.add_argument("--subsystem", help="whose centre of mass, if the sequence has several")
+    parser.add_argument("--subsystem", help="subsystem, if the sequence has several")
     parser.add_argument("--curve", choices=CURVES, default="2pac", help="default 2pac")
     parser.add_argument("--timing", choices=("feasible", "empirical"), default="feasible", help="default feasible")
-    parser.add_argument("--dynamic", action="store_true", help="let the body fall from contact to contact, if it can")
+    parser.add_argument(
+        "--dynamic", action="store_true", help="allow dynamic phases, in which the body falls from contact to contact"
+    )
     parser.add_argument("--stop", action="store_true", help="come to rest after each window")
     parser.add_argument(
         "--cost", metavar="NAME", default="nearest", help=f"one of {', '.join(COSTS)} (default nearest)"
@@ -39,17 +41,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="N=X,Y,Z",
         action="append",
         default=[],
-        help="put the transition point N here, as near as its polytope lets it; can be repeated",
+        help="move transition point N here, projected to its polytope; can be repeated",
     )
-    parser.add_argument("--step", type=float, default=0.01, help="between the instants that are checked [s]")
-    parser.add_argument("--plot", metavar="FILE.png", help="draw the trajectory here")
-    parser.add_argument("--json", metavar="FILE.json", help="write the trajectory here, every step")
+    parser.add_argument("--step", type=float, default=0.01, help="time step of the validation [s]")
+    parser.add_argument("--plot", metavar="FILE.png", help="plot the trajectory here")
+    parser.add_argument("--json", metavar="FILE.json", help="write the sampled trajectory here")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Plan, check, print and draw; 1 if something is broken."""
+    """Plan, validate, print and plot; the exit status is 1 if a constraint is violated."""
     require_known("--cost", "cost", options.cost, COSTS)
-    require_positive("--step", options.step, "time")
+    require_within("--step", options.step, "time")
     plot = output_path("--plot", options.plot, suffixes=(".png", ".svg", ".pdf"))
     data = output_path("--json", options.json, suffixes=(".json",))
     sequence = load_contact_sequence(options.sequence)
@@ -80,10 +82,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def polytopes_of(sequence: ContactSequence, subsystem: str | None) -> dict[str, Polytope]:
-    """Return the polytopes that the sequence's robot ships with; none if the sequence names no model.
+    """Return the shipped polytopes of the sequence's robot; empty if the sequence has no model.
 
     Raises:
-        MultiQpError: the robot has none, or they are stale.
+        MultiQpError: the robot has no polytopes, or they are stale.
     """
     from com_trajectory.kinematics import load_polytopes
 
@@ -117,7 +119,7 @@ def _print(sequence: ContactSequence, trajectory: ComTrajectory, valid: Validity
         "ends [s]",
         "margin [mm]",
         "(1) holds",
-        "transition after it [m]",
+        "next transition [m]",
         "slack [mm]",
     ):
         table.add_column(column, justify="left" if column in ("phase", "contacts") else "right")
@@ -141,7 +143,7 @@ def _print(sequence: ContactSequence, trajectory: ComTrajectory, valid: Validity
     console.print(
         f"{trajectory.method}: {trajectory.duration:.2f} s, planned in {1e3 * took:.1f} ms; (1) holds at "
         f"{valid.dynamic_share:.1%} of {len(valid.times)} instants, (4) at {valid.kinematic_share:.1%}; "
-        f"furthest outside: {valid.wrench.max():.3f} of the weight, {1e3 * valid.reach.max():.1f} mm of the reach",
+        f"largest violation: {valid.wrench.max():.3f} of the weight, {1e3 * valid.reach.max():.1f} mm of the reach",
         highlight=False,
     )
     for note in trajectory.notes:

@@ -1,4 +1,4 @@
-"""`multi-qp com tables`: the tables of [Tonneau2018], the paper's figures beside ours."""
+"""Reproduce the tables of [Tonneau2018]: figures of the paper and ours."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from com_trajectory.kinematics import load_polytopes
 from com_trajectory.planner import PlanOptions, plan_com
 from com_trajectory.polytope import Polytope
 from com_trajectory.trajectory import validate
-from multi_qp_cli.com.bodies import Bodies
+from multi_qp_cli.com.bodies import PosedRobot
 from multi_qp_cli.com.transition_problems import TransitionProblems
 from multi_qp_cli.options import output_path
 from multi_qp_cli.output import Console
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.sequence_file import load_contact_sequence
 
-SUMMARY = "the tables of the 2PAC paper, its figures beside ours"
+SUMMARY = "the tables of the 2PAC paper, with its figures and ours"
 
 MODEL = "humanoid"
 EFFECTORS = ("left_sole", "right_sole", "left_palm", "right_palm")
-#: [Tonneau2018] table 2: time of the constraints by contacts [ms]; and of the QP, section 8.1.1.
+#: [Tonneau2018] table 2: time of the constraints by number of contacts [ms]; time of the QP, section 8.1.1 [ms].
 PAPER_2 = {1: 0.157, 2: 2.11, 3: 5.14, 4: 14.0, 5: 33.7, 6: 68.19}
 PAPER_QP = 1.0
-#: Table 3: scene, our sequences, costs, and the share of instants at which (1) holds.
+#: Table 3: scene, our sequences, costs, and the fraction of time at which (1) holds.
 PAPER_3 = (
     ("chairs", ("chair",), ("nearest",), 1.00),
     ("silly walks", ("level_walking",), ("tired", "groovy", "far_right", "low"), 1.00),
@@ -52,14 +52,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--samples",
         type=int,
         default=40,
-        help="contact sets in table 4 and transitions in table 5, of each number (default 40)",
+        help="contact sets in table 4 and transitions in table 5, per number of contacts (default 40)",
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the random numbers (default 0)")
-    parser.add_argument("--json", metavar="FILE.json", help="write the figures here")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random numbers (default 0)")
+    parser.add_argument("--json", metavar="FILE.json", help="write the results here")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Make the tables."""
+    """Compute and print the tables."""
     if options.samples < 1 or options.seed < 0:
         raise MultiQpError("--samples: expected 1 or above, --seed: 0 or above")
     path = output_path("--json", options.json, suffixes=(".json",))
@@ -112,7 +112,7 @@ def table_2(options: argparse.Namespace) -> tuple[Table, Any]:
 
 
 def table_3(_: argparse.Namespace) -> tuple[Table, Any]:
-    """Return the share of instants at which (1) holds, by scene."""
+    """Return the fraction of time at which (1) holds, by scene."""
     polytopes = _polytopes()
     table = _table("3: share of instants at which (1) holds [%]", "scene", "paper", "2PAC, empirical timing")
     for column in ("2PAC, feasible timing", "dynamic"):
@@ -121,31 +121,31 @@ def table_3(_: argparse.Namespace) -> tuple[Table, Any]:
     for scene, names, costs, paper in PAPER_3:
         shares = []
         for changes in ({"timing": "empirical"}, {}, {"dynamic": True}):
-            held, all_of_them = 0.0, 0
+            satisfied, total = 0.0, 0
             for name in names:
                 for cost in costs:
                     plan = PlanOptions(cost=cost, **changes)
                     valid = validate(plan_com(load_contact_sequence(name), polytopes, options=plan))
-                    held += valid.dynamic_share * len(valid.times)
-                    all_of_them += len(valid.times)
-            shares.append(held / all_of_them)
+                    satisfied += valid.dynamic_share * len(valid.times)
+                    total += len(valid.times)
+            shares.append(satisfied / total)
         data[scene] = {"paper": paper, "empirical": shares[0], "feasible": shares[1], "dynamic": shares[2]}
         table.add_row(scene, f"{100 * paper:.0f}", *(f"{100 * share:.1f}" for share in shares))
     return table, data
 
 
 def table_4(options: argparse.Namespace) -> tuple[Table, Any]:
-    """Return how often a centre of mass drawn from the polytopes can be had, by the number of contacts."""
-    bodies, polytopes = Bodies(MODEL), _polytopes()
+    """Return how often a posture exists for a centre of mass sampled from the polytopes, by number of contacts."""
+    robot, polytopes = PosedRobot(MODEL), _polytopes()
     random = np.random.default_rng(options.seed)
     table = _table("4: a whole body exists for a uniform sample of K [%]", "contacts", "paper", "ours")
     data = {}
     for number, paper in PAPER_4.items():
-        reached = asked = 0
+        reached = samples = 0
         sets = 0
         while sets < options.samples:
             effectors = [str(name) for name in random.choice(EFFECTORS, size=number, replace=False)]
-            drawn = bodies.contacts(random, effectors)
+            drawn = robot.contacts(random, effectors)
             if drawn is None:
                 continue
             contacts, q = drawn
@@ -153,20 +153,20 @@ def table_4(options: argparse.Namespace) -> tuple[Table, Any]:
             places = _uniform(random, reach, 5)
             sets += 1
             for com in places:
-                asked += 1
-                reached += bodies.reach(contacts, com, q) is not None
-        data[number] = {"paper": paper, "ours": reached / asked, "samples": asked}
-        table.add_row(str(number), f"{100 * paper:.1f}", f"{100 * reached / asked:.1f}")
+                samples += 1
+                reached += robot.reach(contacts, com, q) is not None
+        data[number] = {"paper": paper, "ours": reached / samples, "samples": samples}
+        table.add_row(str(number), f"{100 * paper:.1f}", f"{100 * reached / samples:.1f}")
     return table, data
 
 
 def table_5(options: argparse.Namespace) -> tuple[Table, Any]:
-    """Return how often a body follows the trajectory of a transition of the shipped sequences, with and without K."""
-    bodies, polytopes = Bodies(MODEL), _polytopes()
-    problems = TransitionProblems(bodies, polytopes)
+    """Return how often the body can follow a transition trajectory, with and without K, by number of contacts."""
+    robot, polytopes = PosedRobot(MODEL), _polytopes()
+    problems = TransitionProblems(robot, polytopes)
     random = np.random.default_rng(options.seed)
     table = _table("5: a whole body follows the transition [%]", "contacts", "paper, without K", "ours")
-    for column_name in ("paper, with K", "ours", "drawn, but infeasible"):
+    for column_name in ("paper, with K", "ours", "infeasible samples"):
         table.add_column(column_name, justify="right")
     data = {}
     for number, (without, with_k) in PAPER_5.items():
@@ -177,8 +177,8 @@ def table_5(options: argparse.Namespace) -> tuple[Table, Any]:
             if found is None:
                 continue
             for column, limits in enumerate(({}, polytopes)):
-                lost = bodies.lost_at(plan_com(found.sequence, limits), (found.start, found.goal))
-                followed[column].append(lost is None)
+                failed_at = robot.first_unreachable_time(plan_com(found.sequence, limits), (found.start, found.goal))
+                followed[column].append(failed_at is None)
         shares = [float(np.mean(each)) for each in followed]
         infeasible = problems.infeasible
         data[number] = {
@@ -197,7 +197,7 @@ def _polytopes() -> dict[str, Polytope]:
 
 
 def _uniform(random: np.random.Generator, reach: Polytope, count: int) -> np.ndarray:
-    """Return points spread evenly over a polytope, (count, 3), or none if it has no inside."""
+    """Return uniform samples of a polytope, (count, 3); none if it has no interior."""
     corners = reach.vertices()
     if len(corners) < 4:
         return np.zeros((0, 3))

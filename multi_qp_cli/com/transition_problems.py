@@ -1,4 +1,4 @@
-"""Transition problems over the shipped contact sequences, as table 5 of [Tonneau2018] asks for them."""
+"""Random transition problems from the shipped contact sequences, for table 5 of [Tonneau2018]."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from numpy.typing import NDArray
 from com_trajectory.equilibrium import equilibrium_region
 from com_trajectory.phases import planned_phases
 from com_trajectory.polytope import Polytope
-from multi_qp_cli.com.bodies import NAME, Bodies
+from multi_qp_cli.com.bodies import NAME, PosedRobot
 from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence
 from multi_qp_scene.sequence_file import load_contact_sequence
 
 Array = NDArray[np.float64]
 
 SEQUENCES = ("level_walking", "stairs", "uneven_stairs", "steep_slope", "chair", "climbing", "twister")
-_SHIFT, _TURN = 0.03, np.radians(10.0)  # [m], [rad] by which contacts are displaced at most in their planes
-_SWAY = 0.03  # [m] standard deviation of the centres of mass at both ends
-_MARGIN = 0.005  # [m] these are inside the equilibrium regions
+_SHIFT, _TURN = 0.03, np.radians(10.0)  # largest random displacement of contacts in their planes [m], [rad]
+_SWAY = 0.03  # standard deviation of the centres of mass at both ends [m]
+_MARGIN = 0.005  # their smallest margin in the equilibrium regions [m]
 
 
 @dataclass(frozen=True, eq=False)
 class TransitionProblem:
-    """A contact that is broken or made between two postures of a body.
+    """Contact break or make between two postures.
 
     Attributes:
         sequence: two phases with their centres of mass.
-        start: posture on the contacts of the first, (nq,).
-        goal: posture on those of the second, (nq,).
+        start: posture on the contacts of the first phase, (nq,).
+        goal: posture on the contacts of the second phase, (nq,).
     """
 
     sequence: ContactSequence
@@ -40,23 +40,23 @@ class TransitionProblem:
 
 
 @dataclass(frozen=True, eq=False)
-class _Step:
+class _SequenceTransition:
     before: ContactPhase
     after: ContactPhase
     postures: tuple[Array, Array]
 
 
 class TransitionProblems:
-    """Draws from the transitions of the shipped sequences, with contacts and centres of mass displaced at random.
+    """Sampler of the transitions of the shipped sequences, with randomly displaced contacts and centres of mass.
 
     Attributes:
-        infeasible: how many were drawn that have no posture at which the contact could change.
+        infeasible: number of samples without a posture at which the contact can change.
     """
 
-    def __init__(self, bodies: Bodies, polytopes: Mapping[str, Polytope]) -> None:
-        """Pose the body through all sequences."""
-        self._bodies = bodies
-        self._steps: list[_Step] = []
+    def __init__(self, robot: PosedRobot, polytopes: Mapping[str, Polytope]) -> None:
+        """Compute postures of the robot along all sequences."""
+        self._robot = robot
+        self._transitions: list[_SequenceTransition] = []
         self.infeasible = 0
         for name in SEQUENCES:
             self._add(load_contact_sequence(name), polytopes)
@@ -66,21 +66,21 @@ class TransitionProblems:
         phases: list[tuple[ContactPhase, Array | None]] = []
         for planned in planned_phases(sequence, NAME, polytopes):
             com = planned.rest.point
-            start = self._bodies.rest if last is None else last
-            found = self._bodies.reach(planned.phase.contacts, com, start)
+            start = self._robot.rest if last is None else last
+            found = self._robot.reach(planned.phase.contacts, com, start)
             phases.append((replace(planned.phase, com={NAME: com}), found))
             last = found if found is not None else last
         for (before, first), (after, second) in zip(phases[:-1], phases[1:], strict=True):
             if first is not None and second is not None:
-                self._steps.append(_Step(before, after, (first, second)))
+                self._transitions.append(_SequenceTransition(before, after, (first, second)))
 
     def draw(self, random: np.random.Generator, number: int) -> TransitionProblem | None:
-        """Return a feasible problem with a number of contacts on the side that has more; None if the draw is not one.
+        """Return a random feasible problem with a number of contacts in the larger phase; None if infeasible.
 
-        A problem is feasible if both its ends are at rest and some posture touches all contacts, at rest on those that
-        stay; all three are without collisions and within the joint limits.
+        A problem is feasible if both ends are in static equilibrium and a posture exists with all contacts, in static
+        equilibrium on the remaining ones; all three are collision-free and within the joint limits.
         """
-        steps = [s for s in self._steps if max(len(s.before.contacts), len(s.after.contacts)) == number]
+        steps = [s for s in self._transitions if max(len(s.before.contacts), len(s.after.contacts)) == number]
         step = steps[int(random.integers(len(steps)))]
         moved = {
             contact.name: _displaced(contact, random)
@@ -93,7 +93,7 @@ class TransitionProblems:
             contacts = tuple(moved[contact.name] for contact in phase.contacts)
             if not equilibrium_region(contacts).margin(com) >= _MARGIN:
                 return None
-            posture = self._bodies.reach(contacts, com, near, tries=2)
+            posture = self._robot.reach(contacts, com, near, tries=2)
             if posture is None:
                 return None
             ends.append((ContactPhase(contacts, com={NAME: com}), posture))
@@ -114,7 +114,7 @@ class TransitionProblems:
                 com = ends[0] + share * (goal - ends[0])
                 if region.margin(com) < 0.0:
                     continue
-                if self._bodies.reach(more, com, postures[0], also=postures[1:], tries=0) is not None:
+                if self._robot.reach(more, com, postures[0], also=postures[1:], tries=0) is not None:
                     return True
         return False
 

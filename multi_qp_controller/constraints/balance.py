@@ -1,10 +1,9 @@
-"""Balance: the capture point of everybody who stands on the ground stays over the feet."""
+"""Balance constraint: the capture point of each standing group stays over its support polygon."""
 
 from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_controller.constraints.balance_kernel import edge_rows
-from multi_qp_controller.contact import ActiveContact
-from multi_qp_controller.kinematics import Group, Kinematics
-from multi_qp_controller.memory import Memory
-from multi_qp_controller.qp.labels import Block
-from multi_qp_controller.support_kernel import edges_of
+from multi_qp_controller.constraints.base import RowConstraint
+from multi_qp_controller.contacts.contact import ActiveContact
+from multi_qp_controller.contacts.support_polygon_kernel import edges_of
+from multi_qp_controller.controller_state import SavedState, array_of
+from multi_qp_controller.dynamics.kinematics import Group, Kinematics
+from multi_qp_controller.qp.labels import LabelBlock
+from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.scenario_file import BalanceSpec
 from multi_qp_scene.subsystem import SubsystemKind
@@ -26,24 +27,24 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 GRAVITY = 9.81
-#: A centre of mass lower than this over its support [m] is treated as if it were here: the pendulum's rate is bounded.
+#: Smallest height of the centre of mass over its support [m]; it bounds the frequency of the pendulum.
 LEAST_HEIGHT = 0.2
-#: A contact counts as ground while its normal is within this of the vertical (cosine).
+#: Smallest cosine between a contact normal and the vertical for a ground contact.
 LEVEL = 0.85
-#: A capture point outside is asked to come back no faster than this [m/s].
+#: Largest speed at which a capture point outside returns [m/s].
 RECOVERY_SPEED = 0.1
 
 
 @dataclass(slots=True)
 class StandingGroup:
-    """Subsystems that contacts hold together, and the ground under them.
+    """Subsystems joined by contacts, and their support polygon.
 
     Attributes:
-        group: its members.
+        group: the subsystems.
         corners: a point on each edge of the support polygon, (k, 2) [m].
         normals: inward normals of the edges, (k, 2).
         ground: mean height of the polygon [m].
-        offsets: how far each edge is from the origin along its normal, (k,) [m].
+        offsets: distance of each edge from the origin along its normal, (k,) [m].
     """
 
     group: Group
@@ -54,7 +55,7 @@ class StandingGroup:
 
 
 class _Ground(NamedTuple):
-    """Subsystems that stand, and the surfaces that they stand on, as `edges_of` wants them."""
+    """A standing group and its ground surfaces, as arguments of `edges_of`."""
 
     group: Group
     frame_joints: Indices
@@ -64,23 +65,20 @@ class _Ground(NamedTuple):
 
     @classmethod
     def of(cls, kinematics: Kinematics, group: Group, surfaces: tuple[Surface, ...]) -> _Ground:
-        """Look them up."""
+        """Create it from the surfaces."""
         frames = [kinematics.fixed_frame(surface.frame_id) for surface in surfaces]
         frame_joints = np.array([frame.joint for frame in frames], dtype=np.intp)
         axes = np.array([frame.place[:, 2] for frame in frames])
         return cls(group, frame_joints, axes, *kinematics.points_on(surfaces))
 
 
-class BalanceConstraint:
+class BalanceConstraint(RowConstraint):
     """Rows that keep the capture point c + ċ/ω, ω = √(g/h), of each standing group over its support polygon.
 
     A group is a set of subsystems that contacts join, with at least one character; its polygon is the hull of its level
     contacts with the environment. With n the inward normal of an edge and d the capture point's distance from it, the
-    damper asks n·(ċ + c̈/ω) >= −ξ (d − δ_s)/(δ_i − δ_s) once d < δ_i. While the capture point is inside, a centre of
-    pressure under the feet exists that brings the centre of mass to rest; so the tasks may ask for what they like.
-
-    Attributes:
-        count: number of active rows.
+    damper is n·(ċ + c̈/ω) >= −ξ (d − δ_s)/(δ_i − δ_s) for d < δ_i. While the capture point is inside, a centre of
+    pressure under the feet exists that brings the centre of mass to rest, whatever the tasks.
     """
 
     def __init__(self, scene: Scene, spec: BalanceSpec) -> None:
@@ -89,39 +87,43 @@ class BalanceConstraint:
         self._limits = np.array(
             [spec.influence, spec.security, spec.damping, GRAVITY, LEAST_HEIGHT, RECOVERY_SPEED], dtype=float
         )
-        self.count = 0
-        self._known: dict[tuple[str, ...], list[_Ground]] = {}
+        self._ground_cache: dict[tuple[str, ...], list[_Ground]] = {}
         self._allocate()
+
+    @classmethod
+    def of(cls, scenario: Scenario, dt: float, horizon: float) -> BalanceConstraint | None:
+        """Create it for a scenario, None where the scenario has no balance constraint; see `make_constraints`."""
+        return None if scenario.spec.balance is None else cls(scenario.scene, scenario.spec.balance)
 
     @property
     def size(self) -> int:
         """Number of rows that can be active with the present contacts."""
         return len(self._near)
 
-    def label(self) -> Block:
-        """Name the active rows."""
+    def label(self) -> LabelBlock:
+        """Return the names of the active rows."""
         names = [
             f"{'+'.join(s.name for s in standing.group.subsystems)} edge {k}"
             for standing in self._groups
             for k in range(len(standing.normals))
         ]
-        return Block(name="balance", unit="m/s²", rows=tuple(names[k] for k in self._near[: self.count]))
+        return LabelBlock(name="balance", unit="m/s²", rows=tuple(names[k] for k in self._near[: self.count]))
 
-    def set_contacts(self, contacts: Iterable[ActiveContact], kinematics: Kinematics) -> None:
-        """Find the standing groups of these contacts; contacts with the environment do not move while they last."""
-        self._groups = self.standing(tuple(contacts), kinematics)
+    def set_contacts(self, contacts: tuple[ActiveContact, ...], kinematics: Kinematics) -> None:
+        """Compute the standing groups of these contacts; contacts with the environment are fixed while active."""
+        self._groups = self._standing_groups(contacts, kinematics)
         self._allocate()
 
-    def standing(self, contacts: tuple[ActiveContact, ...], kinematics: Kinematics) -> list[StandingGroup]:
-        """Return the standing groups of contacts where everything is now."""
+    def _standing_groups(self, contacts: tuple[ActiveContact, ...], kinematics: Kinematics) -> list[StandingGroup]:
+        """Return the standing groups of contacts at the present configuration."""
         groups, key = [], tuple([contact.name for contact in contacts])
-        if key not in self._known:
-            self._known[key] = [
+        if key not in self._ground_cache:
+            self._ground_cache[key] = [
                 _Ground.of(kinematics, Group.of(self._scene, members), tuple(contact.first for contact in grounds))
                 for members, grounds in _standing(self._scene, contacts)
             ]
         poses = kinematics.views.poses
-        for found in self._known[key]:
+        for found in self._ground_cache[key]:
             edges = np.empty((len(found.points), 5))  # of each: a point, the normal, the offset
             count, height = edges_of(found.frame_joints, found.axes, LEVEL, found.joints, found.points, poses, edges)
             if count:
@@ -131,14 +133,14 @@ class BalanceConstraint:
                 )
         return groups
 
-    def kept(self) -> BalanceConstraint:
-        """Return what names the rows of this tick, which the next does not overwrite."""
+    def snapshot(self) -> BalanceConstraint:
+        """Return a copy with the labels of this tick."""
         one = copy.copy(self)
         one._near = self._near.copy()
         return one
 
-    def memory(self) -> Memory:
-        """Return the standing groups with their polygons, which are those of the moment when the contacts were set."""
+    def get_state(self) -> SavedState:
+        """Return the standing groups with their polygons, as computed when the contacts were set."""
         return {
             "groups": [
                 {
@@ -152,36 +154,37 @@ class BalanceConstraint:
             ]
         }
 
-    def resume(self, memory: Memory) -> None:
-        """Go on from a memory."""
+    def set_state(self, saved: SavedState) -> None:
+        """Restore a saved state."""
         self._groups = []
-        for kept in memory["groups"]:
-            corners, normals, offsets = kept["corners"], kept["normals"], kept.get("offsets")
-            if offsets is None:  # recorded when they were not kept
+        for group_state in saved["groups"]:
+            normals = array_of(group_state["normals"], None, 2)
+            corners, offsets = array_of(group_state["corners"], len(normals), 2), group_state.get("offsets")
+            if offsets is None:  # older recordings have none
                 offsets = (corners * normals).sum(axis=1)
-            group = Group.of(self._scene, kept["subsystems"])
-            self._groups.append(StandingGroup(group, corners, normals, kept["ground"], offsets))
+            group = Group.of(self._scene, group_state["subsystems"])
+            offsets = array_of(offsets, len(normals))
+            self._groups.append(StandingGroup(group, corners, normals, float(group_state["ground"]), offsets))
         self._allocate()
 
     def _allocate(self) -> None:
         first = [0, *itertools.accumulate(len(standing.normals) for standing in self._groups)]
         self._near = np.zeros(first[-1], dtype=np.intp)
-        #: Each group, and what the kernel wants of it.
+        #: Each group, with its arguments of `edge_rows`.
         self._edges = [
             (g.group, (g.normals, g.offsets, g.ground, self._limits, g.group.columns, number, self._near))
             for g, number in zip(self._groups, first, strict=False)
         ]
 
-    def update(self, kinematics: Kinematics, D: Array, d: Array, first: int) -> None:
-        """Write the rows D q̈ >= d of the edges that a capture point is near to, from row `first` on."""
-        row = first
-        for group, given in self._edges:
-            row = edge_rows(*given, kinematics.centroid(group), kinematics.Ag, first, row, D, d)
-        self.count = row - first
+    def update(self, kinematics: Kinematics, D: Array, d: Array) -> None:
+        """Write the rows of the edges within the influence distance of a capture point."""
+        self.count = 0
+        for group, arguments in self._edges:
+            self.count = edge_rows(*arguments, kinematics.centroid(group), kinematics.Ag, self.count, D, d)
 
 
 def _standing(scene: Scene, contacts: tuple[ActiveContact, ...]) -> list[tuple[list[str], list[ActiveContact]]]:
-    """Return the groups of subsystems that contacts join and that stand: their names, and their contacts below."""
+    """Return the standing groups of subsystems that contacts join: their names and their ground contacts."""
     group_of = {name: {name} for name in scene.subsystems}
     grounds: list[tuple[str, ActiveContact]] = []
     for contact in contacts:

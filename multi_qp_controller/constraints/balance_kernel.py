@@ -1,4 +1,4 @@
-"""Rows that keep a capture point inside the edges of its support polygon, compiled; Python runs the same code else."""
+"""Compiled kernel for the rows of the balance constraint."""
 
 from __future__ import annotations
 
@@ -24,25 +24,23 @@ def edge_rows(
     near: Indices,
     centroid: Array,
     Ag: Array,
-    first: int,
     row: int,
     D: Array,
     d: Array,
 ) -> int:
-    """Write a row for each edge that the capture point is near to, and return how many rows there are then.
+    """Write a row for each edge within the influence distance of the capture point; return the next row index.
 
     Args:
         normals: inward normals of the edges, (k, 2).
-        offsets: how far each edge is from the origin along its normal, (k,) [m].
+        offsets: distance of each edge from the origin along its normal, (k,) [m].
         ground: mean height of the polygon [m].
-        limits: δ_i, δ_s, ξ, gravity, least height, fastest way back from outside.
+        limits: δ_i, δ_s, ξ, gravity, smallest height, largest recovery speed.
         columns: entries of v of the group.
-        number: of the group's first edge among those of all groups.
-        near: to fill: numbers of the edges that have a row.
-        centroid: of the group, see `Kinematics.centroid`, (10,).
-        Ag: the centroidal map, (6, nv).
-        first: row of D at which those of balance begin.
-        row: of D to go on with.
+        number: index of the group's first edge among those of all groups.
+        near: to fill: indices of the edges that have a row.
+        centroid: centroid of the group, see `Kinematics.centroid`, (10,).
+        Ag: centroidal momentum matrix, (6, nv).
+        row: first row of D to write.
         D: to fill, (rows, nv).
         d: to fill, (rows,).
     """
@@ -60,6 +58,6 @@ def edge_rows(
         allowed = min(-limits[2] * (inside - limits[1]) / (limits[0] - limits[1]), limits[5])
         speed, drift = u * centroid[3] + v * centroid[4], u * centroid[6] + v * centroid[7]
         d[row] = rate * (allowed - speed) - drift
-        near[row - first] = number + k
+        near[row] = number + k
         row += 1
     return row

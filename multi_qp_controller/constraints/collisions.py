@@ -1,4 +1,4 @@
-"""Collision avoidance between any two bodies, as rows on q̈."""
+"""Velocity-damper constraints for collision avoidance, as rows on q̈."""
 
 from __future__ import annotations
 
@@ -12,28 +12,30 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from multi_qp_controller.constraints.base import LinkPairs, RowConstraint
 from multi_qp_controller.constraints.damper_kernel import (
-    DAMPER_KINDS,
-    NEAR_KINDS,
+    DamperData,
+    NearPairData,
     damper_rows,
     least_distance,
     near_pairs,
 )
 from multi_qp_controller.constraints.distance_views import Distances
-from multi_qp_controller.kinematics import Kinematics
-from multi_qp_controller.memory import Memory
-from multi_qp_controller.qp.labels import Block
-from multi_qp_scene.bundles import Bundle
+from multi_qp_controller.controller_state import SavedState, array_of
+from multi_qp_controller.dynamics.kinematics import Kinematics
+from multi_qp_controller.qp.labels import LabelBlock
 from multi_qp_scene.geometry_data import geometry_data
-from multi_qp_scene.pairs import WatchedPair
+from multi_qp_scene.kernel_data import KernelData
+from multi_qp_scene.pairs import WatchedPair, watched_pairs
 from multi_qp_scene.pinocchio_views import POSE, pose_views
+from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene, columns_above
 
 Array = NDArray[np.float64]
 
-#: Bodies closer than δ_s are moved apart no faster than this [m/s].
+#: Largest speed at which bodies closer than δ_s separate [m/s].
 RECOVERY_SPEED = 0.1
-#: A normal that turns further than this between two ticks [rad] has jumped to another feature: its rate is noise.
+#: Largest rotation of a normal between two ticks [rad] for which its rate is used; beyond, it changed features.
 MAX_NORMAL_STEP = 0.1
 
 
@@ -42,13 +44,13 @@ class PairDistance:
     """The distance of one pair of convex pieces at one tick.
 
     Attributes:
-        pair: what was asked for.
-        distance: signed [m].
+        pair: the watched pair.
+        distance: signed distance [m].
         point_a: witness point on the first body, world frame, (3,) [m].
         point_b: witness point on the second body, world frame, (3,) [m].
         normal: unit vector from the second body to the first, world frame, (3,).
-        active: whether it is a row of the QP.
-        exempt: whether a contact holds the two bodies together now.
+        active: whether the pair is a row of the QP.
+        exempt: whether the two bodies are in contact and may touch.
     """
 
     pair: WatchedPair
@@ -60,20 +62,21 @@ class PairDistance:
     exempt: bool = False
 
 
-class CollisionConstraint:
+class CollisionConstraint(RowConstraint):
     """Rows D q̈ >= d: velocity dampers on the distance of watched pairs, [Vaillant2015] (21)–(24).
 
     With d the signed distance, u the unit vector between the witness points and ḋ = u·(ṗ_1 − ṗ_2), a pair within δ_i
-    gets d̈ >= (−ξ (d − δ_s)/(δ_i − δ_s) − ḋ)/Δt. The rate u̇ of (24) is the change of u since the last tick: for flat
-    faces the witness points slide, so that (I − uuᵀ)(ṗ_1 − ṗ_2)/d would not be it.
+    has the row d̈ >= (−ξ (d − δ_s)/(δ_i − δ_s) − ḋ)/Δt. The rate u̇ of (24) is the change of u since the last tick:
+    between flat faces the witness points slide, and (I − uuᵀ)(ṗ_1 − ṗ_2)/d would be wrong.
 
     Attributes:
-        count: number of active rows.
+        watched: the pairs.
     """
 
     def __init__(
         self, scene: Scene, pairs: tuple[WatchedPair, ...], *, dt: float, horizon: float | None = None
     ) -> None:
+        self.watched = pairs
         self._dt = dt
         self._horizon = dt if horizon is None else horizon
         self._model = scene.model
@@ -91,7 +94,7 @@ class CollisionConstraint:
         self._columns = np.concatenate(moving).astype(np.intp)
         self._parameters = np.array([(p.influence, p.security, p.damping) for p in pairs]).reshape(-1, 3)
         self._limits = np.array([dt, self._horizon, RECOVERY_SPEED, MAX_NORMAL_STEP])
-        # only the pieces that some pair watches
+        # only pieces of watched pairs
         pieces = sorted({k for p in self._geometry.collisionPairs for k in (p.first, p.second)})
         place = {piece: k for k, piece in enumerate(pieces)}
         self._pieces = np.array(pieces, dtype=np.intp)
@@ -114,131 +117,151 @@ class CollisionConstraint:
         self._exempt = np.zeros(len(pairs), dtype=bool)
         self._exemptions: dict[frozenset[frozenset[str]], tuple[NDArray[Any], ...]] = {}
         self._measured: list[int] = []
-        self._told: list[int] = []
-        self._is_told = True
+        self._reported: list[int] = []
+        self._is_reported = True
         self._normals = np.full((len(pairs), 3), np.nan)
         self._last_normals = self._normals.copy()
         self._has_normals = False
         self._active = np.zeros(len(pairs), dtype=np.intp)
-        self._near_given = Bundle(
-            NEAR_KINDS, self._pieces, self._poses, self._last_poses, self._travelled, self._centres, self._radii,
-            self._first, self._second, self._reach, self._safe_until, self._near,
-        )  # fmt: skip
-        self._given = Bundle(
-            DAMPER_KINDS, self._near, self._distances.found, self._first, self._second, self._watched, self._travelled,
-            self._safe_until, self._joints, self._starts, self._columns, self._parameters, self._normals,
-            self._last_normals, self._limits, self._active,
-        )  # fmt: skip
-        self.write_into(np.zeros((len(pairs), scene.nv)), np.zeros(len(pairs)))
+        self._near_data = KernelData(
+            NearPairData(
+                pieces=self._pieces,
+                poses=self._poses,
+                last=self._last_poses,
+                travelled=self._travelled,
+                centres=self._centres,
+                radii=self._radii,
+                first=self._first,
+                second=self._second,
+                reach=self._reach,
+                safe_until=self._safe_until,
+                out=self._near,
+            )
+        )
+        self._damper_data = KernelData(
+            DamperData(
+                near=self._near,
+                found=self._distances.found,
+                first=self._first,
+                second=self._second,
+                watched=self._watched,
+                travelled=self._travelled,
+                safe_until=self._safe_until,
+                joints=self._joints,
+                starts=self._starts,
+                columns=self._columns,
+                parameters=self._parameters,
+                normals=self._normals,
+                last_normals=self._last_normals,
+                limits=self._limits,
+                active=self._active,
+            )
+        )
         self.names = tuple(pair.name for pair in pairs)
-        self.count = 0
 
-    def write_into(self, D: Array, d: Array) -> None:
-        """Have the rows in these arrays from now on, from the first on, (pairs or more, nv), (pairs or more,)."""
-        self._D, self._d = D, d
+    @classmethod
+    def of(cls, scenario: Scenario, dt: float, horizon: float) -> CollisionConstraint:
+        """Create it for a scenario; see `make_constraints`."""
+        pairs = watched_pairs(scenario.scene, scenario.spec.collisions)
+        return cls(scenario.scene, pairs, dt=dt, horizon=horizon)
+
+    @property
+    def size(self) -> int:
+        """Number of watched pairs."""
+        return len(self.names)
 
     @property
     def pairs(self) -> list[PairDistance]:
-        """The distance of each pair of convex pieces at the last `update`; written when somebody asks."""
-        if not self._is_told:
-            for k in self._told:
+        """The distance of each pair of convex pieces at the last `update`; computed on access."""
+        if not self._is_reported:
+            for k in self._reported:
                 pair = self._pairs[k]
                 pair.distance, pair.normal, pair.active = np.inf, None, False
             for k in self._measured:
-                self._tell(self._pairs[k], self._distances.found[k])
+                self._write_distance(self._pairs[k], self._distances.found[k])
             for k in self._active[: self.count]:
                 self._pairs[k].active = True
             for pair, exempt in zip(self._pairs, self._exempt.tolist(), strict=True):
                 pair.exempt = exempt
-            self._told, self._is_told = self._measured, True
+            self._reported, self._is_reported = self._measured, True
         return self._pairs
 
     @property
     def closest(self) -> float:
-        """The least distance at the last `update` of pairs that are not exempt; inf if none was near [m]."""
+        """Smallest distance at the last `update` of pairs that are not exempt [m]; inf if none is near."""
         return self.least(self._counts)
 
     def least(self, which: NDArray[np.bool_]) -> float:
-        """Return the least distance at the last `update` of some pairs, (pairs,); inf if none was near [m]."""
+        """Return the smallest distance [m] at the last `update` of masked pairs, (pairs,); inf if none is near."""
         return float(least_distance(self._distances.found, self._near, len(self._measured), which))
 
     @staticmethod
-    def _tell(pair: PairDistance, found: Array) -> None:
+    def _write_distance(pair: PairDistance, found: Array) -> None:
         pair.distance = float(found[0])
         if pair.distance < pair.pair.influence:
             pair.point_a, pair.point_b, pair.normal = found[4:7].copy(), found[7:].copy(), -found[1:4]
 
-    @property
-    def D(self) -> Array:
-        """Left-hand side of the active rows, (count, nv)."""
-        return self._D[: self.count]
+    def label(self) -> LabelBlock:
+        """Return the names of the active rows."""
+        return LabelBlock(name="collision", unit="m/s²", rows=tuple(self.names[k] for k in self._active[: self.count]))
 
-    @property
-    def d(self) -> Array:
-        """Least value of the active rows, (count,)."""
-        return self._d[: self.count]
-
-    def label(self) -> Block:
-        """Name the active rows."""
-        return Block(name="collision", unit="m/s²", rows=tuple(self.names[k] for k in self._active[: self.count]))
-
-    def exempt(self, links: frozenset[frozenset[str]]) -> None:
-        """Leave out the pairs of links that contacts hold together."""
-        known = self._exemptions.get(links)
-        if known is None:
+    def exempt(self, links: LinkPairs) -> None:
+        """Exclude these pairs of links."""
+        masks = self._exemptions.get(links)
+        if masks is None:
             exempt = np.array([both in links for both in self._links], dtype=bool)
-            known = self._exemptions[links] = exempt, ~exempt, (self._dampers & ~exempt).astype(np.intp)
-        if known[0] is not self._exempt:
-            self._exempt, self._counts[:], self._watched[:] = known
-            self._is_told = False
+            masks = self._exemptions[links] = exempt, ~exempt, (self._dampers & ~exempt).astype(np.intp)
+        if masks[0] is not self._exempt:
+            self._exempt, self._counts[:], self._watched[:] = masks
+            self._is_reported = False
 
     def reset(self) -> None:
-        """Forget the last tick, after a jump of the state."""
+        """Discard the normals of the last tick, after a discontinuity of the state."""
         self._normals[:] = np.nan
 
-    def kept(self) -> CollisionConstraint:
-        """Return what names the rows of this tick, which the next does not overwrite."""
+    def snapshot(self) -> CollisionConstraint:
+        """Return a copy with the labels of this tick."""
         one = copy.copy(self)
         one._active = self._active.copy()
         return one
 
-    def memory(self) -> Memory:
+    def get_state(self) -> SavedState:
         """Return the normals of the last tick, whose change is u̇."""
         known = np.flatnonzero(~np.isnan(self._normals[:, 0]))
         return {"pairs": known.tolist(), "normals": self._normals[known]}
 
-    def resume(self, memory: Memory) -> None:
-        """Go on from a memory."""
+    def set_state(self, saved: SavedState) -> None:
+        """Restore a saved state."""
         self._normals[:] = np.nan
-        self._normals[memory["pairs"]] = memory["normals"]
+        self._normals[saved["pairs"]] = array_of(saved["normals"], len(saved["pairs"]), 3)
         self._has_normals = True
 
-    def update(self, kinematics: Kinematics) -> None:
+    def update(self, kinematics: Kinematics, D: Array, d: Array) -> None:
         """Measure the distances and write the rows of the pairs within their influence distance."""
         pin.updateGeometryPlacements(self._model, kinematics.data, self._geometry, self._data)
-        self._measured, self._is_told, self.count = self._find_near(), False, 0
+        self._measured, self._is_reported, self.count = self._find_near(), False, 0
         if not self._measured and not self._has_normals:
             return
         self._distances.measure(self._measured)
         self._has_normals = bool(self._measured)
         views = kinematics.views
         moving = kinematics.J, views.poses, views.twists, views.drifts
-        self.count = damper_rows(len(self._measured), *moving, self._D, self._d, self._given.table)
+        self.count = damper_rows(len(self._measured), *moving, D, d, self._damper_data.table)
 
     def _find_near(self) -> list[int]:
-        """Return which pairs may be within their influence distance."""
+        """Return the indices of the pairs that may be within their influence distance."""
         if not len(self._first):
             return []
         if not self._shares:
             for k in self._pieces:
                 pose = self._data.oMg[int(k)]
                 self._poses[k, :9], self._poses[k, 9:] = pose.rotation.ravel("F"), pose.translation
-        found = near_pairs(self._near_given.table)
+        found = near_pairs(self._near_data.table)
         return self._near[:found].tolist() if found else []
 
 
 def _geometry_of(scene: Scene, pairs: tuple[WatchedPair, ...]) -> pin.GeometryModel:
-    """Return the scene's collision geometry with exactly these pairs; meshes in them become their convex hulls."""
+    """Return the scene's collision geometry with exactly these pairs; meshes are replaced by their convex hulls."""
     geometry = scene.collision_model.copy()
     geometry.removeAllCollisionPairs()
     for pair in pairs:
@@ -252,12 +275,12 @@ def _geometry_of(scene: Scene, pairs: tuple[WatchedPair, ...]) -> pin.GeometryMo
 
 
 def _geometry_data(geometry: pin.GeometryModel) -> pin.GeometryData:
-    """Return data whose distances depend on the placements alone, to the last bit.
+    """Return geometry data whose distances depend only on the placements, bit for bit.
 
-    By default each search begins where the last one of its pair ended.
+    By default, each search starts at the result of the last one of its pair.
     """
     data = geometry_data(geometry)
-    with warnings.catch_warnings():  # the switch is deprecated, but what replaces it does not turn it off
+    with warnings.catch_warnings():  # deprecated, but its replacement does not disable the cache
         warnings.simplefilter("ignore", DeprecationWarning)
         for request in data.distanceRequests:
             request.enable_signed_distance = True

@@ -1,88 +1,101 @@
-"""Rows of collision dampers, compiled where numba is installed; plain Python runs the same code else."""
+"""Compiled kernels for collision avoidance: broad phase, and velocity-damper rows."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_scene.bundles import unbundled
 from multi_qp_scene.jit import compiled, compiled_part
+from multi_qp_scene.kernel_data import IndexMatrix, IndexVector, Matrix, Strided, Vector, unpack
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 
-#: What `near_pairs` is given as a bundle.
-NEAR_KINDS = "immvmviivvi"
+class NearPairData(NamedTuple):
+    """Arrays of `near_pairs`.
+
+    Attributes:
+        pieces: index of each watched piece among all pieces, (g,).
+        poses: X_world_piece of all pieces, as in `JointViews`, (all, 12).
+        last: poses at the last tick, to overwrite, (g, 12).
+        travelled: bound on the distance that any point of each piece has moved so far, to increase, (g,) [m].
+        centres: centres of the bounding spheres, in the pieces' frames, (g, 3) [m].
+        radii: radii of the bounding spheres, (g,) [m].
+        first: index of the first piece of each pair, (p,).
+        second: index of the second piece, (p,).
+        reach: influence distance of each pair, (p,) [m].
+        safe_until: total travel of both pieces before the pair can be within reach, (p,) [m].
+        out: to fill, (p,).
+    """
+
+    pieces: IndexVector
+    poses: Matrix
+    last: Matrix
+    travelled: Vector
+    centres: Matrix
+    radii: Vector
+    first: IndexVector
+    second: IndexVector
+    reach: Vector
+    safe_until: Vector
+    out: IndexVector
 
 
 @compiled
-def near_pairs(bundle: Any) -> int:
-    """Write the indices of the pairs that may be within reach, and return how many there are.
+def near_pairs(table: Any) -> int:
+    """Write the indices of the pairs that may be within reach, and return their number.
 
-    A pair is passed over while its bounding spheres are apart, and while its pieces together have not travelled as far
-    as it was out of reach when it was measured last: no point of a piece moves further than its centre does and its
-    radius times the norm of the change of its rotation.
+    A pair is skipped while its bounding spheres are farther apart than its reach, and while its pieces together have
+    travelled less than its excess over the reach at the last measurement: no point of a piece moves farther than its
+    centre plus its radius times the norm of the change of its rotation matrix.
 
     Args:
-        bundle: of `NEAR_KINDS`: all that follows.
-        pieces: which of all pieces these are, (g,).
-        poses: X_world_piece of all pieces, as in `JointViews`, (all, 12).
-        last: those of the last tick, to overwrite, (g, 12).
-        travelled: most that any point of each piece has moved so far, to add to, (g,) [m].
-        centres: of the bounding spheres, in the pieces' frames, (g, 3) [m].
-        radii: of the bounding spheres, (g,) [m].
-        first: index of the first piece of each pair, (p,).
-        second: index of the second piece, (p,).
-        reach: largest gap of interest of each pair, (p,) [m].
-        safe_until: what the two have to travel together before the pair can be within reach, (p,) [m].
-        out: to fill, (p,).
+        table: address table of `NearPairData`.
     """
-    (
-        pieces, poses, last, travelled, centres, radii, first, second, reach, safe_until, out,
-    ) = unbundled(bundle, NEAR_KINDS)  # fmt: skip
-    count = len(radii)
+    data = unpack(table, NearPairData)
+    count = len(data.radii)
     world = np.empty((count, 3))
     for k in range(count):
         turned, moved = 0.0, 0.0
         for i in range(3):
-            before = last[k, 9 + i]
-            world[k, i] = poses[pieces[k], 9 + i]
+            before = data.last[k, 9 + i]
+            world[k, i] = data.poses[data.pieces[k], 9 + i]
             for j in range(3):
-                now = poses[pieces[k], 3 * j + i]
-                world[k, i] += now * centres[k, j]
-                before += last[k, 3 * j + i] * centres[k, j]
-                turned += (now - last[k, 3 * j + i]) ** 2
+                now = data.poses[data.pieces[k], 3 * j + i]
+                world[k, i] += now * data.centres[k, j]
+                before += data.last[k, 3 * j + i] * data.centres[k, j]
+                turned += (now - data.last[k, 3 * j + i]) ** 2
             moved += (world[k, i] - before) ** 2
-        travelled[k] += np.sqrt(moved) + radii[k] * np.sqrt(turned)
+        data.travelled[k] += np.sqrt(moved) + data.radii[k] * np.sqrt(turned)
         for i in range(12):
-            last[k, i] = poses[pieces[k], i]
+            data.last[k, i] = data.poses[data.pieces[k], i]
     found = 0
-    for k in range(len(first)):
-        a, b = first[k], second[k]
-        if travelled[a] + travelled[b] < safe_until[k]:
+    for k in range(len(data.first)):
+        a, b = data.first[k], data.second[k]
+        if data.travelled[a] + data.travelled[b] < data.safe_until[k]:
             continue
-        limit = reach[k] + radii[a] + radii[b]
+        limit = data.reach[k] + data.radii[a] + data.radii[b]
         square = 0.0
         for i in range(3):
             square += (world[a, i] - world[b, i]) ** 2
         if square <= limit * limit:
-            out[found] = k
+            data.out[found] = k
             found += 1
     return found
 
 
 @compiled
 def least_distance(found: Array, near: Indices, count: int, which: NDArray[np.bool_]) -> float:
-    """Return the least distance of some pairs; inf if none of them was measured [m].
+    """Return the smallest distance of masked pairs [m]; inf if none of them was measured.
 
     Args:
-        found: distance, then more, of each pair, (pairs, 10).
-        near: index of the pairs that were measured, (pairs,).
-        count: how many these are.
-        which: the pairs that are asked for, (pairs,).
+        found: measurements of each pair, distance first, (pairs, 10).
+        near: indices of the measured pairs, (pairs,).
+        count: number of measured pairs.
+        which: mask of pairs, (pairs,).
     """
     least = np.inf
     for k in near[:count]:
@@ -91,8 +104,42 @@ def least_distance(found: Array, near: Indices, count: int, which: NDArray[np.bo
     return least
 
 
-#: What `damper_rows` is given as a bundle.
-DAMPER_KINDS = "isiiivvtiimmmvi"
+class DamperData(NamedTuple):
+    """Arrays of `damper_rows`.
+
+    Attributes:
+        near: indices of the measured pairs, (pairs,).
+        found: distance, normal from the first piece to the second, and witness points of each pair, (pairs, 10).
+        first: index of the first piece of each pair, (pairs,).
+        second: index of the second piece, (pairs,).
+        watched: whether a pair may have a row at this tick, (pairs,).
+        travelled: see `near_pairs`.
+        safe_until: to fill where a pair is out of reach; see `near_pairs`.
+        joints: joints that move the two bodies of each pair; 0 for the environment, (pairs, 2).
+        starts: first index in `columns` of each joint, (joints + 1,).
+        columns: entries of v that move each joint.
+        parameters: δ_i, δ_s and ξ of each pair, (pairs, 3).
+        normals: u of each pair at the last tick, NaN where there was none, to overwrite, (pairs, 3).
+        last_normals: to fill with those of the last tick, (pairs, 3).
+        limits: period of the rate of u, horizon of the row, largest recovery speed, largest step of u.
+        active: to fill: the pair of each row, (rows,).
+    """
+
+    near: IndexVector
+    found: Strided
+    first: IndexVector
+    second: IndexVector
+    watched: IndexVector
+    travelled: Vector
+    safe_until: Vector
+    joints: IndexMatrix
+    starts: IndexVector
+    columns: IndexVector
+    parameters: Matrix
+    normals: Matrix
+    last_normals: Matrix
+    limits: Vector
+    active: IndexVector
 
 
 @compiled
@@ -104,77 +151,64 @@ def damper_rows(
     drifts: Array,
     D: Array,
     d: Array,
-    bundle: Any,
+    table: Any,
 ) -> int:
-    """Write the damper row of each pair within reach, [Vaillant2015] (24), and return how many; `CollisionConstraint`.
+    """Write the damper row of each pair within reach, [Vaillant2015] (24), and return their number.
 
     Args:
-        count: how many these are.
+        count: number of measured pairs.
         J_world: pinocchio's `data.J`, (6, nv).
-        poses: of all joints, see `JointViews`, (joints, 12).
-        twists: of all joints, (joints, 6).
-        drifts: of all joints, (joints, 6).
+        poses: poses of all joints, see `JointViews`, (joints, 12).
+        twists: twists of all joints, (joints, 6).
+        drifts: drifts of all joints, (joints, 6).
         D: to fill, (rows, nv).
         d: to fill, (rows,).
-        bundle: of `DAMPER_KINDS`: all that follows.
-        near: index of the pairs that were measured, (pairs,).
-        found: distance, normal from the first piece to the second, and witness points of each pair, (pairs, 10).
-        first: index of the first piece of each pair, (pairs,).
-        second: index of the second piece, (pairs,).
-        watched: whether a pair may be a row now, (pairs,).
-        travelled: see `near_pairs`.
-        safe_until: to fill where a pair is out of reach; see `near_pairs`.
-        joints: that move the two bodies of each pair; 0 for the environment, (pairs, 2).
-        starts: where the columns of each joint begin, (joints + 1,).
-        columns: of v that move each joint.
-        parameters: δ_i, δ_s and ξ of each pair, (pairs, 3).
-        normals: u of each pair at the last tick, NaN where there was none, to overwrite, (pairs, 3).
-        last_normals: to fill with those of the last tick, (pairs, 3).
-        limits: period of the rate of u, horizon of the row, fastest way apart, longest step of u.
-        active: to fill: the pair of each row, (rows,).
+        table: address table of `DamperData`.
     """
-    (
-        near, found, first, second, watched, travelled, safe_until, joints, starts, columns, parameters, normals,
-        last_normals, limits, active,
-    ) = unbundled(bundle, DAMPER_KINDS)  # fmt: skip
+    data = unpack(table, DamperData)
     velocity, row = np.zeros(3), 0
-    for k in range(len(normals)):
+    for k in range(len(data.normals)):
         for i in range(3):
-            last_normals[k, i] = normals[k, i]
-            normals[k, i] = np.nan
+            data.last_normals[k, i] = data.normals[k, i]
+            data.normals[k, i] = np.nan
     for n in range(count):
-        k = near[n]
-        if found[k, 0] >= parameters[k, 0]:
-            safe_until[k] = travelled[first[k]] + travelled[second[k]] + found[k, 0] - parameters[k, 0]
+        k = data.near[n]
+        if data.found[k, 0] >= data.parameters[k, 0]:
+            data.safe_until[k] = (
+                data.travelled[data.first[k]]
+                + data.travelled[data.second[k]]
+                + data.found[k, 0]
+                - data.parameters[k, 0]
+            )
             continue
-        u = normals[k]
-        for i in range(3):  # coal's normal goes from the first body to the second and stays defined in contact
-            u[i] = -found[k, 1 + i]
+        u = data.normals[k]
+        for i in range(3):  # coal's normal points from the first body to the second and remains defined in penetration
+            u[i] = -data.found[k, 1 + i]
             velocity[i] = 0.0
-        if not watched[k]:
+        if not data.watched[k]:
             continue
         for c in range(D.shape[1]):
             D[row, c] = 0.0
         drift = 0.0
         for side in range(2):
-            j = joints[k, side]
+            j = data.joints[k, side]
             if j > 0:
-                moving = columns[starts[j] : starts[j + 1]]
+                moving = data.columns[data.starts[j] : data.starts[j + 1]]
                 sign = 1.0 if side == 0 else -1.0
-                point = found[k, 4 + 3 * side : 7 + 3 * side]
+                point = data.found[k, 4 + 3 * side : 7 + 3 * side]
                 drift += _add_side(sign, u, point, moving, J_world, poses[j], twists[j], drifts[j], D[row], velocity)
         rate, turning, step = 0.0, 0.0, 0.0
         for i in range(3):
-            change = u[i] - last_normals[k, i]
+            change = u[i] - data.last_normals[k, i]
             rate += u[i] * velocity[i]
             turning += change * velocity[i]
             step += change * change
-        if not step <= limits[3] * limits[3]:
+        if not step <= data.limits[3] * data.limits[3]:
             turning = 0.0
-        room = (found[k, 0] - parameters[k, 1]) / (parameters[k, 0] - parameters[k, 1])
-        allowed = min(-parameters[k, 2] * room, limits[2])
-        d[row] = (allowed - rate) / limits[1] - drift - turning / limits[0]
-        active[row] = k
+        margin = (data.found[k, 0] - data.parameters[k, 1]) / (data.parameters[k, 0] - data.parameters[k, 1])
+        allowed = min(-data.parameters[k, 2] * margin, data.limits[2])
+        d[row] = (allowed - rate) / data.limits[1] - drift - turning / data.limits[0]
+        data.active[row] = k
         row += 1
     return row
 
@@ -198,10 +232,10 @@ def _add_side(
         sign: 1 for the first body, −1 for the second.
         normal: u, (3,).
         point: witness point, world frame, (3,) [m].
-        columns: of v that move the body.
+        columns: entries of v that move the body.
         J_world: pinocchio's `data.J`, (6, nv).
-        pose: of its joint, see `JointViews`, (12,).
-        twist: of the joint, in its frame, (6,).
+        pose: pose of its joint, see `JointViews`, (12,).
+        twist: twist of the joint, in its frame, (6,).
         drift: spatial acceleration of the joint at q̈ = 0, in its frame, (6,).
         row: to add to, (nv,).
         velocity: to add to, (3,).
@@ -215,7 +249,7 @@ def _add_side(
         for i in range(3):
             push += normal[i] * J_world[i, c] + lever[i] * J_world[3 + i, c]
         row[c] += sign * push
-    # velocity and acceleration of the point relative to the joint's origin, in its axes, turned into the world's
+    # velocity and acceleration of the point relative to the joint's origin, rotated to the world frame
     arm, moved, v, w = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
     for i in range(3):
         arm[i] = point[i] - pose[9 + i]

@@ -1,51 +1,48 @@
-"""Position and velocity limits of joints, as bounds on q̈."""
+"""Velocity-damper bounds on q̈ for the position and velocity limits of joints."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_scene.bundles import Bundle, unbundled
+from multi_qp_controller.constraints.base import Bound
+from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_scene.jit import compiled, compiled_part
+from multi_qp_scene.kernel_data import IndexVector, KernelData, Vector, unpack
+from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import JointLimits
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-#: The influence distance is at most this [rad], whatever a joint's range.
+#: Largest influence distance [rad].
 MAX_INFLUENCE = 0.3
-#: ξ is at most this [rad/s], so that fast joints do not brake too hard.
+#: Largest ξ [rad/s]; it limits the deceleration of fast joints.
 MAX_DAMPING = 4.0
-#: A joint outside its limits comes back no faster than this [rad/s] ...
+#: Largest speed at which a joint outside its limits returns [rad/s].
 RECOVERY_SPEED = 0.5
-#: ... and is pulled back no harder than this [rad/s²], which a motor can give at any time step.
+#: Largest acceleration of that return [rad/s²], feasible for a motor at any time step.
 RECOVERY_ACCELERATION = 10.0
 
 
-class JointLimitConstraint:
+class JointLimitConstraint(Bound):
     """Bounds lower <= q̈ <= upper that keep joints within their position and velocity limits.
 
     Position limits act as velocity dampers, [Vaillant2015] (31): with d the distance to the limit, the next velocity
-    towards it may be ξ (d − δ_s)/(δ_i − δ_s) at most, once d < δ_i. Velocity limits are (29). δ_i and δ_s are fractions
-    of the joint's range, ξ of its velocity limit: at d = δ_i the damper then begins near the velocity limit. Below δ_s
-    the damper asks for a way back; it asks gently, because a start outside the limits must not be infeasible.
-
-    Attributes:
-        lower: (nv,); -inf where nothing is limited.
-        upper: (nv,); inf where nothing is limited.
-        limited: whether an entry of q̈ is bounded, (nv,).
-        count: number of those.
+    towards it is at most ξ (d − δ_s)/(δ_i − δ_s) for d < δ_i. Velocity limits are (29). δ_i and δ_s are fractions of
+    the joint's range, ξ of its velocity limit: at d = δ_i the damper then begins near the velocity limit. Below δ_s the
+    damper moves the joint back, with bounded speed and acceleration, so that a start outside the limits is feasible.
     """
 
     def __init__(
         self, limits: JointLimits, nv: int, *, dt: float, influence: float, security: float, damping: float
     ) -> None:
-        """Prepare.
+        """Compute the constants of the dampers.
 
         Args:
-            limits: of the scene.
+            limits: limits of the scene's joints.
             nv: size of v.
             dt: control period [s].
             influence: δ_i as a fraction of the joint's range.
@@ -53,87 +50,114 @@ class JointLimitConstraint:
             damping: ξ as a fraction of the joint's velocity limit.
         """
         span = limits.upper - limits.lower
-        # a side without a limit is infinitely far away: any width will do
+        # where a limit is missing its distance is infinite, and any finite range will do
         span = np.where(np.isfinite(span), span, MAX_INFLUENCE / influence)
         reach = np.minimum(influence * span, MAX_INFLUENCE)
         keep = reach * security / influence
         speed = np.where(np.isfinite(limits.velocity), limits.velocity, MAX_DAMPING / damping)
-        # a damper may not close more than the distance that is left in one step
+        # a damper must not close more than the remaining distance in one step
         slope = np.minimum(np.minimum(damping * speed, MAX_DAMPING), (reach - keep) / dt)
         back = np.minimum(RECOVERY_SPEED, limits.velocity)
-        self.lower = np.full(nv, -np.inf)
-        self.upper = np.full(nv, np.inf)
         self.limited = np.zeros(nv, dtype=bool)
         self.limited[limits.v_index] = np.isfinite(limits.lower) | np.isfinite(limits.upper)
         self.limited[limits.v_index] |= np.isfinite(limits.velocity)
-        self.count = int(self.limited.sum())
-        self._given = Bundle(
-            LIMIT_KINDS, limits.q_index, limits.v_index, limits.lower, limits.upper, limits.velocity, reach, keep,
-            slope, back, dt, self.lower, self.upper,
-        )  # fmt: skip
+        self._data = KernelData(
+            JointLimitData(
+                q_index=limits.q_index,
+                v_index=limits.v_index,
+                low=limits.lower,
+                high=limits.upper,
+                limit=limits.velocity,
+                influence=reach,
+                security=keep,
+                damping=slope,
+                recovery=back,
+                dt=dt,
+            )
+        )
 
-    def update(self, q: Array, v: Array) -> None:
-        """Compute the bounds at this state."""
-        damper_bounds(q, v, self._given.table)
+    @classmethod
+    def of(cls, scenario: Scenario, dt: float, horizon: float) -> JointLimitConstraint:
+        """Create it for a scenario; see `make_constraints`."""
+        scene, spec = scenario.scene, scenario.spec.joint_limits
+        ranges = {"influence": spec.influence, "security": spec.security, "damping": spec.damping}
+        return cls(scene.limits, scene.nv, dt=horizon, **ranges)
+
+    def update(self, kinematics: Kinematics | None, lower: Array, upper: Array) -> None:
+        """Narrow the bounds at this tick."""
+        assert kinematics is not None
+        damper_bounds(kinematics.q, kinematics.v, lower, upper, self._data.table)
 
 
-#: What `damper_bounds` is given as a bundle.
-LIMIT_KINDS = "iivvvvvvvxvv"
+class JointLimitData(NamedTuple):
+    """Arrays of `damper_bounds`.
+
+    Attributes:
+        q_index: index of each joint in q, (k,).
+        v_index: index of each joint in v, (k,).
+        low: lower position limit, (k,).
+        high: upper position limit, (k,).
+        limit: velocity limit, (k,).
+        influence: δ_i, (k,).
+        security: δ_s, (k,).
+        damping: ξ, (k,).
+        recovery: largest recovery speed, (k,).
+        dt: control period [s].
+    """
+
+    q_index: IndexVector
+    v_index: IndexVector
+    low: Vector
+    high: Vector
+    limit: Vector
+    influence: Vector
+    security: Vector
+    damping: Vector
+    recovery: Vector
+    dt: float
 
 
 @compiled
-def damper_bounds(q: Array, v: Array, bundle: Any) -> None:
-    """Write the bounds of all limited joints.
+def damper_bounds(q: Array, v: Array, lower: Array, upper: Array, table: Any) -> None:
+    """Narrow the bounds of all limited joints.
 
     Args:
         q: (nq,).
         v: (nv,).
-        bundle: of `LIMIT_KINDS`: all that follows.
-        q_index: of each joint in q, (k,).
-        v_index: of each joint in v, (k,).
-        low: lower position limit, (k,).
-        high: upper position limit, (k,).
-        limit: of velocity, (k,).
-        influence: δ_i, (k,).
-        security: δ_s, (k,).
-        damping: ξ, (k,).
-        recovery: fastest way back from outside, (k,).
-        dt: control period [s].
-        lower: to fill, (nv,).
-        upper: to fill, (nv,).
+        lower: to raise, (nv,).
+        upper: to lower, (nv,).
+        table: address table of `JointLimitData`.
     """
-    (
-        q_index, v_index, low, high, limit, influence, security, damping, recovery, dt, lower, upper,
-    ) = unbundled(bundle, LIMIT_KINDS)  # fmt: skip
-    for k in range(len(v_index)):
-        angle, speed = q[q_index[k]], v[v_index[k]]
-        reach, keep, slope, back = influence[k], security[k], damping[k], recovery[k]
-        above = least_acceleration(angle - low[k], speed, reach, keep, slope, back, dt)
-        below = -least_acceleration(high[k] - angle, -speed, reach, keep, slope, back, dt)
-        least = max(above, (-limit[k] - speed) / dt)
-        most = min(below, (limit[k] - speed) / dt)
+    data = unpack(table, JointLimitData)
+    for k in range(len(data.v_index)):
+        angle, speed = q[data.q_index[k]], v[data.v_index[k]]
+        reach, keep, slope, back = data.influence[k], data.security[k], data.damping[k], data.recovery[k]
+        above = least_acceleration(angle - data.low[k], speed, reach, keep, slope, back, data.dt)
+        below = -least_acceleration(data.high[k] - angle, -speed, reach, keep, slope, back, data.dt)
+        least = max(above, (-data.limit[k] - speed) / data.dt)
+        most = min(below, (data.limit[k] - speed) / data.dt)
         if least > most:
-            # only where a joint is outside one limit and the way back is bounded by another: meet halfway
+            # only for a joint outside one limit whose return is bounded by another: use the mean
             least = most = 0.5 * (least + most)
-        lower[v_index[k]] = least
-        upper[v_index[k]] = most
+        entry = data.v_index[k]
+        lower[entry], upper[entry] = max(lower[entry], least), min(upper[entry], most)
 
 
 @compiled_part
 def least_acceleration(
     distance: float, speed: float, influence: float, security: float, damping: float, recovery: float, dt: float
 ) -> float:
-    """Return the acceleration away from a limit that the damper asks for.
+    """Return the smallest acceleration away from a limit that satisfies the damper.
 
-    Beyond δ_i it only keeps a fast joint from passing δ_s within the next step.
+    Beyond δ_i it only prevents a fast joint from passing δ_s within the next step.
 
     Args:
-        distance: to the limit; negative outside it.
-        speed: away from the limit.
+        distance: distance to the limit; negative outside it.
+        speed: speed away from the limit.
         influence: δ_i.
         security: δ_s.
         damping: ξ.
-        recovery: fastest way back from outside.
+        recovery: largest recovery speed.
         dt: control period [s].
     """
     if distance > influence:

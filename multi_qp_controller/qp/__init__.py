@@ -1,17 +1,17 @@
-"""The quadratic program as data, its solvers, and why it has no solution when it has none."""
+"""Quadratic programs: data, formulations, solvers, and explanations of infeasibility."""
 
 from multi_qp_controller.qp.explain import Explanation, explain_infeasibility
-from multi_qp_controller.qp.labels import Block, Kind, Labels
-from multi_qp_controller.qp.problem import Problem
+from multi_qp_controller.qp.labels import Kind, LabelBlock, Labels
+from multi_qp_controller.qp.problem import QPProblem
 from multi_qp_controller.qp.solution import Solution, Status
 from multi_qp_controller.qp.solvers import Solver, make_solver, solver_names
 
 __all__ = [
-    "Block",
+    "LabelBlock",
     "Explanation",
     "Kind",
     "Labels",
-    "Problem",
+    "QPProblem",
     "Solution",
     "Solver",
     "Status",

@@ -1,4 +1,4 @@
-"""Why a problem has no solution: which rows fight, by name."""
+"""Explanation of infeasible QPs: least violations and an infeasible subset of rows, by name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.qp.feasibility import LeastViolation, least_violation
 from multi_qp_controller.qp.labels import Kind
-from multi_qp_controller.qp.problem import Problem
+from multi_qp_controller.qp.problem import QPProblem
 
 SMALLEST_VIOLATION = 1e-6
 """Violations below this, in units of the normalised row, count as round-off."""
@@ -20,12 +20,12 @@ SMALLEST_MULTIPLIER = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A row that cannot be kept together with the others.
+    """A row that cannot be satisfied together with the others.
 
     Attributes:
         row: name of the row or bound.
         unit: SI unit of the slack.
-        slack: by how much the row is violated where the sum of all violations is least, >= 0.
+        slack: violation of the row at the least sum of all violations, >= 0.
     """
 
     row: str
@@ -35,12 +35,12 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A member of the set of rows that contradict each other.
+    """A row of the infeasible subset.
 
     Attributes:
         row: name of the row or bound.
-        multiplier: its part in the contradiction, for the row scaled to norm 1, in [-1, 1]; positive when an
-            upper side (or an equality from above) takes part, negative for a lower side.
+        multiplier: Farkas multiplier of the row scaled to norm 1, in [-1, 1]; positive for an upper side (or an
+            equality from above), negative for a lower side.
     """
 
     row: str
@@ -49,13 +49,13 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a problem has no solution.
+    """Explanation of an infeasible problem.
 
     Attributes:
         message: one sentence.
-        violated: the rows to give up for the least sum of violations, worst first.
-        conflict: the rows that contradict each other, strongest first: multiplied and added up they say
-            0 < 0.
+        violated: rows that are violated at the least sum of violations, largest first.
+        conflict: rows of the infeasible subset, largest multiplier first; their sum, weighted by the multipliers,
+            reads 0 < 0.
     """
 
     message: str
@@ -63,13 +63,13 @@ class Explanation:
     conflict: tuple[Conflict, ...] = ()
 
     def __str__(self) -> str:
-        """Return the message and both lists, one row a line."""
+        """Return the message and both lists, one row per line."""
         lines = [self.message]
         if self.violated:
             lines.append("must be violated by at least:")
             lines += [f"  {entry.slack:10.4g} {entry.unit:8} {entry.row}" for entry in self.violated]
         if self.conflict:
-            lines.append("rows that contradict each other (multiplier):")
+            lines.append("infeasible subset of rows (multiplier):")
             lines += [f"  {entry.multiplier:+10.4f}          {entry.row}" for entry in self.conflict]
         return "\n".join(lines)
 
@@ -82,17 +82,16 @@ class Explanation:
         }
 
 
-def explain_infeasibility(problem: Problem, *, limit: int = 10, time_limit: float = 2.0) -> Explanation:
-    """Find the rows and bounds of a problem that contradict each other.
+def explain_infeasibility(problem: QPProblem, *, limit: int = 10, time_limit: float = 2.0) -> Explanation:
+    """Return the least violations and an infeasible subset of the rows and bounds of a problem.
 
     Solves the elastic linear program "least sum of violations of all rows and bounds" with HiGHS, every row
-    scaled to norm 1. Its slacks are the least violations; its multipliers are a Farkas certificate of the
-    contradiction.
+    scaled to norm 1. Its slacks are the least violations; its multipliers are a Farkas certificate of infeasibility.
 
     Args:
-        problem: the problem; its cost plays no part.
-        limit: longest list to report.
-        time_limit: for the linear program [s].
+        problem: the problem; its cost is ignored.
+        limit: largest length of the lists.
+        time_limit: of the linear program [s].
     """
     bad = problem.non_finite_arrays()
     if bad:
@@ -106,11 +105,11 @@ def explain_infeasibility(problem: Problem, *, limit: int = 10, time_limit: floa
         return Explanation(message="the constraints have a solution: no row has to be violated")
     count = int((np.abs(least.multiplier) > SMALLEST_MULTIPLIER).sum())
     total = float(least.violation.sum())
-    message = f"infeasible: {count} rows contradict each other, least sum of scaled violations {total:.3g}"
+    message = f"infeasible subset of {count} rows, least sum of scaled violations {total:.3g}"
     return Explanation(message=message, violated=violated, conflict=_conflict(problem, least, limit=limit))
 
 
-def _violated(problem: Problem, least: LeastViolation, *, limit: int) -> tuple[Violation, ...]:
+def _violated(problem: QPProblem, least: LeastViolation, *, limit: int) -> tuple[Violation, ...]:
     rows, violation = least.rows, least.violation
     order = [i for i in np.argsort(-violation, kind="stable") if violation[i] > SMALLEST_VIOLATION]
     return tuple(
@@ -123,7 +122,7 @@ def _violated(problem: Problem, least: LeastViolation, *, limit: int) -> tuple[V
     )
 
 
-def _conflict(problem: Problem, least: LeastViolation, *, limit: int) -> tuple[Conflict, ...]:
+def _conflict(problem: QPProblem, least: LeastViolation, *, limit: int) -> tuple[Conflict, ...]:
     rows, multiplier = least.rows, least.multiplier
     order = [i for i in np.argsort(-np.abs(multiplier), kind="stable") if abs(multiplier[i]) > SMALLEST_MULTIPLIER]
     return tuple(
@@ -148,8 +147,8 @@ _AXES: dict[str, tuple[Kind, ...]] = {
 }
 
 
-def _describe(problem: Problem, bad: dict[str, NDArray[np.int64]]) -> list[str]:
-    """Say where entries are not finite, such as "g: 3 entries, first at acceleration R_KNEE_P"."""
+def _describe(problem: QPProblem, bad: dict[str, NDArray[np.int64]]) -> list[str]:
+    """Return messages on entries that are not finite, such as "g: 3 entries, first at acceleration R_KNEE_P"."""
     texts = []
     for name, entries in bad.items():
         pairs = zip(_AXES[name], entries[0], strict=True)

@@ -1,4 +1,4 @@
-"""Names for the variables and rows of a quadratic program, cheap enough for every control tick."""
+"""Labels of the variables and rows of a quadratic program, evaluated on demand."""
 
 from __future__ import annotations
 
@@ -7,21 +7,20 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["variable", "bound", "equality", "inequality"]
-"""What an index counts: a variable, the bound on a variable, an equality row, an inequality row."""
+"""Kind of an index: a variable, the bound on a variable, an equality row or an inequality row."""
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
-    """Consecutive rows (or variables) that mean the same thing for different joints, axes, pairs.
+class LabelBlock:
+    """Labels of consecutive rows or variables with the same meaning for different joints, axes or pairs.
 
-    Blocks are made once and shared by reference between ticks; a name is only put together when
-    somebody asks.
+    Blocks are created once and shared between ticks; names are composed on demand.
 
     Attributes:
-        name: what every row of the block is, such as "dynamics" or "no slip left_foot".
-        unit: SI unit of the row (of the variable), such as "N m".
-        rows: one short string a row, such as "humanoid/R_KNEE_P" or "angular x".
-        limit: blocks of variables only: what a bound on the variable is called, such as "torque limit".
+        name: common name of the rows, such as "dynamics" or "no slip left_foot".
+        unit: SI unit of the rows or variables, such as "N m".
+        rows: one short string per row, such as "humanoid/R_KNEE_P" or "angular x".
+        limit: name of the bounds, for blocks of variables only, such as "torque limit".
     """
 
     name: str
@@ -44,20 +43,20 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Names of the variables, equality rows and inequality rows of a problem, in the order of its arrays.
+    """Labels of the variables, equality rows and inequality rows of a problem, in the order of its arrays.
 
     Attributes:
-        variables: blocks that add up to the n variables; they name the bounds too.
-        equalities: blocks that add up to the m rows of A.
-        inequalities: blocks that add up to the p rows of C.
+        variables: blocks with n variables in total; they also label the bounds.
+        equalities: blocks with m rows in total.
+        inequalities: blocks with p rows in total.
     """
 
-    variables: tuple[Block, ...] = ()
-    equalities: tuple[Block, ...] = ()
-    inequalities: tuple[Block, ...] = ()
+    variables: tuple[LabelBlock, ...] = ()
+    equalities: tuple[LabelBlock, ...] = ()
+    inequalities: tuple[LabelBlock, ...] = ()
 
     def name(self, kind: Kind, index: int) -> str:
-        """Return the name of one variable, bound or row; "<kind> <index>" where no block covers it."""
+        """Return the name of one variable, bound or row; "<kind> <index>" without a block."""
         found = self._find(kind, index)
         if found is None:
             return f"{kind} {index}"
@@ -65,7 +64,7 @@ class Labels:
         return block.bound(offset) if kind == "bound" else block.row(offset)
 
     def unit(self, kind: Kind, index: int) -> str:
-        """Return the SI unit of one variable or row, empty where no block covers it."""
+        """Return the SI unit of one variable or row, empty without a block."""
         found = self._find(kind, index)
         return "" if found is None else found[0].unit
 
@@ -73,12 +72,12 @@ class Labels:
         """Return the names of the first `count` variables, bounds or rows."""
         return list(self._walk(kind, count))
 
-    def _blocks(self, kind: Kind) -> tuple[Block, ...]:
+    def _blocks(self, kind: Kind) -> tuple[LabelBlock, ...]:
         if kind == "equality":
             return self.equalities
         return self.inequalities if kind == "inequality" else self.variables
 
-    def _find(self, kind: Kind, index: int) -> tuple[Block, int] | None:
+    def _find(self, kind: Kind, index: int) -> tuple[LabelBlock, int] | None:
         for block in self._blocks(kind):
             if index < len(block):
                 return block, index

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_controller.qp.labels import Block, Labels
+from multi_qp_controller.qp.labels import LabelBlock, Labels
 
 Array = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -22,7 +22,7 @@ def _no_flags() -> BoolArray:
 
 
 @dataclass(slots=True)
-class Problem:
+class QPProblem:
     """min 1/2 x'Hx + g'x  subject to  A x = b,  l <= C x <= u,  lb <= x <= ub.
 
     Attributes:
@@ -31,16 +31,16 @@ class Problem:
         A: equality rows, (m, n).
         b: right-hand side of the equalities, (m,).
         C: inequality rows, (p, n).
-        l: lower side of the inequalities, (p,); -inf where there is none.
-        u: upper side of the inequalities, (p,); +inf where there is none.
-        lb: lower bounds of the variables, (n,); -inf where there is none.
-        ub: upper bounds of the variables, (n,); +inf where there is none.
-        labels: names of variables and rows, shared between ticks.
+        l: lower side of the inequalities, (p,); -inf if absent.
+        u: upper side of the inequalities, (p,); +inf if absent.
+        lb: lower bounds of the variables, (n,); -inf if absent.
+        ub: upper bounds of the variables, (n,); +inf if absent.
+        labels: labels of variables and rows, shared between ticks.
         relaxable_rows: inequality rows that may get a slack when the problem is infeasible, (p,).
         relaxable_bounds: bounds that may get a slack when the problem is infeasible, (n,).
 
     Raises:
-        ValueError: if the shapes do not fit each other.
+        ValueError: if the shapes are inconsistent.
     """
 
     H: Array
@@ -57,7 +57,7 @@ class Problem:
     relaxable_bounds: BoolArray = field(default_factory=_no_flags)
 
     def __post_init__(self) -> None:
-        """Check the shapes; fill the flags in that were left out."""
+        """Check the shapes; fill in missing flags."""
         n, m, p = len(self.g), len(self.b), len(self.C)
         if not self.relaxable_rows.size:
             self.relaxable_rows = np.zeros(p, dtype=bool)
@@ -82,8 +82,8 @@ class Problem:
         lb: Array | None = None,
         ub: Array | None = None,
         labels: Labels | None = None,
-    ) -> Problem:
-        """Make a problem in which every part that is left out constrains nothing."""
+    ) -> QPProblem:
+        """Return a problem in which missing parts are empty or infinite."""
         n = len(g)
         A = np.zeros((0, n)) if A is None else A
         C = np.zeros((0, n)) if C is None else C
@@ -120,7 +120,7 @@ class Problem:
         return float(0.5 * x @ (self.H @ x) + self.g @ x)
 
     def primal_residual(self, x: Array) -> float:
-        """Return the largest violation of any row or bound by a finite x, each in its own unit."""
+        """Return the largest violation of any row or bound at a finite x, each in its own unit."""
         worst = _largest(self.lb - x, x - self.ub)
         if self.m:
             worst = max(worst, float(np.abs(self.A @ x - self.b).max()))
@@ -142,7 +142,7 @@ class Problem:
         )
 
     def is_finite(self) -> bool:
-        """Return whether a solver may be asked: no NaN, infinities only where allowed, no crossing bounds."""
+        """Return whether the problem is valid: no NaN, infinities only where allowed, no crossing bounds."""
         # A sum is not finite as soon as one entry is not, and costs a tenth of np.isfinite(...).all().
         total = self.H.sum() + self.g.sum() + self.A.sum() + self.b.sum() + self.C.sum()
         return bool(np.isfinite(total)) and _ordered(self.l, self.u) and _ordered(self.lb, self.ub)
@@ -154,39 +154,39 @@ class Problem:
         bad |= {name: np.isnan(getattr(self, name)) | np.isneginf(getattr(self, name)) for name in ("u", "ub")}
         return {name: np.argwhere(mask) for name, mask in bad.items() if mask.any()}
 
-    def with_slack(self, weight: float, *, linear: float | None = None) -> Problem:
-        """Return the elastic problem, in which every relaxable row and bound may be violated at a price.
+    def with_slack(self, weight: float, *, linear: float | None = None) -> QPProblem:
+        """Return the elastic problem, in which violations of relaxable rows and bounds are penalised.
 
-        Each of them gets one slack s >= 0: l - s <= c'x <= u + s, at the price 1/2 weight s^2 + linear s.
-        The linear part makes the penalty exact: where the original problem is feasible and its multipliers
-        of the relaxed rows are below `linear`, both problems have the same optimum. x keeps its place as the
-        first n variables.
+        Each of them gets one slack s >= 0: l - s <= c'x <= u + s, at a cost of 1/2 weight s^2 + linear s.
+        The linear part makes the penalty exact: if the original problem is feasible and its multipliers
+        of the relaxed rows are below `linear`, both problems have the same optimum. The first n variables
+        remain x.
 
         Args:
-            weight: price of the squared slack.
-            linear: price of the slack; as `weight` when left out.
+            weight: penalty weight of the squared slack.
+            linear: penalty weight of the slack; `weight` by default.
         """
         from multi_qp_controller.qp.elastic import elastic_problem
 
         return elastic_problem(self, weight=weight, linear=weight if linear is None else linear)
 
     def save(self, path: str | Path) -> None:
-        """Write the problem, with its names, to an .npz file, from which a test can replay it."""
+        """Write the problem with its labels to an .npz file, for example for a test."""
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         np.savez_compressed(path, labels=np.array(json.dumps(asdict(self.labels))), **arrays)
 
     @classmethod
-    def load(cls, path: str | Path) -> Problem:
-        """Read a problem that `save` wrote."""
+    def load(cls, path: str | Path) -> QPProblem:
+        """Read a problem from a file of `save`."""
         with np.load(path, allow_pickle=False) as file:
             groups = json.loads(str(file["labels"]))
             labels = Labels(**{key: tuple(_block(entry) for entry in group) for key, group in groups.items()})
             return cls(**{name: file[name] for name in _ARRAYS}, labels=labels)
 
 
-def _block(entry: dict[str, object]) -> Block:
+def _block(entry: dict[str, object]) -> LabelBlock:
     rows = entry.pop("rows")
-    return Block(rows=tuple(rows), **entry)  # type: ignore[arg-type]
+    return LabelBlock(rows=tuple(rows), **entry)  # type: ignore[arg-type]
 
 
 def _largest(*gaps: Array) -> float:

@@ -1,4 +1,4 @@
-"""What a solver answers."""
+"""Solution and status of a QP solve."""
 
 from __future__ import annotations
 
@@ -10,35 +10,39 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-Status = Literal["solved", "infeasible", "iteration_limit", "time_limit", "not_finite", "numerical"]
-"""How a solve ended.
+Status = Literal[
+    "solved", "infeasible", "unbounded", "not_convex", "iteration_limit", "time_limit", "not_finite", "numerical"
+]
+"""Status of a solve.
 
-- solved: the answer was checked: finite, and it violates no row by more than the solver's tolerance.
-- infeasible: no x satisfies the constraints, or two bounds cross (`explain_infeasibility` says which).
-- iteration_limit, time_limit: the backend was stopped before it had an answer.
-- not_finite: the problem holds a NaN, or an infinity where none is allowed; no backend was asked.
-- numerical: the backend gave up, or its answer did not pass the check.
+- solved: the solution satisfies the optimality conditions to the solver's tolerance (`verification.flaw`).
+- infeasible: no x satisfies the constraints, verified by a Farkas certificate.
+- unbounded: the cost is unbounded below along a direction that is verified to be feasible.
+- not_convex: the Hessian has a negative eigenvalue.
+- iteration_limit, time_limit: the backend was stopped before it had a solution.
+- not_finite: the problem contains NaN, or an infinity where none is allowed; no backend was called.
+- numerical: the backend failed, or its result did not pass verification.
 """
 
 
-@dataclass(slots=True)  # frozen it would take twice as long to make, at every tick
+@dataclass(slots=True)  # not frozen, which would double the construction time at every tick
 class Solution:
-    """The answer to one problem.
+    """Solution of one problem.
 
     The multipliers belong to the Lagrangian 1/2 x'Hx + g'x + y_eq'(Ax - b) + z_ineq'Cx + z_bounds'x, so that
-    H x + g + A'y_eq + C'z_ineq + z_bounds = 0 at the optimum; a multiplier is positive where an upper side is
-    active, negative where a lower side is, zero where none is.
+    H x + g + A'y_eq + C'z_ineq + z_bounds = 0 at the optimum; a multiplier is positive for an active
+    upper side, negative for an active lower side, zero otherwise.
 
     Attributes:
-        x: the optimum, (n,); NaN everywhere unless found.
-        found: whether x may be used. Only status "solved" is found.
-        status: how the solve ended.
-        iterations: what the backend counts (active-set changes, interior-point or outer iterations).
-        solve_time: from the call to the answer, checks included [s].
+        x: the optimum, (n,); NaN unless found.
+        found: whether x is valid, which requires status "solved".
+        status: status of the solve.
+        iterations: as counted by the backend (active-set changes, interior-point or outer iterations).
+        solve_time: duration of the call, verification included [s].
         y_eq: multipliers of A x = b, (m,), or None.
         z_ineq: multipliers of l <= C x <= u, (p,), or None.
         z_bounds: multipliers of lb <= x <= ub, (n,), or None.
-        message: what the backend said about a failure; empty when solved.
+        message: error message; empty when solved.
     """
 
     x: Array
@@ -53,5 +57,5 @@ class Solution:
 
     @classmethod
     def failed(cls, n: int, *, status: Status, iterations: int = 0, message: str = "") -> Solution:
-        """Return the answer of a solve that found nothing; its x is NaN, lest somebody use it by mistake."""
+        """Return the result of a failed solve; its x is NaN, so that it cannot be used by mistake."""
         return cls(x=np.full(n, np.nan), found=False, status=status, iterations=iterations, message=message)

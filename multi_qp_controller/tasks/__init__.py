@@ -1,4 +1,4 @@
-"""Tasks: the features of the scene that are asked to move, one class a file."""
+"""Tasks of the QP cost: features of the scene with a desired acceleration, one class a file."""
 
 from multi_qp_controller.tasks.base import Task
 from multi_qp_controller.tasks.com import CoMTask

@@ -1,4 +1,4 @@
-"""What every task is: a feature x(q) with Jacobian J, and the acceleration ẍᵈ that is asked of it."""
+"""Base class of tasks: a feature x(q) with Jacobian J and desired acceleration ẍᵈ."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_controller.kinematics import Kinematics
-from multi_qp_controller.memory import Memory
-from multi_qp_controller.motion_table import Pair
-from multi_qp_controller.paths import Path
+from multi_qp_controller.controller_state import SavedState, array_of
+from multi_qp_controller.dynamics.kinematics import Kinematics
+from multi_qp_controller.dynamics.motion_table import Pair
+from multi_qp_controller.references.minimum_jerk import Path
 from multi_qp_controller.snapshot import TargetSnapshot
 from multi_qp_scene.scene import Scene
 
@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 
 def limited_error(error: Array, *, stiffness: float, damping: float, max_speed: float | None) -> Array:
-    """Shorten an error so that the feedback asks for no more than a speed: at it, k e = 2√k v_max."""
+    """Limit the norm of an error so that the feedback approaches at most at `max_speed`: k e = 2√k v_max."""
     if max_speed is None or stiffness == 0.0:
         return error
     longest = damping * max_speed / stiffness
@@ -31,7 +31,7 @@ def limited_error(error: Array, *, stiffness: float, damping: float, max_speed: 
 class Task(ABC):
     """One term w‖J q̈ + J̇v − ẍᵈ‖² of the cost (32), with ẍᵈ = −k(x − x_ref) − 2√k(ẋ − ẋ_ref) + ẍ_ref (33).
 
-    `start` is called when a state of the FSM takes the task up, `compute` at every tick after it.
+    `start` is called when a state of the FSM activates the task, `compute` at every tick after that.
 
     Attributes:
         name: unique in the scene.
@@ -39,11 +39,11 @@ class Task(ABC):
         stiffness: k of (33) [1/s²].
         damping: coefficient of the velocity error, 2√k unless given [1/s].
         dim: number of rows of J.
-        selects: the entries of q̈ that the rows of J are, where each is a 1 and zeros, else None, (dim,).
+        selects: for a J that selects entries of q̈, the entry of each row, (dim,); else None.
         row_weights: weight of each row relative to `weight`, (dim,), or None where all are 1.
-        max_speed: the speed with which a far set-point is approached is bounded by this, or None.
-        path: the numbers of its reference since it was started, where they are such a path, else None.
-        pairs: of frames whose relative motions it needs.
+        max_speed: bound on the speed at which a far set-point is approached, or None.
+        path: minimum-jerk path of the reference since the start, or None where it is of another form.
+        pairs: pairs of frames whose relative motions the task uses.
     """
 
     dim: int
@@ -76,19 +76,19 @@ class Task(ABC):
 
     @property
     def duration(self) -> float:
-        """Time that the reference moves for after the start [s]; 0 for a set-point."""
+        """Duration of the reference motion [s]; 0 for a set-point."""
         return 0.0
 
     def reference_done(self, time: float) -> bool:
-        """Return whether the reference has come to its end."""
+        """Return whether the reference has ended."""
         return time - self.started_at >= self.duration - 1e-9
 
     def start(self, kinematics: Kinematics, time: float) -> None:
-        """Take the task up at `time` [s]; references begin at the present value."""
+        """Start the task at `time` [s]; the reference begins at the present value."""
         self.started_at = time
 
-    def memory(self) -> Memory:
-        """Return what the task knows beyond its specification; its arrays are not written to again."""
+    def get_state(self) -> SavedState:
+        """Return the state of the task beyond its specification; its arrays are not written to again."""
         return {
             "weight": self.weight,
             "stiffness": self.stiffness,
@@ -98,41 +98,42 @@ class Task(ABC):
             "speed": self._speed.copy(),
         }
 
-    def resume(self, memory: Memory, kinematics: Kinematics) -> None:
-        """Go on from a memory, instead of `start`."""
-        self.weight, self.stiffness, self.damping = memory["weight"], memory["stiffness"], memory["damping"]
-        self.started_at = memory["started_at"]
-        self._error, self._speed = memory["error"], memory["speed"]
+    def set_state(self, saved: SavedState, kinematics: Kinematics) -> None:
+        """Restore a saved state, instead of `start`."""
+        gains = saved["weight"], saved["stiffness"], saved["damping"]
+        self.weight, self.stiffness, self.damping = map(float, gains)
+        self.started_at = float(saved["started_at"])
+        self._error, self._speed = array_of(saved["error"], None), array_of(saved["speed"], None)
 
     def bind(self, error: Array, speed: Array) -> None:
-        """Have x − x_ref and ẋ from now on in these arrays, (dim,) each, which a table writes instead of `compute`."""
+        """Use these arrays for x − x_ref and ẋ, (dim,) each; a `TaskTable` writes them instead of `compute`."""
         self._error, self._speed = error, speed
 
     @abstractmethod
     def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:
-        """Write the rows of J q̈ = b that would give ẍ = ẍᵈ: b = ẍᵈ − J̇v.
+        """Write the rows of J q̈ = b for ẍ = ẍᵈ: b = ẍᵈ − J̇v.
 
         Args:
-            kinematics: at this tick.
-            time: [s].
+            kinematics: kinematics at this tick.
+            time: present time [s].
             J: to fill, (dim, nv); zero on entry wherever the task never writes.
             b: to fill, (dim,).
         """
 
     def columns(self, scene: Scene) -> NDArray[np.intp] | None:
-        """Return the entries of q̈ that the rows may concern, or None where nobody knows."""
+        """Return the entries of q̈ with nonzero columns in J, or None where they are unknown."""
         return None if self.selects is None else np.array(self.selects, dtype=np.intp)
 
     def target(self, kinematics: Kinematics) -> TargetSnapshot | None:
-        """Return where the task wants to be, if that is a place."""
+        """Return the present reference for viewers, None where it is not a point or pose."""
         return None
 
     def sample(self, time: float, position: Array | None = None) -> Array:
-        """Return the numbers of the reference.
+        """Return the reference at a time, as the numbers of its path.
 
         Args:
-            time: [s].
-            position: of the tasked frame, which random points wait for, (3,) [m].
+            time: present time [s].
+            position: position of the tasked frame, which advances random points, (3,) [m].
 
         Raises:
             RuntimeError: when the task has not been started.

@@ -1,4 +1,4 @@
-"""Centre of mass of one subsystem or of a group."""
+"""Task on the centre of mass of a subsystem or of a group."""
 
 from __future__ import annotations
 
@@ -7,25 +7,24 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_controller.curves import Curves
-from multi_qp_controller.kinematics import Group, Kinematics
-from multi_qp_controller.memory import Memory
-from multi_qp_controller.paths import Path
+from multi_qp_controller.controller_state import SavedState, array_of
+from multi_qp_controller.dynamics.kinematics import Group, Kinematics
+from multi_qp_controller.references.bezier import Curves
+from multi_qp_controller.references.minimum_jerk import Path
 from multi_qp_controller.snapshot import TargetSnapshot
 from multi_qp_controller.tasks.base import Task, limited_error
 from multi_qp_scene.scene import Scene
 
 Array = NDArray[np.float64]
 
-#: Where the centre of mass should go, decided when the task is started: from the present one, (3,) -> (3,) [m].
+#: Goal of the centre of mass, evaluated at the start of the task: present position (3,) -> goal (3,) [m].
 CoMGoal = Callable[[Kinematics, Array], Array]
 
 
 class CoMTask(Task):
     """x = c − p: centre of mass of a group of subsystems, along some world axes [m].
 
-    p is the mean of the origins of some frames that the target goes along with, as shoulders that carry the group; 0 if
-    there are none.
+    p is the mean of the origins of carrier frames, such as the shoulders that carry the group; 0 if there are none.
     """
 
     def __init__(
@@ -43,10 +42,20 @@ class CoMTask(Task):
         stiffness: float = 10.0,
         damping: float | None = None,
     ) -> None:
-        """Make the task: `goal` says where to go, `axes` which world axes count, `duration` [s] how long it takes.
+        """Create the task.
 
-        The target goes along with the frames `along_with`, by index. `max_speed` [m/s] bounds the speed with which a
-        far set-point is approached. `curves` are followed instead of a path to the goal.
+        Args:
+            name: unique in the scene.
+            group: subsystems of the centre of mass.
+            goal: goal of the centre of mass.
+            axes: world axes to use as rows.
+            along_with: carrier frames, by index; the reference is relative to p.
+            duration: duration of a minimum-jerk path to the goal [s]; a set-point if None.
+            curves: Bézier curves to follow instead of a path to the goal.
+            max_speed: bound on the speed at which a far set-point is approached [m/s].
+            weight: w of (32).
+            stiffness: k of (33).
+            damping: 2√k if None.
         """
         super().__init__(name, weight=weight, stiffness=stiffness, damping=damping)
         self._curves = self._given_curves = curves
@@ -66,38 +75,38 @@ class CoMTask(Task):
 
     @property
     def duration(self) -> float:
-        """Time that the reference moves for [s]."""
+        """Duration of the reference motion [s]."""
         return self._duration
 
     def start(self, kinematics: Kinematics, time: float) -> None:
-        """Begin at the present centre of mass."""
+        """Start at the present centre of mass."""
         super().start(kinematics, time)
         self._curves, self._moved = self._given_curves, False
         com, base = self.group.com(kinematics), self._base(kinematics)
         self._from = com - base
         self._to = self._goal(kinematics, com) - base
-        self._note_path()
+        self._update_path()
 
-    def memory(self) -> Memory:
-        """Return also where it comes from and goes to, less p."""
-        return super().memory() | {
+    def get_state(self) -> SavedState:
+        """Return also start, goal and present reference, the former two relative to p."""
+        return super().get_state() | {
             "from": self._from,
             "to": self._to,
             "reference": self._reference.copy(),
             "moved": self._moved,
         }
 
-    def resume(self, memory: Memory, kinematics: Kinematics) -> None:
-        """Go on from a memory."""
-        super().resume(memory, kinematics)
-        self._from, self._to, self._reference = memory["from"], memory["to"], memory["reference"]
-        self._moved = memory["moved"]
+    def set_state(self, saved: SavedState, kinematics: Kinematics) -> None:
+        """Restore a saved state."""
+        super().set_state(saved, kinematics)
+        self._from, self._to, self._reference = (array_of(saved[name], 3) for name in ("from", "to", "reference"))
+        self._moved = saved["moved"]
         if self._moved:
             self._curves = None
-        self._note_path()
+        self._update_path()
 
     def columns(self, scene: Scene) -> NDArray[np.intp]:
-        """Return what moves the group, or a frame that the target goes along with."""
+        """Return the entries of v that move the group or a carrier frame."""
         return np.union1d(self.group.columns, scene.moving(*self.along_with))
 
     def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:
@@ -120,21 +129,21 @@ class CoMTask(Task):
         desired = self.feedback(error, (velocity - rate)[self.axes]) + second[self.axes]
         if self.along_with:
             J[:] = self._full_J[self.axes]
-        else:  # the others' columns are never written
+        else:  # other columns are never written
             where = self.group.where
             J[:, where] = (
                 self._full_J[self.axes, where] if isinstance(where, slice) else self._full_J[self.axes][:, where]
             )
         b[:] = desired - drift[self.axes]
 
-    def _note_path(self) -> None:
+    def _update_path(self) -> None:
         self.path = None
         if self._curves is None:
             step = self._to - self._from
             self.path = Path.straight(self._from, step, start=self.started_at, duration=self._duration)
 
     def sample(self, time: float, position: Array | None = None) -> Array:
-        """Return the reference relative to p at `time` [s]: place, rate and acceleration along each axis, (9,)."""
+        """Return the reference relative to p at `time` [s]: position, velocity, acceleration along each axis, (9,)."""
         if self.path is not None or self._curves is None:
             return super().sample(time)
         elapsed = time - self.started_at
@@ -144,11 +153,11 @@ class CoMTask(Task):
         return np.stack(curve, axis=1).ravel()
 
     def bind_reference(self, reference: Array) -> None:
-        """Have the reference in this array from now on, world frame, (3,) [m]."""
+        """Use this array for the reference, world frame, (3,) [m]."""
         self._reference = reference
 
     def move_target(self, kinematics: Kinematics, position: Array, rotation: Array | None = None) -> None:
-        """Make `position`, in the world, the set-point from now on.
+        """Move the set-point to `position`, world frame, (3,) [m].
 
         Raises:
             ValueError: when a number is not finite.
@@ -157,10 +166,10 @@ class CoMTask(Task):
             raise ValueError("a target must be finite")
         self._curves, self._moved = None, True
         self._from = self._to = np.array(position, dtype=float) - self._base(kinematics)
-        self._note_path()
+        self._update_path()
 
     def target(self, kinematics: Kinematics) -> TargetSnapshot:
-        """Return the reference point; along axes that the task asks nothing of, it is where the centre of mass is."""
+        """Return the reference point; along axes that are not tasked, the present centre of mass."""
         where = self.group.com(kinematics).copy()
         where[self.axes] = self._reference[self.axes]
         return TargetSnapshot(self.name, where)

@@ -1,4 +1,4 @@
-"""From the tasks of a scenario file to tasks that run."""
+"""Factory of tasks from their specifications in a scenario file."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from multi_qp_controller.curves import BezierPose, Curves
-from multi_qp_controller.kinematics import Group, Kinematics
-from multi_qp_controller.random_references import RandomPoints, RandomPose
-from multi_qp_controller.references import MinimumJerkPose, MovablePose, PoseReference, RestingPose
-from multi_qp_controller.support import support_centre
+from multi_qp_controller.contacts.support_polygon import support_centre
+from multi_qp_controller.dynamics.kinematics import Group, Kinematics
+from multi_qp_controller.references.bezier import BezierPose, Curves
+from multi_qp_controller.references.random import RandomPoints, RandomPose
+from multi_qp_controller.references.references import MinimumJerkPose, MovablePose, PoseReference, RestingPose
 from multi_qp_controller.tasks.base import Task
 from multi_qp_controller.tasks.com import CoMGoal, CoMTask
 from multi_qp_controller.tasks.joint import JointAngleTask, JointVelocityTask
@@ -32,14 +32,14 @@ _AXIS_INDEX = {"x": 0, "y": 1, "z": 2, "roll": 3, "pitch": 4, "yaw": 5}
 
 
 class TaskFactory:
-    """Makes the tasks of one scenario."""
+    """Creates the tasks of one scenario."""
 
     def __init__(self, scenario: Scenario) -> None:
         self._scenario = scenario
         self._scene = scenario.scene
 
     def make(self, name: str, spec: spec_of.TaskSpec) -> Task:
-        """Make one task from its specification, whose names have been checked."""
+        """Create a task from its specification, whose names have been checked."""
         gains: dict[str, Any] = {"weight": spec.weight, "stiffness": spec.stiffness, "damping": spec.damping}
         match spec:
             case spec_of.PostureTaskSpec():
@@ -89,14 +89,14 @@ class TaskFactory:
         all_names = self._scene.velocity_names
         prefix = f"{spec.subsystem}/"
         joints = subsystem.joint_v_slice
-        # joints that follow others are not to be asked for: their leaders are
+        # dependent joints of couplings are not tasked: their leading joints are
         indices = np.setdiff1d(np.arange(joints.start, joints.stop), self._scene.couplings.v_index)
         own_names = [all_names[k].removeprefix(prefix) for k in indices]
         keep = [
             spec.joints is None or any(fnmatch.fnmatch(own, pattern) for pattern in spec.joints) for own in own_names
         ]
         indices = indices[keep]
-        own_names = [own for own, kept in zip(own_names, keep, strict=True) if kept]
+        own_names = [own for own, selected in zip(own_names, keep, strict=True) if selected]
         weights = np.ones(len(indices))
         for pattern, weight in spec.joint_weights.items():
             weights[[fnmatch.fnmatch(own, pattern) for own in own_names]] = weight
@@ -137,7 +137,7 @@ class TaskFactory:
         return goal
 
     def _carriers(self, target: spec_of.CoMTargetSpec) -> list[int]:
-        """Return the frames that a target goes along with, by index."""
+        """Return the carrier frames of a target, by index."""
         if not target.follow:
             return []
         contacts = self._scenario.spec.contacts
@@ -149,7 +149,7 @@ class TaskFactory:
         frame_of = None if target.frame in ("world", "entry") else self._scene.frame_id(target.frame)
 
         place = _target_pose(target, frame_of, frame_b)
-        if (drawn := target.random_path) is not None:  # now, and not in the tick that starts the task
+        if (drawn := target.random_path) is not None:  # cached here, not in the tick that starts the task
             position, angle = np.array(drawn.position), np.array(drawn.angle)
             RandomPose.draw(drawn.duration, position, angle, drawn.seed, drawn.knots_every)
 
@@ -193,32 +193,32 @@ class TaskFactory:
 def _target_pose(
     target: spec_of.PoseTargetSpec, frame_of: int | None, frame_b: int | None
 ) -> Callable[[Kinematics, pin.SE3], pin.SE3]:
-    """Return what finds X_B_target from the present pose; what the specification leaves open stays as it is then."""
+    """Return the function of X_B_target from the present pose; unspecified parts keep their present value."""
     position = None if target.position is None else np.array(target.position, dtype=float)
     rotation = None if target.rpy is None else pin.rpy.rpyToMatrix(*target.rpy)
-    whole = None if position is None or rotation is None else pin.SE3(rotation, position)
+    complete = None if position is None or rotation is None else pin.SE3(rotation, position)
 
     def from_entry(_: Kinematics, present: pin.SE3) -> pin.SE3:
-        # the offset is along B's axes, the turn about the tasked frame's own
+        # offset along B's axes, rotation about the axes of the tasked frame
         turned = present.rotation if rotation is None else present.rotation @ rotation
         return pin.SE3(turned, present.translation if position is None else present.translation + position)
 
     def in_frame(kinematics: Kinematics, present: pin.SE3) -> pin.SE3:
         X_b_of = _origin(kinematics, frame_of, frame_b)
-        if whole is not None:
-            return X_b_of * whole
-        asked = X_b_of.actInv(present)
+        if complete is not None:
+            return X_b_of * complete
+        desired = X_b_of.actInv(present)
         if position is not None:
-            asked.translation = position
+            desired.translation = position
         if rotation is not None:
-            asked.rotation = rotation
-        return X_b_of * asked
+            desired.rotation = rotation
+        return X_b_of * desired
 
     return from_entry if target.frame == "entry" else in_frame
 
 
 def _origin(kinematics: Kinematics, frame_of: int | None, frame_b: int | None) -> pin.SE3:
-    """Return the frame that a target is given in, in B; None is the world."""
+    """Return the pose in B of the frame that a target is given in; None is the world."""
     X_world_of = pin.SE3.Identity() if frame_of is None else kinematics.pose(frame_of)
     return X_world_of if frame_b is None else kinematics.pose(frame_b).actInv(X_world_of)
 

@@ -1,13 +1,13 @@
-"""One joint: its angle or its velocity."""
+"""Tasks on the angle or the velocity of one joint."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_controller.kinematics import Kinematics
-from multi_qp_controller.memory import Memory
-from multi_qp_controller.paths import Path
+from multi_qp_controller.controller_state import SavedState
+from multi_qp_controller.dynamics.kinematics import Kinematics
+from multi_qp_controller.references.minimum_jerk import Path
 from multi_qp_controller.tasks.base import Task
 from multi_qp_scene.scalar_joint import ScalarJoint
 from multi_qp_scene.scene import Scene
@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 
 class JointAngleTask(Task):
-    """x = one joint's angle [rad] or position [m]; the joint may be nobody's motor, as a door's hinge."""
+    """x = one joint's angle [rad] or position [m]; the joint may be unactuated, such as a door's hinge."""
 
     dim = 1
 
@@ -31,13 +31,13 @@ class JointAngleTask(Task):
         stiffness: float = 10.0,
         damping: float | None = None,
     ) -> None:
-        """Make the task.
+        """Create the task.
 
         Args:
             name: unique in the scene.
-            joint: which; a continuous one goes the short way round.
-            goal: angle [rad] or position [m].
-            duration: of a minimum-jerk path to the goal [s]; a set-point if None.
+            joint: the joint; a continuous one takes the shorter direction.
+            goal: goal angle [rad] or position [m].
+            duration: duration of a minimum-jerk path to the goal [s]; a set-point if None.
             weight: w of (32).
             stiffness: k of (33).
             damping: 2√k if None.
@@ -50,35 +50,35 @@ class JointAngleTask(Task):
 
     @property
     def duration(self) -> float:
-        """Time that the reference moves for [s]."""
+        """Duration of the reference motion [s]."""
         return self._duration
 
     def start(self, kinematics: Kinematics, time: float) -> None:
-        """Begin at the present angle."""
+        """Start at the present angle."""
         super().start(kinematics, time)
         self._from = self._joint.angle(kinematics.q)
-        self._note_path()
+        self._update_path()
 
-    def memory(self) -> Memory:
-        """Return also the angle at which it began."""
-        return super().memory() | {"from": self._from}
+    def get_state(self) -> SavedState:
+        """Return also the start angle."""
+        return super().get_state() | {"from": self._from}
 
-    def resume(self, memory: Memory, kinematics: Kinematics) -> None:
-        """Go on from a memory."""
-        super().resume(memory, kinematics)
-        self._from = memory["from"]
-        self._note_path()
+    def set_state(self, saved: SavedState, kinematics: Kinematics) -> None:
+        """Restore a saved state."""
+        super().set_state(saved, kinematics)
+        self._from = float(saved["from"])
+        self._update_path()
 
-    def _note_path(self) -> None:
+    def _update_path(self) -> None:
         first, step = np.array([self._from]), np.array([self._joint.difference(self.goal, self._from)])
         self.path = Path.straight(first, step, start=self.started_at, duration=self._duration)
 
     def places(self, scene: Scene) -> list[tuple[int, int]] | None:
-        """Return the entries of q and of v of the row, or None where the angle is not a single number."""
+        """Return the entries of q and v of the row, or None where q represents the angle by two numbers."""
         return None if self._joint.continuous else [(self._joint.q_index, self._joint.v_index)]
 
     def columns(self, scene: Scene) -> NDArray[np.intp]:
-        """Return the joint."""
+        """Return the entry of v of the joint."""
         return np.array([self._joint.v_index], dtype=np.intp)
 
     def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:
@@ -97,13 +97,13 @@ class JointVelocityTask(Task):
     dim = 1
 
     def __init__(self, name: str, *, v_index: int, goal: float, weight: float = 1.0, stiffness: float = 10.0) -> None:
-        """Make the task for the joint at `v_index` of v."""
+        """Create the task for the joint at `v_index` of v."""
         super().__init__(name, weight=weight, stiffness=stiffness)
         self.goal = goal
         self._v_index = v_index
 
     def columns(self, scene: Scene) -> NDArray[np.intp]:
-        """Return the joint."""
+        """Return the entry of v of the joint."""
         return np.array([self._v_index], dtype=np.intp)
 
     def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:

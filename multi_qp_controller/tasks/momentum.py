@@ -1,4 +1,4 @@
-"""Centroidal momentum of a subsystem or of a group."""
+"""Task on the centroidal momentum of a subsystem or of a group."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_controller.kinematics import Group, Kinematics
+from multi_qp_controller.dynamics.kinematics import Group, Kinematics
 from multi_qp_controller.tasks.base import Task
 from multi_qp_scene.scene import Scene
 
@@ -30,7 +30,7 @@ class MomentumTask(Task):
         weight: float = 1.0,
         stiffness: float = 10.0,
     ) -> None:
-        """Make the task; `goal` is h_ref, (6,), of which the rows `axes` count."""
+        """Create the task; `goal` is h_ref, (6,), of which the rows `axes` are used."""
         super().__init__(name, weight=weight, stiffness=stiffness)
         self.dim = len(axes)
         self.group = group
@@ -38,7 +38,7 @@ class MomentumTask(Task):
         self._axes = list(axes)
 
     def columns(self, scene: Scene) -> NDArray[np.intp]:
-        """Return what moves the group."""
+        """Return the entries of v that move the group."""
         return self.group.columns
 
     def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:

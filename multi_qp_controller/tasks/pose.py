@@ -1,4 +1,4 @@
-"""Pose of a link, a surface or an object: in the world, or relative to another frame."""
+"""Task on the pose of a link, a surface or an object, in the world or relative to another frame."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from multi_qp_controller.kinematics import Kinematics
-from multi_qp_controller.memory import Memory
-from multi_qp_controller.random_references import RandomPoints
-from multi_qp_controller.references import MovablePose, PoseReference, PoseSample, reference_of
-from multi_qp_controller.relative_motion import RelativeMotion, relative_motion
+from multi_qp_controller.controller_state import SavedState, array_of
+from multi_qp_controller.dynamics.kinematics import Kinematics
+from multi_qp_controller.dynamics.relative_motion import RelativeMotion, relative_motion
+from multi_qp_controller.references.random import RandomPoints
+from multi_qp_controller.references.references import MovablePose, PoseReference, PoseSample, reference_of
 from multi_qp_controller.snapshot import TargetSnapshot
 from multi_qp_controller.tasks.base import Task, limited_error
 from multi_qp_controller.vectors import cross
@@ -20,7 +20,7 @@ from multi_qp_scene.scene import Scene
 
 Array = NDArray[np.float64]
 
-#: Makes the reference when the task is started, from the present pose X_B_A.
+#: Creates the reference at the start of the task, from the present pose X_B_A.
 PoseGoal = Callable[[Kinematics, pin.SE3], PoseReference]
 
 
@@ -40,15 +40,15 @@ class PoseTask(Task):
         stiffness: float = 10.0,
         damping: float | None = None,
     ) -> None:
-        """Make the task.
+        """Create the task.
 
         Args:
             name: unique in the scene.
             frame_a: index of the tasked frame.
-            frame_b: index of the frame it is tasked in.
-            goal: makes the reference.
+            frame_b: index of frame B; None for the world.
+            goal: creates the reference.
             axes: rows to use: 0..2 position, 3..5 orientation, in B's axes.
-            max_speed: bounds the speed [m/s], [rad/s] with which a far set-point is approached.
+            max_speed: bound on the speed at which a far set-point is approached [m/s], [rad/s].
             weight: w of (32).
             stiffness: k of (33).
             damping: 2√k if None.
@@ -68,21 +68,21 @@ class PoseTask(Task):
 
     @property
     def shift(self) -> Array:
-        """How far the reference is moved aside, along B's axes, (3,) [m]; not to be written into."""
+        """Offset of the reference along B's axes, (3,) [m]; replaced, not written into."""
         return self._shift
 
     @shift.setter
     def shift(self, shift: Array) -> None:
         self._shift = shift
-        self._note_path()
+        self._update_path()
 
-    def _note_path(self) -> None:
+    def _update_path(self) -> None:
         path = None if self._reference is None else self._reference.path
-        self.path = None if path is None else path.begun(self.started_at, self._shift)
+        self.path = None if path is None else path.shifted(self.started_at, self._shift)
 
     @property
     def duration(self) -> float:
-        """Time that the reference moves for [s]."""
+        """Duration of the reference motion [s]."""
         return self._reference.duration if self._reference else 0.0
 
     @property
@@ -96,19 +96,19 @@ class PoseTask(Task):
         return float(np.linalg.norm(self._full_error[3:]))
 
     def start(self, kinematics: Kinematics, time: float) -> None:
-        """Begin at the present pose."""
+        """Start at the present pose."""
         super().start(kinematics, time)
         self._shift = np.zeros(3)
         self._reference = self._goal(kinematics, self._pose(kinematics))
-        self._note_path()
+        self._update_path()
 
     @property
     def reference(self) -> PoseReference | None:
-        """What the task follows since it was started."""
+        """The reference, None before the start."""
         return self._reference
 
     def reference_done(self, time: float) -> bool:
-        """Return whether the reference has come to its end; random points end with the last of them."""
+        """Return whether the reference has ended; random points end with the last of them."""
         if isinstance(self._reference, RandomPoints):
             return self._reference.finished
         return super().reference_done(time)
@@ -117,7 +117,7 @@ class PoseTask(Task):
         """Move an interactive set-point, given in the world.
 
         Raises:
-            ValueError: when the task has no such set-point now, or a number is not finite.
+            ValueError: when the reference is not interactive, or a number is not finite.
         """
         if not isinstance(self._reference, MovablePose):
             raise ValueError(f"the target of task '{self.name}' cannot be moved")
@@ -127,36 +127,36 @@ class PoseTask(Task):
             position = X_world_b.actInv(position)
             rotation = None if rotation is None else X_world_b.rotation.T @ rotation
         self._reference.move(position, rotation)
-        self._note_path()
+        self._update_path()
 
     def follow(self, reference: PoseReference, time: float) -> None:
-        """Follow another reference from now on."""
+        """Follow another reference, which starts at `time` [s]."""
         self.started_at = time
         self._reference = reference
-        self._note_path()
+        self._update_path()
 
-    def memory(self) -> Memory:
-        """Return also what it follows."""
-        kept = None if self._reference is None else self._reference.memory()
-        return super().memory() | {"reference": kept, "shift": self.shift}
+    def get_state(self) -> SavedState:
+        """Return also reference and offset."""
+        reference = None if self._reference is None else self._reference.get_state()
+        return super().get_state() | {"reference": reference, "shift": self.shift}
 
-    def resume(self, memory: Memory, kinematics: Kinematics) -> None:
-        """Go on from a memory."""
-        super().resume(memory, kinematics)
-        kept, self._shift = memory["reference"], memory.get("shift", self._shift)
-        self._reference = None if kept is None else reference_of(kept)
-        self._note_path()
+    def set_state(self, saved: SavedState, kinematics: Kinematics) -> None:
+        """Restore a saved state."""
+        super().set_state(saved, kinematics)
+        reference, self._shift = saved["reference"], array_of(saved.get("shift", self._shift), 3)
+        self._reference = None if reference is None else reference_of(reference)
+        self._update_path()
 
     def columns(self, scene: Scene) -> NDArray[np.intp]:
-        """Return what moves either frame."""
+        """Return the entries of v that move either frame."""
         return scene.moving(self.frame_a, self.frame_b)
 
     def bind_errors(self, errors: Array, reference: PoseSample) -> None:
-        """Have all six errors, (6,), and the reference in these arrays from now on."""
+        """Use these arrays for all six errors, (6,), and the reference."""
         self._full_error, self._sample = errors, reference
 
     def sample(self, time: float, position: Array | None = None) -> Array:
-        """Return the reference at `time` [s], with the shift, see `PoseSample`, (24,)."""
+        """Return the reference at `time` [s], with the offset, see `PoseSample`, (24,)."""
         if self.path is not None or self._reference is None:
             return super().sample(time)
         numbers = self._reference.sample(time - self.started_at).numbers.copy()
@@ -181,16 +181,16 @@ class PoseTask(Task):
         b[:] = (desired - _drift_in_b(R, motion))[axes]
 
     def target(self, kinematics: Kinematics) -> TargetSnapshot | None:
-        """Return the reference pose in the world; of random points, the one to reach.
+        """Return the reference pose in the world; of random points, the present one.
 
-        Along axes on which the task asks for nothing, it is where the frame is.
+        Along axes that are not tasked, the position is that of the frame.
         """
         if self._sample is None:
             return None
         reference = self._reference
-        wanted = reference.point if isinstance(reference, RandomPoints) else self._sample.position
-        where, asked = self._pose(kinematics).translation.copy(), [axis for axis in self.axes if axis < 3]
-        where[asked] = wanted[asked]
+        position = reference.point if isinstance(reference, RandomPoints) else self._sample.position
+        where, tasked = self._pose(kinematics).translation.copy(), [axis for axis in self.axes if axis < 3]
+        where[tasked] = position[tasked]
         pose = pin.SE3(self._sample.rotation, where)
         if self.frame_b is not None:
             pose = kinematics.pose(self.frame_b) * pose
@@ -201,7 +201,7 @@ class PoseTask(Task):
         return X_world_a.copy() if self.frame_b is None else kinematics.pose(self.frame_b).actInv(X_world_a)
 
     def _limited(self, error: Array) -> Array:
-        """Shorten position and rotation error, each to what the maximum speed allows."""
+        """Limit position and rotation error to what `max_speed` allows, see `limited_error`."""
         if self.max_speed is None:
             return error
         k, d, v = self.stiffness, self.damping, self.max_speed

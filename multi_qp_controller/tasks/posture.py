@@ -1,4 +1,4 @@
-"""Posture: the joints of one subsystem near given angles."""
+"""Posture task: joint angles of one subsystem."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from multi_qp_controller.kinematics import Kinematics
-from multi_qp_controller.memory import Memory
-from multi_qp_controller.paths import Path, minimum_jerk
+from multi_qp_controller.controller_state import SavedState, array_of
+from multi_qp_controller.dynamics.kinematics import Kinematics
+from multi_qp_controller.references.minimum_jerk import Path, minimum_jerk
 from multi_qp_controller.tasks.base import Task
 from multi_qp_scene.scene import Scene
 
@@ -33,15 +33,15 @@ class PostureTask(Task):
         stiffness: float = 10.0,
         damping: float | None = None,
     ) -> None:
-        """Make the task.
+        """Create the task.
 
         Args:
             name: unique in the scene.
             v_index: the joints, by index in v, (dim,).
-            q_reference: configuration of the whole scene of which the joints' entries count, (nq,); None keeps the
-                posture that the task finds when it is started.
+            q_reference: configuration of the whole scene, of which the joints' entries are used, (nq,); None for the
+                posture at the start of the task.
             row_weights: weight of each joint relative to `weight`, (dim,).
-            duration: of a minimum-jerk path to the reference [s]; a set-point if None.
+            duration: duration of a minimum-jerk path to the reference [s]; a set-point if None.
             weight: w of (32).
             stiffness: k of (33).
             damping: 2√k if None.
@@ -61,20 +61,20 @@ class PostureTask(Task):
 
     @property
     def duration(self) -> float:
-        """Time that the reference moves for [s]."""
+        """Duration of the reference motion [s]."""
         return self._duration
 
     def start(self, kinematics: Kinematics, time: float) -> None:
-        """Begin at the present posture."""
+        """Start at the present posture."""
         super().start(kinematics, time)
         self._goal = kinematics.q.copy() if self._q_reference is None else self._q_reference
         if self._duration:
             start = kinematics.q.copy()
             self._path = start, pin.difference(kinematics.model, start, self._goal)
-        self._note(kinematics.scene)
+        self._update_path(kinematics.scene)
 
-    def _note(self, scene: Scene) -> None:
-        """Note which entries of q the joints are, and the path of their angles."""
+    def _update_path(self, scene: Scene) -> None:
+        """Compute the entries of q of the joints and the path of their angles."""
         if self._angles is None:
             self._angles = scene.angle_index[self._v_index]
             self._q_index = None if (self._angles < 0).any() else self._angles
@@ -89,22 +89,24 @@ class PostureTask(Task):
             duration=0.0 if self._path is None else self._duration,
         )
 
-    def memory(self) -> Memory:
-        """Return also the posture that it found, and where its path begins."""
-        found = self._goal if self._q_reference is None else None
-        return super().memory() | {"goal": found, "from": None if self._path is None else self._path[0]}
+    def get_state(self) -> SavedState:
+        """Return also the posture at the start, where it is the goal, and the start of the path."""
+        goal = self._goal if self._q_reference is None else None
+        return super().get_state() | {"goal": goal, "from": None if self._path is None else self._path[0]}
 
-    def resume(self, memory: Memory, kinematics: Kinematics) -> None:
-        """Go on from a memory."""
-        super().resume(memory, kinematics)
-        if memory["goal"] is not None:
-            self._goal = memory["goal"]
-        start = memory["from"]
+    def set_state(self, saved: SavedState, kinematics: Kinematics) -> None:
+        """Restore a saved state."""
+        super().set_state(saved, kinematics)
+        if saved["goal"] is not None:
+            self._goal = array_of(saved["goal"], kinematics.model.nq)
+        start = saved["from"]
+        if start is not None:
+            start = array_of(start, kinematics.model.nq)
         self._path = None if start is None else (start, pin.difference(kinematics.model, start, self._goal))
-        self._note(kinematics.scene)
+        self._update_path(kinematics.scene)
 
     def places(self, scene: Scene) -> list[tuple[int, int]] | None:
-        """Return the entries of q and of v of each row, or None where one of the joints is not a single number."""
+        """Return the entries of q and v of each row, or None where q represents one of the angles by two numbers."""
         plain = scene.angle_index[self._v_index]
         return None if (plain < 0).any() else list(zip(plain.tolist(), self.selects, strict=True))
 
@@ -112,7 +114,7 @@ class PostureTask(Task):
         """Write the rows of this tick."""
         rate: Array | float
         acceleration: Array | float
-        if self._q_index is not None:  # joints whose angles are numbers: no need of the manifold
+        if self._q_index is not None:  # all angles are entries of q: plain differences
             angles, rate, acceleration = self.sample(time).reshape(-1, 3).T
             self._error = kinematics.q[self._q_index] - angles
         else:

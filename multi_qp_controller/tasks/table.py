@@ -1,41 +1,41 @@
-"""The tasks whose rows are arithmetic over what the tick has computed: all of them by one compiled kernel."""
+"""Table of the pose, posture, joint and centre-of-mass tasks, whose rows one compiled kernel writes."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_controller.kinematics import Kinematics
-from multi_qp_controller.motion_table import MotionTable
-from multi_qp_controller.paths import DURATION, SHARES, TIMING, Path
-from multi_qp_controller.references import PoseSample
+from multi_qp_controller.dynamics.kinematics import Kinematics
+from multi_qp_controller.dynamics.motion_table import MotionTable
+from multi_qp_controller.references.minimum_jerk import DURATION, SHARES, TIMING, Path
+from multi_qp_controller.references.references import PoseSample
 from multi_qp_controller.tasks.base import Task
 from multi_qp_controller.tasks.com import CoMTask
 from multi_qp_controller.tasks.joint import JointAngleTask
 from multi_qp_controller.tasks.pose import PoseTask
 from multi_qp_controller.tasks.posture import PostureTask
-from multi_qp_controller.tasks.task_kernel import TASK_KINDS, task_rows
-from multi_qp_scene.bundles import Bundle
+from multi_qp_controller.tasks.task_kernel import TaskData, task_rows
+from multi_qp_scene.kernel_data import KernelData
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-#: What of a task may change from one tick to the next: its gains, and the path of its reference.
-_GIVEN = attrgetter("stiffness", "damping", "path")
+#: Parameters of a task that may change between ticks: its gains, and the path of its reference.
+_PARAMETERS = attrgetter("stiffness", "damping", "path")
 
 
 class TaskTable:
-    """Pose, posture, angle and centre-of-mass tasks of one set, over one table of motions.
+    """Pose, posture, angle and centre-of-mass tasks of one set of tasks, over one table of motions.
 
-    At each tick a task is only asked whether its gains and the path of its reference are still the same; what follows
-    no path says where it is.
+    In Python, a tick only compares gains and reference paths with those of the last tick, and samples references that
+    are not minimum-jerk paths.
 
     Attributes:
-        taken: the indices of the tasks that the table computes.
+        task_indices: indices of the tasks that the table computes.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class TaskTable:
         J: Array,
         b: Array,
     ) -> None:
-        """Take the tasks whose frames are in `motions`; `J` and `b` are those of all tasks, to fill."""
+        """Tabulate the tasks whose frames are in `motions`; `J` and `b` are those of all tasks, to fill."""
         self._motions = motions
         self._error, self._speed = np.zeros(len(b)), np.zeros(len(b))
         self._tasks: list[Task] = []
@@ -57,14 +57,14 @@ class TaskTable:
         self._poses: list[PoseTask] = []
         self._centres: list[CoMTask] = []
         lines: dict[str, list[tuple[int, ...]]] = {"poses": [], "angles": [], "centres": []}
-        self.taken: set[int] = set()
+        self.task_indices: set[int] = set()
         for index, (task, rows) in enumerate(zip(tasks, slices, strict=True)):
             found = self._lines(task, rows, kinematics)
             if found is None:
                 continue
             kind, added = found
             lines[kind].extend(added)
-            self.taken.add(index)
+            self.task_indices.add(index)
             self._tasks.append(task)
             rows_of_each.append(rows)
             self._kinds.append(kind)
@@ -77,12 +77,12 @@ class TaskTable:
         self._starts, self._columns = motions.columns(len(motions.index))
         self._gains = np.zeros((len(self._tasks), 3))
         self._gains[:, 2] = [np.inf if task.max_speed is None else task.max_speed for task in self._tasks]
-        self._known: list[tuple[float, float, Path | None]] = []
+        self._parameters: list[tuple[float, float, Path | None]] = []
         self._followed: list[Path | None] = [None] * len(self._tasks)
         self._centroids = np.zeros((len(self._centres), 10))
         self._places = np.zeros((len(self._centres), 3))
         self._pose_errors = np.zeros((len(self._poses), 6))
-        self._lay_out_references(len(lines["angles"]))
+        self._allocate_references(len(lines["angles"]))
         self._sampled: list[tuple[Task, slice, Array | None]] = []
         self._bound = [
             (task, self._error[rows], self._speed[rows]) for task, rows in zip(self._tasks, rows_of_each, strict=True)
@@ -91,16 +91,40 @@ class TaskTable:
         self._bound_poses = list(zip(self._poses, self._pose_errors, samples, strict=True))
         self._groups = [(centre.group, row) for centre, row in zip(self._centres, self._centroids, strict=True)]
         self._bound_centres = list(zip(self._centres, self._places, strict=True))
-        self._given = Bundle(
-            TASK_KINDS, self._timing, self._numbers_at, self._firsts, self._changes, self._numbers, self._gains,
-            self._pose_lines, self._pose_references, self._angle_lines, self._angle_references, self._centre_lines,
-            self._centre_references, self._centroids, np.array(self._lists, dtype=np.intp), self._starts,
-            self._columns, motions.X, motions.twist, motions.drift, motions.J, kinematics.Ag, self._pose_errors,
-            self._places, self._error, self._speed, J, b,
-        )  # fmt: skip
+        self._data = KernelData(
+            TaskData(
+                timing=self._timing,
+                numbers_at=self._numbers_at,
+                firsts=self._firsts,
+                changes=self._changes,
+                numbers=self._numbers,
+                gains=self._gains,
+                poses=self._pose_lines,
+                pose_references=self._pose_references,
+                angles=self._angle_lines,
+                angle_references=self._angle_references,
+                centres=self._centre_lines,
+                centre_references=self._centre_references,
+                centroids=self._centroids,
+                lists=np.array(self._lists, dtype=np.intp),
+                starts=self._starts,
+                columns=self._columns,
+                X=motions.X,
+                twist=motions.twist,
+                drift=motions.drift,
+                J_pairs=motions.J,
+                Ag=kinematics.Ag,
+                pose_errors=self._pose_errors,
+                places=self._places,
+                error=self._error,
+                speed=self._speed,
+                J=J,
+                b=b,
+            )
+        )
 
-    def _lay_out_references(self, angles: int) -> None:
-        """Make room for the numbers of all references: of poses, then of angles, then of centres of mass."""
+    def _allocate_references(self, angles: int) -> None:
+        """Allocate the numbers of all references: of poses, then of angles, then of centres of mass."""
         poses, centres = len(self._poses), len(self._centres)
         ends = np.cumsum([0, 24 * poses, 3 * angles, 9 * centres])
         self._numbers, self._firsts, self._changes = (
@@ -123,7 +147,7 @@ class TaskTable:
             at[kind] += size
 
     def bind(self) -> None:
-        """Have the tasks find their errors, speeds and references here from now on."""
+        """Bind errors, speeds and references of the tasks to the arrays of this table."""
         for task, error, speed in self._bound:
             task.bind(error, speed)
         for pose, errors, sample in self._bound_poses:
@@ -132,7 +156,7 @@ class TaskTable:
             centre.bind_reference(place)
 
     def _lines(self, task: Task, rows: slice, kinematics: Kinematics) -> tuple[str, list[tuple[int, ...]]] | None:
-        """Return which kind of task this is, and its lines for the kernel; None where the table cannot have it."""
+        """Return the kind of a task and its lines for the kernel; None where the table does not support it."""
         number, pairs = len(self._tasks), self._motions.index
         if isinstance(task, PoseTask):
             pair = pairs.get((task.frame_a, task.frame_b))
@@ -160,23 +184,29 @@ class TaskTable:
         self._lists.extend(entries)
         return len(self._lists) - len(entries)
 
-    def update(self, kinematics: Kinematics, time: float, running: Collection[Task] = ()) -> None:
-        """Write the rows of this tick; tasks that are `running` elsewhere are not asked for samples."""
-        given = [_GIVEN(task) for task in self._tasks]
-        if given != self._known:
-            self._take(given)
+    def update(
+        self, kinematics: Kinematics, time: float, leave_out: Callable[[Task, Exception], None] | None = None
+    ) -> None:
+        """Write the rows of this tick; `leave_out` is called with a task whose reference fails, and its exception."""
+        parameters = [_PARAMETERS(task) for task in self._tasks]
+        if parameters != self._parameters:
+            self._update_parameters(parameters)
         for task, where, position in self._sampled:
-            if task not in running:
+            try:
                 self._numbers[where] = task.sample(time, position)
+            except Exception as error:
+                if leave_out is None:
+                    raise
+                leave_out(task, error)
         for group, centroid in self._groups:
             centroid[:] = kinematics.centroid(group)
-        task_rows(time, kinematics.q, kinematics.v, self._given.table)
+        task_rows(time, kinematics.q, kinematics.v, self._data.table)
 
-    def _take(self, given: list[tuple[float, float, Path | None]]) -> None:
-        """Take gains and paths that are no longer what they were."""
-        before = self._known or [(np.nan, np.nan, None)] * len(given)
-        self._known, self._sampled = given, []
-        for k, (old, new) in enumerate(zip(before, given, strict=True)):
+    def _update_parameters(self, parameters: list[tuple[float, float, Path | None]]) -> None:
+        """Update the gains and paths that have changed."""
+        before = self._parameters or [(np.nan, np.nan, None)] * len(parameters)
+        self._parameters, self._sampled = parameters, []
+        for k, (old, new) in enumerate(zip(before, parameters, strict=True)):
             stiffness, damping, path = new
             if path is None:
                 self._sampled.append((self._tasks[k], self._where[k], self._positions.get(k)))

@@ -1,17 +1,17 @@
-"""Rows of many tasks at once, compiled; `compute` of each task is the same for one task in Python."""
+"""Compiled kernel for the rows of many tasks; equal to `compute` of each task in Python."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_controller.paths import go_along
-from multi_qp_controller.rotation_kernel import rotation_vector
-from multi_qp_scene.bundles import unbundled
+from multi_qp_controller.dynamics.rotation_kernel import rotation_vector
+from multi_qp_controller.references.minimum_jerk import sample_paths
 from multi_qp_scene.jit import compiled, compiled_part
+from multi_qp_scene.kernel_data import ColumnMajor, IndexMatrix, IndexVector, Matrix, Stack, Vector, unpack
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -20,152 +20,179 @@ Indices = NDArray[np.intp]
 STIFFNESS, DAMPING, MAX_SPEED = range(3)
 
 
-#: What `task_rows` is given as a bundle.
-TASK_KINDS = "mtvmvmtmtmtmmiiicmmmfmmvvmv"
+class TaskData(NamedTuple):
+    """Arrays of `task_rows`.
+
+    Attributes:
+        timing: timing of the reference path of each task, see `sample_paths`.
+        numbers_at: start and end index of each path in `numbers`.
+        firsts: start values of the paths.
+        changes: coefficients of the paths.
+        numbers: to fill for references that are paths; the references below are views of it.
+        gains: stiffness, damping and largest speed of each task, (tasks, 3).
+        poses: task, first row, rows, axes in `lists` and pair of frames of each pose task, (p, 5).
+        pose_references: position, rotation row by row, velocity and acceleration, (p, 24).
+        angles: task, row, entry of q and entry of v of each angle row, (a, 4).
+        angle_references: value, rate and acceleration, (a, 3).
+        centres: task, first row, rows, axes in `lists`, columns and their end, carriers and their end, (c, 8).
+        centre_references: position relative to the carriers, velocity and acceleration along each axis, (c, 9).
+        centroids: centre of mass, its velocity, its drift, and the mass of each group, (c, 10).
+        lists: index lists that the tables above refer to.
+        starts: first index in `columns` of each pair of frames, (k + 1,).
+        columns: entries of v that move each pair.
+        X: X_B_A of each pair, (k, 4, 4).
+        twist: relative twist of each pair, (k, 6).
+        drift: its drift, (k, 6).
+        J_pairs: its Jacobian, (6 k, nv).
+        Ag: pinocchio's `data.Ag`, (6, nv).
+        pose_errors: to fill: all six errors of each pose task, (p, 6).
+        places: to fill: reference of each centre of mass, world frame, (c, 3).
+        error: to fill, (rows,).
+        speed: to fill, (rows,).
+        J: to fill, (rows, nv); angle rows are constant.
+        b: to fill, (rows,).
+    """
+
+    timing: Matrix
+    numbers_at: IndexMatrix
+    firsts: Vector
+    changes: Matrix
+    numbers: Vector
+    gains: Matrix
+    poses: IndexMatrix
+    pose_references: Matrix
+    angles: IndexMatrix
+    angle_references: Matrix
+    centres: IndexMatrix
+    centre_references: Matrix
+    centroids: Matrix
+    lists: IndexVector
+    starts: IndexVector
+    columns: IndexVector
+    X: Stack
+    twist: Matrix
+    drift: Matrix
+    J_pairs: Matrix
+    Ag: ColumnMajor
+    pose_errors: Matrix
+    places: Matrix
+    error: Vector
+    speed: Vector
+    J: Matrix
+    b: Vector
 
 
 @compiled
-def task_rows(time: float, q: Array, v: Array, bundle: Any) -> None:
+def task_rows(time: float, q: Array, v: Array, table: Any) -> None:
     """Write J, b, error and speed of pose, angle and centre-of-mass tasks, (33).
 
     Args:
         time: [s].
         q: (nq,).
         v: (nv,).
-        bundle: of `TASK_KINDS`: all that follows.
-        timing: of the path of each task's reference, as all up to `numbers`, see `go_along`.
-        numbers_at: where the numbers of each are.
-        firsts: of these paths.
-        changes: of these paths.
-        numbers: to fill, where a reference is such a path; the references below are parts of it.
-        gains: stiffness, damping and largest speed of each task, (tasks, 3).
-        poses: task, first row, rows, axes in `lists` and pair of frames of each pose task, (p, 5).
-        pose_references: position, rotation row by row, velocity and acceleration, (p, 24).
-        angles: task, row, entry of q and entry of v of each row that is an angle's, (a, 4).
-        angle_references: value, rate and acceleration, (a, 3).
-        centres: task, first row, rows, axes in `lists`, columns and their end, carriers and their end, (c, 8).
-        centre_references: position from the carriers, velocity and acceleration along each axis, (c, 9).
-        centroids: centre of mass, its velocity, its drift, and the mass of each group, (c, 10).
-        lists: what the lines refer to.
-        starts: where the columns of each pair of frames begin, (k + 1,).
-        columns: of v that move each pair.
-        X: X_B_A of each pair, (k, 4, 4).
-        twist: (k, 6).
-        drift: (k, 6).
-        J_pairs: (6 k, nv).
-        Ag: pinocchio's `data.Ag`, (6, nv).
-        pose_errors: to fill: all six errors of each pose task, (p, 6).
-        places: to fill: reference of each centre of mass, world frame, (c, 3).
-        error: to fill, (rows,).
-        speed: to fill, (rows,).
-        J: to fill, (rows, nv); rows of angles stay as they are.
-        b: to fill, (rows,).
+        table: of `TaskData`.
     """
-    (
-        timing, numbers_at, firsts, changes, numbers, gains, poses, pose_references, angles, angle_references,
-        centres, centre_references, centroids, lists, starts, columns, X, twist, drift, J_pairs, Ag, pose_errors,
-        places, error, speed, J, b,
-    ) = unbundled(bundle, TASK_KINDS)  # fmt: skip
-    go_along(time, timing, numbers_at, firsts, changes, numbers)
+    data = unpack(table, TaskData)
+    sample_paths(time, data.timing, data.numbers_at, data.firsts, data.changes, data.numbers)
     full, w = np.empty(6), np.empty(6)
-    for p in range(len(poses)):
-        _pose_rows(p, gains, poses, pose_references, lists, starts, columns, X, twist, drift, J_pairs, pose_errors,
-                   full, w, error, speed, J, b)  # fmt: skip
-    for a in range(len(angles)):
-        task, row = angles[a, 0], angles[a, 1]
-        e, s = q[angles[a, 2]] - angle_references[a, 0], v[angles[a, 3]]
-        error[row], speed[row] = e, s
-        feedback = -gains[task, STIFFNESS] * e - gains[task, DAMPING] * (s - angle_references[a, 1])
-        b[row] = feedback + angle_references[a, 2]
-    for c in range(len(centres)):
-        _centre_rows(c, gains, centres, centre_references, centroids, lists, starts, columns, X, twist, drift, J_pairs,
-                     Ag, full, w, places, error, speed, J, b)  # fmt: skip
+    for p in range(len(data.poses)):
+        _pose_rows(table, p, full, w)
+    for a in range(len(data.angles)):
+        task, row = data.angles[a, 0], data.angles[a, 1]
+        e, s = q[data.angles[a, 2]] - data.angle_references[a, 0], v[data.angles[a, 3]]
+        data.error[row], data.speed[row] = e, s
+        feedback = -data.gains[task, STIFFNESS] * e - data.gains[task, DAMPING] * (s - data.angle_references[a, 1])
+        data.b[row] = feedback + data.angle_references[a, 2]
+    for c in range(len(data.centres)):
+        _centre_rows(table, c, full, w)
 
 
 @compiled_part
-def _pose_rows(
-    p: int, gains: Array, poses: Indices, references: Array, lists: Indices, starts: Indices, columns: Indices,
-    X: Array, twist: Array, drift: Array, J_pairs: Array, pose_errors: Array, full: Array, w: Array, error: Array,
-    speed: Array, J: Array, b: Array,
-) -> None:  # fmt: skip
-    """Write the rows of one pose task; `full` and `w` are for its use."""
-    task, row, rows, axes, k = poses[p, 0], poses[p, 1], poses[p, 2], poses[p, 3], poses[p, 4]
-    _rotation_error(X, k, references, p, w)
+def _pose_rows(table: Any, p: int, full: Array, w: Array) -> None:
+    """Write the rows of one pose task; `full` and `w` are workspace."""
+    data = unpack(table, TaskData)
+    task, row, rows, axes, k = data.poses[p, 0], data.poses[p, 1], data.poses[p, 2], data.poses[p, 3], data.poses[p, 4]
+    _rotation_error(data.X, k, data.pose_references, p, w)
     for i in range(3):
-        full[i] = X[k, i, 3] - references[p, i]
-        full[3 + i] = X[k, i, 0] * w[0] + X[k, i, 1] * w[1] + X[k, i, 2] * w[2]
+        full[i] = data.X[k, i, 3] - data.pose_references[p, i]
+        full[3 + i] = data.X[k, i, 0] * w[0] + data.X[k, i, 1] * w[1] + data.X[k, i, 2] * w[2]
     for i in range(6):
-        pose_errors[p, i] = full[i]
+        data.pose_errors[p, i] = full[i]
     for i in range(3):  # the drift in A's axes
         m, n = (i + 1) % 3, (i + 2) % 3
-        w[i] = drift[k, i] + twist[k, 3 + m] * twist[k, n] - twist[k, 3 + n] * twist[k, m]
-        w[3 + i] = drift[k, 3 + i]
-    stiffness, damping = gains[task, STIFFNESS], gains[task, DAMPING]
-    near = _share(full, 0, gains, task), _share(full, 3, gains, task)
+        w[i] = data.drift[k, i] + data.twist[k, 3 + m] * data.twist[k, n] - data.twist[k, 3 + n] * data.twist[k, m]
+        w[3 + i] = data.drift[k, 3 + i]
+    stiffness, damping = data.gains[task, STIFFNESS], data.gains[task, DAMPING]
+    near = _share(full, 0, data.gains, task), _share(full, 3, data.gains, task)
     for r in range(rows):
-        axis = lists[axes + r]
+        axis = data.lists[axes + r]
         i, o = axis % 3, 3 * (axis // 3)
-        x, y, z = X[k, i, 0], X[k, i, 1], X[k, i, 2]
-        rate = x * twist[k, o] + y * twist[k, o + 1] + z * twist[k, o + 2]
-        error[row + r], speed[row + r] = full[axis], rate
+        x, y, z = data.X[k, i, 0], data.X[k, i, 1], data.X[k, i, 2]
+        rate = x * data.twist[k, o] + y * data.twist[k, o + 1] + z * data.twist[k, o + 2]
+        data.error[row + r], data.speed[row + r] = full[axis], rate
         shortened = full[axis] * (near[0] if o == 0 else near[1])
-        asked = references[p, 18 + axis] - stiffness * shortened - damping * (rate - references[p, 12 + axis])
-        b[row + r] = asked - (x * w[o] + y * w[o + 1] + z * w[o + 2])
+        desired = (
+            data.pose_references[p, 18 + axis]
+            - stiffness * shortened
+            - damping * (rate - data.pose_references[p, 12 + axis])
+        )
+        data.b[row + r] = desired - (x * w[o] + y * w[o + 1] + z * w[o + 2])
         first = 6 * k + o
-        for n in range(starts[k], starts[k + 1]):
-            c = columns[n]
-            J[row + r, c] = x * J_pairs[first, c] + y * J_pairs[first + 1, c] + z * J_pairs[first + 2, c]
+        for n in range(data.starts[k], data.starts[k + 1]):
+            c = data.columns[n]
+            data.J[row + r, c] = (
+                x * data.J_pairs[first, c] + y * data.J_pairs[first + 1, c] + z * data.J_pairs[first + 2, c]
+            )
 
 
 @compiled_part
-def _centre_rows(
-    c: int, gains: Array, centres: Indices, references: Array, centroids: Array, lists: Indices, starts: Indices,
-    columns: Indices, X: Array, twist: Array, drift: Array, J_pairs: Array, Ag: Array, error_3: Array, moved: Array,
-    places: Array, error: Array, speed: Array, J: Array, b: Array,
-) -> None:  # fmt: skip
-    """Write the rows of one centre of mass; `error_3` and `moved`, velocity and drift, are for its use."""
-    task, row, rows, axes = centres[c, 0], centres[c, 1], centres[c, 2], centres[c, 3]
-    first, last = centres[c, 6], centres[c, 7]
+def _centre_rows(table: Any, c: int, error_3: Array, moved: Array) -> None:
+    """Write the rows of one centre of mass; `error_3` and `moved` (velocity and drift) are workspace."""
+    data = unpack(table, TaskData)
+    task, row, rows, axes = data.centres[c, 0], data.centres[c, 1], data.centres[c, 2], data.centres[c, 3]
+    first, last = data.centres[c, 6], data.centres[c, 7]
     share = 1.0 / (last - first) if last > first else 0.0
     for i in range(3):
-        places[c, i] = references[c, 3 * i]
-        moved[i], moved[3 + i] = centroids[c, 3 + i], centroids[c, 6 + i]
+        data.places[c, i] = data.centre_references[c, 3 * i]
+        moved[i], moved[3 + i] = data.centroids[c, 3 + i], data.centroids[c, 6 + i]
         for n in range(first, last):
-            k = lists[n]
-            places[c, i] += share * X[k, i, 3]
+            k = data.lists[n]
+            data.places[c, i] += share * data.X[k, i, 3]
             for j in range(3):
                 m, o = (j + 1) % 3, (j + 2) % 3
-                turning = twist[k, 3 + m] * twist[k, o] - twist[k, 3 + o] * twist[k, m]
-                moved[i] -= share * X[k, i, j] * twist[k, j]
-                moved[3 + i] -= share * X[k, i, j] * (drift[k, j] + turning)
+                turning = data.twist[k, 3 + m] * data.twist[k, o] - data.twist[k, 3 + o] * data.twist[k, m]
+                moved[i] -= share * data.X[k, i, j] * data.twist[k, j]
+                moved[3 + i] -= share * data.X[k, i, j] * (data.drift[k, j] + turning)
         error_3[i] = 0.0
     for r in range(rows):
-        axis = lists[axes + r]
-        error_3[axis] = centroids[c, axis] - places[c, axis]
-    near = _share(error_3, 0, gains, task)
+        axis = data.lists[axes + r]
+        error_3[axis] = data.centroids[c, axis] - data.places[c, axis]
+    near = _share(error_3, 0, data.gains, task)
     for r in range(rows):
-        axis = lists[axes + r]
-        error[row + r], speed[row + r] = error_3[axis], moved[axis]
-        asked = references[c, 3 * axis + 2] - gains[task, STIFFNESS] * near * error_3[axis]
-        asked -= gains[task, DAMPING] * (moved[axis] - references[c, 3 * axis + 1])
-        b[row + r] = asked - moved[3 + axis]
+        axis = data.lists[axes + r]
+        data.error[row + r], data.speed[row + r] = error_3[axis], moved[axis]
+        desired = data.centre_references[c, 3 * axis + 2] - data.gains[task, STIFFNESS] * near * error_3[axis]
+        desired -= data.gains[task, DAMPING] * (moved[axis] - data.centre_references[c, 3 * axis + 1])
+        data.b[row + r] = desired - moved[3 + axis]
         for n in range(first, last):
-            k = lists[n]
-            for m in range(starts[k], starts[k + 1]):
-                J[row + r, columns[m]] = 0.0
-        for n in range(centres[c, 4], centres[c, 5]):
-            J[row + r, lists[n]] = Ag[axis, lists[n]] / centroids[c, 9]
+            k = data.lists[n]
+            for m in range(data.starts[k], data.starts[k + 1]):
+                data.J[row + r, data.columns[m]] = 0.0
+        for n in range(data.centres[c, 4], data.centres[c, 5]):
+            data.J[row + r, data.lists[n]] = data.Ag[axis, data.lists[n]] / data.centroids[c, 9]
         for n in range(first, last):
-            k = lists[n]
-            x, y, z = share * X[k, axis, 0], share * X[k, axis, 1], share * X[k, axis, 2]
-            for m in range(starts[k], starts[k + 1]):
-                i = columns[m]
-                J[row + r, i] -= x * J_pairs[6 * k, i] + y * J_pairs[6 * k + 1, i] + z * J_pairs[6 * k + 2, i]
+            k = data.lists[n]
+            x, y, z = share * data.X[k, axis, 0], share * data.X[k, axis, 1], share * data.X[k, axis, 2]
+            for m in range(data.starts[k], data.starts[k + 1]):
+                i = data.columns[m]
+                data.J[row + r, i] -= (
+                    x * data.J_pairs[6 * k, i] + y * data.J_pairs[6 * k + 1, i] + z * data.J_pairs[6 * k + 2, i]
+                )
 
 
 @compiled_part
 def _share(error: Array, first: int, gains: Array, task: int) -> float:
-    """Return by how much three errors are shortened to ask for no more than the largest speed; see `limited_error`."""
+    """Return the factor that limits three errors to the largest speed; see `limited_error`."""
     stiffness = gains[task, STIFFNESS]
     if gains[task, MAX_SPEED] == np.inf or stiffness == 0.0:
         return 1.0

@@ -1,4 +1,4 @@
-"""Any task of tsid, as a task of ours."""
+"""Adapter of tsid tasks to `Task`."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_controller.kinematics import Kinematics
+from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.tasks.base import Task
 
 Array = NDArray[np.float64]
 
 
 class TsidTask(Task):
-    """A motion task of tsid made over `Kinematics.robot`: its equality rows, evaluated in C++, join the cost.
+    """A motion task of tsid over `Kinematics.robot`: its equality rows, evaluated in C++, are part of the cost.
 
-    Frame tasks (`TaskSE3Equality`, `TaskTwoFramesEquality`) run over any scene. Tasks that slice actuated joints
-    (`TaskJointPosture`, the bounds) take the scene for one robot; use ours instead. Gains are the tsid task's own.
+    Frame tasks (`TaskSE3Equality`, `TaskTwoFramesEquality`) work in any scene. Tasks that slice actuated joints
+    (`TaskJointPosture`, the bounds) assume a single robot; use the tasks of this package instead. Gains are those of
+    the tsid task.
     """
 
     def __init__(self, name: str, *, task: Any, weight: float = 1.0) -> None:
-        """Wrap `task`, whose reference and gains its owner sets."""
+        """Wrap a tsid task; set its reference and gains on `task` itself."""
         super().__init__(name, weight=weight)
         self.dim = int(task.dim)
         self.task = task

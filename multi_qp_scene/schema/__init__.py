@@ -1,1 +1,1 @@
-"""The one schema: it validates the YAML, documents it, and is what the loaders read."""
+"""Schema of the YAML files, for validation, documentation and loading."""

@@ -1,4 +1,4 @@
-"""Schema of `config/models/*.yaml`: what a URDF does not say of a robot or an object."""
+"""Schema of `config/models/*.yaml`: surfaces, postures and other data of a model that URDF does not have."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from multi_qp_scene.config_file import StrictModel
-from multi_qp_scene.schema.common import NonNegative, Positive, Vector3
+from multi_qp_scene.schema.common import Angle, Color, ForceOrNone, Length, NonNegative, Rpy, Vector2, Vector3
 
 
 def _is_convex(outline: list[tuple[float, float]]) -> bool:
-    """Whether a polygon turns left at every corner, and once around."""
+    """Whether a polygon turns left at every corner, with a total of one turn."""
     corners, total = [*outline, *outline[:2]], 0.0
     for a, b, c in zip(corners, corners[1:], corners[2:], strict=False):
         before, after = (b[0] - a[0], b[1] - a[1]), (c[0] - b[0], c[1] - b[1])
@@ -23,14 +23,11 @@ def _is_convex(outline: list[tuple[float, float]]) -> bool:
     return len(outline) >= 3 and total < 3.0 * pi
 
 
-UnitInterval = Annotated[float, Field(ge=0, le=1)]
-
-
 class PlanarSurfaceSpec(StrictModel):
     """A rectangle, or another convex polygon, on a link; its frame's +z is the outward normal.
 
     Attributes:
-        type: chooses this kind of surface.
+        type: selects this type of surface.
         link: name of the link in the URDF.
         xyz: origin of the surface frame in the link frame [m].
         rpy: roll, pitch, yaw of the surface frame in the link frame [rad].
@@ -41,9 +38,9 @@ class PlanarSurfaceSpec(StrictModel):
     type: Literal["planar"]
     link: str
     xyz: Vector3 = (0.0, 0.0, 0.0)
-    rpy: Vector3 = (0.0, 0.0, 0.0)
-    size: tuple[Positive, Positive] | None = None
-    outline: list[tuple[float, float]] | None = None
+    rpy: Rpy = (0.0, 0.0, 0.0)
+    size: tuple[Length, Length] | None = None
+    outline: list[Vector2] | None = None
 
     @model_validator(mode="after")
     def _one_shape(self) -> PlanarSurfaceSpec:
@@ -66,7 +63,7 @@ class GraspSurfaceSpec(StrictModel):
     """A cylinder along its frame's x axis, in a hand (`encloses: true`) or on a handle (`encloses: false`).
 
     Attributes:
-        type: chooses this kind of surface.
+        type: selects this type of surface.
         link: name of the link in the URDF.
         xyz: origin of the surface frame in the link frame [m].
         rpy: roll, pitch, yaw of the surface frame in the link frame [rad].
@@ -78,9 +75,9 @@ class GraspSurfaceSpec(StrictModel):
     type: Literal["grasp"]
     link: str
     xyz: Vector3 = (0.0, 0.0, 0.0)
-    rpy: Vector3 = (0.0, 0.0, 0.0)
-    radius: Positive
-    length: Positive
+    rpy: Rpy = (0.0, 0.0, 0.0)
+    radius: Length
+    length: Length
     encloses: bool = True
 
 
@@ -88,7 +85,7 @@ class PointSurfaceSpec(StrictModel):
     """A point on a link; its frame's +z is the outward normal.
 
     Attributes:
-        type: chooses this kind of surface.
+        type: selects this type of surface.
         link: name of the link in the URDF.
         xyz: origin of the surface frame in the link frame [m].
         rpy: roll, pitch, yaw of the surface frame in the link frame [rad].
@@ -97,52 +94,52 @@ class PointSurfaceSpec(StrictModel):
     type: Literal["point"]
     link: str
     xyz: Vector3 = (0.0, 0.0, 0.0)
-    rpy: Vector3 = (0.0, 0.0, 0.0)
+    rpy: Rpy = (0.0, 0.0, 0.0)
 
 
 SurfaceSpec = Annotated[PlanarSurfaceSpec | GraspSurfaceSpec | PointSurfaceSpec, Field(discriminator="type")]
 
 
 class PassiveJointSpec(StrictModel):
-    """What moves a joint without a motor: a spring, a damper, dry friction.
+    """Passive forces of a joint: spring, viscous damper, dry friction.
 
     Attributes:
         stiffness: of the spring [N m/rad].
         rest: angle at which the spring is relaxed [rad].
-        damping: viscous [N m s/rad].
-        friction: dry [N m]; comes in smoothly over 0.01 rad/s.
+        damping: viscous damping [N m s/rad].
+        friction: dry friction [N m]; smoothed over 0.01 rad/s.
     """
 
     stiffness: NonNegative = 0.0
-    rest: float = 0.0
+    rest: Angle = 0.0
     damping: NonNegative = 0.0
-    friction: NonNegative = 0.0
+    friction: ForceOrNone = 0.0
 
 
 class ModelFile(StrictModel):
-    """A robot, an object or a piece of environment: its URDF and what the URDF does not say.
+    """A robot, an object or an environment model: its URDF and additional data.
 
     Attributes:
-        description: one line for people.
+        description: one line of text.
         urdf: the URDF: a file beside this one, or in the project's `urdf/`.
-        root: whether the base floats or is fixed; pieces of the environment are `fixed`.
+        root: whether the base floats or is fixed; environment models are `fixed`.
         color: red, green, blue of the visuals whose material is named `tint`.
         postures: joint angles [rad] by posture and joint; joints left out are at zero. `zero` always exists.
-        surfaces: where the body can touch, by name.
+        surfaces: contact surfaces by name.
         effort_limits: sets of effort limits [N m] by name and joint; the first set is the default, and joints left out
-            of a set keep the URDF's. Which joints have motors is the URDF's matter: those with a finite effort limit
-            above zero.
-        self_collisions: pairs of links that a scenario may watch by `collisions.self_collisions`.
-        passive_joints: springs, dampers and friction by joint. Joints without a motor that are left out have the URDF's
+            of a set keep the URDF's limit. The URDF determines which joints have motors: those with a finite effort
+            limit above zero.
+        self_collisions: pairs of links that a scenario may monitor by `collisions.self_collisions`.
+        passive_joints: springs, dampers and friction by joint. Other joints without a motor have the URDF's
             `<dynamics>`.
     """
 
     description: str = ""
     urdf: str
     root: Literal["free_flyer", "fixed"] = "free_flyer"
-    color: tuple[UnitInterval, UnitInterval, UnitInterval] | None = None
-    postures: dict[str, dict[str, float]] = {}
+    color: Color | None = None
+    postures: dict[str, dict[str, Angle]] = {}
     surfaces: dict[str, SurfaceSpec] = {}
-    effort_limits: dict[str, dict[str, NonNegative]] = {}
+    effort_limits: dict[str, dict[str, ForceOrNone]] = {}
     self_collisions: list[tuple[str, str]] = []
     passive_joints: dict[str, PassiveJointSpec] = {}

@@ -1,4 +1,4 @@
-"""Writes the reference of the file formats out of the schema: types, defaults, ranges, and the docstrings' words.
+"""Generator of the reference page of the file formats from the schema: types, defaults, ranges and docstrings.
 
 `python -m multi_qp_scene.schema.reference > docs/scenario_format.md`
 """
@@ -13,8 +13,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from multi_qp_scene import limits
 from multi_qp_scene.expectations import Expectation
-from multi_qp_scene.schema.introduction import MODELS, SCENARIOS
+from multi_qp_scene.schema.introduction import LIMITS, MODELS, SCENARIOS
 from multi_qp_scene.schema.model_file import ModelFile
 from multi_qp_scene.schema.scenario_file import ScenarioFile
 from multi_qp_scene.wording import described
@@ -28,12 +29,12 @@ _KEYS = re.compile(r" with (the keys|type:) .*")
 
 def reference() -> str:
     """Return the page, as Markdown."""
-    parts = [SCENARIOS, *_sections(ScenarioFile), MODELS, *_sections(ModelFile)]
+    parts = [SCENARIOS, *_sections(ScenarioFile), MODELS, *_sections(ModelFile), LIMITS, _limits()]
     return "\n".join(part.rstrip() + "\n" for part in parts)
 
 
 def descriptions(model: Model) -> dict[str, str]:
-    """Return the words of the docstring's "Attributes" section, by key."""
+    """Return the texts of the docstring's "Attributes" section, by key."""
     _, _, attributes = _docstring(model).partition("\n\nAttributes:\n")
     found: dict[str, str] = {}
     name = ""
@@ -48,7 +49,7 @@ def descriptions(model: Model) -> dict[str, str]:
 
 
 def models_of(top: Model) -> Headings:
-    """Return every model that can stand in a file, the file itself first, with a heading that says where."""
+    """Return all models of a file, the top model first, with a heading that gives the location."""
     headings: Headings = {top: ""}
     order: list[Model] = []
 
@@ -63,6 +64,13 @@ def models_of(top: Model) -> Headings:
     return {model: headings[model] for model in order}
 
 
+def _limits() -> str:
+    rows = ["| limit | range | meaning |", "|---|---|---|"]
+    for name, bounds in limits.LIMITS.items():
+        rows.append(f"| `{name}` | {bounds.low:g} to {bounds.high:g} | {bounds.meaning} |")
+    return "\n".join(rows)
+
+
 def _sections(top: Model) -> Iterator[str]:
     headings = models_of(top)
     for model, heading in headings.items():
@@ -71,7 +79,7 @@ def _sections(top: Model) -> Iterator[str]:
 
 
 def _parts(model: Model, path: str) -> Iterator[tuple[str, Model, str]]:
-    """Give heading, model and path of the models right below one."""
+    """Yield heading, model and path of the models directly below a model."""
     for key, child in _children(model).items():
         for steps, tag, inner in _models_in(child):
             place = f"{path}{key}{steps}"
@@ -79,7 +87,7 @@ def _parts(model: Model, path: str) -> Iterator[tuple[str, Model, str]]:
 
 
 def _models_in(expected: Expectation, steps: str = "") -> Iterator[tuple[str, str, Model]]:
-    """Give the models that may stand at a place, or in the mapping or list there, with the way to them and the tag."""
+    """Yield the models of a type, or of the items of a mapping or list, with the path to them and the tag."""
     if expected.tagged_members:
         for tag, member in expected.tagged_members.items():
             yield steps, tag, member.annotation
@@ -95,14 +103,14 @@ def _models_in(expected: Expectation, steps: str = "") -> Iterator[tuple[str, st
 
 
 def _children(model: Model) -> dict[str, Expectation]:
-    """Return what each key takes, the one that chooses the form first."""
+    """Return the expected type of each key, the discriminator first."""
     whole = Expectation(model)
     return {key: whole.child(key) for key in sorted(whole.keys, key=lambda key: key != "type")}
 
 
 def _table(model: Model, headings: Headings) -> str:
     words = descriptions(model)
-    rows = ["| key | takes | default | meaning |", "|---|---|---|---|"]
+    rows = ["| key | type | default | meaning |", "|---|---|---|---|"]
     for key, expected in _children(model).items():
         cells = (f"`{key}`", _takes(expected, headings), _default(model, key), words.get(key, ""))
         rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
@@ -116,7 +124,7 @@ def _takes(expected: Expectation, headings: Headings) -> str:
 
 
 def _anchor(heading: str) -> str:
-    """Return the name that GitHub gives to a heading."""
+    """Return GitHub's anchor of a heading."""
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 

@@ -1,4 +1,4 @@
-"""Schema of `config/sequences/*.yaml`: contacts, and the phases in which they are on."""
+"""Schema of `config/sequences/*.yaml`: contacts and contact phases."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 from multi_qp_scene.config_file import StrictModel
-from multi_qp_scene.schema.common import NonNegative, Positive, Vector3
+from multi_qp_scene.schema.common import Distance, Duration, FrictionOrNone, Vector3
 
 
 def _unit(value: Vector3) -> Vector3:
@@ -18,57 +18,57 @@ def _unit(value: Vector3) -> Vector3:
     return value
 
 
-class ContactSpec(StrictModel):
-    """A surface of a body at one place; its pose is that of the surface frame, laid flush on what it touches.
+class SequenceContactSpec(StrictModel):
+    """A surface of a body at a fixed placement, aligned with the touched surface.
 
     Attributes:
         surface: full name of the body's surface, `<subsystem>/<surface>`.
-        xyz: place of the surface's origin in the world [m].
-        normal: unit normal of what is touched, out of it; the surface's +z points the other way.
-        forward: where the surface's +x points in the world; only its part along what is touched counts.
+        xyz: position of the surface's origin in the world [m].
+        normal: outward unit normal of the touched surface; the surface's +z points the other way.
+        forward: direction of the surface's +x in the world; projected onto the tangent plane.
         friction: Coulomb coefficient; the sequence's if left out.
         size: extent of a planar surface along its x and y [m]; the model's if left out. [0, 0] is a point.
-        other: full name of the surface that is touched, if a scenario has it.
+        other: full name of the touched surface, if it is in a scenario.
     """
 
     surface: Annotated[str, Field(pattern=r"^[^/]+/[^/]+$")]
     xyz: Vector3
     normal: Annotated[Vector3, AfterValidator(_unit)] = (0.0, 0.0, 1.0)
     forward: Vector3 = (1.0, 0.0, 0.0)
-    friction: NonNegative | None = None
-    size: tuple[NonNegative, NonNegative] | None = None
+    friction: FrictionOrNone | None = None
+    size: tuple[Distance, Distance] | None = None
     other: str | None = None
 
 
 class PhaseSpec(StrictModel):
-    """A time during which the contacts stay the same.
+    """A time interval with a constant contact set.
 
     Attributes:
-        contacts: names of the contacts that are on, at least one.
-        name: for people.
-        com: centre of mass [m] by subsystem at some instant of the phase, where it is known.
-        duration: how long it should last [s], if that is known.
+        contacts: names of the active contacts, at least one.
+        name: name for messages.
+        com: centre of mass [m] by subsystem at an instant of the phase, if known.
+        duration: nominal duration [s], if known.
     """
 
     contacts: Annotated[list[str], Field(min_length=1)]
     name: str = ""
     com: dict[str, Vector3] = {}
-    duration: Positive | None = None
+    duration: Duration | None = None
 
 
 class SequenceFile(StrictModel):
     """A contact sequence.
 
     Attributes:
-        description: one line for people.
-        models: model of each subsystem: a shipped model's name or a path from this file. Its surfaces give the extents.
-        friction: Coulomb coefficient of the contacts that name none.
+        description: one line of text.
+        models: model of each subsystem: a shipped model's name or a path from this file. Their surfaces give the sizes.
+        friction: Coulomb coefficient of contacts without a value of their own.
         contacts: contacts by name.
         phases: the phases in their order, at least one.
     """
 
     description: str = ""
     models: dict[str, str] = {}
-    friction: NonNegative = 0.5
-    contacts: dict[str, ContactSpec]
+    friction: FrictionOrNone = 0.5
+    contacts: dict[str, SequenceContactSpec]
     phases: Annotated[list[PhaseSpec], Field(min_length=1)]

@@ -1,4 +1,4 @@
-"""Schema of the finite state machine of a scenario: states, transitions and the goals of the whole run."""
+"""Schema of the state machine of a scenario: states, transitions and goals of the run."""
 
 from __future__ import annotations
 
@@ -7,43 +7,54 @@ from typing import Annotated, Literal, Union
 from pydantic import Field
 
 from multi_qp_scene.config_file import StrictModel
-from multi_qp_scene.schema.common import NonNegative, Positive, Vector3
+from multi_qp_scene.schema.common import (
+    Angle,
+    Coordinate,
+    Duration,
+    Length,
+    Positive,
+    Speed,
+    Time,
+    Tolerance,
+    Vector3,
+    Velocity,
+)
 from multi_qp_scene.schema.tasks import TaskSpec
 
 
 class TimeCondition(StrictModel):
-    """Holds when the state has lasted so long [s].
+    """True when the state has lasted for a time.
 
     Attributes:
-        type: chooses this condition.
+        type: selects this type of condition.
         after: time since the state was entered [s].
     """
 
     type: Literal["time"]
-    after: NonNegative
+    after: Time
 
 
 class TaskCondition(StrictModel):
-    """Holds when a task has reached its target, and its reference has come to its end.
+    """True when a task has reached its target and its reference has ended.
 
     Attributes:
-        type: chooses this condition.
+        type: selects this type of condition.
         task: a task of this state.
-        error: largest norm of x − x_ref, in the feature's unit (m and rad taken together for a pose).
-        speed: largest norm of ẋ, in the feature's unit per second.
+        error: maximum norm of x − x_ref, in the feature's unit (m and rad combined for a pose).
+        speed: maximum norm of ẋ, in the feature's unit per second.
     """
 
     type: Literal["task"]
     task: str
-    error: Positive | None = None
-    speed: Positive | None = None
+    error: Tolerance | None = None
+    speed: Speed | None = None
 
 
 class ReferenceCondition(StrictModel):
-    """Holds when the moving reference of a task has come to its end.
+    """True when the moving reference of a task has ended.
 
     Attributes:
-        type: chooses this condition.
+        type: selects this type of condition.
         task: a task of this state.
     """
 
@@ -52,76 +63,76 @@ class ReferenceCondition(StrictModel):
 
 
 class CoMInsideCondition(StrictModel):
-    """Holds when a centre of mass is over the support polygon of some contacts.
+    """True when a centre of mass is over the support polygon of some contacts.
 
     Attributes:
-        type: chooses this condition.
-        subsystems: whose common centre of mass.
-        contacts: whose first surfaces span the polygon; they need not be on.
-        margin: how far inside, at least [m].
+        type: selects this type of condition.
+        subsystems: the group whose common centre of mass is tested.
+        contacts: contacts whose first surfaces span the polygon; they need not be active.
+        margin: minimum distance inside [m].
     """
 
     type: Literal["com_inside"]
     subsystems: list[str]
     contacts: list[str]
-    margin: float = 0.0
+    margin: Coordinate = 0.0
 
 
 class TouchingCondition(StrictModel):
-    """Holds when the surfaces of a contact lie flush and still, ready to be made (foot landed, grasp closed).
+    """True when the surfaces of a contact are aligned and at rest, ready for the contact (foot landed, grasp closed).
 
     The distance is along the second surface's normal; a grasp's is between the axes of the two cylinders.
 
     Attributes:
-        type: chooses this condition.
-        contact: which contact.
-        distance: largest distance [m].
-        angle: largest angle between the surfaces [rad].
-        speed: largest relative speed [m/s]; ten times that in rad/s for turning.
+        type: selects this type of condition.
+        contact: name of the contact.
+        distance: maximum distance [m].
+        angle: maximum angle between the surfaces [rad].
+        speed: maximum relative linear speed [m/s]; the angular limit is ten times that in rad/s.
     """
 
     type: Literal["touching"]
     contact: str
-    distance: Positive = 0.001
-    angle: Positive = 0.02
-    speed: Positive = 0.02
+    distance: Length = 0.001
+    angle: Tolerance = 0.02
+    speed: Speed = 0.02
 
 
 class SeparatedCondition(StrictModel):
-    """Holds when the surfaces of a contact have come apart.
+    """True when the surfaces of a contact have separated.
 
     Attributes:
-        type: chooses this condition.
-        contact: which contact.
-        distance: least distance, measured as in `touching` [m].
+        type: selects this type of condition.
+        contact: name of the contact.
+        distance: minimum distance, measured as in `touching` [m].
     """
 
     type: Literal["separated"]
     contact: str
-    distance: Positive
+    distance: Length
 
 
 class JointCondition(StrictModel):
-    """Holds when a joint is above and below these angles [rad].
+    """True when a joint is above and below the given angles [rad].
 
     Attributes:
-        type: chooses this condition.
+        type: selects this type of condition.
         joint: full name of the joint.
-        above: least angle [rad] or position [m].
-        below: largest angle [rad] or position [m].
+        above: minimum angle [rad] or position [m].
+        below: maximum angle [rad] or position [m].
     """
 
     type: Literal["joint"]
     joint: str
-    above: float | None = None
-    below: float | None = None
+    above: Angle | None = None
+    below: Angle | None = None
 
 
 class CommandCondition(StrictModel):
-    """Holds when the user has given this command: by its button in the viewer, or by `Controller.command`.
+    """True when the user has given this command: by its button in the viewer, or by `Controller.command`.
 
     Attributes:
-        type: chooses this condition.
+        type: selects this type of condition.
         name: of the command.
     """
 
@@ -130,22 +141,22 @@ class CommandCondition(StrictModel):
 
 
 class UnattendedCondition(StrictModel):
-    """Holds when nobody is there to interact: in headless runs; a phase for the user is passed over then.
+    """True when the run is not interactive (headless), to skip states for the user.
 
     Attributes:
-        type: chooses this condition.
+        type: selects this type of condition.
     """
 
     type: Literal["unattended"]
 
 
 class VisitsCondition(StrictModel):
-    """Holds when a state has been entered so many times.
+    """True when a state has been entered a number of times.
 
     Attributes:
-        type: chooses this condition.
-        state: which state; the present one counts as entered.
-        count: how many times, at least.
+        type: selects this type of condition.
+        state: name of the state; the present one counts as entered.
+        count: minimum number of times.
     """
 
     type: Literal["visits"]
@@ -154,10 +165,10 @@ class VisitsCondition(StrictModel):
 
 
 class AllCondition(StrictModel):
-    """Holds when all of these hold.
+    """True when all of the conditions are true.
 
     Attributes:
-        type: chooses this condition.
+        type: selects this type of condition.
         of: conditions.
     """
 
@@ -166,10 +177,10 @@ class AllCondition(StrictModel):
 
 
 class AnyCondition(StrictModel):
-    """Holds when any of these holds.
+    """True when any of the conditions is true.
 
     Attributes:
-        type: chooses this condition.
+        type: selects this type of condition.
         of: conditions.
     """
 
@@ -178,10 +189,10 @@ class AnyCondition(StrictModel):
 
 
 class NotCondition(StrictModel):
-    """Holds when this does not.
+    """True when the condition is false.
 
     Attributes:
-        type: chooses this condition.
+        type: selects this type of condition.
         of: a condition.
     """
 
@@ -213,7 +224,7 @@ for _recursive in (AllCondition, AnyCondition, NotCondition):
 
 
 class TransitionSpec(StrictModel):
-    """Where to go, and when; the first transition of a state whose condition holds is taken.
+    """Transition to another state; the first transition of a state whose condition is true is taken.
 
     Attributes:
         to: name of the next state.
@@ -225,68 +236,68 @@ class TransitionSpec(StrictModel):
 
 
 class StateSpec(StrictModel):
-    """One phase: its contacts, its tasks (over those of the whole scenario), its transitions.
+    """One state: contact set, tasks (in addition to those of the scenario) and transitions.
 
-    A state without transitions is an end of the run. `tasks: {name: null}` drops a task of the scenario here. The tasks
-    of the scenario go on undisturbed from state to state; a state's own start anew. A contact that goes on keeps the
-    place at which it was made.
+    A state without transitions is final. `tasks: {name: null}` removes a task of the scenario in this state. Tasks of
+    the scenario continue across transitions; tasks of a state start when it is entered. A contact that stays active
+    keeps its contact position.
 
     Attributes:
-        description: for people.
-        contacts: the contacts that are on.
+        description: one line of text.
+        contacts: names of the active contacts.
         tasks: tasks by name; one of the same name as a task of the scenario replaces it.
-        transitions: ways on, in order of precedence.
-        timeout: the run ends, as failed, when the state lasts longer [s].
-        hold: in a state without transitions: how long it lasts before the run is complete [s].
+        transitions: transitions in order of precedence.
+        timeout: maximum duration; the run fails when the state lasts longer [s].
+        hold: in a final state: duration before the run is complete [s].
     """
 
     description: str = ""
     contacts: list[str] = []
     tasks: dict[str, TaskSpec | None] = {}
     transitions: list[TransitionSpec] = []
-    timeout: Positive | None = None
-    hold: NonNegative = 0.0
+    timeout: Duration | None = None
+    hold: Time = 0.0
 
 
 class TrackingGoal(StrictModel):
-    """The RMS error with which a pose task follows its reference while it is active.
+    """Bound of the RMS tracking error of a pose task while it is active.
 
     Attributes:
-        type: chooses this goal.
+        type: selects this type of goal.
         task: a pose task.
-        position: largest RMS distance [m].
-        rotation: largest RMS angle [rad].
+        position: maximum RMS distance [m].
+        rotation: maximum RMS angle [rad].
     """
 
     type: Literal["tracking"]
     task: str
-    position: Positive | None = None
-    rotation: Positive | None = None
+    position: Length | None = None
+    rotation: Tolerance | None = None
 
 
 class PoseGoal(StrictModel):
-    """Where a frame is at the end of the run: near a given place, or (`initial`) near where it started.
+    """Final position of a frame: near a given position, or (`initial`) near its initial one.
 
     Attributes:
-        type: chooses this goal.
+        type: selects this type of goal.
         frame: full name of a link or surface.
-        target: place of its origin in the world [m], or `initial`.
-        tolerance: largest distance [m]; orientation is not judged.
+        target: position of its origin in the world [m], or `initial`.
+        tolerance: maximum distance [m]; the orientation is not evaluated.
     """
 
     type: Literal["pose"]
     frame: str
     target: Vector3 | Literal["initial"]
-    tolerance: Positive
+    tolerance: Length
 
 
 class StateGoal(StrictModel):
-    """A state that the run must have visited.
+    """A state that must be visited.
 
     Attributes:
-        type: chooses this goal.
+        type: selects this type of goal.
         state: name of the state.
-        visits: how many times, at least.
+        visits: minimum number of visits.
     """
 
     type: Literal["state"]
@@ -295,12 +306,12 @@ class StateGoal(StrictModel):
 
 
 class PointsGoal(StrictModel):
-    """How many of the random points of a task were missed.
+    """Bound of the number of missed random points of a task.
 
     Attributes:
-        type: chooses this goal.
+        type: selects this type of goal.
         task: a pose task whose target has `random_points`.
-        misses: how many may be.
+        misses: maximum number of missed points.
     """
 
     type: Literal["points"]
@@ -309,90 +320,90 @@ class PointsGoal(StrictModel):
 
 
 class JointGoal(StrictModel):
-    """The angle of a joint when a state was left.
+    """Angle of a joint at the end of a state.
 
     Attributes:
-        type: chooses this goal.
+        type: selects this type of goal.
         joint: full name of the joint.
         target: angle [rad].
         tolerance: [rad].
-        state: which state, the last time it was left; the end of the run if left out.
+        state: name of the state, at its last exit; the end of the run if left out.
     """
 
     type: Literal["joint"]
     joint: str
-    target: float
-    tolerance: Positive
+    target: Angle
+    tolerance: Tolerance
     state: str | None = None
 
 
 class JointVelocityGoal(StrictModel):
-    """The velocity of a joint all through a state.
+    """Velocity of a joint throughout a state.
 
     Attributes:
-        type: chooses this goal.
+        type: selects this type of goal.
         joint: full name of the joint.
         target: velocity [rad/s].
-        tolerance: of the worst moment, relative to the target.
-        state: which state.
-        after: only once the state has lasted so long [s].
+        tolerance: maximum deviation, relative to the target.
+        state: name of the state.
+        after: time in the state before evaluation begins [s].
     """
 
     type: Literal["joint_velocity"]
     joint: str
-    target: float
+    target: Velocity
     tolerance: Positive
     state: str
-    after: NonNegative = 1.0
+    after: Time = 1.0
 
 
 class TiltGoal(StrictModel):
-    """How far the z axis of a frame ever leaned from the vertical.
+    """Bound of the inclination of the z axis of a frame from the vertical.
 
     Attributes:
-        type: chooses this goal.
+        type: selects this type of goal.
         frame: full name of a link or surface.
         tolerance: [rad].
-        states: in which states; all if left out.
+        states: names of the evaluated states; all if left out.
     """
 
     type: Literal["tilt"]
     frame: str
-    tolerance: Positive
+    tolerance: Tolerance
     states: list[str] | None = None
 
 
 class BalanceGoal(StrictModel):
-    """How far inside the support polygon of its own contacts with the environment a group's centre of mass always was.
+    """Minimum distance of a group's centre of mass inside the support polygon of its contacts with the environment.
 
     Attributes:
-        type: chooses this goal.
-        subsystems: whose common centre of mass.
-        contacts: of the contacts that are on, those that carry the group, as when it stands on other characters'
-            shoulders; if left out, its own contacts with the environment.
-        margin: least distance from the polygon's edge, seen from above [m].
-        states: in which states; all if left out.
+        type: selects this type of goal.
+        subsystems: the group whose common centre of mass is evaluated.
+        contacts: supporting contacts, of which the active ones count, for example of a group on other characters'
+            shoulders; the group's own contacts with the environment if left out.
+        margin: minimum horizontal distance from the polygon's edge [m].
+        states: names of the evaluated states; all if left out.
     """
 
     type: Literal["balance"]
     subsystems: list[str]
     contacts: list[str] | None = None
-    margin: float = 0.0
+    margin: Coordinate = 0.0
     states: list[str] | None = None
 
 
 class ClearanceGoal(StrictModel):
-    """How close bodies ever came to each other, of the pairs that `collisions` watches.
+    """Minimum distance between bodies, of the pairs in `collisions`.
 
     Attributes:
-        type: chooses this goal.
+        type: selects this type of goal.
         bodies: full names of two links, or patterns with `*`.
-        at_least: [m].
+        at_least: minimum distance [m].
     """
 
     type: Literal["clearance"]
     bodies: tuple[str, str]
-    at_least: float = 0.0
+    at_least: Coordinate = 0.0
 
 
 GoalSpec = Annotated[

@@ -1,8 +1,8 @@
-"""Goals of a scenario: measured while it runs, judged at its end."""
+"""Goals of a scenario: measured during a run, evaluated at its end."""
 
 from __future__ import annotations
 
-from multi_qp_simulator.goals.base import Goal, GoalResult, Moment
-from multi_qp_simulator.goals.keeper import GoalKeeper
+from multi_qp_simulator.goals.base import GoalResult, Moment, MonitoredGoal
+from multi_qp_simulator.goals.goal_monitor import GoalMonitor
 
-__all__ = ["Goal", "GoalKeeper", "GoalResult", "Moment"]
+__all__ = ["MonitoredGoal", "GoalMonitor", "GoalResult", "Moment"]

@@ -1,4 +1,4 @@
-"""What a goal is: it looks at every tick, and at the end says how it went."""
+"""Base class of goals, with their input and result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from multi_qp_scene.scene import State
 
 @dataclass(frozen=True)
 class GoalResult:
-    """How a goal ended: `value` against `target`, `error` against `tolerance` [SI units]."""
+    """Result of a goal: `value` against `target`, `error` against `tolerance` [SI units]."""
 
     value: Any
     target: Any
@@ -22,7 +22,7 @@ class GoalResult:
     reached: bool
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as plain data; a number that is not finite becomes None, for JSON has none."""
+        """Return plain data; non-finite numbers become None, since JSON has none."""
         return {name: _finite(value) for name, value in asdict(self).items()}
 
 
@@ -34,14 +34,14 @@ def _finite(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Moment:
-    """What a goal looks at: one tick.
+    """Input of goals: one tick.
 
     Attributes:
         controller: after its step.
         state: the true state.
         time: [s].
         phase: name of the FSM state.
-        since: how long it has lasted [s].
+        since: time since its entry [s].
     """
 
     controller: Controller
@@ -51,12 +51,12 @@ class Moment:
     since: float
 
 
-class Goal(ABC):
-    """One goal while it is watched."""
+class MonitoredGoal(ABC):
+    """A goal evaluated along a run."""
 
-    def observe(self, moment: Moment) -> None:  # noqa: B027  (many goals only look at the end)
-        """Take in one tick."""
+    def observe(self, moment: Moment) -> None:  # noqa: B027  (many goals depend on the final state only)
+        """Process one tick."""
 
     @abstractmethod
     def results(self, state: State, visited: list[str]) -> dict[str, GoalResult]:
-        """Return the verdicts, by part; "" for the goal as a whole."""
+        """Return the results by part; "" for the goal as a whole."""

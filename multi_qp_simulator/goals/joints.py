@@ -1,4 +1,4 @@
-"""How far and how fast joints turned."""
+"""Goals on joint angles and velocities."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import math
 from multi_qp_scene.scalar_joint import ScalarJoint
 from multi_qp_scene.scene import Scene, State
 from multi_qp_scene.schema import states as st
-from multi_qp_simulator.goals.base import Goal, GoalResult, Moment
+from multi_qp_simulator.goals.base import GoalResult, Moment, MonitoredGoal
 
 
-class Joint(Goal):
-    """The angle of a joint when a state was last left."""
+class JointAngle(MonitoredGoal):
+    """Angle of a joint at the last exit from a state."""
 
     def __init__(self, goal: st.JointGoal, scene: Scene) -> None:
         self._goal = goal
@@ -19,21 +19,21 @@ class Joint(Goal):
         self._angle = math.inf
 
     def observe(self, moment: Moment) -> None:
-        """Note the angle."""
+        """Record the angle."""
         if self._goal.state in (None, moment.phase):
             self._angle = self._joint.angle(moment.state.q)
 
     def results(self, state: State, visited: list[str]) -> dict[str, GoalResult]:
-        """Judge the angle, the short way round."""
+        """Evaluate the angle, by the shortest rotation."""
         goal = self._goal
         angle = self._joint.angle(state.q) if goal.state in (None, visited[-1]) else self._angle
-        # the state that counts may never have been entered
+        # the state may never have been entered
         error = abs(self._joint.difference(angle, goal.target)) if math.isfinite(angle) else math.inf
         return {"": GoalResult(angle, goal.target, error, goal.tolerance, error <= goal.tolerance)}
 
 
-class JointVelocity(Goal):
-    """The worst velocity of a joint in a state; the error is relative."""
+class JointVelocity(MonitoredGoal):
+    """Worst velocity of a joint in a state; the error is relative."""
 
     def __init__(self, goal: st.JointVelocityGoal, scene: Scene) -> None:
         self._goal = goal
@@ -41,7 +41,7 @@ class JointVelocity(Goal):
         self._worst: float | None = None
 
     def observe(self, moment: Moment) -> None:
-        """Note the velocity that is furthest from the target."""
+        """Record the velocity furthest from the target."""
         if moment.phase != self._goal.state or moment.since < self._goal.after:
             return
         speed, target = float(moment.state.v[self._v_index]), self._goal.target
@@ -49,7 +49,7 @@ class JointVelocity(Goal):
             self._worst = speed
 
     def results(self, state: State, visited: list[str]) -> dict[str, GoalResult]:
-        """Judge the worst."""
+        """Evaluate the worst velocity."""
         goal = self._goal
         error = math.inf if self._worst is None else abs(self._worst - goal.target) / abs(goal.target)
         return {"": GoalResult(self._worst, goal.target, error, goal.tolerance, error <= goal.tolerance)}

@@ -1,4 +1,4 @@
-"""Where frames, centres of mass and bodies were."""
+"""Goals on the positions of frames, centres of mass and bodies."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from fnmatch import fnmatch
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_controller.contact import ActiveContact
-from multi_qp_controller.kinematics import Group
-from multi_qp_controller.support import margin_inside
-from multi_qp_scene.forest import place_frames
+from multi_qp_controller.contacts.contact import ActiveContact
+from multi_qp_controller.contacts.support_polygon import margin_inside
+from multi_qp_controller.dynamics.kinematics import Group
+from multi_qp_scene.kinematic_trees import place_frames
 from multi_qp_scene.scene import Scene, State
 from multi_qp_scene.schema import states as st
 from multi_qp_scene.surfaces import Surface
-from multi_qp_simulator.goals.base import Goal, GoalResult, Moment
+from multi_qp_simulator.goals.base import GoalResult, Moment, MonitoredGoal
 
 
-class Pose(Goal):
-    """Where a frame is at the end."""
+class Pose(MonitoredGoal):
+    """Pose of a frame at the end."""
 
     def __init__(self, goal: st.PoseGoal, scene: Scene) -> None:
         self._goal = goal
         self._scene = scene
 
     def results(self, state: State, visited: list[str]) -> dict[str, GoalResult]:
-        """Judge where the frame is."""
+        """Evaluate the pose."""
         goal = self._goal
         place = self._place(state.q)
         wanted = self._place(self._scene.q0) if goal.target == "initial" else np.array(goal.target)
@@ -38,8 +38,8 @@ class Pose(Goal):
         return np.array(data.oMf[self._scene.frame_id(self._goal.frame)].translation)
 
 
-class Tilt(Goal):
-    """The largest angle of a frame's z axis from the vertical."""
+class Tilt(MonitoredGoal):
+    """Largest angle of a frame's z axis from the vertical."""
 
     def __init__(self, goal: st.TiltGoal, scene: Scene) -> None:
         self._goal = goal
@@ -47,7 +47,7 @@ class Tilt(Goal):
         self._worst: float | None = None
 
     def observe(self, moment: Moment) -> None:
-        """Note the largest angle."""
+        """Record the largest angle."""
         if self._goal.states is not None and moment.phase not in self._goal.states:
             return
         up = moment.controller.kinematics.pose(self._frame).rotation[:, 2]
@@ -55,13 +55,13 @@ class Tilt(Goal):
         self._worst = tilt if self._worst is None else max(self._worst, tilt)
 
     def results(self, state: State, visited: list[str]) -> dict[str, GoalResult]:
-        """Judge it."""
+        """Evaluate it."""
         error = math.inf if self._worst is None else self._worst
         return {"": GoalResult(self._worst, 0.0, error, self._goal.tolerance, error <= self._goal.tolerance)}
 
 
-class Balance(Goal):
-    """The least distance of a centre of mass inside the support polygon; the error is what is missing."""
+class Balance(MonitoredGoal):
+    """Smallest margin of a centre of mass in the support polygon; the error is the deficit."""
 
     def __init__(self, goal: st.BalanceGoal, scene: Scene) -> None:
         self._goal = goal
@@ -71,7 +71,7 @@ class Balance(Goal):
         self._carrying: list[Surface] = []
 
     def observe(self, moment: Moment) -> None:
-        """Note the least distance."""
+        """Record the smallest distance."""
         if self._goal.states is not None and moment.phase not in self._goal.states:
             return
         controller = moment.controller
@@ -83,21 +83,21 @@ class Balance(Goal):
             self._least = min(self._least, margin_inside(controller.kinematics, self._carrying, com))
 
     def _is_carried_by(self, name: str, contact: ActiveContact) -> bool:
-        """Return whether a contact rests the group on the environment; others stand on feet of their own."""
+        """Return whether a contact supports the group on the environment, rather than another group."""
         if self._goal.contacts is not None:
             return name in self._goal.contacts
         member = contact.first.name.split("/")[0] in self._goal.subsystems
         return member and contact.second.joint_id == 0 and contact.first.joint_id != 0
 
     def results(self, state: State, visited: list[str]) -> dict[str, GoalResult]:
-        """Judge what is missing of the margin."""
+        """Evaluate the margin."""
         missing = max(0.0, self._goal.margin - self._least)
         observed = math.isfinite(self._least)
         return {"": GoalResult(self._least, self._goal.margin, missing, 0.0, observed and missing == 0.0)}
 
 
-class Clearance(Goal):
-    """The least distance of watched pairs; one that never came within its influence distance counts as far."""
+class MinimumDistance(MonitoredGoal):
+    """Smallest distance of monitored pairs; pairs that never came within their influence distance count as far."""
 
     def __init__(self, goal: st.ClearanceGoal) -> None:
         self._goal = goal
@@ -105,7 +105,7 @@ class Clearance(Goal):
         self._concerned: NDArray[np.bool_] | None = None
 
     def observe(self, moment: Moment) -> None:
-        """Note the least distance."""
+        """Record the smallest distance."""
         controller = moment.controller
         if self._concerned is None:
             links = [pair.pair.links for pair in controller.pair_distances]
@@ -117,7 +117,7 @@ class Clearance(Goal):
         return any(fnmatch(a, first) and fnmatch(b, second) for a, b in (links, links[::-1]))
 
     def results(self, state: State, visited: list[str]) -> dict[str, GoalResult]:
-        """Judge it."""
+        """Evaluate it."""
         missing = max(0.0, self._goal.at_least - self._least)
         good = self._concerned is not None and bool(self._concerned.any()) and self._least > self._goal.at_least
         return {"": GoalResult(self._least, self._goal.at_least, missing, 0.0, good)}

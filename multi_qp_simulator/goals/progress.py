@@ -1,18 +1,18 @@
-"""How well tasks were followed, and which states were entered."""
+"""Goals on tracking errors, visited states and reached points."""
 
 from __future__ import annotations
 
 import math
 
-from multi_qp_controller.random_references import RandomPoints
+from multi_qp_controller.references.random import RandomPoints
 from multi_qp_controller.tasks import PoseTask
 from multi_qp_scene.scene import State
 from multi_qp_scene.schema import states as st
-from multi_qp_simulator.goals.base import Goal, GoalResult, Moment
+from multi_qp_simulator.goals.base import GoalResult, Moment, MonitoredGoal
 
 
-class Tracking(Goal):
-    """Mean squares of a pose task's errors."""
+class Tracking(MonitoredGoal):
+    """RMS errors of a pose task."""
 
     def __init__(self, goal: st.TrackingGoal) -> None:
         self._goal = goal
@@ -20,7 +20,7 @@ class Tracking(Goal):
         self._squares = {"position": 0.0, "rotation": 0.0}
 
     def observe(self, moment: Moment) -> None:
-        """Add up the squares."""
+        """Accumulate the squares."""
         task = moment.controller.tasks.get(self._goal.task)
         if isinstance(task, PoseTask):
             self._count += 1
@@ -28,7 +28,7 @@ class Tracking(Goal):
             self._squares["rotation"] += task.rotation_error**2
 
     def results(self, state: State, visited: list[str]) -> dict[str, GoalResult]:
-        """Judge their means, one result for each quantity that is bounded."""
+        """Evaluate the RMS, one result for each bounded quantity."""
         bounds = {"position": self._goal.position, "rotation": self._goal.rotation}
         results = {}
         for quantity, tolerance in bounds.items():
@@ -39,8 +39,8 @@ class Tracking(Goal):
         return results
 
 
-class Visited(Goal):
-    """Whether a state was entered often enough."""
+class Visited(MonitoredGoal):
+    """Number of visits of a state."""
 
     def __init__(self, goal: st.StateGoal) -> None:
         self._goal = goal
@@ -54,15 +54,15 @@ class Visited(Goal):
         return {"": GoalResult(count, self._goal.visits, missing, 0.0, missing == 0)}
 
 
-class Points(Goal):
-    """How many random points were missed; the error is the largest distance at which one was left."""
+class Points(MonitoredGoal):
+    """Number of random points missed; the error is the largest distance at which one was left."""
 
     def __init__(self, goal: st.PointsGoal) -> None:
         self._goal = goal
         self._reference: RandomPoints | None = None
 
     def observe(self, moment: Moment) -> None:
-        """Note the reference that says which points were reached."""
+        """Record the reference, which counts the reached points."""
         task = moment.controller.tasks.get(self._goal.task)
         if isinstance(task, PoseTask) and isinstance(task.reference, RandomPoints):
             self._reference = task.reference

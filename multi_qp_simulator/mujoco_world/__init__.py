@@ -1,4 +1,4 @@
-"""`mujoco`: an independent physics engine plays the world; nothing but torques acts on the robots."""
+"""`mujoco` backend: an independent physics engine, driven by torques only."""
 
 from multi_qp_simulator.mujoco_world.backend import MujocoBackend
 

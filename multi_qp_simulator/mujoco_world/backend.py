@@ -1,4 +1,4 @@
-"""`mujoco`: the torques go to a physics engine, and the state is what comes back."""
+"""`mujoco` backend: simulation of torques by MuJoCo."""
 
 from __future__ import annotations
 
@@ -10,44 +10,47 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from multi_qp_controller.closed_loop.joint_impedance import DriveReference
 from multi_qp_controller.command import Command, Status
+from multi_qp_controller.state_check import as_state
+from multi_qp_scene.arguments import number
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
 from multi_qp_scene.schema.reality import RealitySpec
-from multi_qp_simulator.backend import Outcome
+from multi_qp_simulator.backend import Outcome, torques_of
+from multi_qp_simulator.model_mismatch import Motors, Noise, Pushes, random_friction, random_masses, stream
 from multi_qp_simulator.mujoco_world.coordinates import Coordinates
 from multi_qp_simulator.mujoco_world.coordinates_kernel import principal_axes
 from multi_qp_simulator.mujoco_world.shapes import body_name
 from multi_qp_simulator.mujoco_world.touch import Touch
 from multi_qp_simulator.mujoco_world.world import PHYSICS_STEP, WorldOptions, build_world
-from multi_qp_simulator.reality import Motors, Noise, Pushes, random_friction, random_masses, stream
 
 Array = NDArray[np.float64]
 
-# MuJoCo would write a file MUJOCO_LOG.TXT wherever it is run from
+# prevents MUJOCO_LOG.TXT in the working directory
 mujoco.set_mju_user_warning(logging.getLogger("multi_qp.mujoco").info)
 
 
 class MujocoBackend:
-    """A world that only torques move; contacts are what the engine makes of the shapes.
+    """MuJoCo simulation driven by torques; contacts follow from the collision shapes.
 
     Attributes:
-        world: the MuJoCo model.
-        data: its state.
-        coordinates: from the scene's coordinates to the world's.
+        world: MuJoCo model.
+        data: MuJoCo state.
+        coordinates: maps between the scene's and MuJoCo's coordinates.
         time: [s].
-        touch: forces of the contacts, and the hands.
+        touch: contact forces and grasps.
     """
 
-    def __init__(self, scenario: Scenario, reality: RealitySpec | None = None) -> None:
-        """Build the world.
+    def __init__(self, scenario: Scenario, mismatch: RealitySpec | None = None) -> None:
+        """Build the model.
 
         Args:
-            scenario: what is there.
-            reality: in what the world differs from the model; the scenario's `reality` if None.
+            scenario: the scenario.
+            mismatch: model mismatch and disturbances; the scenario's `reality` if None.
         """
-        reality = scenario.spec.reality if reality is None else reality
-        options = WorldOptions(random_masses(scenario, reality), random_friction(scenario, reality))
+        mismatch = scenario.spec.reality if mismatch is None else mismatch
+        options = WorldOptions(random_masses(scenario, mismatch), random_friction(scenario, mismatch))
         scene = scenario.scene
         self._scenario, self._scene = scenario, scene
         self.world = build_world(scenario, options)
@@ -61,39 +64,51 @@ class MujocoBackend:
         self._bodies = {k: int(self.world.body(body_name(scene, k, "")).id) for k in self._scales}
         self._masses: dict[str, float] = {}
         self._made: tuple[str, ...] = ()
-        self._noise = Noise(scene, reality, scenario.seed)
-        self._motors = Motors(reality, scene.na, PHYSICS_STEP)
-        self._pushes, self._pushed = Pushes(reality.pushes), bool(reality.pushes)
-        self._jitter, self._random = reality.period_jitter, stream(scenario.seed, "jitter")
-        self._past: deque[tuple[Array, Array]] = deque(maxlen=1 + round(reality.sensor_delay / PHYSICS_STEP))
-        self._weigh()
+        self._noise = Noise(scene, mismatch, scenario.seed)
+        self._motors = Motors(mismatch, scene.na, PHYSICS_STEP)
+        self._pushes, self._pushed = Pushes(mismatch.pushes), bool(mismatch.pushes)
+        self._jitter, self._random = mismatch.period_jitter, stream(scenario.seed, "jitter")
+        self._past: deque[tuple[Array, Array]] = deque(maxlen=1 + round(mismatch.sensor_delay / PHYSICS_STEP))
+        self._update_load_inertias()
         self.state = scene.initial_state()
 
     @property
     def state(self) -> State:
-        """The present state."""
+        """Current state; the setter copies.
+
+        Raises:
+            MultiQpError: if the value is not a state of the scene.
+        """
         return self._state
 
     @state.setter
     def state(self, state: State) -> None:
+        state = as_state(self._scene, state)
+        self.data.qacc_warmstart[:] = 0.0  # may be NaN, after a state that was not finite
         self.coordinates.to_world(state, self.data.qpos, self.data.qvel)
         mujoco.mj_forward(self.world, self.data)
         self._past.clear()
         if self._past.maxlen != 1:
-            self._remember()
+            self._record()
         self._state = self.coordinates.to_scene(self.data.qpos, self.data.qvel)
 
     def measure(self) -> State:
-        """Return what the sensors tell of the state: noisy, and late."""
+        """Return the measured state, with noise and delay."""
         if self._past.maxlen == 1:
             return self._noise.add(self._state)
         return self._noise.add(self.coordinates.to_scene(*self._past[0]))
 
     def step(self, command: Command, dt: float) -> Outcome:
-        """Let one control period pass under the torques of a command."""
+        """Simulate one control period under the torques of a command.
+
+        Raises:
+            MultiQpError: if a torque is not finite, or their number differs from the motors'.
+        """
+        dt = number("dt", dt, unit="s", least=0.0)
+        torque = torques_of(command, self._scene)
         if command.diagnostics.status is not Status.FALLBACK:
             self._made = tuple(command.wrenches)
-        self._weigh()
+        self._update_load_inertias()
         self.touch.hold(self.data, self._made)
         self.touch.begin()
         self._pushes.observe(command.diagnostics.state, self.time)
@@ -104,40 +119,40 @@ class MujocoBackend:
             self._step = self.world.opt.timestep = dt / steps
         before = self._state
         if command.drive is None and self._motors.prompt and not self._pushed:
-            self.data.ctrl[:] = command.tau
-            self._pass(steps, dt / steps)
+            self.data.ctrl[:] = torque
+            self._advance(steps, dt / steps)
         else:
-            self._drive(command, steps, dt / steps)
+            self._drive(torque, command.drive, steps, dt / steps)
         self._state = self.coordinates.to_scene(self.data.qpos, self.data.qvel)
         acceleration = (self._state.v - before.v) / dt
         return Outcome(acceleration, self.touch.wrenches(self._made, self.data))
 
-    def _pass(self, steps: int, step: float) -> None:
-        """Let physics steps pass under torques that stay as they are."""
+    def _advance(self, steps: int, step: float) -> None:
+        """Simulate physics steps under constant torques."""
         world, data, touch = self.world, self.data, self.touch
-        # no more is remembered than the sensors can still tell
-        forgotten = steps if self._past.maxlen == 1 else steps - (self._past.maxlen or 0)
+        # only states within the sensor delay are recorded
+        dropped = steps if self._past.maxlen == 1 else steps - (self._past.maxlen or 0)
         for k in range(steps):
             mujoco.mj_step(world, data)
             touch.add(data)
-            if k >= forgotten:
-                self._remember()
+            if k >= dropped:
+                self._record()
             self.time += step
 
-    def _drive(self, command: Command, steps: int, step: float) -> None:
-        """Let physics steps pass under torques or pushes that change from one to the next."""
-        data, drive, tau, begun = self.data, command.drive, command.tau, self.time
+    def _drive(self, torque: Array, drive: DriveReference | None, steps: int, step: float) -> None:
+        """Simulate physics steps under torques or pushes that vary between steps."""
+        data, tau, begun = self.data, torque, self.time
         angles = None if drive is None else data.qpos[self._angles]
         for _ in range(steps):
             if self._pushed:
                 self._push()
             if drive is not None:
                 moved = data.qpos[self._angles] - angles
-                tau = command.tau + drive.torque(moved, data.qvel[self._speeds], self.time - begun)
+                tau = torque + drive.torque(moved, data.qvel[self._speeds], self.time - begun)
             data.ctrl[:] = self._motors.follow(tau)
-            self._pass(1, step)
+            self._advance(1, step)
 
-    def _remember(self) -> None:
+    def _record(self) -> None:
         self._past.append((self.data.qpos.copy(), self.data.qvel.copy()))
 
     def _push(self) -> None:
@@ -152,8 +167,8 @@ class MujocoBackend:
         frame = model.frames[model.getFrameId(link, pin.FrameType.BODY)]
         return int(self.world.body(body_name(self._scene, frame.parentJoint, link.split("/")[0])).id)
 
-    def _weigh(self) -> None:
-        """Give the bodies that carry loads their present inertia."""
+    def _update_load_inertias(self) -> None:
+        """Set the current inertias of bodies with loads."""
         masses = self._scene.loads.masses
         if masses == self._masses:
             return

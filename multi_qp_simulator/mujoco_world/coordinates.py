@@ -1,8 +1,8 @@
-"""From pinocchio's coordinates to MuJoCo's and back.
+"""Conversions between pinocchio's and MuJoCo's coordinates.
 
-Both have a free body as a position and a quaternion, in another order, and its velocity as six numbers: the linear
-part lies along the body's axes in pinocchio, along the world's in MuJoCo. A joint without end is (cos, sin) there, an
-angle here.
+Both represent a free body by a position and a quaternion, in different order, and its velocity by six numbers: the
+linear part is in the body's axes in pinocchio and in the world's in MuJoCo. A continuous joint is (cos, sin) in
+pinocchio and an angle in MuJoCo.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Indices = NDArray[np.intp]
 
 
 class Coordinates:
-    """The maps between one scene's model and its MuJoCo model.
+    """Maps between a scene's model and its MuJoCo model.
 
     Attributes:
         dof: MuJoCo's index of each entry of v, (nv,).
@@ -48,7 +48,7 @@ class Coordinates:
         self._free = np.array(free, dtype=np.intp).reshape(-1, 3)
 
     def to_world(self, state: State, qpos: Array, qvel: Array) -> None:
-        """Write a state into MuJoCo's qpos and qvel."""
+        """Write a state to MuJoCo's qpos and qvel."""
         q = state.q
         qpos[self._scalar[:, 1]] = q[self._scalar[:, 0]]
         for at, to in self._turning:
@@ -77,7 +77,7 @@ class Coordinates:
         return T
 
     def drift(self, state: State) -> Array:
-        """Return Ṫ v: what qacc is where all components of v stay as they are, (nv,)."""
+        """Return Ṫ v: qacc for constant v, (nv,)."""
         drift = np.zeros(self._model.nv)
         for at, _, v in self._free:
             R = _rotation(state.q[at + 3 : at + 7])

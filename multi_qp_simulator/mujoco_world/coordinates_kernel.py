@@ -1,4 +1,4 @@
-"""MuJoCo's coordinates as pinocchio's: twice a control period, or more."""
+"""Compiled conversions from MuJoCo's coordinates to pinocchio's."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def write_state(
         qpos: MuJoCo's.
         qvel: MuJoCo's.
         scalar: index in q and in qpos of each joint with one number, (k, 2).
-        turning: of each joint without end: (cos, sin) here, an angle there, (k, 2).
+        turning: of each continuous joint: (cos, sin) in q, an angle in qpos, (k, 2).
         free: index in q, in qpos and in v of each free body, (k, 3).
         dof: index in qvel of each entry of v, (nv,).
         q: to write to, (nq,).
@@ -39,7 +39,7 @@ def write_state(
     for k in range(len(free)):
         to, at, index = free[k, 0], free[k, 1], free[k, 2]
         w, x, y, z = qpos[at + 3], qpos[at + 4], qpos[at + 5], qpos[at + 6]
-        norm = math.sqrt(w * w + x * x + y * y + z * z)  # MuJoCo normalises when it next uses it
+        norm = math.sqrt(w * w + x * x + y * y + z * z)  # MuJoCo normalises at the next use
         w, x, y, z = w / norm, x / norm, y / norm, z / norm
         for i in range(3):
             q[to + i] = qpos[at + i]
@@ -57,7 +57,7 @@ def principal_axes(inertia: Array, moments: Array, quaternion: Array) -> None:
     if np.linalg.det(R) < 0.0:
         R[:, 0] *= -1.0
     moments[:] = found
-    # the largest of the four is found first, as its root loses nothing
+    # starts with the largest of the four, whose square root is the most accurate
     squares = np.empty(4)
     squares[0] = 1.0 + R[0, 0] + R[1, 1] + R[2, 2]
     for i in range(3):

@@ -1,4 +1,4 @@
-"""The scene's collision shapes as MuJoCo geometry, and which of them may touch."""
+"""Conversion of collision shapes to MuJoCo, and selection of pairs that may collide."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from multi_qp_scene.scene import Scene
 
 Array = NDArray[np.float64]
 
-#: A fixed level box that is at least so wide is ground: nobody gets to its edge [m].
+#: Minimum width of a fixed level box that is treated as ground, without edges [m].
 GROUND_WIDTH = 10.0
 
 
 def is_ground(item: pin.GeometryObject) -> bool:
-    """Return whether a shape is level ground, whose edges nobody gets to."""
+    """Return whether a shape is level ground, whose edges are out of reach."""
     shape = item.geometry
     if item.parentJoint != 0 or not isinstance(shape, coal.Box):
         return False
@@ -29,24 +29,24 @@ def is_ground(item: pin.GeometryObject) -> bool:
     return bool(level and 2.0 * min(shape.halfSide[:2]) >= GROUND_WIDTH)
 
 
-def add_shape(spec: Any, body: Any, item: pin.GeometryObject, placement: pin.SE3, *, flush: bool = False) -> None:
+def add_shape(spec: Any, body: Any, item: pin.GeometryObject, placement: pin.SE3, *, aligned: bool = False) -> None:
     """Add one collision shape to a body, at `placement` in the body's frame.
 
-    Meshes collide as their convex hulls, as they do for the controller. So do boxes that shall lie `flush` on others:
-    MuJoCo's collision of two boxes finds a single point, on an edge, in one of thirty poses in which faces lie on each
-    other to 0.1 mrad, and a foot that stands so is thrown about; that of hulls finds four.
-    Ground becomes a half-space, which finds all corners of a sole in a fifth of the time.
+    Meshes collide as their convex hulls, as they do for the controller. So do boxes with `aligned` faces:
+    for two boxes whose faces are parallel to 0.1 mrad, MuJoCo's box collision returns a single point, on an edge, in
+    one of thirty poses, which destabilises a foot; that of hulls returns four.
+    Ground becomes a half-space, which yields all corners of a sole in a fifth of the time.
 
     Raises:
-        MultiQpError: when MuJoCo has no such shape.
+        MultiQpError: if MuJoCo has no such shape.
     """
     if is_ground(item):
         top = placement.act(np.array([0.0, 0.0, item.geometry.halfSide[2]]))
         plane = body.add_geom(name=item.name, pos=top)
         plane.type = mujoco.mjtGeom.mjGEOM_PLANE
-        plane.size[:] = [*item.geometry.halfSide[:2], 1.0]  # of the picture: it has no end
+        plane.size[:] = [*item.geometry.halfSide[:2], 1.0]  # rendered size; the plane is infinite
         return
-    kind, size = (None, []) if flush and isinstance(item.geometry, coal.Box) else _primitive(item.geometry)
+    kind, size = (None, []) if aligned and isinstance(item.geometry, coal.Box) else _primitive(item.geometry)
     geom = body.add_geom(name=item.name, pos=placement.translation, quat=wxyz(placement.rotation))
     if kind is not None:
         geom.type = kind
@@ -95,10 +95,10 @@ def _vertices(item: pin.GeometryObject) -> Array:
 
 
 def excluded_pairs(scene: Scene) -> set[tuple[str, str]]:
-    """Return the pairs of bodies of one subsystem that shall not collide, by the names of `body_name`.
+    """Return the pairs of bodies of one subsystem that must not collide, by the names of `body_name`.
 
-    Left out are bodies that are next to each other in the tree, or next but one, links without shapes not counted:
-    their shapes overlap around the joints by construction. And pairs that overlap in the initial or zero configuration.
+    These are bodies at most two apart in the tree, not counting links without shapes, since their shapes overlap around
+    the joints by construction; and pairs that overlap in the initial or zero configuration.
     """
     with_shape = {_place(scene, item) for item in scene.collision_model.geometryObjects}
     near = set()

@@ -1,4 +1,4 @@
-"""What the scenario's contacts carry in the MuJoCo world, and the hands that close and open."""
+"""Wrenches of the scenario's contacts in MuJoCo, and grasps."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Array = NDArray[np.float64]
 
 _EQUALITY = int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)
 
-#: A hand closes on a handle whose axis is no further than this from its own [m].
+#: Largest distance between the axes of a hand and a handle at which the grasp closes [m].
 REACH = 0.02
 
 
 class Touch:
-    """The contacts of a scenario in one MuJoCo world: forces summed over the steps of a control period.
+    """Contacts of a scenario in MuJoCo: forces summed over the steps of a control period.
 
     Wrenches are (force, moment) at the first surface's origin, in its frame, on its body.
     """
@@ -49,7 +49,7 @@ class Touch:
         self._first = np.ascontiguousarray(self._bodies[:, 0])
         self._offset = np.array([place.translation for place in self._place]).reshape(-1, 3)
         self._axes = np.array([place.rotation for place in self._place]).reshape(-1, 3, 3)
-        self._settings = world.eq_data  # a view: it follows when hands close
+        self._settings = world.eq_data  # a view, updated when grasps close
         self._contact_of = np.full(world.neq, -1, dtype=np.intp)
         for name, weld in self._welds.items():
             self._contact_of[weld] = self._names.index(name)
@@ -62,17 +62,17 @@ class Touch:
         of_bodies = np.zeros((world.nbody, world.nbody), dtype=np.intp)
         for k, (one, other) in enumerate(self._bodies):
             if self._names[k] not in self._welds:
-                # MuJoCo's force is that on the second shape
+                # MuJoCo's force acts on the second shape
                 of_bodies[other, one], of_bodies[one, other] = k + 1, -(k + 1)
         return np.ascontiguousarray(of_bodies[np.ix_(world.geom_bodyid, world.geom_bodyid)])
 
     @property
     def welds(self) -> tuple[str, ...]:
-        """The contacts that are grasps."""
+        """Names of the grasp contacts."""
         return tuple(self._welds)
 
     def hold(self, data: Any, made: Sequence[str]) -> None:
-        """Close the hands of the contacts that are made, where they are; open the others."""
+        """Close the grasps of the active contacts at their current poses; open the others."""
         for name, weld in self._welds.items():
             if name not in made:
                 data.eq_active[weld] = 0
@@ -97,12 +97,12 @@ class Touch:
         data.eq_active[weld] = 1
 
     def begin(self) -> None:
-        """Begin a control period."""
+        """Reset at the start of a control period."""
         self._sum[:] = 0.0
         self._steps = 0
 
     def add(self, data: Any) -> None:
-        """Take in the forces of the physics step that was just made."""
+        """Add the forces of the last physics step."""
         self._steps += 1
         if data.ncon:
             contact = data.contact
@@ -131,7 +131,7 @@ class Touch:
             )
 
     def wrenches(self, made: Sequence[str], data: Any) -> dict[str, Array]:
-        """Return the mean wrench of each contact that is made, or touches all the same, (6,)."""
+        """Return the mean wrench of each contact that is active or touches, (6,)."""
         mean = np.empty_like(self._sum)
         mean_wrenches(
             self._sum,
@@ -149,5 +149,5 @@ class Touch:
 
 
 def _in_body(model: pin.Model, surface: Surface) -> pin.SE3:
-    """Return the placement of a surface in the body that its joint moves (the world's axes for a fixed one)."""
+    """Return the placement of a surface in the body of its joint (in world axes for a fixed one)."""
     return model.frames[surface.frame_id].placement

@@ -1,4 +1,4 @@
-"""Forces of one physics step, added up by contact of the scenario: called a thousand times a simulated second."""
+"""Compiled accumulation of MuJoCo's forces by contact of the scenario."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Indices = NDArray[np.integer]
 def add_contacts(
     geoms: Indices, address: Indices, frame: Array, position: Array, efc_force: Array, owner: Indices, total: Array
 ) -> None:
-    """Add what touching shapes do to each other.
+    """Add the forces between touching shapes.
 
     Args:
         geoms: the two shapes of each of MuJoCo's contacts, (n, 2).
@@ -23,9 +23,9 @@ def add_contacts(
         frame: axes of each, rows, the normal first, flattened, (n, 9).
         position: world [m], (n, 3).
         efc_force: along those axes, on the second shape's body [N].
-        owner: of two shapes: 0 if the scenario has no contact of theirs, else its number from 1, negative if the second
+        owner: of two shapes: 0 without a contact of the scenario, else its number from 1, negative if the second
             shape is not on the body on which its wrench acts, (shapes, shapes).
-        total: to add to: force and moment about the world's origin, world axes, (contacts, 6).
+        total: accumulated in place: force and moment about the world's origin, world axes, (contacts, 6).
     """
     f = np.empty(3)
     for n in range(len(address)):
@@ -54,10 +54,10 @@ def add_welds(
     xmat: Array,
     total: Array,
 ) -> None:
-    """Add what closed hands carry.
+    """Add the forces of closed grasps.
 
     Args:
-        rows: how many of the first rows are equalities.
+        rows: number of equality rows, which come first.
         efc_id: the equality that each row belongs to.
         efc_type: what each row is.
         equality: the type of rows that are equalities.
@@ -67,7 +67,7 @@ def add_welds(
         bodies: the two bodies of each contact, (contacts, 2).
         xpos: of all bodies, (bodies, 3).
         xmat: of all bodies, flattened, (bodies, 9).
-        total: to add to: force and moment about the world's origin, world axes, (contacts, 6).
+        total: accumulated in place: force and moment about the world's origin, world axes, (contacts, 6).
     """
     row = 0
     at = np.empty(3)
@@ -105,14 +105,14 @@ def mean_wrenches(
 
     Args:
         total: force and moment about the world's origin, world axes, summed over the steps, (contacts, 6).
-        steps: how many.
+        steps: their number.
         first: the body of the first surface, (contacts,).
         offset: of the surface's origin in that body [m], (contacts, 3).
         axes: of the surface in that body, columns, (contacts, 3, 3).
         xpos: of all bodies, (bodies, 3).
         xmat: of all bodies, flattened, (bodies, 9).
-        mean: to write to: force and moment, (contacts, 6).
-        touched: to write to: whether anything was carried, (contacts,).
+        mean: output: force and moment, (contacts, 6).
+        touched: output: whether there was any force, (contacts,).
     """
     at, moment = np.empty(3), np.empty(3)
     for c in range(len(first)):

@@ -1,4 +1,4 @@
-"""One MuJoCo model of a whole scene: bodies, joints, passive forces, motors, contacts, grasps."""
+"""Construction of the MuJoCo model of a scene: bodies, joints, passive forces, motors, contacts, grasps."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from multi_qp_simulator.mujoco_world.shapes import add_shape, body_name, exclude
 
 Array = NDArray[np.float64]
 
-#: Physics runs in steps no longer than this [s].
+#: Largest physics step [s].
 PHYSICS_STEP = 0.001
-#: Weld of a closed hand: time constant [s] and damping ratio; and its impedance, near that of a rigid bond.
+#: Weld of a closed grasp: time constant [s] and damping ratio; and its impedance, near that of a rigid bond.
 GRASP_SOLREF, GRASP_SOLIMP = (0.004, 1.0), (0.98, 0.999, 0.001, 0.5, 2.0)
 
 
 @dataclass(frozen=True)
 class WorldOptions:
-    """In what the world differs from the controller's model.
+    """Mismatch between the simulation and the controller's model.
 
     Attributes:
-        mass_scale: factor on the mass and inertia of each joint's body, by joint; 1 where left out.
-        friction_scale: factor on the friction of each contact, by contact; 1 where left out.
-        compliance: time constant with which touching bodies push each other apart [s].
+        mass_scale: factor on the mass and inertia of each joint's body, by joint; 1 if missing.
+        friction_scale: factor on the friction of each contact, by contact; 1 if missing.
+        compliance: time constant of penetrations between touching bodies [s].
     """
 
     mass_scale: dict[str, float] = field(default_factory=dict)
@@ -48,10 +48,10 @@ def build_world(scenario: Scenario, options: WorldOptions) -> mujoco.MjModel:
     spec = mujoco.MjSpec()
     _set_options(spec)
     bodies = _add_bodies(spec, scene, options)
-    flush = _flush_bodies(scenario)
+    aligned = _planar_contact_bodies(scenario)
     for item in scene.collision_model.geometryObjects:
         place = body_name(scene, item.parentJoint, item.name.split("/")[0])
-        add_shape(spec, bodies[place], item, item.placement, flush=place in flush)
+        add_shape(spec, bodies[place], item, item.placement, aligned=place in aligned)
     _set_contact_softness(spec, options)
     for first, second in sorted(excluded_pairs(scene)):
         spec.add_exclude(bodyname1=first, bodyname2=second)
@@ -68,18 +68,18 @@ def build_world(scenario: Scenario, options: WorldOptions) -> mujoco.MjModel:
         raise MultiQpError(f"MuJoCo cannot build the world of '{scenario.name}': {error}") from None
 
 
-def _flush_bodies(scenario: Scenario) -> set[str]:
-    """Return the bodies of first surfaces that are planar: one hull of two that meet is enough, on ground none."""
+def _planar_contact_bodies(scenario: Scenario) -> set[str]:
+    """Return the bodies of first surfaces of planar contacts, except on ground: one hull of each pair is enough."""
     scene = scenario.scene
     items = scene.collision_model.geometryObjects
     solid = {body_name(scene, item.parentJoint, item.name.split("/")[0]) for item in items if not is_ground(item)}
-    flush = set()
+    aligned = set()
     for contact in scenario.spec.contacts.values():
         first, second = (scene.surfaces[surface] for surface in contact.surfaces)
         one, other = (body_name(scene, s.joint_id, s.name.split("/")[0]) for s in (first, second))
         if first.kind == "planar" and other in solid:
-            flush.add(one)
-    return flush
+            aligned.add(one)
+    return aligned
 
 
 def _set_options(spec: Any) -> None:
@@ -87,10 +87,10 @@ def _set_options(spec: Any) -> None:
     spec.compiler.autolimits = False
     spec.option.timestep = PHYSICS_STEP
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-    # friction as a true cone, and stiffer along the surface than across it: planted feet do not creep
+    # elliptic friction cones, stiffer along the surface than across it, so that planted feet do not creep
     spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
     spec.option.impratio = 100.0
-    # a state that explodes shall be seen as such
+    # divergence must be visible in the state
     spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
 
 
@@ -105,7 +105,7 @@ def _add_bodies(spec: Any, scene: Scene, options: WorldOptions) -> dict[str, Any
     for k in range(1, model.njoints):
         name = model.names[k]
         parent_id = model.parents[k]
-        # under the world, not under the fixed part: MuJoCo lets only the world carry free joints
+        # a child of the world body, not of the fixed part: MuJoCo allows free joints there only
         parent = spec.worldbody if parent_id == 0 else bodies[body_name(scene, parent_id, "")]
         placement = model.jointPlacements[k]
         body = parent.add_body(name=body_name(scene, k, ""), pos=placement.translation, quat=wxyz(placement.rotation))
@@ -122,7 +122,7 @@ def _set_inertia(body: Any, inertia: pin.Inertia, scale: float, *, offset: bool)
     I = inertia.inertia * scale  # noqa: E741
     body.explicitinertial = True
     body.mass = inertia.mass * scale
-    # a body whose mass will change must not be taken for one with its inertia along its axes
+    # bodies with variable mass must not be treated as having their inertia along the body axes
     body.ipos = inertia.lever + (1e-3 if offset else 0.0)
     body.fullinertia = [I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]]
 
@@ -144,7 +144,7 @@ def _add_joint(body: Any, model: pin.Model, k: int, axis: Array) -> None:
         body.add_freejoint(name=name, align=mujoco.mjtAlignFree.mjALIGNFREE_FALSE)
         return
     if joint.nv != 1:
-        raise MultiQpError(f"{name}: the MuJoCo world has no joint like {joint.shortname()}")
+        raise MultiQpError(f"{name}: MuJoCo has no joint like {joint.shortname()}")
     slides = np.linalg.norm(axis[:3]) > 0.5
     made = body.add_joint(name=name, axis=axis[:3] if slides else axis[3:])
     made.type = mujoco.mjtJoint.mjJNT_SLIDE if slides else mujoco.mjtJoint.mjJNT_HINGE
@@ -162,7 +162,7 @@ def _set_passive(spec: Any, scene: Scene) -> None:
         joint = spec.joint(names[v_index])
         joint.damping[0] = passive.damping[row]
         joint.frictionloss = passive.friction[row]
-        # a spring on a joint without end takes the short way round, which MuJoCo's does not
+        # springs on continuous joints act by the shortest rotation, MuJoCo's do not
         if not passive.continuous[row]:
             joint.stiffness[0] = passive.stiffness[row]
             joint.springref = passive.rest[row]
@@ -177,7 +177,7 @@ def _set_contact_softness(spec: Any, options: WorldOptions) -> None:
 
 
 def _add_contacts(spec: Any, scenario: Scenario, bodies: dict[str, Any], options: WorldOptions) -> None:
-    """Add the scenario's contacts: friction between the links of planar and point ones, welds for grasps."""
+    """Add the scenario's contacts: friction between the links of planar and point contacts, welds for grasps."""
     scene, contacts = scenario.scene, scenario.spec.contacts
     welded = set()
     for name, contact in contacts.items():
@@ -193,7 +193,7 @@ def _add_contacts(spec: Any, scenario: Scenario, bodies: dict[str, Any], options
                 objtype=mujoco.mjtObj.mjOBJ_BODY,
             )
             weld.solref, weld.solimp = GRASP_SOLREF, GRASP_SOLIMP
-            # the fingers are no bodies of their own: the weld stands for all that the hand does to the handle
+            # fingers are not separate bodies: the weld represents the whole grasp
             if tuple(sorted(ends)) not in welded:
                 spec.add_exclude(bodyname1=ends[0], bodyname2=ends[1])
                 welded.add(tuple(sorted(ends)))

@@ -1,4 +1,4 @@
-"""Contacts and sequences that several test files use."""
+"""Contacts and sequences shared by several test files."""
 
 import numpy as np
 import pinocchio as pin
@@ -9,7 +9,7 @@ from multi_qp_scene.surfaces import planar_points
 
 SIZE = (0.21, 0.1)
 
-# Provisional reaches as boxes in the frames of the soles, whose z points down.
+# Reaches as boxes in the frames of the soles, whose z points down.
 BOXES = {
     "left_sole": Polytope.box([-0.25, -0.03, -0.8], [0.25, 0.2, -0.6]),
     "right_sole": Polytope.box([-0.25, -0.2, -0.8], [0.25, 0.03, -0.6]),

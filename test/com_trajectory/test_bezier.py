@@ -37,7 +37,7 @@ def test_parts_are_the_curve(seed, degree):
         assert quarter(quarter.start + 0.1) == pytest.approx(curve(quarter.start + 0.1), abs=1e-9)
 
 
-def test_between_has_the_states_that_were_asked_for():
+def test_between_has_the_requested_states():
     rng = np.random.default_rng(0)
     start, end = tuple(rng.normal(size=(3, 3))), tuple(rng.normal(size=(3, 3)))
     curve = Bezier.between(start, rng.normal(size=(2, 3)), end, 2.5)

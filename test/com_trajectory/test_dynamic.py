@@ -19,9 +19,7 @@ def certified(trajectory):
             if last - first < 1e-6:
                 continue
             part = piece.part((first - piece.start) / piece.duration, (last - piece.start) / piece.duration)
-            cut = part.parts(
-                48
-            )  # parts that straddle two of those that were certified may stick out by their size squared
+            cut = part.parts(48)  # parts across two certified ones may violate by their squared size
             wrenches = wrench_points(cut, part.duration / 48, phase.cone.origin)
             worst = max(worst, float(phase.cone.violations(wrenches).max()))
     return worst
@@ -42,7 +40,7 @@ def test_a_dynamic_curve_is_certified_and_faster_than_one_at_rest():
             assert first.derivative(order)(first.end) == pytest.approx(second.derivative(order)(second.start), abs=1e-7)
 
 
-def test_where_no_duration_works_it_falls_back_and_says_why():
+def test_without_a_feasible_duration_the_planner_falls_back_and_notes_the_reason():
     ice = walk(2, friction=0.0)
     found = plan_com(ice, BOXES, options=PlanOptions(dynamic=True))
     assert found.method == "2pac"

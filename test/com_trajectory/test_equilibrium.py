@@ -20,13 +20,13 @@ SEEDS = st.integers(0, 10_000)
 
 
 def can_rest(cone, com):
-    """Form (12) solved by another library: is there β ≥ 0 with G β = D c + d?"""
+    """Formulation (12) solved by another library: whether there is β ≥ 0 with G β = D c + d."""
     return nnls(cone.G, cone.wrench(np.asarray(com)))[1] < 1e-9
 
 
 @settings(max_examples=60, deadline=None)
 @given(SEEDS, st.integers(1, 6))
-def test_inequalities_and_ray_loads_give_the_same_verdict(seed, count):
+def test_inequalities_and_ray_loads_agree(seed, count):
     rng = np.random.default_rng(seed)
     contacts = random_contacts(rng, count)
     region, cone = equilibrium_region(contacts), WrenchCone(contacts)
@@ -70,10 +70,10 @@ def test_with_different_heights_the_region_is_not_the_hull():
     high = point("hand", (0.4, 0, 1.0), normal=(-1, 0, 0), friction=0.8)
     feet = [point("l", (0, 0.1, 0)), point("r", (0, -0.1, 0))]
     region = equilibrium_region([*feet, high])
-    assert region.corners[:, 0].max() > 0.45  # one can lean against the wall, beyond the hull, which ends at 0.4
+    assert region.corners[:, 0].max() > 0.45  # the wall supports the body beyond the hull, which ends at 0.4
     ice = [point("l", (0, 0.1, 0), friction=0.0), point("r", (0, -0.1, 0), friction=0.0)]
     slippery = equilibrium_region([*ice, point("hand", (0.4, 0, 1.0), normal=(-1, 0, 0), friction=0.0)])
-    assert slippery.corners[:, 0].max() < 1e-9  # only upright: nothing could take the push of the wall
+    assert slippery.corners[:, 0].max() < 1e-9  # only upright: no contact can balance the force of the wall
 
 
 def test_one_point_is_a_point_and_two_points_a_segment():
@@ -94,16 +94,16 @@ def test_collinear_points_are_a_segment():
     assert region.margin([0.15, 0.3, 0]) == pytest.approx(0.0, abs=1e-9)
 
 
-def test_facing_walls_hold_by_friction_alone():
+def test_facing_walls_support_by_friction_alone():
     def walls(friction):
         left = [point(f"l{k}", (0, 0.5, z), (0, -1, 0), friction) for k, z in enumerate((1.0, 1.3))]
         right = [point(f"r{k}", (x, -0.5, 1.1), (0, 1, 0), friction) for k, x in enumerate((-0.2, 0.2))]
         return equilibrium_region([*left, *right])
 
-    held = walls(0.8)
-    assert not held.bounded  # one can press as hard as one likes
-    assert held.margin([0.0, 0.0, 0.0]) > 0
-    assert held.margin([0.0, HORIZON / 2, 0.0]) > 0
+    region = walls(0.8)
+    assert not region.bounded  # the pressing force is unbounded
+    assert region.margin([0.0, 0.0, 0.0]) > 0
+    assert region.margin([0.0, HORIZON / 2, 0.0]) > 0
     assert walls(0.0).empty
     assert walls(0.0).margin([0, 0, 0]) == -np.inf
 
@@ -151,12 +151,12 @@ def test_wrong_input_is_refused():
 
 
 def test_verdicts_agree_with_those_of_another_library():
-    """300 of the questions of `multi-qp bench com`, answered by hpp-centroidal-dynamics."""
+    """300 problems of `multi-qp bench com`, solved by hpp-centroidal-dynamics."""
     stored = json.loads(Path(__file__).with_name("peer_verdicts.json").read_text(encoding="utf-8"))
     theirs = stored["robustness"]
-    questions = verdicts(len(theirs), seed=stored["seed"])
+    problems = verdicts(len(theirs), seed=stored["seed"])
     assert sum(value is not None and value > 0 for value in theirs) > 50
-    for question, robustness in zip(questions, theirs, strict=True):
+    for problem, robustness in zip(problems, theirs, strict=True):
         if robustness is None or abs(robustness) < 1e-6:
             continue
-        assert question.contacts.cone().holds(question.com, question.acceleration, tolerance=1e-9) == (robustness > 0)
+        assert problem.contacts.cone().holds(problem.com, problem.acceleration, tolerance=1e-9) == (robustness > 0)

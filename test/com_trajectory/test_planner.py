@@ -45,7 +45,7 @@ def inside(rng, reach):
 @settings(max_examples=150, deadline=None)
 @given(SEEDS)
 def test_every_point_of_8_and_9_is_kinematically_feasible(seed):
-    """The proof of section 6.2: for whatever reaches, states and attractors there are switching times that keep (4)."""
+    """The proof of section 6.2: for any reaches, states and attractors there are switching times that satisfy (4)."""
     rng, phases = random_window(seed)
     first, middle, last = (inside(rng, phase.reach) for phase in phases)
     if first is None or middle is None or last is None:
@@ -119,7 +119,7 @@ def test_a_sliding_window_does_not_stop_between_phases():
     assert np.abs(stopping.velocity(inner)).max() < 1e-9
 
 
-def test_costs_do_what_they_are_named_for():
+def test_shipped_costs_have_the_effect_of_their_name():
     found = {name: plan_com(walk(4), BOXES, options=PlanOptions(cost=name)) for name in ("nearest", "far_right", "low")}
     points = {name: np.array([t.point for t in trajectory.transitions]) for name, trajectory in found.items()}
     assert points["far_right"][:, 1].mean() < points["nearest"][:, 1].mean() - 0.01
@@ -141,7 +141,7 @@ def test_a_point_can_be_moved_inside_its_polytope_only():
     assert lowest[0] < lowest[1] - 0.01
     outside = plan_com(walk(2), BOXES, options=PlanOptions(points={1: target + np.array([0, 0, -5.0])}))
     assert outside.transitions[1].point[2] == pytest.approx(0.6, abs=1e-5)
-    assert any("outside of its polytope" in note for note in outside.notes)
+    assert any("outside its polytope" in note for note in outside.notes)
 
 
 @settings(max_examples=10, deadline=None)
@@ -165,7 +165,7 @@ def test_the_slowdown_is_the_least_one(seed):
     assert worst(factor * 0.93) > 1e-9
 
 
-def test_what_cannot_be_done_is_done_with_the_least_violation_and_said():
+def test_an_infeasible_transition_is_relaxed_by_the_least_violation_and_noted():
     far = ContactSequence(tuple(walk(2, length=1.2).phases), name="giant")
     found = plan_com(far, BOXES)
     assert np.isfinite(found.position(np.linspace(0, found.duration, 50))).all()
@@ -177,17 +177,17 @@ def test_what_cannot_be_done_is_done_with_the_least_violation_and_said():
 def test_phases_that_share_no_contact_and_wrong_options_are_refused():
     left, right = foot("left", 0, 0), foot("right", 1, 0)
     jump = ContactSequence((ContactPhase((left,)), ContactPhase((right,))))
-    with pytest.raises(MultiQpError, match="no contact stays"):
+    with pytest.raises(MultiQpError, match="share no contact"):
         plan_com(jump, BOXES)
     with pytest.raises(MultiQpError, match="did you mean 'nearest'"):
         plan_com(walk(2), BOXES, options=PlanOptions(cost="neerest"))
-    with pytest.raises(MultiQpError, match="there is no transition 99"):
+    with pytest.raises(MultiQpError, match="no transition 99"):
         plan_com(walk(2), BOXES, options=PlanOptions(points={99: [0, 0, 0]}))
     with pytest.raises(MultiQpError, match="3 finite numbers"):
         plan_com(walk(2), BOXES, options=PlanOptions(points={0: [0, 0, np.nan]}))
     with pytest.raises(MultiQpError, match="walker"):
         plan_com(walk(2), BOXES, subsystem="walkre")
-    with pytest.raises(MultiQpError, match="give `com` or the polytopes"):
+    with pytest.raises(MultiQpError, match="specify `com` or the polytopes"):
         plan_com(walk(2), {})
 
 
@@ -199,8 +199,8 @@ def test_a_contact_that_moves_in_one_change_gets_a_phase_without_it():
     assert validate(found).dynamic_share == 1.0
 
 
-def test_contacts_are_broken_earlier_where_the_reach_ends_soon():
-    """Effectors are judged one by one: near all their limits at once there is no body, so room in the reach counts."""
+def test_contacts_are_broken_earlier_where_the_reach_is_short():
+    """Reach is checked for each effector alone; no body satisfies all limits at once, so its margin has a weight."""
     left, right = foot("left", 0, 0), foot("right", 0, 0)
     sequence = ContactSequence((ContactPhase((left, right)), ContactPhase((left,))))
     middle = 0.5 * (left.pose.translation + right.pose.translation)
@@ -211,13 +211,13 @@ def test_contacts_are_broken_earlier_where_the_reach_ends_soon():
         tops = {"left_sole": 1.4, "right_sole": top}
         reaches = {name: Polytope.box([-1.0, -1.0, -high], [1.0, 1.0, -0.3]) for name, high in tops.items()}
         found = best_switching(curve, planned_phases(sequence, "walker", reaches))
-        assert found.fine
+        assert found.feasible
         cuts[top] = found.cuts[0]
     assert cuts[0.96] < cuts[1.4] - 1
 
 
-def test_a_hand_that_comes_from_no_contact_is_given_its_time():
-    """Empirical timing goes by the distance between whole bodies; feasible timing knows what the contacts can bear."""
+def test_an_effector_without_previous_contact_has_time_for_its_swing():
+    """Empirical timing is by the distance between configurations; feasible timing by the forces of the contacts."""
     feet = foot("left", 0, 0), foot("right", 0, 0)
     rail = Contact.planar(
         "rail", pin.SE3(np.eye(3), np.array([0.3, 0.3, 0.9])), (0.08, 0.06), friction=0.5, subsystem="walker"

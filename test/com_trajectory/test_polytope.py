@@ -18,7 +18,7 @@ def random_hull(seed):
 
 @settings(max_examples=25, deadline=None)
 @given(SEEDS)
-def test_hull_holds_its_points_and_its_vertices_are_among_them(seed):
+def test_hull_contains_its_points_and_its_vertices_are_among_them(seed):
     _, points, hull = random_hull(seed)
     assert hull.contains(points, tolerance=1e-7).all()
     distances = np.linalg.norm(hull.vertices()[:, None] - points[None], axis=2).min(axis=1)
@@ -49,7 +49,7 @@ def test_intersection_and_volume_of_boxes():
     assert triangles.shape == (12, 3)
 
 
-def test_empty_polytope_says_by_how_much():
+def test_an_empty_polytope_has_a_negative_radius():
     gap = Polytope.intersection([Polytope.box([0, 0, 0], [1, 1, 1]), Polytope.box([1.2, 0, 0], [2, 1, 1])])
     assert gap.is_empty()
     assert gap.chebyshev()[1] == pytest.approx(-0.1)

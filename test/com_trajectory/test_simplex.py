@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog, nnls
 
-from com_trajectory.simplex import distances_to_cone, least_step_inside, shadow_polygon
+from com_trajectory.simplex import distances_to_cone, least_step_inside, projected_polygon
 
 SEEDS = st.integers(0, 10_000)
 
@@ -17,7 +17,7 @@ def test_corners_are_those_of_linprog(seed):
     M[0] = np.abs(M[0])  # bounded
     e = M @ rng.uniform(0, 1, 12) if seed % 4 else np.array([-1.0, 0, 0, 0])
     places = rng.normal(size=(12, 2))
-    corners = shadow_polygon(M, e, places)
+    corners = projected_polygon(M, e, places)
     assert corners is not None
     for angle in rng.uniform(0.0, 2.0 * np.pi, 8):
         direction = np.array([np.cos(angle), np.sin(angle)])
@@ -27,19 +27,19 @@ def test_corners_are_those_of_linprog(seed):
             assert (corners @ direction).max() == pytest.approx(-found.fun, abs=1e-7)
     for corner in corners:
         hull = linprog(np.zeros(12), A_eq=np.vstack([M, places.T]), b_eq=[*e, *corner])
-        assert hull.status == 0  # the shadow of a point of the polytope
+        assert hull.status == 0  # the projection of a point of the polytope
     ways = np.roll(corners, -1, axis=0) - corners
     turns = ways[:, 0] * np.roll(ways[:, 1], -1) - ways[:, 1] * np.roll(ways[:, 0], -1)
-    assert (turns > 0.0).all() or len(corners) < 3  # counterclockwise, and no corner too many
+    assert (turns > 0.0).all() or len(corners) < 3  # counterclockwise, without collinear corners
 
 
 def test_degenerate_rows_points_segments_and_no_end():
     M, e = np.array([[1.0, 1.0, 0.0], [2.0, 2.0, 0.0]]), np.array([1.0, 2.0])
-    assert shadow_polygon(M, e, np.array([[1.0, 0.0], [0.0, 0.0], [-1.0, 1.0]])) is None
-    segment = shadow_polygon(M, e, np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]))
+    assert projected_polygon(M, e, np.array([[1.0, 0.0], [0.0, 0.0], [-1.0, 1.0]])) is None
+    segment = projected_polygon(M, e, np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]))
     assert sorted(segment.tolist()) == [[0.0, 0.0], [1.0, 0.0]]
-    assert shadow_polygon(M, e, np.full((3, 2), [[0.5, 2.0], [0.5, 2.0], [0.0, 0.0]])).tolist() == [[0.5, 2.0]]
-    assert shadow_polygon(M, np.array([1.0, 3.0]), np.zeros((3, 2))).shape == (0, 2)
+    assert projected_polygon(M, e, np.full((3, 2), [[0.5, 2.0], [0.5, 2.0], [0.0, 0.0]])).tolist() == [[0.5, 2.0]]
+    assert projected_polygon(M, np.array([1.0, 3.0]), np.zeros((3, 2))).shape == (0, 2)
 
 
 @settings(max_examples=40, deadline=None)

@@ -1,4 +1,4 @@
-"""When contacts change along a curve: the compiled search beside all ways there are."""
+"""Contact changes along a curve: the compiled search against exhaustive search."""
 
 from dataclasses import replace
 from itertools import combinations
@@ -18,7 +18,7 @@ from multi_qp_scene.contact_sequence import ContactPhase, ContactSequence
 
 
 def walking(rng, count, slippery):
-    """Two or three phases with random reaches; on a slippery slope nobody can rest on the left foot alone."""
+    """Two or three phases with random reaches; on a slippery slope there is no equilibrium on the left foot alone."""
     reaches = {
         name: Polytope.hull(np.array([0.0, 0.0, -0.7]) + rng.normal(size=(14, 3)) * np.array([0.25, 0.2, 0.1]))
         for name in ("left_sole", "right_sole")
@@ -32,18 +32,18 @@ def walking(rng, count, slippery):
 
 
 def costs_of(phase, points):
-    """What each part costs in a phase, its violations and its room, as the documentation says, without the kernel."""
+    """Cost, violations and margin of each part in a phase, by the documented formula, without the kernel."""
     reach = np.maximum(phase.reach.violation(points).max(axis=1), -0.1)
     region = np.maximum((points @ phase.region.A.T - phase.region.a).max(axis=(1, 2)), -0.03)
     region = np.ones_like(reach) if phase.region.empty else region
-    broken, static, room = np.where(reach > 1e-9, reach, 0.0), np.maximum(region, 0.0), np.maximum(-region, 0.0)
-    worth = 1e-3 * (0.13 - room + np.minimum(reach, 0.0)) + 1e-5 * len(phase.phase.contacts)
-    return 1e4 * broken + static + worth, broken, static, room
+    broken, static, margin = np.where(reach > 1e-9, reach, 0.0), np.maximum(region, 0.0), np.maximum(-region, 0.0)
+    worth = 1e-3 * (0.13 - margin + np.minimum(reach, 0.0)) + 1e-5 * len(phase.phase.contacts)
+    return 1e4 * broken + static + worth, broken, static, margin
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10_000), st.integers(2, 3), st.integers(2, 8), st.booleans())
-def test_no_other_instants_break_less(seed, count, degree, slippery):
+def test_no_other_instants_violate_less(seed, count, degree, slippery):
     rng = np.random.default_rng(seed)
     phases = walking(rng, count, slippery)
     assert phases[1].region.empty == slippery
@@ -66,4 +66,4 @@ def test_no_other_instants_break_less(seed, count, degree, slippery):
     assert sum(part.sum() for part in own[0]) == pytest.approx(best[0], rel=1e-9, abs=1e-12)
     assert found.kinematic == pytest.approx(max(part.max() for part in own[1]), abs=1e-12)
     assert found.static == pytest.approx(max(part.max() for part in own[2]), abs=1e-12)
-    assert found.room == pytest.approx(min(part.min() for part in own[3]), abs=1e-12)
+    assert found.margin == pytest.approx(min(part.min() for part in own[3]), abs=1e-12)

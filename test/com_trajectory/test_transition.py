@@ -29,7 +29,7 @@ def problem(seed, count, *, gap=0.0):
 
 @settings(max_examples=120, deadline=None)
 @given(SEEDS, st.integers(1, 6), st.sampled_from([0.0, 0.5]))
-def test_6_and_13_have_the_same_answer_feasible_or_not(seed, count, gap):
+def test_6_and_13_have_the_same_solution_feasible_or_not(seed, count, gap):
     contacts, reach, cost = problem(seed, count, gap=gap)
     region = equilibrium_region(contacts)
     by_loads = transition_by_loads(WrenchCone(contacts), reach, cost)
@@ -74,7 +74,7 @@ def test_slack_is_the_distance_to_the_region_in_metres():
     assert found.slack == pytest.approx(0.3, abs=1e-5)
 
 
-def test_contacts_that_carry_nothing_and_reaches_without_a_common_point_still_give_a_point():
+def test_contacts_without_load_and_reaches_without_a_common_point_still_yield_a_point():
     ceiling = [point("a", (0, 0, 2), (0, 0, -1))]
     reach = Polytope.box([-1, -1, 0], [1, 1, 1])
     found = transition_by_loads(WrenchCone(ceiling), reach, QuadraticCost.towards(np.array([0.3, 0.2, 0.5])))

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import trimesh
 
-from contact_planner.candidates import _moved_inside
-from multi_qp_controller.planning import make_planner
+from contact_planner.candidates import _project_inside
+from motion_generation.planning import make_planner
 from multi_qp_scene import load_scenario
 from multi_qp_simulator.mujoco_world.world import WorldOptions, build_world
 
@@ -18,19 +18,19 @@ def causeway():
     return scenario, make_planner(scenario)
 
 
-def test_points_go_straight_to_the_edge_that_they_are_beyond():
+def test_points_are_projected_on_violated_edges():
     points = np.array([[0.2, 0.2], [0.4, -0.3], [0.6, 0.6], [-0.1, -0.1]])
-    moved, inside = _moved_inside(points, EDGES, OFFSETS)
+    moved, inside = _project_inside(points, EDGES, OFFSETS)
     assert inside.all()
     np.testing.assert_allclose(moved, [[0.2, 0.2], [0.4, 0.0], [0.5, 0.5], [0.0, 0.0]], atol=1e-8)
 
 
-def test_where_there_is_no_room_nothing_is_inside():
-    _, inside = _moved_inside(np.array([[0.2, 0.2], [0.9, 0.4]]), EDGES, OFFSETS - 0.35)
+def test_no_point_is_inside_an_empty_polygon():
+    _, inside = _project_inside(np.array([[0.2, 0.2], [0.9, 0.4]]), EDGES, OFFSETS - 0.35)
     assert not inside.any()
 
 
-def test_faces_of_a_mesh_hold_what_is_on_them_and_nothing_beside(causeway):
+def test_faces_of_a_mesh_contain_exactly_the_points_inside_their_edges(causeway):
     _, planner = causeway
     faces = [face for face in planner.faces if face.name.startswith("causeway/")]
     assert {len(face.edges) for face in faces} >= {4, 5, 6}
@@ -41,8 +41,8 @@ def test_faces_of_a_mesh_hold_what_is_on_them_and_nothing_beside(causeway):
             assert not face.holds((face.pose * np.array([*beyond, 0.0]))[None])
 
 
-def test_what_is_touched_is_on_the_mesh_itself(causeway):
-    """Each corner of each foot on it is on a triangle of the file, not only on a polygon that was made of it."""
+def test_points_of_faces_lie_on_the_mesh(causeway):
+    """Points around the centre of each face lie on a triangle of the mesh file, not only on the merged polygon."""
     scenario, planner = causeway
     (visual,) = [g for g in scenario.scene.visual_model.geometryObjects if g.name.startswith("causeway/")]
     mesh = trimesh.load_mesh(visual.meshPath)
@@ -61,7 +61,7 @@ def test_what_is_touched_is_on_the_mesh_itself(causeway):
     assert found == 13
 
 
-def test_mujoco_has_the_same_solids(causeway):
+def test_mujoco_has_the_same_collision_geometries(causeway):
     scenario, _ = causeway
     world = build_world(scenario, WorldOptions())
     names = {world.geom(k).name for k in range(world.ngeom)}

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from multi_qp_controller.turns import make_game, play_scenario
+from motion_generation.turns import make_game, play_scenario
 from multi_qp_scene import ConfigError, MultiQpError, load_scenario
 from multi_qp_simulator.plan_audit import PlanAudit
 from multi_qp_simulator.runner import run_scenario
@@ -21,7 +21,7 @@ def played(scenario):
     return play_scenario(scenario)
 
 
-def test_every_turn_is_true_where_the_others_are_then(scenario, played):
+def test_every_turn_is_valid_with_the_others_at_their_configuration(scenario, played):
     match = played.match
     assert match.complete, match.reason
     assert [turn.player for turn in match.turns] == ["humanoid", "quadruped"] * (TURNS // 2)
@@ -32,7 +32,7 @@ def test_every_turn_is_true_where_the_others_are_then(scenario, played):
                 assert audit.mistakes(turn.plan, q=turn.q) == []
 
 
-def test_a_turn_brings_the_limb_that_is_drawn_to_a_free_tile_of_the_colour_that_is_drawn(played):
+def test_a_turn_moves_the_drawn_limb_to_a_free_tile_of_the_drawn_colour(played):
     stances = dict(played.match.first)
     for turn in played.match.turns:
         taken = {contact.other for stance in stances.values() for contact in stance.contacts.values()}
@@ -47,7 +47,7 @@ def landed_as_before(turn, limb, before):
     return turn.plan.stances[-1].contacts[limb].same_as(before[limb])
 
 
-def test_each_turn_begins_where_the_one_before_has_left_everybody(scenario, played):
+def test_each_turn_starts_at_the_configuration_after_the_previous_one(scenario, played):
     q = scenario.scene.q0.copy()
     for turn in played.match.turns:
         np.testing.assert_array_equal(turn.q, q)
@@ -59,12 +59,12 @@ def test_the_other_player_is_an_obstacle(scenario):
     planner = game._planner("humanoid")
     q = game.stances["humanoid"].q
     assert planner.clearance.is_free(q)
-    game.q[scenario.scene.subsystems["quadruped"].q_slice.start + 1] += 0.5  # it stands where the humanoid is
+    game.q[scenario.scene.subsystems["quadruped"].q_slice.start + 1] += 0.5  # into the humanoid
     hits = game._planner("humanoid").clearance.hits(q)
     assert any("quadruped/" in name for pair in hits for name in pair)
 
 
-def test_those_who_have_no_turn_keep_their_contacts_and_tasks(played):
+def test_waiting_players_keep_their_contacts_and_tasks(played):
     spec = played.scenario.spec
     for name, state in spec.states.items():
         if "halt" in name or name == "end":
@@ -76,7 +76,7 @@ def test_those_who_have_no_turn_keep_their_contacts_and_tasks(played):
     assert spec.initial_state.startswith("01_humanoid_")
 
 
-def test_a_match_without_a_step_says_so(scenario):
+def test_a_match_without_a_step_has_a_reason(scenario):
     game = make_game(scenario)
     game._colors = {color: () for color in game._colors}
     match = game.play(2)
@@ -84,7 +84,7 @@ def test_a_match_without_a_step_says_so(scenario):
     assert match.turns == ()
 
 
-def test_the_same_seed_draws_the_same(scenario, played):
+def test_the_same_seed_gives_the_same_draws(scenario, played):
     again = make_game(scenario).play(2)
     assert [(t.limb, t.color) for t in again.turns] == [(t.limb, t.color) for t in played.match.turns[:2]]
 
@@ -94,7 +94,7 @@ def test_a_scenario_without_turns_is_refused():
         make_game(load_scenario("stand"))
 
 
-def test_wrong_names_are_said(scenario, tmp_path):
+def test_errors_list_unknown_names(scenario, tmp_path):
     text = scenario.path.read_text(encoding="utf-8")
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text(text.replace("mat/red_*", "mat/purple_*").replace("left_hand: left_palm", "left_hand: left_plam"))
@@ -104,7 +104,7 @@ def test_wrong_names_are_said(scenario, tmp_path):
 
 
 @pytest.mark.slow  # half a minute
-def test_a_game_is_carried_out(scenario):
+def test_a_game_is_executed(scenario):
     short = replace(scenario, spec=scenario.spec.model_copy(
         update={"turns": scenario.spec.turns.model_copy(update={"count": 4})}))  # fmt: skip
     report = run_scenario(play_scenario(short).scenario).report

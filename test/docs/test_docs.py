@@ -11,13 +11,13 @@ import pytest
 
 from multi_qp_cli.com import SUBCOMMANDS
 from multi_qp_cli.main import COMMANDS, main
-from multi_qp_controller.formulations import FORMULATIONS
 from multi_qp_controller.qp import solver_names
+from multi_qp_controller.qp.formulations import FORMULATIONS
 from multi_qp_scene import load_scenario
 from multi_qp_simulator.runner import run_scenario
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 #: The blocks of the viewer's page are excerpts: they speak of a run that they do not show.
 RUNNABLE = [page for page in PAGES if "```python" in page.read_text("utf-8") and page.name != "viewer.md"]
 FOLDERS = "config|docs|multi_qp_\\w+|test|tools|urdf|\\.ci|launch|benchmarks|examples"
@@ -52,12 +52,86 @@ def test_the_python_blocks_of_a_page_run_in_order(page, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+def prose_of(page: Path) -> str:
+    return re.sub(r"^```.*?^```", "", text_of(page), flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the names that GitHub and the site give to the headings of a page."""
+    titles = re.findall(r"^#+ (.*)$", prose_of(page), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def broken_links(page: Path) -> list[str]:
+    """Return the relative links of a page to a file or heading that does not exist."""
+    prose = re.sub(r"`[^`\n]+`", "", prose_of(page))
+    broken = []
+    for link in re.findall(r"(?<=\]\()[^)\s]+|(?<= src=\")[^\"]+", prose):
+        if "://" in link or link.startswith("mailto:"):
+            continue
+        name, _, anchor = link.partition("#")
+        target = page.parent / name if name else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            broken.append(link)
+    return broken
+
+
+LINKING = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+
+
+@pytest.mark.parametrize("page", LINKING, ids=names(LINKING))
+def test_links_lead_to_files_and_headings(page):
+    assert not broken_links(page)
+
+
+def test_a_broken_link_is_found(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# A title, here\n[a](#a-title-here) [b](page.md#a-title-here) [c](#none) [d](page.md#no) [e](no.md)\n"
+    )
+    assert broken_links(page) == ["#none", "page.md#no", "no.md"]
+
+
+def test_every_page_is_in_the_navigation_of_the_site():
+    listed = set(re.findall(r": ([\w/]+\.md)$", text_of(ROOT / "mkdocs.yml"), re.MULTILINE))
+    assert {page.relative_to(ROOT / "docs").as_posix() for page in PAGES[1:]} <= listed
+
+
+def test_the_site_and_the_code_pin_the_same_versions():
+    pins = [
+        dict(re.findall(r"^([\w.-]+)==(\S+)", text_of(ROOT / f"requirements{end}"), re.M))
+        for end in (".lock", "-docs.txt")
+    ]
+    locked, docs = ({name.lower().replace("_", "-"): version for name, version in pin.items()} for pin in pins)
+    assert docs
+    assert not {name for name in docs if locked.get(name, docs[name]) != docs[name]}
+
+
+@pytest.mark.slow
+def test_the_site_builds_without_a_warning(tmp_path):
+    pytest.importorskip("mkdocs", reason="installed by `make docs`")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    site = {path.relative_to(tmp_path / "site").as_posix(): path for path in (tmp_path / "site").rglob("*.html")}
+    assert "multi-qp robustness" in site["cli.html"].read_text("utf-8")
+    assert "multi_qp_controller.qp.solvers.active_set.ActiveSet" in (
+        site["api/multi_qp_controller.qp.solvers.html"].read_text("utf-8")
+    )
+    loaded = re.compile(r"<(?:script|img|iframe)[^>]*src=\"?https?:|<link[^>]*rel=\"?stylesheet[^>]*href=\"?https?:")
+    assert not [name for name, path in site.items() if loaded.search(path.read_text("utf-8"))]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
-def test_links_lead_to_files(page):
-    targets = re.findall(r"(?:\]\(|src=\")([^)\"#]+)", text_of(page))
-    local = {target for target in targets if "://" not in target and not target.startswith("mailto:")}
-    missing = {t for t in local if not (page.parent / t).exists()}
-    assert not missing
+def test_prose_has_at_most_120_columns(page):
+    lines = [line for line in prose_of(page).splitlines() if not line.startswith(("|", "    "))]
+    assert not [line for line in lines if len(line) > 120 and " " in line.strip()]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=names(PAGES))

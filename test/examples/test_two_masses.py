@@ -1,4 +1,4 @@
-"""Two masses, one motor: one QP does what is asked; decoupled ones fail as [Vaillant2015] Fig. 6 says."""
+"""Two masses, one motor: one QP reaches the target; decoupled QPs fail as in [Vaillant2015] Fig. 6."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def strategies() -> Any:
     spec = importlib.util.spec_from_file_location("strategies", FOLDER / "strategies.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules["strategies"] = module  # dataclasses look their module up
+    sys.modules["strategies"] = module  # required by dataclasses
     spec.loader.exec_module(module)
     return module
 
 
 @cache
 def motion(name: str) -> dict[str, np.ndarray]:
-    """Return what came of a strategy, arrays by name."""
+    """Return the result of a strategy, arrays by name."""
     return {key: np.asarray(value) for key, value in vars(getattr(strategies(), name)()).items()}
 
 
@@ -51,7 +51,7 @@ def test_one_qp_reaches_the_target_within_all_limits() -> None:
     np.testing.assert_allclose(run["push"][1:-1], BLOCK * (GRAVITY + a), atol=1e-6)
 
 
-def test_case_1_stays_short_by_the_weight_that_it_does_not_know() -> None:
+def test_case_1_has_a_steady_state_error_due_to_the_unmodelled_weight() -> None:
     run, together = motion("lift_first"), motion("integrated")
     np.testing.assert_allclose(run["lift"], run["block"], atol=1e-9)
     assert run["push"].min() > 0.0, "the contact was never asked to pull"
@@ -61,7 +61,7 @@ def test_case_1_stays_short_by_the_weight_that_it_does_not_know() -> None:
     assert np.all(run["block"] <= together["block"] + 1e-3), "slowed down"
 
 
-def test_case_2_leaves_the_block_in_the_air() -> None:
+def test_case_2_opens_the_contact() -> None:
     run = motion("block_first")
     gap = run["block"] - run["lift"]
     saturated = run["effort"] > run["limit"] - 1e-6
@@ -71,7 +71,7 @@ def test_case_2_leaves_the_block_in_the_air() -> None:
     assert aloft.sum() > 5, "it rises ever faster, and nothing touches it"
 
 
-def test_case_3_cannot_be_solved_within_the_limit_and_breaks_it_otherwise() -> None:
+def test_case_3_is_infeasible_within_the_limit_and_exceeds_it_otherwise() -> None:
     run = motion("block_first_in_contact")
     np.testing.assert_allclose(run["lift"], run["block"], atol=1e-9)
     assert run["effort"].max() > 1.5 * run["limit"]

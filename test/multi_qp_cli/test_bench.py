@@ -1,4 +1,4 @@
-"""`multi-qp bench`: what it measures adds up, and wrong options are refused."""
+"""Tests of `multi-qp bench`: consistency of the figures, and refusal of invalid options."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from multi_qp_cli.benches.crowd import load_chain
 from multi_qp_cli.benches.qp_growth import measure_growth
-from multi_qp_cli.benches.qp_hopeless import measure_hopeless
+from multi_qp_cli.benches.qp_infeasible import measure_infeasible
 from multi_qp_cli.benches.qp_scenes import SceneTimes
 from multi_qp_cli.benches.qp_tsid import measure_single
 from multi_qp_cli.benches.result import spread
@@ -25,7 +25,7 @@ def test_spread_of_times():
     assert spread([]) == {"count": 0}
 
 
-def test_a_scene_is_measured(tmp_path, capsys):
+def test_bench_of_a_scene(tmp_path, capsys):
     data, plot = tmp_path / "bench.json", tmp_path / "bench.png"
     arguments = ["bench", "--scene", "lever", "--solver", "daqp", "--solver", "quadprog", "--ticks", "40"]
     assert main([*arguments, "--samples", "2", "--repeats", "2", "--json", str(data), "--plot", str(plot)]) == 0
@@ -45,6 +45,15 @@ def test_a_scene_is_measured(tmp_path, capsys):
     assert "quadprog" in capsys.readouterr().out
 
 
+def test_bench_of_random_families(tmp_path, capsys):
+    data = tmp_path / "families.json"
+    assert main(["bench", "--families", "28", "--solver", "daqp", "--json", str(data)]) == 0
+    measured = json.loads(data.read_text())["families"]["daqp"]
+    assert len(measured["verdicts"]) == 28
+    assert all(sum(counts.values()) == 1 and counts["wrong"] == 0 for counts in measured["verdicts"].values())
+    assert "more equalities than unknowns" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -52,11 +61,13 @@ def test_a_scene_is_measured(tmp_path, capsys):
         ["--solver", "osqp"],
         ["--samples", "0"],
         ["--repeats", "0"],
+        ["--families", "0"],
+        ["--families", "28", "--solver", "osqp"],
         ["--json", "figures.txt"],
         ["qqp"],
     ],
 )
-def test_wrong_options_are_refused(arguments, capsys):
+def test_invalid_options_are_refused(arguments, capsys):
     try:
         status = main(["bench", *arguments])
     except SystemExit as exit_:
@@ -65,8 +76,8 @@ def test_wrong_options_are_refused(arguments, capsys):
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_a_crowd_stands_hand_in_hand(tmp_path):
-    """Its scenario is valid, whoever holds hands does not let go, and nobody falls."""
+def test_chain_of_humanoids_stands(tmp_path):
+    """The scenario is valid, hand contacts do not slip, and the humanoids stay upright."""
     scenario = load_chain(3, tmp_path)
     result = run_scenario(scenario, duration=0.5)
     assert len(scenario.scene.subsystems) == 3
@@ -77,8 +88,8 @@ def test_a_crowd_stands_hand_in_hand(tmp_path):
     assert np.linalg.norm(after - before) < 0.05
 
 
-def test_a_hopeless_tick_is_measured_beside_the_ticks_of_its_run():
-    found = measure_hopeless(times=2)
+def test_infeasible_ticks_are_compared_with_regular_ticks():
+    found = measure_infeasible(times=2)
     assert found["NaN"]["answers"] == {"fallback": 2}
     for kind, figures in found.items():
         assert sum(figures["answers"].values()) == 2
@@ -87,25 +98,25 @@ def test_a_hopeless_tick_is_measured_beside_the_ticks_of_its_run():
         assert figures["tick_ms"] == found["NaN"]["tick_ms"] > 0.0
 
 
-def test_the_own_time_of_a_tick_is_the_least_of_its_runs():
+def test_own_time_of_a_tick_is_its_minimum_over_the_runs():
     times = SceneTimes("door", 38, cpu=[1.0, 5.0, 2.0], again=[[3.0, 1.0, 2.0], [2.0, 2.0, 1.0]])
     assert times.own() == [1.0, 1.0, 1.0]
 
 
-def test_a_run_on_a_slower_processor_makes_no_tick_longer():
+def test_own_time_is_independent_of_a_slower_cpu():
     fast, slow = [1.0, 3.0, 1.0, 1.0, 4.0], [2.0, 6.0, 2.0, 2.0, 6.0]
     own = SceneTimes("door", 38, cpu=slow, again=[fast, fast]).own()
     assert own == [1.0, 3.0, 1.0, 1.0, 3.0]
 
 
-def test_tsid_gives_the_same_answer_to_the_same_tasks():
+def test_tsid_has_the_same_solution():
     single = measure_single(ticks=60)
     assert single["acceleration_difference"] < 1e-4
     assert single["torque_difference"] < 1e-4
     assert min(single["ours_ms"]["median"], single["tsid_ms"]["median"]) > 0.0
 
 
-def test_growth_is_fitted_over_its_sizes():
+def test_growth_exponent():
     growth = measure_growth([1, 4, 5])
     assert list(growth["ms"]) == ["1", "4", "5"]
     (low, high), ratio = (growth["ms"][n]["median"] for n in ("4", "5")), np.log(5 / 4)

@@ -1,4 +1,4 @@
-"""The command line: what it prints, writes and returns; by calls where that will do, else in processes of their own."""
+"""Tests of the command line: output, files and exit status, by calls or in separate processes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def standing(tmp_path, monkeypatch) -> Path:
 
 @pytest.fixture
 def multi_qp(capsys):
-    """Return what runs a command line in this process: exit status, standard output, standard error."""
+    """Return a function that runs a command line in this process: exit status, standard output, standard error."""
 
     def run(*arguments: str) -> tuple[int, str, str]:
         try:
@@ -73,7 +73,7 @@ def environment() -> dict[str, str]:
 
 
 def start(*arguments: str, cwd: Path, program: Sequence[str] = ("-m", "multi_qp_cli")) -> subprocess.Popen[str]:
-    """Start `python -m multi_qp_cli` in a process of its own."""
+    """Start `python -m multi_qp_cli` in a separate process."""
     command = [sys.executable, *program, *arguments]
     return subprocess.Popen(
         command,
@@ -82,23 +82,23 @@ def start(*arguments: str, cwd: Path, program: Sequence[str] = ("-m", "multi_qp_
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=_hear_ctrl_c,
+        preexec_fn=_restore_sigint,
     )
 
 
-def _hear_ctrl_c() -> None:
-    """Undo what a shell does to its background jobs: they and their children ignore SIGINT."""
+def _restore_sigint() -> None:
+    """Restore the handler of SIGINT, which background jobs of a shell ignore."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def wait_for(process: subprocess.Popen[str], pattern: str) -> str:
-    """Read standard error until it holds a pattern, and return what matches."""
+    """Read standard error until a pattern matches, and return the match."""
     assert process.stderr is not None
-    said = ""
-    while (found := re.search(pattern, said)) is None:
+    text = ""
+    while (found := re.search(pattern, text)) is None:
         line = process.stderr.readline()
-        assert line, f"ended with {process.wait()}: {said}"
-        said += line
+        assert line, f"ended with {process.wait()}: {text}"
+        text += line
     return found[0]
 
 
@@ -125,7 +125,7 @@ def test_version(multi_qp):
     assert status == 0 and out.startswith("multi-qp ")
 
 
-def test_list_prints_one_line_a_scenario(multi_qp):
+def test_list_prints_one_line_per_scenario(multi_qp):
     status, out, err = multi_qp("list")
     assert (status, err) == (0, "")
     lines = out.splitlines()
@@ -134,14 +134,24 @@ def test_list_prints_one_line_a_scenario(multi_qp):
     assert "takes a box between two flat hands" in box and "box.mass=3.0" in box
 
 
-def test_check_says_what_is_there(standing, multi_qp):
+def test_check_prints_the_contents_of_a_scenario(standing, multi_qp):
     status, out, err = multi_qp("check", "standing.yaml")
     assert (status, err) == (0, "")
     assert out.startswith("standing: valid; 1 subsystems, 36 degrees of freedom, 30 actuated, 2 contacts,")
     assert out.count("\n") == 1
 
 
-def test_run_writes_report_and_log_and_prints_the_gist(standing, multi_qp):
+@pytest.mark.parametrize("scenario", ["box", "stairs_plan"])
+def test_check_neither_plans_nor_compiles(scenario, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "multi_qp_cli", "check", scenario],
+        env=environment() | {"NUMBA_CACHE_DIR": str(tmp_path)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0 and done.stdout.startswith(f"{scenario}: valid; "), done.stderr
+    assert not list(tmp_path.rglob("*.nbc")), "kernels were compiled"
+
+
+def test_run_writes_report_and_log_and_prints_a_summary(standing, multi_qp):
     arguments = ["run", "standing.yaml", "--headless", "--report", "r.json", "--log", "l.npz", "--seed", "3"]
     status, out, err = multi_qp(*arguments, "--set", "hold=0.2")
     assert (status, err) == (0, "")
@@ -153,7 +163,7 @@ def test_run_writes_report_and_log_and_prints_the_gist(standing, multi_qp):
         assert len(log["time"]) == report["ticks"] == 21
 
 
-def test_goals_that_are_missed_give_status_1(standing, multi_qp):
+def test_status_is_1_if_goals_are_not_reached(standing, multi_qp):
     standing.write_text(STANDING.replace("target: initial", "target: [5, 0, 0]"))
     status, out, _ = multi_qp("run", "standing.yaml", "--headless", "--report", "r.json")
     assert status == 1
@@ -162,7 +172,7 @@ def test_goals_that_are_missed_give_status_1(standing, multi_qp):
     assert report["completed"] and not report["goals"]["stays"]["reached"]
 
 
-def test_a_run_that_is_cut_short_gives_status_1(standing, multi_qp):
+def test_status_is_1_if_the_duration_is_too_short(standing, multi_qp):
     status, out, _ = multi_qp("run", "standing.yaml", "--headless", "--duration", "0.05")
     assert status == 1
     assert "the duration of 0.05 s is over" in out
@@ -209,7 +219,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("options", REFUSED)
-def test_a_wrong_option_is_refused_in_one_line(options, standing, multi_qp):
+def test_invalid_options_give_one_line(options, standing, multi_qp):
     status, out, err = multi_qp("run", "standing.yaml", "--headless", *options.split())
     assert status == 2 and out == ""
     (line,) = err.splitlines()
@@ -219,24 +229,24 @@ def test_a_wrong_option_is_refused_in_one_line(options, standing, multi_qp):
 
 
 @pytest.mark.parametrize("arguments", [[], ["nonsense"], ["run"], ["check"], ["check", "a", "b"]])
-def test_a_wrong_command_is_refused_in_one_line(arguments, multi_qp):
+def test_invalid_commands_give_one_line(arguments, multi_qp):
     status, out, err = multi_qp(*arguments)
     assert (status, out) == (2, "")
     assert len(err.splitlines()) == 1 and "--help" in err
 
 
-def test_a_report_that_cannot_be_written_is_said_after_the_run(standing, multi_qp, monkeypatch):
+def test_write_error_of_the_report_is_printed_after_the_run(standing, multi_qp, monkeypatch):
     def full(*_args, **_options):
         raise OSError(28, "No space left on device", "r.json")
 
     monkeypatch.setattr(Path, "write_text", full)
     status, out, err = multi_qp("run", "standing.yaml", "--headless", "--report", "r.json")
     assert status == 2
-    assert "goals reached" in out, "the run was not for nothing"
+    assert "goals reached" in out, "the summary is printed despite the error"
     assert err == "multi-qp: cannot write 'r.json': No space left on device\n"
 
 
-def test_the_module_is_the_command(standing):
+def test_python_m_runs_the_command(standing):
     listing, broken = start("list", cwd=standing.parent), standing.with_name("broken.yaml")
     broken.write_text(STANDING.replace("subsystem: humanoid", "subsystem: humanoit").replace("dt: 0.01", "dt: 0"))
     wrong = start("run", "broken.yaml", "--headless", cwd=standing.parent)
@@ -252,7 +262,7 @@ def test_the_module_is_the_command(standing):
     ]
 
 
-def test_a_reader_that_leaves_early_is_no_error(standing):
+def test_closed_pipe_is_no_error(standing):
     script = f"{sys.executable} -m multi_qp_cli list | true"
     ended = subprocess.run(
         ["sh", "-c", script], cwd=standing.parent, env=environment(), capture_output=True, text=True, timeout=60
@@ -260,7 +270,7 @@ def test_a_reader_that_leaves_early_is_no_error(standing):
     assert "Traceback" not in ended.stderr
 
 
-# `multi-qp` that says when the first ticks are done, so that it is not interrupted while it still imports or warms up.
+# `multi-qp` with a message after the first ticks, so that it is not interrupted during imports or warm-up.
 ANNOUNCED = """
 import sys
 from multi_qp_cli.main import main
@@ -280,8 +290,8 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-def test_ctrl_c_ends_a_headless_run_and_keeps_what_there_is(standing):
-    """Status 1, no traceback, and report and log of what was run."""
+def test_ctrl_c_ends_a_headless_run_and_writes_its_outputs(standing):
+    """Status 1, no traceback, and report and log of the ticks so far."""
     process = start(
         *["run", "standing.yaml", "--headless", "--set", "hold=90", "--dt", "0.001"],
         *["--report", "r.json", "--log", "l.npz"],
@@ -316,7 +326,7 @@ def test_the_viewer_serves_its_page_until_ctrl_c(standing):
     assert "stopped by the user" in out
 
 
-def test_ctrl_c_before_the_first_tick_is_no_traceback_either(standing):
+def test_ctrl_c_before_the_first_tick_gives_no_traceback(standing):
     process = start("run", "standing.yaml", "--port", "0", cwd=standing.parent)
     wait_for(process, r"http://\S+")
     process.send_signal(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""The viewer's controls follow what the present state lets a user do, and reach the controller between ticks."""
+"""Tests of user interaction: controls depend on the state, and inputs are applied between ticks."""
 
 from __future__ import annotations
 
@@ -11,22 +11,24 @@ import pytest
 from multi_qp_cli.interaction import Interaction
 from multi_qp_controller import Command, Controller
 from multi_qp_scene import load_scenario
+from multi_qp_scene.errors import MultiQpError
 from multi_qp_simulator import Integrator, Run
 
 
 class Control:
-    def __init__(self, shelf: dict[str, Any], name: str, callback: Callable[..., None]) -> None:
-        self.shelf, self.name, self.callback = shelf, name, callback
-        shelf[name] = self
+    def __init__(self, controls: dict[str, Any], name: str, callback: Callable[..., None]) -> None:
+        self.controls, self.name, self.callback = controls, name, callback
+        controls[name] = self
 
     def remove(self) -> None:
-        del self.shelf[self.name]
+        del self.controls[self.name]
 
 
 class FakeViewer:
     def __init__(self) -> None:
         self.handles: dict[str, Control] = {}
         self.buttons: dict[str, Control] = {}
+        self.sliders: dict[str, Control] = {}
         self.positions: dict[str, np.ndarray] = {}
 
     def add_target_handle(self, name: str, position: np.ndarray, callback: Callable[..., None]) -> Control:
@@ -34,13 +36,13 @@ class FakeViewer:
         return Control(self.handles, name, callback)
 
     def add_slider(self, name: str, low: float, high: float, initial: float, callback: Callable[..., None]) -> Control:
-        raise AssertionError("the box scene has no loads")
+        return Control(self.sliders, name, callback)
 
     def add_button(self, name: str, callback: Callable[..., None]) -> Control:
         return Control(self.buttons, name, callback)
 
 
-def test_handle_and_button_come_with_the_phase_and_go_with_it() -> None:
+def test_controls_exist_only_in_their_phase() -> None:
     scenario = load_scenario("box", parameters={"path.duration": 2.0})
     controller = Controller(scenario, dt=0.02)
     viewer = FakeViewer()
@@ -59,18 +61,51 @@ def test_handle_and_button_come_with_the_phase_and_go_with_it() -> None:
             viewer.buttons["put back"].callback()
 
     moved: list[float] = []
-    run = Run(scenario, controller, Integrator(scenario), observers=[interaction, user], attended=True)
+    run = Run(scenario, controller, Integrator(scenario), observers=[interaction, user], interactive=True)
     result = run.execute()
     assert result.succeeded
-    assert moved[0] < 0.01  # the box went where the handle was put
+    assert moved[0] < 0.01  # the box has reached the handle
     for phase, handles, buttons in seen:
         assert handles == (["box"] if phase == "play" else [])
         assert buttons == (["put back"] if phase == "play" else [])
     interaction.clear()
-    assert not viewer.handles and not viewer.buttons
+    assert not viewer.handles and not viewer.buttons and not viewer.sliders
 
 
-def test_an_unknown_target_is_a_key_error() -> None:
+def test_unknown_target_is_refused() -> None:
     controller = Controller(load_scenario("box"))
-    with pytest.raises(KeyError):
+    with pytest.raises(MultiQpError, match="unknown target in state 'stand' 'box'"):
         controller.set_target("box", np.zeros(3))
+
+
+def test_invalid_input_is_logged_and_the_run_continues(caplog: pytest.LogCaptureFixture) -> None:
+    scenario = load_scenario("box", parameters={"path.duration": 2.0})
+    controller = Controller(scenario, dt=0.02)
+    viewer = FakeViewer()
+    interaction = Interaction(viewer)
+
+    def user(controller: Controller, command: Command) -> None:
+        if "box" in viewer.handles and "not changed" not in caplog.text:
+            viewer.handles["box"].callback(np.full(3, np.nan))
+        if "put back" in viewer.buttons:
+            viewer.buttons["put back"].callback()
+
+    run = Run(scenario, controller, Integrator(scenario), observers=[interaction, user], interactive=True)
+    assert run.execute().succeeded
+    assert "'box' was not changed: position of target 'box' must be finite" in caplog.text
+
+
+def test_inputs_after_the_end_do_not_affect_the_next_run() -> None:
+    scenario = load_scenario("funambulist")
+    viewer = FakeViewer()
+    interaction = Interaction(viewer)
+
+    def run() -> None:
+        controller = Controller(scenario, dt=0.02)
+        Run(scenario, controller, Integrator(scenario), duration=0.04, observers=[interaction]).execute()
+
+    run()
+    viewer.sliders["left_weight [kg]"].callback(1.0)
+    interaction.clear()
+    run()
+    assert not scenario.scene.loads.get_state()["wanted"]

@@ -1,4 +1,4 @@
-"""Whose end ends a graph."""
+"""Tests of the supervision of node processes."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def process():
         each.wait()
 
 
-def test_the_one_that_is_waited_for_tells_the_status(process):
+def test_status_is_that_of_the_awaited_process(process):
     assert wait_for("controller", {"controller": process(3)}) == 3
 
 
-def test_another_one_must_not_end_before(process):
+def test_earlier_end_of_another_process_raises(process):
     with pytest.raises(MultiQpError, match="'simulator' ended with status 4"):
         wait_for("controller", {"controller": process(None), "simulator": process(4)})
 
 
-def test_one_that_may_end_ends_the_graph_only_where_it_has_failed(process):
+def test_optional_process_ends_the_graph_only_on_failure(process):
     ended, failed = process(0), process(1)
     ended.wait()
     assert (
@@ -45,7 +45,7 @@ def test_one_that_may_end_ends_the_graph_only_where_it_has_failed(process):
     )
 
 
-def test_a_domain_is_taken_while_one_of_its_participants_is_there_and_be_it_not_the_first():
+def test_domain_with_any_participant_is_not_free():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as third:
         domain = free_domain()
         third.bind(("127.0.0.1", 7400 + 250 * domain + 10 + 2 * 2))

@@ -1,4 +1,4 @@
-"""What commands write to: a reader that leaves, a disk that is full, a place where nothing can be made."""
+"""Tests of output errors: closed pipe, full disk, unwritable path."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def status_of(arguments: list[str]) -> int:
 
 @pytest.fixture
 def full(tmp_path, monkeypatch):
-    """Work in a folder that is empty but for links to a full disk."""
+    """Change to a folder that contains only links to a full disk."""
     monkeypatch.chdir(tmp_path)
     for name in ("full.mp4", "full.gif"):
         (tmp_path / name).symlink_to("/dev/full")
@@ -35,7 +35,7 @@ def full(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
-def test_a_full_disk_behind_standard_output_is_said_in_one_line(arguments, monkeypatch, capsys):
+def test_full_disk_behind_standard_output_gives_one_line(arguments, monkeypatch, capsys):
     with open("/dev/full", "w") as full:
         monkeypatch.setattr(sys, "stdout", full)
         assert status_of(arguments) == 2
@@ -44,7 +44,7 @@ def test_a_full_disk_behind_standard_output_is_said_in_one_line(arguments, monke
 
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
-def test_a_reader_that_leaves_is_no_failure(arguments, monkeypatch, capsys):
+def test_closed_pipe_is_no_failure(arguments, monkeypatch, capsys):
     """As `multi-qp list | head -1`."""
     read, write = os.pipe()
     os.close(read)
@@ -55,24 +55,24 @@ def test_a_reader_that_leaves_is_no_failure(arguments, monkeypatch, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_a_closed_standard_output_is_no_failure(monkeypatch):
+def test_closed_standard_output_is_no_failure(monkeypatch):
     monkeypatch.setattr(sys, "stdout", None)
     assert status_of(["list"]) == 0
 
 
-def test_a_command_goes_on_when_its_reader_leaves(monkeypatch):
-    """So that its files are written, and goals that were missed are told apart from goals that were reached."""
+def test_command_continues_after_a_closed_pipe(monkeypatch):
+    """Its files are written and its exit status is kept."""
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "w") as pipe:
         monkeypatch.setattr(sys, "stdout", pipe)
         console = Console()
-        console.print("nobody reads this")
+        console.print("not read")
         console.print("nor this")
         assert console.quiet
 
 
-def test_a_file_that_cannot_be_written_is_named_also_where_the_error_does_not_name_it(tmp_path):
+def test_write_errors_name_the_file(tmp_path):
     with pytest.raises(MultiQpError, match=r"^cannot write '.*full': No space left on device$"):
         with writing(tmp_path / "full"):
             raise OSError(28, "No space left on device")
@@ -81,14 +81,14 @@ def test_a_file_that_cannot_be_written_is_named_also_where_the_error_does_not_na
 
 
 @pytest.mark.parametrize("name", ["full.mp4", "full.gif"])
-def test_a_video_on_a_full_disk_is_an_error_with_the_reason(name, full, capfd):
+def test_video_on_a_full_disk_raises_with_the_reason(name, full, capfd):
     picture = np.zeros((48, 64, 3), np.uint8)
     with pytest.raises(OSError, match="^No space left on device$"):
         encode(full / name, iter([picture, picture]), fps=25.0, width=64, height=48)
     assert capfd.readouterr().err == "", "ffmpeg's own words are not shown"
 
 
-def test_a_video_without_end_is_refused_before_it_is_begun():
+def test_too_long_video_is_refused():
     class At:
         def __init__(self, time):
             self.time = time
@@ -98,23 +98,23 @@ def test_a_video_without_end_is_refused_before_it_is_begun():
 
 
 @pytest.mark.parametrize(
-    "options, said",
+    "options, message",
     [
         ("--size 100000x100000", "--size: expected 16x16 to 8192x8192, got '100000x100000'"),
         ("--size 0x0", "--size: expected 16x16 to 8192x8192, got '0x0'"),
     ],
 )
-def test_a_size_that_nobody_can_draw_is_refused_before_the_run(options, said, capsys):
+def test_invalid_size_is_refused_before_the_run(options, message, capsys):
     assert status_of(["run", "box", "--headless", "--video", "v.mp4", *options.split()]) == 2
-    assert capsys.readouterr().err == f"multi-qp: {said}\n"
+    assert capsys.readouterr().err == f"multi-qp: {message}\n"
 
 
-def test_replay_wants_a_time_that_is_a_number(capsys):
+def test_replay_refuses_a_time_that_is_not_finite(capsys):
     assert status_of(["replay", "none.mcap", "--at", "nan"]) == 2
     assert capsys.readouterr().err == "multi-qp: --at: expected a time in seconds, got nan\n"
 
 
-def test_ctrl_c_while_modules_are_imported_is_said_in_one_line(monkeypatch, capsys):
+def test_ctrl_c_during_imports_gives_one_line(monkeypatch, capsys):
     def interrupted(*_args, **_options):
         raise KeyboardInterrupt
 

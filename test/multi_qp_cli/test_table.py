@@ -1,4 +1,4 @@
-"""`multi-qp table` and `multi-qp plot`: the paper's rows beside ours, and pictures of tick times from logs."""
+"""Tests of `multi-qp table` and `multi-qp plot`."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ KEYS = {"scene", *COUNTS, "variables", "equalities", "inequalities", "tick_ms", 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory) -> Path:
-    """Return a folder with report and log of the shortest scene, as `table --save` leaves them."""
+    """Return a folder with report and log of the shortest scene, as written by `table --save`."""
     folder = tmp_path_factory.mktemp("table") / "runs"
     assert main(["table", "sword", "--save", str(folder)]) == 0
     return folder
 
 
-def test_the_table_has_every_scene_of_the_paper():
+def test_table_has_every_scene_of_the_paper():
     assert set(SCENES) <= set(scenario_names())
     assert set(TABLE_1) < set(SCENES)
     for column in TABLE_1.values():
@@ -35,7 +35,7 @@ def test_the_table_has_every_scene_of_the_paper():
         assert column["equalities"] == column["dofs"] + 12 * contacts
 
 
-def test_json_holds_ours_and_the_papers(runs, capsys):
+def test_json_contains_our_figures_and_those_of_the_paper(runs, capsys):
     assert main(["table", "--from", str(runs), "--json"]) == 0
     captured = capsys.readouterr()
     (sword,) = json.loads(captured.out)
@@ -47,7 +47,7 @@ def test_json_holds_ours_and_the_papers(runs, capsys):
     assert sword["dt_ms"] == pytest.approx(10.0)
 
 
-def test_the_table_is_markdown_with_the_paper_in_parentheses(runs, capsys):
+def test_table_is_markdown_with_the_paper_in_parentheses(runs, capsys):
     assert main(["table", "sword", "--from", str(runs)]) == 0
     lines = capsys.readouterr().out.splitlines()
     cells = {line.split("|")[1].strip(): line.split("|")[2].strip() for line in lines}
@@ -58,7 +58,7 @@ def test_the_table_is_markdown_with_the_paper_in_parentheses(runs, capsys):
     assert set(lines[1]) == {"|", "-", " "} and len({len(line) for line in lines}) == 1
 
 
-def test_a_scene_that_missed_its_goals_gives_status_1(runs, tmp_path, capsys):
+def test_status_is_1_if_a_scene_does_not_reach_its_goals(runs, tmp_path, capsys):
     report = json.loads((runs / "sword.json").read_text())
     report["goals"]["torso"]["reached"] = False
     (tmp_path / "sword.json").write_text(json.dumps(report))
@@ -68,25 +68,25 @@ def test_a_scene_that_missed_its_goals_gives_status_1(runs, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["table", "kin"], "SCENE: unknown scenario 'kin'; did you mean 'king'?"),
         (["table", "--from", "nowhere"], "--from: expected a folder with reports, got 'nowhere'"),
         (["table", "--from", "."], "--from: there is no report"),
-        (["table", "--from", ".", "--save", "x"], "--save: nothing is run with --from"),
+        (["table", "--from", ".", "--save", "x"], "--save cannot be combined with --from"),
         (["plot", "text.npz", "--output", "x.png"], "'text.npz' is not a log"),
-        (["plot", "other.npz", "--output", "x.png"], "'other.npz' holds no 'time'"),
+        (["plot", "other.npz", "--output", "x.png"], "'other.npz' contains no 'time'"),
         (["plot", "nowhere.npz", "--output", "x.png"], "'nowhere.npz' cannot be read: No such file"),
         (["plot", "text.npz", "--output", "x.pdf"], "--output: expected a file ending in .png or .svg, got 'x.pdf'"),
     ],
 )
-def test_mistakes_get_one_line_and_status_2(arguments, said, tmp_path, monkeypatch, capsys):
+def test_invalid_arguments_give_one_line_and_status_2(arguments, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "text.npz").write_text("not an archive")
     np.savez(tmp_path / "other.npz", x=np.zeros(3))
     assert main(arguments) == 2
     captured = capsys.readouterr()
-    assert said in captured.err and captured.err.count("\n") == 1 and not captured.out
+    assert message in captured.err and captured.err.count("\n") == 1 and not captured.out
 
 
 @pytest.mark.parametrize("over", ["time", "size"])
@@ -94,8 +94,11 @@ def test_plots_are_drawn_from_logs(over, runs, tmp_path):
     log = str(runs / "sword.npz")
     assert main(["plot", log, log, "--over", over, "--output", str(tmp_path / "p.png")]) == 0
     with Image.open(tmp_path / "p.png") as picture:
-        colours = {tuple(colour) for _, colour in picture.convert("RGB").getcolors(1 << 20)}
-    assert {(0x2A, 0x6F, 0xB0), (0xC2, 0x3B, 0x22)} <= colours, "tick times, and what they are compared with"
+        assert len(picture.convert("RGB").getcolors(1 << 20)) > 10
+    # both colours exactly, in the vector file: pixels of thin lines are antialiased
+    assert main(["plot", log, log, "--over", over, "--output", str(tmp_path / "two.svg")]) == 0
+    drawn = (tmp_path / "two.svg").read_text().lower()
+    assert all(colour in drawn for colour in ("#2a6fb0", "#c23b22")), "tick times, and what they are compared with"
     assert main(["plot", log, "--over", over, "--output", str(tmp_path / "p.svg")]) == 0
     svg = (tmp_path / "p.svg").read_text()
     assert "sword" in svg

@@ -1,4 +1,4 @@
-"""The box scenario, random states of it, and small scenes made on the spot."""
+"""Fixtures: the box scenario, random states, recorded QPs, and small generated scenes."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ import yaml
 
 from multi_qp_controller.command import Command
 from multi_qp_controller.controller import Controller
-from multi_qp_controller.formulations import FORMULATIONS, make_formulation
-from multi_qp_controller.kinematics import Kinematics
-from multi_qp_controller.physical import PhysicalSolution
-from multi_qp_controller.qp import Problem
+from multi_qp_controller.dynamics.kinematics import Kinematics
+from multi_qp_controller.qp import QPProblem
+from multi_qp_controller.qp.formulations import FORMULATIONS, make_formulation
+from multi_qp_controller.qp.physical_solution import PhysicalSolution
 from multi_qp_controller.tasks import Task
 from multi_qp_scene import load_scenario
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene, State
 from multi_qp_simulator.runner import run_scenario
 
-#: Arrays of a problem that its formulation writes anew at every tick.
+#: Arrays of a problem that its formulation overwrites at every tick.
 ARRAYS = ("H", "g", "C", "l", "u", "lb", "ub", "relaxable_rows")
-#: States of the box scenario in which problems are recorded, and when after their entry [s].
+#: States of the box scenario in which problems are recorded, and the time after their entry [s].
 RECORDED = {"stand": 0.3, "reach": 1.0, "close": 0.96, "lift": 0.5, "carry": 0.7, "lower": 0.5, "release": 0.4}
 
 
 class Lab:
-    """What the tests do to a scene: random states, motion along a curve, derivatives by differences."""
+    """Operations of tests on a scene: random states, motion along a curve, numerical derivatives."""
 
     def random_state(self, scene: Scene, seed: int, *, speed: float = 1.0) -> State:
-        """Return a state with joints inside their limits and bases near where they start."""
+        """Return a random state with joints inside their limits and bases near their initial poses."""
         random = np.random.default_rng(seed)
         q = pin.integrate(scene.model, scene.q0, random.uniform(-0.4, 0.4, scene.nv))
         limits = scene.limits
@@ -77,7 +77,7 @@ class Lab:
         return np.array(errors)
 
     def critically_damped(self, stiffness: float, *, duration: float, dt: float) -> np.ndarray:
-        """Return what is left of an error that starts at 1 and at rest, (steps,)."""
+        """Return the critically damped response of an error from 1, at rest, (steps,)."""
         x = np.sqrt(stiffness) * dt * np.arange(round(duration / dt))
         return (1.0 + x) * np.exp(-x)
 
@@ -105,23 +105,23 @@ def scene(scenario: Scenario) -> Scene:
 
 @dataclass(frozen=True)
 class Recording:
-    """One tick of the box scenario: its QP in every formulation, and the physics that an answer must obey.
+    """One tick of the box scenario: its QP in every formulation, and the physics that a solution must satisfy.
 
     Attributes:
         at: state of the scene.
-        problems: by formulation.
-        condensed: reads the x of `condensed`.
+        problems: problems by formulation.
+        condensed: physical solution from the x of `condensed`.
         M: joint-space inertia, (nv, nv).
         N: nonlinear effects, (nv,).
         G: generalised force of each generator, (nv, nλ).
         J: no-slip rows, (m, nv).
         W: generators of each contact, (6, 16).
         motors: index in v of each motor, (na,).
-        size: variables and equalities, as the paper counts them.
+        size: variables and equalities, as counted in [Vaillant2015].
     """
 
     at: State
-    problems: dict[str, Problem]
+    problems: dict[str, QPProblem]
     condensed: Callable[[np.ndarray], PhysicalSolution]
     M: np.ndarray
     N: np.ndarray
@@ -132,29 +132,29 @@ class Recording:
     size: tuple[int, int]
 
     def physics(self, formulation: str, x: np.ndarray) -> PhysicalSolution:
-        """Read x by the layout that the formulations document; a missing τ follows from the dynamics."""
+        """Return the physical solution from x, by the documented layout; a missing τ follows from the dynamics."""
         nv, na = len(self.N), len(self.motors)
         if formulation == "condensed":
             return self.condensed(x)
         if formulation == "full":
             return PhysicalSolution(x[:nv], x[nv : nv + na], self.wrenches(x[nv + na :]))
-        needed = self.M @ x[:nv] + self.N - self.G @ x[nv:]
-        return PhysicalSolution(x[:nv], needed[self.motors], self.wrenches(x[nv:]))
+        tau = self.M @ x[:nv] + self.N - self.G @ x[nv:]
+        return PhysicalSolution(x[:nv], tau[self.motors], self.wrenches(x[nv:]))
 
     def wrenches(self, forces: np.ndarray) -> np.ndarray:
-        """Return the wrenches of all contacts, one after the other, (6 contacts,)."""
+        """Return the concatenated wrenches of all contacts, (6 contacts,)."""
         return np.concatenate([W @ part for W, part in zip(self.W, np.split(forces, len(self.W)), strict=True)])
 
-    def residual(self, answer: PhysicalSolution) -> float:
+    def residual(self, solution: PhysicalSolution) -> float:
         """Return the largest entry of M q̈ + N − G Λ − S τ relative to the largest force in it."""
-        applied = answer.reactions @ self.J
-        applied[self.motors] += answer.torque
-        inertial = self.M @ answer.acceleration + self.N
+        applied = solution.reactions @ self.J
+        applied[self.motors] += solution.torque
+        inertial = self.M @ solution.acceleration + self.N
         return float(np.abs(inertial - applied).max() / max(np.abs(inertial).max(), np.abs(applied).max()))
 
 
 class Recorder:
-    """Watches a run and keeps one tick of every state of interest."""
+    """Observer of a run that records one tick of each state in `RECORDED`."""
 
     def __init__(self) -> None:
         self.recordings: dict[str, Recording] = {}
@@ -166,17 +166,17 @@ class Recorder:
             self.recordings[name] = record(controller, command)
 
 
-def build_problem(controller: Controller, formulation: str) -> Problem:
-    """Return the QP of the controller's last tick, its arrays the caller's to keep."""
-    made = make_formulation(formulation, controller.statement)
+def build_problem(controller: Controller, formulation: str) -> QPProblem:
+    """Return the QP of the controller's last tick, with copied arrays."""
+    made = make_formulation(formulation, controller.qp_data)
     made.prepare()
     problem = made.build()
     return replace(problem, **{name: getattr(problem, name).copy() for name in ARRAYS})
 
 
 def condensed_reader(controller: Controller) -> Callable[[np.ndarray], PhysicalSolution]:
-    """Return what reads the x of `condensed` at the controller's last tick, also when later ticks have passed."""
-    made = make_formulation("condensed", controller.statement)
+    """Return the map from x of `condensed` to the physical solution at the controller's last tick."""
+    made = make_formulation("condensed", controller.qp_data)
     made.prepare()
     origin = made.recover(np.zeros(made.build().n))
     columns = [made.recover(unit) for unit in np.eye(made.build().n)]
@@ -192,17 +192,17 @@ def condensed_reader(controller: Controller) -> Callable[[np.ndarray], PhysicalS
 
 
 def record(controller: Controller, command: Command) -> Recording:
-    """Write down the QP of the tick that gave `command`."""
-    statement, kinematics = controller.statement, controller.kinematics
+    """Record the QP of the tick that returned `command`."""
+    qp_data, kinematics = controller.qp_data, controller.kinematics
     return Recording(
         at=State(kinematics.q.copy(), kinematics.v.copy()),
         problems={name: build_problem(controller, name) for name in FORMULATIONS},
         condensed=condensed_reader(controller),
-        M=statement.M.copy(),
-        N=statement.N.copy(),
-        G=statement.contacts.G.copy(),
-        J=statement.contacts.J.copy(),
-        W=tuple(contact.W.copy() for contact in statement.contacts.contacts),
+        M=qp_data.M.copy(),
+        N=qp_data.N.copy(),
+        G=qp_data.contacts.G.copy(),
+        J=qp_data.contacts.J.copy(),
+        W=tuple(contact.W.copy() for contact in qp_data.contacts.contacts),
         motors=controller.scenario.scene.actuated_v,
         size=(command.diagnostics.variables, command.diagnostics.equalities),
     )
@@ -230,7 +230,7 @@ JOINT = """  <joint name="{name}" type="{type}">
 
 
 class Workshop:
-    """Writes small URDFs, model files and scenarios, and loads them."""
+    """Generates and loads small URDFs, model files and scenarios."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -261,7 +261,7 @@ class Workshop:
         (self.folder / f"{name}.yaml").write_text(yaml.safe_dump({"urdf": f"{name}.urdf", **model}))
 
     def load(self, **scenario: Any) -> Scenario:
-        """Write and load a scenario; models written here are found by their names."""
+        """Write and load a scenario; generated models are referred to by name."""
         scenario = {
             "description": "made by a test",
             "initial_state": "only",

@@ -1,4 +1,4 @@
-"""The controller on threads of the linear algebra: one, unless the user says otherwise."""
+"""Number of BLAS threads of the controller: one, unless the environment sets it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ print(blas_threads())
 """
 
 
-@pytest.mark.parametrize(("told", "used"), [(None, "1"), ("2", "2")])
-def test_a_controller_leaves_the_cores_to_others(told, used):
+@pytest.mark.parametrize(("setting", "used"), [(None, "1"), ("2", "2")])
+def test_controller_uses_one_blas_thread_by_default(setting, used):
     if os.cpu_count() == 1:
         pytest.skip("one core: there is nothing to choose")
     environment = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
     environment["PYTHONPATH"] = str(ROOT)
-    if told is not None:
-        environment["OPENBLAS_NUM_THREADS"] = told
+    if setting is not None:
+        environment["OPENBLAS_NUM_THREADS"] = setting
     done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == used

@@ -1,4 +1,4 @@
-"""tsid is found however it is packed."""
+"""Import of tsid for each of its packagings."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 from multi_qp_controller import tsid_compat
 
 
-def test_the_installed_tsid_is_whole():
+def test_installed_tsid_has_its_bindings():
     assert hasattr(tsid_compat.tsid, "RobotWrapper")
     assert hasattr(tsid_compat.tsid, "SolverHQuadProgFast")
 
 
 @pytest.mark.parametrize("packed_as", ["tsid", "tsid.tsid_pywrap", "tsid.tsid.tsid_pywrap"])
-def test_every_packing_is_accepted(monkeypatch, packed_as):
+def test_each_packaging_is_accepted(monkeypatch, packed_as):
     whole = SimpleNamespace(RobotWrapper=object)
 
     def import_module(name):
@@ -30,7 +30,7 @@ def test_every_packing_is_accepted(monkeypatch, packed_as):
     assert tsid_compat._load() is whole
 
 
-def test_a_missing_tsid_says_what_to_install(monkeypatch):
+def test_error_for_missing_tsid_names_the_package(monkeypatch):
     def import_module(name):
         if name != "pinocchio":
             raise ImportError(f"No module named {name!r}")

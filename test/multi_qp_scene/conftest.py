@@ -1,4 +1,4 @@
-"""A small scene in a folder of its own, to break in one place at a time: an arm on the spot, a crate, a floor."""
+"""Files of a small valid scene, to be modified one error at a time: an arm, a crate, a floor."""
 
 from __future__ import annotations
 
@@ -104,10 +104,10 @@ FILES = {
 
 
 class Folder:
-    """The files, and `multi-qp` run among them.
+    """The files, and runs of `multi-qp` in their folder.
 
     Attributes:
-        path: where they are.
+        path: the folder.
     """
 
     def __init__(self, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -117,13 +117,13 @@ class Folder:
             (path / name).write_text(textwrap.dedent(text))
 
     def edit(self, name: str, old: str, new: str) -> None:
-        """Replace text, which must be there, once."""
+        """Replace the first occurrence of a text, which must exist."""
         text = (self.path / name).read_text()
         assert old in text, f"{old!r} is not in {name}"
         (self.path / name).write_text(text.replace(old, new, 1))
 
     def line_of(self, name: str, text: str) -> int:
-        """Return the number of the first line that holds a text."""
+        """Return the number of the first line that contains a text."""
         lines = (self.path / name).read_text().splitlines()
         return next(number for number, line in enumerate(lines, start=1) if text in line)
 
@@ -131,13 +131,13 @@ class Folder:
         """Return exit status, standard output and standard error of a command line."""
         try:
             status = main(arguments)
-        except SystemExit as end:  # argparse's way to end
+        except SystemExit as end:  # raised by argparse
             status = int(end.code or 0)
         captured = self._capsys.readouterr()
         return status, captured.out, captured.err
 
     def refused(self, *arguments: str) -> list[str]:
-        """Run `multi-qp`, demand that it refuses politely, and return what it says, one entry a problem."""
+        """Run `multi-qp`, assert exit status 2 without a traceback, and return the reported errors."""
         status, out, err = self.multi_qp(*(arguments or ("check", "scene.yaml")))
         assert status == 2, f"exit status {status}\n{out}{err}"
         assert out == "" and "Traceback" not in err
@@ -149,7 +149,7 @@ class Folder:
         return lines
 
     def blames(self, name: str, old: str, new: str, blamed: str, key: str, message: str) -> None:
-        """Edit a file and demand one line of complaint: the file, the line that holds `blamed`, the key, a message."""
+        """Edit a file and assert one error: the file, the line that contains `blamed`, the key, a message."""
         self.edit(name, old, new)
         (problem,) = self.refused()
         assert problem.startswith(f"{name}:{self.line_of(name, blamed)}: {key}: {message}"), problem

@@ -27,7 +27,7 @@ def file(tmp_path):
     return write
 
 
-def test_each_face_is_a_surface_that_looks_outwards(file):
+def test_each_face_is_a_surface_with_an_outward_normal(file):
     scene = load_scenario(file(SCENARIO)).scene
     data = scene.model.createData()
     pin.framesForwardKinematics(scene.model, data, scene.q0)
@@ -54,7 +54,7 @@ def test_its_contact_points_are_the_corners_of_its_faces(file):
         np.testing.assert_allclose(np.abs(corners), np.tile([0.15, 0.6, 0.05], (4, 1)), atol=1e-12)
 
 
-def test_it_is_seen_and_can_be_hit(file):
+def test_it_has_visual_and_collision_geometry(file):
     scene = load_scenario(file(SCENARIO)).scene
     assert scene.collision_model.existGeometryName("step/block_0")
     assert scene.visual_model.existGeometryName("step/block_0")
@@ -71,7 +71,7 @@ def test_it_is_seen_and_can_be_hit(file):
         ("{box: [1, 1]}", "box"),
     ],
 )
-def test_a_wrong_piece_is_said_once(file, piece, message):
+def test_an_invalid_environment_model_is_reported_once(file, piece, message):
     with pytest.raises(ConfigError, match=message) as error:
         load_scenario(file(SCENARIO.replace("initial_state", "  \ninitial_state").replace(
             "contacts:\n", f"  other: {piece}\ncontacts:\n")))  # fmt: skip

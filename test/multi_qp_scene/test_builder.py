@@ -1,4 +1,4 @@
-"""One model of many: names, slices, masses, limits, initial poses."""
+"""Assembled scenes: names, slices, masses, limits, initial poses."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_q_and_v_hold_the_subsystems_one_after_the_other(scene):
     assert humanoid.floating and box.floating
 
 
-def test_every_name_carries_its_subsystem(scene):
+def test_every_name_has_the_prefix_of_its_subsystem(scene):
     prefixes = ("humanoid/", "box/", "ground/", "table/")
     assert all(name.startswith(prefixes) for name in scene.joint_names)
     assert all(frame.name.startswith(prefixes) for frame in list(scene.model.frames)[1:])
@@ -97,7 +97,7 @@ def test_limits_are_those_of_the_urdf(scene):
     assert limits.velocity[row] == 10.0
 
 
-def test_everybody_starts_where_the_file_says(scene):
+def test_initial_poses_are_those_of_the_file(scene):
     data = scene.model.createData()
     pin.framesForwardKinematics(scene.model, data, scene.q0)
     for name, wanted in (("humanoid/left_sole", 0.0), ("humanoid/right_sole", 0.0), ("box/bottom", 0.78)):
@@ -141,7 +141,7 @@ def test_surfaces_are_frames_on_their_links(scene):
     assert data.oMf[scene.frame_id("table/top")].rotation[2, 2] == pytest.approx(1.0)
 
 
-def test_the_same_model_may_be_there_twice(tmp_path):
+def test_a_model_may_be_used_twice(tmp_path):
     path = tmp_path / "two.yaml"
     path.write_text(
         scenario_text(
@@ -169,7 +169,7 @@ def test_an_unknown_frame_is_named(scene):
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_a_state_knows_whether_it_is_finite(scene, bad):
+def test_is_finite_detects_nan_and_infinity(scene, bad):
     state = scene.initial_state()
     assert state.is_finite
     for where in ("q", "v"):
@@ -191,7 +191,7 @@ def test_an_angle_of_a_continuous_joint_is_cosine_and_sine():
     np.testing.assert_allclose(q, [0.4, np.cos(2.0), np.sin(2.0)])
 
 
-def test_a_link_fixed_to_a_link_keeps_its_place_when_models_are_put_together():
+def test_placements_of_fixed_joints_are_preserved_by_the_assembly():
     alone = pin.buildModelFromUrdf(str(find_resource("urdf/lever.urdf")))
     scene = load_scenario("lever").scene
     together = scene.model.inertias[scene.model.getJointId("lever/lever")]

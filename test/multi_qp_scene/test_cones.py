@@ -1,4 +1,4 @@
-"""Facets of wrench cones: the same set as the generators make."""
+"""Facets of wrench cones describe the same set as the generators."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_every_generator_satisfies_every_facet_and_touches_some(W, count):
 
 
 @pytest.mark.parametrize("W", [PLANAR, POINT])
-def test_a_wrench_is_inside_the_facets_just_when_it_can_be_generated(W):
+def test_a_wrench_is_inside_the_facets_if_and_only_if_it_can_be_generated(W):
     F, random = facets_of(W), np.random.default_rng(3)
     inside = 0
     for _ in range(400):
@@ -50,5 +50,5 @@ def test_an_enclosing_grasp_can_push_in_every_direction():
 
 
 def test_generators_in_a_plane_are_refused():
-    with pytest.raises(ValueError, match="no more than a plane"):
+    with pytest.raises(ValueError, match="do not span the space"):
         facets_of(np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]))

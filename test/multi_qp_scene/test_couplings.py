@@ -1,4 +1,4 @@
-"""Couplings of two joints of any kind: what the angles tell of their error, and where they are put."""
+"""Couplings of two joints of any type: position errors and projection onto the coupling."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HINGE, WHEEL = pin.JointModelRX, pin.JointModelRUBX
 
 
 def coupled(kind, leader_kind, multiplier, offset=0.1):
-    """Return a model of a leader and a joint that follows it, their coupling, and both."""
+    """Return a model of a leader and a mimicking joint, their coupling, and both joints."""
     model = pin.Model()
     model.addJoint(0, leader_kind(), pin.SE3.Identity(), "leader")
     model.addJoint(0, kind(), pin.SE3.Identity(), "follower")
@@ -28,7 +28,7 @@ def coupled(kind, leader_kind, multiplier, offset=0.1):
 @pytest.mark.parametrize("leader_kind", [HINGE, WHEEL])
 @pytest.mark.parametrize("kind", [HINGE, WHEEL])
 def test_the_error_is_the_same_after_any_number_of_turns(kind, leader_kind, multiplier):
-    """Turn both by hand, past full turns: only the error that was put in is seen."""
+    """Full turns of both joints do not change the evaluated error."""
     model, couplings, leader, follower = coupled(kind, leader_kind, multiplier)
     for angle in np.linspace(-20.0, 20.0, 41):
         q = pin.neutral(model)
@@ -38,8 +38,8 @@ def test_the_error_is_the_same_after_any_number_of_turns(kind, leader_kind, mult
 
 
 @pytest.mark.parametrize("ratio", [math.pi, 1.0001])
-def test_where_the_angles_do_not_tell_only_velocities_are_kept(ratio):
-    """Of two continuous joints whose ratio is no plain fraction, (cos, sin) tell nothing of the error."""
+def test_couplings_with_undetermined_angles_constrain_velocities_only(ratio):
+    """For two continuous joints with an irrational ratio, (cos, sin) do not determine the error."""
     model, couplings, leader, follower = coupled(WHEEL, WHEEL, ratio)
     q, v = pin.neutral(model), np.array([0.5, 0.2])
     leader.set_angle(q, 1.0)
@@ -56,13 +56,13 @@ def test_rows():
 
 
 @pytest.mark.parametrize("kind", [HINGE, WHEEL])
-def test_one_step_undoes_position_and_velocity_errors(kind):
+def test_one_step_corrects_position_and_velocity_errors(kind):
     """With v⁺ = v + q̈ Δt, then q⁺ = q ⊕ v⁺ Δt, any q̈ that solves the row is deadbeat."""
     model, couplings, leader, follower = coupled(kind, kind, 2.0)
     q, v, dt = pin.neutral(model), np.array([0.7, -0.3]), 0.01
     leader.set_angle(q, 3.0)
     follower.set_angle(q, 6.0)
-    a = np.linalg.pinv(couplings.J) @ couplings.rhs(q, v, dt) + np.array([1.0, 2.0]) * 0.4  # and something along it
+    a = np.linalg.pinv(couplings.J) @ couplings.rhs(q, v, dt) + np.array([1.0, 2.0]) * 0.4  # plus null space
     after = v + a * dt
     assert abs(couplings.error(pin.integrate(model, q, after * dt))[0]) < 1e-12
 

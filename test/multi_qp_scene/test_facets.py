@@ -58,13 +58,13 @@ def test_a_box_is_one_solid_with_six_facets():
     assert len(solid.points) == 8
     assert sorted(round(facet.area, 9) for facet in solid.facets) == [0.06, 0.06, 0.08, 0.08, 0.12, 0.12]
     for facet in solid.facets:
-        assert facet.pose.rotation[:, 2] @ facet.pose.translation > 0.0  # they look outwards
+        assert facet.pose.rotation[:, 2] @ facet.pose.translation > 0.0  # outward normals
         np.testing.assert_allclose(np.linalg.det(facet.pose.rotation), 1.0)
         lower, upper = facet.outline.min(axis=0), facet.outline.max(axis=0)
         np.testing.assert_allclose(lower, -upper, atol=1e-12)
 
 
-def test_triangles_as_stl_has_them_and_a_mesh_inside_out_give_the_same():
+def test_unmerged_vertices_and_inverted_meshes_give_the_same_solids():
     vertices, triangles = flight()
     soup = vertices[triangles].reshape(-1, 3)
     expected = sorted((round(f.area, 6), *np.round(f.pose.translation, 6) + 0.0) for f in facets(vertices, triangles))
@@ -132,7 +132,7 @@ def test_triangles_without_area_are_left_out():
     assert len(facets(box.vertices, faces)) == 6
 
 
-def test_what_is_too_narrow_for_a_foot_collides_but_is_no_facet():
+def test_narrow_polygons_are_collision_geometry_only():
     plank = trimesh.creation.box(extents=[1.0, 0.5 * WIDTH, 0.5 * WIDTH])
     (solid,) = solids_of(np.array(plank.vertices), np.array(plank.faces))
     assert solid.facets == ()
@@ -144,7 +144,7 @@ def test_what_is_too_narrow_for_a_foot_collides_but_is_no_facet():
     [
         ([[0, 0, 0], [1, 0, 0], [2, 0, 0]], [[0, 1, 2]], "none of its triangles has an area"),
         ([[0, 0, 0], [1, 0, 0], [0, np.nan, 0]], [[0, 1, 2]], "a vertex is not a number"),
-        ([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]], [[0, 1, 2], [1, 2, 3]], "wound against each other"),
+        ([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]], [[0, 1, 2], [1, 2, 3]], "opposite winding"),
     ],
 )
 def test_meshes_that_cannot_be_used_are_refused(vertices, triangles, said):
@@ -155,11 +155,11 @@ def test_meshes_that_cannot_be_used_are_refused(vertices, triangles, said):
 def test_a_mesh_of_too_many_solids_is_refused():
     sheet = trimesh.creation.icosphere(3)
     outside = np.array(sheet.faces)[sheet.triangles_center[:, 2] < 0.9]  # open above: no closed shell
-    with pytest.raises(MultiQpError, match="more than 300 convex solids"):
+    with pytest.raises(MultiQpError, match="more than the limit 'convex_solids', 300"):
         solids_of(np.array(sheet.vertices), outside)
 
 
-def test_frames_are_those_of_a_turned_mesh_too():
+def test_frames_rotate_with_the_mesh():
     box = trimesh.creation.box(extents=[0.4, 0.3, 0.2])
     turn = pin.rpy.rpyToMatrix(0.3, -0.2, 0.5)
     for facet in facets(np.array(box.vertices) @ turn.T, box.faces):

@@ -7,7 +7,7 @@ import trimesh
 
 from multi_qp_scene import ConfigError, load_scenario
 from multi_qp_scene.description import robot_descriptions
-from multi_qp_scene.forest import place_frames
+from multi_qp_scene.kinematic_trees import place_frames
 
 SCENARIO = """\
 description: surroundings whose surfaces are found
@@ -55,7 +55,7 @@ def place(scene, name):
     return place_frames(scene.model, scene.q0).oMf[scene.surfaces[name].frame_id]
 
 
-def test_a_mesh_has_a_surface_on_each_facet_where_the_scenario_puts_it(file):
+def test_a_mesh_has_a_surface_on_each_facet_at_the_pose_of_the_scenario(file):
     piece = "{mesh: stone.stl, scale: [0.001, 0.001, 0.002], pose: {xyz: [1, 2, 3], rpy: [0, 0, 0.5]}}"
     scenario = load_scenario(file(piece))
     scene = scenario.scene
@@ -86,7 +86,7 @@ def test_a_urdf_has_surfaces_on_its_boxes_and_meshes(file):
     np.testing.assert_allclose(heights, [1.1, 1.3], atol=1e-6)
 
 
-def test_other_programs_get_the_mesh_itself(file, tmp_path):
+def test_the_exported_urdf_has_the_mesh_itself(file, tmp_path):
     scenario = load_scenario(file("{mesh: stone.stl, scale: [0.001, 0.001, 0.001], color: [1, 0, 0]}"))
     text = robot_descriptions(scenario)["rock"]
     assert (tmp_path / "stone.stl").as_uri() in text
@@ -97,14 +97,17 @@ def test_other_programs_get_the_mesh_itself(file, tmp_path):
     ("piece", "said"),
     [
         ("{mesh: nowhere.stl}", "environment.rock.mesh: 'nowhere.stl' does not exist"),
-        ("{mesh: broken.stl}", "broken.stl cannot be read as a mesh"),
-        ("{mesh: line.obj}", "line.obj is no mesh to touch or to collide with: none of its triangles has an area"),
+        ("{mesh: broken.stl}", "broken.stl: cannot be read as a mesh"),
+        (
+            "{mesh: line.obj}",
+            "line.obj is not usable as a contact or collision mesh: none of its triangles has an area",
+        ),
         ("{urdf: nowhere.urdf}", "environment.rock.urdf: 'nowhere.urdf' does not exist"),
         ("{mesh: stone.stl, box: [1, 1, 1]}", "give one of `model`, `box`, `mesh` and `urdf`"),
-        ("{urdf: 'package://multi_qp_controller/urdf/door.urdf'}", "has joints that move"),
+        ("{urdf: 'package://multi_qp_controller/urdf/door.urdf'}", "has moving joints"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(file, piece, said):
+def test_errors_are_reported_with_their_location(file, piece, said):
     with pytest.raises(ConfigError) as caught:
         load_scenario(file(piece))
     (problem,) = caught.value.problems
@@ -112,7 +115,7 @@ def test_what_is_wrong_is_said_with_its_place(file, piece, said):
     assert "found.yaml:5" in str(problem)
 
 
-def test_a_mesh_without_a_facet_is_an_obstacle_and_that_is_said(file, caplog, tmp_path):
+def test_a_mesh_without_a_facet_is_an_obstacle_with_a_warning(file, caplog, tmp_path):
     ball = trimesh.creation.icosphere(2, radius=0.05)
     ball.export(tmp_path / "ball.stl")
     with pytest.raises(ConfigError, match="unknown surface 'rock/facet_1'"):

@@ -1,4 +1,4 @@
-"""Distances are the same in every process, to the last bit."""
+"""Distances are bitwise equal in all processes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-#: What is measured at the initial state of `sword`, where a capsule is near boxes.
+#: Program that computes distances at the initial state of `sword`, where a capsule is near boxes.
 MEASURE = """
 import hashlib
 from multi_qp_controller import Controller
@@ -21,9 +21,9 @@ print(hashlib.sha256(collisions._distances.found[collisions._measured].tobytes()
 """
 
 
-def test_distances_do_not_depend_on_what_was_in_memory_before() -> None:
+def test_distances_do_not_depend_on_uninitialised_memory() -> None:
     said = set()
-    for filled_with in ("0", "85"):  # glibc's: the byte, or its complement, that memory holds
+    for filled_with in ("0", "85"):  # glibc's M_PERTURB: the complement of the byte that memory is filled with
         environment = os.environ | {"MALLOC_PERTURB_": filled_with}
         command = [sys.executable, "-c", MEASURE]
         said.add(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)

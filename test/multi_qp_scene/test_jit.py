@@ -2,6 +2,7 @@ import ast
 import importlib
 import logging
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,8 +13,8 @@ from multi_qp_scene import jit
 
 
 @pytest.mark.skipif(not jit.COMPILED, reason="nothing is compiled here")
-def test_the_first_kernel_that_is_compiled_is_told_of_and_no_other(caplog):
-    jit.say_why_it_takes_long.cache_clear()
+def test_only_the_first_compilation_is_logged(caplog):
+    jit.log_compilation.cache_clear()
     once, again = jit._njit(lambda x: x + 1), jit._njit(lambda x: x + 2)  # without a cache
     with caplog.at_level(logging.INFO, logger="multi_qp_scene.jit"):
         assert (once(1), once(2), again(1)) == (2, 3, 3)
@@ -36,8 +37,8 @@ def _sum_of_halves(values):
 
 
 @pytest.mark.skipif(not jit.COMPILED, reason="nothing is compiled here")
-def test_parts_are_linked_into_kernels_and_are_no_machine_code_of_their_own():
-    """If this fails after an update of numba, `jit_parts` no longer fits it, and `compiled_part` should do without."""
+def test_parts_are_linked_into_kernels_and_have_no_machine_code_of_their_own():
+    """If this fails after an update of numba, `jit_parts` is incompatible, and `compiled_part` should not use it."""
     kernel, other = (jit._njit(lambda values, s=sign: s * _sum_of_halves(values)) for sign in (1.0, -1.0))
     values = np.array([1.0, 2.0, 4.0])
     assert kernel(values) == other(values) * -1.0 == 3.5  # a part may be in several kernels
@@ -54,7 +55,7 @@ def _functions(decorator):
 
 
 def test_kernels_call_parts_and_no_kernels():
-    """A kernel that is linked into another comes out with other digits when it is compiled than when it was kept."""
+    """A kernel linked into another has different rounding when it is compiled than when it is read from the cache."""
     kernels = _functions("compiled")
     assert len(kernels) > 40
     for function in (*kernels.values(), *_functions("compiled_part").values()):
@@ -63,8 +64,8 @@ def test_kernels_call_parts_and_no_kernels():
 
 
 @pytest.mark.skipif(not jit.COMPILED, reason="nothing is compiled here")
-def test_a_kept_kernel_is_compiled_again_when_what_it_calls_has_changed(tmp_path, monkeypatch):
-    """numba itself looks at the file of the kernel alone, and would go on with what other files were before."""
+def test_a_cached_kernel_is_compiled_again_when_a_callee_has_changed(tmp_path, monkeypatch):
+    """numba itself checks the file of the kernel only, and would use outdated code of other files."""
     monkeypatch.syspath_prepend(tmp_path)
     head = "from multi_qp_scene.jit import compiled, compiled_part\n\n\n"
     part, kernel = tmp_path / "a_part.py", tmp_path / "a_kernel.py"
@@ -86,3 +87,28 @@ def test_a_kept_kernel_is_compiled_again_when_what_it_calls_has_changed(tmp_path
     assert called(1.0, now) == (4.0, 0)
     assert called(1.0, now) == (4.0, 1)
     assert called(5.0, now + 1000.0) == (12.0, 0)
+
+
+def test_kernels_run_as_python_with_the_same_result(tmp_path):
+    """With NUMBA_DISABLE_JIT=1, for debugging."""
+    script = (
+        "import numpy as np\n"
+        "from multi_qp_controller import Controller\n"
+        "from multi_qp_scene import load_scenario\n"
+        "from multi_qp_scene.jit import COMPILED\n"
+        "controller = Controller(load_scenario('door'))\n"
+        "command = controller.step(controller.scenario.scene.initial_state(), 0.0)\n"
+        "assert command.diagnostics.status == 'ok', command.diagnostics.message\n"
+        "print(COMPILED, *command.tau.tolist())\n"
+    )
+    answers = []
+    for disabled in ("0", "1"):
+        environment = os.environ | {"NUMBA_DISABLE_JIT": disabled}
+        done = subprocess.run(
+            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=300, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        compiled, *torque = done.stdout.split()
+        assert compiled == str(disabled == "0")
+        answers.append([float(number) for number in torque])
+    assert answers[1] == pytest.approx(answers[0], rel=1e-6, abs=1e-6)

@@ -1,4 +1,4 @@
-"""Loads: masses that wander at random, or that a user changes."""
+"""Loads: random masses, and masses set by a user."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_load_is_a_point_mass_of_the_model() -> None:
     np.testing.assert_allclose(model.inertias[1].lever, 3.0 / 5.0 * np.array(PLACE))
 
 
-def test_a_random_load_wanders_within_its_limits_and_the_same_each_time() -> None:
+def test_a_random_load_stays_within_its_limits_and_is_reproducible() -> None:
     first, second = (Loads(body(), {"weight": load(random=True)}) for _ in range(2))
     masses = []
     for time in np.arange(0.0, 20.0, 0.05):
@@ -46,7 +46,7 @@ def test_a_random_load_wanders_within_its_limits_and_the_same_each_time() -> Non
     assert min(masses) >= 0.5 and max(masses) <= 5.0 and np.ptp(masses) > 2.0
 
 
-def test_a_load_that_a_user_has_set_no_longer_wanders_until_reset() -> None:
+def test_a_load_set_by_a_user_is_constant_until_reset() -> None:
     loads = Loads(body(), {"weight": load(random=True)})
     loads.advance(1.0)
     loads.set_mass("weight", 2.0)
@@ -59,7 +59,7 @@ def test_a_load_that_a_user_has_set_no_longer_wanders_until_reset() -> None:
     assert loads.masses["weight"] not in (1.0, 2.0)
 
 
-def test_a_rate_bounds_how_fast_a_user_changes_it() -> None:
+def test_a_rate_limits_changes_by_a_user() -> None:
     loads = Loads(body(), {"weight": load(rate=2.0)})
     loads.advance(10.0)
     loads.set_mass("weight", 5.0)

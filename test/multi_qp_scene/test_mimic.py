@@ -1,4 +1,4 @@
-"""`<mimic>` in URDFs: what is read, and what is refused with its line."""
+"""`<mimic>` in URDFs: relations, and errors with their lines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from multi_qp_scene.errors import ConfigError
-from multi_qp_scene.mimic import Mimic, contradictions, read_mimics
+from multi_qp_scene.mimic import Mimic, mimic_violations, read_mimics
 from multi_qp_scene.scenario import load_scenario
 from multi_qp_scene.urdf import read_urdf
 
@@ -41,7 +41,7 @@ def load(tmp_path: Path):
 
 
 def test_defaults_and_chains():
-    """d follows c, which follows b, which follows a: all end at a."""
+    """d mimics c, which mimics b, which mimics a: the leader of all is a."""
     urdf = hand(
         b='<mimic joint="a"/>',
         c='<mimic joint="b" multiplier="-2" offset="0.1"/>',
@@ -55,7 +55,7 @@ def test_defaults_and_chains():
     assert (mimics["d"].multiplier, mimics["d"].offset) == pytest.approx((-1.0, 0.35))
 
 
-def test_a_scene_has_no_motor_there_and_starts_with_the_coupling_kept(load):
+def test_mimicking_joints_have_no_motor_and_satisfy_the_coupling_initially(load):
     scene = load(hand(c='<mimic joint="a" multiplier="2" offset="0.1"/>'), subsystem=", posture: {a: 0.4}").scene
     assert scene.actuated_joint_names == ("r/a", "r/b", "r/d")
     assert scene.couplings.names == ("r/c",)
@@ -64,7 +64,7 @@ def test_a_scene_has_no_motor_there_and_starts_with_the_coupling_kept(load):
     assert (scene.limits.upper == 3.0).all(), "its own limits stay"
 
 
-def test_friction_of_the_motors_own_joints_is_the_drives_and_a_mimicking_joint_is_driven(load):
+def test_friction_of_driven_and_mimicking_joints_is_not_passive(load):
     damped = '<dynamics damping="2"/>'
     scene = load(hand(a=damped, b=damped + '<mimic joint="a"/>')).scene
     assert len(scene.passive) == 0
@@ -100,7 +100,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_named_with_its_line(mistake, tmp_path):
+def test_an_error_is_reported_with_its_line(mistake, tmp_path):
     mimics, expected = MISTAKES[mistake]
     path = tmp_path / "r.urdf"
     path.write_text(hand(**mimics))
@@ -109,7 +109,7 @@ def test_a_mistake_is_named_with_its_line(mistake, tmp_path):
     assert [f"{problem.location.line}: {problem.message}" for problem in caught.value.problems] == expected
 
 
-def test_a_fixed_joint_may_say_what_it_likes(load):
+def test_mimic_elements_of_fixed_joints_are_ignored(load):
     assert load(hand(f='<mimic joint="a"/>')).scene.couplings.names == ()
 
 
@@ -120,21 +120,21 @@ def test_a_floating_joint_cannot_mimic(tmp_path):
         read_urdf(path, free_flyer=False)
 
 
-def test_postures_that_contradict_a_coupling():
+def test_postures_that_violate_a_coupling():
     mimics = {"b": Mimic("a", -1.0, 0.1)}
-    assert not list(contradictions(mimics, {"a": 0.3, "b": -0.2003, "other": 5.0}))
-    assert not list(contradictions(mimics, {"a": 0.3}))
-    assert list(contradictions(mimics, {"a": 0.3, "b": 0.3})) == [
-        ("b", "'b' mimics 'a': it is at -0.2 where that is at 0.3")
+    assert not list(mimic_violations(mimics, {"a": 0.3, "b": -0.2003, "other": 5.0}))
+    assert not list(mimic_violations(mimics, {"a": 0.3}))
+    assert list(mimic_violations(mimics, {"a": 0.3, "b": 0.3})) == [
+        ("b", "'b' mimics 'a': its angle is -0.2 when the leader's is 0.3")
     ]
 
 
-def test_a_contradicting_posture_is_refused_in_the_model_file_and_in_the_scenario(load):
+def test_a_posture_that_violates_a_coupling_is_refused_in_the_model_file_and_in_the_scenario(load):
     urdf = hand(b='<mimic joint="a" multiplier="2"/>')
     with pytest.raises(ConfigError) as caught:
         load(urdf, model="postures:\n  wide: {a: 0.5, b: 0.2}\n", subsystem=", posture: {b: 0.4}")
     said = [(p.location.file.name, p.location.line, p.message) for p in caught.value.problems]
     assert sorted(said) == [
-        ("r.yaml", 4, "'b' mimics 'a': it is at 1 where that is at 0.5"),
-        ("s.yaml", 2, "'b' mimics 'a': it is at 0 where that is at 0"),
+        ("r.yaml", 4, "'b' mimics 'a': its angle is 1 when the leader's is 0.5"),
+        ("s.yaml", 2, "'b' mimics 'a': its angle is 0 when the leader's is 0"),
     ]

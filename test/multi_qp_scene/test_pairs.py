@@ -1,4 +1,4 @@
-"""From names and patterns to pairs of convex pieces."""
+"""Expansion of names and patterns to pairs of convex pieces."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def bodies(a, b, **parameters):
     return {"bodies": [a, b], **parameters}
 
 
-def test_every_piece_of_one_meets_every_piece_of_the_other(scene):
+def test_every_piece_of_one_is_paired_with_every_piece_of_the_other(scene):
     pairs = watch(scene, bodies("box/box_link", "table/table_link"))
     assert len(pairs) == 3  # the table has three pieces
     assert body_pair_count(pairs) == 1
@@ -51,7 +51,7 @@ def test_the_first_mention_of_a_pair_counts_in_either_order(scene):
     }
 
 
-def test_what_cannot_move_apart_is_left_out(scene):
+def test_pairs_without_relative_motion_are_left_out(scene):
     assert watch(scene, bodies("table/*", "ground/*")) == ()
     assert watch(scene, bodies("box/box_link", "box/box_link")) == ()
     joints = [(p.first, p.second) for p in watch(scene, bodies("humanoid/*", "humanoid/*"))]
@@ -66,6 +66,6 @@ def test_self_collisions_are_those_of_the_model_file(scene):
     assert all((p.influence, p.security, p.damping) == (0.05, 0.02, 0.3) for p in pairs)
 
 
-def test_nothing_is_watched_unless_asked_for(scene):
+def test_there_are_no_pairs_by_default(scene):
     assert watch(scene) == ()
     assert body_pair_count(()) == 0

@@ -1,4 +1,4 @@
-"""Poses of specifications, and bodies laid flush onto others."""
+"""Poses of specifications, and placement of bodies on surfaces."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pinocchio as pin
 import pytest
 
 from multi_qp_scene import load_scenario
-from multi_qp_scene.forest import Forest
-from multi_qp_scene.placement import place_flush, pose_of
+from multi_qp_scene.kinematic_trees import KinematicTrees
+from multi_qp_scene.placement import align_surfaces, pose_of
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +28,13 @@ def test_pose_of_is_roll_pitch_yaw_about_fixed_axes():
 def placed(scene, subsystem, surfaces, onto, **where):
     """Return the frames' poses after placing a subsystem."""
     root = scene.subsystems[subsystem].q_slice.start
-    base = place_flush(
-        Forest(scene.model), scene.q0, root, [scene.surfaces[name] for name in surfaces], scene.surfaces[onto], **where
+    base = align_surfaces(
+        KinematicTrees(scene.model),
+        scene.q0,
+        root,
+        [scene.surfaces[name] for name in surfaces],
+        scene.surfaces[onto],
+        **where,
     )
     q = scene.q0.copy()
     q[root : root + 7] = pin.SE3ToXYZQUAT(base)
@@ -65,10 +70,12 @@ def test_a_humanoid_stands_on_both_soles(scene, yaw):
     np.testing.assert_allclose(base.rotation[:, 0], [np.cos(yaw), np.sin(yaw), 0.0], atol=1e-6)
 
 
-def test_where_the_base_was_does_not_matter(scene):
+def test_the_result_is_independent_of_the_previous_base_pose(scene):
     root = scene.subsystems["box"].q_slice.start
     q = scene.q0.copy()
     q[root : root + 7] = pin.SE3ToXYZQUAT(pin.SE3.Random())
     surfaces = [scene.surfaces["box/bottom"]], scene.surfaces["table/top"]
-    one, other = (place_flush(Forest(scene.model), at, root, *surfaces, xy=(0.0, 0.0), yaw=0.3) for at in (scene.q0, q))
+    one, other = (
+        align_surfaces(KinematicTrees(scene.model), at, root, *surfaces, xy=(0.0, 0.0), yaw=0.3) for at in (scene.q0, q)
+    )
     np.testing.assert_allclose(one.homogeneous, other.homogeneous, atol=1e-12)

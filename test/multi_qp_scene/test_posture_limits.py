@@ -1,4 +1,4 @@
-"""Postures outside the limits of joints load, and are warned of: degrees, and zeros that a robot cannot take."""
+"""Postures outside joint limits are valid with a warning."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ states:
 
 @pytest.fixture
 def warned(tmp_path, monkeypatch, caplog):
-    """Return what loading a scene with these postures warns of."""
+    """Return a function that loads a scene with given postures and returns the warnings."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "arm.urdf").write_text(ARM)
     (tmp_path / "arm.yaml").write_text("{urdf: arm.urdf, root: fixed, postures: {bent: {elbow: 1}, wrong: {elbow: 3}}}")
@@ -53,7 +53,7 @@ def warned(tmp_path, monkeypatch, caplog):
 
 
 @pytest.mark.parametrize("posture", [", posture: bent", ", posture: {elbow: 0.2, wheel: 400}"])
-def test_nothing_is_said_of_postures_inside(posture, warned):
+def test_there_is_no_warning_for_postures_inside(posture, warned):
     assert warned(posture) == []
 
 
@@ -66,19 +66,19 @@ def test_nothing_is_said_of_postures_inside(posture, warned):
         (", posture: {elbow: 90}", "arm/elbow at 90 is outside its limits [0.2, 2]; angles are in radians"),
     ],
 )
-def test_an_initial_posture_outside_is_said(posture, said, warned):
+def test_there_is_a_warning_for_an_initial_posture_outside(posture, said, warned):
     place = "scene.yaml:3: subsystems.arm.posture"
     assert warned(posture) == [f"{place}: {said}"]
 
 
-def test_a_task_outside_is_said(warned):
+def test_there_is_a_warning_for_a_posture_task_outside(warned):
     place = "scene.yaml:5: tasks.bend.posture.elbow"
     said = "arm/elbow at -45 is outside its limits [0.2, 2]; angles are in radians"
     assert warned(", posture: bent", elbow=-45) == [f"{place}: {said}"]
 
 
 @pytest.mark.parametrize("name", ["box", "king", "chair"])
-def test_nothing_is_said_of_what_is_shipped(name, caplog):
+def test_there_is_no_warning_for_shipped_scenarios(name, caplog):
     assert name in scenario_names()
     load_scenario(name)
     assert caplog.messages == []

@@ -2,16 +2,16 @@ from pathlib import Path
 
 import pytest
 
-from multi_qp_scene.errors import ConfigError, Location, MultiQpError, Problem
+from multi_qp_scene.errors import ConfigError, ConfigProblem, Location, MultiQpError
 from multi_qp_scene.problems import Problems
 
 
-def test_a_problem_reads_like_a_compiler_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_are_formatted_like_compiler_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     inside = Location(tmp_path / "scenarios" / "box.yaml", 12, ("states", "reach", "contacts", 1))
-    assert str(Problem(inside, "wrong")) == "scenarios/box.yaml:12: states.reach.contacts[1]: wrong"
-    assert str(Problem(Location(Path("/elsewhere/a.yaml")), "wrong")) == "/elsewhere/a.yaml: wrong"
-    assert str(Problem(Location(), "wrong")) == "wrong"
+    assert str(ConfigProblem(inside, "wrong")) == "scenarios/box.yaml:12: states.reach.contacts[1]: wrong"
+    assert str(ConfigProblem(Location(Path("/elsewhere/a.yaml")), "wrong")) == "/elsewhere/a.yaml: wrong"
+    assert str(ConfigProblem(Location(), "wrong")) == "wrong"
 
 
 def test_ambiguous_keys_are_quoted() -> None:
@@ -34,9 +34,11 @@ def test_no_problems_raise_nothing() -> None:
     assert not problems
 
 
-def test_problems_of_another_file_join_in() -> None:
+def test_errors_of_another_file_are_added() -> None:
     problems = Problems()
-    problems.extend(ConfigError([Problem(Location(None, 1), "a"), Problem(Location(None, 2), "b")]).problems)
+    problems.extend(
+        ConfigError([ConfigProblem(Location(None, 1), "a"), ConfigProblem(Location(None, 2), "b")]).problems
+    )
     assert len(problems) == 2
 
 

@@ -1,4 +1,4 @@
-"""The reference of the file formats is the schema's own, and says something of every key."""
+"""The reference page of the file formats is generated from the schema, and describes every key."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_every_key_is_described_and_nothing_else(model):
     assert all(descriptions(model).values())
 
 
-def test_links_within_the_page_lead_somewhere():
+def test_links_within_the_page_resolve():
     page = reference()
     anchors = {
         re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in re.findall(r"^#+ (.*)$", page, re.M)

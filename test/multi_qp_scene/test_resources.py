@@ -17,7 +17,7 @@ from multi_qp_scene.resources import (
 
 @pytest.fixture
 def share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A ROS workspace's share folder of this package, in front of everything else."""
+    """A ROS workspace's share folder of this package, with the highest precedence."""
     folder = tmp_path / "install" / "share" / "multi_qp_controller"
     for name in ("config/scenarios/zz_walk.yaml", "config/models/zz_robot.yaml", "urdf/zz_robot.urdf"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -129,6 +129,6 @@ def test_package_uris_of_our_own_data(share: Path) -> None:
         ("http://example.org/a.stl", "expected package://, file:// or a path"),
     ],
 )
-def test_uris_that_lead_nowhere(uri: str, expected: str) -> None:
+def test_uris_that_do_not_resolve(uri: str, expected: str) -> None:
     with pytest.raises(MultiQpError, match=expected):
         resolve_uri(uri)

@@ -1,4 +1,4 @@
-"""One joint's place in q and v."""
+"""Indices of a joint in q and v, and its angle."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def model() -> pin.Model:
 @pytest.mark.parametrize(("name", "q_index", "v_index", "continuous"), [
     ("hinge", 0, 0, False), ("wheel", 1, 1, True), ("slide", 3, 2, False),
 ])  # fmt: skip
-def test_its_place(model, name, q_index, v_index, continuous):
+def test_indices(model, name, q_index, v_index, continuous):
     assert ScalarJoint.of(model, name) == ScalarJoint(q_index, v_index, continuous)
 
 
@@ -34,13 +34,13 @@ def test_an_angle_reads_back_as_it_was_set(model, name):
     assert pin.isNormalized(model, q)
 
 
-def test_setting_one_leaves_the_others(model):
+def test_setting_one_joint_does_not_change_others(model):
     q = pin.neutral(model)
     ScalarJoint.of(model, "hinge").set_angle(q, 0.4)
     ScalarJoint.of(model, "wheel").set_angle(q, 2.0)
     np.testing.assert_allclose(q, [0.4, np.cos(2.0), np.sin(2.0), 0.0])
 
 
-def test_only_a_continuous_joint_goes_the_short_way_round(model):
+def test_only_differences_of_a_continuous_joint_are_wrapped(model):
     assert ScalarJoint.of(model, "wheel").difference(3.0, -3.0) == pytest.approx(6.0 - math.tau)
     assert ScalarJoint.of(model, "hinge").difference(3.0, -3.0) == 6.0

@@ -1,4 +1,4 @@
-"""Mistakes in a scenario or model file: all at once, in order, exit status 2, no traceback."""
+"""Errors in a scenario or model file: all reported at once, in order, with exit status 2 and no traceback."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def test_the_files_are_valid_and_run_as_they_are(folder):
     assert folder.multi_qp("run", "scene.yaml", "--headless")[0] == 0
 
 
-def test_all_mistakes_of_a_file_come_at_once_in_its_order(folder):
+def test_all_errors_of_a_file_are_reported_at_once_in_its_order(folder):
     folder.edit("scene.yaml", "posture: bent", "posture: bnt")
     folder.edit("scene.yaml", "[arm/palm, crate/side]", "[arm/plam, crate/sid]")
     folder.edit("scene.yaml", "initial_state: wait", "initial_state: wiat")
@@ -37,7 +37,7 @@ def test_all_mistakes_of_a_file_come_at_once_in_its_order(folder):
     assert lines == sorted(lines)
 
 
-def test_wrong_values_do_not_hide_wrong_names_nor_make_new_ones(folder):
+def test_invalid_values_neither_hide_nor_cause_errors_of_names(folder):
     folder.edit("scene.yaml", "description: an arm beside a crate\n", "")
     folder.edit("scene.yaml", "dt: 0.01", "dt: -1")
     folder.edit("scene.yaml", "friction: 0.6", "friction: rough")
@@ -54,13 +54,13 @@ def test_wrong_values_do_not_hide_wrong_names_nor_make_new_ones(folder):
     ]
 
 
-def test_a_model_with_wrong_values_has_its_names_checked_too(folder):
+def test_names_are_checked_in_a_model_with_invalid_values(folder):
     folder.edit("arm.yaml", "root: fixed", "root: loose")
     folder.edit("arm.yaml", "link: hand", "link: hnd")
     assert [problem.split(": ")[1] for problem in folder.refused()] == ["root", "surfaces.palm.link"]
 
 
-def test_what_uses_a_model_that_cannot_be_read_is_not_blamed(folder):
+def test_references_to_an_unreadable_model_are_not_reported(folder):
     folder.edit("arm.urdf", '<mass value="1"/>', '<mass value="-1"/>')
     (problem,) = folder.refused()
     assert problem.startswith(f"arm.urdf:{folder.line_of('arm.urdf', '-1')}: link 'upper': the mass -1 kg is negative")
@@ -83,7 +83,7 @@ def test_a_file_that_is_no_yaml_mapping(text, said, folder):
     assert problem.startswith(said), problem
 
 
-def test_a_file_that_is_none(folder):
+def test_a_folder_is_refused(folder):
     (folder.path / "folder.yaml").mkdir()
     assert folder.refused("check", "folder.yaml") == ["folder.yaml: this is a folder"]
     assert folder.refused("check", "nothing.yaml") == ["nothing.yaml: no such file"]
@@ -91,7 +91,7 @@ def test_a_file_that_is_none(folder):
     assert folder.refused("check", "box.yaml") == [hint]
 
 
-def test_an_unknown_scenario_is_answered_with_the_one_that_is_meant(folder):
+def test_an_unknown_scenario_is_reported_with_a_suggestion(folder):
     (said,) = folder.refused("run", "bxo", "--headless")
     assert said.startswith("unknown scenario 'bxo'; did you mean 'box'? (")
 

@@ -1,4 +1,4 @@
-"""Mistakes in models, contacts, pairs, parameters: each gives one line with file, line, key and what would be right."""
+"""Errors in models, contacts, pairs, parameters: one message each with file, line, key and expected value."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 PAIR = "{bodies: [arm/*, crate/crate]}"
 
-# file, what is replaced, by what, a text on the line that is blamed, key, what is said of it
+# file, replaced text, replacement, a text on the reported line, key, message
 MISTAKES = {
     "unknown link": (
         "scene.yaml",
@@ -32,7 +32,7 @@ MISTAKES = {
         "mass: -3",
         "mass:",
         "subsystems.crate.mass",
-        "expected a positive number, got -3",
+        "expected a positive number of at most 1e+06, got -3",
     ),
     "surface on a link that does not exist": (
         "arm.yaml",
@@ -208,7 +208,7 @@ MISTAKES = {
         "duration: 1,5\n",
         "duration",
         "duration",
-        "expected a positive number, got '1,5'",
+        "expected a positive number of at most 1e+09, got '1,5'",
     ),
     "time step of nothing": (
         "scene.yaml",
@@ -280,7 +280,7 @@ MISTAKES = {
         "environment:\n  a/b: {model: floor.yaml}\n",
         "a/b",
         "environment.a/b",
-        "the name 'a/b' must not hold '/' or blanks",
+        "the name 'a/b' must not contain '/' or blanks",
     ),
     "environment named like a subsystem": (
         "scene.yaml",
@@ -294,5 +294,5 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_one_mistake_gives_one_line_with_file_line_and_key(mistake, folder):
+def test_one_error_gives_one_message_with_file_line_and_key(mistake, folder):
     folder.blames(*MISTAKES[mistake])

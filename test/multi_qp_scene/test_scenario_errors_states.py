@@ -1,4 +1,4 @@
-"""Mistakes in states, transitions, conditions, goals: each gives one line: file, line, key and what is right."""
+"""Errors in states, transitions, conditions, goals: one message each with file, line, key and expected value."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 WHEN = "{type: reference_done, task: reach}"
 DONE = "done: {type: state, state: end}"
 
-# file, what is replaced, by what, a text on the line that is blamed, key, what is said of it
+# file, replaced text, replacement, a text on the reported line, key, message
 MISTAKES = {
     "transition to a state that is not there": (
         "scene.yaml",
@@ -125,7 +125,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_one_mistake_gives_one_line_with_file_line_and_key(mistake, folder):
+def test_one_error_gives_one_message_with_file_line_and_key(mistake, folder):
     if mistake == "condition on a task that is dropped here":
         folder.edit("scene.yaml", "    tasks:\n", "    tasks:\n      posture: null\n")
     folder.blames(*MISTAKES[mistake])

@@ -1,4 +1,4 @@
-"""Mistakes in tasks: each gives one line with file, line, key and what would be right."""
+"""Errors in tasks: one message each with file, line, key and expected value."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 REACH = "reach: {type: pose, frame: arm/palm, axes: [x, z], target: {position: [0.4, 0, -0.1], duration: 0.1}}"
 POSTURE = "posture: {type: posture, subsystem: arm}"
 
-# file, what is replaced, by what, a text on the line that is blamed, key, what is said of it
+# file, replaced text, replacement, a text on the reported line, key, message
 MISTAKES = {
     "pose task without a target": (
         "scene.yaml",
@@ -79,7 +79,7 @@ MISTAKES = {
         "xyz: [0.1, 0, o]",
         "palm",
         "surfaces.palm.xyz[2]",
-        "expected a number, got 'o'",
+        "expected a number from -100000 to 100000, got 'o'",
     ),
     "no axes": (
         "scene.yaml",
@@ -109,5 +109,5 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_one_mistake_gives_one_line_with_file_line_and_key(mistake, folder):
+def test_one_error_gives_one_message_with_file_line_and_key(mistake, folder):
     folder.blames(*MISTAKES[mistake])

@@ -1,4 +1,4 @@
-"""The shipped files fit their schemas, and what a schema refuses is said of every kind of entry."""
+"""The shipped files match their schemas, and invalid values are refused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from multi_qp_controller.formulations import FORMULATIONS
+from multi_qp_controller.qp.formulations import FORMULATIONS
 from multi_qp_scene.config_file import YamlDocument
 from multi_qp_scene.resources import model_path, resource_dirs, scenario_names
 from multi_qp_scene.salvage import salvage
@@ -52,7 +52,7 @@ def test_the_smallest_scenario_has_defaults_for_the_rest():
     assert spec.states["only"] == StateSpec()
 
 
-def test_the_schema_names_the_formulations_that_there_are():
+def test_the_schema_lists_all_formulations():
     choices = typing.get_args(ScenarioFile.model_fields["formulation"].annotation)
     assert set(choices) == set(FORMULATIONS)
 
@@ -82,7 +82,7 @@ def test_a_task_with_a_wrong_value_is_refused(change):
         PoseTaskSpec.model_validate({"type": "pose", "frame": "box/box_link", **change})
 
 
-def test_salvage_keeps_what_is_right():
+def test_salvage_preserves_valid_values():
     text = SMALLEST + "dt: -1\ncontacts: {a: {surfaces: [x, y], friction: rough}, b: {surfaces: [x, y]}}\nodd: 1\n"
     document = YamlDocument.parse(text)
     rest = salvage(document, document.data, ScenarioFile)
@@ -92,13 +92,13 @@ def test_salvage_keeps_what_is_right():
     assert document.data["dt"] == -1, "the data is the caller's"
 
 
-def test_salvage_takes_a_list_out_as_a_whole():
+def test_salvage_removes_a_list_completely():
     text = SMALLEST.replace("{only: {}}", "{only: {contacts: [a, 1]}}")
     document = YamlDocument.parse(text)
     rest = salvage(document, document.data, ScenarioFile)
     assert rest is not None and rest.states["only"].contacts == []
 
 
-def test_salvage_gives_up_when_nothing_is_left():
+def test_salvage_returns_none_when_required_values_are_missing():
     document = YamlDocument.parse("description: 1\n")
     assert salvage(document, document.data, ScenarioFile) is None

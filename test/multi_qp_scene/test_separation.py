@@ -1,4 +1,4 @@
-"""Bodies that are too close: gradients are derivatives, and inverse kinematics parts them."""
+"""Separation of bodies that are too close: gradients are derivatives, and inverse kinematics separates the bodies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from com_trajectory.equilibrium import equilibrium_region
 from com_trajectory.kinematics.sampled_robot import SampledRobot
-from multi_qp_cli.com.bodies import Block, Bodies
+from multi_qp_cli.com.bodies import BoxObstacle, PosedRobot
 from multi_qp_scene.resources import model_path
 from multi_qp_scene.separation import Separation
 from multi_qp_scene.sequence_file import load_contact_sequence
@@ -30,15 +30,15 @@ def test_gradients_of_distances_are_derivatives(robot):
         ahead, behind = (wide.rows(pin.integrate(robot.model, q, step * way))[1] for step in (1e-6, -1e-6))
         if len(ahead) != len(lacks) or len(behind) != len(lacks):
             continue
-        apart = lacks < 0.029  # the nearest points of bodies in one another jump
+        apart = lacks < 0.029  # the nearest points of overlapping bodies are discontinuous
         np.testing.assert_allclose((behind - ahead)[apart] / 2e-6, (rows @ way)[apart], atol=2e-3)
         compared += int(apart.sum())
     assert compared > 20
 
 
 def test_a_body_steps_out_of_a_block():
-    beside = Block((0.1, 0.4, 0.6), pin.SE3(np.eye(3), np.array([0.12, 0.0, 0.9])))
-    bodies, free = Bodies("humanoid", [beside]), Bodies("humanoid")
+    beside = BoxObstacle((0.1, 0.4, 0.6), pin.SE3(np.eye(3), np.array([0.12, 0.0, 0.9])))
+    bodies, free = PosedRobot("humanoid", [beside]), PosedRobot("humanoid")
     contacts = load_contact_sequence("level_walking").phases[0].contacts
     there = free.reach(contacts, None, free.rest)
     assert bodies.collides(there)
@@ -48,8 +48,8 @@ def test_a_body_steps_out_of_a_block():
 
 @pytest.mark.parametrize("name", ["chair", "twister"])
 def test_sequences_with_hands_have_postures(name):
-    """Every phase has one at its centre of mass, within the joint limits and clear of itself, from which it goes on."""
-    bodies = Bodies("humanoid", [Block((6.0, 6.0, 0.1), pin.SE3(np.eye(3), np.array([0.0, 0.0, -0.053])))])
+    """Every phase has a posture at its centre of mass, within the joint limits and free of self-collisions."""
+    bodies = PosedRobot("humanoid", [BoxObstacle((6.0, 6.0, 0.1), pin.SE3(np.eye(3), np.array([0.0, 0.0, -0.053])))])
     q, last = bodies.rest, None
     for phase in load_contact_sequence(name).phases:
         com = phase.com["walker"]

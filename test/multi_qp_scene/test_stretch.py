@@ -1,4 +1,4 @@
-"""Bodies of other sizes: what stretching does to shapes, surfaces and inertia, and what cannot be stretched."""
+"""Scaling of bodies: shapes, surfaces and inertia, and models that cannot be scaled."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def moments(size: tuple[float, float, float], mass: float) -> list[float]:
 
 @pytest.fixture
 def brick(tmp_path: Path):
-    """Return what loads the brick, stretched."""
+    """Return a function that loads the scaled brick."""
 
     def load(scale: str, *, shape: str = BOX, rpy: str = "0 0 0", surfaces: str = ""):
         ixx, iyy, izz = moments((0.4, 0.3, 0.2), 2.0)
@@ -59,7 +59,7 @@ def brick(tmp_path: Path):
     return load
 
 
-def test_a_stretched_box_is_a_solid_box_of_that_size(brick) -> None:
+def test_a_scaled_box_is_a_solid_box_of_that_size(brick) -> None:
     scene = brick("[0.5, 2, 1.5]").scene
     body = scene.model.inertias[1]
     assert body.mass == pytest.approx(2.0)
@@ -78,18 +78,18 @@ def test_its_surfaces_stay_on_its_faces(brick) -> None:
     np.testing.assert_allclose(corners.min(axis=0), [-0.1, 0.3, 0.0], atol=1e-9)
 
 
-def test_other_programs_are_told_the_same_size(brick) -> None:
+def test_the_exported_urdf_has_the_same_size(brick) -> None:
     scenario = brick("[0.5, 2, 1.5]")
     model = pin.buildModelFromXML(robot_descriptions(scenario)["brick"], pin.JointModelFreeFlyer())
     np.testing.assert_allclose(model.inertias[1].inertia, scenario.scene.model.inertias[1].inertia, atol=1e-9)
 
 
-def test_something_round_may_grow_as_a_whole(brick) -> None:
+def test_round_shapes_may_be_scaled_uniformly(brick) -> None:
     (shape,) = brick("[2, 2, 2]", shape='<sphere radius="0.1"/>').scene.collision_model.geometryObjects
     assert shape.geometry.radius == pytest.approx(0.2)
 
 
-ROUND = "something round can only be stretched by the same factor along x, y and z"
+ROUND = "a round shape can only be scaled by the same factor along x, y and z"
 
 
 @pytest.mark.parametrize(
@@ -98,19 +98,19 @@ ROUND = "something round can only be stretched by the same factor along x, y and
         ({"shape": '<sphere radius="0.1"/>'}, ROUND),
         ({"shape": '<cylinder radius="0.1" length="0.2"/>'}, ROUND),
         ({"surfaces": "  bar: {type: grasp, link: brick, radius: 0.02, length: 0.1}\n"}, ROUND),
-        ({"rpy": "0.1 0 0"}, "a turned shape can only be stretched by the same factor"),
+        ({"rpy": "0.1 0 0"}, "a rotated shape can only be scaled by the same factor"),
         (
             {"surfaces": "  slope: {type: planar, link: brick, rpy: [0, 0, 0.5], size: [0.1, 0.1]}\n"},
             "surface 'slope' would become oblique",
         ),
     ],
 )
-def test_what_would_not_be_of_its_kind_any_more_is_refused(brick, options, said) -> None:
+def test_scaling_that_changes_the_type_of_a_shape_is_refused(brick, options, said) -> None:
     with pytest.raises(ConfigError, match=rf"one.yaml:3: subsystems.brick.scale: {said}"):
         brick("[1, 2, 1]", **options)
 
 
-def test_a_model_with_joints_is_not_stretched(tmp_path: Path) -> None:
+def test_a_model_with_joints_is_not_scaled(tmp_path: Path) -> None:
     (tmp_path / "one.yaml").write_text(SCENARIO.format(scale="[1, 2, 1]").replace("brick.yaml", "humanoid"))
-    with pytest.raises(ConfigError, match="only a model of one link can be stretched, and this one has joints"):
+    with pytest.raises(ConfigError, match="only a model of one link can be scaled, and this one has joints"):
         load_scenario(tmp_path / "one.yaml")

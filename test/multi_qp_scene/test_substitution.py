@@ -78,7 +78,7 @@ _NUMBERS = st.floats(-1e3, 1e3) | st.integers(-1000, 1000)
 def test_arithmetic_is_that_of_python(a: float, b: float, c: float) -> None:
     values = {"a": a, "b.x": b, "c": c}
     assert evaluate("a * (b.x - 2) + -c", values) == a * (b - 2) + -c
-    if abs(c) > 1e-9:  # a quotient beyond the range of floats is a mistake instead
+    if abs(c) > 1e-9:  # a quotient beyond the range of floats is an error instead
         assert evaluate("(a + 1.5e0) / c", values) == (a + 1.5) / c
 
 

@@ -1,4 +1,4 @@
-"""Contact points, and the wrenches that they can carry."""
+"""Contact points and wrench cones of surfaces."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def carries(W, wrench):
 @pytest.mark.parametrize("friction", FRICTIONS)
 @pytest.mark.parametrize("name", POINTS)
 def test_generators_are_edges_of_an_inscribed_pyramid(name, friction):
-    """Unit forces exactly on the Coulomb cone of their point; so is no sum of them outside it."""
+    """Generators are unit forces on the Coulomb cone of their point, so that no sum of them is outside it."""
     made = surface(name)
     W = made.generators(friction)
     assert W.shape == (6, 4 * len(made.points))
@@ -67,7 +67,7 @@ def test_every_force_of_a_point_is_inside_its_cone(seed, friction):
 
 @pytest.mark.parametrize("friction", FRICTIONS)
 def test_a_plane_only_pushes(friction):
-    """The body is pushed along -z of its surface, into itself: nothing pulls it."""
+    """Contact forces act along -z of the surface, into the body: they cannot pull."""
     W = surface("planar").generators(friction)
     assert (W[2] < 0.0).all()
     assert carries(W, np.array([0, 0, -10.0, 0, 0, 0]))

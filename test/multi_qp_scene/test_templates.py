@@ -1,4 +1,4 @@
-"""Templates: written once, used by several scenarios; a mistake in using one is a line of its own."""
+"""Templates of scenario files: expansion and errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def expanded(text: str) -> tuple[dict, list[str]]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_template_serves_several_places_and_uses_its_arguments(name: str) -> None:
+def test_each_template_is_used_several_times_and_uses_its_arguments(name: str) -> None:
     found = template(name)
     assert found.arguments
     for argument in found.arguments:
@@ -31,7 +31,7 @@ def test_each_template_serves_several_places_and_uses_its_arguments(name: str) -
     assert sum(text.count(f"use: {name},") + text.count(f"use: {name}\n") for text in used) >= 2
 
 
-def test_arguments_take_their_places_and_keys_beside_replace() -> None:
+def test_arguments_are_substituted_and_other_keys_override() -> None:
     data, problems = expanded("t: {use: over_feet, with: {who: [a, b]}, weight: 3}\n")
     assert not problems
     feet = {"over_contacts": ["left_foot", "right_foot"]}
@@ -40,7 +40,7 @@ def test_arguments_take_their_places_and_keys_beside_replace() -> None:
     }  # fmt: skip
 
 
-def test_a_template_may_use_another_and_parameters_stay() -> None:
+def test_templates_may_be_nested_and_parameters_remain() -> None:
     data, problems = expanded('s: {use: reach, with: {next: close, target: {position: [0, 0, "${height}"]}}}\n')
     assert not problems
     assert data["s"]["tasks"]["hand"]["frame"] == "humanoid/right_grip"
@@ -57,6 +57,6 @@ def test_a_template_may_use_another_and_parameters_stay() -> None:
         ("{use: over_feet, with: [a]}", "expected `with` to be a mapping that gives who"),
     ],
 )
-def test_mistakes(text: str, said: str) -> None:
+def test_errors(text: str, said: str) -> None:
     _, problems = expanded(f"description: x\ntasks:\n  balance: {text}\n")
     assert len(problems) == 1 and problems[0].startswith(f"s.yaml:3: tasks.balance.use: {said}"), problems

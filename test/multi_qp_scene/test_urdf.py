@@ -1,4 +1,4 @@
-"""Other people's URDFs load; those that cannot be right are refused with file, line and link."""
+"""Third-party URDFs load; invalid ones are refused with file, line and link."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def write(tmp_path):
 
 @pytest.fixture
 def run(tmp_path, write):
-    """Return what runs a URDF for a few ticks as the only subsystem of a scenario."""
+    """Return a function that runs a URDF for a few ticks as the only subsystem of a scenario."""
 
     def run_urdf(text: str, *, root: str = "free_flyer", task: str = "{type: posture, subsystem: r}"):
         write(text)
@@ -110,13 +110,13 @@ def problems_of(path: Path, *, free_flyer: bool = True) -> list[str]:
     return [f"{problem.location.line}: {problem.message}" for problem in caught.value.problems]
 
 
-# what is replaced in TWO_LINKS, by what, line, message
+# replaced text in TWO_LINKS, replacement, line, message
 MISTAKES = {
     "negative mass": ('value="1"', 'value="-1"', 2, "link 'base': the mass -1 kg is negative"),
     "mass that is no number": ('value="1"', 'value="one"', 2, "link 'base': <mass value='one'>: expected a number"),
     "mass that is nan": ('value="1"', 'value="nan"', 2, "link 'base': <mass value='nan'>: expected a finite number"),
-    "no mass": ('<mass value="1"/>', "", 2, "link 'base': <inertial> holds no <mass value=...>"),
-    "no inertia": (INERTIA, "", 2, "link 'base': <inertial> holds no <inertia ixx=... iyy=... izz=...>"),
+    "no mass": ('<mass value="1"/>', "", 2, "link 'base': <inertial> has no <mass value=...>"),
+    "no inertia": (INERTIA, "", 2, "link 'base': <inertial> has no <inertia ixx=... iyy=... izz=...>"),
     "inertia that is not positive definite": (
         'ixx="0.02"',
         'ixx="-0.02"',
@@ -161,7 +161,12 @@ MISTAKES = {
         5,
         "joint 'hinge': parent unknown link 'bse'; did you mean 'base'? (links: base, tip)",
     ),
-    "two roots": ("</robot>", link("other") + "</robot>", 1, "2 links hang on no joint: 'base', 'other'; a URDF has"),
+    "two roots": (
+        "</robot>",
+        link("other") + "</robot>",
+        1,
+        "2 links have no parent joint: 'base', 'other'; a URDF has",
+    ),
     "link twice": ("</robot>", link("tip") + "</robot>", 7, "link 'tip': there is another link of this name"),
     "mesh that is not there": (
         INERTIAL,
@@ -187,7 +192,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_named_with_its_line(mistake, write):
+def test_an_error_is_reported_with_its_line(mistake, write):
     old, new, line, message = MISTAKES[mistake]
     assert old in TWO_LINKS
     problems = problems_of(write(TWO_LINKS.replace(old, new, 1)))
@@ -195,13 +200,13 @@ def test_a_mistake_is_named_with_its_line(mistake, write):
     assert len(problems) == 1 or mistake == "unknown link"
 
 
-def test_all_mistakes_come_at_once(write):
+def test_all_errors_are_reported_at_once(write):
     text = TWO_LINKS.replace('value="1"', 'value="-1"').replace('effort="10"', 'effort="x"')
     lines = [int(problem.split(":")[0]) for problem in problems_of(write(text))]
     assert lines == [2, 3, 6]
 
 
-def test_what_is_no_urdf_at_all(write, tmp_path):
+def test_files_that_are_not_urdf(write, tmp_path):
     assert problems_of(write('<sdf version="1.6"/>')) == ["1: not a URDF: its top element is <sdf>, expected <robot>"]
     assert problems_of(write("<robot/>")) == ["1: there are no links"]
     assert problems_of(write(""))[0].startswith("1: not valid XML")
@@ -215,30 +220,32 @@ def test_a_loop_is_refused(write):
     text = robot(link("a"), link("b"), link("c"), joint("x", "b", "c"), joint("y", "c", "b"))
     assert problems_of(write(text)) == ["1: the joints between 'b', 'c' form a loop; a URDF is a tree"]
     text = robot(link("a"), link("b"), link("c"), joint("x", "a", "c"), joint("y", "b", "c"), joint("z", "a", "b"))
-    assert all("link 'c' hangs on 2 joints; a URDF is a tree" in problem for problem in problems_of(write(text)))
+    assert all("link 'c' has 2 parent joints; a URDF is a tree" in problem for problem in problems_of(write(text)))
 
 
-def test_a_mesh_that_is_rubbish_is_refused_in_one_line(write):
+def test_an_invalid_mesh_is_refused_in_one_line(write):
     write("rubbish", "bad.stl")
     text = robot(link("a", INERTIAL + '<collision><geometry><mesh filename="bad.stl"/></geometry></collision>'))
     (problem,) = problems_of(write(text))
-    assert "cannot be read as a URDF: Could not load resource" in problem and "bad.stl" in problem
+    assert "bad.stl: cannot be read as a mesh: Could not load resource" in problem
     assert "\n" not in problem and "Hint" not in problem
 
 
-def test_what_floats_needs_a_mass(write):
+def test_a_floating_base_needs_a_mass(write):
     write(robot(link("a", "")))
     write("urdf: r.urdf\n", "r.yaml")
     path = write(
         "description: x\nsubsystems: {r: {model: r.yaml}}\ninitial_state: a\nstates: {a: {}}\n",
         "s.yaml",
     )
-    with pytest.raises(ConfigError, match=r"r\.yaml:1: urdf: no link of .*r\.urdf has a mass; what floats needs one"):
+    with pytest.raises(
+        ConfigError, match=r"r\.yaml:1: urdf: no link of .*r\.urdf has a mass; a floating base needs one"
+    ):
         load_scenario(path)
 
 
-def test_an_inertia_of_no_rigid_body_is_taken_with_a_warning(write, caplog):
-    """Published robots have such inertias (iCub, ANYmal, PR2): they can be moved, so they load."""
+def test_an_inconsistent_inertia_is_accepted_with_a_warning(write, caplog):
+    """Published robots have such inertias (iCub, ANYmal, PR2)."""
     with caplog.at_level(logging.WARNING):
         read_urdf(write(TWO_LINKS.replace('ixx="0.02"', 'ixx="0.2"', 1)), free_flyer=True)
     (message,) = caplog.messages
@@ -314,7 +321,7 @@ def test_a_fixed_root_may_have_an_inertia_and_several_trees_on_it(run):
 
 
 def test_joint_and_link_of_one_name(run):
-    """A name in a scenario means the link."""
+    """A name in a scenario refers to the link."""
     text = robot(link("base"), link("tip"), joint("tip", "base", "tip"))
     task = "{type: pose, frame: r/tip, axes: [x], target: {frame: entry}}"
     scenario, _ = run(text, task=task)
@@ -337,7 +344,7 @@ def test_a_link_named_world(run):
     assert scenario.scene.subsystems["r"].base_link == "r/world"
 
 
-def test_urdf_extensions_of_others_are_passed_over(write):
+def test_unknown_urdf_extensions_are_ignored(write):
     extension = '<gazebo reference="tip"><mu1>x</mu1></gazebo><transmission><joint name="hinge"/></transmission>'
     read = read_urdf(write(TWO_LINKS.replace("</robot>", extension + "</robot>")), free_flyer=True)
     assert read.joints == read.actuated_joints == ("hinge",)

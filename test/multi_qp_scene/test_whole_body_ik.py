@@ -1,4 +1,4 @@
-"""Inverse kinematics: reached places are reached, Jacobians are derivatives, limits are kept."""
+"""Whole-body inverse kinematics: reachable placements, derivatives, joint limits."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def standing(request, tmp_path):
 
 
 @pytest.mark.parametrize("way", [(0.03, 0.02, -0.05), (-0.02, -0.04, -0.1), (0.0, 0.05, -0.02)])
-def test_the_centre_of_mass_goes_there_and_the_feet_stay(standing, way):
+def test_the_centre_of_mass_is_reached_and_the_feet_are_fixed(standing, way):
     scene, ik, placements, com = standing
     found = ik.solve(scene.q0, placements, com=com + way)
     assert found.contact_error < 1e-4 and found.com_error < 1e-4
@@ -52,7 +52,7 @@ def test_the_centre_of_mass_goes_there_and_the_feet_stay(standing, way):
     assert (found.q[scene.limits.q_index] >= low).all() and (found.q[scene.limits.q_index] <= high).all()
 
 
-def test_what_cannot_be_reached_is_missed_and_limits_are_kept(standing):
+def test_unreachable_targets_leave_an_error_within_the_limits(standing):
     scene, ik, placements, com = standing
     found = ik.solve(scene.q0, placements, com=com + [0.0, 0.0, 0.5])
     assert max(found.contact_error, found.com_error) > 0.05
@@ -60,7 +60,7 @@ def test_what_cannot_be_reached_is_missed_and_limits_are_kept(standing):
     assert (found.q[scene.limits.q_index] <= scene.limits.upper).all()
 
 
-def test_without_a_centre_of_mass_only_the_surfaces_count(standing):
+def test_the_centre_of_mass_is_optional(standing):
     scene, ik, placements, _ = standing
     ahead = pin.SE3(np.eye(3), np.array([0.1, 0.0, 0.0]))
     moved = [Placement(p.frame_id, ahead * p.pose, p.turns) for p in placements]

@@ -1,4 +1,4 @@
-"""Runs that several tests look at, made once; and small scenarios that end after a few ticks."""
+"""Fixtures: runs shared by several tests, and small scenarios that end after a few ticks."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ STANDING = ["left_foot", "right_foot", "box_on_table"]
 
 @pytest.fixture(scope="session")
 def box_run() -> RunResult:
-    """Return the scenario `box` as it is: seed 0, 3 kg, its own time step."""
+    """Return the scenario `box` with its defaults: seed 0, 3 kg, its own time step."""
     return run_scenario(load_scenario("box"))
 
 
 @pytest.fixture(scope="session")
 def robot_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Scenario, RunResult]:
-    """Return `box` with the motors of a robot, a short path and a coarse time step."""
+    """Return `box` with a robot's motors, a short path and a coarse time step."""
     data = yaml.safe_load(scenario_path("box").read_text())
     data["subsystems"]["humanoid"]["effort_limits"] = "robot"
     path = tmp_path_factory.mktemp("robot") / "box.yaml"
@@ -47,8 +47,8 @@ def robot_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Scenario, RunRe
 
 @pytest.fixture(scope="session")
 def stand() -> Callable[..., Scenario]:
-    """Return what makes the scene of `box` with states of the test's own, the humanoid standing in each."""
-    base = load_scenario("box")  # reading it takes far longer than the few ticks that these tests run
+    """Return a factory of `box` scenes with the test's own states, the humanoid standing in each."""
+    base = load_scenario("box")  # loading takes longer than the few ticks of these tests
     document = yaml.safe_load(base.path.read_text())
     sections = ("subsystems", "environment", "contacts", "collisions")
 

@@ -1,4 +1,4 @@
-"""The scenario `box` from beginning to end: what must hold for every seed, mass and time step."""
+"""The complete scenario `box`: requirements for every seed, mass and time step."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ MASSES = (1.0, 3.0, 5.0)
 STATES = ["stand", "reach", "close", "lift", "carry", "lower", "release", "return", "done"]
 
 
-def assert_kept(result: RunResult) -> None:
-    """Everything that issue and scenario promise of a run."""
+def assert_requirements(result: RunResult) -> None:
+    """Assert all requirements of the issue and the scenario."""
     report = result.report
     assert result.succeeded, (report["ended"], report["goals"], report["failure"])
     assert report["completed"] and report["ended"] == "completed"
@@ -33,8 +33,8 @@ def assert_kept(result: RunResult) -> None:
     assert [state for state in report["states_visited"] if state in STATES] == STATES
 
 
-def test_the_box_scenario_keeps_its_promises(box_run):
-    assert_kept(box_run)
+def test_the_box_scenario_meets_its_requirements(box_run):
+    assert_requirements(box_run)
     assert box_run.report["dt"] == 0.005
     assert box_run.report["seed"] == 0
     assert box_run.report["parameters"]["box.mass"] == 3.0
@@ -43,19 +43,19 @@ def test_the_box_scenario_keeps_its_promises(box_run):
 @pytest.mark.parametrize("dt", [0.01, 0.02])
 def test_coarse_time_steps(dt):
     result = run_scenario(load_scenario("box", seed=1), dt=dt)
-    assert_kept(result)
+    assert_requirements(result)
     assert result.report["dt"] == dt
 
 
 def test_the_motors_of_a_robot_suffice(robot_run):
     _, result = robot_run
-    assert_kept(result)
+    assert_requirements(result)
     assert result.report["worst"]["torque_ratio"] > 0.1
 
 
 @pytest.mark.slow
 def test_a_fine_time_step():
-    assert_kept(run_scenario(load_scenario("box", parameters={"path.duration": 2.0}), dt=0.002))
+    assert_requirements(run_scenario(load_scenario("box", parameters={"path.duration": 2.0}), dt=0.002))
 
 
 @pytest.mark.slow
@@ -67,4 +67,4 @@ def test_every_seed_and_mass(seed, mass, record_property):
         record_property(name, value)
     for name in ("path_tracked_position", "path_tracked_rotation", "box_put_back"):
         record_property(name, result.report["goals"][name]["error"])
-    assert_kept(result)
+    assert_requirements(result)

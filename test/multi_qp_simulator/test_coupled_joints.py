@@ -1,4 +1,4 @@
-"""Joints that mimic others, all through the loop: a gripper on an arm that swings."""
+"""Mimic joints in closed loop: a gripper on a swinging arm."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import yaml
 
 from multi_qp_controller.command import Command, Diagnostics, Status
 from multi_qp_controller.controller import Controller
-from multi_qp_controller.formulations import FORMULATIONS
-from multi_qp_controller.kinematics import Kinematics
+from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.qp import solver_names
+from multi_qp_controller.qp.formulations import FORMULATIONS
 from multi_qp_scene.scenario import Scenario, load_scenario
 from multi_qp_scene.scene import State
 from multi_qp_simulator.integrator import Integrator
@@ -130,7 +130,7 @@ def test_the_equation_of_motion_holds_from_the_log_alone(gripper, closed, tmp_pa
 
 
 def test_the_forces_are_those_of_a_linkage(gripper, closed):
-    """In the motions that are left, nothing of the couplings shows: Tᵀ (M q̈ + N) = Tᵀ S τ."""
+    """Coupling forces vanish in the reduced motions: Tᵀ (M q̈ + N) = Tᵀ S τ."""
     log, T, kinematics = closed.log, reduction(gripper), Kinematics(gripper.scene)
     for k in range(0, len(log.time), 10):
         kinematics.update(State(log.q[k], log.v[k]))
@@ -166,7 +166,7 @@ def test_all_solvers_and_formulations_agree(gripper, closed, solver, formulation
 
 
 def test_sizes_count_a_variable_and_a_row_for_each(closed):
-    """(q̈, τ, Λ): 6 + 2 + 4; dynamics and couplings: 6 + 4; no bound is on a coupling's force."""
+    """(q̈, τ, Λ): 6 + 2 + 4; dynamics and couplings: 6 + 4; coupling forces are unbounded."""
     size = closed.report["qp"]
     assert (size["variables"], size["equalities"]) == (6 + 2 + 4, 6 + 4)
     assert size["inequalities"] == 6 + 2
@@ -183,13 +183,13 @@ def test_a_mimicking_joints_own_limit_stops_the_leader(gripper):
     assert angle(gripper, result.log.q[-1], "left") > 0.6
 
 
-def test_postures_do_not_ask_joints_that_follow(gripper):
+def test_postures_do_not_include_mimic_joints(gripper):
     controller = Controller(gripper)
     controller.step(gripper.scene.initial_state(), 0.0)
     assert controller.tasks["posture"].dim == 2
 
 
-def test_a_start_beside_the_coupling_is_put_right_in_one_step(gripper):
+def test_an_inconsistent_start_is_corrected_in_one_step(gripper):
     scene, world = gripper.scene, Integrator(gripper)
     start = State(pin.integrate(scene.model, scene.q0, 0.001 * np.arange(6.0)), 0.01 * np.arange(6.0))
     world.state = start
@@ -218,7 +218,7 @@ def test_in_a_fallback_the_couplings_hold_and_obey_the_reduced_equation_of_motio
     assert np.abs(world.state.v).max() > 0.5
 
 
-def test_a_world_that_does_not_tell_the_forces_leaves_them_open_in_the_log(gripper):
+def test_forces_that_the_backend_does_not_provide_are_nan_in_the_log(gripper):
     class Silent(Integrator):
         def step(self, command, dt):
             outcome = super().step(command, dt)

@@ -1,4 +1,4 @@
-"""Feet that are planted stay where they are: while one stands, and while a user moves targets about."""
+"""Drift of planted feet: while standing, and while a user moves targets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from multi_qp_simulator.mujoco_world import MujocoBackend
 from multi_qp_simulator.robustness import RANDOMISED
 from multi_qp_simulator.runner import make_controller
 
-#: Scenes with a phase for a user: the state, the target, how far it is moved about [m].
+#: Scenes with an interactive phase: the state, the target, the range of its motion [m].
 PHASES = {
     "box": ("play", "box", (0.04, 0.08, 0.06)),
     "sword": ("play", "sword", (0.05, 0.08, 0.06)),
@@ -26,7 +26,7 @@ def randomised(scenario):
 
 
 def planted(controller):
-    """Return where each sole that is planted is, seen from what it stands on: a shoulder moves, (k, 3) [m]."""
+    """Return the position of each planted sole relative to what it stands on, since a shoulder moves, (k, 3) [m]."""
     kinematics = controller.kinematics
     soles = [c for c in controller.contacts.values() if "_sole" in c.first.name + c.second.name]
     return np.array(
@@ -44,17 +44,17 @@ def drift_while_standing(seconds):
     start = None
     for tick in range(round(seconds / controller.dt)):
         backend.step(controller.step(backend.measure(), tick * controller.dt), controller.dt)
-        if tick == 20:  # the soles have settled on the floor
+        if tick == 20:  # the soles are at rest on the floor
             start = planted(controller)
     return furthest(start, planted(controller))
 
 
-def drift_while_played_with(name, seconds):
+def drift_in_interaction(name, seconds):
     """Return the largest drift of a sole over a phase in which the target jumps at random every two seconds [m]."""
     scenario = randomised(load_scenario(name))
     state, target, reach = PHASES[name]
     controller, backend = make_controller(scenario, "mujoco"), MujocoBackend(scenario)
-    controller.attended = True
+    controller.interactive = True
     random, tick, began, start, centre = np.random.default_rng(0), 0, None, None, None
     while began is None or (tick - began) * controller.dt < seconds:
         backend.step(controller.step(backend.measure(), tick * controller.dt), controller.dt)
@@ -82,6 +82,6 @@ def test_planted_feet_do_not_creep_in_a_minute(record_property):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(PHASES))
 def test_feet_stay_while_a_user_plays_for_a_minute(name, record_property):
-    drift = drift_while_played_with(name, 60.0)
+    drift = drift_in_interaction(name, 60.0)
     record_property("drift_m", drift)
     assert drift < 0.005

@@ -1,4 +1,4 @@
-"""Garbage is collected between ticks only, and all is as before afterwards."""
+"""Garbage collection happens between ticks only, and is restored afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Goals: what they measure, and when they are reached."""
+"""Goals: measured quantities and evaluation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import yaml
 
 from multi_qp_scene.scenario import load_scenario
 from multi_qp_scene.scene import State
-from multi_qp_simulator.goals import GoalKeeper, GoalResult
+from multi_qp_simulator.goals import GoalMonitor, GoalResult
 from multi_qp_simulator.runner import run_scenario
 
 
@@ -56,7 +56,7 @@ def test_a_tracking_goal_whose_task_never_ran_is_missed(stand):
     assert goals["track_position"]["error"] is None and not goals["track_position"]["reached"]
 
 
-def test_a_state_goal_asks_where_the_run_has_been(stand):
+def test_a_state_goal_counts_visits(stand):
     soon = {"type": "time", "after": 0.02}
     states = {"a": {"transitions": [{"to": "b", "when": soon}]}, "b": {}, "c": {}}
     goals = goals_of(stand, {name: {"type": "state", "state": name} for name in "abc"}, states)
@@ -70,19 +70,19 @@ def test_a_missed_goal_fails_a_run_that_was_completed(stand):
     assert result.report["completed"] and not result.succeeded
 
 
-def test_results_hold_no_number_that_json_has_not():
+def test_results_have_no_numbers_without_json_equivalent():
     result = GoalResult([math.nan, 1.0], 0.0, math.inf, 0.1, False).as_dict()
     assert result == {"value": [None, 1.0], "target": 0.0, "error": None, "tolerance": 0.1, "reached": False}
 
 
-def test_goals_are_judged_at_the_state_that_is_given(standing):
-    keeper = GoalKeeper(standing)
-    assert keeper.results(State(standing.scene.q0, np.zeros(standing.scene.nv)), ["only"]) == {}
+def test_goals_are_evaluated_at_the_given_state(standing):
+    monitor = GoalMonitor(standing)
+    assert monitor.results(State(standing.scene.q0, np.zeros(standing.scene.nv)), ["only"]) == {}
 
 
 @pytest.fixture
 def turntable(tmp_path):
-    """Return what runs a platter on a continuous joint, 3 rad from zero and sent on to 3.4 rad, under some goals."""
+    """Return a function that runs a platter on a continuous joint, from 3 rad to 3.4 rad, under some goals."""
     inertia = '<inertia ixx="0.02" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/>'
     (tmp_path / "table.urdf").write_text(
         '<robot name="table"><link name="base"/>'

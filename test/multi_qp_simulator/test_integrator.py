@@ -1,4 +1,4 @@
-"""The world that follows the QP: how it steps, and what it does when nobody chose an acceleration."""
+"""The integrator backend: its step, and its behaviour in a fallback."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import pinocchio as pin
 import pytest
 
 from multi_qp_controller.command import Command, Diagnostics, Status
-from multi_qp_controller.kinematics import Kinematics
-from multi_qp_controller.relative_motion import relative_motion
+from multi_qp_controller.dynamics.kinematics import Kinematics
+from multi_qp_controller.dynamics.relative_motion import relative_motion
+from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scene import State
 from multi_qp_simulator.integrator import Integrator
+from multi_qp_simulator.runner import BACKENDS, make_backend
 
 DT = 0.01
 
@@ -87,8 +89,8 @@ def test_in_a_fallback_without_contacts_everything_falls(standing):
     np.testing.assert_allclose(data.acom[0], [0.0, 0.0, -9.81], atol=1e-9)
 
 
-def test_bonds_are_made_anew_after_each_good_tick(standing):
-    """A contact that the controller has moved on from is not pulled back to where it was in an earlier fallback."""
+def test_bonds_are_reset_after_each_valid_tick(standing):
+    """A contact is not pulled back to its pose in an earlier fallback."""
     scene, world = standing.scene, Integrator(standing)
     made = {"box_on_table": np.zeros(6)}
     world.step(command(scene, a=np.zeros(scene.nv), wrenches=made), DT)
@@ -100,3 +102,46 @@ def test_bonds_are_made_anew_after_each_good_tick(standing):
     world.step(command(scene, a=np.zeros(scene.nv), wrenches=made), DT)
     world.step(command(scene, status=Status.FALLBACK), DT)
     assert world.state.q[box.q_slice.start] == pytest.approx(moved[box.q_slice.start], abs=1e-6)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("status", [Status.OK, Status.FALLBACK])
+@pytest.mark.parametrize(
+    "spoil, reason",
+    [
+        (lambda tau: tau * np.nan, "torque of humanoid/R_HIP_Y is nan"),
+        (lambda tau: np.where(np.arange(len(tau)) == 3, np.inf, tau), "is inf"),
+        (lambda tau: tau[1:], "torques of shape (29,), expected (30,)"),
+        (lambda tau: ["full"] * len(tau), "are not numbers"),
+    ],
+)
+def test_torques_that_no_motor_can_follow_are_refused(standing, backend, status, spoil, reason):
+    scene, world = standing.scene, make_backend(backend, standing)
+    before = world.state
+    with pytest.raises(MultiQpError) as raised:
+        world.step(command(scene, status=status, a=np.zeros(scene.nv), tau=spoil(np.zeros(scene.na))), DT)
+    assert reason in str(raised.value)
+    np.testing.assert_array_equal(world.state.q, before.q)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_state_is_set_from_numbers_only(standing, backend):
+    scene, world = standing.scene, make_backend(backend, standing)
+    world.state = State(scene.q0.tolist(), np.zeros(scene.nv, dtype=int))
+    np.testing.assert_allclose(world.state.q, scene.q0, atol=1e-12)
+    assert world.state.q.dtype == np.float64
+    for wrong in (None, "home", State(scene.q0[1:], np.zeros(scene.nv)), State(scene.q0, [None] * scene.nv)):
+        with pytest.raises(MultiQpError, match="invalid state: "):
+            world.state = wrong
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_diverged_simulation_can_be_reset(standing, backend):
+    scene, world = standing.scene, make_backend(backend, standing)
+    still = command(scene, a=np.zeros(scene.nv))
+    with np.errstate(invalid="ignore"):
+        world.state = State(scene.q0, np.full(scene.nv, np.nan))
+        world.step(still, DT)
+    world.state = scene.initial_state()
+    world.step(still, DT)
+    assert world.state.is_finite

@@ -1,4 +1,4 @@
-"""The laws of motion, recomputed from the log alone with numpy and pinocchio: nothing of the controller is used."""
+"""Equations of motion recomputed from the log alone with numpy and pinocchio, without the controller."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RELATIVE = 1e-9
 
 
 class Record:
-    """A log as read from its file, and a model to compute with.
+    """A log read from its file, with a model.
 
     Attributes:
         log: arrays by name.
@@ -54,7 +54,7 @@ class Record:
         return self.data.oMf[first].act(pin.Force(self.log["contact_wrench"][tick, contact])).vector
 
     def world_jacobian(self, surface: str) -> np.ndarray:
-        """Return the Jacobian of the body that carries a surface, seen at the world's origin, (6, nv)."""
+        """Return the Jacobian of the body of a surface, at the world's origin, (6, nv)."""
         joint = self.model.frames[self.model.getFrameId(surface)].parentJoint
         if joint == 0:
             return np.zeros((6, self.model.nv))
@@ -211,9 +211,9 @@ def test_torques_and_joints_stay_within_their_limits(record):
 
 
 def test_the_same_seed_writes_the_same_bytes_and_another_does_not(tmp_path):
-    """Until the box has been on its random path for a while; `carry` is the first state in which chance comes in.
+    """Compared until the box is on its random path; `carry` is the first state with random numbers.
 
-    The times that ticks took are those of the machine.
+    Tick durations differ between runs.
     """
     for name, seed in (("a", 5), ("b", 5), ("c", 6)):
         run = run_scenario(load_scenario("box", seed=seed), dt=0.02, duration=8.0)

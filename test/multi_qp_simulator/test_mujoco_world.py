@@ -1,4 +1,4 @@
-"""The MuJoCo world against pinocchio: the same bodies, joints, frames and forces, told by an engine of its own."""
+"""The MuJoCo backend against pinocchio: bodies, joints, frames and forces."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from multi_qp_controller.kinematics import Kinematics
-from multi_qp_controller.relative_motion import relative_motion
+from multi_qp_controller.dynamics.kinematics import Kinematics
+from multi_qp_controller.dynamics.relative_motion import relative_motion
 from multi_qp_scene.resources import scenario_names
 from multi_qp_scene.scenario import load_scenario
 from multi_qp_scene.scene import State
@@ -27,7 +27,7 @@ SCENES = ("box", "door", "valve", "lever", "funambulist", "sword", "king", "acro
 
 
 def unconstrained(name):
-    """Return a world without contacts, limits, welds and dry friction, at a random state, and that state."""
+    """Return a model without contacts, limits, welds and dry friction, at a random state, and that state."""
     scenario = load_scenario(name)
     backend = make_backend("mujoco", scenario)
     backend.world.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
@@ -137,7 +137,7 @@ def test_contact_and_weld_forces_satisfy_the_equation_of_motion(name):
 
 
 def test_a_standing_body_is_pushed_up():
-    """A sole's +z is out of the body, down: what the ground does to it is along -z, and as much as the weight."""
+    """A sole's +z points out of the body, down: the ground's force is along -z and equals the weight."""
     scenario = load_scenario("box")
     backend, controller = MujocoBackend(scenario), make_controller(scenario, "mujoco")
     for tick in range(40):
@@ -147,12 +147,12 @@ def test_a_standing_body_is_pushed_up():
     assert feet == pytest.approx(-39.0 * 9.81, rel=1e-2)
 
 
-def test_loads_weigh_in_the_world_as_in_the_model():
+def test_loads_have_the_same_weight_in_simulation_and_model():
     scenario, backend, state = unconstrained("funambulist")
     scene = scenario.scene
     scene.loads.set_mass("left_weight", 4.5)
     scene.loads.advance(1.0)
-    backend._weigh()
+    backend._update_load_inertias()
     backend.state = state
     M = np.zeros((scene.nv, scene.nv))
     mujoco.mj_fullM(backend.world, backend.data, M)
@@ -197,15 +197,15 @@ def test_the_initial_hold_of_a_bar_is_a_weld_and_opens():
     assert backend.data.eq_active.sum() == 1
 
 
-def sole_on(below, *, flush):
-    """Return a world of a fixed box and a free one, a sole, that just lies on it."""
+def sole_on(below, *, aligned):
+    """Return a model of a fixed box and a free one, a sole, that rests on it."""
     spec = mujoco.MjSpec()
     for name, size, free in (("below", below, False), ("sole", (0.22, 0.11, 0.04), True)):
         body = spec.worldbody.add_body(name=name)
         if free:
             body.add_freejoint()
         item = pin.GeometryObject(name, 0, pin.SE3.Identity(), coal.Box(*size))
-        add_shape(spec, body, item, pin.SE3.Identity(), flush=flush and free)
+        add_shape(spec, body, item, pin.SE3.Identity(), aligned=aligned and free)
     return spec.compile()
 
 
@@ -213,11 +213,11 @@ SHOULDER, GROUND = (0.146, 0.33, 0.06), (20.0, 20.0, 0.06)
 
 
 @pytest.mark.parametrize(
-    "below, flush, least", [(SHOULDER, True, 3), (SHOULDER, False, 1), (GROUND, True, 3), (GROUND, False, 3)]
+    "below, aligned, least", [(SHOULDER, True, 3), (SHOULDER, False, 1), (GROUND, True, 3), (GROUND, False, 3)]
 )
-def test_a_sole_that_lies_flush_touches_all_around(below, flush, least):
-    """Two boxes as MuJoCo has them do not: in some poses they touch in a single point on an edge. On ground, all do."""
-    world = sole_on(below, flush=flush)
+def test_an_aligned_sole_touches_at_all_corners(below, aligned, least):
+    """MuJoCo's box collision fails this: in some poses it returns a single point on an edge. On ground, both pass."""
+    world = sole_on(below, aligned=aligned)
     data, random, fewest = mujoco.MjData(world), np.random.default_rng(0), 9
     for _ in range(300):
         x, y = random.normal([-0.03, 0.115], [0.02, 0.003])

@@ -1,4 +1,4 @@
-"""The report: every key that is promised, with its type, in JSON without NaN."""
+"""The report: every documented key, with its type, in JSON without NaN."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def assert_shape(data: dict[str, Any], keys: dict[str, Any]) -> None:
 
 @pytest.fixture(scope="module")
 def report(box_run) -> dict[str, Any]:
-    """Return the report of `box` as it comes back from its file."""
+    """Return the report of `box` read back from its file."""
     return json.loads(json.dumps(box_run.report, allow_nan=False))
 
 

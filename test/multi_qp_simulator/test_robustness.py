@@ -1,4 +1,4 @@
-"""Many runs: what is counted, and how the largest push is found."""
+"""Repeated runs: counts, and search of the largest push."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from multi_qp_simulator import robustness as rb
 SHORT = (("stand.duration", 1.5),)
 
 
-def test_a_run_that_is_knocked_over_has_failed_and_says_who_fell():
+def test_a_run_with_a_fall_has_failed_and_names_the_character():
     push = PushSpec(link="humanoid/torso", force=1500.0, at=0.1)
-    summary = rb.run_job(rb.Job("stand", 0, SHORT, RealitySpec(pushes=[push])))
+    summary = rb.run_job(rb.RunJob("stand", 0, SHORT, RealitySpec(pushes=[push])))
     assert not summary.succeeded
     assert summary.ended == "humanoid fell" or summary.missed
 
 
 def test_the_randomised_stand_succeeds_and_forces_agree():
-    runs = [run for _, run in rb.run_all([rb.Job("stand", seed, SHORT, rb.RANDOMISED) for seed in (0, 1)], workers=1)]
+    runs = [
+        run for _, run in rb.run_all([rb.RunJob("stand", seed, SHORT, rb.RANDOMISED) for seed in (0, 1)], workers=1)
+    ]
     found = rb.statistics(runs)
     assert found["succeeded"] == 2 and not found["failed_in"]
     assert found["forces"]["static"] < 0.1
@@ -35,16 +37,16 @@ def test_bisection_finds_the_largest_push(monkeypatch):
 
     monkeypatch.setattr(rb, "run_job", weak)
     push = PushSpec(link="humanoid/torso", force=0.0)
-    job = rb.Job("stand", 0, (), RealitySpec())
+    job = rb.RunJob("stand", 0, (), RealitySpec())
     assert rb.largest_push(job, push, upto=400.0, resolution=2.0) == pytest.approx(137.0, abs=2.0)
     assert rb.largest_push(job, push, upto=100.0, resolution=2.0) == 100.0
 
 
-def test_directions_go_round():
+def test_directions_are_evenly_spaced():
     assert rb.directions(4) == [(1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (-1.0, 0.0, 0.0), (0.0, -1.0, 0.0)]
 
 
-def test_what_was_run_is_kept_when_somebody_stops_it(monkeypatch, tmp_path, capsys):
+def test_completed_runs_are_reported_after_an_interrupt(monkeypatch, tmp_path, capsys):
     def once_more(job):
         if job.seed == 3:
             raise KeyboardInterrupt
@@ -52,7 +54,7 @@ def test_what_was_run_is_kept_when_somebody_stops_it(monkeypatch, tmp_path, caps
 
     monkeypatch.setattr(rb, "run_job", once_more)
     assert main(["robustness", "stand", "--runs", "6", "--jobs", "1", "--output", str(tmp_path)]) == 1
-    kept = json.loads((tmp_path / "robustness.json").read_text())["stand"]
-    assert [run["seed"] for run in kept["each"]] == [0, 1, 2] and kept["succeeded"] == 2
+    stored = json.loads((tmp_path / "robustness.json").read_text())["stand"]
+    assert [run["seed"] for run in stored["each"]] == [0, 1, 2] and stored["succeeded"] == 2
     said = capsys.readouterr()
     assert "2 of 3" in said.out and "stopped after 3 of 6 runs" in said.out and "interrupted" in said.err

@@ -1,4 +1,4 @@
-"""How runs go and end: on time, by a user, by a timeout, by failures that last; how they recover from short ones."""
+"""Runs and their ends: by time, user, timeout or lasting failures; recovery from short failures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NEVER = {"type": "command", "name": "go"}
 
 
 class Witness:
-    """Keeps every command, and calls something at one tick."""
+    """Records every command, and calls a function at one tick."""
 
     def __init__(self, at: int = -1, call=None) -> None:
         self.commands, self._at, self._call = [], at, call
@@ -36,7 +36,7 @@ class Witness:
 
 
 def nan_between(scenario, start: float, end: float):
-    """Return a sensor that shows no knee angle in an interval of time."""
+    """Return a sensor with NaN for a knee angle in an interval of time."""
     joint = scenario.scene.model.joints[scenario.scene.model.getJointId("humanoid/R_KNEE_P")]
 
     def sensor(state: State, time: float) -> State:
@@ -53,7 +53,7 @@ def make_run(scenario, **options) -> Run:
     return Run(scenario, Controller(scenario), Integrator(scenario), **options)
 
 
-def test_a_run_ends_when_its_last_state_has_been_held(standing):
+def test_a_run_ends_when_its_last_state_has_been_last(standing):
     witness = Witness()
     result = run_scenario(standing, observers=[witness])
     assert result.succeeded and result.report["ended"] == "completed"
@@ -126,12 +126,12 @@ def test_a_users_command_moves_the_state_machine(stand):
     assert list(result.log.state[:6]) == ["wait"] * 4 + ["end"]
 
 
-def test_progress_is_told(standing):
-    told: list[tuple[float, str]] = []
-    make_run(standing, duration=0.1).execute(lambda fraction, state: told.append((fraction, state)))
-    fractions = [fraction for fraction, _ in told]
+def test_progress_is_reported(standing):
+    reported: list[tuple[float, str]] = []
+    make_run(standing, duration=0.1).execute(lambda fraction, state: reported.append((fraction, state)))
+    fractions = [fraction for fraction, _ in reported]
     assert fractions == sorted(fractions) and 0.0 <= fractions[0] and fractions[-1] <= 1.0
-    assert {state for _, state in told} == {"only"}
+    assert {state for _, state in reported} == {"only"}
 
 
 def test_options_reach_the_report(standing):
@@ -148,7 +148,7 @@ def test_an_unknown_backend_is_refused(standing):
 
 @pytest.mark.parametrize("dt", [0.0, -0.01, math.nan, math.inf])
 def test_a_time_step_that_is_none_is_refused(dt, standing):
-    with pytest.raises(MultiQpError, match="time step must be a positive number"):
+    with pytest.raises(MultiQpError, match="dt: expected "):
         run_scenario(standing, dt=dt)
 
 
@@ -166,39 +166,39 @@ def test_a_start_outside_a_joint_limit_recovers(standing):
     assert np.all(np.diff(angles[:10]) < 0.0) and angles[-1] <= limits.upper[row]
 
 
-def test_three_blind_ticks_hold_the_torques_and_the_run_goes_on(standing):
+def test_three_ticks_without_measurement_hold_the_torques_and_the_run_continues(standing):
     witness = Witness()
     result = run_scenario(standing, sensor=nan_between(standing, 0.2, 0.23), observers=[witness])
     report = result.report
     assert witness.statuses() == ["ok"] * 20 + ["fallback"] * 3 + ["ok"] * 28
     for tick in (20, 21, 22):
         np.testing.assert_array_equal(witness.commands[tick].tau, witness.commands[19].tau)
-        assert witness.commands[tick].diagnostics.message == "the state is not finite: humanoid/R_KNEE_P"
-        assert np.isnan(witness.commands[tick].a).all(), "nobody chose an acceleration"
+        assert witness.commands[tick].diagnostics.message.startswith("invalid state: humanoid/R_KNEE_P")
+        assert np.isnan(witness.commands[tick].a).all(), "no acceleration without a solution"
     assert result.succeeded and report["ended"] == "completed"
     assert report["qp_failures"] == 3 and report["relaxed_ticks"] == 0
     assert report["failure"]["time"] == pytest.approx(0.2)
     assert report["failure"]["status"] == "fallback"
     assert "humanoid/R_KNEE_P" in report["failure"]["message"]
     assert np.isfinite(result.log.q).all() and np.isfinite(result.log.a).all()
-    assert np.abs(result.log.q - result.log.q[0]).max() < 0.02, "nobody fell"
+    assert np.abs(result.log.q - result.log.q[0]).max() < 0.02, "no fall"
     assert report["worst"]["contact_slip_m"] < 1e-3
 
 
-def test_blind_for_longer_brakes_the_joints_and_still_recovers(standing):
+def test_longer_loss_of_measurement_brakes_the_joints_and_recovers(standing):
     witness = Witness()
     result = run_scenario(standing, sensor=nan_between(standing, 0.2, 0.35), observers=[witness])
-    held = witness.commands[19].tau
+    last = witness.commands[19].tau
     blind = witness.commands[20:35]
     assert all(command.diagnostics.status is Status.FALLBACK for command in blind)
-    assert all(np.array_equal(command.tau, held) for command in blind[:5]), "for 50 ms"
-    assert not any(np.array_equal(command.tau, held) for command in blind[5:])
+    assert all(np.array_equal(command.tau, last) for command in blind[:5]), "for 50 ms"
+    assert not any(np.array_equal(command.tau, last) for command in blind[5:])
     assert all(np.all(np.abs(command.tau) <= standing.scene.torque_limits) for command in blind)
     assert witness.commands[35].diagnostics.status is not Status.FALLBACK
     assert result.report["qp_failures"] >= 15
 
 
-def test_blind_for_ever_ends_the_run(standing):
+def test_permanent_loss_of_measurement_ends_the_run(standing):
     witness = Witness()
     result = run_scenario(standing, sensor=nan_between(standing, 0.2, math.inf), observers=[witness])
     report = result.report
@@ -211,21 +211,21 @@ def test_blind_for_ever_ends_the_run(standing):
     json.dumps(report, allow_nan=False)
 
 
-def test_blind_from_the_start_ends_the_run(standing):
+def test_no_measurement_from_the_start_ends_the_run(standing):
     result = run_scenario(standing, sensor=nan_between(standing, 0.0, math.inf))
     assert result.report["ended"] == "no QP could be solved as stated for 0.2 s"
     assert result.report["ticks"] == result.report["qp_failures"] == 20
-    assert not result.log.tau.any(), "there are no last torques to hold, and what is not known to move is not braked"
+    assert not result.log.tau.any(), "no last torques to hold, and no braking without a state"
     json.dumps(result.report, allow_nan=False)
 
 
 def test_a_state_of_the_wrong_size_is_a_failure_and_no_exception(standing):
     result = run_scenario(standing, sensor=lambda state, time: State(state.q[:-1], state.v))
     assert result.report["ended"] == "no QP could be solved as stated for 0.2 s"
-    assert result.report["failure"]["message"] == "the state has the wrong size"
+    assert result.report["failure"]["message"] == "invalid state: q has the wrong size (43,), expected (44,)"
 
 
-def test_a_world_that_bursts_ends_the_run(standing):
+def test_a_diverging_simulation_ends_the_run(standing):
     scene = standing.scene
     v = np.zeros(scene.nv)
     v[0] = math.nan
@@ -235,7 +235,7 @@ def test_a_world_that_bursts_ends_the_run(standing):
     json.dumps(result.report, allow_nan=False)
 
 
-def test_a_pose_goal_of_a_world_that_burst_is_null(stand):
+def test_a_pose_goal_of_a_diverged_simulation_is_null(stand):
     goal = {"type": "pose", "frame": "box/box_link", "target": "initial", "tolerance": 0.1}
     scenario = stand({"only": {}}, goals={"box": goal})
     q = scenario.scene.q0.copy()
@@ -246,7 +246,7 @@ def test_a_pose_goal_of_a_world_that_burst_is_null(stand):
     json.dumps(report, allow_nan=False)
 
 
-def test_a_box_that_is_too_heavy_ends_the_run_and_says_why():
+def test_a_box_that_is_too_heavy_ends_the_run_with_an_explanation():
     scenario = load_scenario("box", parameters={"box.mass": 200.0})
     result = run_scenario(scenario, dt=0.02)
     report = result.report
@@ -260,8 +260,8 @@ def test_a_box_that_is_too_heavy_ends_the_run_and_says_why():
     assert failure["message"].startswith("the QP has no solution")
     assert failure["time"] == pytest.approx(report["sim_time"] - 0.2)
     assert set(failure["unreconciled"]) >= {"message", "violated", "conflict"}
-    told = failure["relaxed"] + failure["unreconciled"]["violated"]
-    assert all(row["slack"] > 0.0 and row["unit"] for row in told)
+    rows = failure["relaxed"] + failure["unreconciled"]["violated"]
+    assert all(row["slack"] > 0.0 and row["unit"] for row in rows)
     rows = [row["row"] for part in ("violated", "conflict") for row in failure["unreconciled"][part]]
     assert any(row.startswith("dynamics box/root_joint") for row in rows)
     assert any(row.startswith(("torque limit humanoid/", "friction cone ")) for row in rows)

@@ -1,4 +1,4 @@
-"""The slip of all contacts at once is the worst of each contact's own."""
+"""Vectorised slip against the slip of each contact."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from multi_qp_simulator.slip import SlipWatch
 
 @pytest.mark.parametrize("name", ["box", "king"])
 def test_it_is_the_worst_of_each(name):
-    """In a physics engine contacts give way, so there is something to see; king's contacts change meanwhile."""
+    """Contacts slip in a physics engine; king's contacts also change."""
     scenario = load_scenario(name)
     controller, backend, watch = make_controller(scenario, "mujoco"), make_backend("mujoco", scenario), SlipWatch()
     found = []

@@ -1,4 +1,4 @@
-"""A run that ends by a timeout says what its state was waiting for, and how far off that is."""
+"""Unmet conditions reported by a run that ends by a timeout, with the remaining error."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ AHEAD = {"type": "com_inside", "subsystems": ["humanoid"], "contacts": ["left_fo
         ({"type": "not", "of": DONE}, "not"),
     ],
 )
-def test_what_is_missing_is_said(when, said, stand):
+def test_unmet_conditions_are_reported(when, said, stand):
     scenario = stand({"wait": {"timeout": 0.02, "transitions": [{"to": "end", "when": when}]}, "end": {}})
     report = run_scenario(scenario).report
     assert report["ended"] == "state 'wait' took longer than its timeout of 0.02 s", "the same for all runs of a sweep"
     assert re.fullmatch(f"'end' waits for {said}", report["waited_for"])
 
 
-def test_every_way_is_said(stand):
+def test_every_transition_is_reported(stand):
     ways = [{"to": "end", "when": GO}, {"to": "wait", "when": LATE}]
     scenario = stand({"wait": {"timeout": 0.02, "transitions": ways}, "end": {}})
     waited_for = run_scenario(scenario).report["waited_for"]
     assert waited_for == "'end' waits for command 'go'; 'wait' waits for 5 s to pass"
 
 
-def test_a_state_without_a_way_waits_for_nothing(stand):
+def test_a_state_without_transitions_waits_for_nothing(stand):
     scenario = stand({"wait": {"timeout": 0.02, "hold": 1}})
     assert run_scenario(scenario).report["waited_for"] is None

@@ -1,4 +1,4 @@
-"""A small scene and a motion to look at, without any file or controller."""
+"""Toy scene and motion for viewer tests, without files or a controller."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ def tick(moment, **changes):
     return replace(Snapshot(time=moment, q=np.zeros(1), state="S", status="ok", tick_ms=1.0), **changes)
 
 
-def test_empty_history_has_nothing_to_show():
+def test_empty_history():
     history = History()
     assert history.at(0.0) is None
     assert history.span == (0.0, 0.0)
@@ -23,7 +23,7 @@ def test_empty_history_has_nothing_to_show():
     assert len(history.tick_curve()[0]) == 0
 
 
-def test_lookup_is_the_newest_at_or_before():
+def test_lookup_returns_the_newest_at_or_before():
     history = History()
     for index in range(5):
         history.append(tick(0.1 * index))
@@ -34,7 +34,7 @@ def test_lookup_is_the_newest_at_or_before():
     assert history.span == (0.0, 0.4)
 
 
-def test_fast_ticks_are_live_but_not_all_stored_and_keep_their_worst_tick_time():
+def test_fast_ticks_are_thinned_with_their_largest_tick_time():
     history = History(shortest_step=0.01)
     for index in range(101):
         history.append(tick(0.001 * index, tick_ms=50.0 if index == 15 else 1.0))
@@ -45,13 +45,13 @@ def test_fast_ticks_are_live_but_not_all_stored_and_keep_their_worst_tick_time()
     assert times[np.argmax(ticks)] == pytest.approx(0.02)
 
 
-def test_memory_is_bounded_and_the_run_keeps_its_length():
+def test_history_is_bounded_and_covers_the_whole_run():
     history = History(shortest_step=0.01, capacity=64)
     for index in range(5000):
         history.append(tick(0.01 * index, tick_ms=9.0 if index == 777 else 1.0))
     assert len(history) <= 64
     assert history.span == (0.0, pytest.approx(49.99))
-    gaps = np.diff([snapshot.time for snapshot in history._kept])
+    gaps = np.diff([snapshot.time for snapshot in history._snapshots])
     assert gaps.max() < 4 * gaps.min()
     assert history.tick_curve()[1].max() == 9.0
 
@@ -64,7 +64,7 @@ def test_going_back_in_time_starts_a_new_run():
     assert len(history) == 1
 
 
-def test_curve_is_thinned_to_what_a_screen_shows():
+def test_tick_curve_is_thinned():
     history = History()
     for index in range(1000):
         history.append(tick(0.01 * index, tick_ms=float(index % 100)))
@@ -81,7 +81,7 @@ def test_realtime_factor_compares_run_and_wall_time():
     assert 2.0 < history.realtime_factor <= 10.0
 
 
-def test_readers_and_the_writer_do_not_disturb_each_other():
+def test_concurrent_readers_and_writer():
     history, failures = History(capacity=50), []
 
     def read():
@@ -102,6 +102,6 @@ def test_readers_and_the_writer_do_not_disturb_each_other():
     assert not failures
 
 
-def test_capacity_must_hold_something():
+def test_too_small_capacity_is_refused():
     with pytest.raises(ValueError, match="at least 2"):
         History(capacity=1)

@@ -31,7 +31,7 @@ def tetrahedron(model=None):
 
 
 def assert_solid(shape, *, volume, half, tolerance=0.02):
-    """Closed, outward, and of the analytic volume and bounds; triangles inscribe round shapes."""
+    """Check that a mesh is closed, oriented outwards, and of the analytic volume and bounds (inscribed if round)."""
     mesh = to_trimesh(geometry(shape))
     assert mesh.is_watertight
     assert volume * (1 - tolerance) <= mesh.volume <= volume * (1 + 1e-9)
@@ -81,7 +81,7 @@ def test_capsule(radius, length):
     + [coal.Capsule(0.3, 2), tetrahedron()],
     ids=lambda shape: type(shape).__name__,
 )
-def test_pieces_cover_what_the_mesh_covers(shape):
+def test_pieces_match_the_mesh(shape):
     points = [p.shape.vertices * p.scale + np.array(p.offset) for p in pieces(geometry(shape))]
     bounds = to_trimesh(geometry(shape)).bounds
     np.testing.assert_allclose([np.vstack(points).min(0), np.vstack(points).max(0)], bounds, atol=1e-9)
@@ -93,27 +93,27 @@ def test_pieces_cover_what_the_mesh_covers(shape):
         np.testing.assert_allclose(np.linalg.norm(piece.shape.normals, axis=1), 1.0, atol=1e-6)
 
 
-def test_equal_kinds_share_their_shape():
+def test_equal_types_share_a_shape():
     first, second = pieces(geometry(coal.Box(1, 2, 3)))[0], pieces(geometry(coal.Box(4, 5, 6)))[0]
     assert first.shape is second.shape
     assert first.scale == (1.0, 2.0, 3.0)
 
 
-def test_mesh_in_memory_keeps_coals_triangles_and_the_colour():
+def test_loaded_mesh_has_the_triangles_of_coal_and_the_colour():
     mesh = to_trimesh(geometry(tetrahedron()))
     assert mesh.volume == pytest.approx(1 / 6)
     np.testing.assert_array_equal(mesh.visual.face_colors[0], [51, 102, 153, 255])
     np.testing.assert_allclose(rgba(geometry(tetrahedron())), [0.2, 0.4, 0.6, 1.0])
 
 
-def test_convex_points_become_their_hull():
+def test_convex_points_give_their_hull():
     model = tetrahedron()
     model.buildConvexHull(True, "Qt")
     assert to_trimesh(geometry(model.convex)).volume == pytest.approx(1 / 6)
 
 
 @pytest.mark.parametrize("suffix", [".stl", ".obj"])
-def test_mesh_file_is_read_where_memory_holds_nothing(tmp_path, suffix):
+def test_mesh_file_is_read_if_no_triangles_are_loaded(tmp_path, suffix):
     path = tmp_path / f"box{suffix}"
     trimesh.creation.box(extents=[1, 1, 1]).export(path)
     mesh = to_trimesh(geometry(coal.BVHModelOBBRSS(), mesh_path=str(path), mesh_scale=(1.0, 2.0, 3.0)))
@@ -121,14 +121,14 @@ def test_mesh_file_is_read_where_memory_holds_nothing(tmp_path, suffix):
 
 
 @pytest.mark.parametrize(("name", "content"), [("missing.stl", None), ("broken.stl", b"not a mesh")])
-def test_unreadable_mesh_says_which_geometry(tmp_path, name, content):
+def test_error_of_unreadable_mesh_names_the_geometry(tmp_path, name, content):
     if content is not None:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(MeshError, match="robot/link_0"):
         to_trimesh(geometry(coal.BVHModelOBBRSS(), mesh_path=str(tmp_path / name)))
 
 
-def test_plane_is_a_patch_through_its_place():
+def test_plane_is_a_patch_at_its_offset():
     plane = geometry(coal.Halfspace(np.array([0.0, 0.0, 1.0]), 0.5))
     assert is_unbounded(plane)
     mesh = to_trimesh(plane)
@@ -136,7 +136,7 @@ def test_plane_is_a_patch_through_its_place():
     np.testing.assert_allclose(mesh.face_normals, [[0, 0, 1]] * 2, atol=1e-12)
 
 
-def test_creases_split_and_round_sides_do_not():
+def test_vertices_are_split_at_creases_only():
     box = split_creases(trimesh.creation.box())
     assert len(box.vertices) == 24  # three normals at each corner
     ball = trimesh.creation.icosphere(subdivisions=3)

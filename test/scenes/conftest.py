@@ -1,4 +1,4 @@
-"""What holds in every scene, whatever it is about."""
+"""Checks that apply to every scene."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from multi_qp_simulator.runner import RunResult
 
 @pytest.fixture
 def assert_sound() -> Callable[..., None]:
-    """Return the check of what the scenes' issue promises of every run: QP, contacts, distances, limits, dynamics."""
+    """Return the check of a run: QP, contacts, distances, limits, dynamics."""
 
     def check(result: RunResult, *, slip: float = 2e-3) -> None:
         report, worst = result.report, result.report["worst"]
@@ -28,7 +28,7 @@ def assert_sound() -> Callable[..., None]:
 
 @pytest.fixture
 def assert_good(assert_sound: Callable[..., None]) -> Callable[..., None]:
-    """Return the check of a run that must reach its goals as well, and whose contacts hardly give at all."""
+    """Return the check of a run that must also reach its goals, with tighter bounds of slip."""
 
     def check(result: RunResult, *, slip: float = 1e-4) -> None:
         assert result.succeeded, (result.report["ended"], result.report["goals"])

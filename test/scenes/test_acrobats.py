@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from multi_qp_controller import Command, Controller
-from multi_qp_controller.kinematics import Group
-from multi_qp_controller.support import contact_points, distance_inside, support_polygon
+from multi_qp_controller.contacts.support_polygon import contact_points, distance_inside, support_polygon
+from multi_qp_controller.dynamics.kinematics import Group
 from multi_qp_scene import load_scenario
 from multi_qp_simulator import Integrator, Run
 from multi_qp_simulator.runner import run_scenario
 
-#: Half the outline of the humanoid's shoe, (x, y) [m]: what can lie on a shoulder.
+#: Half the outline of the humanoid's shoe, (x, y) [m].
 HALF_SHOE = np.array([0.1175, 0.0575])
-#: Who stands on what once the tower is built.
+#: Supports of each character of the tower.
 LEVELS = {
     "top": (["top"], ["top_left", "top_right"]),
     "middle": (["middle", "top"], ["middle_left", "middle_right"]),
@@ -29,7 +29,7 @@ TOWER_STATES = ("right_leans", "left_leans", "centre", "shake_left", "shake_righ
 
 
 class Watcher:
-    """Keeps the least margin of every level in some states, and the largest jump of an acceleration between ticks."""
+    """Records the least margin of every level in some states, and the largest acceleration change between ticks."""
 
     def __init__(self, *states: str) -> None:
         self._states = states
@@ -52,7 +52,7 @@ class Watcher:
 
 
 class WildUser(Watcher):
-    """Throws the target of the top's centre of mass about, up to a metre and more away; then lets the run go on."""
+    """Moves the target of the top's centre of mass randomly by more than a metre; then continues the run."""
 
     def __init__(self, *, ticks: int, every: int, reach: float) -> None:
         super().__init__("play")
@@ -90,7 +90,7 @@ def test_the_first_foot_lies_wholly_over_the_contact_points_on_the_shoulder(asse
     assert np.abs(np.array(on_sole)[:, 2]).max() < 1e-3
 
 
-def test_only_the_bottom_has_no_torque_limits_to_speak_of() -> None:
+def test_only_the_bottom_has_practically_no_torque_limits() -> None:
     scene = load_scenario("acrobats").scene
     limits = dict(zip(scene.actuated_joint_names, scene.torque_limits, strict=True))
     assert {limit for name, limit in limits.items() if name.startswith("bottom/")} == {2000.0}
@@ -108,12 +108,12 @@ def assert_built_walked_and_shaken(report: dict[str, Any], watcher: Watcher) -> 
     assert min(watcher.least_margin.values()) > 0.01
 
 
-def test_all_four_phases_happen_and_a_wild_user_throws_nobody_down(assert_good: Callable[..., None]) -> None:
-    """At twice the paper's time step; for 3 s the user throws the target of the top's centre of mass about."""
+def test_all_four_phases_are_completed_with_random_user_targets(assert_good: Callable[..., None]) -> None:
+    """At twice the paper's time step, with random targets of the top's centre of mass for 3 s."""
     scenario = load_scenario("acrobats")
     watcher, user = Watcher(*TOWER_STATES), WildUser(ticks=150, every=35, reach=1.5)
     controller = Controller(scenario, dt=0.02)
-    run = Run(scenario, controller, Integrator(scenario), observers=[watcher, user], attended=True)
+    run = Run(scenario, controller, Integrator(scenario), observers=[watcher, user], interactive=True)
     result = run.execute()
     assert_good(result, slip=2e-3)
     assert_built_walked_and_shaken(result.report, watcher)
@@ -133,12 +133,12 @@ def test_all_four_phases_happen(dt: float, assert_good: Callable[..., None]) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("every", "reach"), [(70, 1.5), (1, 1.0), (350, 1e6)])
-def test_wild_targets_leave_the_tower_standing_and_the_qp_solvable(
+def test_random_targets_leave_the_tower_standing_and_the_qp_feasible(
     every: int, reach: float, assert_sound: Callable[..., None]
 ) -> None:
     scenario = load_scenario("acrobats")
     user = WildUser(ticks=700, every=every, reach=reach)
-    result = Run(scenario, Controller(scenario), Integrator(scenario), observers=[user], attended=True).execute()
+    result = Run(scenario, Controller(scenario), Integrator(scenario), observers=[user], interactive=True).execute()
     assert result.report["qp_failures"] == 0
     assert_sound(result)
     assert min(user.least_margin.values()) > 0.0

@@ -1,18 +1,18 @@
-"""The user's phase of the box scene, driven by the Python API as the viewer drives it."""
+"""The interactive phase of the box scene, driven by the Python API as by the viewer."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from multi_qp_controller import Command, Controller
-from multi_qp_controller.kinematics import Group
-from multi_qp_controller.support import distance_inside, support_polygon
+from multi_qp_controller.contacts.support_polygon import distance_inside, support_polygon
+from multi_qp_controller.dynamics.kinematics import Group
 from multi_qp_scene import load_scenario
 from multi_qp_simulator import Integrator, Run
 
 
 class WildUser:
-    """Throws the box's target about, a metre and more away, then lets the run go on."""
+    """Moves the box's target randomly by a metre and more, then continues the run."""
 
     def __init__(self, *, moves: int) -> None:
         self._random = np.random.default_rng(1)
@@ -35,11 +35,11 @@ class WildUser:
             controller.command("put_back")
 
 
-def test_wild_targets_leave_the_scene_balanced_and_the_qp_solvable() -> None:
+def test_random_targets_leave_the_scene_balanced_and_the_qp_feasible() -> None:
     scenario = load_scenario("box", parameters={"path.duration": 2.0})
     controller = Controller(scenario, dt=0.01)
     user = WildUser(moves=12)
-    result = Run(scenario, controller, Integrator(scenario), observers=[user], attended=True).execute()
+    result = Run(scenario, controller, Integrator(scenario), observers=[user], interactive=True).execute()
     assert result.report["qp_failures"] == 0
     assert user.least_margin > 0.0
     assert result.report["worst"]["penetration_m"] == 0.0
@@ -61,12 +61,12 @@ def test_a_target_with_nan_is_refused_and_changes_nothing() -> None:
             refused.append(command.time)
         controller.command("put_back")
 
-    result = Run(scenario, controller, Integrator(scenario), observers=[user], attended=True).execute()
+    result = Run(scenario, controller, Integrator(scenario), observers=[user], interactive=True).execute()
     assert refused
     assert result.succeeded
 
 
-def test_the_phase_is_passed_over_when_nobody_is_there() -> None:
+def test_the_phase_is_skipped_in_headless_runs() -> None:
     scenario = load_scenario("box", parameters={"path.duration": 2.0})
     controller = Controller(scenario, dt=0.02)
     result = Run(scenario, controller, Integrator(scenario)).execute()

@@ -1,4 +1,4 @@
-"""The door: pressed, opened, closed, by tasks on its two joints alone; nothing but the hand ever comes near it."""
+"""The door: pressed, opened, closed, by tasks on its two joints only; no part but the hand comes near it."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from multi_qp_controller.fsm import StateMachine
+from multi_qp_controller.state_machine.state_machine import StateMachine
 from multi_qp_scene import load_scenario
 from multi_qp_scene.scenario import Scenario
 from multi_qp_simulator.log import Log
 from multi_qp_simulator.runner import RunResult, run_scenario
 
 HELD = ("turn_knob", "open", "close", "release_knob")
-#: Joints of the door may be tasked, and what keeps a body upright; nothing else.
+#: Tasks allowed while the door is held: its joints, and those of the posture.
 BODY_TASKS = {"balance", "upright", "posture"}
 
 
 @cache
 def finished_run() -> tuple[Scenario, RunResult]:
-    """Run it once, with steps twice the paper's."""
+    """Run it once, with twice the paper's time step."""
     scenario = load_scenario("door")
     return scenario, run_scenario(scenario, dt=0.01)
 
 
 def in_state(log: Log, joint: str, scenario: Scenario, state: str) -> np.ndarray:
-    """Angles of one of the door's joints all through a state, (k,) [rad]."""
+    """Angles of one of the door's joints throughout a state, (k,) [rad]."""
     model = scenario.scene.model
     return log.q[log.state == state, model.joints[model.getJointId(joint)].idx_q]
 
 
 def least_distance(scenario: Scenario, log: Log, *links: str) -> float:
-    """Least distance of any part of the humanoid from these links of the door, all through a run [m]."""
+    """Least distance of any part of the humanoid from these links of the door, throughout a run [m]."""
     scene = scenario.scene
     shapes, data = scene.collision_model, scene.model.createData()
     placements = pin.GeometryData(shapes)

@@ -1,10 +1,10 @@
-"""The shipped contact sequences that a humanoid goes through from end to end; the short form is test_sequences."""
+"""Complete runs of the shipped contact sequences; test_sequences is the short form."""
 
 from __future__ import annotations
 
 import pytest
 
-from multi_qp_controller.sequences import follow_sequence
+from motion_generation.sequences import follow_sequence
 from multi_qp_scene import load_scenario
 from multi_qp_simulator.runner import run_scenario
 
@@ -12,7 +12,7 @@ from multi_qp_simulator.runner import run_scenario
 @pytest.mark.parametrize("scene", [pytest.param("walk_plan", marks=pytest.mark.slow), "stairs_plan"])
 def test_every_instant_of_the_curve_has_a_posture(scene):
     followed = follow_sequence(load_scenario(scene))
-    assert followed.verdict.fault is None and followed.repairs == ()
+    assert followed.whole_body.fault is None and followed.repairs == ()
     assert all(found.feasible for found in followed.trajectory.transitions)
 
 

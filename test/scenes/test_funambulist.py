@@ -1,4 +1,4 @@
-"""The funambulist scene: a walk on a beam with a bar whose weights change, and a user who changes them."""
+"""The funambulist scene: walk on a beam with a bar of variable weights, at random and by a user."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pinocchio as pin
 import pytest
 
 from multi_qp_controller import Command, Controller
-from multi_qp_controller.kinematics import Group
-from multi_qp_controller.support import distance_inside, support_polygon
+from multi_qp_controller.contacts.support_polygon import distance_inside, support_polygon
+from multi_qp_controller.dynamics.kinematics import Group
 from multi_qp_scene import load_scenario
 from multi_qp_scene.schema.tasks import PoseTaskSpec
 from multi_qp_simulator import Integrator, Run, RunResult
 from multi_qp_simulator.runner import run_scenario
 
-SECURITY = 0.012  # distance that the legs keep [m]
+SECURITY = 0.012  # minimum distance of the legs [m]
 
 
 @cache
@@ -27,7 +27,7 @@ def short_walk() -> RunResult:
 
 
 class WeighingUser:
-    """Makes the weights jump between their limits every so many ticks, then lets the run go on."""
+    """Switches the weights between their limits periodically, then continues the run."""
 
     def __init__(self, *, every: int, jumps: int) -> None:
         self._every, self._jumps = every, jumps
@@ -105,12 +105,12 @@ def test_without_avoidance_the_legs_would_have_hit() -> None:
     assert result.report["goals"]["legs_apart"]["value"] < -0.02
 
 
-def test_weights_that_a_user_makes_jump_leave_her_balanced(assert_sound: Callable[..., None]) -> None:
+def test_steps_of_the_weights_by_a_user_do_not_disturb_the_balance(assert_sound: Callable[..., None]) -> None:
     scenario = load_scenario("funambulist")
     controller = Controller(scenario, dt=0.01)
     controller.machine.enter("weigh", 0.0)
     user = WeighingUser(every=50, jumps=7)
-    result = Run(scenario, controller, Integrator(scenario), observers=[user], attended=True).execute()
+    result = Run(scenario, controller, Integrator(scenario), observers=[user], interactive=True).execute()
     assert_sound(result, slip=1e-3)
     assert result.report["goals"]["done"]["reached"]
     assert user.least_margin > 0.02

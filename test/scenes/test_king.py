@@ -1,4 +1,4 @@
-"""The king: two carry a third step by step, then help her to reach; nobody tips over whatever the user wants."""
+"""The king scene: two characters carry a third on a litter, then help it to reach points; all keep their balance."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pinocchio as pin
 import pytest
 
 from multi_qp_controller import Command, Controller
-from multi_qp_controller.kinematics import Group
-from multi_qp_controller.random_references import RandomPoints
-from multi_qp_controller.support import distance_inside, support_polygon
+from multi_qp_controller.contacts.support_polygon import distance_inside, support_polygon
+from multi_qp_controller.dynamics.kinematics import Group
+from multi_qp_controller.references.random import RandomPoints
 from multi_qp_controller.tasks import PoseTask
 from multi_qp_scene import load_scenario
 from multi_qp_scene.resources import scenario_path
@@ -32,12 +32,12 @@ def short_run() -> tuple[RunResult, RandomPoints]:
     """Run two steps, the closing one and the first points; return these too."""
     seen: list[RandomPoints] = []
     scenario = load_scenario("king", parameters={"king.steps": 2})
-    result = run_scenario(scenario, duration=17.0, observers=[lambda controller, _: note_points(controller, seen)])
+    result = run_scenario(scenario, duration=17.0, observers=[lambda controller, _: record_points(controller, seen)])
     return result, seen[-1]
 
 
-def note_points(controller: Controller, seen: list[RandomPoints]) -> None:
-    """Note the random points that the hand goes to."""
+def record_points(controller: Controller, seen: list[RandomPoints]) -> None:
+    """Record the random points of the hand."""
     task = controller.tasks.get("hand")
     if isinstance(task, PoseTask) and isinstance(task.reference, RandomPoints):
         seen.append(task.reference)
@@ -54,7 +54,7 @@ def changed(folder: Path, *changes: tuple[str, str]) -> Scenario:
     return load_scenario(path)
 
 
-def test_every_contact_is_flush_at_the_beginning() -> None:
+def test_every_contact_is_aligned_at_the_beginning() -> None:
     scenario = load_scenario("king")
     scene = scenario.scene
     data = scene.model.createData()
@@ -133,14 +133,14 @@ def test_her_hand_starts_gently_towards_each_point() -> None:
     assert np.percentile(jumps, 95) < 5.0  # [rad/s²] from tick to tick
 
 
-def test_no_task_tells_the_carriers_to_move_the_litter() -> None:
+def test_no_task_moves_the_litter_directly() -> None:
     spec = load_scenario("king").spec
     reach = {**spec.tasks, **spec.states["reach"].tasks}
     assert {name for name, task in reach.items() if task is not None} == REACH_TASKS
 
 
 class WildUser:
-    """Puts the hand's target anywhere, far outside all reach, and watches that nobody tips over."""
+    """Sets random targets of the hand, far out of reach, and checks the balance."""
 
     TARGETS = ([0, 5, 0], [0, -5, 0], [5, 0, 0], [-5, 0, 5], [0, 0, -5], [50, 50, 50])
 
@@ -165,13 +165,13 @@ class WildUser:
             self.refused += 1
         if which < len(self.TARGETS):
             controller.set_target("hand", np.array(self.TARGETS[which], dtype=float))
-        elif which == len(self.TARGETS):  # a metre in every tick
+        elif which == len(self.TARGETS):  # one metre per tick
             controller.set_target("hand", np.array([0.3, 0.4, 1.4]) + self._random.uniform(-1.0, 1.0, 3))
         else:
             controller.command("rest")
 
 
-def test_wild_targets_leave_everybody_in_balance_and_the_qp_solvable(tmp_path: Path) -> None:
+def test_random_targets_leave_all_characters_balanced_and_the_qp_feasible(tmp_path: Path) -> None:
     scenario = changed(
         tmp_path,
         ("initial_state: stand", "initial_state: raise_hand"),
@@ -181,7 +181,7 @@ def test_wild_targets_leave_everybody_in_balance_and_the_qp_solvable(tmp_path: P
         ),
     )
     user = WildUser(seconds=1.5)
-    run = Run(scenario, Controller(scenario), Integrator(scenario), observers=[user], attended=True)
+    run = Run(scenario, Controller(scenario), Integrator(scenario), observers=[user], interactive=True)
     report = run.execute().report
     assert report["states_visited"] == ["raise_hand", "user", "rest", "done"]
     assert report["completed"]
@@ -212,7 +212,7 @@ def test_more_and_longer_steps() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
-def test_masses_may_be_other_than_thought(seed: int) -> None:
+def test_other_masses(seed: int) -> None:
     random = np.random.default_rng(seed)
     masses = {"front.mass": 39.0, "back.mass": 39.0, "king.mass": 39.0, "litter.mass": 20.0}
     parameters = {name: mass * random.uniform(0.9, 1.1) for name, mass in masses.items()}
@@ -224,7 +224,7 @@ def test_masses_may_be_other_than_thought(seed: int) -> None:
 
 @pytest.mark.slow
 def test_the_farther_points_are_reached_only_because_the_carriers_help(tmp_path: Path) -> None:
-    """With the litter held where it is, many points are out of her reach that she reaches when it is free."""
+    """With a fixed litter, many points are out of reach that are reached with a free litter."""
     held = "litter_level: {type: pose, frame: litter/litter_link, target: {frame: entry}, weight: 20000, stiffness: 60}"
     scenario = changed(
         tmp_path,
@@ -233,6 +233,6 @@ def test_the_farther_points_are_reached_only_because_the_carriers_help(tmp_path:
         ("timeout: 5, speed", "timeout: 4, speed"),
     )
     seen: list[RandomPoints] = []
-    run_scenario(scenario, observers=[lambda controller, _: note_points(controller, seen)])
+    run_scenario(scenario, observers=[lambda controller, _: record_points(controller, seen)])
     assert seen[-1].finished
     assert sum(seen[-1].reached) <= 14

@@ -1,4 +1,4 @@
-"""The script that runs scenes with other masses and time steps: it counts right and does not repeat what is there."""
+"""The sweep over masses and time steps: counts, and reuse of existing reports."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_sweep_runs_the_command_line_with_masses_within_the_spread(tmp_path: P
     assert all(0.9 <= factor <= 1.1 for factor in factors) and len(set(factors)) == 3
 
 
-def test_reports_that_are_there_are_counted_and_not_made_again(tmp_path: Path) -> None:
+def test_existing_reports_are_counted_and_not_repeated(tmp_path: Path) -> None:
     worst = dict.fromkeys(("contact_slip_m", "penetration_m", "torque_ratio", "dynamics_residual"), 0.5)
     report = {"completed": True, "goals": {"torso": {"reached": False}}, "qp_failures": 3, "worst": worst}
     (tmp_path / "sword_masses0.1_0.json").write_text(json.dumps(report))

@@ -1,4 +1,4 @@
-"""The sword scene: a swordsman strikes, his opponent dodges."""
+"""The sword scene: a swordsman strikes, the opponent dodges."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pinocchio as pin
 import pytest
 
 from multi_qp_controller import Command, Controller
-from multi_qp_controller.kinematics import Group
-from multi_qp_controller.support import distance_inside, support_polygon
+from multi_qp_controller.contacts.support_polygon import distance_inside, support_polygon
+from multi_qp_controller.dynamics.kinematics import Group
 from multi_qp_scene import load_scenario
 from multi_qp_simulator import Integrator, Run, RunResult
 from multi_qp_simulator.runner import run_scenario
@@ -30,7 +30,7 @@ def strike_without_avoidance() -> RunResult:
 
 
 class WildUser:
-    """Throws the sword's target about: every so many ticks, so far [m], turned anyhow; says `end` when done."""
+    """Moves the sword's target periodically to random poses within a distance [m]; finally commands `end`."""
 
     def __init__(self, *, every: int, reach: float, moves: int, seed: int) -> None:
         self._random = np.random.default_rng(seed)
@@ -65,7 +65,7 @@ def played(user: WildUser, *, dt: float = 0.01) -> RunResult:
     scenario = load_scenario("sword")
     controller = Controller(scenario, dt=dt)
     controller.machine.enter("play", 0.0)
-    return Run(scenario, controller, Integrator(scenario), observers=[user], attended=True).execute()
+    return Run(scenario, controller, Integrator(scenario), observers=[user], interactive=True).execute()
 
 
 def test_hands_are_on_the_hilt_from_the_start() -> None:
@@ -102,7 +102,7 @@ def test_the_blade_never_touches(assert_sound: Callable[..., None]) -> None:
     assert result.report["states_visited"][1:5] == ["torso", "back", "shoulder", "recover"]
 
 
-def test_the_sword_goes_where_the_swordsman_wants_it() -> None:
+def test_the_sword_tracks_its_reference() -> None:
     goals = scripted_run().report["goals"]
     assert goals["torso_strike_position"]["value"] < 5e-3
     assert goals["shoulder_strike_position"]["value"] < 5e-3
@@ -122,7 +122,7 @@ def test_without_avoidance_the_blade_would_have_hit() -> None:
     assert not clearance["reached"]
 
 
-def test_wild_targets_leave_everybody_balanced_and_the_qp_solvable(assert_sound: Callable[..., None]) -> None:
+def test_random_targets_leave_both_balanced_and_the_qp_feasible(assert_sound: Callable[..., None]) -> None:
     user = WildUser(every=60, reach=1.5, moves=5, seed=0)
     result = played(user)
     goals = result.report["goals"]
@@ -130,12 +130,12 @@ def test_wild_targets_leave_everybody_balanced_and_the_qp_solvable(assert_sound:
     assert user.least_margins.min() > 0.0
     assert result.report["states_visited"][-1] == "done"
     assert goals["blade_never_touches"]["reached"]
-    # each is judged over his own feet, not over everybody's
+    # each is evaluated over its own feet
     assert goals["opponent_balanced"]["value"] == pytest.approx(user.least_margins[0])
     assert goals["swordsman_balanced"]["value"] == pytest.approx(user.least_margins[1])
 
 
-def test_a_target_that_jumps_at_every_tick_does_no_harm(assert_sound: Callable[..., None]) -> None:
+def test_a_target_that_changes_at_every_tick(assert_sound: Callable[..., None]) -> None:
     user = WildUser(every=1, reach=10.0, moves=100, seed=1)
     assert_sound(played(user))
     assert user.least_margins.min() > 0.0
@@ -143,7 +143,7 @@ def test_a_target_that_jumps_at_every_tick_does_no_harm(assert_sound: Callable[.
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
-def test_wild_targets_at_length(seed: int, assert_sound: Callable[..., None]) -> None:
+def test_random_targets_in_a_long_run(seed: int, assert_sound: Callable[..., None]) -> None:
     user = WildUser(every=(80, 20, 5)[seed % 3], reach=(1.5, 20.0)[seed % 2], moves=(20, 80, 320)[seed % 3], seed=seed)
     assert_sound(played(user))
     assert user.least_margins.min() > 0.0

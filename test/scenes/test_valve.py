@@ -1,4 +1,4 @@
-"""The valve: kept at its speed for a full turn and more, at several speeds."""
+"""The valve: constant speed for a full turn and more, at several speeds."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_full_turn_at_the_given_speed(assert_good: Callable[..., None]) -> Non
     since = log.time[turning] - log.time[turning][0]
     assert np.abs(speed[since > 1.0] - 1.0).max() < 0.05
     assert angle[-1] - angle[0] > 2 * np.pi - 0.02
-    # the hand need not turn with the wheel: its grip turns back
+    # the hand need not rotate with the wheel: the grip rotates relative to it
     assert log.q[turning, -1][-1] < -np.pi
 
 

@@ -1,4 +1,4 @@
-"""What `--set` changes, and that the scenes bear it: masses, sizes, steps, width of the beam, weight of the door."""
+"""Parameters of the scenes: masses, sizes, steps, width of the beam, weight of the door."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from multi_qp_scene import load_scenario
 from multi_qp_simulator.runner import run_scenario
 
-#: Every variation that the scenes promise, with values at both ends of what is likely.
+#: Parameters of each scene, with values at both ends of the usual range.
 VARIATIONS = [
     ("king", {"king.steps": 10}),
     ("king", {"king.steps": 2, "king.stride": 0.05}),

@@ -40,7 +40,7 @@ def test_committed_files_are_what_the_generator_writes(tmp_path):
     for path in sorted(written):
         new, old = (tmp_path / path).read_text(), (ROOT / path).read_text()
         assert number.sub("#", new) == number.sub("#", old), path
-        # Another platform's sine may round the last written digit differently.
+        # The sine of another platform may differ in the last written digit.
         values = [np.array([float(v) for v in number.findall(text)]) for text in (new, old)]
         np.testing.assert_allclose(*values, rtol=0, atol=1.1e-5, err_msg=str(path))
 
@@ -126,7 +126,7 @@ def test_planar_surfaces_lie_on_a_collision_face(figure):
 
 
 def on_face(figure, shape, entry, place) -> bool:
-    """Is the rectangle within a face of the box, and the box behind it?"""
+    """Return whether the rectangle is within a face of the box, with the box behind it."""
     link = figure.model.frames[figure.model.getFrameId(entry["link"])]
     if shape.parentFrame != figure.model.getFrameId(entry["link"]) or type(shape.geometry).__name__ != "Box":
         return False
@@ -171,7 +171,7 @@ def test_postures_stand_on_flat_feet(humanoid, posture):
     assert (q[7:] <= humanoid.model.upperPositionLimit[7:]).all()
 
 
-def test_watched_pairs_are_links_apart(humanoid):
+def test_self_collision_pairs_are_not_adjacent_links(humanoid):
     q = humanoid.standing_on_soles(humanoid.file["postures"]["half_sitting"])
     shapes = humanoid.shapes
     owner = [humanoid.model.frames[s.parentFrame].name for s in shapes.geometryObjects]

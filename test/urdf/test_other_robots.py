@@ -1,4 +1,4 @@
-"""The second humanoid, the quadruped and the six-legged creature: physical bodies that stand."""
+"""The second humanoid, the quadruped and the hexapod: physical consistency and standing postures."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_foot_touches_with_the_lowest_point_of_its_ball(name, figure_of):
         np.testing.assert_allclose(centre - surface.translation, [0, 0, ball.geometry.radius], atol=1e-6)
 
 
-def test_watched_pairs_are_links_apart(robot):
+def test_self_collision_pairs_are_not_adjacent_links(robot):
     posture = "half_sitting" if robot.name == "tall_humanoid" else "standing"
     q, shapes = robot.configuration(posture), robot.shapes
     for first, second in robot.file["self_collisions"]:
@@ -143,7 +143,7 @@ states:
 
 @pytest.mark.parametrize(("name", "tilt"), [*((name, 0.0) for name in MASS), ("quadruped", SLOPE), ("hexapod", SLOPE)])
 def test_it_stands_and_crouches_on_the_floor_and_on_a_slope(name, tilt, figure_of, tmp_path):
-    """On 25° the point feet need more friction than any single tangent gives: the pyramid's edges must stand right."""
+    """On a slope of 25° the point feet need the pyramid's edges in the direction of the slope."""
     robot = figure_of(name)
     feet = ", ".join(FEET[robot.name])
     contacts = ", ".join(
@@ -172,7 +172,7 @@ def test_it_stands_and_crouches_on_the_floor_and_on_a_slope(name, tilt, figure_o
     np.testing.assert_allclose(com - start, [0.12 if tilt else 0.0, 0.0, -0.04], atol=5e-3)
     assert np.abs(v).max() < 0.02
     assert max(contact.slip()[0] for contact in controller.contacts.values()) < 1e-4
-    # the feet carry the whole weight, inside the pyramids on the ground however the legs have turned
+    # the feet carry the whole weight, inside the friction pyramids on the ground at any orientation of the legs
     for name, wrench in command.wrenches.items():
         contact = controller.contacts[name]
         assert (contact.F @ wrench[: contact.rows] >= -1e-6 * 9.81 * MASS[robot.name]).all()

@@ -4,7 +4,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-FORWARD = pin.utils.rotate("y", -np.pi / 2)  # a hand whose fingers point ahead
+FORWARD = pin.utils.rotate("y", -np.pi / 2)  # a hand with the fingers forwards
 HALF_WIDTH = 0.15  # of the box, between the palms
 BOX = pin.SE3(np.eye(3), np.array([0.40, 0.0, 0.90]))
 SHIFTS = [(axis, sign * 0.1) for axis in range(3) for sign in (-1, 1)]
@@ -38,7 +38,7 @@ def grasp(humanoid, box: pin.SE3) -> tuple[np.ndarray, float]:
         frames = {name: model.getFrameId(name) for name in goals}
         errors = [pin.log6(data.oMf[frames[name]].actInv(goal)).vector for name, goal in goals.items()]
         rows = [10 * pin.getFrameJacobian(model, data, frame, pin.LOCAL) for frame in frames.values()]
-        pull = 0.03 if step < 80 else 0.003  # towards the rest posture
+        pull = 0.03 if step < 80 else 0.003  # towards the nominal posture
         rows += [com_jacobian[:2], pull * np.eye(model.nv)]
         wanted = [10 * e for e in errors] + [np.array([center, 0.0]) - data.com[0][:2]]
         wanted.append(pull * pin.difference(model, q, rest))

@@ -18,7 +18,7 @@ def worst_ratio(humanoid, limits: str, torques: dict[str, float]) -> float:
 
 
 def held(humanoid, mass: float, friction: float | None = None) -> dict[str, np.ndarray]:
-    """Forces on the two hands of an object hanging in them, or pressed between the palms."""
+    """Forces on the two hands by an object that hangs from them, or is pressed between the palms."""
     press = 0.5 * mass * G / friction if friction else 0.0
     return {
         "l_gripper": np.array([0.0, press, -0.5 * mass * G]),

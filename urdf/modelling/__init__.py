@@ -1,1 +1,1 @@
-"""Parametric robot and object models: numbers in, URDF, meshes and model files out."""
+"""Parametric robot and object models that generate URDF, meshes and model files."""

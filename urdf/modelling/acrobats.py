@@ -1,9 +1,9 @@
-"""What the acrobats climb from: a podium of two high decks, one behind the other."""
+"""Podium for the acrobats: two high decks, one behind the other."""
 
 from __future__ import annotations
 
 from .mesh import Mesh, merged, rounded_box
-from .robot import Link, Robot, Surface, Visual
+from .robot import Link, Robot, SurfaceModel, Visual
 from .solids import Box
 
 DECK = 0.05  # thickness of the decks [m]
@@ -50,8 +50,10 @@ def podium(
         materials={"tint": (0.66, 0.22, 0.20), "frame": (0.30, 0.31, 0.34)},
         color=(0.66, 0.22, 0.20),
         surfaces={
-            "lower": Surface("podium_link", (-lower_depth / 2, 0.0, lower), size=(lower_depth, width)),
-            "upper": Surface("podium_link", (-lower_depth - upper_depth / 2, 0.0, upper), size=(upper_depth, width)),
+            "lower": SurfaceModel("podium_link", (-lower_depth / 2, 0.0, lower), size=(lower_depth, width)),
+            "upper": SurfaceModel(
+                "podium_link", (-lower_depth - upper_depth / 2, 0.0, upper), size=(upper_depth, width)
+            ),
         },
     )
 

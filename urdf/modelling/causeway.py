@@ -44,14 +44,14 @@ def _flight(steps: list[tuple[float, float]], end: float) -> Mesh:
     k = np.arange(count)
     after = (k + 1) % count
     walls = np.vstack([np.column_stack([k, k + count, after + count]), np.column_stack([k, after + count, after])])
-    # every corner is seen from the one at the far end, below
+    # the profile is star-shaped with respect to the bottom corner at the far end
     side = np.array([(0, corner, corner + 1) for corner in range(1, count - 1)])
     faces = np.vstack([walls, side, side[:, ::-1] + count])
     return Mesh(np.vstack(sides), faces)
 
 
 def _columns(seed: int, start: float, end: float, half: float) -> list[Mesh]:
-    """Return closed columns that fill a rectangle, with joints between them: cells of Voronoi's, tops at random."""
+    """Return closed columns that fill a rectangle, with joints between them: Voronoi cells with random tops."""
     rng = np.random.default_rng(seed)
     rows = enumerate(np.arange(start + 0.19, end, 0.36))
     grid = [(x, y) for k, x in rows for y in (-0.42 + 0.14 * (k % 2), 0.0, 0.42)]
@@ -66,7 +66,7 @@ def _columns(seed: int, start: float, end: float, half: float) -> list[Mesh]:
 
 
 def _shrunk(outline: Vector, site: Vector) -> Vector:
-    """Return a cell, anticlockwise, drawn together so that joints stay open."""
+    """Return a cell, anticlockwise, shrunk by the width of the joints."""
     around = outline - site
     around = around[np.argsort(np.arctan2(around[:, 1], around[:, 0]))]
     return site + around * (1.0 - _JOINT / np.linalg.norm(around, axis=1, keepdims=True))

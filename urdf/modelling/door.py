@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import pi
 
 from .mesh import merged, rounded_box
-from .robot import Joint, Link, Robot, Surface, Visual
+from .robot import JointModel, Link, Robot, SurfaceModel, Visual
 from .rods import rod
 from .solids import Box, Capsule, inertial_of
 
@@ -47,8 +47,8 @@ def door(
         root="fixed",
         links=(_frame(width, top), Link("leaf", mass, (board,), visuals=_leaf_visuals(board, pivot)), handle),
         joints=(
-            Joint("hinge", "frame", "leaf", axis="z", lower=-0.06, upper=1.75, velocity=3.0),
-            Joint("knob", "leaf", "lever", pivot, axis="x", lower=-0.3, upper=0.9, velocity=4.0),
+            JointModel("hinge", "frame", "leaf", axis="z", lower=-0.06, upper=1.75, velocity=3.0),
+            JointModel("knob", "leaf", "lever", pivot, axis="x", lower=-0.3, upper=0.9, velocity=4.0),
         ),
         materials={
             "tint": (0.46, 0.55, 0.60),
@@ -58,7 +58,7 @@ def door(
         },
         color=(0.46, 0.55, 0.60),
         surfaces={
-            "handle": Surface(
+            "handle": SurfaceModel(
                 "lever", (-stand_off, -GRIP, 0.0), (0.0, 0.0, pi / 2), radius=0.02, length=0.08, encloses=False
             )
         },
@@ -114,7 +114,7 @@ def _leaf_visuals(board: Box, pivot: tuple[float, float, float]) -> tuple[Visual
 
 
 def _handle(stand_off: float) -> Link:
-    """The lever, and a shorter one on the other side; only the near one is in anybody's way."""
+    """The lever, and a shorter one on the other side; collision geometry of the near one only."""
     neck = Capsule((0.0, 0.0, 0.0), (-stand_off, 0.0, 0.0), 0.011)
     lever = Capsule((-stand_off, 0.0, 0.0), (-stand_off, -HANDLE_LENGTH, 0.0), HANDLE_RADIUS)
     far = THICKNESS + 0.06

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from .robot import Joint, Link, Robot, Surface
+from .robot import JointModel, Link, Robot, SurfaceModel
 from .solids import Box, Capsule, Solid, Sphere, Vector
 
 AXES = {"x": "1 0 0", "y": "0 1 0", "z": "0 0 1", "-x": "-1 0 0", "-y": "0 -1 0", "-z": "0 0 -1"}
@@ -93,11 +93,11 @@ def _collision_lines(name: str, solid: Solid) -> list[str]:
 
 def _rpy_of_axis(axis: Vector) -> tuple[float, float, float]:
     """Roll and pitch that turn z onto a unit vector."""
-    x, y, z = axis if axis[2] >= 0 else -axis  # either sense of a capsule's axis will do
+    x, y, z = axis if axis[2] >= 0 else -axis  # a capsule is symmetric in the sign of its axis
     return float(np.arctan2(-y, z)), float(np.arcsin(np.clip(x, -1.0, 1.0))), 0.0
 
 
-def _joint_lines(joint: Joint) -> list[str]:
+def _joint_lines(joint: JointModel) -> list[str]:
     """The <joint> element."""
     kind = "revolute" if joint.axis else "fixed"
     lines = [
@@ -156,7 +156,7 @@ def _nested(groups: Mapping[str, Mapping[str, float]]) -> list[str]:
     return lines
 
 
-def _surface_text(surface: Surface) -> str:
+def _surface_text(surface: SurfaceModel) -> str:
     """Flow mapping of one surface."""
     kind = surface.kind
     text = f"{{type: {kind}, link: {surface.link}, xyz: [{numbers(surface.xyz, ', ')}]"

@@ -1,4 +1,4 @@
-"""What the tightrope walker walks on and carries: a narrow beam, and a bar with two handles."""
+"""Models for the tightrope walker: a narrow beam, and a bar with two handles."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from math import pi
 
 from .loft import ASIDE, loft, ring
 from .mesh import Mesh, rounded_box
-from .robot import Link, Robot, Surface, Visual
+from .robot import Link, Robot, SurfaceModel, Visual
 from .solids import Box, Capsule
 
 RAIL = 0.06  # thickness of the beam's top board [m]
@@ -40,7 +40,7 @@ def beam(width: float = 0.115, length: float = 8.0, height: float = 0.3, behind:
         links=(Link("beam_link", collisions=(rail,), visuals=tuple(visuals)),),
         materials={"tint": (0.70, 0.52, 0.34), "frame": (0.22, 0.23, 0.25)},
         color=(0.70, 0.52, 0.34),
-        surfaces={"top": Surface("beam_link", (middle, 0.0, height), size=(length, width))},
+        surfaces={"top": SurfaceModel("beam_link", (middle, 0.0, height), size=(length, width))},
     )
 
 
@@ -60,7 +60,7 @@ def barbell(length: float = 1.5, radius: float = 0.02, grips: float = 0.25, mass
     for side, sign in (("left", 1.0), ("right", -1.0)):
         visuals.append(Visual(f"{side}_weight", _cylinder(0.085, sign * half - 0.03, sign * half + 0.03), "tint"))
         visuals.append(Visual(f"{side}_collar", _cylinder(0.03, sign * half - 0.045, sign * half + 0.045), "frame"))
-        surfaces[f"{side}_handle"] = Surface(
+        surfaces[f"{side}_handle"] = SurfaceModel(
             "bar_link", (0.0, sign * grips, 0.0), (0.0, 0.0, pi / 2), radius=radius, length=0.08, encloses=False
         )
     return Robot(

@@ -1,4 +1,4 @@
-"""A creature with six legs: 18 joints, ball feet, legs that reach up and down to climb. Figures: docs/models.md."""
+"""Hexapod with 18 joints, ball feet, and a leg workspace for climbing. Parameters: docs/models.md."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from .loft import ASIDE, Section, ellipsoid, loft, patch, ring
 from .mesh import merged
-from .robot import MATERIALS, Joint, Link, Robot, Surface, Visual
+from .robot import MATERIALS, JointModel, Link, Robot, SurfaceModel, Visual
 from .rods import rod
 from .solids import Box, Capsule, Sphere, Triple
 
@@ -23,19 +23,19 @@ HIPS: dict[str, Triple] = {
 }  # yaw axes of the right legs in the trunk [m]
 COXA, FEMUR, TIBIA = 0.07, 0.22, 0.30  # lengths of a leg's parts [m]
 FOOT_RADIUS = 0.02
-TIP_RADIUS = 0.002  # what collides at the tip is small, as on the quadruped
+TIP_RADIUS = 0.002  # small collision sphere, as on the quadruped
 MASSES = {"base": 11.0, "coxa": 0.5, "femur": 1.0, "tibia": 0.6}  # [kg]
 
 # lower and upper end [degrees] of the right side, largest speed [rad/s], torque [N m]
 YAW = (-60.0, 60.0, 8.0, 40.0)
 LIFT = (-85.0, 85.0, 8.0, 60.0)
 KNEE = (-15.0, 150.0, 8.0, 50.0)
-FEMUR_UP, TIBIA_DOWN = 0.55, 1.95  # of the standing posture [rad]
+FEMUR_UP, TIBIA_DOWN = 0.55, 1.95  # standing posture [rad]
 SPREAD = {"front": 0.5, "middle": 0.0, "rear": -0.5}  # yaw of the legs in it, front ones ahead [rad]
 
 
 def hexapod(name: str = "hexapod") -> Robot:
-    """Build the creature.
+    """Build the hexapod.
 
     Args:
         name: File stem of URDF and model file.
@@ -72,22 +72,22 @@ def _posture(up: float, down: float) -> dict[str, float]:
     for side, sense in (("R", 1.0), ("L", -1.0)):
         for leg in LEGS:
             stem = f"{side}_{leg.upper()}_"
-            # a right leg points along -y: a positive yaw brings it ahead, a positive roll brings it down
+            # a right leg points along -y: positive yaw moves it forwards, positive roll downwards
             angles[f"{stem}COXA_Y"] = sense * SPREAD[leg]
             angles[f"{stem}FEMUR_R"] = -sense * up
             angles[f"{stem}TIBIA_R"] = sense * down
     return {name: angle for name, angle in angles.items() if angle}
 
 
-def _foot(leg: str) -> Surface:
-    """The ball's lowest point when the creature stands, its normal downwards then."""
+def _foot(leg: str) -> SurfaceModel:
+    """The ball's lowest point in the standing posture, with the normal downwards."""
     tilt = TIBIA_DOWN - FEMUR_UP  # roll of the tibia
     down = (0.0, -sin(tilt), -cos(tilt))  # the world's -z in the tibia's frame
     place = (0.0, FOOT_RADIUS * down[1] - TIBIA, FOOT_RADIUS * down[2])
-    return Surface(f"r_{leg}_tibia_link", place, (pi - tilt, 0.0, 0.0))
+    return SurfaceModel(f"r_{leg}_tibia_link", place, (pi - tilt, 0.0, 0.0))
 
 
-def _joints(leg: str) -> list[Joint]:
+def _joints(leg: str) -> list[JointModel]:
     upper, lower = f"R_{leg.upper()}_", f"r_{leg}_"
     chain = (
         ("COXA_Y", "base_link", "coxa_link", HIPS[leg], "z", YAW),
@@ -95,7 +95,7 @@ def _joints(leg: str) -> list[Joint]:
         ("TIBIA_R", f"{lower}femur_link", "tibia_link", (0.0, -FEMUR, 0.0), "x", KNEE),
     )
     joints = [
-        Joint(
+        JointModel(
             upper + name,
             parent,
             lower + child,
@@ -108,7 +108,7 @@ def _joints(leg: str) -> list[Joint]:
         )
         for name, parent, child, xyz, axis, limits in chain
     ]
-    foot = Joint(f"{lower}foot_fixed", f"{lower}tibia_link", f"{lower}foot", (0.0, -TIBIA, 0.0))
+    foot = JointModel(f"{lower}foot_fixed", f"{lower}tibia_link", f"{lower}foot", (0.0, -TIBIA, 0.0))
     return [*joints, foot]
 
 

@@ -1,4 +1,4 @@
-"""The humanoid's links, joints and surfaces, built from its figures."""
+"""Links, joints and surfaces of the humanoid, built from its parameters."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from math import pi
 
 from . import arm_shells, leg_shells, trunk_shells
 from .humanoid_figures import ARM, DEG, LEG, LIMITS, HumanoidFigures, bare, effort_set, joint_order
-from .robot import MATERIALS, Joint, Link, Robot, Surface
+from .robot import MATERIALS, JointModel, Link, Robot, SurfaceModel
 from .solids import Box, Capsule, Solid, Sphere, Triple
 
 ZERO: Triple = (0.0, 0.0, 0.0)
@@ -16,7 +16,7 @@ PALM_WIDTH = 0.078
 YOKE_TOP = 0.05  # shoulder axis to the flat top of the shoulders
 SEAT_DEPTH = 0.07  # hip axis to the seat
 GRIP_RADIUS = 0.02
-SUPERHUMAN = 2000.0  # torque of every joint of who carries what nobody could [N m]
+SUPERHUMAN = 2000.0  # practically unlimited torque of every joint [N m]
 
 CHILD_LINKS = {
     "HIP_Y": "hip_yaw_link",
@@ -144,7 +144,7 @@ def _arm_links(figures: HumanoidFigures) -> list[Link]:
     p, m = figures.proportions, figures.masses
     half = p.forearm - p.elbow_to_wrist_yaw
     shoulder = Sphere((0.0, 0.0, -0.008), 0.058)
-    # a foot on the yoke must not ride on the ball of the joint, which rises by a millimetre when the arm turns
+    # the ball of the joint rises by a millimetre when the arm rotates and must not touch a foot on the yoke
     ball: tuple[Solid, ...] = (Sphere((0.0, 0.0, -0.008), 0.056),)
     upper = Capsule(start=(0.0, 0.0, -0.06), end=(0.0, 0.0, -p.upper_arm), radius=0.042)
     forearm = Capsule(start=ZERO, end=(0.0, 0.0, -p.elbow_to_wrist_yaw), radius=0.04)
@@ -177,7 +177,7 @@ def _arm_links(figures: HumanoidFigures) -> list[Link]:
     ]
 
 
-def _joints(figures: HumanoidFigures) -> list[Joint]:
+def _joints(figures: HumanoidFigures) -> list[JointModel]:
     """All joints, the actuated ones in HRP-4's order, then the fixed frames."""
     p = figures.proportions
     leg = _chain(
@@ -211,11 +211,11 @@ def _joints(figures: HumanoidFigures) -> list[Joint]:
     ]
     sole = (p.foot_ahead, -p.foot_outwards, -p.sole_to_ankle)
     frames = [
-        Joint("r_sole_fixed", "r_ankle_roll_link", "r_sole", sole),
-        Joint("r_wrist_fixed", "r_wrist_roll_link", "r_wrist"),
-        Joint("r_gripper_fixed", "r_wrist_roll_link", "r_gripper", (0.0, PALM_DEPTH / 2, -p.palm)),
+        JointModel("r_sole_fixed", "r_ankle_roll_link", "r_sole", sole),
+        JointModel("r_wrist_fixed", "r_wrist_roll_link", "r_wrist"),
+        JointModel("r_gripper_fixed", "r_wrist_roll_link", "r_gripper", (0.0, PALM_DEPTH / 2, -p.palm)),
     ]
-    gaze = Joint("gaze_fixed", "head", "gaze", (0.1, 0.0, trunk_shells.eye_height(p)))
+    gaze = JointModel("gaze_fixed", "head", "gaze", (0.1, 0.0, trunk_shells.eye_height(p)))
     return [
         *leg,
         *(j.mirrored() for j in leg),
@@ -228,8 +228,10 @@ def _joints(figures: HumanoidFigures) -> list[Joint]:
     ]
 
 
-def _chain(parent: str, side: str, names: tuple[str, ...], origins: dict[str, Triple], motors: float) -> list[Joint]:
-    """A limb's joints; those without an origin sit on the one before."""
+def _chain(
+    parent: str, side: str, names: tuple[str, ...], origins: dict[str, Triple], motors: float
+) -> list[JointModel]:
+    """A limb's joints; those without an origin coincide with the previous one."""
     joints = []
     for name in names:
         child = side + CHILD_LINKS[name]
@@ -238,10 +240,10 @@ def _chain(parent: str, side: str, names: tuple[str, ...], origins: dict[str, Tr
     return joints
 
 
-def _actuated(name: str, parent: str, child: str, xyz: Triple, motors: float) -> Joint:
-    """A revolute joint with its limits; the name's last letter tells the axis."""
+def _actuated(name: str, parent: str, child: str, xyz: Triple, motors: float) -> JointModel:
+    """A revolute joint with its limits; the name's last letter is the axis."""
     limits = LIMITS[bare(name)]
-    return Joint(
+    return JointModel(
         name,
         parent,
         child,
@@ -254,21 +256,23 @@ def _actuated(name: str, parent: str, child: str, xyz: Triple, motors: float) ->
     )
 
 
-def _surfaces(figures: HumanoidFigures) -> dict[str, Surface]:
+def _surfaces(figures: HumanoidFigures) -> dict[str, SurfaceModel]:
     """Soles, palms, seat, shoulders, grips; the left ones mirror the right ones.
 
-    A yoke is what the foot of somebody who stands on the shoulder, his shin behind the ear, has below it.
+    A yoke is the surface for the foot of a character standing on the shoulder, with the shin behind the ear.
     """
     p = figures.proportions
     palm_normal = (-pi / 2, 0.0, 0.0)  # towards the other hand
     sole = (p.foot_ahead, -p.foot_outwards, -p.sole_to_ankle)
     top = p.chest_to_shoulder + YOKE_TOP
     right = {
-        "sole": Surface("r_ankle_roll_link", sole, (pi, 0.0, 0.0), size=(p.foot_length - 0.025, p.foot_width - 0.015)),
-        "palm": Surface("r_wrist_roll_link", (0.0, PALM_DEPTH / 2, -p.palm), palm_normal, size=(0.07, 0.1)),
-        "shoulder": Surface("torso", (0.0, -0.11, top), size=(0.12, 0.1)),
-        "yoke": Surface("torso", (-0.015, -0.119, top), size=(0.09, 0.074)),
-        "grip": Surface(
+        "sole": SurfaceModel(
+            "r_ankle_roll_link", sole, (pi, 0.0, 0.0), size=(p.foot_length - 0.025, p.foot_width - 0.015)
+        ),
+        "palm": SurfaceModel("r_wrist_roll_link", (0.0, PALM_DEPTH / 2, -p.palm), palm_normal, size=(0.07, 0.1)),
+        "shoulder": SurfaceModel("torso", (0.0, -0.11, top), size=(0.12, 0.1)),
+        "yoke": SurfaceModel("torso", (-0.015, -0.119, top), size=(0.09, 0.074)),
+        "grip": SurfaceModel(
             "r_wrist_roll_link",
             (0.0, PALM_DEPTH / 2 + GRIP_RADIUS, -p.palm),
             palm_normal,
@@ -280,5 +284,5 @@ def _surfaces(figures: HumanoidFigures) -> dict[str, Surface]:
     for name, surface in right.items():
         surfaces[f"left_{name}"] = surface.mirrored()
         surfaces[f"right_{name}"] = surface
-    surfaces["seat"] = Surface("base_link", (-0.035, 0.0, -SEAT_DEPTH), (pi, 0.0, 0.0), size=(0.15, 0.2))
+    surfaces["seat"] = SurfaceModel("base_link", (-0.035, 0.0, -SEAT_DEPTH), (pi, 0.0, 0.0), size=(0.15, 0.2))
     return surfaces

@@ -1,4 +1,4 @@
-"""Figures of the humanoid: proportions, masses, limits, postures. Sources: docs/models.md."""
+"""Parameters of the humanoid: proportions, masses, limits, postures. Sources: docs/models.md."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ DEG = radians(1.0)
 
 @dataclass(frozen=True)
 class Proportions:
-    """Where the joints are; metres, at the zero posture. The defaults give a 1.51 m figure.
+    """Positions of the joints at the zero posture [m]. The defaults give a height of 1.51 m.
 
     Attributes:
         sole_to_ankle: Height of the ankle above the sole.
@@ -180,14 +180,14 @@ def symmetric(right: dict[str, float], middle: dict[str, float]) -> dict[str, fl
 
 @dataclass(frozen=True)
 class HumanoidFigures:
-    """All the figures of one humanoid; replace some to make another.
+    """Parameters of one humanoid.
 
     Attributes:
         name: File stem of URDF and model file.
         description: One line.
         color: Default tint.
-        proportions: Where the joints are.
-        masses: Of the links.
+        proportions: Positions of the joints.
+        masses: Masses of the links.
         motors: Torques of the robot's motors relative to LIMITS.
         postures: Joint angles by posture [rad].
     """

@@ -6,7 +6,7 @@ from math import pi
 
 from .loft import ellipsoid, loft, ring
 from .mesh import merged, rounded_box
-from .robot import Joint, Link, Robot, Surface, Visual
+from .robot import JointModel, Link, Robot, SurfaceModel, Visual
 from .rods import rod
 from .solids import Box, Capsule, Sphere
 
@@ -52,8 +52,8 @@ def lever(
             ),
         ),
         joints=(
-            Joint("lever", "pedestal", "bar", (0.0, 0.0, pivot), "-y", -0.9, 0.9, velocity=5.0),
-            Joint("ball_fixed", "bar", "ball", (0.0, 0.0, ball)),
+            JointModel("lever", "pedestal", "bar", (0.0, 0.0, pivot), "-y", -0.9, 0.9, velocity=5.0),
+            JointModel("ball_fixed", "bar", "ball", (0.0, 0.0, ball)),
         ),
         materials={
             "tint": (0.85, 0.52, 0.10),
@@ -63,7 +63,7 @@ def lever(
         },
         color=(0.85, 0.52, 0.10),
         surfaces={
-            "grip": Surface("bar", (0.0, 0.0, grip), (0.0, -pi / 2, 0.0), radius=0.02, length=0.08, encloses=False)
+            "grip": SurfaceModel("bar", (0.0, 0.0, grip), (0.0, -pi / 2, 0.0), radius=0.02, length=0.08, encloses=False)
         },
         passive_joints={"lever": {"stiffness": 30.0, "rest": 0.0, "damping": 4.0}},
         notes={"passive_joints": "[N m/rad], [rad], [N m s/rad]; the spring is stiffer than the weight is upside down"},

@@ -6,13 +6,13 @@ import numpy as np
 
 from .loft import ellipsoid, loft, ring
 from .mesh import Mesh, merged, rounded_box
-from .robot import Link, Robot, Surface, Visual
+from .robot import Link, Robot, SurfaceModel, Visual
 from .solids import Box, Capsule, Solid, Triple
 
 AHEAD = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
 """Loft axis along +x; sections extend towards -z (ahead), +z (behind), +y (left), -y (right)."""
 
-POLE_RADIUS = 0.02  # what a humanoid's hand closes around
+POLE_RADIUS = 0.02  # fits a humanoid's grasp
 BOARD = 0.03  # thickness of seat, footrest and back
 RAIL = 0.035  # side of the beams' section
 BACK_GAP = 0.10  # between the seat and the back's lower rail
@@ -51,12 +51,12 @@ def litter(
     front_x = seat[0] + seat_depth / 2 - RAIL / 2
     beams = [Box((x, 0.0, 0.0), (RAIL, pole[1], RAIL)) for x in (back_x, front_x)]
     surfaces = {
-        "seat": Surface("litter_link", seat, size=(seat_depth, width)),
-        "footrest": Surface("litter_link", footrest, size=(footrest_depth, width)),
+        "seat": SurfaceModel("litter_link", seat, size=(seat_depth, width)),
+        "footrest": SurfaceModel("litter_link", footrest, size=(footrest_depth, width)),
     }
     for name, x in (("front", handles), ("back", -handles)):
         for hand, y in (("left", side), ("right", -side)):
-            surfaces[f"{name}_{hand}_handle"] = Surface(
+            surfaces[f"{name}_{hand}_handle"] = SurfaceModel(
                 "litter_link", (x, y, 0.0), radius=POLE_RADIUS, length=0.08, encloses=False
             )
     collisions: tuple[Solid, ...] = (*poles, board, step, back, *beams)
@@ -105,7 +105,7 @@ def _frame(board: Box, step: Box, back: Box, beams: list[Box]) -> list[Mesh]:
 
 
 def _cushions(board: Box, back: Box) -> list[Mesh]:
-    """What is sat on and leant against; the seat's is flush with the board's top."""
+    """Cushions of seat and back; the top of the seat's is aligned with the board's top."""
     x, _, z = board.center
     depth, width, height = board.size
     on_seat = rounded_box((x, 0.0, z), (depth - 0.03, width - 0.03, height + 0.001), 0.008)

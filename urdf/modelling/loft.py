@@ -23,7 +23,7 @@ _DETAIL: ContextVar[float] = ContextVar("detail", default=1.0)
 
 @contextmanager
 def detail(factor: float) -> Iterator[None]:
-    """Multiply the numbers of rings and segments of all shells that are drawn meanwhile."""
+    """Context that scales the numbers of rings and segments of all shells built in it."""
     token = _DETAIL.set(factor)
     try:
         yield
@@ -208,7 +208,7 @@ def ellipsoid(center: Triple, radii: Triple, *, power: float = 2.0, rings: int =
 
 
 def monotone_cubic(x: Vector, y: Vector, at: Vector) -> Vector:
-    """Interpolate without overshoot (Fritsch-Carlson slopes), so that shells never bulge unasked.
+    """Interpolate without overshoot (Fritsch-Carlson slopes), so that shells have no bulges between sections.
 
     Args:
         x: Increasing abscissae, shape (n,).

@@ -33,7 +33,7 @@ class Mesh:
         return Mesh(self.vertices @ MIRROR, self.faces[:, ::-1])
 
     def obj(self, comment: str) -> str:
-        """Wavefront OBJ text; normals are left to the reader, which smooths over shared vertices."""
+        """Wavefront OBJ text; without normals: readers compute smooth ones from shared vertices."""
         lines = [f"# {comment}"]
         lines += [f"v {x:.5f} {y:.5f} {z:.5f}" for x, y, z in np.round(self.vertices, 5) + 0.0]
         lines += [f"f {a} {b} {c}" for a, b, c in self.faces + 1]

@@ -1,11 +1,11 @@
-"""Objects and environment: a box to carry, a table, the ground, a mat."""
+"""Objects and environment models: box, table, ground, mat."""
 
 from __future__ import annotations
 
 from math import pi
 
 from .mesh import Mesh, merged, rounded_box
-from .robot import Link, Robot, Surface, Visual
+from .robot import Link, Robot, SurfaceModel, Visual
 from .solids import Box, Triple
 
 
@@ -19,14 +19,14 @@ def carton(size: Triple = (0.24, 0.30, 0.22), mass: float = 3.0) -> Robot:
     x, y, z = (s / 2 for s in size)
     body = Box((0.0, 0.0, 0.0), size)
     surfaces = {
-        "left": Surface("box_link", (0.0, y, 0.0), (-pi / 2, 0.0, 0.0), (size[0], size[2])),
-        "right": Surface("box_link", (0.0, -y, 0.0), (pi / 2, 0.0, 0.0), (size[0], size[2])),
-        "bottom": Surface("box_link", (0.0, 0.0, -z), (pi, 0.0, 0.0), (size[0], size[1])),
-        "top": Surface("box_link", (0.0, 0.0, z), (0.0, 0.0, 0.0), (size[0], size[1])),
-        "front": Surface("box_link", (x, 0.0, 0.0), (0.0, pi / 2, 0.0), (size[2], size[1])),
-        "back": Surface("box_link", (-x, 0.0, 0.0), (0.0, -pi / 2, 0.0), (size[2], size[1])),
+        "left": SurfaceModel("box_link", (0.0, y, 0.0), (-pi / 2, 0.0, 0.0), (size[0], size[2])),
+        "right": SurfaceModel("box_link", (0.0, -y, 0.0), (pi / 2, 0.0, 0.0), (size[0], size[2])),
+        "bottom": SurfaceModel("box_link", (0.0, 0.0, -z), (pi, 0.0, 0.0), (size[0], size[1])),
+        "top": SurfaceModel("box_link", (0.0, 0.0, z), (0.0, 0.0, 0.0), (size[0], size[1])),
+        "front": SurfaceModel("box_link", (x, 0.0, 0.0), (0.0, pi / 2, 0.0), (size[2], size[1])),
+        "back": SurfaceModel("box_link", (-x, 0.0, 0.0), (0.0, -pi / 2, 0.0), (size[2], size[1])),
     }
-    tape = (size[0] + 0.001, 0.05, size[2] + 0.001)  # around the box, clear of the sides that palms touch
+    tape = (size[0] + 0.001, 0.05, size[2] + 0.001)  # around the box, except the faces for the palms
     visuals = (
         Visual("box", rounded_box(body.center, body.size, 0.006), "tint"),
         Visual("tape", rounded_box(body.center, tape, 0.006), "tape"),
@@ -73,7 +73,7 @@ def table(
         links=(Link("table_link", 12.0, collisions=(board, pillar, foot), visuals=visuals),),
         materials={"tint": (0.62, 0.45, 0.30), "frame": (0.22, 0.23, 0.25)},
         color=(0.62, 0.45, 0.30),
-        surfaces={"top": Surface("table_link", (0.0, 0.0, height), size=top)},
+        surfaces={"top": SurfaceModel("table_link", (0.0, 0.0, height), size=top)},
     )
 
 
@@ -90,12 +90,12 @@ def ground(extent: float = 20.0, thickness: float = 0.2) -> Robot:
         description="flat floor at z = 0",
         root="fixed",
         links=(Link("ground_link", collisions=(slab,)),),
-        surfaces={"floor": Surface("ground_link", (0.0, 0.0, 0.0), size=(extent, extent))},
+        surfaces={"floor": SurfaceModel("ground_link", (0.0, 0.0, 0.0), size=(extent, extent))},
     )
 
 
 def mat(tile: float = 0.25, tiles: tuple[int, int] = (6, 8), thickness: float = 0.012) -> Robot:
-    """A mat for the game of [Tonneau2018] section 8: tiles in four colours, no two alike side by side.
+    """A mat for the game of [Tonneau2018] section 8: tiles in four colours, different for adjacent tiles.
 
     Args:
         tile: Side of a tile [m].
@@ -107,7 +107,7 @@ def mat(tile: float = 0.25, tiles: tuple[int, int] = (6, 8), thickness: float = 
     extent = (tile * tiles[0], tile * tiles[1])
     board = Box((0.0, 0.0, 0.5 * thickness), (*extent, thickness))
     names = list(colors)
-    surfaces = {"top": Surface("mat_link", (0.0, 0.0, thickness), size=extent)}
+    surfaces = {"top": SurfaceModel("mat_link", (0.0, 0.0, thickness), size=extent)}
     pieces: dict[str, list[Mesh]] = {name: [] for name in names}
     for i in range(tiles[0]):
         for j in range(tiles[1]):
@@ -115,7 +115,7 @@ def mat(tile: float = 0.25, tiles: tuple[int, int] = (6, 8), thickness: float = 
             x, y = tile * (i + 0.5) - 0.5 * extent[0], tile * (j + 0.5) - 0.5 * extent[1]
             size = (tile - 0.012, tile - 0.012, thickness)
             pieces[name].append(rounded_box((x, y, 0.5 * thickness), size, 0.004, steps=1))
-            surfaces[f"{name}_{len(pieces[name])}"] = Surface("mat_link", (x, y, thickness), size=(tile, tile))
+            surfaces[f"{name}_{len(pieces[name])}"] = SurfaceModel("mat_link", (x, y, thickness), size=(tile, tile))
     return Robot(
         name="mat",
         description=f"mat of {tiles[0]} x {tiles[1]} tiles of {tile:.2f} m in four colours",

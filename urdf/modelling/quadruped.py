@@ -1,4 +1,4 @@
-"""A quadruped of ANYmal's build: 12 joints, ball feet. Figures: docs/models.md."""
+"""Quadruped with ANYmal's dimensions: 12 joints, ball feet. Parameters: docs/models.md."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from .loft import ASIDE, Section, ellipsoid, loft, patch, ring
 from .mesh import merged, rounded_box
-from .robot import MATERIALS, Joint, Link, Robot, Surface, Visual
+from .robot import MATERIALS, JointModel, Link, Robot, SurfaceModel, Visual
 from .rods import rod
 from .solids import Box, Capsule, Sphere, Triple
 
@@ -20,8 +20,8 @@ ROLL_TO_PITCH = 0.09  # along the hip's axis, outwards [m]
 THIGH = 0.285
 SHANK = 0.31  # knee to the centre of the foot's ball [m]
 FOOT_RADIUS = 0.025
-# What collides at the tip is small: contacts are made at a point of the ball, and a leg that leans sinks a round foot
-# by the radius times 1 - cos of its lean.
+# Small collision sphere: contacts are points of the ball, and the inclination of a leg moves a round foot into the
+# ground by the radius times 1 - cos of the inclination.
 TIP_RADIUS = 0.002
 TRUNK: Triple = (0.56, 0.20, 0.17)
 MASSES = {"base": 20.0, "hip": 2.1, "thigh": 2.7, "shank": 0.7}  # [kg]
@@ -83,15 +83,15 @@ def _shank_tilt(end: str) -> float:
     return posture[f"R_{end.upper()}_HIP_P"] + posture[f"R_{end.upper()}_KNEE_P"]
 
 
-def _foot(end: str) -> Surface:
-    """The ball's lowest point when the quadruped stands, its normal downwards then."""
+def _foot(end: str) -> SurfaceModel:
+    """The ball's lowest point in the standing posture, with the normal downwards."""
     tilt = _shank_tilt(end)
     down = (sin(tilt), 0.0, -cos(tilt))  # the world's -z in the shank's frame
     place = (FOOT_RADIUS * down[0], 0.0, FOOT_RADIUS * down[2] - SHANK)
-    return Surface(f"r_{end}_shank_link", place, (pi, -tilt, 0.0))
+    return SurfaceModel(f"r_{end}_shank_link", place, (pi, -tilt, 0.0))
 
 
-def _leg_joints(end: str, ahead: float) -> list[Joint]:
+def _leg_joints(end: str, ahead: float) -> list[JointModel]:
     upper, lower = f"R_{end.upper()}_", f"r_{end}_"
     chain = (
         ("HIP_R", "base_link", "hip_link", (ahead * HIP[0], HIP[1], HIP[2]), "x", HIP_ROLL),
@@ -99,7 +99,7 @@ def _leg_joints(end: str, ahead: float) -> list[Joint]:
         ("KNEE_P", f"{lower}thigh_link", "shank_link", (0.0, 0.0, -THIGH), "y", KNEE),
     )
     joints = [
-        Joint(
+        JointModel(
             upper + name,
             parent,
             lower + child,
@@ -112,7 +112,7 @@ def _leg_joints(end: str, ahead: float) -> list[Joint]:
         )
         for name, parent, child, xyz, axis, limits in chain
     ]
-    foot = Joint(f"{lower}foot_fixed", f"{lower}shank_link", f"{lower}foot", (0.0, 0.0, -SHANK))
+    foot = JointModel(f"{lower}foot_fixed", f"{lower}shank_link", f"{lower}foot", (0.0, 0.0, -SHANK))
     return [*joints, foot]
 
 

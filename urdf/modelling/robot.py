@@ -1,4 +1,4 @@
-"""What a model consists of: links, joints, surfaces; and left-right mirroring of them."""
+"""Model description: links, joints and surfaces, with left-right mirroring."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Joint:
+class JointModel:
     """A revolute or fixed joint; frames are parallel at the zero posture unless `rpy` says otherwise.
 
     Attributes:
@@ -96,7 +96,7 @@ class Joint:
     velocity: float = 0.0
     effort: float = 0.0
 
-    def mirrored(self) -> Joint:
+    def mirrored(self) -> JointModel:
         """The same joint on the other side: roll and yaw change their sense, pitch does not."""
         lower, upper = (self.lower, self.upper) if self.axis in ("y", "-y") else (0.0 - self.upper, 0.0 - self.lower)
         return replace(
@@ -111,8 +111,8 @@ class Joint:
 
 
 @dataclass(frozen=True)
-class Surface:
-    """A place on a link that can touch another; +z of its frame points out of the body.
+class SurfaceModel:
+    """A contact surface of a link; +z of its frame points out of the body.
 
     With a size it is planar, with a radius a grasp, else a point.
 
@@ -136,12 +136,12 @@ class Surface:
 
     @property
     def kind(self) -> str:
-        """What sort of surface it is."""
+        """Type of the surface."""
         if self.size:
             return "planar"
         return "grasp" if self.radius else "point"
 
-    def mirrored(self) -> Surface:
+    def mirrored(self) -> SurfaceModel:
         """The same surface on the other side of the body."""
         roll, pitch, yaw = self.rpy
         rpy = (_turned(roll), pitch, 0.0 - yaw)
@@ -150,7 +150,7 @@ class Surface:
 
 @dataclass(frozen=True)
 class Robot:
-    """Everything that is written for one model.
+    """Description of one model, from which its files are generated.
 
     Attributes:
         name: File stem of URDF and model file.
@@ -163,7 +163,7 @@ class Robot:
         surfaces: Surfaces by name.
         postures: Joint angles by posture [rad]; missing joints are 0.
         effort_limits: Torques by set and joint [N m]; the first set is the default.
-        self_collisions: Pairs of links worth watching.
+        self_collisions: Pairs of links for self-collision avoidance.
         passive_joints: Stiffness, rest, damping and friction of joints without a motor [SI].
         notes: Comment lines by key of the model file.
     """
@@ -172,10 +172,10 @@ class Robot:
     description: str
     root: str
     links: tuple[Link, ...]
-    joints: tuple[Joint, ...] = ()
+    joints: tuple[JointModel, ...] = ()
     materials: dict[str, tuple[float, float, float]] = field(default_factory=dict)
     color: tuple[float, float, float] | None = None
-    surfaces: dict[str, Surface] = field(default_factory=dict)
+    surfaces: dict[str, SurfaceModel] = field(default_factory=dict)
     postures: dict[str, dict[str, float]] = field(default_factory=dict)
     effort_limits: dict[str, dict[str, float]] = field(default_factory=dict)
     self_collisions: tuple[tuple[str, str], ...] = ()
@@ -184,7 +184,7 @@ class Robot:
 
 
 def other_side(name: str) -> str:
-    """Left for right and the other way round, in any of the spellings that models use."""
+    """Name with left and right exchanged, in the spellings of the models."""
     for a, b in (("l_", "r_"), ("L_", "R_"), ("left_", "right_")):
         if name.startswith(a):
             return b + name[len(a) :]

@@ -6,7 +6,7 @@ import numpy as np
 
 from .loft import Section, ellipsoid, loft, ring
 from .mesh import Mesh, merged, rounded_box
-from .robot import Joint, Link, Robot, Surface, Visual
+from .robot import JointModel, Link, Robot, SurfaceModel, Visual
 from .solids import Box, Capsule, Sphere, Triple
 
 AHEAD = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
@@ -48,7 +48,7 @@ def sword(
             Link("blade", blade_share * mass, (edge,), (metal,), _blade_visuals(guard, tip)),
             Link("tip"),
         ),
-        joints=(Joint("blade_fixed", "hilt", "blade"), Joint("tip_fixed", "blade", "tip", (tip, 0.0, 0.0))),
+        joints=(JointModel("blade_fixed", "hilt", "blade"), JointModel("tip_fixed", "blade", "tip", (tip, 0.0, 0.0))),
         materials={
             "tint": (0.45, 0.13, 0.12),
             "steel": (0.80, 0.82, 0.85),
@@ -64,9 +64,9 @@ def sword(
     )
 
 
-def _handle(xyz: Triple) -> Surface:
+def _handle(xyz: Triple) -> SurfaceModel:
     """A place for one hand."""
-    return Surface("hilt", xyz, radius=GRIP_RADIUS, length=0.08, encloses=False)
+    return SurfaceModel("hilt", xyz, radius=GRIP_RADIUS, length=0.08, encloses=False)
 
 
 def _hilt_solids(guard: float) -> tuple[Capsule | Box | Sphere, ...]:

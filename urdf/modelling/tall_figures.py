@@ -1,4 +1,4 @@
-"""Figures of the second humanoid: long legs and arms, 1.76 m, 70 kg."""
+"""Parameters of the second humanoid: long legs and arms, 1.76 m, 70 kg."""
 
 from __future__ import annotations
 

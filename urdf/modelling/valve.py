@@ -8,7 +8,7 @@ import numpy as np
 
 from .loft import ellipsoid, loft, ring
 from .mesh import merged, rounded_box
-from .robot import Joint, Link, Robot, Surface, Visual
+from .robot import JointModel, Link, Robot, SurfaceModel, Visual
 from .rods import hoop, rod
 from .solids import Box, Capsule, Sphere
 
@@ -25,8 +25,8 @@ BACKWARDS = np.array([[0.0, 0.0, -1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
 def valve(height: float = 1.10, radius: float = 0.14, mass: float = 4.0) -> Robot:
     """A valve whose stem points to negative x; its base is on the floor below the wheel.
 
-    A positive valve angle turns the wheel clockwise for who faces it; at angle 0 the grip is at the bottom. The wheel
-    has a counterweight, so that it stays where it is left.
+    A positive valve angle turns the wheel clockwise as seen from the front; at angle 0 the grip is at the bottom. A
+    counterweight balances the wheel at any angle.
 
     Args:
         height: Of the stem above the floor [m].
@@ -42,8 +42,8 @@ def valve(height: float = 1.10, radius: float = 0.14, mass: float = 4.0) -> Robo
         root="fixed",
         links=(_pedestal(height, radius), _wheel(radius, mass), _grip(grip, start)),
         joints=(
-            Joint("stem", "pedestal", "wheel", (-0.20, 0.0, height), "x", -TURNS, TURNS, velocity=10.0),
-            Joint("spin", "wheel", "sleeve", (0.0, 0.0, -radius), "x", -TURNS, TURNS, velocity=20.0),
+            JointModel("stem", "pedestal", "wheel", (-0.20, 0.0, height), "x", -TURNS, TURNS, velocity=10.0),
+            JointModel("spin", "wheel", "sleeve", (0.0, 0.0, -radius), "x", -TURNS, TURNS, velocity=20.0),
         ),
         materials={
             "tint": (0.78, 0.16, 0.13),
@@ -52,7 +52,7 @@ def valve(height: float = 1.10, radius: float = 0.14, mass: float = 4.0) -> Robo
             "dark": (0.13, 0.14, 0.16),
         },
         color=(0.78, 0.16, 0.13),
-        surfaces={"grip": Surface("sleeve", (middle, 0.0, 0.0), radius=0.02, length=0.08, encloses=False)},
+        surfaces={"grip": SurfaceModel("sleeve", (middle, 0.0, 0.0), radius=0.02, length=0.08, encloses=False)},
         passive_joints={"stem": {"damping": 3.0}, "spin": {"damping": 0.002}},
         notes={"passive_joints": "[N m s/rad]"},
     )
@@ -93,7 +93,7 @@ def _wheel(radius: float, mass: float) -> Link:
     pin = rod((0.0, 0.0, -radius), (-RIM / 2 - GRIP_GAP, 0.0, -radius), 0.010)
     around = [(radius * cos(k * pi / 4), radius * sin(k * pi / 4)) for k in range(8)]
     segments = tuple(Capsule((0.0, *around[k]), (0.0, *around[(k + 1) % 8]), RIM / 2) for k in range(8))
-    # masses go by volume: a ball opposite the grip, as heavy as the grip in proportion to the rim
+    # masses are proportional to volumes: a ball opposite the grip with the same first moment of mass
     ring_volume = sum(s.volume for s in segments)
     share = GRIP_MASS / (mass - GRIP_MASS)
     counter = Sphere((0.0, 0.0, radius), (ring_volume * share * 3.0 / (4.0 * pi)) ** (1.0 / 3.0))

@@ -1,4 +1,4 @@
-"""The solver backends, by name."""
+"""Solver backends by name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SOLVERS: dict[str, str] = {
     "proxqp": "proxqp:Proxqp",
     "quadprog": "quadprog:Quadprog",
 }
-"""Name of a solver: where its class is. Backends are imported when made, so a missing one harms nobody."""
+"""Module and class of each solver; a backend is imported when it is created, so missing ones are no error."""
 
 DEFAULT_SOLVER = "daqp"
 

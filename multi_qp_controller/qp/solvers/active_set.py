@@ -1,8 +1,7 @@
-"""Dual active-set method [Goldfarb1983]_ for small dense problems of which few rows are active."""
+"""Dual active-set method [Goldfarb1983]_ for small dense problems with few active rows."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from time import perf_counter
 from typing import ClassVar
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dgeqrf, dorgqr, dpotrf, dpotrs, dtrtrs
 
-from multi_qp_controller.qp.problem import Problem
+from multi_qp_controller.qp.problem import QPProblem
 from multi_qp_controller.qp.solution import Solution, Status
 from multi_qp_controller.qp.solvers.base import Solver
 
@@ -18,20 +17,20 @@ Array = NDArray[np.float64]
 
 #: A row violated by more than this joins the active set, relative to 1 + |value of the side|.
 VIOLATION = 1e-9
-#: Of a new row, what is independent of the active ones must be more than this share of its squared length.
+#: Least share of the squared length of a new row that must be linearly independent of the active ones.
 _INDEPENDENT = 1e-20
 
 
 class ActiveSet(Solver):
-    """Exact up to round-off; rows cost nothing until they are violated, so it is at its best on `condensed`.
+    """Exact up to round-off; inactive rows are cheap, which suits the formulation `condensed`.
 
-    A warm start hands the active set over: rows of it whose multipliers have the wrong sign are dropped, which leaves
-    an optimum of fewer rows, where the method can start. Equalities are eliminated first, through their null space.
+    A warm start provides the active set: rows whose multipliers have the wrong sign are dropped until the method can
+    start at an optimum of the remaining rows. Equalities are eliminated first, through their null space.
 
     Args:
-        max_iterations: changes of the active set.
+        max_iterations: largest number of changes of the active set.
         tolerance: see `Solver`.
-        time_limit: see `Solver`; the method stops by itself [s].
+        time_limit: see `Solver`; also checked between iterations [s].
     """
 
     name: ClassVar[str] = "active_set"
@@ -41,54 +40,7 @@ class ActiveSet(Solver):
         super().__init__(tolerance=tolerance, time_limit=time_limit)
         self._max_iterations = max_iterations
 
-    def solve(self, problem: Problem, *, warm_start: Solution | None = None) -> Solution:
-        """Solve one problem; see `Solver.solve`, whose checks and further attempts follow where this is no optimum."""
-        begun = perf_counter()
-        if not problem.m and np.isposinf(problem.ub).all() and np.isneginf(problem.lb).all() and problem.n:
-            try:
-                answer = self._straight(problem, warm_start)
-            except (np.linalg.LinAlgError, ValueError):  # as for a Hessian with a NaN in it
-                answer = None
-            if answer is not None:
-                return replace(answer, solve_time=perf_counter() - begun)
-        return super().solve(problem, warm_start=warm_start)
-
-    def _straight(self, problem: Problem, warm_start: Solution | None) -> Solution | None:
-        """Solve a problem of inequality rows alone; return None where the answer is not an optimum, or there is none.
-
-        Rows were checked by the search; what is left is that x and the multipliers are finite and the gradient is 0.
-        """
-        search = _Search(problem.H, problem.g, problem.C, problem.l, problem.u)
-        z = None if warm_start is None else warm_start.z_ineq
-        if z is not None and len(z) == problem.p:
-            search.begin(z)
-        if search.run(self._max_iterations, perf_counter() + self.time_limit) != "solved":
-            return None
-        x = search.x
-        z_ineq = search.multipliers(problem.p)
-        active = np.flatnonzero(z_ineq)
-        pull = problem.H @ x
-        gradient = pull + problem.g
-        if len(active):
-            gradient += z_ineq[active] @ problem.C[active]
-        scale = 1.0 + max(float(np.abs(pull).max()), float(np.abs(problem.g).max()))
-        # written so that a NaN fails: every comparison with it is false
-        if not (np.abs(gradient).max() <= self.tolerance * scale and abs(search.checksum) < np.inf):
-            return None
-        return Solution(
-            x=x,
-            found=True,
-            status="solved",
-            iterations=search.iterations,
-            y_eq=problem.b,
-            z_ineq=z_ineq,
-            z_bounds=np.zeros(problem.n),
-        )
-
-    def _solve(self, problem: Problem, warm_start: Solution | None) -> Solution:
-        if not problem.n:
-            return _nothing_to_choose(problem)
-        deadline = perf_counter() + self.time_limit
+    def _solve(self, problem: QPProblem, warm_start: Solution | None) -> Solution:
         bounded = np.flatnonzero(np.isfinite(problem.lb) | np.isfinite(problem.ub))
         rows, low, high = problem.C, problem.l, problem.u
         if len(bounded):
@@ -101,55 +53,52 @@ class ActiveSet(Solver):
             g, H = Z.T @ (g + H @ start), Z.T @ H @ Z
             shift = rows @ start
             rows, low, high = rows @ Z, low - shift, high - shift
+            if not Z.shape[1]:  # the equalities determine x
+                return _with_multipliers(problem, start, np.zeros(problem.p), np.zeros(problem.n), 0)
         search = _Search(H, g, rows, low, high)
         if warm_start is not None and warm_start.z_ineq is not None and warm_start.z_bounds is not None:
             search.begin(np.concatenate([warm_start.z_ineq, warm_start.z_bounds[bounded]]))
-        status = search.run(self._max_iterations, deadline)
+        status = search.run(self._max_iterations, self._deadline)
         if status != "solved":
             return Solution.failed(problem.n, status=status, iterations=search.iterations)
-        x = search.x if Z is None or start is None else start + Z @ search.x
+        x = np.asarray(search.x if Z is None or start is None else start + Z @ search.x)
         z = search.multipliers(len(rows))
         z_ineq, z_bounds = z[: problem.p], np.zeros(problem.n)
         z_bounds[bounded] = z[problem.p :]
-        y_eq = np.zeros(0)
-        if problem.m:
-            gradient = problem.H @ x + problem.g + z_ineq @ problem.C + z_bounds
-            y_eq = -np.linalg.lstsq(problem.A.T, gradient, rcond=None)[0]
-        return Solution(
-            x=x, found=True, status="solved", iterations=search.iterations, y_eq=y_eq, z_ineq=z_ineq, z_bounds=z_bounds
-        )
+        return _with_multipliers(problem, x, z_ineq, z_bounds, search.iterations)
 
 
-def _nothing_to_choose(problem: Problem) -> Solution:
-    """Return the answer to a problem without variables."""
-    if problem.p and max(problem.l.max(), -problem.u.min()) > 0.0:
-        return Solution.failed(0, status="infeasible")
-    none = np.zeros(0)
-    z = np.zeros(problem.p)
-    return Solution(x=none, found=True, status="solved", y_eq=np.zeros(problem.m), z_ineq=z, z_bounds=none)
+def _with_multipliers(problem: QPProblem, x: Array, z_ineq: Array, z_bounds: Array, iterations: int) -> Solution:
+    """Return a solution with least-squares multipliers of the equalities."""
+    y_eq: Array = np.zeros(0)
+    if problem.m:
+        gradient = problem.H @ x + problem.g + z_ineq @ problem.C + z_bounds
+        y_eq = -np.asarray(np.linalg.lstsq(problem.A.T, gradient, rcond=None)[0])
+    return Solution(
+        x=x, found=True, status="solved", iterations=iterations, y_eq=y_eq, z_ineq=z_ineq, z_bounds=z_bounds
+    )
 
 
-def _null_space(problem: Problem) -> tuple[Array, Array]:
+def _null_space(problem: QPProblem) -> tuple[Array, Array]:
     """Return Z and x₀ with A (x₀ + Z y) = b for every y.
 
     Raises:
-        LinAlgError: when rows of A depend on each other.
+        LinAlgError: if rows of A are linearly dependent.
     """
     m = problem.m
     Q, R = np.linalg.qr(problem.A.T, mode="complete")
     diagonal = np.abs(np.diag(R))
     if m > problem.n or not diagonal.min() > 1e-10 * diagonal.max():
-        raise np.linalg.LinAlgError("the equality rows depend on each other")
+        raise np.linalg.LinAlgError("the equality rows are linearly dependent")
     return Q[:, m:], Q[:, :m] @ dtrtrs(R[:m], problem.b, trans=1)[0]
 
 
 class _Search:
-    """The search in y, x = x₀ + L⁻ᵀ y with H = L Lᵀ and x₀ the free optimum: min ½‖y‖² with e·y >= d, row by row.
+    """Search in y, x = x₀ + L⁻ᵀ y with H = L Lᵀ and x₀ the unconstrained optimum: min ½‖y‖² s.t. e·y >= d.
 
     Attributes:
-        x: where it is.
-        iterations: changes of the active set.
-        checksum: finite if every row's value at the end is.
+        x: present iterate.
+        iterations: number of changes of the active set.
     """
 
     def __init__(self, H: Array, g: Array, rows: Array, low: Array, high: Array) -> None:
@@ -170,10 +119,9 @@ class _Search:
         self._y = np.zeros(len(g))
         self.x = self._x0
         self.iterations = 0
-        self.checksum = 0.0
 
     def begin(self, z: Array) -> None:
-        """Start from the active set that multipliers `z` of the rows tell."""
+        """Start from the active set given by multipliers `z` of the rows."""
         active = np.flatnonzero(z)
         if not len(active):
             return
@@ -193,7 +141,7 @@ class _Search:
         self._clear()
 
     def run(self, max_iterations: int, deadline: float) -> Status:
-        """Search, and say how it ended."""
+        """Run the search; return its status."""
         while True:
             if self._index:
                 self.x = self._x0 + dtrtrs(self._L, self._y, lower=1, trans=1)[0]
@@ -205,7 +153,6 @@ class _Search:
             violation[self._index] = 0.0
             worst = int(violation.argmax()) if len(violation) else 0
             if not len(violation) or violation[worst] <= VIOLATION:
-                self.checksum = float(values.sum())
                 return "solved"
             if self.iterations >= max_iterations:
                 return "iteration_limit"
@@ -221,16 +168,16 @@ class _Search:
         return z
 
     def _add(self, row: int, sign: float) -> bool:
-        """Make a violated row active, dropping others on the way; return False where that cannot be."""
+        """Make a violated row active, and drop blocking rows; return False if that is impossible."""
         e = dtrtrs(self._L, sign * self._rows[row], lower=1)[0]
         d = float(self._distance(np.array([row]), np.array([sign]))[0])
         length, own = float(e @ e), 0.0
         while True:
             self.iterations += 1
-            pull, direction = self._split(e)
+            dual_direction, direction = self._split(e)
             rise = float(direction @ direction)
-            blocking = np.flatnonzero(pull > 1e-14)
-            ratios = self._multiplier[blocking] / pull[blocking]
+            blocking = np.flatnonzero(dual_direction > 1e-14)
+            ratios = self._multiplier[blocking] / dual_direction[blocking]
             longest = float(ratios.min()) if len(blocking) else np.inf
             full = (d - float(e @ self._y)) / rise if rise > _INDEPENDENT * length else np.inf
             step = min(longest, full)
@@ -238,7 +185,7 @@ class _Search:
                 return False
             if full < np.inf:
                 self._y = self._y + step * direction
-            self._multiplier = self._multiplier - step * pull
+            self._multiplier = self._multiplier - step * dual_direction
             own += step
             if full <= longest:
                 self._index.append(row)
@@ -264,16 +211,16 @@ class _Search:
         return bool(np.abs(self._R.ravel("K")[:: len(self._index) + 1]).min() > 0.0)
 
     def _split(self, e: Array) -> tuple[Array, Array]:
-        """Return the multipliers that make the part of e in the span of the active rows, and the rest of e."""
+        """Return the coefficients of e in the span of the active rows, and its orthogonal remainder."""
         if not self._index:
             return np.zeros(0), e
         inside = e @ self._Q
         rest = e - self._Q @ inside
-        again = rest @ self._Q  # a second time, for what rounding left
+        again = rest @ self._Q  # reorthogonalisation
         return dtrtrs(self._R, inside + again)[0], rest - self._Q @ again
 
     def _refine(self) -> None:
-        """Compute y and the multipliers anew from the active set, so that rounding does not add up."""
+        """Recompute y and the multipliers from the active set, so that rounding errors do not accumulate."""
         along = dtrtrs(self._R, self._d, trans=1)[0]
         self._y = self._Q @ along
         self._multiplier = dtrtrs(self._R, along)[0]

@@ -1,4 +1,4 @@
-"""DAQP: dual active-set method that factorises recursively [Arnstrom2022]_."""
+"""DAQP: dual active-set method with recursive factorisation [Arnstrom2022]_."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import daqp
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_controller.qp.problem import Problem
+from multi_qp_controller.qp.problem import QPProblem
 from multi_qp_controller.qp.solution import Solution, Status
 from multi_qp_controller.qp.solvers.base import Solver
 
 Array = NDArray[np.float64]
 
-# Bits of DAQP's `sense`: what a row is, and on which side it starts active.
+# Bits of DAQP's `sense`: kind of a row, and side at which it is initially active.
 _ACTIVE, _LOWER, _EQUALITY = 1, 2, 5
 
 _STATUS: dict[int, Status] = {
@@ -29,12 +29,12 @@ _STATUS: dict[int, Status] = {
 class Daqp(Solver):
     """Exact up to round-off, and the fastest backend on dense problems whose active set changes little.
 
-    A warm start hands the active set over.
+    A warm start provides the active set.
 
     Args:
-        max_iterations: changes of the active set.
+        max_iterations: largest number of changes of the active set.
         tolerance: see `Solver`.
-        time_limit: see `Solver`; DAQP stops by itself [s].
+        time_limit: see `Solver`; also passed to DAQP [s].
     """
 
     name: ClassVar[str] = "daqp"
@@ -48,12 +48,11 @@ class Daqp(Solver):
             # With the default of 1e-11, one humanoid problem in 150 takes 7000 iterations instead of 140.
             "zero_tol": 1e-13,
             "iter_limit": max_iterations,
-            "time_limit": time_limit,
-            # DAQP 0.11's elimination of equalities calls two in five feasible humanoid problems infeasible.
+            # DAQP 0.11's elimination of equalities reports two in five feasible humanoid problems as infeasible.
             "eq_reduction": -1,
         }
 
-    def _solve(self, problem: Problem, warm_start: Solution | None) -> Solution:
+    def _solve(self, problem: QPProblem, warm_start: Solution | None) -> Solution:
         n, p = problem.n, problem.p
         x, _, flag, info = daqp.solve(
             np.ascontiguousarray(problem.H),
@@ -63,6 +62,7 @@ class Daqp(Solver):
             np.concatenate([problem.lb, problem.l, problem.b]),
             _sense(problem, warm_start),
             **self._settings,
+            time_limit=min(self.time_limit, max(1e-3, self._remaining())),
         )
         status = _STATUS.get(flag, "numerical")
         iterations = int(info["iterations"])
@@ -80,7 +80,7 @@ class Daqp(Solver):
         )
 
 
-def _sense(problem: Problem, warm_start: Solution | None) -> NDArray[np.int32]:
+def _sense(problem: QPProblem, warm_start: Solution | None) -> NDArray[np.int32]:
     sense = np.zeros(problem.n + problem.p + problem.m, dtype=np.int32)
     if warm_start is not None and warm_start.z_bounds is not None and warm_start.z_ineq is not None:
         z = np.concatenate([warm_start.z_bounds, warm_start.z_ineq])

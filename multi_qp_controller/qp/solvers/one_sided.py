@@ -1,4 +1,4 @@
-"""All inequalities and bounds as rows G x >= h, for the solvers that know nothing else."""
+"""One-sided form of inequalities and bounds, G x >= h."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_controller.qp.problem import Problem
+from multi_qp_controller.qp.problem import QPProblem
 
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -15,7 +15,7 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class OneSided:
-    """The finite sides of a problem, one row each, in the order: l, -u, lb, -ub.
+    """Finite sides of a problem, one row each, in the order l, -u, lb, -ub.
 
     Attributes:
         G: rows, (k, n).
@@ -30,8 +30,8 @@ class OneSided:
     p: int
 
     @classmethod
-    def of(cls, problem: Problem) -> OneSided:
-        """Collect the finite sides."""
+    def of(cls, problem: QPProblem) -> OneSided:
+        """Return the one-sided form of a problem."""
         l, u, lb, ub = sides = tuple(map(_finite, (problem.l, problem.u, problem.lb, problem.ub)))  # noqa: E741
         starts = np.cumsum([0, *map(len, sides)])
         G = np.zeros((starts[-1], problem.n))
@@ -43,7 +43,7 @@ class OneSided:
         return cls(G=G, h=h, sides=(l, u, lb, ub), p=problem.p)
 
     def multipliers(self, values: Array) -> tuple[Array, Array]:
-        """Turn the rows' multipliers (>= 0) into (z_ineq, z_bounds) with the signs of `Solution`."""
+        """Return (z_ineq, z_bounds), with the signs of `Solution`, from the multipliers of the rows (>= 0)."""
         l, u, lb, ub = self.sides  # noqa: E741
         parts = np.split(values, np.cumsum([len(l), len(u), len(lb)]))
         z_ineq, z_bounds = np.zeros(self.p), np.zeros(self.G.shape[1])

@@ -8,7 +8,7 @@ import numpy as np
 import proxsuite
 from numpy.typing import NDArray
 
-from multi_qp_controller.qp.problem import Problem
+from multi_qp_controller.qp.problem import QPProblem
 from multi_qp_controller.qp.solution import Solution, Status
 from multi_qp_controller.qp.solvers.base import Solver
 
@@ -26,12 +26,12 @@ _WARM_MU_EQ, _WARM_MU_IN = 1e-6, 1e-5
 
 
 class Proxqp(Solver):
-    """Needs no positive definite Hessian. A warm start hands the point and all multipliers over.
+    """Needs no positive definite Hessian. A warm start provides x and all multipliers.
 
-    Its last digits depend on where its memory happens to lie, so two runs agree to about 1e-9 only.
+    Its last digits depend on memory addresses, so two runs agree to about 1e-9 only.
 
     Args:
-        max_iterations: outer iterations, and inner iterations of each.
+        max_iterations: largest number of outer iterations, and of inner iterations of each.
         tolerance: see `Solver`.
         time_limit: see `Solver` [s].
     """
@@ -45,7 +45,7 @@ class Proxqp(Solver):
         super().__init__(tolerance=tolerance, time_limit=time_limit)
         self._max_iterations = max_iterations
 
-    def _solve(self, problem: Problem, warm_start: Solution | None) -> Solution:
+    def _solve(self, problem: QPProblem, warm_start: Solution | None) -> Solution:
         start = _start(warm_start)
         qp = self._cold(problem) if start is None else self._warm(problem, start)
         info = qp.results.info
@@ -66,21 +66,21 @@ class Proxqp(Solver):
             z_bounds=z[problem.p :],
         )
 
-    def _stalled_at_optimum(self, problem: Problem, info: Any) -> bool:
-        """Tell whether the iterations ran out at an optimum: the dual residual may stall just above 1e-9."""
+    def _stalled_at_optimum(self, problem: QPProblem, info: Any) -> bool:
+        """Return whether the iteration limit was reached at an optimum: the dual residual may stall above 1e-9."""
         residual = max(info.pri_res, info.dua_res / (1.0 + np.abs(problem.g).max(initial=0.0)))
         gap = abs(info.duality_gap) / (1.0 + abs(info.objValue))
         return bool(max(residual, gap) <= self.tolerance)
 
-    def _cold(self, problem: Problem) -> Any:
+    def _cold(self, problem: QPProblem) -> Any:
         q = problem
         qp = self._configured(_QP.dense.QP(q.n, q.m, q.p, box_constraints=True))
         qp.init(q.H, q.g, q.A, q.b, q.C, q.l, q.u, q.lb, q.ub)
         qp.solve()
         return qp
 
-    def _warm(self, problem: Problem, start: tuple[Array, Array, Array]) -> Any:
-        # With box constraints ProxQP 0.8 takes no warm start of any length; bounds are rows here.
+    def _warm(self, problem: QPProblem, start: tuple[Array, Array, Array]) -> Any:
+        # With box constraints ProxQP 0.8 accepts no warm start of any length; bounds are rows here.
         q = problem
         qp = self._configured(_QP.dense.QP(q.n, q.m, q.p + q.n))
         qp.settings.initial_guess = _QP.InitialGuess.WARM_START
@@ -97,6 +97,8 @@ class Proxqp(Solver):
         # Absolute accuracy of 1e-9 is below round-off where gradients are 1e6; the other allows for it.
         qp.settings.eps_abs = 1e-9
         qp.settings.eps_rel = 1e-12
+        if self._known_feasible:  # the default of 1e-4 reports some feasible linear programs as infeasible
+            qp.settings.eps_primal_inf = 1e-8
         qp.settings.max_iter = self._max_iterations
         qp.settings.max_iter_in = self._max_iterations
         return qp

@@ -1,4 +1,4 @@
-"""quadprog: the dense dual active-set method of Goldfarb and Idnani [Goldfarb1983]_, as the reference."""
+"""quadprog: dense dual active-set method of Goldfarb and Idnani [Goldfarb1983]_, used as reference."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import quadprog
 
-from multi_qp_controller.qp.problem import Problem
+from multi_qp_controller.qp.problem import QPProblem
 from multi_qp_controller.qp.solution import Solution, Status
 from multi_qp_controller.qp.solvers.base import Solver
 from multi_qp_controller.qp.solvers.one_sided import OneSided
@@ -17,10 +17,11 @@ class Quadprog(Solver):
     """Exact up to round-off, slow. It has no warm start and no limit of its own; the method is finite."""
 
     name: ClassVar[str] = "quadprog"
+    refuses_concave: ClassVar[bool] = True
 
-    def _solve(self, problem: Problem, warm_start: Solution | None) -> Solution:
+    def _solve(self, problem: QPProblem, warm_start: Solution | None) -> Solution:
         sides = OneSided.of(problem)
-        # quadprog takes no empty set of rows: 0 x >= -1 stands in.
+        # quadprog accepts no empty set of rows: add 0 x >= -1.
         rows = np.concatenate([problem.A, sides.G, np.zeros((1, problem.n))])
         rhs = np.concatenate([problem.b, sides.h, [-1.0]])
         try:

@@ -1,4 +1,4 @@
-"""Kinematic polytopes: what they enclose, how they are made, and that they fit the robots that ship."""
+"""Kinematic polytopes: enclosure, generation, and consistency with the shipped robots."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def few():
 
 
 @pytest.mark.parametrize("robot", ROBOTS)
-def test_those_that_ship_belong_to_their_robots_and_keep_the_promises(robot):
+def test_shipped_polytopes_belong_to_their_robots_and_satisfy_the_specification(robot):
     polytopes = load_polytopes(robot)
     assert set(polytopes.effectors) == {e.name for e in SampledRobot(model_path(robot)).effectors}
     assert polytopes.samples == 100_000
@@ -65,7 +65,7 @@ def test_the_same_seed_gives_the_same_bytes_on_any_number_of_processes(few, tmp_
     assert (tmp_path / "one").read_bytes() != (tmp_path / "other").read_bytes()
 
 
-def test_configurations_keep_the_limits_and_do_not_collide_as_pinocchio_sees_it():
+def test_configurations_are_within_limits_and_free_of_collisions():
     robot = SampledRobot(model_path("humanoid"))
     joints = robot.draw(np.random.default_rng(0), 300)
     low, high = robot.model.lowerPositionLimit[7:], robot.model.upperPositionLimit[7:]
@@ -92,7 +92,7 @@ def test_every_view_is_of_a_configuration(few):
     assert 0 < free <= few.free < FEW
     for effector, view in zip(robot.effectors, views, strict=True):
         stored = few.effectors[effector.name]
-        assert (view[:, 2] < 0.0).all()  # the trunk is above the feet's ground
+        assert (view[:, 2] < 0.0).all()  # the trunk is above the feet
         # the farthest a foot can be from the centre of mass: hip, leg and the trunk's half length
         assert np.linalg.norm(view, axis=1).max() < 0.3 + 0.12 + 0.09 + 0.285 + 0.31 + 0.1
         outside = stored.polytope.violation(view)
@@ -101,7 +101,7 @@ def test_every_view_is_of_a_configuration(few):
 
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10_000), count=st.integers(30, 300), faces=st.integers(4, 100))
-def test_an_inner_hull_is_inside_and_its_loss_is_told(seed, count, faces):
+def test_an_inner_hull_is_inside_and_reports_its_loss(seed, count, faces):
     points = np.random.default_rng(seed).normal(size=(count, 3)) * [1.0, 0.5, 0.2]
     corners = hull_points(points)
     chosen, loss = inner_hull(corners, max_faces=faces)
@@ -140,7 +140,7 @@ def test_a_broken_file_is_named(tmp_path, text):
         load_polytopes(model)
 
 
-def test_a_robot_without_polytopes_is_told_how_to_get_them(tmp_path):
+def test_a_missing_polytopes_file_is_reported_with_its_command(tmp_path):
     model = copied(tmp_path, "quadruped")
     (tmp_path / "quadruped.polytopes.json").unlink()
     with pytest.raises(MultiQpError, match="no kinematic polytopes"):
@@ -157,16 +157,16 @@ def test_the_command_writes_them(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["box"], "floating base"),
-        (["nobody"], "unknown model"),
+        (["unknown"], "unknown model"),
         (["quadruped", "--samples", "0"], "at least 1 sample"),
         (["quadruped", "--processes", "0"], "at least 1"),
         (["quadruped", "--samples", "3", "--processes", "1"], "too few samples"),
     ],
 )
-def test_wrong_arguments_give_one_line(arguments, said, tmp_path, capsys):
+def test_wrong_arguments_give_one_line(arguments, message, tmp_path, capsys):
     assert main(["com", "polytopes", *arguments, "--output", str(tmp_path / "p.json")]) == 2
     error = capsys.readouterr().err
-    assert said in error and error.count("\n") == 1
+    assert message in error and error.count("\n") == 1

@@ -1,4 +1,4 @@
-"""The capture point stays over the feet, whatever the tasks ask for."""
+"""Balance constraint: the capture point stays over the feet, whatever the tasks."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 
 from multi_qp_controller import Controller, Status
 from multi_qp_controller.constraints.balance import GRAVITY, BalanceConstraint
-from multi_qp_controller.contact import ActiveContact
-from multi_qp_controller.kinematics import Group, Kinematics
-from multi_qp_controller.support import distance_inside, support_polygon
+from multi_qp_controller.contacts.contact import ActiveContact
+from multi_qp_controller.contacts.support_polygon import distance_inside, support_polygon
+from multi_qp_controller.dynamics.kinematics import Group, Kinematics
 from multi_qp_controller.tasks import CoMTask
 from multi_qp_scene import State, load_scenario
 from multi_qp_scene.schema.scenario_file import BalanceSpec
@@ -23,7 +23,7 @@ def _capture_point(kinematics: Kinematics, group: Group) -> np.ndarray:
     return com + group.com_velocity(kinematics) / math.sqrt(GRAVITY / com[2])
 
 
-def test_rows_are_the_rate_of_the_capture_point() -> None:
+def test_rows_equal_the_rate_of_the_capture_point() -> None:
     scenario = load_scenario("box")
     scene = scenario.scene
     kinematics = Kinematics(scene)
@@ -33,7 +33,7 @@ def test_rows_are_the_rate_of_the_capture_point() -> None:
         ActiveContact(name, surface[f"humanoid/{name}"], surface["ground/floor"], friction=0.7, kinematics=kinematics)
         for name in ("left_sole", "right_sole")
     ]
-    # an influence as wide as the feet makes every edge a row
+    # with an influence distance larger than the feet, every edge has a row
     constraint = BalanceConstraint(scene, BalanceSpec(influence=10.0, security=0.0, damping=1e-9))
     constraint.set_contacts(contacts, kinematics)
     random = np.random.default_rng(0)
@@ -41,7 +41,7 @@ def test_rows_are_the_rate_of_the_capture_point() -> None:
     a = random.normal(size=scene.nv)
     kinematics.update(State(scene.q0, v))
     D, d = np.zeros((constraint.size, scene.nv)), np.zeros(constraint.size)
-    constraint.update(kinematics, D, d, 0)
+    constraint.update(kinematics, D, d)
     polygon = support_polygon(kinematics, [surface["humanoid/left_sole"], surface["humanoid/right_sole"]])
     assert constraint.count == len(polygon)
     group = Group.of(scene, ["humanoid"])
@@ -59,7 +59,7 @@ def test_rows_are_the_rate_of_the_capture_point() -> None:
 
 
 @pytest.mark.parametrize("direction", [(1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (-0.7, -0.7)])
-def test_a_task_that_pulls_the_centre_of_mass_over_the_edge_does_not_topple(direction: tuple[float, float]) -> None:
+def test_task_beyond_the_support_polygon_causes_no_fall(direction: tuple[float, float]) -> None:
     scenario = load_scenario("box")
     scene = scenario.scene
     controller = Controller(scenario, dt=0.01)
@@ -69,7 +69,7 @@ def test_a_task_that_pulls_the_centre_of_mass_over_the_edge_does_not_topple(dire
     controller.add_task(task)
     state, least = scene.initial_state(), np.inf
     for tick in range(150):
-        command = controller.step(state, 0.001 * tick)  # slow time: the machine stays in its first state
+        command = controller.step(state, 0.001 * tick)  # slow time, to stay in the first state
         assert command.diagnostics.status is Status.OK
         feet = [controller.contacts[name].first for name in ("left_foot", "right_foot")]
         polygon = support_polygon(controller.kinematics, feet)

@@ -1,4 +1,4 @@
-"""Collision rows against finite differences, and closed loops that must not touch."""
+"""Collision avoidance: rows against finite differences, and closed loops without collision."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from multi_qp_controller.constraints import CollisionConstraint, distance_views
 from multi_qp_controller.constraints.collisions import RECOVERY_SPEED
 from multi_qp_controller.constraints.distance_views import _measurement
 from multi_qp_controller.controller import Controller
-from multi_qp_controller.kinematics import Kinematics
-from multi_qp_controller.references import RestingPose
+from multi_qp_controller.dynamics.kinematics import Kinematics
+from multi_qp_controller.references.references import RestingPose
 from multi_qp_controller.tasks import PoseTask
 from multi_qp_scene import load_scenario
 from multi_qp_scene.pairs import WatchedPair, watched_pairs
@@ -29,6 +29,22 @@ SHAPES = {
 }
 KINDS = [("sphere", "sphere"), ("sphere", "capsule"), ("sphere", "box"), ("capsule", "capsule"), ("capsule", "box")]
 TURNED = pin.rpy.rpyToMatrix(0.3, -0.5, 0.4)
+
+
+class Written(CollisionConstraint):
+    """The constraint with its own arrays."""
+
+    def update(self, kinematics):
+        self._rows = np.full((self.size, kinematics.model.nv), np.nan), np.full(self.size, np.nan)
+        super().update(kinematics, *self._rows)
+
+    @property
+    def D(self):
+        return self._rows[0][: self.count]
+
+    @property
+    def d(self):
+        return self._rows[1][: self.count]
 
 
 def two_bodies(workshop, shapes, *, fixed=None):
@@ -49,7 +65,7 @@ def two_bodies(workshop, shapes, *, fixed=None):
 
 
 def placed(scene, gap, *, speed=1.0, seed=0):
-    """Return a state in which a is beside b, about `gap` apart, turned, and both move."""
+    """Return a state with a beside b at a distance of about `gap`, rotated, both moving."""
     q = pin.neutral(scene.model)
     pose = pin.SE3(TURNED, np.array([0.21 + gap, 0.03, -0.02]))
     start = scene.subsystems["a"].q_slice.start
@@ -77,7 +93,7 @@ def measured(scene, pair):
 
 def row_of(scene, lab, pair, state, dt, *, last=None):
     """Return (D, d) of the one pair; `last` is the state one tick before."""
-    constraint = CollisionConstraint(scene, (pair,), dt=dt)
+    constraint = Written(scene, (pair,), dt=dt)
     for at in (last, state):
         if at is not None:
             constraint.update(lab.kinematics(scene, at))
@@ -87,8 +103,8 @@ def row_of(scene, lab, pair, state, dt, *, last=None):
 @pytest.mark.parametrize("fixed", [None, "b"])
 @pytest.mark.parametrize("kinds", KINDS)
 @pytest.mark.parametrize("gap", [0.03, -0.09])
-def test_the_row_is_the_rate_of_the_distance(workshop, lab, kinds, gap, fixed):
-    """D v = ḋ, apart and in penetration: coal's normal keeps its sign."""
+def test_row_equals_the_rate_of_the_distance(workshop, lab, kinds, gap, fixed):
+    """D v = ḋ, separated and in penetration: coal's normal keeps its sign."""
     scene, pair = two_bodies(workshop, kinds, fixed=fixed)
     state = placed(scene, gap)
     constraint, distance = row_of(scene, lab, pair, state, 0.005), measured(scene, pair)
@@ -101,7 +117,7 @@ def test_the_row_is_the_rate_of_the_distance(workshop, lab, kinds, gap, fixed):
 
 @pytest.mark.parametrize("kinds", KINDS)
 def test_row_and_drift_are_the_second_derivative(workshop, lab, kinds):
-    """D q̈ + drift = d̈ for bodies that do not turn; how witness points slide on turning ones is left out."""
+    """D q̈ + drift = d̈ for bodies that do not rotate; sliding of witness points on rotating ones is neglected."""
     scene, pair = two_bodies(workshop, kinds)
     shift = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0] * 2)
     state = placed(scene, 0.03, speed=0.5)
@@ -116,8 +132,8 @@ def test_row_and_drift_are_the_second_derivative(workshop, lab, kinds):
 
 
 @pytest.mark.parametrize("kinds", KINDS)
-def test_what_sliding_witness_points_leave_out_is_small(workshop, lab, kinds):
-    """The neglected part of d̈ is of the order of (size of the body) ω², which a tick turns into micrometres."""
+def test_neglected_sliding_of_witness_points_is_small(workshop, lab, kinds):
+    """The neglected part of d̈ is of the order of (size of the body) ω²: micrometres in a tick."""
     scene, pair = two_bodies(workshop, kinds)
     state, acceleration = placed(scene, 0.03, speed=0.5), np.random.default_rng(2).uniform(-1, 1, scene.nv)
     distance, dt = measured(scene, pair), 1e-4
@@ -129,14 +145,14 @@ def test_what_sliding_witness_points_leave_out_is_small(workshop, lab, kinds):
 
 
 def drift_of(constraint, state, dt):
-    """Take the drift out of d = (allowed − ḋ)/Δt − drift."""
+    """Return the drift from d = (allowed − ḋ)/Δt − drift."""
     pair = constraint.pairs[0]
-    room = (pair.distance - SECURITY) / (INFLUENCE - SECURITY)
-    allowed = min(-DAMPING * room, RECOVERY_SPEED)
+    margin = (pair.distance - SECURITY) / (INFLUENCE - SECURITY)
+    allowed = min(-DAMPING * margin, RECOVERY_SPEED)
     return (allowed - (constraint.D @ state.v)[0]) / dt - constraint.d[0]
 
 
-def test_the_damper_is_that_of_the_paper(workshop, lab):
+def test_damper_equals_that_of_vaillant2015(workshop, lab):
     """(24): ḋ⁺ ≥ −ξ (d − δ_s)/(δ_i − δ_s); a row only within δ_i."""
     scene, pair = two_bodies(workshop, ("sphere", "sphere"))
     q = pin.neutral(scene.model)
@@ -152,10 +168,10 @@ def test_the_damper_is_that_of_the_paper(workshop, lab):
     assert row_of(scene, lab, pair, State(q, np.zeros(scene.nv)), 0.005).d[0] == pytest.approx(RECOVERY_SPEED / 0.005)
 
 
-def test_a_pair_that_a_contact_holds_has_no_row(workshop, lab):
+def test_pair_in_contact_has_no_row(workshop, lab):
     scene, pair = two_bodies(workshop, ("sphere", "box"))
     kinematics = lab.kinematics(scene, placed(scene, 0.0))
-    constraint = CollisionConstraint(scene, (pair,), dt=0.005)
+    constraint = Written(scene, (pair,), dt=0.005)
     constraint.exempt(frozenset([frozenset(("a/body", "b/body"))]))
     constraint.update(kinematics)
     assert constraint.count == 0
@@ -173,8 +189,8 @@ PUSHED = {"sphere on sphere": ("sphere", "sphere"), "capsule on box": ("capsule"
 
 @pytest.mark.parametrize("dt", STEPS)
 @pytest.mark.parametrize("kinds", PUSHED)
-def test_a_body_that_is_driven_at_another_stops(workshop, kinds, dt):
-    """A flying body that a pose task pulls into the middle of a fixed one."""
+def test_body_driven_at_another_stops(workshop, kinds, dt):
+    """A free body with a pose task to the centre of a fixed one."""
     scene, pair = two_bodies(workshop, PUSHED[kinds], fixed="b")
     distances = drive(scene, pair, dt=dt, duration=2.5)
     assert distances.min() > SECURITY - 2e-3
@@ -182,8 +198,8 @@ def test_a_body_that_is_driven_at_another_stops(workshop, kinds, dt):
 
 
 def drive(scene, pair, *, dt, duration):
-    """Pull body a to the middle of b by a pose task, least squares under the collision row; return all distances."""
-    constraint = CollisionConstraint(scene, (pair,), dt=dt)
+    """Move body a to the centre of b by a pose task under the collision row; return all distances."""
+    constraint = Written(scene, (pair,), dt=dt)
     goal = lambda *_: RestingPose(pin.SE3.Identity())  # noqa: E731
     through = PoseTask("through", frame_a=scene.frame_id("a/body"), goal=goal, stiffness=25.0)
     state, kinematics, distances = placed(scene, 0.25, speed=0.0), Kinematics(scene), []
@@ -205,8 +221,8 @@ def drive(scene, pair, *, dt, duration):
     return np.array(distances)
 
 
-def test_the_hands_do_not_go_through_the_chest(scenario):
-    """Self-collision on one subsystem, through the whole controller."""
+def test_hands_do_not_penetrate_the_chest(scenario):
+    """Self-collision of one subsystem, with the complete controller."""
     scene = scenario.scene
     controller = Controller(scenario, dt=0.01)
     state, distances = scene.initial_state(), []
@@ -224,25 +240,25 @@ def test_the_hands_do_not_go_through_the_chest(scenario):
         )
     )
     for step in range(150):
-        command = controller.step(state, 0.3 * step / 150)  # the state machine stays in its first state
+        command = controller.step(state, 0.3 * step / 150)  # slow time, to stay in the first state
         assert command.diagnostics.status == "ok", command.diagnostics.message
         own = [p for p in controller.pair_distances if all(link.startswith("humanoid/") for link in p.pair.links)]
         distances.append(min(p.distance for p in own))
         v = state.v + 0.01 * command.a
         state = State(pin.integrate(scene.model, state.q, 0.01 * v), v)
     assert min(distances) > 0.005
-    assert min(distances) < 0.03  # it did come to the damper
+    assert min(distances) < 0.03  # the damper was reached
     assert any(p.active for p in own)
 
 
-def test_pieces_of_one_body_and_of_the_environment_are_no_pairs(scenario):
+def test_pieces_of_one_body_and_of_the_environment_are_not_paired(scenario):
     controller = Controller(scenario)
     geometry = scenario.scene.collision_model.geometryObjects
     for pair in controller.pairs:
         assert geometry[pair.first].parentJoint != geometry[pair.second].parentJoint
 
 
-def test_the_order_of_bodies_does_not_matter(workshop, lab):
+def test_order_of_bodies_does_not_matter(workshop, lab):
     scene, pair = two_bodies(workshop, ("capsule", "sphere"))
     turned = replace(pair, links=pair.links[::-1], first=pair.second, second=pair.first)
     state = placed(scene, 0.03)
@@ -251,28 +267,28 @@ def test_the_order_of_bodies_does_not_matter(workshop, lab):
     np.testing.assert_allclose(one.d, other.d, rtol=1e-5)
 
 
-def test_measurements_are_read_from_memory_as_they_are_told(lab):
-    """What coal keeps, read as one array, is what its results say one by one."""
+def test_array_view_equals_coals_results(lab):
+    """The view of coal's memory equals its results read one by one."""
     scenario = load_scenario("box")
     scene = scenario.scene
-    constraint = CollisionConstraint(scene, watched_pairs(scene, scenario.spec.collisions), dt=0.01)
+    constraint = Written(scene, watched_pairs(scene, scenario.spec.collisions), dt=0.01)
     distances = constraint._distances
     for seed in range(3):
         constraint.update(lab.kinematics(scene, lab.random_state(scene, seed)))
         assert constraint._measured, "no pair near: the test shows nothing"
         for k in constraint._measured:
             np.testing.assert_array_equal(distances.found[k], _measurement(distances._results[k]))
-        told = [k for k, pair in enumerate(constraint.pairs) if np.isfinite(pair.distance)]
-        assert told == constraint._measured
+        measured = [k for k, pair in enumerate(constraint.pairs) if np.isfinite(pair.distance)]
+        assert measured == constraint._measured
 
 
-def test_without_the_memory_of_coal_the_rows_are_the_same(lab, monkeypatch):
+def test_rows_are_equal_without_the_array_view(lab, monkeypatch):
     scenario = load_scenario("box")
     scene = scenario.scene
     pairs = watched_pairs(scene, scenario.spec.collisions)
-    one = CollisionConstraint(scene, pairs, dt=0.01)
+    one = Written(scene, pairs, dt=0.01)
     monkeypatch.setattr(distance_views, "_over", lambda results, count: None)
-    other = CollisionConstraint(scene, pairs, dt=0.01)
+    other = Written(scene, pairs, dt=0.01)
     assert one._distances._memory is not None and other._distances._memory is None
     for seed in range(3):
         kinematics = lab.kinematics(scene, lab.random_state(scene, seed))

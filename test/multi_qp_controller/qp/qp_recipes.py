@@ -1,4 +1,4 @@
-"""Problems to test solvers with: random ones, and the QP of a humanoid that stands and holds an object."""
+"""Test problems for solvers: random ones, and the QP of a standing humanoid that holds an object."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from multi_qp_controller.qp import Block, Labels, Problem
+from multi_qp_controller.qp import LabelBlock, Labels, QPProblem
 
 Array = NDArray[np.float64]
 
@@ -25,7 +25,7 @@ AXES = ("linear x", "linear y", "linear z", "angular x", "angular y", "angular z
 
 def random_problem(
     rng: np.random.Generator, *, n: int, m: int, p: int, bounded: bool = True, condition: float = 1e3
-) -> Problem:
+) -> QPProblem:
     """Return a strictly convex problem, feasible by construction, some sides of which will be active."""
     Q, _ = np.linalg.qr(rng.normal(size=(n, n)))
     H = (Q * np.geomspace(1.0, condition, n)) @ Q.T
@@ -36,7 +36,7 @@ def random_problem(
     low[rng.uniform(size=p) < 0.3] = -np.inf
     high[rng.uniform(size=p) < 0.3] = np.inf
     reach = rng.uniform(0.01, 2.0, n) if bounded else np.full(n, np.inf)
-    return Problem.of(
+    return QPProblem.of(
         0.5 * (H + H.T),
         10 * rng.normal(size=n),
         A=A,
@@ -148,7 +148,7 @@ def force_hessian(parts: Standing) -> Array:
     return 1e-5 * W.T @ W + 1e-9 * np.eye(W.shape[1])
 
 
-def full_problem(seed: int, *, violent: bool = True, phase: float = 0.0) -> Problem:
+def full_problem(seed: int, *, violent: bool = True, phase: float = 0.0) -> QPProblem:
     """Return the QP in (acceleration, torque, multipliers): equalities are dynamics and no-slip rows."""
     s = standing(seed, violent=violent, phase=phase)
     nv, na, nf = len(s.bias), len(s.torque_limit), s.wrench_map.shape[1]
@@ -165,7 +165,7 @@ def full_problem(seed: int, *, violent: bool = True, phase: float = 0.0) -> Prob
     A[nv:, :nv] = s.contact_jacobian
     C = np.hstack([s.collision_rows, np.zeros((len(s.collision_rows), n - nv))])
     reach = np.concatenate([np.full(nv, 300.0), s.torque_limit])
-    problem = Problem.of(
+    problem = QPProblem.of(
         H,
         np.concatenate([s.task_gradient, np.zeros(n - nv)]),
         A=A,
@@ -180,7 +180,7 @@ def full_problem(seed: int, *, violent: bool = True, phase: float = 0.0) -> Prob
     return problem
 
 
-def reduced_problem(seed: int, *, violent: bool = True, phase: float = 0.0) -> Problem:
+def reduced_problem(seed: int, *, violent: bool = True, phase: float = 0.0) -> QPProblem:
     """Return the QP in (acceleration, multipliers): the actuated dynamics rows became torque limits."""
     s = standing(seed, violent=violent, phase=phase)
     nv, nf = len(s.bias), s.wrench_map.shape[1]
@@ -195,7 +195,7 @@ def reduced_problem(seed: int, *, violent: bool = True, phase: float = 0.0) -> P
     slip = np.hstack([s.contact_jacobian, np.zeros((len(s.contact_drift), nf))])
     collision = np.hstack([s.collision_rows, np.zeros((len(s.collision_rows), nf))])
     k = len(collision)
-    problem = Problem.of(
+    problem = QPProblem.of(
         0.5 * (H + H.T),
         g,
         A=np.vstack([dynamics[passive], slip]),
@@ -212,7 +212,7 @@ def reduced_problem(seed: int, *, violent: bool = True, phase: float = 0.0) -> P
 
 
 def torques(parts: Standing, x: Array) -> Array:
-    """Return the joint torques that the reduced problem's x asks for, (na,) [N m]."""
+    """Return the joint torques of x of the reduced problem, (na,) [N m]."""
     nv = len(parts.bias)
     effort = parts.mass_matrix @ x[:nv] + parts.bias - parts.contact_jacobian.T @ (parts.wrench_map @ x[nv:])
     return np.asarray(effort[parts.actuated])
@@ -227,15 +227,15 @@ def _labels(s: Standing, *, full: bool) -> Labels:
     motors = dofs[s.actuated]
     contacts = tuple(name.removesuffix("_wrist2_joint") for name in CONTACTS)
     passive = dofs[:6] + dofs[s.actuated.stop :]
-    torque = Block("torque", "N m", motors, limit="torque limit")
-    forces = tuple(Block(f"multiplier {c}", "N", tuple(map(str, range(16)))) for c in contacts)
-    acceleration = Block("acceleration", "rad/s^2", dofs, limit="acceleration limit")
-    collision = Block("collision", "m/s^2", tuple(f"pair {i}" for i in range(len(s.collision_rows))))
+    torque = LabelBlock("torque", "N m", motors, limit="torque limit")
+    forces = tuple(LabelBlock(f"multiplier {c}", "N", tuple(map(str, range(16)))) for c in contacts)
+    acceleration = LabelBlock("acceleration", "rad/s^2", dofs, limit="acceleration limit")
+    collision = LabelBlock("collision", "m/s^2", tuple(f"pair {i}" for i in range(len(s.collision_rows))))
     return Labels(
         variables=(acceleration, *((torque,) if full else ()), *forces),
         equalities=(
-            Block("dynamics", "N m", dofs if full else passive),
-            *(Block(f"no slip {c}", "m/s^2", AXES) for c in contacts),
+            LabelBlock("dynamics", "N m", dofs if full else passive),
+            *(LabelBlock(f"no slip {c}", "m/s^2", AXES) for c in contacts),
         ),
-        inequalities=(collision,) if full else (Block("torque limit", "N m", motors), collision),
+        inequalities=(collision,) if full else (LabelBlock("torque limit", "N m", motors), collision),
     )

@@ -1,11 +1,11 @@
-"""A slow solver in extended precision, to measure the backends against."""
+"""Reference solver in extended precision."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_controller.qp import Problem
+from multi_qp_controller.qp import QPProblem
 
 Array = NDArray[np.float64]
 Long = NDArray[np.longdouble]
@@ -28,7 +28,7 @@ def solve_long(matrix: Long, rhs: Long) -> Long:
     return x
 
 
-def reference_solution(problem: Problem, z_ineq: Array, z_bounds: Array, *, rounds: int = 60) -> Array:
+def reference_solution(problem: QPProblem, z_ineq: Array, z_bounds: Array, *, rounds: int = 60) -> Array:
     """Return the optimum to about 1e-12, from a first guess of the active set given by multipliers.
 
     An active-set method in its simplest form: solve the KKT system of the guess, then let the worst row in

@@ -1,4 +1,4 @@
-"""An explanation names exactly the rows that were planted to contradict each other."""
+"""Explanations name exactly the infeasible subset of a constructed problem."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import numpy as np
 import pytest
 from qp_recipes import full_problem, random_problem
 
-from multi_qp_controller.qp import Block, Labels, Problem, explain_infeasibility, feasibility, make_solver
+from multi_qp_controller.qp import LabelBlock, Labels, QPProblem, explain_infeasibility, feasibility, make_solver
 
 N, M, P = 12, 3, 6
 
 
-def labelled(seed: int) -> Problem:
-    """Return a feasible problem with room on all sides, and a name on every row."""
+def labelled(seed: int) -> QPProblem:
+    """Return a strictly feasible problem with labels on every row."""
     problem = random_problem(np.random.default_rng(seed), n=N, m=M, p=P)
     problem.l[:], problem.u[:] = problem.l - 10, problem.u + 10
     problem.lb[:], problem.ub[:] = problem.lb - 10, problem.ub + 10
     joints = tuple(f"humanoid/J{i}" for i in range(N))
     problem.labels = Labels(
-        variables=(Block("torque", "N m", joints, limit="torque limit"),),
-        equalities=(Block("dynamics", "N", joints[:M]),),
-        inequalities=(Block("collision", "m/s^2", tuple(f"pair {i}" for i in range(P))),),
+        variables=(LabelBlock("torque", "N m", joints, limit="torque limit"),),
+        equalities=(LabelBlock("dynamics", "N", joints[:M]),),
+        inequalities=(LabelBlock("collision", "m/s^2", tuple(f"pair {i}" for i in range(P))),),
     )
     return problem
 
@@ -44,7 +44,7 @@ def test_a_row_against_two_bounds(seed):
     assert names(explanation.conflict) == bounds | {row}
     signs = {entry.row: np.sign(entry.multiplier) for entry in explanation.conflict}
     assert signs == {row: 1.0} | dict.fromkeys(bounds, -1.0)
-    # Scaled to norm 1 the row is the cheapest one to give up.
+    # Scaled to norm 1 the row has the least violation.
     (violation,) = explanation.violated
     assert (violation.row, violation.unit) == (row, "m/s^2")
     assert violation.slack == pytest.approx(1.5, rel=1e-6)
@@ -77,7 +77,7 @@ def test_crossing_bounds():
     assert sum(v.slack for v in explanation.violated) == pytest.approx(2.0)
 
 
-def test_two_conflicts_at_once_are_both_found_and_sorted():
+def test_two_conflicts_are_both_found_and_sorted():
     problem = labelled(3)
     problem.lb[5], problem.ub[5] = 1.0, -1.0
     problem.lb[6], problem.ub[6] = 5.0, -1.0
@@ -94,7 +94,7 @@ def test_a_feasible_problem_needs_no_explanation():
 
 
 def test_a_problem_without_rows():
-    assert "have a solution" in explain_infeasibility(Problem.of(np.eye(2), np.zeros(2))).message
+    assert "have a solution" in explain_infeasibility(QPProblem.of(np.eye(2), np.zeros(2))).message
 
 
 def test_nan_is_named():
@@ -108,7 +108,7 @@ def test_nan_is_named():
     assert "lb: 1 entry, first at torque limit humanoid/J7" in message
 
 
-def test_lists_are_as_long_as_asked():
+def test_lists_have_at_most_the_requested_length():
     problem = labelled(0)
     problem.lb[:], problem.ub[:] = 1.0, -1.0
     explanation = explain_infeasibility(problem, limit=3)
@@ -120,7 +120,7 @@ def test_text_and_json():
     problem.lb[5], problem.ub[5] = 1.0, -1.0
     explanation = explain_infeasibility(problem)
     text = str(explanation)
-    assert text.startswith("infeasible: ")
+    assert text.startswith("infeasible subset of ")
     assert "N m" in text and "torque limit humanoid/J5" in text
     plain = json.loads(json.dumps(explanation.to_dict()))
     assert set(plain) == {"violated", "conflict", "message"}
@@ -143,7 +143,7 @@ def test_a_failing_linear_program_becomes_a_message(monkeypatch, fault):
     assert explanation.violated == ()
 
 
-def test_the_time_limit_is_kept():
+def test_the_time_limit_is_respected():
     explanation = explain_infeasibility(full_problem(5), time_limit=1e-6)
     assert "not solved" in explanation.message
 
@@ -164,20 +164,20 @@ def test_multipliers_are_a_certificate():
     assert total < 0
 
 
-def test_giving_the_violated_rows_up_makes_the_problem_feasible():
+def test_relaxing_the_violated_rows_makes_the_problem_feasible():
     problem = full_problem(5)
     slacks = {v.row: v.slack for v in explain_infeasibility(problem, limit=1000).violated}
-    room = np.array([1.001 * slacks.get(name, 0.0) for name in problem.labels.names("equality", problem.m)])
-    given_up = room > 0
-    assert given_up.sum() == len(slacks)
-    softer = Problem.of(
+    allowance = np.array([1.001 * slacks.get(name, 0.0) for name in problem.labels.names("equality", problem.m)])
+    relaxed = allowance > 0
+    assert relaxed.sum() == len(slacks)
+    softer = QPProblem.of(
         problem.H,
         problem.g,
-        A=problem.A[~given_up],
-        b=problem.b[~given_up],
-        C=np.vstack([problem.C, problem.A[given_up]]),
-        l=np.concatenate([problem.l, (problem.b - room)[given_up]]),
-        u=np.concatenate([problem.u, (problem.b + room)[given_up]]),
+        A=problem.A[~relaxed],
+        b=problem.b[~relaxed],
+        C=np.vstack([problem.C, problem.A[relaxed]]),
+        l=np.concatenate([problem.l, (problem.b - allowance)[relaxed]]),
+        u=np.concatenate([problem.u, (problem.b + allowance)[relaxed]]),
         lb=problem.lb,
         ub=problem.ub,
     )

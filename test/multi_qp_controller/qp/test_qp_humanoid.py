@@ -9,23 +9,23 @@ import pytest
 from qp_recipes import Standing, full_problem, reduced_problem, standing, torques
 from qp_reference import reference_solution
 
-from multi_qp_controller.qp import Problem, make_solver, solver_names
+from multi_qp_controller.qp import QPProblem, make_solver, solver_names
 
 FORMULATIONS = {"full": full_problem, "reduced": reduced_problem}
-FEASIBLE = ((0, False), (2, True), (3, True), (7, False))  # seeds, and whether their tasks ask for a lot
+FEASIBLE = ((0, False), (2, True), (3, True), (7, False))  # seeds, and whether their tasks are demanding
 INFEASIBLE = 5
 NV = 40  # of the sample humanoid and the object
 
 
 @cache
-def case(formulation: str, seed: int, violent: bool) -> tuple[Standing, Problem, np.ndarray]:
+def case(formulation: str, seed: int, violent: bool) -> tuple[Standing, QPProblem, np.ndarray]:
     problem = FORMULATIONS[formulation](seed, violent=violent)
     guess = make_solver("piqp").solve(problem)
     clear = [np.where(np.abs(z) > 1e-7, z, 0.0) for z in (guess.z_ineq, guess.z_bounds)]
     return standing(seed, violent=violent), problem, reference_solution(problem, *clear)
 
 
-def quantities(parts: Standing, problem: Problem, x: np.ndarray) -> dict[str, np.ndarray]:
+def quantities(parts: Standing, problem: QPProblem, x: np.ndarray) -> dict[str, np.ndarray]:
     """Return what is unique at the optimum; the multipliers of a contact are not."""
     nv, na, nf = len(parts.bias), len(parts.torque_limit), parts.wrench_map.shape[1]
     full = problem.n == nv + na + nf
@@ -60,7 +60,7 @@ def test_both_formulations_have_one_optimum(seed, violent):
 
 @pytest.mark.parametrize("name", solver_names())
 @pytest.mark.parametrize("formulation", FORMULATIONS)
-def test_infeasible_moments_are_recognised(formulation, name):
+def test_infeasible_states_are_recognised(formulation, name):
     answer = make_solver(name).solve(FORMULATIONS[formulation](INFEASIBLE))
     assert answer.status == "infeasible", answer.message
     assert answer.solve_time < 1.0
@@ -85,6 +85,6 @@ def test_a_warm_start_along_a_motion_saves_iterations(formulation, name):
 def test_a_slack_on_collision_rows_changes_nothing_while_there_is_a_solution(formulation):
     problem = FORMULATIONS[formulation](3)
     exact = make_solver("piqp").solve(problem)
-    price = 2 * np.abs(exact.z_ineq).max() + 1
-    relaxed = make_solver("piqp").solve(problem.with_slack(1.0, linear=price))
+    penalty = 2 * np.abs(exact.z_ineq).max() + 1
+    relaxed = make_solver("piqp").solve(problem.with_slack(1.0, linear=penalty))
     np.testing.assert_allclose(relaxed.x[:NV], exact.x[:NV], atol=1e-7 * np.abs(exact.x[:NV]).max())

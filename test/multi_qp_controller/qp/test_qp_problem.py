@@ -1,4 +1,4 @@
-"""Problem, Labels and Solution: plain data with verbs."""
+"""Data classes QPProblem, Labels and Solution."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from qp_recipes import full_problem, random_problem
 
-from multi_qp_controller.qp import Block, Labels, Problem, Solution, make_solver
+from multi_qp_controller.qp import LabelBlock, Labels, QPProblem, Solution, make_solver
 
 
 @pytest.fixture
-def problem() -> Problem:
+def problem() -> QPProblem:
     return random_problem(np.random.default_rng(1), n=8, m=3, p=5)
 
 
@@ -28,15 +28,15 @@ def test_a_wrong_shape_is_refused_by_name(problem):
         replace(problem, A=problem.A[:, :7])
 
 
-def test_parts_that_are_left_out_constrain_nothing():
-    free = Problem.of(np.eye(2), np.array([1.0, -2.0]))
+def test_missing_parts_constrain_nothing():
+    free = QPProblem.of(np.eye(2), np.array([1.0, -2.0]))
     assert free.is_finite()
     assert free.primal_residual(np.array([1e9, -1e9])) == 0.0
     assert free.objective(np.array([2.0, 1.0])) == pytest.approx(2.5)
 
 
 def test_primal_residual_is_the_largest_violation_of_each_kind():
-    problem = Problem.of(
+    problem = QPProblem.of(
         np.eye(2),
         np.zeros(2),
         A=np.array([[1.0, 1.0]]),
@@ -68,11 +68,11 @@ def test_crossing_bounds_are_ill_posed_but_not_non_finite(problem):
     assert problem.non_finite_arrays() == {}
 
 
-def test_save_and_load_keep_everything(tmp_path):
+def test_save_and_load_round_trip(tmp_path):
     problem = full_problem(3)
     problem.relaxable_bounds[4] = True
     problem.save(tmp_path / "qp.npz")
-    copy = Problem.load(tmp_path / "qp.npz")
+    copy = QPProblem.load(tmp_path / "qp.npz")
     for name in ("H", "g", "A", "b", "C", "l", "u", "lb", "ub", "relaxable_rows", "relaxable_bounds"):
         assert_array_equal(getattr(copy, name), getattr(problem, name))
     assert copy.labels == problem.labels
@@ -81,24 +81,24 @@ def test_save_and_load_keep_everything(tmp_path):
 
 def test_save_and_load_without_labels(problem, tmp_path):
     problem.save(tmp_path / "qp.npz")
-    assert Problem.load(tmp_path / "qp.npz").labels == Labels()
+    assert QPProblem.load(tmp_path / "qp.npz").labels == Labels()
 
 
 def test_slack_changes_nothing_when_the_problem_is_feasible(problem):
     problem.relaxable_rows[:3] = True
     problem.relaxable_bounds[2:6] = True
     exact = make_solver("piqp").solve(problem)
-    price = 2 * max(np.abs(exact.z_ineq).max(), np.abs(exact.z_bounds).max())
+    penalty = 2 * max(np.abs(exact.z_ineq).max(), np.abs(exact.z_bounds).max())
     for name in ("piqp", "daqp", "quadprog"):
-        relaxed = make_solver(name).solve(problem.with_slack(1.0, linear=price))
+        relaxed = make_solver(name).solve(problem.with_slack(1.0, linear=penalty))
         assert relaxed.found
         assert_allclose(relaxed.x[: problem.n], exact.x, atol=1e-7)
         assert_allclose(relaxed.x[problem.n :], 0.0, atol=1e-7)
 
 
-def test_slack_gives_way_only_where_it_may():
-    # x <= 1 may give way to the equality x + y = 3 with y <= 1; the least slack is 1.
-    problem = Problem.of(
+def test_slack_is_used_on_relaxable_rows_only():
+    # x <= 1 may be relaxed for the equality x + y = 3 with y <= 1; the least slack is 1.
+    problem = QPProblem.of(
         np.eye(2),
         np.zeros(2),
         A=np.array([[1.0, 1.0]]),
@@ -119,7 +119,7 @@ def test_slack_gives_way_only_where_it_may():
 
 
 def test_relaxed_bounds_become_rows():
-    problem = Problem.of(np.eye(1), np.zeros(1), lb=np.array([2.0]), ub=np.array([3.0]))
+    problem = QPProblem.of(np.eye(1), np.zeros(1), lb=np.array([2.0]), ub=np.array([3.0]))
     problem.relaxable_bounds[0] = True
     elastic = problem.with_slack(1.0, linear=1.0)
     assert (elastic.n, elastic.p) == (2, 2)
@@ -127,7 +127,7 @@ def test_relaxed_bounds_become_rows():
     assert_allclose(make_solver("quadprog").solve(elastic).x, [1.5, 0.5], atol=1e-8)
 
 
-def test_slack_names_follow_their_rows():
+def test_slack_labels_follow_their_rows():
     problem = full_problem(3)
     problem.relaxable_bounds[0] = True
     elastic = problem.with_slack(10.0)
@@ -142,8 +142,8 @@ def test_slack_names_follow_their_rows():
 
 
 @pytest.mark.parametrize(("weight", "linear"), [(0.0, 0.0), (-1.0, 1.0), (1.0, -1.0)])
-def test_slack_needs_a_price(problem, weight, linear):
-    with pytest.raises(ValueError, match="slack needs prices"):
+def test_slack_needs_a_penalty_weight(problem, weight, linear):
+    with pytest.raises(ValueError, match="slack needs penalty weights"):
         problem.with_slack(weight, linear=linear)
 
 
@@ -151,11 +151,11 @@ def test_labels_name_single_rows():
     joints = ("humanoid/R_KNEE_P", "humanoid/L_KNEE_P")
     labels = Labels(
         variables=(
-            Block("acceleration", "rad/s^2", joints),
-            Block("torque", "N m", joints, limit="torque limit"),
+            LabelBlock("acceleration", "rad/s^2", joints),
+            LabelBlock("torque", "N m", joints, limit="torque limit"),
         ),
-        equalities=(Block("dynamics", "N m", joints), Block("no slip left_foot", "rad/s^2", ("angular x",))),
-        inequalities=(Block("collision", "m/s^2", ("humanoid/l_hand | box/box_link",)),),
+        equalities=(LabelBlock("dynamics", "N m", joints), LabelBlock("no slip left_foot", "rad/s^2", ("angular x",))),
+        inequalities=(LabelBlock("collision", "m/s^2", ("humanoid/l_hand | box/box_link",)),),
     )
     assert labels.name("variable", 2) == "torque humanoid/R_KNEE_P"
     assert labels.name("bound", 3) == "torque limit humanoid/L_KNEE_P"

@@ -1,4 +1,4 @@
-"""Every backend keeps the promises of `Solver`."""
+"""Contract of `Solver` for every backend."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from qp_recipes import random_problem
 from scipy.optimize import linprog
 
-from multi_qp_controller.qp import Problem, Solution, make_solver, solver_names
+from multi_qp_controller.qp import QPProblem, Solution, make_solver, solver_names
 from multi_qp_controller.qp.solvers import SOLVERS
 
 NAMES = solver_names()
@@ -25,7 +25,7 @@ def one(name: str, **settings_of_solver):
     return make_solver(name, **settings_of_solver)
 
 
-def assert_optimal(problem: Problem, answer: Solution) -> None:
+def assert_optimal(problem: QPProblem, answer: Solution) -> None:
     """Check the conditions of Karush, Kuhn and Tucker."""
     assert answer.status == "solved", answer.message
     x, y, z, z_bounds = answer.x, answer.y_eq, answer.z_ineq, answer.z_bounds
@@ -37,7 +37,7 @@ def assert_optimal(problem: Problem, answer: Solution) -> None:
 
 
 @st.composite
-def problems(draw) -> Problem:
+def problems(draw) -> QPProblem:
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n = draw(st.integers(1, 16))
     m, p = draw(st.integers(0, n // 2)), draw(st.integers(0, 12))
@@ -49,7 +49,7 @@ def problems(draw) -> Problem:
 @pytest.mark.parametrize("name", WITH_MULTIPLIERS)
 @given(problem=problems())
 @settings(max_examples=40, deadline=None, derandomize=True)
-def test_answers_satisfy_the_optimality_conditions(name, problem):
+def test_solutions_satisfy_the_optimality_conditions(name, problem):
     assert_optimal(problem, one(name).solve(problem))
 
 
@@ -63,14 +63,14 @@ def test_eiquadprog_finds_the_same_optimum(problem):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_unconstrained(name):
-    answer = one(name).solve(Problem.of(np.diag([1.0, 4.0]), np.array([-1.0, 8.0])))
+    answer = one(name).solve(QPProblem.of(np.diag([1.0, 4.0]), np.array([-1.0, 8.0])))
     assert_allclose(answer.x, [1.0, -2.0], atol=1e-7)
 
 
 @pytest.mark.parametrize("name", WITH_MULTIPLIERS)
 def test_signs_of_multipliers(name):
     # Upper side of the row, lower bound of y; the equality fixes z.
-    problem = Problem.of(
+    problem = QPProblem.of(
         np.eye(3),
         np.array([-3.0, 2.0, 0.0]),
         A=np.array([[0.0, 0.0, 1.0]]),
@@ -110,7 +110,7 @@ def test_infeasible_rows_are_recognised_promptly(name, seed):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_contradicting_bound_and_row(name):
-    problem = Problem.of(np.eye(1), np.zeros(1), C=np.array([[1.0]]), l=np.array([2.0]), ub=np.array([1.0]))
+    problem = QPProblem.of(np.eye(1), np.zeros(1), C=np.array([[1.0]]), l=np.array([2.0]), ub=np.array([1.0]))
     assert one(name).solve(problem).status == "infeasible"
 
 
@@ -176,7 +176,7 @@ def test_semidefinite_hessian(name):
     rng = np.random.default_rng(8)
     J = rng.normal(size=(3, 8))
     target = rng.normal(size=3)
-    problem = Problem.of(J.T @ J, -J.T @ target, lb=np.full(8, -2.0), ub=np.full(8, 2.0))
+    problem = QPProblem.of(J.T @ J, -J.T @ target, lb=np.full(8, -2.0), ub=np.full(8, 2.0))
     answer = one(name).solve(problem)
     assert answer.found, answer.message
     assert_allclose(J @ answer.x, target, atol=1e-5)
@@ -189,7 +189,7 @@ def test_same_problems_same_bits(name):
         for k in range(6):
             problem = random_problem(np.random.default_rng(3), n=25, m=6, p=10)
             problem.g += 0.01 * k
-            clutter.append(np.ones(1 + 997 * noise * k))  # so that memory lies elsewhere in each run
+            clutter.append(np.ones(1 + 997 * noise * k))  # so that addresses differ between runs
             previous = solver.solve(problem, warm_start=previous)
             answers.append(previous.x)
         return answers
@@ -199,7 +199,7 @@ def test_same_problems_same_bits(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_warm_start_does_not_change_the_answer(name):
+def test_warm_start_does_not_change_the_solution(name):
     solver, previous = one(name), None
     for k in range(5):
         problem = random_problem(np.random.default_rng(4), n=25, m=6, p=10)
@@ -220,7 +220,7 @@ def test_a_warm_start_that_does_not_fit_is_ignored(name):
 
 
 @pytest.mark.parametrize("name", ["daqp", "proxqp"])
-def test_a_misleading_warm_start_does_no_harm(name):
+def test_a_misleading_warm_start_does_not_change_the_solution(name):
     problem = random_problem(np.random.default_rng(10), n=20, m=5, p=10)
     cold = one(name).solve(problem)
     misled = replace(cold, z_ineq=-1e3 * np.ones(10), z_bounds=1e3 * np.ones(20))
@@ -237,7 +237,7 @@ def test_the_problem_is_not_modified(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_rows_without_sides_are_quiet(name, capfd):
+def test_rows_without_sides_print_nothing(name, capfd):
     problem = random_problem(np.random.default_rng(11), n=15, m=4, p=8)
     problem.l[[0, 3]], problem.u[[0, 3]] = -np.inf, np.inf
     answer = one(name).solve(problem)
@@ -247,12 +247,12 @@ def test_rows_without_sides_are_quiet(name, capfd):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_answer_outlives_the_next_solve(name):
+def test_a_solution_is_not_overwritten_by_the_next_solve(name):
     solver = one(name)
     answer = solver.solve(random_problem(np.random.default_rng(12), n=15, m=4, p=8))
-    kept = answer.x.copy()
+    copied = answer.x.copy()
     solver.solve(random_problem(np.random.default_rng(13), n=15, m=4, p=8))
-    assert_array_equal(answer.x, kept)
+    assert_array_equal(answer.x, copied)
 
 
 @pytest.mark.parametrize("name", ["daqp", "piqp", "piqp_sparse", "proxqp"])
@@ -269,7 +269,7 @@ def test_names_are_sorted_and_all_make_a_solver():
         assert make_solver(name).reproducible == (name in REPRODUCIBLE)
 
 
-def test_an_unknown_name_is_answered_with_the_valid_ones():
+def test_an_unknown_name_lists_the_valid_ones():
     with pytest.raises(ValueError, match=r"valid: active_set, daqp, eiquadprog, .*Did you mean 'quadprog'\?"):
         make_solver("quadprogg")
 

@@ -1,4 +1,4 @@
-"""Every task alone in a closed loop: the error dies out as the law says."""
+"""Every task alone in a closed loop: decay of the error by its feedback law."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from multi_qp_controller.kinematics import Group
-from multi_qp_controller.random_references import RandomPose
-from multi_qp_controller.references import MinimumJerkPose, RestingPose
+from multi_qp_controller.dynamics.kinematics import Group
+from multi_qp_controller.references.random import RandomPose
+from multi_qp_controller.references.references import MinimumJerkPose, RestingPose
 from multi_qp_controller.tasks import (
     CoMTask,
     JointAngleTask,
@@ -60,7 +60,7 @@ def test_the_error_decays_critically_damped(scene, lab, name):
 
 
 @pytest.mark.parametrize("name", ["joint velocity", "momentum of one", "momentum of a group"])
-def test_a_rate_decays_at_first_order(scene, lab, name):
+def test_velocity_tasks_decay_at_first_order(scene, lab, name):
     group = ["humanoid"] if name == "momentum of one" else ["humanoid", "box"]
     task = (
         JointVelocityTask("v", v_index=9, goal=0.7, stiffness=5.0)
@@ -74,7 +74,7 @@ def test_a_rate_decays_at_first_order(scene, lab, name):
     np.testing.assert_allclose(errors / errors[0], expected, atol=0.01)
 
 
-def test_a_tsid_task_closes_its_loop_too(scene, lab):
+def test_tsid_task_in_closed_loop(scene, lab):
     state = lab.random_state(scene, 3, speed=0.0)
     kinematics = lab.kinematics(scene, state)
     inner = tsid.TaskSE3Equality("inner", kinematics.robot, "humanoid/left_palm")
@@ -103,8 +103,8 @@ REFERENCES = {
 
 
 @pytest.mark.parametrize("name", REFERENCES)
-def test_a_moving_reference_is_tracked_without_lag(scene, lab, name):
-    """Fed forward, the error is that of the integration: far below what a lag of one step would leave."""
+def test_moving_reference_is_tracked_without_lag(scene, lab, name):
+    """With feed-forward, only the integration error remains, far below a lag of one step."""
     frame, other = scene.frame_id("humanoid/left_palm"), scene.frame_id("box/left")
     task = PoseTask("palm", frame_a=frame, frame_b=other, goal=REFERENCES[name], stiffness=100.0)
     state = lab.random_state(scene, 3, speed=0.0)

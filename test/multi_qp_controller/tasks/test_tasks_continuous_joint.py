@@ -1,4 +1,4 @@
-"""A continuous joint takes two entries of q, (cos, sin), and one of v."""
+"""Continuous joints: two entries of q, (cos, sin), and one of v."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TURNING = '<limit velocity="3" effort="50"/>'
 
 @pytest.fixture
 def wheel_scenario(workshop):
-    """Return a chain of a bounded joint, a continuous one that moves a continuous one, and a bounded one again."""
+    """Return a chain of four joints: bounded, continuous, continuous, bounded."""
     workshop.chain(
         "wheels",
         [
@@ -43,7 +43,7 @@ def angle(q, index):
     return np.arctan2(q[index + 1], q[index])
 
 
-def test_the_scene_counts_them(wheel_scenario):
+def test_indices_in_the_scene(wheel_scenario):
     scene = wheel_scenario.scene
     assert (scene.nq, scene.nv, scene.na) == (6, 4, 4)
     assert scene.limits.q_index.tolist() == [0, 1, 3, 5]
@@ -51,7 +51,7 @@ def test_the_scene_counts_them(wheel_scenario):
     assert np.isposinf(scene.limits.upper[1:3]).all()
 
 
-def test_a_posture_task_turns_it(wheel_scenario):
+def test_posture_task_rotates_it(wheel_scenario):
     result = run_scenario(wheel_scenario, dt=0.01)
     assert result.report["qp_failures"] == 0
     q = result.log.q[-1]
@@ -59,7 +59,7 @@ def test_a_posture_task_turns_it(wheel_scenario):
     np.testing.assert_allclose([np.hypot(*q[1:3]), np.hypot(*q[3:5])], 1.0, atol=1e-9)
 
 
-def test_a_posture_goes_the_short_way_round(wheel_scenario, lab):
+def test_posture_takes_the_shorter_direction(wheel_scenario, lab):
     scene = wheel_scenario.scene
     spec = PostureTaskSpec(type="posture", subsystem="arm", posture={"joint1": 3.0}, stiffness=25)
     task = TaskFactory(wheel_scenario).make("posture", spec)
@@ -72,7 +72,7 @@ def test_a_posture_goes_the_short_way_round(wheel_scenario, lab):
 
 
 @pytest.mark.parametrize("duration", [None, 0.5])
-def test_a_joint_angle_task_turns_it(wheel_scenario, lab, duration):
+def test_joint_angle_task_rotates_it(wheel_scenario, lab, duration):
     scene = wheel_scenario.scene
     spec = JointAngleTaskSpec(type="joint_angle", joint="arm/joint2", target=-2.0, stiffness=100, duration=duration)
     task = TaskFactory(wheel_scenario).make("angle", spec)
@@ -90,13 +90,13 @@ def test_only_its_velocity_is_limited(wheel_scenario):
     state.q[1:3], state.v[1] = (np.cos(3.1), np.sin(3.1)), 2.0
     command = controller.step(state, 0.0)
     assert command.diagnostics.status == "ok", command.diagnostics.message
-    limits = controller.statement.joint_limits
+    limits = controller.qp_data
     np.testing.assert_allclose((limits.lower[1], limits.upper[1]), ((-3.0 - 2.0) / 0.01, (3.0 - 2.0) / 0.01))
     assert not np.isnan([limits.lower, limits.upper]).any()
 
 
-def test_it_crosses_the_seam_without_a_jump(wheel_scenario):
-    """Turning on at constant speed, the continuous joint passes ±π as any other angle."""
+def test_angle_passes_pi_without_a_jump(wheel_scenario):
+    """At constant velocity, ±π is no discontinuity."""
     spec = wheel_scenario.spec.tasks["posture"].model_copy(update={"posture": {"joint1": 3.0}, "duration": None})
     wheel_scenario.spec.tasks["posture"] = spec
     scene = wheel_scenario.scene

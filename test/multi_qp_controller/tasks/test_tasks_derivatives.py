@@ -1,4 +1,4 @@
-"""Every task against finite differences: J, J̇v, and the acceleration that its gains ask for."""
+"""Every task against finite differences: J, J̇v, and the desired acceleration."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from multi_qp_controller.kinematics import Group
-from multi_qp_controller.references import RestingPose
+from multi_qp_controller.dynamics.kinematics import Group
+from multi_qp_controller.references.references import RestingPose
 from multi_qp_controller.tasks import (
     CoMTask,
     JointAngleTask,
@@ -28,7 +28,7 @@ PALM, BOX, TORSO = "humanoid/left_palm", "box/box_link", "humanoid/torso"
 
 
 class Reading:
-    """What a scene's features are at one state, by pinocchio alone."""
+    """Features of a scene at one state, by pinocchio alone."""
 
     def __init__(self, scene, state):
         self.scene, self.state, self.data = scene, state, scene.model.createData()
@@ -40,7 +40,7 @@ class Reading:
         return X if relative_to is None else self.data.oMf[self.scene.frame_id(relative_to)].actInv(X)
 
     def bodies(self, subsystems):
-        """Give mass, centre, velocity of it, inertia about it and angular velocity of every body, world frame."""
+        """Yield mass, centre, velocity of it, inertia about it and angular velocity of every body, world frame."""
         for name in subsystems:
             for joint, full_name in enumerate(self.scene.model.names):
                 if full_name.startswith(f"{name}/"):
@@ -64,7 +64,7 @@ class Reading:
 
 @dataclass
 class Case:
-    """A task, and its feature as a function of a reading; the feature of a pose turns about `origin`."""
+    """A task, and its feature as a function of a reading; the feature of a pose rotates about `origin`."""
 
     make: object
     feature: object
@@ -86,7 +86,7 @@ def com(subsystems):
 
 
 def com_beside(subsystems, frames):
-    """Give the centre of mass from the mean of some frames' origins, as a task gives it that goes along with them."""
+    """Return the feature of a centre-of-mass task relative to the mean origin of carrier frames."""
     return lambda reading, _: reading.com(subsystems) - np.mean([reading.pose(f).translation for f in frames], axis=0)
 
 
@@ -181,7 +181,7 @@ def test_rows_are_the_second_derivative_of_the_feature(scene, lab, name, seed):
     else:
         np.testing.assert_allclose(J @ state.v, rate, atol=1e-9)
         second = lab.rate(scene, feature_rate, state, acceleration)
-    # without gains nothing is desired, so that b is minus the drift
+    # without gains the desired acceleration is zero, and b is minus the drift
     np.testing.assert_allclose(J @ acceleration - b, second, atol=1e-7)
 
 
@@ -206,8 +206,8 @@ def started(task, kinematics):
     return task
 
 
-def test_a_moving_posture_reference_is_fed_forward(scene, lab):
-    """On the reference, with its velocity, what is asked for is its acceleration."""
+def test_moving_posture_reference_is_fed_forward(scene, lab):
+    """At the reference, with its velocity, the desired acceleration is that of the reference."""
     start, task = lab.random_state(scene, 1, speed=0.0), posture_task(scene, duration=2.0)
     task.start(lab.kinematics(scene, start), 1.0)
     path = pin.difference(scene.model, start.q, scene.q0)
@@ -224,7 +224,7 @@ def test_a_moving_posture_reference_is_fed_forward(scene, lab):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_pose_task_is_that_of_tsid(scene, lab, seed):
+def test_pose_task_equals_that_of_tsid(scene, lab, seed):
     kinematics = lab.kinematics(scene, lab.random_state(scene, seed))
     ours = started(pose_task(scene, PALM, stiffness=37.0, damping=5.0), kinematics)
     theirs = tsid.TaskSE3Equality("theirs", kinematics.robot, PALM)
@@ -252,14 +252,14 @@ def test_a_tsid_task_follows_the_finite_difference(scene, lab):
     inner.useLocalFrame(False)
     sample = tsid.TrajectorySample(12, 6)
     sample.value(np.concatenate([GOAL.translation, GOAL.rotation.flatten(order="F")]))
-    inner.setReference(sample)  # no gains: nothing is desired
+    inner.setReference(sample)  # no gains: zero desired acceleration
     task, acceleration = TsidTask("tsid", task=inner), np.random.default_rng(1).uniform(-3, 3, scene.nv)
     J, b = lab.rows(task, kinematics)
     rate = lab.rate(scene, lambda at: lab.rows(task, lab.kinematics(scene, at))[0] @ at.v, state, acceleration)
     np.testing.assert_allclose(J @ acceleration - b, rate, atol=1e-7)
 
 
-def test_a_pose_task_that_was_not_started_says_so(scene, lab):
+def test_pose_task_before_its_start_raises(scene, lab):
     kinematics = lab.kinematics(scene, lab.random_state(scene, 0))
     with pytest.raises(RuntimeError, match="'pose' has not been started"):
         lab.rows(pose_task(scene, PALM), kinematics)

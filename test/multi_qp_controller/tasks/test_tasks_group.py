@@ -1,4 +1,4 @@
-"""A centre of mass of several subsystems couples them: the Hessian keeps Jᵢᵀ Jⱼ, or the task is not done."""
+"""Centre-of-mass tasks of several subsystems: coupling blocks Jᵢᵀ Jⱼ of the Hessian."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 from multi_qp_controller import Controller
-from multi_qp_controller.formulations import make_formulation
 from multi_qp_controller.qp import make_solver
+from multi_qp_controller.qp.formulations import make_formulation
 from multi_qp_scene import load_scenario
 from multi_qp_simulator import Integrator
 
-EVERYBODY = ("front", "back", "king", "litter")
+SUBSYSTEMS = ("front", "back", "king", "litter")
 
 
 @cache
 def shifting() -> Controller:
-    """Return the controller of the king's litter, 0.3 s after all four begin to move over two feet."""
+    """Return the controller of `king`, 0.3 s after all four subsystems begin to shift over two feet."""
     scenario = load_scenario("king")
     controller, world = Controller(scenario), Integrator(scenario)
     for tick in range(25):
@@ -50,7 +50,7 @@ def cross_blocks() -> np.ndarray:
 def solved(*, coupled: bool) -> np.ndarray:
     """Solve the QP of the tick, with the cross blocks or without, and return q̈."""
     controller = shifting()
-    formulation = make_formulation("reduced", controller.statement)
+    formulation = make_formulation("reduced", controller.qp_data)
     formulation.prepare()
     problem = formulation.build()
     if not coupled:
@@ -63,24 +63,24 @@ def solved(*, coupled: bool) -> np.ndarray:
     return formulation.recover(solution.x).acceleration
 
 
-@pytest.mark.parametrize("first", EVERYBODY)
-@pytest.mark.parametrize("second", EVERYBODY)
+@pytest.mark.parametrize("first", SUBSYSTEMS)
+@pytest.mark.parametrize("second", SUBSYSTEMS)
 def test_the_hessian_has_the_block_of_each_pair(first: str, second: str) -> None:
     controller, (J, _) = shifting(), balance_rows()
     rows, columns = (controller.scenario.scene.subsystems[name].v_slice for name in (first, second))
     block = controller.tasks["balance"].weight * J[:, rows].T @ J[:, columns]
     assert np.abs(block).max() > 1.0
-    found = controller.statement.tasks.H[rows, columns]
+    found = controller.qp_data.tasks.H[rows, columns]
     if first == second:  # other tasks add to it
         assert np.linalg.eigvalsh(found - block).min() > -1e-8
-    else:  # no other task is about two of them
+    else:  # no other task concerns two of them
         np.testing.assert_allclose(found, block, rtol=1e-12, atol=1e-12)
 
 
-def test_without_the_blocks_between_subsystems_the_group_misses_what_the_task_asks() -> None:
+def test_without_coupling_blocks_the_group_task_has_a_residual() -> None:
     J, b = balance_rows()
     assert np.linalg.norm(b) > 0.05
     coupled, decoupled = (J @ solved(coupled=choice) for choice in (True, False))
     assert np.linalg.norm(coupled - b) < 0.1 * np.linalg.norm(b)
-    # each is then asked to do by itself what all should do together, so that they do it several times over
+    # each subsystem then realises the whole desired acceleration, and their sum is several times too large
     assert np.linalg.norm(decoupled) > 2.0 * np.linalg.norm(b)

@@ -1,4 +1,4 @@
-"""The table that computes tasks together: the same rows as each task by itself."""
+"""Task table: rows equal to those of `compute` of each task."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from multi_qp_controller.kinematics import Group
-from multi_qp_controller.motion_table import MotionTable
-from multi_qp_controller.references import MinimumJerkPose, MovablePose, RestingPose
+from multi_qp_controller.dynamics.kinematics import Group
+from multi_qp_controller.dynamics.motion_table import MotionTable
+from multi_qp_controller.references.references import MinimumJerkPose, MovablePose, RestingPose
 from multi_qp_controller.tasks import CoMTask, JointAngleTask, PoseTask, PostureTask
 from multi_qp_controller.tasks.table import TaskTable
 from multi_qp_scene.scalar_joint import ScalarJoint
@@ -17,7 +17,7 @@ SOLES = ("humanoid/left_sole", "humanoid/right_sole")
 
 
 def _turned(angle):
-    """Return a goal: the present pose turned by `angle` and moved."""
+    """Return a goal: the present pose, rotated by `angle` and displaced."""
     step = pin.SE3(pin.exp3(angle * np.array([0.48, -0.6, 0.64])), np.array([0.1, -0.2, 0.3]))
     return lambda _, present: RestingPose(present * step)
 
@@ -27,7 +27,7 @@ def _moving(_, present):
 
 
 def _tasks(scene):
-    """Return tasks of every kind, as they differ for the kernel."""
+    """Return tasks for every case of the kernel."""
     frame, surface = scene.frame_id, scene.surfaces
     palm, box = surface["humanoid/left_palm"].frame_id, surface["box/bottom"].frame_id
     shifted = PoseTask("shifted", frame_a=palm, frame_b=box, goal=_turned(0.2), axes=(1, 3, 5), damping=3.0)
@@ -63,14 +63,14 @@ def _table(scene, kinematics, tasks):
 
 
 @pytest.mark.parametrize("time", [0.3, 1.0])
-def test_every_task_is_as_it_computes_itself(scene, lab, time):
+def test_rows_equal_those_of_compute(scene, lab, time):
     kinematics = lab.kinematics(scene, lab.random_state(scene, 1))
     (shifted, tasks), (alone_shifted, alone) = _tasks(scene), _tasks(scene)
     for task in (*tasks, *alone):
         task.start(kinematics, 0.0)
     motions, slices, J, b, table = _table(scene, kinematics, tasks)
-    assert table.taken == set(range(len(tasks)))
-    for seed in (2, 3):  # twice: what is written once must not be taken for what changes
+    assert table.task_indices == set(range(len(tasks)))
+    for seed in (2, 3):  # twice: what is written once must not be tabulated for what changes
         kinematics.update(lab.random_state(scene, seed))
         motions.update()
         shifted.shift = alone_shifted.shift = np.array([0.01, 0.02, 0.03]) * seed
@@ -89,7 +89,7 @@ def test_every_task_is_as_it_computes_itself(scene, lab, time):
                 np.testing.assert_allclose(task.target(kinematics).position, place, atol=1e-12)
 
 
-def test_a_target_that_is_moved_is_followed_at_once(scene, lab):
+def test_moved_target_is_followed_in_the_next_tick(scene, lab):
     kinematics = lab.kinematics(scene, lab.random_state(scene, 1))
     palm = scene.surfaces["humanoid/left_palm"].frame_id
     pose = PoseTask("pose", frame_a=palm, goal=lambda _, present: MovablePose(present), axes=(0, 1, 2))
@@ -108,8 +108,8 @@ def test_a_target_that_is_moved_is_followed_at_once(scene, lab):
     assert pose.error == pytest.approx(length) and com.error == pytest.approx(length)
 
 
-def test_a_memory_is_of_its_moment(scene, lab):
-    """What the table writes later must not change what was remembered before."""
+def test_saved_state_is_a_copy(scene, lab):
+    """Later updates of the table do not change a saved state."""
     kinematics = lab.kinematics(scene, lab.random_state(scene, 1))
     task = PostureTask("posture", v_index=np.arange(6, 36), q_reference=scene.q0)
     task.start(kinematics, 0.0)
@@ -118,16 +118,16 @@ def test_a_memory_is_of_its_moment(scene, lab):
     motions, _, _, _, table = _table(scene, kinematics, [task, pose])
     motions.update()
     table.update(kinematics, 0.0)
-    memory = task.memory()
-    before = memory["error"].copy()
+    saved = task.get_state()
+    before = saved["error"].copy()
     kinematics.update(lab.random_state(scene, 2))
     table.update(kinematics, 0.1)
-    np.testing.assert_array_equal(memory["error"], before)
-    assert np.abs(task.memory()["error"] - before).max() > 1e-3
+    np.testing.assert_array_equal(saved["error"], before)
+    assert np.abs(task.get_state()["error"] - before).max() > 1e-3
 
 
-def test_a_target_is_where_the_frame_is_along_axes_that_it_asks_nothing_of(scene, lab):
-    """What is only kept upright has no place of its own to be drawn at: it walks away from where it began."""
+def test_target_equals_the_frame_along_axes_that_are_not_tasked(scene, lab):
+    """The drawn target of an orientation task moves with its frame."""
     kinematics = lab.kinematics(scene, lab.random_state(scene, 1))
     palm, box = scene.surfaces["humanoid/left_palm"].frame_id, scene.surfaces["box/bottom"].frame_id
     turned = PoseTask("turned", frame_a=palm, goal=_turned(0.3), axes=(3, 4, 5))

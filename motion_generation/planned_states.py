@@ -1,0 +1,97 @@
+"""Compilation of a contact sequence to states of the controller's state machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from com_trajectory.trajectory import ComTrajectory
+from motion_generation.state_parts import Pace, SequencePart, Written
+from motion_generation.state_writer import StateWriter
+from multi_qp_scene.contact_sequence import ContactSequence
+from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.scene import Scene
+from multi_qp_scene.schema.scenario_file import CollisionPairSpec, CollisionsSpec, ScenarioFile
+
+Array = NDArray[np.float64]
+
+
+def with_states(
+    scenario: Scenario,
+    sequence: ContactSequence,
+    postures: Sequence[Array] | None = None,
+    *,
+    pace: Pace | None = None,
+    hold: float = 0.5,
+    trajectory: ComTrajectory | None = None,
+) -> Scenario:
+    """Return the scenario with states that execute a contact sequence.
+
+    The scenario's tasks, goals and collisions are retained; what the sequence requires is added.
+
+    Args:
+        scenario: the scenario; its own states are replaced.
+        sequence: contacts of one of its subsystems, by phase.
+        postures: reference configuration of that subsystem for each phase, (nq,) each; its initial one if None.
+        pace: speeds and heights.
+        hold: duration of the last state [s].
+        trajectory: of the centre of mass through the phases of this sequence, followed with its velocity and
+            acceleration, and slowed down as a whole to the pace of the limbs; if None, the motion is from rest to rest.
+
+    Raises:
+        MultiQpError: the sequence is not of exactly one subsystem of the scenario, does not specify what a contact
+            touches, or the number of phases differs from that of postures.
+    """
+    written = write_states(scenario, sequence, postures, pace=pace, hold=hold, trajectory=trajectory)
+    surfaces = {contact.surface for phase in sequence.phases for contact in phase.contacts}
+    return with_written(scenario, written, surfaces, hold=hold)
+
+
+def write_states(
+    scenario: Scenario,
+    sequence: ContactSequence,
+    postures: Sequence[Array] | None = None,
+    *,
+    pace: Pace | None = None,
+    hold: float = 0.5,
+    trajectory: ComTrajectory | None = None,
+    part: SequencePart | None = None,
+) -> Written:
+    """Return the contacts and states that execute a contact sequence.
+
+    Args and errors are those of `with_states`; `part` describes the surrounding motion.
+    """
+    return StateWriter(scenario, sequence, postures, pace or Pace(), hold, trajectory, part or SequencePart()).write()
+
+
+def with_written(scenario: Scenario, written: Written, surfaces: Iterable[str], *, hold: float) -> Scenario:
+    """Return the scenario with generated contacts and states; the first state becomes the initial one.
+
+    Args:
+        scenario: the scenario; its own states are replaced.
+        written: contacts and states.
+        surfaces: those that make contacts; their links avoid the fixed environment.
+        hold: duration of the last state [s].
+    """
+    spec = scenario.spec
+    duration = sum((state.timeout or 0.0) for state in written.states.values()) + hold + 1.0
+    update = {
+        "contacts": {**spec.contacts, **written.contacts},
+        "states": written.states,
+        "initial_state": next(iter(written.states)),
+        "collisions": _collisions(scenario.scene, spec, surfaces),
+        "duration": max(spec.duration, duration),
+    }
+    return replace(scenario, spec=spec.model_copy(update=update))
+
+
+def _collisions(scene: Scene, spec: ScenarioFile, surfaces: Iterable[str]) -> CollisionsSpec:
+    """Return the scenario's pairs, and those of the limbs' ends with the fixed environment."""
+    ends = sorted({scene.surfaces[surface].link for surface in surfaces})
+    fixed = [link for piece in scene.environment.values() for link in piece.links]
+    # the ends become aligned with what they touch: their distances may close to zero, with soft bounds
+    pairs = [CollisionPairSpec(bodies=(end, link), influence=0.06, security=0.0002) for end in ends for link in fixed]
+    return spec.collisions.model_copy(update={"pairs": [*spec.collisions.pairs, *pairs]})

@@ -1,0 +1,272 @@
+"""Contact planning for scenarios with a `plan`: contacts, then the states that execute them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from com_trajectory.equilibrium import equilibrium_region
+from com_trajectory.kinematics import load_polytopes
+from com_trajectory.planner import PlanOptions, plan_com
+from com_trajectory.polytope import Polytope
+from com_trajectory.trajectory import ComTrajectory
+from motion_generation.planned_states import with_states
+from motion_generation.planned_tasks import com_of
+from motion_generation.state_parts import Pace
+from multi_qp_scene.configuration import set_joint_angles
+from multi_qp_scene.contact_sequence import ContactSequence
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.kinematic_trees import KinematicTrees, place_frames
+from multi_qp_scene.placement import align_surfaces, pose_of
+from multi_qp_scene.resources import model_path
+from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.scene import Scene
+from multi_qp_scene.schema.plan import PlanGoalSpec, PlanSpec
+from multi_qp_scene.subsystem import Subsystem
+
+if TYPE_CHECKING:  # importing OMPL is slow and only needed for planning
+    from contact_planner.planner import ContactPlanner
+    from contact_planner.problem import PlanningGoal
+    from contact_planner.stance import ContactPlan
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedScenario:
+    """A plan and the scenario that executes it.
+
+    Attributes:
+        plan: result of the contact planner.
+        scenario: contains the states of the plan; only stands for a plan without steps.
+    """
+
+    plan: ContactPlan
+    scenario: Scenario
+
+
+def make_planner(
+    scenario: Scenario, *, q: Array | None = None, budget: float | None = None, seed: int | None = None
+) -> ContactPlanner:
+    """Return the contact planner for a scenario with a `plan`.
+
+    Args:
+        scenario: has a `plan`.
+        q: configuration of the whole scene, (nq,); the initial one if None.
+        budget: time for planning [s]; the scenario's if None.
+        seed: of the search; the scenario's if None.
+
+    Raises:
+        MultiQpError: the scenario has no `plan`, or no surface to stand on.
+    """
+    from contact_planner.candidates import CandidateWeights
+    from contact_planner.moves import SearchSettings
+    from contact_planner.planner import ContactPlanner
+    from contact_planner.problem import PlanningProblem
+
+    spec = scenario.spec.plan
+    if spec is None:
+        raise MultiQpError(f"{scenario.name} has no `plan`: its motion is defined by its states")
+    problem = PlanningProblem(
+        character=spec.character,
+        limbs={limb: f"{spec.character}/{surface}" for limb, surface in spec.limbs.items()},
+        posture=spec.posture,
+        faces=None if spec.faces is None else tuple(spec.faces),
+        friction=spec.friction,
+        frictions=spec.frictions,
+        slope=spec.slope,
+        helpers=tuple(spec.helpers),
+        least=spec.least,
+        low=(*spec.bounds.xyz_min, *spec.bounds.rpy_min),
+        high=(*spec.bounds.xyz_max, *spec.bounds.rpy_max),
+        clearance=spec.clearance,
+        own=self_distance(scenario, spec.character),
+        budget=spec.budget if budget is None else budget,
+        seed=spec.seed if seed is None else seed,
+        candidate_weights=CandidateWeights(),
+        search=SearchSettings(margin=spec.margin, stretch=spec.stride),
+        model=model_of(scenario, spec.character),
+    )
+    return ContactPlanner(scenario.scene, problem, equilibrium_region, q=q)
+
+
+def model_of(scenario: Scenario, name: str) -> str:
+    """Return a subsystem's model: the name of a shipped one, else an absolute path."""
+    model = scenario.spec.subsystems[name].model
+    if "/" in model or model.endswith((".yaml", ".yml")):
+        return str(model_path(model, relative_to=scenario.path.parent).resolve())
+    return model
+
+
+def self_distance(scenario: Scenario, name: str) -> float:
+    """Return the distance that the controller maintains between a character's own bodies [m], a bound for stances."""
+    collisions = scenario.spec.collisions
+    return collisions.security if name in collisions.self_collisions else 0.0
+
+
+def goal_of(scenario: Scenario) -> pin.SE3:
+    """Return the pose of the base at the last goal of a scenario's plan.
+
+    Raises:
+        MultiQpError: the scenario has no `plan`.
+    """
+    return goals_of(scenario)[-1].X_world_base
+
+
+def goals_of(scenario: Scenario) -> list[PlanningGoal]:
+    """Return the goals of a scenario's plan, in order.
+
+    Raises:
+        MultiQpError: the scenario has no `plan`.
+    """
+    from contact_planner.problem import PlanningGoal
+
+    spec, scene = scenario.spec.plan, scenario.scene
+    if spec is None:
+        raise MultiQpError(f"{scenario.name} has no `plan`")
+    body = scene.subsystems[spec.character]
+    found = []
+    for goal in spec.goals:
+        nominal = _posture(scene, body, spec.posture if goal.posture is None else goal.posture)
+        contacts = None if goal.contacts is None else frozenset(goal.contacts)
+        found.append(PlanningGoal(_base_at(scene, spec, goal, nominal), nominal[7:], contacts))
+    return found
+
+
+def _posture(scene: Scene, body: Subsystem, posture: str | Mapping[str, float]) -> Array:
+    if isinstance(posture, str):
+        return body.postures[posture].copy()
+    q = pin.neutral(scene.model)
+    set_joint_angles(scene.model, q, body.name, dict(posture))
+    scene.couplings.put_in_place(q)
+    return np.asarray(q[body.q_slice])
+
+
+def _base_at(scene: Scene, spec: PlanSpec, goal: PlanGoalSpec, nominal: Array) -> pin.SE3:
+    """Return the pose of the base at a goal, for its nominal configuration, (nq,)."""
+    if goal.pose is not None:
+        return pose_of(goal.pose)
+    body = scene.subsystems[spec.character]
+    q = scene.q0.copy()
+    q[body.q_slice] = nominal
+    onto = scene.surfaces[str(goal.onto)]
+    data = place_frames(scene.model, q)
+    heading = pin.rpy.matrixToRpy(data.oMf[onto.frame_id].rotation)[2]
+    limbs = [scene.surfaces[f"{spec.character}/{spec.limbs[limb]}"] for limb in goal.by or spec.needed]
+    return align_surfaces(
+        KinematicTrees(scene.model), q, body.q_slice.start, limbs, onto, xy=goal.xy, yaw=goal.yaw - float(heading)
+    )
+
+
+def plan_scenario(scenario: Scenario) -> PlannedScenario:
+    """Plan the contacts of a scenario with a goal, and write the states that execute them.
+
+    Raises:
+        MultiQpError: the scenario has no `plan`, or no surface to stand on.
+    """
+    plan = make_planner(scenario).plan(goals_of(scenario))
+    return PlannedScenario(plan, carried_out(scenario, plan))
+
+
+def carried_out(scenario: Scenario, plan: ContactPlan) -> Scenario:
+    """Return the scenario with the states that execute a plan."""
+    polytopes = polytopes_of(scenario, plan.sequence.subsystems[0])
+    if plan.moves == 0 or polytopes is None:
+        return with_states(scenario, plan.sequence, plan.postures, pace=_pace(scenario))
+    return along_trajectory(scenario, plan.sequence, plan.postures, trajectory_through(plan.sequence, polytopes))
+
+
+def along_trajectory(
+    scenario: Scenario, sequence: ContactSequence, postures: Sequence[Array], trajectory: ComTrajectory
+) -> Scenario:
+    """Return the scenario with the states that follow a trajectory through a planned sequence.
+
+    Args:
+        scenario: has a `plan`.
+        sequence: of the plan.
+        postures: one for each of its phases, (nq,) each.
+        trajectory: through its phases, joined as by `joined`.
+    """
+    phase_postures = joined_postures(sequence, postures)
+    return with_states(scenario, joined(sequence), phase_postures, pace=_pace(scenario), trajectory=trajectory)
+
+
+def _pace(scenario: Scenario) -> Pace:
+    spec = scenario.spec.plan
+    return Pace() if spec is None else Pace(**spec.pace.model_dump())
+
+
+def polytopes_of(scenario: Scenario, name: str) -> dict[str, Polytope] | None:
+    """Return a robot's kinematic polytopes, or None if `multi-qp com polytopes` has not been run for it."""
+    spec = scenario.spec.subsystems[name]
+    try:
+        effectors = load_polytopes(model_path(spec.model, relative_to=scenario.path.parent)).effectors
+    except MultiQpError:
+        return None
+    return {surface: effector.polytope for surface, effector in effectors.items()}
+
+
+def joined(sequence: ContactSequence) -> ContactSequence:
+    """Return a planned sequence with consecutive phases of equal contacts, a landing and a rest, merged."""
+    return replace(sequence, phases=tuple(sequence.phases[group[-1]] for group in _alike(sequence)))
+
+
+def joined_postures(sequence: ContactSequence, postures: Sequence[Array]) -> list[Array]:
+    """Return the postures of the phases of `joined`, (nq,) each: the last one of each merged group."""
+    return [postures[group[-1]] for group in _alike(sequence)]
+
+
+def _alike(sequence: ContactSequence) -> list[list[int]]:
+    """Return the indices of phases, grouped where consecutive ones have equal contacts."""
+    groups = [[0]]
+    for number, (before, phase) in enumerate(zip(sequence.phases, sequence.phases[1:], strict=False), 1):
+        if before.made(phase) or before.broken(phase):
+            groups.append([number])
+        else:
+            groups[-1].append(number)
+    return groups
+
+
+def trajectory_through(sequence: ContactSequence, polytopes: Mapping[str, Polytope]) -> ComTrajectory:
+    """Return the 2PAC trajectory through the contacts of a plan, merged by `joined`.
+
+    Its transition points are the centres of mass of the planner's postures, which are balanced and reachable: the
+    transition into a phase uses the posture at its start.
+
+    Source: [Tonneau2018] sections 5, 6.
+    """
+    name = sequence.subsystems[0]
+    points = {number: sequence.phases[group[0]].com[name] for number, group in enumerate(_alike(sequence)[1:])}
+    return plan_com(joined(sequence), polytopes, options=PlanOptions(points=points))
+
+
+def schedule(trajectory: ComTrajectory) -> ContactSequence:
+    """Return the contacts along a trajectory, with the duration of each phase."""
+    begins = np.concatenate([[0.0], trajectory.phase_ends[:-1]])
+    phases = tuple(
+        replace(planned.phase, duration=float(end - begin))
+        for planned, begin, end in zip(trajectory.phases, begins, trajectory.phase_ends, strict=True)
+    )
+    return ContactSequence(phases, {}, "schedule")
+
+
+def with_postures(sequence: ContactSequence, postures: Sequence[Array], scenario: Scenario) -> ContactSequence:
+    """Return a planned sequence with the centres of mass of its postures, (nq,) each, one a phase.
+
+    Raises:
+        MultiQpError: there are several subsystems, or the number of postures differs from that of phases.
+    """
+    if len(sequence.subsystems) != 1 or len(postures) != len(sequence.phases):
+        counts = f"{len(sequence.phases)} phases of {', '.join(sequence.subsystems)} and {len(postures)} postures"
+        raise MultiQpError(f"expected a plan of one subsystem with a posture for each phase, got {counts}")
+    name, q = sequence.subsystems[0], scenario.scene.q0.copy()
+    phases = []
+    for phase, posture in zip(sequence.phases, postures, strict=True):
+        q[scenario.scene.subsystems[name].q_slice] = posture
+        phases.append(replace(phase, com={name: com_of(scenario.scene, name, q)}))
+    return replace(sequence, phases=tuple(phases))

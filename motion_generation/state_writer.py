@@ -1,0 +1,300 @@
+"""Generation of the states that execute a contact sequence.
+
+Before contacts are broken, the weight shifts to the remaining ones; then the limb swings above its new place and lands.
+Obstacles are not considered here: the collision constraints avoid them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from com_trajectory.trajectory import ComTrajectory
+from motion_generation.phase_curves import PhaseCurves
+from motion_generation.planned_tasks import Task, body_tasks, com_of, limb_task, numbers
+from motion_generation.state_parts import FOREVER, HALT, Pace, SequencePart, Written
+from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.schema.scenario_file import ContactSpec
+from multi_qp_scene.schema.states import StateSpec
+
+Array = NDArray[np.float64]
+
+_REST = 2.0  # [s] duration of the motion to a rest posture
+_OFF = 0.02  # [m] distance from its last contact at which a limb has lifted off
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """A phase with its posture."""
+
+    phase: ContactPhase
+    q: Array | None
+
+
+class StateWriter:
+    """Generator of the states of one sequence."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        sequence: ContactSequence,
+        postures: Sequence[Array] | None,
+        pace: Pace,
+        hold: float,
+        trajectory: ComTrajectory | None,
+        part: SequencePart,
+    ) -> None:
+        if len(sequence.subsystems) != 1:
+            named = ", ".join(sequence.subsystems)
+            raise MultiQpError(f"expected a sequence of one subsystem, got {named}")
+        self._name = sequence.subsystems[0]
+        if self._name not in scenario.scene.subsystems:
+            raise MultiQpError(f"the sequence is of {self._name!r}, which is not a subsystem of {scenario.name}")
+        if postures is not None and len(postures) != len(sequence.phases):
+            raise MultiQpError(f"expected {len(sequence.phases)} postures, one a phase, got {len(postures)}")
+        self._scene = scenario.scene
+        self._data = scenario.scene.model.createData()
+        self._pace, self._hold, self._part = pace, hold, part
+        self._com_task = f"{part.stem}_com"
+        self._body = scenario.scene.subsystems[self._name]
+        self._contacts: dict[str, ContactSpec] = {}
+        self._states: dict[str, StateSpec] = {}
+        if trajectory is None:
+            self._steps = _one_change_at_a_time(sequence, postures)
+        else:
+            own = [None] * len(trajectory.phases) if postures is None else list(postures)
+            self._steps = [_Step(planned.phase, q) for planned, q in zip(trajectory.phases, own, strict=True)]
+        self._curves = None if trajectory is None else self._slow_enough(trajectory)
+
+    def _slow_enough(self, trajectory: ComTrajectory) -> PhaseCurves:
+        """Return the trajectory, slowed down to the swing durations of the limbs at the pace."""
+        curves, factor = PhaseCurves(trajectory), 1.0
+        for number, (step, following) in enumerate(zip(self._steps, self._steps[1:], strict=False)):
+            for contact in step.phase.made(following.phase):
+                swing = max(self._pace.least, self._swing_duration(step, following, contact)) + self._pace.landing
+                factor = max(factor, swing / max(curves.duration(number), 1e-3))
+        return PhaseCurves(trajectory, slower=factor)
+
+    def write(self) -> Written:
+        """Return the contacts and the states, in order."""
+        names = [self._names(step.phase) for step in self._steps]
+        for number, (step, following) in enumerate(zip(self._steps, self._steps[1:], strict=False)):
+            label = f"{number:02d}"
+            made = step.phase.made(following.phase)
+            after = self._entry(number + 1)
+            if made:
+                if self._rests(number, made):
+                    self._come_to_rest(label, number, names[number])
+                self._swing(label, step, following, names[number], made, after)
+            else:
+                self._shift(label, following, names[number], after)
+        last = self._steps[-1]
+        settling = None if self._curves is None else self._curves.target(len(self._steps) - 1)
+        done = self._part.then or self._called("done")
+        self._state(self._called("settle"), names[-1], self._tasks(last, 1.0, settling), [self._when_there(done)])
+        if self._part.then is None:
+            self._rest(done, "stays", names[-1], self._tasks(last, None), self._hold)
+        return Written(self._contacts, self._states)
+
+    def _called(self, name: str) -> str:
+        return f"{self._part.label}{name}"
+
+    def _entry(self, number: int) -> str:
+        """Return the name of the first state of a phase."""
+        if number == len(self._steps) - 1:
+            return self._called("settle")
+        made = self._steps[number].phase.made(self._steps[number + 1].phase)
+        kind = ("rest" if self._rests(number, made) else "swing") if made else "shift"
+        return self._called(f"{kind}_{number:02d}")
+
+    def _rests(self, number: int, made: Sequence[Contact]) -> bool:
+        """Whether a phase's posture is at rest: its next limbs are away from their last contacts."""
+        step = self._steps[number]
+        if step.q is None:
+            return False
+        pin.framesForwardKinematics(self._scene.model, self._data, self._with(step.q))
+        for contact in made:
+            old = self._last(step, contact)
+            here = self._data.oMf[self._scene.surfaces[contact.surface].frame_id].translation
+            if old is not None and np.linalg.norm(here - old.pose.translation) > _OFF:
+                return True
+        return False
+
+    def _with(self, q_body: Array) -> Array:
+        """Return the scene's configuration with the body's, (nq,)."""
+        q = self._scene.q0.copy()
+        q[self._body.q_slice] = q_body
+        return q
+
+    def _come_to_rest(self, label: str, number: int, contacts: list[str]) -> None:
+        """Write the state that reaches a phase's posture before a limb leaves it: a goal is reached there."""
+        # the curve does not stop there: the target is the posture's own centre of mass
+        place = None if self._curves is None else self._curves.to_rest(number, self._com_at_rest(number), _REST)
+        tasks = self._tasks(self._steps[number], _REST, place)
+        ends = {"type": "reference_done", "task": f"{self._part.stem}_posture"}
+        self._state(
+            self._called(f"rest_{label}"), contacts, tasks, [{"to": self._called(f"swing_{label}"), "when": ends}]
+        )
+
+    def _com_at_rest(self, number: int) -> Array:
+        q = self._steps[number].q
+        if q is None:
+            raise ValueError(f"phase {number} has no posture")
+        return com_of(self._scene, self._name, self._with(q))
+
+    def _shift(self, label: str, following: _Step, contacts: list[str], after: str) -> None:
+        number = self._steps.index(following) - 1
+        if self._curves is None:
+            tasks, when = self._tasks(following, self._com_duration(following)), self._when_there(after)
+        else:
+            curve = self._curves.target(number)
+            tasks, when = self._tasks(following, self._curves.duration(number), curve), self._when_passing(after)
+        halt: Task = {"to": self._called(f"halt_{label}"), "when": {"type": "command", "name": HALT}}
+        self._state(self._called(f"shift_{label}"), contacts, tasks, [halt, when])
+        self._halt(label, contacts)
+
+    def _halt(self, label: str, contacts: list[str]) -> None:
+        """Write the states after a halt: the weight shifts to the centre of all contacts and stays there."""
+        tasks, stem = self._tasks(self._steps[0], None), self._part.stem
+        middle = {"over_contacts": contacts, "duration": 1.0}
+        tasks[self._com_task] = {**tasks[self._com_task], "axes": ["x", "y"], "target": middle}
+        tasks[f"{stem}_posture"] = {**tasks[f"{stem}_posture"], "posture": "entry"}
+        tasks.pop(f"{stem}_base", None)
+        halted = self._called(f"halted_{label}")
+        self._state(self._called(f"halt_{label}"), contacts, tasks, [self._when_there(halted)])
+        self._rest(halted, "stays where it was halted", contacts, tasks, FOREVER)
+
+    def _swing(
+        self, label: str, step: _Step, following: _Step, contacts: list[str], made: Sequence[Contact], after: str
+    ) -> None:
+        pace = self._pace
+        over: list[Task] = []
+        down: list[Task] = []
+        if self._curves is None:
+            duration = max(pace.least, *(self._swing_duration(step, following, contact) for contact in made))
+            tasks = self._tasks(following, duration)
+            landing = self._tasks(following, pace.landing)
+        else:
+            number = self._steps.index(step)
+            duration = self._curves.duration(number) - pace.landing
+            curve = self._curves.target(number, 0.0, duration)
+            if self._rests(number, made):
+                curve = self._curves.from_rest(number, self._com_at_rest(number), duration)
+            tasks = self._tasks(following, duration, curve)
+            landing = self._tasks(following, pace.landing, self._curves.target(number, duration))
+            down.append({"type": "reference_done", "task": self._com_task})
+        for contact in made:
+            task = f"{contact.effector}_to_place"
+            pose, normal = contact.pose, contact.normal
+            above = pin.SE3(pose.rotation, pose.translation + pace.above * normal)
+            pressed = pin.SE3(pose.rotation, pose.translation - 0.003 * normal)
+            tasks[task] = limb_task(contact, above, duration, pace.lift)
+            landing[task] = {**limb_task(contact, pressed, pace.landing, 0.0), "weight": 4000}
+            over += [{"type": "reference_done", "task": task}, {"type": "task", "task": task, "error": 0.05}]
+            down.append({"type": "touching", "contact": self._contact(contact)})
+        landed, lands = self._called(f"land_{label}"), {"type": "all", "of": over}
+        self._state(self._called(f"swing_{label}"), contacts, tasks, [{"to": landed, "when": lands}])
+        self._state(landed, contacts, landing, [{"to": after, "when": {"type": "all", "of": down}}])
+
+    def _when_there(self, to: str) -> Task:
+        return {"to": to, "when": {"type": "task", "task": self._com_task, "error": 0.01, "speed": 0.05}}
+
+    def _when_passing(self, to: str) -> Task:
+        """Return the transition at the end of a phase's curve, without a stop of the centre of mass."""
+        return {"to": to, "when": {"type": "task", "task": self._com_task, "error": 0.02}}
+
+    def _state(self, name: str, contacts: list[str], tasks: Mapping[str, Task], transitions: list[Task]) -> None:
+        self._states[name] = StateSpec.model_validate(
+            {**self._shared(contacts, tasks), "transitions": transitions, "timeout": self._pace.timeout}
+        )
+
+    def _rest(self, name: str, what: str, contacts: list[str], tasks: Mapping[str, Task], hold: float) -> None:
+        self._states[name] = StateSpec.model_validate(
+            {**self._shared(contacts, tasks), "description": what, "hold": hold}
+        )
+
+    def _shared(self, contacts: list[str], tasks: Mapping[str, Task]) -> Task:
+        """Return the contacts and tasks of a state, with those of the surrounding motion."""
+        return {"contacts": [*contacts, *self._part.contacts], "tasks": {**tasks, **self._part.tasks}}
+
+    # -------------------------------------------------------------------------------------------------- tasks
+    def _tasks(
+        self, step: _Step, duration: float | None, curves: list[dict[str, object]] | None = None
+    ) -> dict[str, Task]:
+        """Return the tasks for a step's posture and centre of mass, or for curves."""
+        target = {"curves": curves} if curves else {**self._com_target(step), "duration": duration}
+        # the height is that of the posture: on a curve beyond the reach of the legs, the task would raise the arms
+        follows = self._curves is not None and step.q is None
+        return body_tasks(
+            self._scene, self._body, target, step.q, stem=self._part.stem, duration=duration, height=follows
+        )
+
+    def _com_target(self, step: _Step) -> Task:
+        if self._curves is not None:
+            return {"position": numbers(self._curves.end)}
+        com = step.phase.com.get(self._name)
+        if com is None:
+            return {"over_contacts": self._names(step.phase)}
+        return {"position": numbers(com)}
+
+    def _com_duration(self, following: _Step) -> float:
+        number = self._steps.index(following)
+        here, there = (self._steps[k].phase.com.get(self._name) for k in (number - 1, number))
+        if here is None or there is None:
+            return max(self._pace.least, 0.8)
+        return max(self._pace.least, float(np.linalg.norm(there - here)) / self._pace.com)
+
+    def _swing_duration(self, step: _Step, following: _Step, contact: Contact) -> float:
+        """Return the duration of a limb's swing, from its last contact if there was one."""
+        old = self._last(step, contact)
+        if old is None:
+            return max(1.0, self._com_duration(following))
+        away = float(np.linalg.norm(old.pose.translation - contact.pose.translation))
+        return (away + 2.0 * self._pace.lift) / self._pace.limb
+
+    def _last(self, step: _Step, contact: Contact) -> Contact | None:
+        """Return the last contact of a limb, or None."""
+        for earlier in reversed(self._steps[: self._steps.index(step) + 1]):
+            for old in earlier.phase.contacts:
+                if old.surface == contact.surface:
+                    return old
+        return None
+
+    # ----------------------------------------------------------------------------------------------- contacts
+    def _names(self, phase: ContactPhase) -> list[str]:
+        return [self._contact(contact) for contact in phase.contacts]
+
+    def _contact(self, contact: Contact) -> str:
+        if contact.other is None:
+            raise MultiQpError(f"contact {contact.name!r}: the sequence does not specify which surface it touches")
+        if contact.other not in self._scene.surfaces:
+            raise MultiQpError(f"contact {contact.name!r}: no surface {contact.other!r} in the scene")
+        name = self._part.contact(contact)
+        self._contacts[name] = ContactSpec(surfaces=(contact.surface, contact.other), friction=contact.friction)
+        return name
+
+
+def _one_change_at_a_time(sequence: ContactSequence, postures: Sequence[Array] | None) -> list[_Step]:
+    """Return the phases, with an intermediate one where contacts are broken and made at once.
+
+    Two phases with equal contacts are a shift of the weight.
+    """
+    steps: list[_Step] = []
+    for number, phase in enumerate(sequence.phases):
+        q = None if postures is None else postures[number]
+        if steps:
+            before = steps[-1].phase
+            if before.broken(phase) and before.made(phase):
+                remaining = before.maintained(phase)
+                if not remaining:
+                    label = phase.name or f"number {number + 1}"
+                    raise MultiQpError(f"contact sequence {sequence.name!r}: phase {label} shares no contact")
+                steps.append(_Step(ContactPhase(remaining), steps[-1].q))
+        steps.append(_Step(phase, q))
+    return steps

@@ -1,0 +1,173 @@
+"""Scenarios with `turns`: planning of a game turn by turn, and the states that execute it."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from com_trajectory.equilibrium import equilibrium_region
+from motion_generation.planned_states import with_written, write_states
+from motion_generation.planned_tasks import Task, body_tasks, com_of, numbers
+from motion_generation.planning import (
+    joined,
+    joined_postures,
+    model_of,
+    polytopes_of,
+    self_distance,
+    trajectory_through,
+)
+from motion_generation.state_parts import Pace, SequencePart, Written
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.schema.scenario_file import ContactSpec
+from multi_qp_scene.schema.states import StateSpec
+from multi_qp_scene.schema.turns import TurnsSpec
+
+if TYPE_CHECKING:  # importing OMPL is slow and only needed for planning
+    from contact_planner.game import Game, Match, Turn
+    from contact_planner.stance import Stance
+
+Array = NDArray[np.float64]
+
+_HOLD = 0.5  # [s] duration of the last state
+
+
+@dataclass(frozen=True, eq=False)
+class PlayedScenario:
+    """A game and the scenario that executes it.
+
+    Attributes:
+        match: the turns.
+        scenario: contains their states; all players stand still if there is no turn.
+    """
+
+    match: Match
+    scenario: Scenario
+
+
+def make_game(scenario: Scenario, *, budget: float | None = None) -> Game:
+    """Return the game of a scenario with `turns`, before the first one.
+
+    Args:
+        scenario: has `turns`.
+        budget: time for a turn [s]; the scenario's if None.
+
+    Raises:
+        MultiQpError: the scenario has no `turns`, or a player does not stand on any of the colours.
+    """
+    from contact_planner.game import Game
+    from contact_planner.moves import SearchSettings
+    from contact_planner.problem import PlanningProblem
+
+    spec, scene = _spec(scenario), scenario.scene
+    colors = {
+        color: [name for pattern in patterns for name in fnmatch.filter(scene.surfaces, pattern)]
+        for color, patterns in spec.colors.items()
+    }
+    problems = [
+        PlanningProblem(
+            character=name,
+            limbs={limb: f"{name}/{surface}" for limb, surface in player.limbs.items()},
+            posture=_at_first(scenario, name),
+            faces=tuple(name for names in colors.values() for name in names),
+            friction=spec.friction,
+            clearance=spec.clearance,
+            apart=spec.apart,
+            own=self_distance(scenario, name),
+            budget=spec.budget if budget is None else budget,
+            search=SearchSettings(margin=spec.margin),
+            model=model_of(scenario, name),
+        )
+        for name, player in spec.players.items()
+    ]
+    return Game(scene, problems, colors, equilibrium_region, seed=spec.seed)
+
+
+def _spec(scenario: Scenario) -> TurnsSpec:
+    if scenario.spec.turns is None:
+        raise MultiQpError(f"{scenario.name} has no `turns`")
+    return scenario.spec.turns
+
+
+def _at_first(scenario: Scenario, name: str) -> Array:
+    """Return the initial posture of a player, (nq,), with the base at the origin and heading along x."""
+    q = scenario.scene.q0[scenario.scene.subsystems[name].q_slice].copy()
+    rotation = pin.XYZQUATToSE3(q[:7]).rotation
+    heading = pin.utils.rotate("z", float(pin.rpy.matrixToRpy(rotation)[2]))
+    q[:7] = pin.SE3ToXYZQUAT(pin.SE3(heading.T @ rotation, np.zeros(3)))
+    return q
+
+
+def play_scenario(scenario: Scenario) -> PlayedScenario:
+    """Plan the turns of a scenario, and write the states that execute them.
+
+    Raises:
+        MultiQpError: the scenario has no `turns`, or a player does not stand on any of the colours.
+    """
+    match = make_game(scenario).play(_spec(scenario).count)
+    return PlayedScenario(match, with_match(scenario, match))
+
+
+def with_match(scenario: Scenario, match: Match) -> Scenario:
+    """Return the scenario with the states that execute a game, one turn after the other."""
+    stances = [dict(match.first)]
+    for turn in match.turns:
+        stances.append({**stances[-1], turn.player: turn.plan.stances[-1]})
+    players = _idle_players(scenario, stances[-1])
+    last = {"description": "all players stay", "contacts": list(players.on), "tasks": players.tasks, "hold": _HOLD}
+    contacts, states = dict(players.on), {"end": StateSpec.model_validate(last)}
+    for number, turn in reversed(list(enumerate(match.turns))):
+        others = _idle_players(scenario, {name: s for name, s in stances[number].items() if name != turn.player})
+        label = f"{number + 1:02d}_{turn.player}_{turn.limb}_"
+        part = SequencePart(label, next(iter(states)), turn.player, tuple(others.on), others.tasks)
+        written = _turn(scenario, turn, part)
+        contacts |= {**others.on, **written.contacts}
+        states = {**written.states, **states}
+    surfaces = {contact.surface for now in stances for stance in now.values() for contact in stance.contacts.values()}
+    return with_written(scenario, Written(contacts, states), surfaces, hold=_HOLD)
+
+
+def _turn(scenario: Scenario, turn: Turn, part: SequencePart) -> Written:
+    """Return the contacts and states of one turn, along a 2PAC curve if the player has polytopes."""
+    pace = Pace(**_spec(scenario).pace.model_dump())
+    sequence, postures = turn.plan.sequence, turn.plan.postures
+    polytopes = polytopes_of(scenario, turn.player)
+    if polytopes is None:
+        return write_states(scenario, sequence, postures, pace=pace, part=part)
+    curve = trajectory_through(sequence, polytopes)
+    phase_postures = joined_postures(sequence, postures)
+    return write_states(scenario, joined(sequence), phase_postures, pace=pace, trajectory=curve, part=part)
+
+
+@dataclass(frozen=True)
+class _IdlePlayers:
+    """Contacts and tasks of the players without a turn.
+
+    Attributes:
+        on: their contacts, by name.
+        tasks: that maintain their positions, by name.
+    """
+
+    on: Mapping[str, ContactSpec]
+    tasks: Mapping[str, Task]
+
+
+def _idle_players(scenario: Scenario, stances: Mapping[str, Stance]) -> _IdlePlayers:
+    scene, q = scenario.scene, scenario.scene.q0.copy()
+    on: dict[str, ContactSpec] = {}
+    tasks: dict[str, Task] = {}
+    for name, stance in stances.items():
+        for contact in stance.contacts.values():
+            surfaces = (contact.surface, str(contact.other))
+            on[SequencePart(stem=name).contact(contact)] = ContactSpec(surfaces=surfaces, friction=contact.friction)
+        body = scene.subsystems[name]
+        q[body.q_slice] = stance.q
+        com = {"position": numbers(com_of(scene, name, q))}
+        tasks |= body_tasks(scene, body, com, stance.q, stem=name)
+    return _IdlePlayers(on, tasks)

@@ -1,0 +1,1 @@
+"""Closed-loop components around the QP: state estimate, delay prediction, joint impedance."""

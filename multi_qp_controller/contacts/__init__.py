@@ -1,0 +1,1 @@
+"""Contacts: no-slip rows, friction cones, landing, support polygon."""

@@ -1,0 +1,1 @@
+"""Kinematics and dynamics of the scene: relative motions, mass matrix, bias forces."""

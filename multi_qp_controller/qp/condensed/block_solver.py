@@ -1,0 +1,304 @@
+"""Solver of the condensed QP: elimination by subsystems, then a dual active-set search."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multi_qp_controller.contacts.rows import COUPLING_FORCE_COST, ContactRows
+from multi_qp_controller.qp.condensed.active_set_kernel import search
+from multi_qp_controller.qp.condensed.assembly_kernel import (
+    DEPENDENT,
+    INFEASIBLE,
+    LIMIT,
+    NOT_FINITE,
+    NUMERICAL,
+    SOLVED,
+    assemble,
+)
+from multi_qp_controller.qp.condensed.data import CondensedData
+from multi_qp_controller.qp.condensed.plan import EliminationPlan, structure
+from multi_qp_controller.qp.condensed.row_selection_kernel import ROUNDING_ONLY
+from multi_qp_controller.qp.physical_solution import PhysicalSolution, Solved
+from multi_qp_controller.qp.qp_data import QPData
+from multi_qp_controller.qp.solution import Solution, Status
+from multi_qp_scene.kernel_data import KernelData
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+#: Relative length of the independent part below which rows count as linearly dependent.
+_DEPENDENT_ROWS = 1e-9
+#: Capacity of the cache of contact and task sets; user programs may create new ones at every tick.
+_MOST_CACHED = 1000
+#: Largest number of active rows, and its excess over the number of unknowns, which slack permits.
+_MOST_ACTIVE, _MORE_ACTIVE = 400, 40
+#: Largest number of changes of the active set in a search, and in a tick with the relaxed search; fallback solvers
+#: relax what takes longer.
+MOST_CHANGES = 300, 100
+#: Number of changes that are chosen by the largest violation; later ones by distance, see `farthest_rows`.
+EARLY_CHANGES = 2
+#: `MOST_CHANGES` of a time-limited solver. The eight scenes of the paper need at most 23 from a warm start and 27 from
+#: a cold start, as after every fallback; with a bound of 24 `box` did not recover from a fallback while it carried. A
+#: proof of infeasibility takes at most 24 in most cases.
+TIME_LIMITED_CHANGES = 40, 44
+#: Message for contact constraints that no q̈ satisfies, whatever limits are relaxed.
+INFEASIBLE_CONTACTS = "the contact constraints are infeasible"
+_STATUS: dict[int, Status] = {
+    SOLVED: "solved",
+    INFEASIBLE: "infeasible",
+    LIMIT: "iteration_limit",
+    NUMERICAL: "numerical",
+    NOT_FINITE: "not_finite",
+}
+
+
+class _Buffers:
+    """Buffers that all workspaces share: one is used at a time, and shared memory stays in the CPU cache."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, Array] = {}
+
+    def of(self, name: str, *shape: int) -> Array:
+        """Return an array of this shape; its content is undefined, as arrays of one name share memory."""
+        size = math.prod(shape)
+        if name not in self._arrays or len(self._arrays[name]) < size:
+            self._arrays[name] = np.full(size, 0.0)  # written, so that no page fault occurs in a tick
+        return self._arrays[name][:size].reshape(shape)
+
+
+class _Workspace:
+    """Elimination plan and the buffers of its kernels, independent of the state."""
+
+    def __init__(self, qp_data: QPData, floating: frozenset[int], buffers: _Buffers) -> None:
+        s, plan = qp_data, EliminationPlan(qp_data, floating=floating)
+        self.plan = plan
+        self.links = np.stack([plan.link_rows, plan.link_w, plan.link_mu]).astype(np.intp)
+        self.crossing = np.stack([plan.cross_rows, plan.cross_y]).astype(np.intp)
+        self.places = np.concatenate([plan.velocity_places, plan.torque_places, plan.reaction_places])
+        e, factor, wide = plan.sizes
+        size = len(plan.last)
+        self.E, self.e = buffers.of("E", e), buffers.of("e", s.scene.nv + s.scene.na + len(s.contacts.rhs))
+        self.L, self.U = buffers.of("L", factor), buffers.of("U", wide)
+        self.S = buffers.of("S", size, size)
+        self.phi = buffers.of("phi", plan.unknowns + size)
+        most = min(_MOST_ACTIVE, len(self.phi) + _MORE_ACTIVE) + 1
+        self.Phi = buffers.of("Phi", most, len(self.phi))
+        self.T, self.R = buffers.of("T", most, most), buffers.of("R", most, most)
+
+
+class _Rows:
+    """Inequality rows of one set of contacts, and their buffers."""
+
+    def __init__(self, qp_data: QPData, limited: Indices) -> None:
+        s, contacts = qp_data, qp_data.contacts
+        self.force_root = np.full(len(contacts.rhs), np.sqrt(COUPLING_FORCE_COST))
+        self.revision = -1  # revision of the contacts whose costs it contains
+        facets = [c.F for c in contacts.contacts]
+        ends = np.cumsum([0, *map(len, facets)])
+        self.where = [slice(a, b) for a, b in itertools.pairwise(ends.tolist())]
+        self.facets = np.zeros((ends[-1], 6))
+        self.facet_rows = np.zeros((ends[-1], 2), dtype=np.intp)
+        for contact, F, where, rows in zip(contacts.contacts, facets, self.where, contacts.row_slices, strict=True):
+            self.facets[where, : F.shape[1]] = F
+            self.facet_rows[where] = rows.start, contact.rows
+        first, na = len(limited), s.scene.na
+        self.fixed = fixed = first + na + int(ends[-1])
+        count = fixed + s.largest_row_count
+        self.low, self.high = np.full(count, 0.0), np.full(count, np.inf)
+        self.rigid, self.soft = np.full(count, 0.0), np.full(count, 0.0)
+        self.none_active, self.length = np.full(count, 0.0), np.full(count, 0.0)
+        self.soft[:first] = self.soft[fixed:] = 1.0
+
+
+class CondensedProblem(NamedTuple):
+    """Kernel data of the QP of one set of contacts and tasks."""
+
+    contacts: ContactRows
+    workspace: _Workspace
+    rows: _Rows
+    data: KernelData
+
+
+class BlockSolver:
+    """Solver of `QPData` that eliminates one subsystem after the other.
+
+    The equalities of each subsystem are eliminated as in `CondensedFormulation`, then its unknowns; a banded system in
+    the wrenches between subsystems and the multipliers of their no-slip rows remains. Inequalities are evaluated at the
+    optimum without them, and only violated ones are formed.
+    """
+
+    def __init__(self, qp_data: QPData) -> None:
+        self._qp_data = qp_data
+        self._max_changes = MOST_CHANGES
+        self._changes = 0
+        self._failed: Solution | None = None
+        self._floating: frozenset[int] = frozenset()
+        self._workspace: _Workspace | None = None
+        self._workspaces: dict[tuple[object, ...], _Workspace] = {}
+        self._shared_buffers = _Buffers()
+        self._prepared_for: tuple[object, object] = (None, None)
+        self._problems: dict[tuple[object, ...], CondensedProblem] = {}
+        self._row_buffers: dict[tuple[ContactRows, int], _Rows] = {}
+        cost = qp_data.cost
+        self._costs = np.array([np.sqrt(cost.torque), cost.acceleration, _DEPENDENT_ROWS])
+        self._counts = np.zeros(2, dtype=np.intp)
+        limited = np.flatnonzero(qp_data.limited)
+        self._limited: Indices = limited.astype(np.intp)
+
+    def limit_time(self) -> None:
+        """Limit the search from now on to `TIME_LIMITED_CHANGES`, less than about three ticks."""
+        self._max_changes = TIME_LIMITED_CHANGES
+
+    def prepare(self) -> None:
+        """Discard the workspace; the next solve selects that of the present contacts and tasks."""
+        self._floating = frozenset()
+        self._workspace, self._prepared_for = None, (None, None)
+
+    def _prepare_problem(self) -> None:
+        """Select the problem of the present contacts and tasks from the cache, or create it."""
+        s = self._qp_data
+        key = s.contacts, s.tasks, s.largest_row_count, self._floating
+        if key not in self._problems:
+            if len(self._problems) >= _MOST_CACHED:
+                self._problems.clear()
+            self._problems[key] = self._new_problem()
+        self._current = self._problems[key]
+        self._workspace, self._rows = self._current.workspace, self._current.rows
+        self._prepared_for = s.contacts, s.tasks
+
+    def _new_problem(self) -> CondensedProblem:
+        """Return the workspace for the present contacts and tasks, with its kernel data."""
+        s = self._qp_data
+        key = *structure(s), self._floating
+        if key not in self._workspaces:
+            self._workspaces[key] = _Workspace(s, self._floating, self._shared_buffers)
+        workspace, row_key = self._workspaces[key], (s.contacts, s.largest_row_count)
+        if row_key not in self._row_buffers:
+            self._row_buffers[row_key] = _Rows(s, self._limited)
+        rows, plan = self._row_buffers[row_key], workspace.plan
+        contacts, tasks = s.contacts, s.tasks
+        D_all, d_all = s.all_rows
+        data = CondensedData(
+            nodes=plan.nodes,
+            lists=plan.lists,
+            links=workspace.links,
+            crossing=workspace.crossing,
+            last=plan.last,
+            border=plan.border,
+            places=workspace.places,
+            motor_order=plan.motor_order,
+            J=contacts.J,
+            rhs=contacts.rhs,
+            task_J=tasks.J,
+            task_b=tasks.b,
+            scale=tasks.scale,
+            selects=tasks.selected,
+            force_root=rows.force_root,
+            costs=self._costs,
+            E_all=workspace.E,
+            e_all=workspace.e,
+            L_all=workspace.L,
+            U_all=workspace.U,
+            S=workspace.S,
+            phi=workspace.phi,
+            Phi=workspace.Phi,
+            T=workspace.T,
+            R=workspace.R,
+            limited=self._limited,
+            facets=rows.facets,
+            facet_rows=rows.facet_rows,
+            least=s.lower,
+            most=s.upper,
+            least_torque=s.torque_lower,
+            most_torque=s.torque_upper,
+            D_all=D_all,
+            d_all=d_all,
+            low_all=rows.low,
+            high_all=rows.high,
+            length=rows.length,
+            counts=self._counts,
+        )
+        return CondensedProblem(contacts, workspace, rows, KernelData(data))
+
+    def eliminate(self) -> str:
+        """Compute the unconstrained optimum of this tick; return an error message, empty on success."""
+        s, contacts = self._qp_data, self._qp_data.contacts
+        if self._workspace is None or self._prepared_for[0] is not contacts or self._prepared_for[1] is not s.tasks:
+            try:
+                self._prepare_problem()
+            except ValueError as error:
+                return str(error)
+        status = self._assemble(self._current)
+        if status == SOLVED:
+            return ""
+        if status % 16 == DEPENDENT:
+            node = status // 16
+            if node in self._floating:
+                return "linearly dependent rows"
+            self._floating, self._workspace = self._floating | {node}, None
+            return self.eliminate()
+        return "the coupling system is singular"
+
+    def _assemble(self, problem: CondensedProblem) -> int:
+        """Update the costs and facets of changed contacts, then eliminate; return the status."""
+        contacts, rows = problem.contacts, problem.rows
+        if contacts.revision != rows.revision:
+            costs = contacts.wrench_costs()
+            rows.force_root[: len(costs)] = np.sqrt(costs)
+            rows.revision = contacts.revision
+        if contacts.turns:
+            for contact, where in zip(contacts.contacts, rows.where, strict=True):
+                if contact.rows == 3:
+                    rows.facets[where, :3] = contact.F
+        status: int = assemble(self._qp_data.M, self._qp_data.N, problem.data.table)
+        return status
+
+    def _failure(self, fault: str) -> Solution:
+        """Classify a failed elimination: NaN, infeasible contacts, or numerical, which fallback solvers may solve."""
+        s = self._qp_data
+        if not all(np.isfinite(a).all() for a in (s.M, s.N, s.contacts.J, s.contacts.rhs, s.tasks.J, s.tasks.b)):
+            return Solution.failed(0, status="not_finite")
+        if s.contacts.is_inconsistent():
+            return Solution.failed(0, status="infeasible", message=INFEASIBLE_CONTACTS)
+        return Solution.failed(0, status="numerical", message=fault)
+
+    def solve(self, start: Solution | None, *, penalty: float | None = None) -> Solved:
+        """Solve the tick with a warm start.
+
+        With a `penalty`, to be used after the tick had no solution, limits of q̈ and rows of D get a slack s each at a
+        cost of ½ penalty s².
+        """
+        begun = perf_counter()
+        s = self._qp_data
+        if penalty is None:
+            fault = self.eliminate()
+            self._failed = self._failure(fault) if fault else None
+            self._rows.length[:] = 0.0
+        if self._failed is not None:
+            return Solved(self._failed, None)
+        acceleration, torque, reactions = np.empty(s.scene.nv), np.empty(s.scene.na), np.empty(len(s.contacts.rhs))
+        (most, in_all), early, softness = self._max_changes, EARLY_CHANGES, self._rows.rigid
+        if penalty is not None:
+            early = most = in_all - self._changes
+            if most < self._changes:  # the relaxed solution has more active rows than the proof of infeasibility took
+                return Solved(Solution.failed(0, status="iteration_limit"), None)
+            softness = self._rows.soft / penalty
+            self._rows.length[:] = ROUNDING_ONLY  # multipliers, and their rounding errors, are as large as the penalty
+        warm, z = None if start is None else start.z_ineq, np.zeros(len(self._rows.low))
+        if warm is None or len(warm) != len(z):
+            warm = self._rows.none_active
+        table, outputs = self._current.data.table, (acceleration, torque, reactions)
+        status = search(table, s.row_count, softness, most, early, warm, z, *outputs)
+        self._changes = iterations = int(self._counts[1])
+        spent = perf_counter() - begun
+        if status != SOLVED:
+            x = np.full(len(acceleration), np.nan)
+            return Solved(Solution(x, False, _STATUS[status], iterations, spent), None)
+        solution = Solution(acceleration, True, "solved", iterations, spent, z_ineq=z)
+        return Solved(solution, PhysicalSolution(acceleration, torque, reactions))

@@ -1,0 +1,38 @@
+"""Solution of the QP of a tick in physical quantities."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multi_qp_controller.qp.solution import Solution
+
+Array = NDArray[np.float64]
+
+
+class PhysicalSolution(NamedTuple):
+    """Accelerations, torques and forces of a solution.
+
+    Attributes:
+        acceleration: q̈, (nv,).
+        torque: τ, (na,) [N m].
+        reactions: force along each no-slip row: wrenches of the contacts, then forces of couplings, (m,) [N, N m].
+    """
+
+    acceleration: Array
+    torque: Array
+    reactions: Array
+
+
+class Solved(NamedTuple):
+    """Result of `Formulation.solve`.
+
+    Attributes:
+        solution: with x = q̈, and z_ineq over the rows of the formulation.
+        physical: physical quantities; None without a solution.
+    """
+
+    solution: Solution
+    physical: PhysicalSolution | None

@@ -1,0 +1,1 @@
+"""References of tasks over time: minimum-jerk, Bézier and random paths."""

@@ -1,0 +1,1 @@
+"""State machine: states, transition conditions, active contacts and tasks."""

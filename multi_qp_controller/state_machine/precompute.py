@@ -1,0 +1,89 @@
+"""Symbolic phase of the QP for all states, before the first tick, so that transitions cost no allocation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+from multi_qp_controller.contacts.contact import ActiveContact
+from multi_qp_controller.dynamics.kinematics import Kinematics
+from multi_qp_controller.dynamics.motion_table import Pair
+from multi_qp_controller.qp.formulations import Formulation
+from multi_qp_controller.qp.formulations.condensed import CondensedFormulation
+from multi_qp_controller.qp.qp_data import QPData
+from multi_qp_controller.state_machine.active_setup import ActiveSetup
+from multi_qp_controller.state_machine.conditions import TransitionContext, holds, parts_of
+from multi_qp_controller.state_machine.state_machine import Phase
+from multi_qp_controller.tasks import Task
+from multi_qp_scene.errors import MultiQpError
+
+
+def precompute_plans(
+    phases: tuple[Phase, ...],
+    now: TransitionContext,
+    active_setup: ActiveSetup,
+    kinematics: Kinematics,
+    qp_data: QPData,
+    formulation: Formulation,
+) -> None:
+    """Build the plan of the QP of each state: coupled subsystems, sizes, index maps, arrays.
+
+    All contacts are evaluated at the initial configuration. Their Jacobians also determine which rows are linearly
+    dependent, hence how subsystems are eliminated; where this differs at run time, the tick builds a new plan.
+    """
+    kinematics.update(kinematics.scene.initial_state())
+    if not isinstance(formulation, CondensedFormulation):
+        return
+    for phase, before in _transitions(phases):
+        try:
+            contacts, tasks = active_setup.expected(phase, before, kinematics)
+        except (MultiQpError, KeyError, ValueError):  # a target may refer to a frame that does not exist yet
+            continue
+        kinematics.watch(pairs_of(contacts, tasks))
+        qp_data.set_tasks(tuple(tasks))
+        qp_data.set_contacts(tuple(contacts), kinematics)
+        qp_data.contacts.update(kinematics, 1.0)
+        qp_data.M, qp_data.N = kinematics.M, kinematics.N.copy()
+        formulation.prepare()
+        formulation.blocks.eliminate()
+        qp_data.cache_tasks(kinematics)
+        _start_once(tasks, kinematics)
+        now.tasks = {task.name: task for task in tasks}
+        _evaluate_once(phase, now)
+    kinematics.watch(())
+    qp_data.set_tasks(())
+    qp_data.set_contacts((), kinematics)
+    formulation.prepare()
+
+
+def _start_once(tasks: Iterable[Task], kinematics: Kinematics) -> None:
+    """Start tasks once, for imports and compilation; they are started again when their state is entered."""
+    for task in tasks:
+        with suppress(MultiQpError, KeyError, ValueError):
+            task.start(kinematics, 0.0)
+
+
+def _evaluate_once(phase: Phase, now: TransitionContext) -> None:
+    """Evaluate all elementary conditions of a state once, without short-circuit, for imports and compilation."""
+    for transition in phase.spec.transitions:
+        for part in parts_of(transition.when):
+            with suppress(MultiQpError, KeyError, ValueError):
+                holds(part, now)
+
+
+def pairs_of(contacts: Iterable[ActiveContact], tasks: Iterable[Task]) -> list[Pair]:
+    """Return the pairs of frames whose relative motions contacts and tasks use, those of contacts first."""
+    pairs: list[Pair] = [contact.frames for contact in contacts]
+    for task in tasks:
+        pairs += task.pairs
+    return pairs
+
+
+def _transitions(phases: tuple[Phase, ...]) -> Iterator[tuple[Phase, Phase | None]]:
+    """Yield each state alone, and each transition that breaks a contact as (state, previous state)."""
+    named = {phase.name: phase for phase in phases}
+    for phase in phases:
+        yield phase, None
+        for transition in phase.spec.transitions:
+            if set(phase.contacts) - set(named[transition.to].contacts):
+                yield named[transition.to], phase

@@ -1,0 +1,125 @@
+"""Finite state machine over the states of a scenario."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from multi_qp_controller.controller_state import SavedState
+from multi_qp_controller.state_machine.conditions import TransitionContext, holds, parts_of
+from multi_qp_scene.errors import ArgumentError
+from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.schema.states import CommandCondition, StateSpec
+from multi_qp_scene.schema.tasks import TaskSpec
+from multi_qp_scene.suggestions import unknown_name
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One state: its active contacts and tasks.
+
+    Attributes:
+        name: name of the state.
+        spec: specification in the scenario file.
+        contacts: names of the active contacts.
+        tasks: the active tasks: those of the scenario, overridden by those of the state.
+    """
+
+    name: str
+    spec: StateSpec
+    contacts: tuple[str, ...]
+    tasks: dict[str, TaskSpec]
+
+
+class StateMachine:
+    """State machine of a scenario.
+
+    Attributes:
+        phase: the present state.
+        entered: time at which it was entered [s].
+        visited: names of all states so far, in order.
+    """
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._phases = {name: _phase(scenario, name, spec) for name, spec in scenario.spec.states.items()}
+        self._commands: set[str] = set()
+        self._known_commands = {name for phase in self._phases.values() for name in commands_in(phase.spec)}
+        self.phase = self._phases[scenario.spec.initial_state]
+        self.entered = 0.0
+        self.visited = [self.phase.name]
+
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        """All states."""
+        return tuple(self._phases.values())
+
+    @property
+    def named(self) -> dict[str, Phase]:
+        """All states by name; read-only."""
+        return self._phases
+
+    @property
+    def commands(self) -> frozenset[str]:
+        """Pending user commands."""
+        return frozenset(self._commands)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the present state is final (without transitions)."""
+        return not self.phase.spec.transitions
+
+    def get_state(self) -> SavedState:
+        """Return present state, entry time, visited states and pending commands."""
+        return {
+            "state": self.phase.name,
+            "entered": self.entered,
+            "visited": list(self.visited),
+            "commands": sorted(self._commands),
+        }
+
+    def set_state(self, saved: SavedState) -> None:
+        """Restore a saved state."""
+        self.phase = self._phases[saved["state"]]
+        self.entered = saved["entered"]
+        self.visited = list(saved["visited"])
+        self._commands = set(saved["commands"])
+
+    def command(self, name: str) -> None:
+        """Add a user command; it stays pending until a state has a transition for it.
+
+        Raises:
+            ArgumentError: when no state has such a transition.
+        """
+        if not isinstance(name, str) or name not in self._known_commands:
+            raise ArgumentError(unknown_name("command", name, self._known_commands))
+        self._commands.add(name)
+
+    def timed_out(self, time: float) -> bool:
+        """Return whether the present state has exceeded its timeout."""
+        timeout = self.phase.spec.timeout
+        return timeout is not None and time - self.entered > timeout
+
+    def due(self, now: TransitionContext) -> str | None:
+        """Return the target state of the first transition whose condition holds, None if there is none."""
+        for transition in self.phase.spec.transitions:
+            if holds(transition.when, now):
+                return transition.to
+        return None
+
+    def enter(self, name: str, time: float) -> None:
+        """Enter a state at a time [s]; pending commands are discarded."""
+        self.phase = self._phases[name]
+        self.entered = time
+        self.visited.append(name)
+        self._commands.clear()
+
+
+def commands_in(state: StateSpec) -> tuple[str, ...]:
+    """Return the user commands in the transition conditions of a state."""
+    parts = [part for transition in state.transitions for part in parts_of(transition.when)]
+    return tuple(dict.fromkeys(part.name for part in parts if isinstance(part, CommandCondition)))
+
+
+def _phase(scenario: Scenario, name: str, state: StateSpec) -> Phase:
+    tasks: dict[str, TaskSpec | None] = {**scenario.spec.tasks, **state.tasks}
+    on = {task_name: task for task_name, task in tasks.items() if task is not None}
+    return Phase(name, state, tuple(state.contacts), on)

@@ -1,0 +1,121 @@
+"""State manager: evaluates transitions after a tick and activates contacts and tasks for the next one."""
+
+from __future__ import annotations
+
+from multi_qp_controller.contacts.landing import Landing
+from multi_qp_controller.controller_state import SavedState
+from multi_qp_controller.dynamics.kinematics import Kinematics
+from multi_qp_controller.qp.formulations import Formulation
+from multi_qp_controller.qp.qp_data import QPData
+from multi_qp_controller.qp.solve_cascade import SolveCascade
+from multi_qp_controller.state_machine.active_setup import ActiveSetup
+from multi_qp_controller.state_machine.conditions import TransitionContext
+from multi_qp_controller.state_machine.precompute import pairs_of, precompute_plans
+from multi_qp_controller.state_machine.state_machine import StateMachine
+from multi_qp_scene.scenario import Scenario
+
+
+class StateManager:
+    """Advances the state machine and updates contacts, tasks and QP data with it.
+
+    Attributes:
+        machine: the state machine.
+        active_setup: contacts and tasks of its present state.
+        started: whether the first state has been entered.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        active_setup: ActiveSetup,
+        kinematics: Kinematics,
+        qp_data: QPData,
+        formulation: Formulation,
+        cascade: SolveCascade,
+        landing: Landing | None,
+    ) -> None:
+        """Build the plan of the QP of every state."""
+        self.machine = StateMachine(scenario)
+        self.active_setup = active_setup
+        self.started = False
+        self._kinematics, self._qp_data, self._cascade, self._landing = kinematics, qp_data, cascade, landing
+        self._now = TransitionContext(scenario, kinematics, {}, 0.0, 0.0, frozenset())
+        precompute_plans(self.machine.phases, self._now, active_setup, kinematics, qp_data, formulation)
+
+    def get_state(self) -> SavedState:
+        """Return the states of state machine, active set-up, QP data and solve cascade."""
+        return {
+            "started": self.started,
+            "machine": self.machine.get_state(),
+            "activity": self.active_setup.get_state(),
+            "watched": self._kinematics.watched,
+            "statement": self._qp_data.get_state(),
+            "qp": self._cascade.get_state(),
+        }
+
+    def set_state(self, saved: SavedState) -> None:
+        """Restore a saved state."""
+        self.started = saved["started"]
+        self.machine.set_state(saved["machine"])
+        self.active_setup.set_state(saved["activity"], self.machine.phase, self._kinematics)
+        if self.started:
+            self._kinematics.update(self._kinematics.scene.initial_state())  # placements of fixed frames
+            watched = [(a, b) for a, b in saved["watched"]]
+            frames = {None, *range(self._kinematics.model.nframes)}
+            if not frames.issuperset(frame for pair in watched for frame in pair):
+                raise ValueError("a watched frame is not in the model")
+            self._kinematics.watch(watched)
+            self._qp_data.set_tasks(tuple(self.active_setup.tasks.values()))
+            self._qp_data.set_state(saved["statement"], tuple(self.active_setup.contacts.values()))
+            self._cascade.prepare()
+            self._cascade.set_state(saved["qp"])
+        self._now.entered, self._now.tasks = self.machine.entered, self.active_setup.tasks
+        if self._landing is not None:
+            self._landing.enter(self.machine.phase, self.active_setup.tasks)
+
+    def start(self, time: float) -> None:
+        """Enter the first state, at the state of the scene in the first tick."""
+        self.machine.entered = time
+        self.enter_state(time, starting=True)
+        self.started = True
+
+    def advance(self, time: float, *, interactive: bool) -> None:
+        """Take the transition that is due after the tick at `time` [s]; it takes effect in the next tick."""
+        now, machine = self._now, self.machine
+        now.time, now.entered, now.commands, now.visited = time, machine.entered, machine.commands, machine.visited
+        now.tasks, now.interactive = self.active_setup.tasks, interactive
+        now.measured_contacts = None if self._landing is None else self._landing.measured_contacts
+        due = machine.due(now)
+        if due is not None:
+            before = machine.get_state()
+            machine.enter(due, time)
+            try:
+                self.enter_state(time)
+            except Exception:
+                machine.set_state(before)  # the transition is tried again after the next tick
+                raise
+            return
+        if self.active_setup.advance(time):
+            self._activate()
+
+    def enter_state(self, time: float, *, starting: bool = False) -> None:
+        """Activate the contacts and tasks of the present state."""
+        phase, active_setup = self.machine.phase, self.active_setup
+        active_setup.enter(phase, self._kinematics, time)
+        if starting:
+            active_setup.start_user_tasks(self._kinematics, time)
+        if self._landing is not None:
+            self._landing.enter(phase, active_setup.tasks)
+            self._qp_data.allow_touching(self._landing.pending)
+        active_setup.advance(time)
+        self._activate()
+        self._now.entered, self._now.tasks = time, active_setup.tasks
+
+    def _activate(self) -> None:
+        """Update relative motions, QP data and solver with the present contacts and tasks."""
+        contacts, tasks = tuple(self.active_setup.contacts.values()), tuple(self.active_setup.tasks.values())
+        # contacts first: their rows are written from the motion table by one kernel
+        self._kinematics.watch(pairs_of(contacts, tasks))
+        self._qp_data.set_tasks(tasks)
+        self._qp_data.set_contacts(contacts, self._kinematics)
+        self._cascade.prepare()

@@ -1,0 +1,161 @@
+"""Declaration and validation of node parameters, with descriptions and ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
+from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
+
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.scenario import Scenario, load_scenario
+from multi_qp_scene.suggestions import unknown_name
+
+#: Parameters that rclpy declares by itself.
+_BUILT_IN = ("use_sim_time", "start_type_description_service")
+
+
+@dataclass(frozen=True)
+class ParameterSpec:
+    """One parameter.
+
+    Attributes:
+        name: name of the parameter.
+        default: default value, which determines the type.
+        description: one line, with the unit.
+        minimum: smallest valid number.
+        maximum: largest valid number.
+        choices: valid strings; any if empty.
+    """
+
+    name: str
+    default: bool | int | float | str
+    description: str
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] = ()
+
+    def descriptor(self, *, read_only: bool) -> ParameterDescriptor:
+        """Return the descriptor, as shown by `ros2 param describe`."""
+        descriptor = ParameterDescriptor(description=self.description, read_only=read_only)
+        if self.choices:
+            descriptor.additional_constraints = "one of: " + ", ".join(repr(choice) for choice in self.choices)
+        if self.minimum is not None and self.maximum is not None:
+            if isinstance(self.default, float):
+                limits = FloatingPointRange(from_value=self.minimum, to_value=self.maximum)
+                descriptor.floating_point_range = [limits]
+            else:
+                descriptor.integer_range = [IntegerRange(from_value=int(self.minimum), to_value=int(self.maximum))]
+        return descriptor
+
+
+#: Parameters of every node that loads a scenario.
+SCENARIO_PARAMETERS = (
+    ParameterSpec("scenario", "", "name of a scenario, or path of its file"),
+    ParameterSpec("set", "", "parameters of the scenario, as 'box.mass=5, path.duration=2'"),
+    ParameterSpec("seed", 0, "seed of everything random in the scenario", 0, 2**31 - 1),
+    ParameterSpec("dt", 0.0, "control period [s]; 0: the scenario's", 0.0, 1.0),
+    ParameterSpec("closed_loop", False, "torques act on real or simulated dynamics: use the scenario's closed_loop"),
+    ParameterSpec(
+        "lock_step", False, "lock-step: each state waits for the command of the one before; else by the wall clock"
+    ),
+)
+
+
+def declare(node: Any, specs: Sequence[ParameterSpec], *, read_only: bool = False) -> None:
+    """Declare the parameters of a node that was created with `automatically_declare_parameters_from_overrides`.
+
+    Raises:
+        MultiQpError: when a given parameter is unknown, of the wrong type or out of range.
+    """
+    known = [spec.name for spec in specs]
+    given = [name for name in node.list_parameters([], 0).names if name not in _BUILT_IN]
+    for name in given:
+        if name.startswith("qos_overrides."):
+            continue
+        if name not in known:
+            raise MultiQpError(unknown_name("parameter", name, known))
+        node.undeclare_parameter(name)
+    for spec in specs:
+        try:
+            node.declare_parameter(spec.name, spec.default, spec.descriptor(read_only=read_only))
+        except (InvalidParameterTypeException, InvalidParameterValueException) as error:
+            raise MultiQpError(f"parameter '{spec.name}': {error}") from None
+        _check(spec, node.get_parameter(spec.name).value)
+    if read_only:
+        node.add_on_set_parameters_callback(_keep_clock)
+
+
+def _keep_clock(parameters: Iterable[Any]) -> SetParametersResult:
+    """Reject changes of `use_sim_time` for nodes with read-only parameters."""
+    changed = any(parameter.name == "use_sim_time" for parameter in parameters)
+    return SetParametersResult(successful=not changed, reason="use_sim_time is fixed" if changed else "")
+
+
+def _check(spec: ParameterSpec, value: Any) -> None:
+    if spec.choices and value not in spec.choices:
+        raise MultiQpError(f"parameter '{spec.name}': {unknown_name('value', str(value), list(spec.choices))}")
+
+
+def refuse_changes(parameters: Iterable[Any], specs: Sequence[ParameterSpec], *, configured: bool) -> Any:
+    """Validate a change of parameters, which is permitted until the node is configured."""
+    by_name = {spec.name: spec for spec in specs}
+    for parameter in parameters:
+        if parameter.name not in by_name and parameter.name != "use_sim_time":
+            continue
+        if configured:
+            return SetParametersResult(successful=False, reason="the node is configured: clean it up first")
+        try:
+            if parameter.name in by_name:
+                _check(by_name[parameter.name], parameter.value)
+        except MultiQpError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+    return SetParametersResult(successful=True)
+
+
+def values(node: Any, specs: Sequence[ParameterSpec]) -> dict[str, Any]:
+    """Return the parameters of a node by name."""
+    return {spec.name: node.get_parameter(spec.name).value for spec in specs}
+
+
+def load(settings: dict[str, Any]) -> Scenario:
+    """Load the scenario given by the parameters of a node.
+
+    Raises:
+        MultiQpError: when the scenario is missing, or it or one of its parameters is invalid.
+    """
+    if not settings["scenario"]:
+        raise MultiQpError("parameter 'scenario' is empty")
+    scenario = load_scenario(settings["scenario"], parameters=_assignments(settings["set"]), seed=settings["seed"])
+    if scenario.spec.contact_sequence is not None:  # computed by every node itself, as the result is deterministic
+        from motion_generation.sequences import follow_sequence
+
+        return follow_sequence(scenario).scenario
+    if scenario.spec.turns is not None:  # likewise
+        from motion_generation.turns import play_scenario
+
+        return play_scenario(scenario).scenario
+    if scenario.spec.plan is not None:
+        from motion_generation.standing import ready_for_plans
+
+        return ready_for_plans(scenario)
+    return scenario
+
+
+def control_period(settings: dict[str, Any], scenario: Scenario) -> float:
+    """Return the control period for the parameters of a node [s]."""
+    in_loop = scenario.spec.closed_loop.dt if settings["closed_loop"] else None
+    return float(settings["dt"] or in_loop or scenario.spec.dt)
+
+
+def _assignments(text: str) -> dict[str, float]:
+    found = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, _, value = part.partition("=")
+        try:
+            found[name.strip()] = float(value)
+        except ValueError:
+            raise MultiQpError(f"parameter 'set': expected NAME=NUMBER, got '{part}'") from None
+    return found

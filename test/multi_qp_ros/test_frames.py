@@ -1,0 +1,85 @@
+"""The tree of frames: its transforms, put together, are the forward kinematics of the scene."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from types import SimpleNamespace
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from multi_qp_ros import transforms
+from multi_qp_ros.frames import FrameTree
+from multi_qp_scene import load_scenario
+
+
+@pytest.fixture(scope="module", params=["box", "valve"])
+def scene(request):
+    return load_scenario(request.param).scene
+
+
+@pytest.fixture(scope="module")
+def q(scene):
+    step = np.random.default_rng(3).uniform(-0.4, 0.4, scene.nv)
+    return pin.integrate(scene.model, scene.q0, step)
+
+
+def pose(message):
+    t, r = message.transform.translation, message.transform.rotation
+    return pin.XYZQUATToSE3(np.array([t.x, t.y, t.z, r.x, r.y, r.z, r.w]))
+
+
+def in_world(messages):
+    """Put a tree of messages together, from the root down, as tf2 does."""
+    parents = {m.child_frame_id: (m.header.frame_id, pose(m)) for m in messages}
+
+    def placement(name):
+        if name == "world":
+            return pin.SE3.Identity()
+        parent, X = parents[name]
+        return placement(parent) * X
+
+    return {name: placement(name) for name in parents}
+
+
+def test_the_tree_holds_every_link_and_surface_where_it_is(scene, q):
+    tree = FrameTree(scene)
+    messages = [*tree.fixed(5), *tree.moving(q, 5)]
+    assert len({m.child_frame_id for m in messages}) == len(messages)
+    data = scene.model.createData()
+    pin.framesForwardKinematics(scene.model, data, q)
+    parts = {**scene.subsystems, **scene.environment}
+    links = {link for part in parts.values() for link in part.links}
+    placements = in_world(messages)
+    assert placements.keys() == links | scene.surfaces.keys()
+    for name, X in placements.items():
+        kind = pin.FrameType.OP_FRAME if name in scene.surfaces else pin.FrameType.BODY
+        expected = data.oMf[scene.model.getFrameId(name, kind)]
+        assert X.isApprox(expected, 1e-9), name
+
+
+def test_only_what_moves_is_told_again(scene):
+    tree = FrameTree(scene)
+    moving = {m.child_frame_id for m in tree.moving(scene.q0, 0)}
+    assert len(moving) == scene.model.njoints - 1
+    before = {m.child_frame_id: pose(m) for m in tree.fixed(0)}
+    assert not moving & before.keys()
+
+
+def test_frames_are_published_with_what_never_changes_first(scene, q, monkeypatch):
+    """With a stand-in for tf2_msgs, which is not among the wheels."""
+    monkeypatch.setattr(transforms, "TFMessage", lambda transforms: SimpleNamespace(transforms=list(transforms)))
+    said: dict[str, list] = {}
+    node = SimpleNamespace(
+        create_publisher=lambda kind, topic, qos: SimpleNamespace(publish=said.setdefault(topic, []).append)
+    )
+    output = transforms.TransformOutput(node, scene)
+    output.send(q, 1_000_000_000)
+    output.send(q, 2_000_000_000)
+    assert [len(messages) for messages in (said["/tf"], said["/tf_static"])] == [2, 1]
+    assert {m.header.stamp.sec for m in said["/tf"][-1].transforms} == {2}
+
+
+def test_there_is_tf_where_tf2_msgs_is():
+    assert transforms.has_tf() == (find_spec("tf2_msgs") is not None)

@@ -1,0 +1,205 @@
+"""No message ends a node: what cannot be read is refused, counted and named."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import Point, PoseStamped, Transform, Twist
+from mutations import mutations
+from nav_msgs.msg import Odometry
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from trajectory_msgs.msg import (
+    JointTrajectory,
+    JointTrajectoryPoint,
+    MultiDOFJointTrajectory,
+    MultiDOFJointTrajectoryPoint,
+)
+from visualization_msgs.msg import Marker, MarkerArray
+
+from multi_qp_ros import topics
+from multi_qp_ros.raw_messages import JointReader, OdometryReader, read_message
+from multi_qp_scene import load_scenario
+from multi_qp_viewer.marker_board import MarkerBoard
+
+JOINTS = JointState(name=["left", "right"], position=[0.1, 0.2], velocity=[1.0, 2.0], effort=[3.0, 4.0])
+PLAN = MultiDOFJointTrajectory(
+    joint_names=["left_foot", "right_foot"],
+    points=[MultiDOFJointTrajectoryPoint(transforms=[Transform()] * 2, velocities=[Twist()] * 2)] * 3,
+)
+POSTURES = JointTrajectory(joint_names=["a", "b"], points=[JointTrajectoryPoint(positions=[1.0, 2.0])] * 3)
+MARKERS = MarkerArray(markers=[Marker(ns="n", id=k, type=k, points=[Point()] * 6) for k in range(12)])
+for one in MARKERS.markers:
+    one.header.frame_id = "world"
+MESSAGES = [JOINTS, Odometry(), PoseStamped(), Float64MultiArray(data=[1.0, 2.0]), String(data='{"a": 1}')]
+MESSAGES += [PLAN, POSTURES, MARKERS]
+
+
+def reads(message):
+    """Return how a node reads messages of this type."""
+    match message:
+        case JointState():
+            return JointReader().read
+        case Odometry():
+            return OdometryReader().read
+        case MarkerArray():
+            return lambda data: MarkerBoard().update(read_message(MarkerArray, data))
+        case _:
+            return lambda data: read_message(type(message), data)
+
+
+def read_all(message, seed, count):
+    """Read damaged versions of a message, and return how many were refused."""
+    read, data, refused = reads(message), serialize_message(message), 0
+    read(data)
+    for damaged in mutations(data, seed, count):
+        try:
+            read(damaged)
+        except ValueError as error:
+            assert str(error)
+            refused += 1
+    return refused
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: type(message).__name__)
+def test_a_message_is_read_or_refused(message):
+    assert read_all(message, 0, 300) > 60
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: type(message).__name__)
+@pytest.mark.parametrize("seed", range(1, 11))
+def test_many_messages_are_read_or_refused(message, seed):
+    read_all(message, seed, 1000)
+
+
+@pytest.mark.parametrize("seconds, nanoseconds", [(-1, 0), (0, 10**9)])
+@pytest.mark.parametrize("message", [JointState(), Odometry(), PoseStamped()], ids=lambda m: type(m).__name__)
+def test_a_stamp_that_is_not_a_time_is_refused(message, seconds, nanoseconds):
+    message.header.stamp.sec, message.header.stamp.nanosec = seconds, nanoseconds
+    with pytest.raises(ValueError, match=f"stamp is not a time: {seconds} s and {nanoseconds} ns"):
+        reads(message)(serialize_message(message))
+
+
+def test_markers_that_cannot_be_drawn_are_refused_and_leave_the_others():
+    board = MarkerBoard()
+    board.update(MARKERS)
+    shown = board.drawings
+    for field, value in (("points", [Point()] * 5), ("points", [Point(x=np.nan)] * 6)):
+        marker = Marker(ns="n", id=7, type=Marker.LINE_LIST, **{field: value})
+        marker.header.frame_id = "world"
+        with pytest.raises(ValueError, match="marker 7 of 'n'"):
+            board.update(MarkerArray(markers=[Marker(action=Marker.DELETEALL), marker]))
+        assert all(a is b for a, b in zip(board.drawings, shown, strict=True))
+
+
+# -- on the graph
+
+
+def damage(graph, process, seed, count, messages):
+    """Publish damaged versions of messages, (topic, message, quality of service), on each topic, as fast as they go."""
+    publishers = [graph.node.create_publisher(type(message), topic, qos) for topic, message, qos in messages]
+    try:
+        for publisher, (topic, message, _) in zip(publishers, messages, strict=True):
+            others = partial(lambda it, ours: it.get_subscription_count() > ours, publisher, topic in graph.heard)
+            graph.until(others, what=f"a subscriber of {topic}")
+            for damaged in mutations(serialize_message(message), seed, count):
+                publisher.publish(damaged)
+                graph.listen(0.002)
+                assert process.poll() is None, (topic, damaged)
+    finally:
+        for publisher in publishers:
+            graph.node.destroy_publisher(publisher)
+
+
+def refused(graph, node, messages):
+    """Return whether a node counts refused messages, and names one by its topic."""
+    counted = graph.diagnosed(node, "refused_messages=")
+    return counted and any(graph.diagnosed(node, f"{topic}: ") for topic, _, _ in messages)
+
+
+def plan_of(names):
+    """Return a contact sequence of two phases with some contacts, all in the origin."""
+    poses = [Transform() for _ in names]
+    for pose in poses:
+        pose.rotation.w = 1.0
+    points = [MultiDOFJointTrajectoryPoint(transforms=poses)] * 2
+    return MultiDOFJointTrajectory(joint_names=names, points=points)
+
+
+@pytest.fixture(params=[pytest.param(8, id="few"), pytest.param(200, id="many", marks=pytest.mark.slow)])
+def count(request):
+    return request.param
+
+
+def test_the_controller_goes_on(start_here, graph, fake_robots, count):
+    graph.forget()
+    settings = {"scenario": "box", "dt": 0.01, "lock_step": True, "autostart": True, "marker_rate": 0.0}
+    process = start_here("multi_qp_ros.nodes.controller_node", **settings)
+    fake_robots.begin()
+    said = fake_robots.messages(0)
+    state = [(topic, message, topics.COMMAND_QOS) for topic, message in said.items()]
+    state.append(("box/target/box", PoseStamped(), topics.EVENT_QOS))
+    state.append(("box/command", String(data="go"), topics.EVENT_QOS))
+    damage(graph, process, 1, count, state)
+    graph.until(lambda: refused(graph, "multi_qp_controller", state), what="a count and a reason")
+    assert graph.transition("deactivate") and graph.transition("activate")
+    assert fake_robots.begin()[1]["status"] == "ok"
+
+
+def test_the_simulator_goes_on(start_here, graph, fake_robots, count):
+    graph.forget()
+    process = start_here("multi_qp_ros.nodes.simulator_node", scenario="box", dt=0.01, lock_step=True)
+    motors = [joint.name for joint in fake_robots.joints]
+    commands = [
+        ("humanoid/joint_commands", JointState(name=motors, effort=[0.0] * len(motors)), topics.COMMAND_QOS),
+        ("multi_qp/state", String(data='{"stamp": 0, "contacts": ["left_foot"]}'), topics.LATCHED_QOS),
+    ]
+    damage(graph, process, 2, count, commands)
+    graph.until(lambda: refused(graph, "simulator", commands), what="a count and a reason")
+    graph.forget()
+    graph.until(lambda: graph.heard["humanoid/joint_states"], what="the state again")
+
+
+def test_the_viewer_goes_on(start_here, graph, fake_robots, count):
+    graph.forget()
+    process = start_here("multi_qp_ros.nodes.viewer_node", scenario="box", page=False)
+    contacts = [*fake_robots.scenario.spec.contacts][:2]
+    shown = [(topic, message, topics.COMMAND_QOS) for topic, message in fake_robots.messages(1).items()]
+    shown += [
+        ("multi_qp/state", String(data='{"state": "stand", "status": "ok", "tick_ms": 1.0}'), topics.LATCHED_QOS),
+        ("multi_qp/markers", MARKERS, topics.EVENT_QOS),
+        ("multi_qp/com_markers", MARKERS, topics.LATCHED_QOS),
+        ("contact_sequence", plan_of(contacts), topics.LATCHED_QOS),
+        ("com_trajectory", plan_of(contacts), topics.LATCHED_QOS),
+    ]
+    damage(graph, process, 3, count, shown)
+    graph.until(lambda: refused(graph, "viewer", shown), what="a count and a reason")
+
+
+@pytest.mark.parametrize("node", ["com_trajectory", "contact_planner"])
+def test_planning_goes_on(start_here, graph, node, count):
+    graph.forget()
+    process = start_here(f"multi_qp_ros.nodes.{node}_node", scenario="stairs")
+    scenario = load_scenario("stairs")
+    latched = topics.LATCHED_QOS
+    status = {"active": False, "standing": False, "waiting": False, "plan": 0, "refused": 0, "reason": ""}
+    robot = scenario.spec.plan.character
+    heard = {
+        "com_trajectory": [
+            ("contact_sequence", plan_of(["humanoid/left_sole"]), latched),
+            ("planned_postures", POSTURES, latched),
+        ],
+        "contact_planner": [
+            ("stairs/goal", PoseStamped(), topics.EVENT_QOS),
+            ("multi_qp/plan_status", String(data=json.dumps(status)), latched),
+            (f"{robot}/joint_states", JOINTS, topics.COMMAND_QOS),
+            (f"{robot}/odom", Odometry(), topics.COMMAND_QOS),
+        ],
+    }[node]
+    damage(graph, process, 4, count, heard)
+    graph.until(lambda: refused(graph, node, heard), what="a count and a reason")

@@ -1,0 +1,56 @@
+"""The process that makes markers: what it makes, what it leaves out, and that it comes and goes."""
+
+from __future__ import annotations
+
+import pytest
+from rclpy.serialization import deserialize_message, serialize_message
+from visualization_msgs.msg import Marker, MarkerArray
+
+from multi_qp_controller import Controller
+from multi_qp_controller.take_snapshot import take_snapshot
+from multi_qp_ros.marker_process import MarkerProcess
+from multi_qp_ros.markers import MarkerMaker
+from multi_qp_scene import load_scenario
+
+PATIENCE = 120.0
+
+
+@pytest.fixture(scope="module")
+def snapshot():
+    scenario = load_scenario("box")
+    controller = Controller(scenario)
+    return take_snapshot(controller, controller.step(scenario.scene.initial_state(), 0.0))
+
+
+def read(data: bytes) -> MarkerArray:
+    return deserialize_message(data, MarkerArray)
+
+
+def written(markers: MarkerArray) -> MarkerArray:
+    """Return markers as they are on the wire, where colours have single precision."""
+    return read(serialize_message(markers))
+
+
+def test_it_makes_what_the_maker_makes_the_newest_first_and_is_replaced_where_it_was_ended(snapshot):
+    process, maker = MarkerProcess(), MarkerMaker()
+    process.ask(None, 0)
+    assert process.answer(wait=PATIENCE) is None  # nothing is shown, and nothing was started for it
+    for stamp in (1, 2, 3):
+        process.ask(snapshot, stamp)
+    assert read(process.answer(wait=PATIENCE)) == written(maker.markers(snapshot, 1))
+    assert read(process.answer(wait=PATIENCE)) == written(maker.markers(snapshot, 3))  # the second is out of date
+    assert process.answer() is None
+    process.ask(None, 4)
+    assert {marker.action for marker in read(process.answer(wait=PATIENCE)).markers} == {Marker.DELETE}
+    process.ask(None, 5)
+    assert process.answer(wait=PATIENCE) == b""
+
+    process._process.kill()
+    process._process.wait()
+    process.ask(snapshot, 6)
+    assert process.answer(wait=PATIENCE) is None
+    process.ask(snapshot, 7)
+    again = process._process
+    assert read(process.answer(wait=PATIENCE)) == written(MarkerMaker().markers(snapshot, 7))
+    process.close()
+    assert again.returncode is not None
