@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from multi_qp_controller.contacts.contact import ActiveContact
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.dynamics.motion_kernel import NoSlipData, no_slip_rows
 from multi_qp_controller.dynamics.motion_table import MotionTable
+from multi_qp_controller.qp import QPProblem, Solver, make_solver
 from multi_qp_controller.qp.labels import LabelBlock
 from multi_qp_scene.couplings import Couplings
 from multi_qp_scene.kernel_data import KernelData
@@ -30,8 +31,8 @@ COUPLING_FORCE_COST = 1e-8
 DEPENDENT_GRAM = 1e-14
 #: Dependent rows are inconsistent where their right-hand sides differ by more than this, relative to the largest.
 INCONSISTENCY = 1e-6
-#: Square root of the weight of |Λ|², relative to the wrench error, in the computation of Λ from a wrench.
-_NORM_WEIGHT = 1e-4
+#: Tolerance of Λ of least norm, relative to its largest entry.
+_MULTIPLIER_ERROR = 1e-9
 
 _TWIST_AXES = ("linear x", "linear y", "linear z", "angular x", "angular y", "angular z")
 
@@ -296,18 +297,26 @@ def multipliers(contacts: Iterable[ActiveContact], reactions: Array) -> dict[str
 
 
 def _smallest_multipliers(W: Array, reaction: Array) -> Array:
-    """Return the Λ ≥ 0 of least norm with W Λ = reaction, or the nearest where there is none.
+    """Return the Λ ≥ 0 of least norm with W Λ = reaction, or with the nearest W Λ where there is none.
 
-    The weight of the norm is small enough to select only among solutions; one step of refinement removes the error
-    that it causes.
+    Reactions on the boundary of the cone are outside by rounding: a non-negative least-squares solution, which has
+    any norm, gives the nearest W Λ, for which a QP gives the least norm.
     """
     from scipy.optimize import nnls  # slow to import, and only used for visualisation
 
     n = W.shape[1]
-    found = nnls(np.vstack([W, _NORM_WEIGHT * np.eye(n)]), np.concatenate([reaction, np.zeros(n)]))[0]
-    used = np.flatnonzero(found)
-    refined = found[used] + np.linalg.lstsq(W[:, used], reaction - W @ found, rcond=None)[0]
-    if (refined >= 0.0).all():
-        found[used] = refined
-        return found
-    return nnls(W, reaction)[0]
+    some: Array = nnls(W, reaction)[0]
+    size = float(some.max())
+    if size == 0.0:
+        return some
+    none = np.zeros(0)
+    zero, free = np.zeros(n), np.full(n, np.inf)
+    wrench = W @ (some / size)
+    problem = QPProblem(H=np.eye(n), g=zero, A=W, b=wrench, C=np.zeros((0, n)), l=none, u=none, lb=zero, ub=free)
+    solution = _least_norm_solver().solve(problem)
+    return size * np.maximum(solution.x, 0.0) if solution.found else some
+
+
+@cache
+def _least_norm_solver() -> Solver:
+    return make_solver("daqp", tolerance=_MULTIPLIER_ERROR)

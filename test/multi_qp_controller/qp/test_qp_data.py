@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from multi_qp_controller.contacts.rows import multipliers
 from multi_qp_controller.controller import Controller
 from multi_qp_controller.dynamics.kinematics import Group
+from multi_qp_controller.qp import QPProblem, make_solver
 from multi_qp_scene.scenario import load_scenario
 from multi_qp_scene.scene import State
 
@@ -174,18 +175,50 @@ def test_torques_are_limited(box):
     assert (np.abs(command.tau) > 0.99 * limits).any()
 
 
-@settings(max_examples=30)
+def sparse(entries):
+    generators = np.zeros(16)
+    generators[list(entries)] = list(entries.values())
+    return generators
+
+
+@settings(max_examples=30, deadline=None)
 @given(generators=arrays(float, 16, elements=st.floats(0.0, 50.0)))
-def test_of_all_multipliers_that_make_a_wrench_the_smallest_are_told(standing, generators):
+@example(generators=sparse({0: 2.0, 5: 1.0, 13: 2.0}))
+@example(generators=sparse({0: 1.0}))  # an edge of the cone, where Λ is unique
+@example(generators=np.zeros(16))
+def test_multipliers_have_the_least_norm(standing, generators):
+    """Against a QP solver: min ½‖Λ‖² s.t. W Λ = w, Λ ≥ 0."""
     controller, _ = standing
     rows = controller.qp_data.contacts
     foot, where = rows.contacts[0], rows.row_slices[0]
     reactions = controller.reactions.copy()
-    reactions[where] = foot.W @ generators
-    found = multipliers(rows.contacts, reactions)[rows.contacts[0].name]
+    wrench = reactions[where] = foot.W @ generators
+    found = multipliers(rows.contacts, reactions)[foot.name]
     assert (found >= 0.0).all()
-    np.testing.assert_allclose(foot.W @ found, reactions[where], atol=1e-8)
-    assert np.linalg.norm(found) <= np.linalg.norm(generators) * (1 + 1e-6)
+    scale = max(1.0, np.abs(wrench).max())
+    np.testing.assert_allclose(foot.W @ found, wrench, atol=1e-11 * scale)
+    assert np.linalg.norm(found) <= np.linalg.norm(generators) * (1 + 1e-9)
+    expected = make_solver("daqp").solve(
+        QPProblem(
+            H=np.eye(16), g=np.zeros(16), A=foot.W, b=wrench, C=np.zeros((0, 16)), l=np.zeros(0), u=np.zeros(0),
+            lb=np.zeros(16), ub=np.full(16, np.inf),
+        )
+    )  # fmt: skip
+    assert expected.found, expected.message
+    np.testing.assert_allclose(found, expected.x, atol=1e-7 * scale)
+
+
+def test_multipliers_of_an_impossible_wrench_have_the_nearest_one(standing):
+    controller, _ = standing
+    rows = controller.qp_data.contacts
+    foot, where = rows.contacts[0], rows.row_slices[0]
+    reactions = np.zeros_like(controller.reactions)
+    reactions[where] = foot.W @ np.ones(16) + [500.0, 0.0, 0.0, 0.0, 0.0, 0.0]  # beyond friction
+    found = multipliers(rows.contacts, reactions)[foot.name]
+    error = foot.W @ found - reactions[where]
+    assert (found >= 0.0).all()
+    assert (foot.W.T @ error >= -1e-7 * 500.0).all()  # no generator reduces the error
+    assert abs(error @ foot.W @ found) < 1e-7 * 500.0**2
 
 
 def test_a_straight_push_is_shared_evenly(standing):
