@@ -12,25 +12,30 @@ from numpy.typing import NDArray
 from multi_qp_controller.closed_loop.closed_loop import ClosedLoop
 from multi_qp_controller.command import Command, Diagnostics, Status
 from multi_qp_controller.constraints import CollisionConstraint, make_constraints
+from multi_qp_controller.contacts.contact import ActiveContact
+from multi_qp_controller.contacts.rows import multipliers
 from multi_qp_controller.controller_parts import check_arguments, make_cascade
 from multi_qp_controller.controller_state import SavedState, TickInput
-from multi_qp_controller.controller_view import ControllerView
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.incidents import IncidentLog, described
-from multi_qp_controller.qp import Solution
+from multi_qp_controller.qp import Explanation, QPProblem, Solution, explain_infeasibility
 from multi_qp_controller.qp.formulations import QpSize
 from multi_qp_controller.qp.physical_solution import PhysicalSolution
 from multi_qp_controller.qp.qp_data import QPData
 from multi_qp_controller.qp.safe_torques import SafeTorques
 from multi_qp_controller.qp.solve_cascade import SolveResult
-from multi_qp_controller.state_check import StateCheck, as_recorded
+from multi_qp_controller.state_check import FARTHEST, StateCheck, as_recorded
 from multi_qp_controller.state_machine.active_setup import ActiveSetup
+from multi_qp_controller.state_machine.state_machine import commands_in
 from multi_qp_controller.state_machine.state_manager import StateManager
+from multi_qp_controller.tasks import CoMTask, PoseTask, Task
 from multi_qp_controller.threads import use_one_thread
-from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.arguments import array, rotation_matrix
+from multi_qp_scene.errors import ArgumentError, MultiQpError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
 from multi_qp_scene.schema.scenario_file import ClosedLoopSpec
+from multi_qp_scene.suggestions import unknown_name
 
 Array = NDArray[np.float64]
 
@@ -38,7 +43,7 @@ Array = NDArray[np.float64]
 DEFAULT_SOLVERS = {"full": "daqp", "reduced": "daqp", "condensed": "active_set"}
 
 
-class Controller(ControllerView):
+class Controller:
     """One QP over all subsystems of a scenario, [Vaillant2015] (35), driven by its state machine.
 
     A tick has two parts. `step` computes the command for a state; it raises no exception because of the state: where
@@ -49,11 +54,13 @@ class Controller(ControllerView):
         scenario: the controlled scenario.
         dt: control period [s].
         kinematics: kinematics and dynamics at the last step.
+        collisions: collision constraint: the watched pairs and their distances at the last step.
         check: state check; returns the state to compute with and what is invalid. `step` begins with it.
         machine: the state machine.
         solver_name: name of the solver backend.
         formulation_name: name of the QP formulation.
         formulation: the QP formulation.
+        qp_data: the QP.
         reactions: reactions of the last tick, one for each no-slip row: wrenches, then coupling forces; None in a
             fallback.
         incidents: log of faults, one line for each cause.
@@ -101,8 +108,7 @@ class Controller(ControllerView):
         self.kinematics = Kinematics(scene)
         self.horizon = self.dt if closed_loop is None else max(self.dt, closed_loop.horizon)
         constraints = make_constraints(scenario, self.dt, self.horizon)
-        self._collisions = next(one for one in constraints if isinstance(one, CollisionConstraint))
-        self.pairs = self._collisions.watched
+        self.collisions = next(one for one in constraints if isinstance(one, CollisionConstraint))
         self.qp_data = QPData(scene, constraints, cost=spec.regularisation)
         self.formulation, self._cascade = make_cascade(self.qp_data, self.formulation_name, self.solver_name, deadline)
         for contact in spec.contacts.values():  # cached: about 10 ms each, too long for a contact transition
@@ -112,7 +118,7 @@ class Controller(ControllerView):
         ramp = 0.0 if closed_loop is None else closed_loop.force_ramp
         self.incidents = IncidentLog()
         self._active_setup = ActiveSetup(scenario, self._loop.contact_feedback, incidents=self.incidents, ramp=ramp)
-        self._last_setup = None
+        self._last_setup: tuple[dict[str, ActiveContact], dict[str, Task]] | None = None
         self._fallback = SafeTorques(scene, spec.fallback)
         self.check = StateCheck(scene, spec.state_check)
         parts = self._active_setup, self.kinematics, self.qp_data, self.formulation, self._cascade, self.landing
@@ -351,6 +357,92 @@ class Controller(ControllerView):
             post_update_ms=self._post_update_ms,
         )
         return Command(time, torque, np.full(self.scenario.scene.nv, np.nan), {}, diagnostics)
+
+    @property
+    def tasks(self) -> dict[str, Task]:
+        """The active tasks by name."""
+        return self._active_setup.tasks
+
+    @property
+    def contacts(self) -> dict[str, ActiveContact]:
+        """The active contacts of the last step by name, also after `post_update`; initially the first state's."""
+        return self._active_setup.contacts if self._last_setup is None else self._last_setup[0]
+
+    @property
+    def last_tasks(self) -> dict[str, Task]:
+        """The tasks of the last step by name, also after `post_update`."""
+        return self._active_setup.tasks if self._last_setup is None else self._last_setup[1]
+
+    @property
+    def failed_problem(self) -> QPProblem | None:
+        """The QP at the start of the present (or last) failure, to explain, save or replay; None if there was none."""
+        return self._cascade.failed_problem
+
+    def explain_failure(self) -> Explanation | None:
+        """Return an infeasible subset of the rows of the failed QP; slow, never called within `step`."""
+        return None if self.failed_problem is None else explain_infeasibility(self.failed_problem)
+
+    @property
+    def forces(self) -> dict[str, Array]:
+        """Multipliers Λ ≥ 0 of least norm for the wrenches of the last tick, by contact; computed on access."""
+        return {} if self.reactions is None else multipliers(self.contacts.values(), self.reactions)
+
+    def add_task(self, task: Task) -> None:
+        """Add a user task; it is active in all states until it is removed.
+
+        Raises:
+            ArgumentError: when the task is invalid in this scene, or a task of that name is active.
+        """
+        self._active_setup.check_new(task)
+        if self._state_manager.started:
+            task.start(self.kinematics, self.machine.entered)
+        self._active_setup.add(task)
+        if self._state_manager.started:
+            self.qp_data.set_tasks(tuple(self.tasks.values()))
+
+    def remove_task(self, name: str) -> None:
+        """Remove a task that `add_task` added.
+
+        Raises:
+            ArgumentError: when no added task has that name.
+        """
+        self._active_setup.remove(name)
+        self.qp_data.set_tasks(tuple(self.tasks.values()))
+
+    @property
+    def targets(self) -> dict[str, Task]:
+        """The interactive targets of the present state: name -> task that follows the target."""
+        return self._active_setup.targets
+
+    @property
+    def awaited_commands(self) -> tuple[str, ...]:
+        """The commands that the transitions of the present state wait for."""
+        return commands_in(self.machine.phase.spec)
+
+    def set_target(self, name: str, position: Array, rotation: Array | None = None) -> None:
+        """Move an interactive target: position (3,) [m] and rotation (3, 3), in the world.
+
+        The task approaches it no faster than its `max_speed`, however far away the target is.
+
+        Raises:
+            ArgumentError: when the present state has no such target, or position or rotation is invalid.
+        """
+        targets = self.targets
+        task = targets.get(name) if isinstance(name, str) else None
+        if task is None:
+            raise ArgumentError(unknown_name(f"target in state '{self.machine.phase.name}'", name, targets))
+        position = array(f"position of target '{name}'", position, (3,), unit="m", most=FARTHEST)
+        rotation = None if rotation is None else rotation_matrix(f"rotation of target '{name}'", rotation)
+        if isinstance(task, PoseTask | CoMTask):
+            task.move_target(self.kinematics, position, rotation)
+
+    def command(self, name: str) -> None:
+        """Pass a user command to the state machine; it stays pending until a state has a transition for it.
+
+        Raises:
+            ArgumentError: when no state has such a transition.
+        """
+        self.machine.command(name)
 
 
 def _restored(scenario: Scenario, settings: dict[str, Any], saved: SavedState) -> Controller:

@@ -47,7 +47,7 @@ def take_snapshot(controller: Controller, command: Command) -> Snapshot:
                 security=pair.pair.security,
                 active=pair.active,
             )
-            for pair in controller.pair_distances
+            for pair in controller.collisions.pairs
             if pair.point_a is not None and pair.point_b is not None and _shown(pair)
         ),
         targets=tuple(target for target in targets if isinstance(target, TargetSnapshot)),

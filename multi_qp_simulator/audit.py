@@ -50,8 +50,8 @@ class Audit:
         self._residual = max(self._residual, command.diagnostics.dynamics_residual)
         distance, twist = self._slips.worst(controller)
         self._slip, self._twist = max(self._slip, distance), max(self._twist, twist)
-        if controller.closest < -DISTANCE_ROUNDING:
-            self._penetration = max(self._penetration, -controller.closest)
+        if controller.collisions.closest < -DISTANCE_ROUNDING:
+            self._penetration = max(self._penetration, -controller.collisions.closest)
 
     def worst(self) -> dict[str, float]:
         """Return the maxima by their names in the report."""

@@ -105,7 +105,7 @@ class ReportBuilder:
             "actuated_dofs": scene.na,
             "planar_contact_points": self._points["planar"],
             "grasp_contact_points": self._points["grasp"],
-            "collision_pairs": body_pair_count(controller.pairs),
+            "collision_pairs": body_pair_count(controller.collisions.watched),
             "qp": dict(self._size),
             "tick_ms": _spread(self._tick_ms),
             "settling_ms": _spread(self._settling_ms),

@@ -108,9 +108,9 @@ class MinimumDistance(MonitoredGoal):
         """Record the smallest distance."""
         controller = moment.controller
         if self._concerned is None:
-            links = [pair.pair.links for pair in controller.pair_distances]
+            links = [pair.pair.links for pair in controller.collisions.pairs]
             self._concerned = np.array([self._concerns(both) for both in links], dtype=bool)
-        self._least = min(self._least, controller.least_distance(self._concerned))
+        self._least = min(self._least, controller.collisions.least(self._concerned))
 
     def _concerns(self, links: tuple[str, str]) -> bool:
         first, second = self._goal.bodies

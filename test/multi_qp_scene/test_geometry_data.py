@@ -15,7 +15,7 @@ from multi_qp_scene import load_scenario
 scenario = load_scenario("sword")
 controller = Controller(scenario)
 controller.step(scenario.scene.initial_state(), 0.0)
-collisions = controller._collisions
+collisions = controller.collisions
 assert collisions._measured
 print(hashlib.sha256(collisions._distances.found[collisions._measured].tobytes()).hexdigest())
 """

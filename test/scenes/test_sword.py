@@ -87,7 +87,7 @@ def test_sizes_are_those_of_the_paper() -> None:
 
 
 def test_pairs_are_5_of_the_swordsman_19_of_the_blade_and_9_of_the_opponent() -> None:
-    pairs = {frozenset(pair.links) for pair in Controller(load_scenario("sword")).pairs}
+    pairs = {frozenset(pair.links) for pair in Controller(load_scenario("sword")).collisions.watched}
     owners = [sorted({link.split("/")[0] for link in links}) for links in pairs]
     assert owners.count(["sword", "swordsman"]) == 5
     assert owners.count(["opponent", "sword"]) == 19

@@ -242,7 +242,7 @@ def test_hands_do_not_penetrate_the_chest(scenario):
     for step in range(150):
         command = controller.step(state, 0.3 * step / 150)  # slow time, to stay in the first state
         assert command.diagnostics.status == "ok", command.diagnostics.message
-        own = [p for p in controller.pair_distances if all(link.startswith("humanoid/") for link in p.pair.links)]
+        own = [p for p in controller.collisions.pairs if all(link.startswith("humanoid/") for link in p.pair.links)]
         distances.append(min(p.distance for p in own))
         v = state.v + 0.01 * command.a
         state = State(pin.integrate(scene.model, state.q, 0.01 * v), v)
@@ -254,7 +254,7 @@ def test_hands_do_not_penetrate_the_chest(scenario):
 def test_pieces_of_one_body_and_of_the_environment_are_not_paired(scenario):
     controller = Controller(scenario)
     geometry = scenario.scene.collision_model.geometryObjects
-    for pair in controller.pairs:
+    for pair in controller.collisions.watched:
         assert geometry[pair.first].parentJoint != geometry[pair.second].parentJoint
 
 
