@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class TransitionContext:
+class CostInput:
     """Inputs of a cost.
 
     Attributes:
@@ -64,42 +64,42 @@ class QuadraticCost:
         return QuadraticCost(self.Q, self.q - reward * np.asarray(direction))
 
 
-Cost = Callable[[TransitionContext], QuadraticCost]
+Cost = Callable[[CostInput], QuadraticCost]
 """Type of a cost, shipped or user-defined."""
 
 _STRONG = 10.0  # [m] reward that no distance inside a robot's reach outweighs
 
 
-def nearest(context: TransitionContext) -> QuadraticCost:
+def nearest(context: CostInput) -> QuadraticCost:
     """Distance to the previous point: the shortest path."""
     return QuadraticCost.towards(context.start)
 
 
-def short_and_low(context: TransitionContext) -> QuadraticCost:
+def short_and_low(context: CostInput) -> QuadraticCost:
     """Short horizontal way and low height, with a small weight on the vertical distance."""
     return QuadraticCost.towards(context.start, np.array([1.0, 1.0, 0.1])).along([0.0, 0.0, -1.0], 0.02)
 
 
-def alternating_sides(context: TransitionContext) -> QuadraticCost:
+def alternating_sides(context: CostInput) -> QuadraticCost:
     """Alternating sides with growing amplitude: right at even transitions, left at odd ones."""
     side = 1.0 if context.index % 2 == 0 else -1.0
     return nearest(context).along(context.right, side * _STRONG)
 
 
-def far_right(context: TransitionContext) -> QuadraticCost:
+def far_right(context: CostInput) -> QuadraticCost:
     """As far to the right of the body as possible."""
     return nearest(context).along(context.right, _STRONG)
 
 
-def low(context: TransitionContext) -> QuadraticCost:
+def low(context: CostInput) -> QuadraticCost:
     """As low as possible."""
     return nearest(context).along([0.0, 0.0, -1.0], _STRONG)
 
 
 COSTS: Mapping[str, Cost] = {
     "nearest": nearest,
-    "tired": short_and_low,
-    "groovy": alternating_sides,
+    "short_and_low": short_and_low,
+    "alternating_sides": alternating_sides,
     "far_right": far_right,
     "low": low,
 }

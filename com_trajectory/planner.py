@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from com_trajectory.bezier import Bezier
-from com_trajectory.costs import COSTS, Cost, QuadraticCost, TransitionContext
+from com_trajectory.costs import COSTS, Cost, CostInput, QuadraticCost
 from com_trajectory.dynamic import plan_dynamic
 from com_trajectory.phases import PRELOAD, PlannedPhase, planned_phases
 from com_trajectory.polyline import polyline, smooth
@@ -27,8 +27,10 @@ from com_trajectory.timing import SHORTEST, empirical_duration, shortest_duratio
 from com_trajectory.trajectory import ComTrajectory
 from com_trajectory.transition import TransitionPoint, transition_by_loads
 from com_trajectory.windows import Window, WindowCurve, joined, windows_of
+from multi_qp_scene import former_names
 from multi_qp_scene.contact_sequence import ContactSequence
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.former_names import present_name
 from multi_qp_scene.suggestions import unknown_name
 
 Array = NDArray[np.float64]
@@ -124,7 +126,7 @@ def transition_points(phases: Sequence[PlannedPhase], options: PlanOptions) -> l
                 raise MultiQpError(f"points[{index}]: expected 3 finite numbers, got {place.tolist()}")
             objective, preload = QuadraticCost.towards(place), 0.0
         else:
-            context = TransitionContext(before.rest.point, before.phase, after.phase, before.facing, index)
+            context = CostInput(before.rest.point, before.phase, after.phase, before.facing, index)
             objective, preload = cost(context), options.preload
         point = transition_by_loads(fewer.cone, more.reach, objective, preload=preload)
         found.append(point)
@@ -216,6 +218,7 @@ def _chosen(sequence: ContactSequence, subsystem: str | None) -> str:
 def _cost(cost: str | Cost) -> Cost:
     if not isinstance(cost, str):
         return cost
+    cost = present_name("the cost", cost, former_names.COSTS)
     if cost not in COSTS:
         raise MultiQpError(unknown_name("cost", cost, COSTS))
     return COSTS[cost]

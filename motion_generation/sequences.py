@@ -10,7 +10,7 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from com_trajectory.costs import Cost, QuadraticCost, TransitionContext
+from com_trajectory.costs import Cost, CostInput, QuadraticCost
 from com_trajectory.kinematics import load_polytopes
 from com_trajectory.planner import PlanOptions, plan_com
 from com_trajectory.polytope import Polytope
@@ -284,7 +284,7 @@ def _highest(
 def towards_the_smaller(name: str) -> Cost:
     """Return the cost that attracts each transition point to the centre of mass of the phase with fewer contacts."""
 
-    def cost(context: TransitionContext) -> QuadraticCost:
+    def cost(context: CostInput) -> QuadraticCost:
         smaller = min(context.before, context.after, key=lambda phase: len(phase.contacts))
         return QuadraticCost.towards(smaller.com.get(name, context.start))
 

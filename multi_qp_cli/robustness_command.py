@@ -16,16 +16,16 @@ from typing import Any
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from multi_qp_cli.mismatch_options import add_mismatch_options, mismatch_from, with_mismatch
 from multi_qp_cli.options import add_scenario_options, load_from, parameters_from, require_known, require_within
 from multi_qp_cli.output import Console, writing
-from multi_qp_cli.reality_options import add_reality_options, reality_from, with_reality
 from multi_qp_cli.stalls_table import tabulate
 from multi_qp_controller.qp import solver_names
 from multi_qp_controller.qp.formulations import FORMULATIONS
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.limits import check
 from multi_qp_scene.scenario import Scenario
-from multi_qp_scene.schema.reality import PushSpec, RealitySpec
+from multi_qp_scene.schema.mismatch import MismatchSpec, PushSpec
 from multi_qp_simulator import robustness as rb
 
 #: The scenes of the paper, in the order of the table.
@@ -41,11 +41,11 @@ def add_to(commands: Any) -> None:
         "robustness",
         help="randomised runs with model mismatch and disturbances",
         description="Run a scenario many times in MuJoCo with randomised masses, friction and noise; "
-        f"`all` runs {', '.join(SCENES)}. Default of --reality: masses 5 %, friction 20 %, "
+        f"`all` runs {', '.join(SCENES)}. Default of --mismatch: masses 5 %, friction 20 %, "
         "1 ms delay, encoder and gyro noise.",
     )
     add_scenario_options(parser)
-    add_reality_options(parser)
+    add_mismatch_options(parser)
     parser.add_argument(
         "--runs", type=int, default=50, help="runs per scenario, with seeds from --seed on (default 50)"
     )
@@ -53,7 +53,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--pushes",
         metavar="LINK",
-        help="instead: find the largest push of 0.1 s on this link, by direction; nominal model unless --reality",
+        help="instead: find the largest push of 0.1 s on this link, by direction; nominal model unless --mismatch",
     )
     parser.add_argument("--directions", type=int, default=8, help="number of directions of --pushes (default 8)")
     parser.add_argument("--upto", type=float, default=400.0, help="largest push tried [N] (default 400)")
@@ -111,12 +111,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _jobs(options: argparse.Namespace, name: str, scenario: Scenario) -> list[rb.RunJob]:
-    base = scenario.spec.reality if options.pushes is not None else rb.RANDOMISED
-    reality = reality_from(options, base)
-    with_reality(scenario, reality)  # validates links and states before any work
+    base = scenario.spec.mismatch if options.pushes is not None else rb.RANDOMISED
+    mismatch = mismatch_from(options, base)
+    with_mismatch(scenario, mismatch)  # validates links and states before any work
     parameters = tuple(sorted(parameters_from(options.parameters).items()))
     return [
-        rb.RunJob(name, options.seed + k, parameters, reality, options.solver, options.formulation)
+        rb.RunJob(name, options.seed + k, parameters, mismatch, options.solver, options.formulation)
         for k in range(options.runs)
     ]
 
@@ -203,7 +203,7 @@ def _pushes(options: argparse.Namespace, jobs: dict[str, list[rb.RunJob]], folde
                 )
                 for way in ways
             ]
-            with_reality(rb.prepare(of_scene[0]), of_scene[0].reality.model_copy(update={"pushes": [searches[0][1]]}))
+            with_mismatch(rb.prepare(of_scene[0]), of_scene[0].mismatch.model_copy(update={"pushes": [searches[0][1]]}))
             forces = rb.largest_pushes(searches, upto=options.upto, resolution=5.0, workers=options.jobs, done=advance)
             found[name] = [{"direction_deg": 360.0 * k / len(ways), "force_n": force} for k, force in enumerate(forces)]
     table = Table("scene", *(f"{push['direction_deg']:.0f}°" for push in next(iter(found.values()))), box=None)
@@ -220,13 +220,13 @@ def _pushes(options: argparse.Namespace, jobs: dict[str, list[rb.RunJob]], folde
 
 
 def _stalls(options: argparse.Namespace, names: list[str], folder: Path | None) -> int:
-    for option in ("reality", "push", "pushes", "solver", "formulation"):
+    for option in ("mismatch", "push", "pushes", "solver", "formulation"):
         if getattr(options, option):
             raise MultiQpError(f"--{option} cannot be combined with --stalls, which uses the nominal model")
     parameters = tuple(sorted(parameters_from(options.parameters).items()))
     found = {}
     for name in names:
-        load = partial(rb.prepare, rb.RunJob(name, options.seed, parameters, RealitySpec()))
+        load = partial(rb.prepare, rb.RunJob(name, options.seed, parameters, MismatchSpec()))
         settings = {"every": options.every, "until": options.until, "seed": options.seed, "jobs": options.jobs}
         found[name] = tabulate(load, upto=options.stalls, **settings)
     if folder is not None:

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from multi_qp_cli.interaction import Interaction
+from multi_qp_cli.mismatch_options import add_mismatch_options, mismatch_from, with_mismatch
 from multi_qp_cli.options import add_scenario_options, load_from, output_path, require_known, require_within
 from multi_qp_cli.output import Console, Failures, writing
 from multi_qp_cli.pictures import size_of, write_still, write_video_of
 from multi_qp_cli.plan_command import with_plan
 from multi_qp_cli.progress import run_progress
-from multi_qp_cli.reality_options import add_reality_options, reality_from, with_reality
 from multi_qp_cli.report_view import print_report
 from multi_qp_controller.command import Command
 from multi_qp_controller.controller import Controller
@@ -47,7 +47,7 @@ def add_to(commands: Any) -> None:
         description="Run a scenario: in the browser viewer, or with --headless to its end.",
     )
     add_scenario_options(parser)
-    add_reality_options(parser)
+    add_mismatch_options(parser)
     parser.add_argument("--headless", action="store_true", help="no viewer: run to the end as fast as possible")
     parser.add_argument(
         "--backend", default="integrator", help=f"simulator backend (default integrator): {', '.join(BACKENDS)}"
@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
     _check(options)
     paths = _Outputs(options)
     scenario, complete = with_plan(load_from(options))
-    scenario = with_reality(scenario, reality_from(options, scenario.spec.reality))
+    scenario = with_mismatch(scenario, mismatch_from(options, scenario.spec.mismatch))
     execute = _run_once if options.headless else _run_in_viewer
     failures = Failures()
     with _recorder(paths.record, scenario, options, failures) as recorder:
@@ -95,8 +95,8 @@ def _check(options: argparse.Namespace) -> None:
     require_known("--backend", "backend", options.backend, BACKENDS)
     require_known("--solver", "solver", options.solver, solver_names())
     require_known("--formulation", "formulation", options.formulation, FORMULATIONS)
-    if (options.reality or options.push) and options.backend != "mujoco":
-        raise MultiQpError("--reality and --push require a physics simulation: add --backend mujoco")
+    if (options.mismatch or options.push) and options.backend != "mujoco":
+        raise MultiQpError("--mismatch and --push require a physics simulation: add --backend mujoco")
     for option, limit in (("dt", "period"), ("duration", "time"), ("fps", "speed"), ("speed", "speed")):
         require_within(f"--{option}", getattr(options, option), limit)
     if options.at is not None and not 0.0 <= options.at < math.inf:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
 from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
 
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.former_names import present_name
 from multi_qp_scene.scenario import Scenario, load_scenario
 from multi_qp_scene.suggestions import unknown_name
 
@@ -18,7 +19,7 @@ _BUILT_IN = ("use_sim_time", "start_type_description_service")
 
 
 @dataclass(frozen=True)
-class ParameterSpec:
+class NodeParameter:
     """One parameter.
 
     Attributes:
@@ -28,6 +29,7 @@ class ParameterSpec:
         minimum: smallest valid number.
         maximum: largest valid number.
         choices: valid strings; any if empty.
+        former: present choices by former ones, which are accepted with a warning.
     """
 
     name: str
@@ -36,6 +38,7 @@ class ParameterSpec:
     minimum: float | None = None
     maximum: float | None = None
     choices: tuple[str, ...] = ()
+    former: Mapping[str, str] = field(default_factory=dict)
 
     def descriptor(self, *, read_only: bool) -> ParameterDescriptor:
         """Return the descriptor, as shown by `ros2 param describe`."""
@@ -53,18 +56,18 @@ class ParameterSpec:
 
 #: Parameters of every node that loads a scenario.
 SCENARIO_PARAMETERS = (
-    ParameterSpec("scenario", "", "name of a scenario, or path of its file"),
-    ParameterSpec("set", "", "parameters of the scenario, as 'box.mass=5, path.duration=2'"),
-    ParameterSpec("seed", 0, "seed of everything random in the scenario", 0, 2**31 - 1),
-    ParameterSpec("dt", 0.0, "control period [s]; 0: the scenario's", 0.0, 1.0),
-    ParameterSpec("closed_loop", False, "torques act on real or simulated dynamics: use the scenario's closed_loop"),
-    ParameterSpec(
+    NodeParameter("scenario", "", "name of a scenario, or path of its file"),
+    NodeParameter("set", "", "parameters of the scenario, as 'box.mass=5, path.duration=2'"),
+    NodeParameter("seed", 0, "seed of everything random in the scenario", 0, 2**31 - 1),
+    NodeParameter("dt", 0.0, "control period [s]; 0: the scenario's", 0.0, 1.0),
+    NodeParameter("closed_loop", False, "torques act on real or simulated dynamics: use the scenario's closed_loop"),
+    NodeParameter(
         "lock_step", False, "lock-step: each state waits for the command of the one before; else by the wall clock"
     ),
 )
 
 
-def declare(node: Any, specs: Sequence[ParameterSpec], *, read_only: bool = False) -> None:
+def declare(node: Any, specs: Sequence[NodeParameter], *, read_only: bool = False) -> None:
     """Declare the parameters of a node that was created with `automatically_declare_parameters_from_overrides`.
 
     Raises:
@@ -94,12 +97,12 @@ def _keep_clock(parameters: Iterable[Any]) -> SetParametersResult:
     return SetParametersResult(successful=not changed, reason="use_sim_time is fixed" if changed else "")
 
 
-def _check(spec: ParameterSpec, value: Any) -> None:
-    if spec.choices and value not in spec.choices:
+def _check(spec: NodeParameter, value: Any) -> None:
+    if spec.choices and value not in (*spec.choices, *spec.former):
         raise MultiQpError(f"parameter '{spec.name}': {unknown_name('value', str(value), list(spec.choices))}")
 
 
-def refuse_changes(parameters: Iterable[Any], specs: Sequence[ParameterSpec], *, configured: bool) -> Any:
+def refuse_changes(parameters: Iterable[Any], specs: Sequence[NodeParameter], *, configured: bool) -> Any:
     """Validate a change of parameters, which is permitted until the node is configured."""
     by_name = {spec.name: spec for spec in specs}
     for parameter in parameters:
@@ -115,9 +118,13 @@ def refuse_changes(parameters: Iterable[Any], specs: Sequence[ParameterSpec], *,
     return SetParametersResult(successful=True)
 
 
-def values(node: Any, specs: Sequence[ParameterSpec]) -> dict[str, Any]:
+def values(node: Any, specs: Sequence[NodeParameter]) -> dict[str, Any]:
     """Return the parameters of a node by name."""
-    return {spec.name: node.get_parameter(spec.name).value for spec in specs}
+    found = {spec.name: node.get_parameter(spec.name).value for spec in specs}
+    for spec in specs:
+        if spec.former:
+            found[spec.name] = present_name(f"parameter '{spec.name}': the value", found[spec.name], spec.former)
+    return found
 
 
 def load(settings: dict[str, Any]) -> Scenario:

@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from typing import Any
 
-from multi_qp_ros.parameters import ParameterSpec
+from multi_qp_ros.parameters import NodeParameter
 
 #: Default of the parameter `realtime_priority`, and the priority that it stands for in real-time mode.
 UNASKED, USUAL_PRIORITY = -1, 10
@@ -14,14 +14,14 @@ UNASKED, USUAL_PRIORITY = -1, 10
 WAKING_TIME = "/dev/cpu_dma_latency"
 
 REAL_TIME_PARAMETERS = (
-    ParameterSpec(
+    NodeParameter(
         "realtime_priority",
         UNASKED,
         "SCHED_FIFO priority, where permitted; 0: normal scheduling; -1: 10 in real-time mode, else 0",
         UNASKED,
         98,
     ),
-    ParameterSpec(
+    NodeParameter(
         "keep_awake",
         True,
         f"real-time mode: prevent idle CPUs from sleeping ({WAKING_TIME}), where permitted",

@@ -137,8 +137,8 @@ class ScenarioChecker:
             self.report_error(key, f"security ({security:g}{unit}) must be below influence ({influence:g}{unit})")
 
     def _check_pushes(self) -> None:
-        for k, push in enumerate(self._spec.reality.pushes):
-            key: Key = ("reality", "pushes", k)
+        for k, push in enumerate(self._spec.mismatch.pushes):
+            key: Key = ("mismatch", "pushes", k)
             self.known((*key, "link"), "link", push.link, self._names.links)
             if push.state is not None:
                 self.known((*key, "state"), "state", push.state, self._spec.states)

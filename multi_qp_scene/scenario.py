@@ -14,6 +14,7 @@ from multi_qp_scene.builder import build_scene
 from multi_qp_scene.checks import ScenarioChecker
 from multi_qp_scene.config_file import validate
 from multi_qp_scene.errors import ConfigError, MultiQpError, shown_path
+from multi_qp_scene.former_names import SCENARIO_KEYS
 from multi_qp_scene.limits import check
 from multi_qp_scene.models import LoadedModel, load_model, stretched
 from multi_qp_scene.names import Names
@@ -88,7 +89,7 @@ def load_scenario(
 
 def _load(path: Path, parameters: Mapping[str, float], seed: int) -> Scenario:
     problems = Problems()
-    document = use_templates(YamlDocument.load(path), problems)
+    document = use_templates(YamlDocument.load(path).renamed(SCENARIO_KEYS), problems)
     bodies = [name for section in ("subsystems", "environment") for name in _section(document, section)]
     check("bodies", len(bodies), f"{shown_path(path)}: subsystems and pieces of the environment")
     declared = _declared_parameters(document, problems)

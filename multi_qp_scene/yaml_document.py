@@ -11,6 +11,7 @@ import yaml
 
 from multi_qp_scene.errors import ConfigError, ConfigProblem, KeyPath, Location, MultiQpError
 from multi_qp_scene.files import read_bytes
+from multi_qp_scene.former_names import present_name
 from multi_qp_scene.limits import excess, limit
 from multi_qp_scene.problems import Problems
 from multi_qp_scene.sources import note
@@ -64,6 +65,25 @@ class YamlDocument:
             raise _only_problem(Location(path), "lists and mappings are nested too deeply") from None
         builder.problems.raise_if_any()
         return cls(path, data, builder.lines)
+
+    def renamed(self, keys: Mapping[str, str]) -> YamlDocument:
+        """Return the document with former top-level keys replaced by present ones.
+
+        Args:
+            keys: present keys by former ones.
+
+        Raises:
+            ConfigError: both are given.
+        """
+        for former in keys.keys() & self.data.keys():
+            if keys[former] in self.data:
+                raise _only_problem(
+                    self.location((former,)), f"deprecated name of {keys[former]!r}, which is given too"
+                )
+            present_name(f"{self.location((former,))}: the key", former, keys)
+        data = {keys.get(name, name): value for name, value in self.data.items()}
+        lines = {(keys.get(str(key[0]), key[0]), *key[1:]) if key else key: line for key, line in self._lines.items()}
+        return YamlDocument(self.path, data, lines)
 
     def location(self, key: KeyPath = ()) -> Location:
         """Return the location of `key`; a missing key has the line of its nearest existing parent."""

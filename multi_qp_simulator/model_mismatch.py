@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene, State
-from multi_qp_scene.schema.reality import PushSpec, RealitySpec
+from multi_qp_scene.schema.mismatch import MismatchSpec, PushSpec
 
 Array = NDArray[np.float64]
 
@@ -23,14 +23,14 @@ def stream(seed: int, name: str) -> np.random.Generator:
     return np.random.default_rng([seed, _STREAMS[name]])
 
 
-def random_masses(scenario: Scenario, mismatch: RealitySpec) -> dict[str, float]:
+def random_masses(scenario: Scenario, mismatch: MismatchSpec) -> dict[str, float]:
     """Return a factor for the mass of each joint's body, by joint."""
     random, model = stream(scenario.seed, "world"), scenario.scene.model
     draws = random.uniform(-1.0, 1.0, model.njoints)
     return {model.names[k]: 1.0 + mismatch.mass_error * float(draws[k]) for k in range(1, model.njoints)}
 
 
-def random_friction(scenario: Scenario, mismatch: RealitySpec) -> dict[str, float]:
+def random_friction(scenario: Scenario, mismatch: MismatchSpec) -> dict[str, float]:
     """Return a factor for the friction of each contact."""
     random = stream(scenario.seed + 1_000_003, "world")
     draws = random.uniform(-1.0, 1.0, len(scenario.spec.contacts))
@@ -43,7 +43,7 @@ def random_friction(scenario: Scenario, mismatch: RealitySpec) -> dict[str, floa
 class Noise:
     """Noise of encoders, gyros and estimators."""
 
-    def __init__(self, scene: Scene, mismatch: RealitySpec, seed: int) -> None:
+    def __init__(self, scene: Scene, mismatch: MismatchSpec, seed: int) -> None:
         self._model = scene.model
         self._random = stream(seed, "senses")
         self._on_q, self._on_v = np.zeros(scene.nv), np.zeros(scene.nv)
@@ -73,7 +73,7 @@ class Motors:
         prompt: whether there is neither delay nor lag.
     """
 
-    def __init__(self, mismatch: RealitySpec, motors: int, step: float) -> None:
+    def __init__(self, mismatch: MismatchSpec, motors: int, step: float) -> None:
         self._late: deque[Array] = deque([np.zeros(motors)] * round(mismatch.actuation_delay / step))
         self._share = step / (mismatch.actuation_lag + step)
         self._tau = np.zeros(motors)

@@ -21,12 +21,12 @@ from motion_generation.turns import play_scenario
 from multi_qp_controller.command import Command
 from multi_qp_controller.controller import Controller
 from multi_qp_scene.scenario import Scenario, load_scenario
-from multi_qp_scene.schema.reality import PushSpec, RealitySpec
+from multi_qp_scene.schema.mismatch import MismatchSpec, PushSpec
 from multi_qp_simulator.run_monitor import succeeded
 from multi_qp_simulator.runner import Run, make_backend, make_controller
 
 #: Default mismatch of randomised runs.
-RANDOMISED = RealitySpec(
+RANDOMISED = MismatchSpec(
     mass_error=0.05,
     friction_error=0.2,
     sensor_delay=0.001,
@@ -49,7 +49,7 @@ class RunJob:
         scenario: name or path.
         seed: of the scenario and of all random mismatch.
         parameters: scenario parameters, as of `--set`.
-        reality: model mismatch and disturbances.
+        mismatch: model mismatch and disturbances.
         solver: name; the default if None.
         formulation: name; the default if None.
     """
@@ -57,7 +57,7 @@ class RunJob:
     scenario: str
     seed: int
     parameters: tuple[tuple[str, float], ...]
-    reality: RealitySpec
+    mismatch: MismatchSpec
     solver: str | None = None
     formulation: str | None = None
 
@@ -102,7 +102,7 @@ def prepare(job: RunJob) -> Scenario:
         scenario = play_scenario(scenario).scenario
     elif scenario.spec.plan is not None:
         scenario = plan_scenario(scenario).scenario
-    return replace(scenario, spec=scenario.spec.model_copy(update={"reality": job.reality}))
+    return replace(scenario, spec=scenario.spec.model_copy(update={"mismatch": job.mismatch}))
 
 
 def run_job(job: RunJob) -> RunSummary:
@@ -225,9 +225,9 @@ def largest_push(job: RunJob, push: PushSpec, *, upto: float, resolution: float)
     """
 
     def survives(force: float) -> bool:
-        pushes = [*job.reality.pushes, push.model_copy(update={"force": force})]
-        reality = job.reality.model_copy(update={"pushes": pushes})
-        return run_job(replace(job, reality=reality)).succeeded
+        pushes = [*job.mismatch.pushes, push.model_copy(update={"force": force})]
+        mismatch = job.mismatch.model_copy(update={"pushes": pushes})
+        return run_job(replace(job, mismatch=mismatch)).succeeded
 
     low, high = 0.0, upto
     if survives(upto):

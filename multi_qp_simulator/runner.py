@@ -67,8 +67,8 @@ def make_controller(
         return Controller(scenario, dt=dt, solver=solver, formulation=formulation)
     spec = scenario.spec
     settings: dict[str, Any] = {"dt": dt, "solver": solver, "formulation": formulation, "closed_loop": spec.closed_loop}
-    if spec.reality.knowledge_delay > 0.0:
-        return DecentralisedController(scenario, delay=spec.reality.knowledge_delay, **settings)
+    if spec.mismatch.knowledge_delay > 0.0:
+        return DecentralisedController(scenario, delay=spec.mismatch.knowledge_delay, **settings)
     return Controller(scenario, **settings)
 
 

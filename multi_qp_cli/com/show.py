@@ -16,8 +16,10 @@ from com_trajectory.polytope import Polytope
 from com_trajectory.trajectory import ComTrajectory, Validity, validate
 from multi_qp_cli.options import output_path, require_known, require_within
 from multi_qp_cli.output import Console, writing
+from multi_qp_scene import former_names
 from multi_qp_scene.contact_sequence import ContactSequence
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.former_names import present_name
 from multi_qp_scene.sequence_file import load_contact_sequence
 
 CURVES = ("2pac", "polyline", "smooth")
@@ -50,7 +52,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Plan, validate, print and plot; the exit status is 1 if a constraint is violated."""
-    require_known("--cost", "cost", options.cost, COSTS)
+    cost = present_name("--cost:", options.cost, former_names.COSTS)
+    require_known("--cost", "cost", cost, COSTS)
     require_within("--step", options.step, "time")
     plot = output_path("--plot", options.plot, suffixes=(".png", ".svg", ".pdf"))
     data = output_path("--json", options.json, suffixes=(".json",))
@@ -59,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
         curve=options.curve,
         timing=options.timing,
         sliding=not options.stop,
-        cost=options.cost,
+        cost=cost,
         points=_points(options.point),
         dynamic=options.dynamic,
     )

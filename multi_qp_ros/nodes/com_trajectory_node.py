@@ -25,24 +25,31 @@ from multi_qp_ros.com_markers import ComMarkers
 from multi_qp_ros.conversions import from_stamp
 from multi_qp_ros.diagnostics import Level
 from multi_qp_ros.health import Health
-from multi_qp_ros.parameters import SCENARIO_PARAMETERS, ParameterSpec
+from multi_qp_ros.parameters import SCENARIO_PARAMETERS, NodeParameter
 from multi_qp_ros.plan_messages import sequence_message, sequence_of, trajectory_message
 from multi_qp_ros.posture_messages import postures_of
 from multi_qp_ros.subscriptions import subscribe
+from multi_qp_scene import former_names
 from multi_qp_scene.contact_sequence import ContactSequence
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.resources import model_path
 
 #: Cost of transition points by the distance to the centre of the polytope of the phase with fewer contacts.
-AT_EASE = "at_ease"
+SMALLER_REGION_CENTRE = "smaller_region_centre"
 PARAMETERS = (
     *(spec for spec in SCENARIO_PARAMETERS if spec.name in ("scenario", "set", "seed")),
-    ParameterSpec("curve", "2pac", "type of the curve through the phases", choices=("2pac", "polyline", "smooth")),
-    ParameterSpec("cost", AT_EASE, "cost of the transition points", choices=(AT_EASE, *COSTS)),
-    ParameterSpec("friction", 0.6, "of contacts that the scenario does not name", 0.0, 10.0),
-    ParameterSpec("budget", 5.0, "time for the whole-body repair of transition points [s]; 0: none", 0.0, 600.0),
-    ParameterSpec("step", 0.02, "time between the points of the trajectory [s]", 0.001, 1.0),
-    ParameterSpec("markers", True, "publish polytopes, transition points and curves for RViz"),
+    NodeParameter("curve", "2pac", "type of the curve through the phases", choices=("2pac", "polyline", "smooth")),
+    NodeParameter(
+        "cost",
+        SMALLER_REGION_CENTRE,
+        "cost of the transition points",
+        choices=(SMALLER_REGION_CENTRE, *COSTS),
+        former=former_names.COSTS,
+    ),
+    NodeParameter("friction", 0.6, "of contacts that the scenario does not name", 0.0, 10.0),
+    NodeParameter("budget", 5.0, "time for the whole-body repair of transition points [s]; 0: none", 0.0, 600.0),
+    NodeParameter("step", 0.02, "time between the points of the trajectory [s]", 0.001, 1.0),
+    NodeParameter("markers", True, "publish polytopes, transition points and curves for RViz"),
 )
 _PERIOD = 0.1  # [s] of `work`
 _PLACED = 0.005  # [m, rad] largest error of a posture on the contacts
@@ -152,7 +159,7 @@ class ComTrajectoryNode(Node):
         own = with_centres(own, name, com_of(scene, name, q), check, q)
         cost = self._settings["cost"]
         options = PlanOptions(
-            curve=self._settings["curve"], cost=towards_the_smaller(name) if cost == AT_EASE else cost
+            curve=self._settings["curve"], cost=towards_the_smaller(name) if cost == SMALLER_REGION_CENTRE else cost
         )
         found, _, repairs = repaired(own, self._reach(name), options, check, q, budget=self._settings["budget"])
         return replace(found, notes=(*found.notes, *repairs))

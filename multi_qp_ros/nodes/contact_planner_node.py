@@ -24,7 +24,7 @@ from motion_generation.state_parts import HALT
 from multi_qp_ros import conversions, parameters, process, topics
 from multi_qp_ros.diagnostics import Level
 from multi_qp_ros.health import Health
-from multi_qp_ros.parameters import SCENARIO_PARAMETERS, ParameterSpec
+from multi_qp_ros.parameters import SCENARIO_PARAMETERS, NodeParameter
 from multi_qp_ros.plan_messages import sequence_message
 from multi_qp_ros.posture_messages import postures_message
 from multi_qp_ros.robot_states import RobotStates
@@ -36,11 +36,11 @@ Array = NDArray[np.float64]
 OWN, NONE = "scenario", "none"
 PARAMETERS = (
     *(spec for spec in SCENARIO_PARAMETERS if spec.name in ("scenario", "set", "seed")),
-    ParameterSpec(
+    NodeParameter(
         "goal", OWN, "first goal of the base: 'scenario', as in its file; 'none'; 'x y z' [m] or 'x y z yaw' [m, rad]"
     ),
-    ParameterSpec("budget", 0.0, "longest time for a plan [s]; 0: the scenario's", 0.0, 600.0),
-    ParameterSpec("exit_on_failure", False, "end the process with status 1 where there is no plan for a goal"),
+    NodeParameter("budget", 0.0, "longest time for a plan [s]; 0: the scenario's", 0.0, 600.0),
+    NodeParameter("exit_on_failure", False, "end the process with status 1 where there is no plan for a goal"),
 )
 _PERIOD = 0.05  # [s] of `work`
 _SILENCE = 2.0  # [s] age from which on the state of a robot is outdated

@@ -15,7 +15,7 @@ from std_msgs.msg import Float64, Float64MultiArray, String
 from multi_qp_ros import conversions, parameters, process, topics
 from multi_qp_ros.diagnostics import Level
 from multi_qp_ros.health import Health
-from multi_qp_ros.parameters import SCENARIO_PARAMETERS, ParameterSpec
+from multi_qp_ros.parameters import SCENARIO_PARAMETERS, NodeParameter
 from multi_qp_ros.raw_messages import JointReader, Joints
 from multi_qp_ros.real_time import REAL_TIME_PARAMETERS, RealTime
 from multi_qp_ros.state_output import StateOutput
@@ -27,17 +27,17 @@ from multi_qp_simulator.simulated_robot import LONGEST_LAG, LONGEST_SILENCE, WOR
 NAMED, BARE = "joint_commands", "effort_controller"
 PARAMETERS = (
     *SCENARIO_PARAMETERS,
-    ParameterSpec("backend", "integrator", "simulator backend", choices=tuple(WORLDS)),
-    ParameterSpec("speed", 1.0, "largest real-time factor; 0: as fast as possible", 0.0, 1000.0),
-    ParameterSpec("physics_rate", 500.0, "real-time mode: least number of physics steps per second", 1.0, 1e4),
-    ParameterSpec("watchdog_periods", 5, "periods without a command after which a robot brakes", 1, 1000),
-    ParameterSpec(
+    NodeParameter("backend", "integrator", "simulator backend", choices=tuple(WORLDS)),
+    NodeParameter("speed", 1.0, "largest real-time factor; 0: as fast as possible", 0.0, 1000.0),
+    NodeParameter("physics_rate", 500.0, "real-time mode: least number of physics steps per second", 1.0, 1e4),
+    NodeParameter("watchdog_periods", 5, "periods without a command after which a robot brakes", 1, 1000),
+    NodeParameter(
         "watchdog_time", LONGEST_SILENCE, "time after which it brakes, if it is above 1.5 periods [s]", 0.001, 60.0
     ),
-    ParameterSpec("command_interface", NAMED, "type of the commands of the robots", choices=(NAMED, BARE)),
-    ParameterSpec("patience", 0.5, "lock-step: how long to wait for a command before continuing [s]", 0.01, 60.0),
+    NodeParameter("command_interface", NAMED, "type of the commands of the robots", choices=(NAMED, BARE)),
+    NodeParameter("patience", 0.5, "lock-step: how long to wait for a command before continuing [s]", 0.01, 60.0),
     *REAL_TIME_PARAMETERS,
-    ParameterSpec("timing", "", "file for the times of every command (npz) at the end of the process"),
+    NodeParameter("timing", "", "file for the times of every command (npz) at the end of the process"),
 )
 #: Columns of the timing file: stamp of the state that a command is for, and time of its arrival [ns].
 TIMING = ("stamp", "heard")

@@ -19,7 +19,7 @@ from multi_qp_ros import com_markers, markers, parameters, plan_markers, process
 from multi_qp_ros.diagnostics import Level
 from multi_qp_ros.health import Health
 from multi_qp_ros.interactive_targets import InteractiveTargets, has_interactive_markers
-from multi_qp_ros.parameters import SCENARIO_PARAMETERS, ParameterSpec
+from multi_qp_ros.parameters import SCENARIO_PARAMETERS, NodeParameter
 from multi_qp_ros.plan_markers import PlanMarkers
 from multi_qp_ros.robot_states import RobotStates
 from multi_qp_ros.subscriptions import read_json, subscribe
@@ -36,12 +36,12 @@ Array = NDArray[np.float64]
 
 PARAMETERS = (
     *(spec for spec in SCENARIO_PARAMETERS if spec.name in ("scenario", "set", "seed")),
-    ParameterSpec("rate", 30.0, "rate of the display and of TF [Hz]", 0.1, 200.0),
-    ParameterSpec("page", True, "serve the page for a browser"),
-    ParameterSpec("host", "127.0.0.1", "address that the page is served at; 0.0.0.0: to other machines too"),
-    ParameterSpec("port", 8080, "of the page, or the next free one", 1, 65535),
-    ParameterSpec("publish_tf", True, "publish all frames of the scene, where tf2_msgs is installed"),
-    ParameterSpec("interactive_markers", True, "offer handles in RViz, where interactive_markers is installed"),
+    NodeParameter("rate", 30.0, "rate of the display and of TF [Hz]", 0.1, 200.0),
+    NodeParameter("page", True, "serve the page for a browser"),
+    NodeParameter("host", "127.0.0.1", "address that the page is served at; 0.0.0.0: to other machines too"),
+    NodeParameter("port", 8080, "of the page, or the next free one", 1, 65535),
+    NodeParameter("publish_tf", True, "publish all frames of the scene, where tf2_msgs is installed"),
+    NodeParameter("interactive_markers", True, "offer handles in RViz, where interactive_markers is installed"),
 )
 #: Age from which on the state of a robot or of the controller is outdated [s].
 SILENCE = 2.0

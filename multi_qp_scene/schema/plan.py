@@ -91,8 +91,8 @@ class FollowSpec(StrictModel):
         file: a file beside the scenario, a path, or the name of a shipped sequence; of one subsystem of the scenario.
         curve: `2pac`: smooth, over windows of two and three phases; `polyline`: exact, with stops; `smooth`: one curve
             over all phases.
-        cost: criterion of the transition points: `nearest`, `tired`, `groovy`, `far_right` or `low`; the centre of the
-            equilibrium region of the phase with fewer contacts if left out.
+        cost: criterion of the transition points: `nearest`, `short_and_low`, `alternating_sides`, `far_right` or `low`;
+            the centre of the equilibrium region of the phase with fewer contacts if left out.
         budget: time for adapting transition points to the kinematic limits of the whole body [s].
         pace: speed of limbs; the curve is slowed down accordingly.
     """

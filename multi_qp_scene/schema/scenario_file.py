@@ -29,8 +29,8 @@ from multi_qp_scene.schema.common import (
     Vector2,
     Vector3,
 )
+from multi_qp_scene.schema.mismatch import MismatchSpec
 from multi_qp_scene.schema.plan import FollowSpec, PlanSpec
-from multi_qp_scene.schema.reality import RealitySpec
 from multi_qp_scene.schema.states import GoalSpec, StateSpec
 from multi_qp_scene.schema.tasks import TaskSpec
 from multi_qp_scene.schema.turns import TurnsSpec
@@ -367,7 +367,7 @@ class ScenarioFile(StrictModel):
         fallback: safe torques when the QP cannot be solved.
         state_check: accepted ranges of measured states.
         closed_loop: controller settings for a physics simulation or a robot.
-        reality: model mismatch and disturbances of `--backend mujoco`.
+        mismatch: model mismatch and disturbances of `--backend mujoco`.
         formulation: formulation of the QP; `--formulation` overrides it.
         solver: name of the QP solver; the fastest for the formulation if left out; `--solver` overrides it.
         tasks: tasks of every state, by name; a state may replace or drop them.
@@ -396,7 +396,7 @@ class ScenarioFile(StrictModel):
     fallback: FallbackSpec = FallbackSpec()
     state_check: StateCheckSpec = StateCheckSpec()
     closed_loop: ClosedLoopSpec = ClosedLoopSpec()
-    reality: RealitySpec = RealitySpec()
+    mismatch: MismatchSpec = MismatchSpec()
     formulation: Literal["full", "reduced", "condensed"] = "condensed"
     solver: str | None = None
     tasks: dict[str, TaskSpec] = {}

@@ -16,7 +16,7 @@ from multi_qp_controller.state_check import as_state
 from multi_qp_scene.arguments import number
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
-from multi_qp_scene.schema.reality import RealitySpec
+from multi_qp_scene.schema.mismatch import MismatchSpec
 from multi_qp_simulator.backend import Outcome, torques_of
 from multi_qp_simulator.model_mismatch import Motors, Noise, Pushes, random_friction, random_masses, stream
 from multi_qp_simulator.mujoco_world.coordinates import Coordinates
@@ -42,14 +42,14 @@ class MujocoBackend:
         touch: contact forces and grasps.
     """
 
-    def __init__(self, scenario: Scenario, mismatch: RealitySpec | None = None) -> None:
+    def __init__(self, scenario: Scenario, mismatch: MismatchSpec | None = None) -> None:
         """Build the model.
 
         Args:
             scenario: the scenario.
-            mismatch: model mismatch and disturbances; the scenario's `reality` if None.
+            mismatch: model mismatch and disturbances; the scenario's if None.
         """
-        mismatch = scenario.spec.reality if mismatch is None else mismatch
+        mismatch = scenario.spec.mismatch if mismatch is None else mismatch
         options = WorldOptions(random_masses(scenario, mismatch), random_friction(scenario, mismatch))
         scene = scenario.scene
         self._scenario, self._scene = scenario, scene

@@ -14,6 +14,7 @@ from com_trajectory.switching import best_switching
 from com_trajectory.timing import EFFECTOR_SPEED, FREE_WAY, slowdown
 from com_trajectory.trajectory import validate
 from com_trajectory.transition import transition_by_loads
+from multi_qp_scene import former_names
 from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence
 from multi_qp_scene.errors import MultiQpError
 
@@ -77,10 +78,10 @@ def test_every_point_of_8_and_9_is_kinematically_feasible(seed):
         PlanOptions(largest_window=2),
         PlanOptions(curve="polyline"),
         PlanOptions(curve="smooth"),
-        PlanOptions(cost="groovy"),
+        PlanOptions(cost="alternating_sides"),
         PlanOptions(cost="low"),
         PlanOptions(cost="far_right"),
-        PlanOptions(cost="tired"),
+        PlanOptions(cost="short_and_low"),
     ],
     ids=str,
 )
@@ -226,3 +227,11 @@ def test_an_effector_without_previous_contact_has_time_for_its_swing():
     empirical = plan_com(sequence, BOXES, options=PlanOptions(timing="empirical"))
     assert empirical.duration == pytest.approx(FREE_WAY / EFFECTOR_SPEED)
     assert plan_com(sequence, BOXES).duration < empirical.duration
+
+
+@pytest.mark.parametrize("former", ["tired", "groovy"])
+def test_former_names_of_costs_have_the_effect_of_the_present_ones(former, caplog):
+    both = (former, former_names.COSTS[former])
+    points = [plan_com(walk(2), BOXES, options=PlanOptions(cost=cost)).transitions[0].point for cost in both]
+    assert (points[0] == points[1]).all()
+    assert f"'{former}' is deprecated" in caplog.text

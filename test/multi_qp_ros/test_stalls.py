@@ -49,7 +49,7 @@ def test_the_command_tells_it_by_state_and_writes_every_trial(tmp_path, capsys, 
 
 
 def test_what_would_not_count_is_refused(capsys):
-    assert main(["robustness", "stand", "--stalls", "0.1", "--reality", "mass_error=0.1"]) == 2
-    assert "--reality cannot be combined with --stalls" in capsys.readouterr().err
+    assert main(["robustness", "stand", "--stalls", "0.1", "--mismatch", "mass_error=0.1"]) == 2
+    assert "--mismatch cannot be combined with --stalls" in capsys.readouterr().err
     assert main(["robustness", "stand", "--stalls", "0"]) == 2
     assert "--stalls: expected a positive number of seconds, got 0" in capsys.readouterr().err

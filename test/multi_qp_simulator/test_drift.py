@@ -22,7 +22,7 @@ PHASES = {
 
 
 def randomised(scenario):
-    return replace(scenario, spec=scenario.spec.model_copy(update={"reality": RANDOMISED}))
+    return replace(scenario, spec=scenario.spec.model_copy(update={"mismatch": RANDOMISED}))
 
 
 def planted(controller):

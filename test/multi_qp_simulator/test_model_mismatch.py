@@ -9,7 +9,7 @@ import pytest
 
 from multi_qp_controller.closed_loop.decentralised import DecentralisedController
 from multi_qp_scene.scenario import load_scenario
-from multi_qp_scene.schema.reality import PushSpec, RealitySpec
+from multi_qp_scene.schema.mismatch import MismatchSpec, PushSpec
 from multi_qp_scene.schema.scenario_file import ClosedLoopSpec
 from multi_qp_simulator.model_mismatch import Motors, Noise, Pushes, random_friction, random_masses
 from multi_qp_simulator.mujoco_world import MujocoBackend
@@ -21,33 +21,33 @@ def stand():
     return load_scenario("stand", parameters={"stand.duration": 1.0})
 
 
-def real(scenario, **reality):
-    return replace(scenario, spec=scenario.spec.model_copy(update={"reality": RealitySpec(**reality)}))
+def real(scenario, **mismatch):
+    return replace(scenario, spec=scenario.spec.model_copy(update={"mismatch": MismatchSpec(**mismatch)}))
 
 
 def test_motors_follow_late_and_with_a_lag():
-    motors = Motors(RealitySpec(actuation_delay=0.003), 1, 0.001)
+    motors = Motors(MismatchSpec(actuation_delay=0.003), 1, 0.001)
     asked = [np.array([float(k)]) for k in range(6)]
     assert [float(motors.follow(tau)[0]) for tau in asked] == [0.0, 0.0, 0.0, 0.0, 1.0, 2.0]
-    slow = Motors(RealitySpec(actuation_lag=0.001), 1, 0.001)
+    slow = Motors(MismatchSpec(actuation_lag=0.001), 1, 0.001)
     slow.follow(np.zeros(1))
     assert float(slow.follow(np.ones(1))[0]) == pytest.approx(0.5)
 
 
 def test_noise_has_the_requested_deviation(stand):
     scene = stand.scene
-    noise = Noise(scene, RealitySpec(velocity_noise=0.1, gyro_noise=0.02), 0)
+    noise = Noise(scene, MismatchSpec(velocity_noise=0.1, gyro_noise=0.02), 0)
     state = scene.initial_state()
     v = np.array([noise.add(state).v for _ in range(500)])
     assert v[:, 6:].std() == pytest.approx(0.1, rel=0.05)
     assert v[:, 3:6].std() == pytest.approx(0.02, rel=0.1)
     assert not v[:, :3].any()
-    assert Noise(scene, RealitySpec(), 0).add(state) is state
+    assert Noise(scene, MismatchSpec(), 0).add(state) is state
 
 
 def test_masses_and_friction_stay_within_their_errors(stand):
-    reality = RealitySpec(mass_error=0.05, friction_error=0.2)
-    masses, friction = random_masses(stand, reality), random_friction(stand, reality)
+    mismatch = MismatchSpec(mass_error=0.05, friction_error=0.2)
+    masses, friction = random_masses(stand, mismatch), random_friction(stand, mismatch)
     assert max(abs(f - 1.0) for f in masses.values()) <= 0.05
     assert max(abs(f - 1.0) for f in friction.values()) <= 0.2
     assert len(set(masses.values())) > 20

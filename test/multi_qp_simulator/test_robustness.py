@@ -7,7 +7,7 @@ import json
 import pytest
 
 from multi_qp_cli.main import main
-from multi_qp_scene.schema.reality import PushSpec, RealitySpec
+from multi_qp_scene.schema.mismatch import MismatchSpec, PushSpec
 from multi_qp_simulator import robustness as rb
 
 SHORT = (("stand.duration", 1.5),)
@@ -15,7 +15,7 @@ SHORT = (("stand.duration", 1.5),)
 
 def test_a_run_with_a_fall_has_failed_and_names_the_character():
     push = PushSpec(link="humanoid/torso", force=1500.0, at=0.1)
-    summary = rb.run_job(rb.RunJob("stand", 0, SHORT, RealitySpec(pushes=[push])))
+    summary = rb.run_job(rb.RunJob("stand", 0, SHORT, MismatchSpec(pushes=[push])))
     assert not summary.succeeded
     assert summary.ended == "humanoid fell" or summary.missed
 
@@ -32,12 +32,12 @@ def test_the_randomised_stand_succeeds_and_forces_agree():
 
 def test_bisection_finds_the_largest_push(monkeypatch):
     def weak(job):
-        strongest = max(push.force for push in job.reality.pushes)
+        strongest = max(push.force for push in job.mismatch.pushes)
         return rb.RunSummary(0, strongest <= 137.0, "", "stand", (), 0.0, 0.0, 0, {}, 1.0, 2.0)
 
     monkeypatch.setattr(rb, "run_job", weak)
     push = PushSpec(link="humanoid/torso", force=0.0)
-    job = rb.RunJob("stand", 0, (), RealitySpec())
+    job = rb.RunJob("stand", 0, (), MismatchSpec())
     assert rb.largest_push(job, push, upto=400.0, resolution=2.0) == pytest.approx(137.0, abs=2.0)
     assert rb.largest_push(job, push, upto=100.0, resolution=2.0) == 100.0
 

@@ -1,4 +1,4 @@
-"""Schema of `reality`: model mismatch, sensor noise, latency and disturbances of the simulation."""
+"""Schema of `mismatch`: model mismatch, sensor noise, latency and disturbances of the simulation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PushSpec(StrictModel):
     at: Time = 1.0
 
 
-class RealitySpec(StrictModel):
+class MismatchSpec(StrictModel):
     """Differences between the simulation of `--backend mujoco` and the model; noise is given by standard deviations.
 
     Attributes:
