@@ -84,7 +84,7 @@ def slowdown(
     n, count = curve.degree, max(2, _CONTROL_POINTS // curve.degree)
     weights, part = product_weights(n, n - 2), np.empty_like(curve.points)
     resting, moving = np.empty((2, count, 2 * n - 1, 6))
-    kappa, judged, begin = max(at_least, _FASTEST) ** -2, False, curve.start
+    kappa, bounded, begin = max(at_least, _FASTEST) ** -2, False, curve.start
     for phase, end in zip(phases, ends, strict=True):
         first = max((max(begin, curve.start) - curve.start) / curve.duration, 0.0)
         last = min((min(end, curve.end) - curve.start) / curve.duration, 1.0)
@@ -97,11 +97,11 @@ def slowdown(
             curve.points, first, last, region.A, region.a, rate, cone.origin, weights, part, resting, moving
         )
         if balanced:
-            judged = True
+            bounded = True
             kappa = least_step_inside(
                 cone.G, resting[:balanced].reshape(-1, 6), moving[:balanced].reshape(-1, 6), kappa
             )
-    return float(min(kappa**-0.5, _SLOWEST)) if judged else 1.0
+    return float(min(kappa**-0.5, _SLOWEST)) if bounded else 1.0
 
 
 def scaled(curve: Bezier, ends: Array, factor: float) -> tuple[Bezier, Array]:

@@ -37,7 +37,7 @@ class CandidateWeights:
         edge: distance of a contact from the edges of its face [m].
         nearness: cost per metre of distance from the limb's nominal placement.
         slack: reward for distance from joint limits.
-        ease: reward for manipulability in the direction of motion of the base.
+        manipulability: reward for manipulability in the direction of motion of the base.
         steadiness: reward per metre by which the nominal centre of mass is inside the contacts.
         spread: least distance between two candidates [m].
         change: reward for a face that no earlier candidate uses.
@@ -49,7 +49,7 @@ class CandidateWeights:
     edge: float = 0.01
     nearness: float = 1.0
     slack: float = 0.05
-    ease: float = 0.05
+    manipulability: float = 0.05
     steadiness: float = 0.1
     spread: float = 0.04
     change: float = 0.06
@@ -224,7 +224,7 @@ class Candidates:
         cost = (
             candidate_weights.nearness * distance
             - candidate_weights.slack * reach.slack[near]
-            - candidate_weights.ease * reach.ease(near, toward)
+            - candidate_weights.manipulability * reach.manipulability(near, toward)
         )
         cost -= candidate_weights.steadiness * support.margin(local @ axes[:2].T + face.pose.translation[:2])
         cost += self._scatter * self._rng.random(len(cost))

@@ -144,7 +144,7 @@ class ContactPlanner:
         if not all(np.isfinite(g.X_world_base.homogeneous).all() for g in goals):
             raise MultiQpError("the goal must be finite")
         first = self.start_stance() if start is None else start
-        self._steps.forget()
+        self._steps.reset()
         self._steps.region(first.contacts)  # compile kernels before the clock starts
         stances = [Stance(first.contacts, first.q)]
         seconds = {"path": 0.0, "contacts": 0.0}
@@ -221,7 +221,7 @@ class ContactPlanner:
             on: full names of the candidate faces; all by default.
         """
         faces = None if on is None else [face for face in self.faces if face.name in on]
-        self._steps.forget()
+        self._steps.reset()
         nominal = nominal_configuration(self.body, self.body.nominal[7:])
         rest = {name: contact for name, contact in stance.contacts.items() if name != limb}
         before = self._nominal_over(stance, stance.contacts)
@@ -246,7 +246,7 @@ class ContactPlanner:
             stance: present stance.
             limb: the limb to release.
         """
-        self._steps.forget()
+        self._steps.reset()
         nominal = nominal_configuration(self.body, self.body.nominal[7:])
         return self._steps.without_contact(
             stance, limb, q_nominal=nominal.placed(self.body.base_pose(stance.q), stance.contacts)

@@ -64,7 +64,7 @@ class LimbReach:
     hull: Array
     shape: coal.ConvexBase
 
-    def ease(self, samples: NDArray[np.intp], toward: Array | None) -> Array:
+    def manipulability(self, samples: NDArray[np.intp], toward: Array | None) -> Array:
         """Return the normalised manipulability, 0 to 1: speed of the surface at joint speeds of norm 1.
 
         Args:

@@ -56,9 +56,9 @@ class Steps:
         self._body, self._clearance, self._reaches = body, clearance, reaches
         self._equilibrium, self._margin = equilibrium, margin
         self._ik = InverseKinematics(body)
-        self.forget()
+        self.reset()
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Clear all caches, for another plan."""
         self._lifts: dict[tuple[int, str], tuple[Stance, Array | None]] = {}
         self._regions: dict[tuple[tuple[str, int], ...], tuple[tuple[Contact, ...], EquilibriumRegion]] = {}

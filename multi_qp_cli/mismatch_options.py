@@ -23,7 +23,7 @@ class _FormerOption(argparse.Action):
 
     def __call__(self, parser: argparse.ArgumentParser, options: Any, values: Any, name: str | None = None) -> None:
         """Add the value to that of the present option."""
-        present_name("the option", str(name), {name: f"--{self.dest}"})
+        present_name("the option", str(name), {str(name): f"--{self.dest}"})
         setattr(options, self.dest, [*getattr(options, self.dest), values])
 
 

@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
             return 0
         tick = bag.tick(options.at, run=options.number)
         replay = Replay(bag, tick.run, other_version=options.other_version)
-    again = replay.answer(tick)
+    again = replay.step(tick)
     same = same_bits(tick, again.command)
     print_verdict(console, replay, tick, again, same=same)
     print_explanation(console, again)
@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
         with writing(problem_path):
             again.problem.save(problem_path)
     if options.solver or options.formulation or settings:
-        other = replay.answer(tick, solver=options.solver, formulation=options.formulation, settings=settings)
+        other = replay.step(tick, solver=options.solver, formulation=options.formulation, settings=settings)
         print_comparison(console, again, other, everything=options.all)
         print_explanation(console, other)
     elif not same or options.all:

@@ -10,7 +10,7 @@ from rich.table import Table
 from multi_qp_controller.command import Command
 from multi_qp_ros.recording import Bag, RecordedTick, Replay
 from multi_qp_ros.recording.reader import TickHead
-from multi_qp_ros.recording.replay import Answer
+from multi_qp_ros.recording.replay import ReplayedTick
 
 #: Rows of a table without --all.
 _SHOWN = 8
@@ -85,7 +85,7 @@ class _Run:
         return table
 
 
-def print_verdict(console: Console, replay: Replay, tick: RecordedTick, again: Answer, *, same: bool) -> None:
+def print_verdict(console: Console, replay: Replay, tick: RecordedTick, again: ReplayedTick, *, same: bool) -> None:
     """Print the tick and whether its result is bit-identical."""
     then = tick.command
     count = f"τ {len(then['tau'])}, q̈ {len(then['a'])}, {len(then['wrenches'])} wrenches"
@@ -98,13 +98,13 @@ def print_verdict(console: Console, replay: Replay, tick: RecordedTick, again: A
     if then["message"]:
         console.print(f"recorded: {then['status']}: {then['message']}", highlight=False, markup=False)
     if not same:
-        said = again.command.diagnostics
-        console.print(f"replayed: {said.status}: {said.message}", highlight=False, markup=False)
+        diagnostics = again.command.diagnostics
+        console.print(f"replayed: {diagnostics.status}: {diagnostics.message}", highlight=False, markup=False)
         for name, (before, now) in replay.differences().items():
             console.print(f"  {name}: recorded with {before}, this is {now}", highlight=False, markup=False)
 
 
-def print_explanation(console: Console, answer: Answer) -> None:
+def print_explanation(console: Console, answer: ReplayedTick) -> None:
     """Print why a QP is infeasible, if it is."""
     slack = answer.command.diagnostics.slack
     if slack:
@@ -124,7 +124,7 @@ def print_explanation(console: Console, answer: Answer) -> None:
 
 
 def print_comparison(
-    console: Console, one: Answer, other: Answer, *, everything: bool, recorded: RecordedTick | None = None
+    console: Console, one: ReplayedTick, other: ReplayedTick, *, everything: bool, recorded: RecordedTick | None = None
 ) -> None:
     """Print the differences between two results, or between the recording and a result."""
     a, b = ("recorded", "replayed") if recorded is not None else ("as it was", "otherwise")

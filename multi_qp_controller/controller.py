@@ -339,7 +339,7 @@ class Controller:
     def _fall_back(
         self, state: State, time: float, started: float, message: str, solution: Solution | None = None
     ) -> Command:
-        self._cascade.forget()
+        self._cascade.reset()
         self.qp_data.reset()
         self.reactions, self._last_setup = None, (self._active_setup.contacts, self._active_setup.tasks)
         self._loop.reset()

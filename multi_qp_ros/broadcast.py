@@ -55,24 +55,24 @@ class Broadcast:
         self.pass_on()
         if command.diagnostics.status is Status.FALLBACK:
             if self._shown:  # no contact forces were computed, and the state may not be finite
-                self._maker.ask(None, stamp)
+                self._maker.request(None, stamp)
                 self._shown = False
         elif self._period is not None and not self._due - self._period < now < self._due:
             self._due = now + self._period
             if not self._markers.get_subscription_count():
                 return  # saves some milliseconds
-            self._maker.ask(take_snapshot(controller, command), stamp)
+            self._maker.request(take_snapshot(controller, command), stamp)
             self._shown = True
 
     def pass_on(self) -> None:
         """Publish the markers that are complete."""
-        self._publish(self._maker.answer())
+        self._publish(self._maker.result())
 
     def clear(self, stamp: int) -> None:
         """Delete all markers; blocks up to `PATIENCE`, hence not for the control loop."""
-        self._maker.ask(None, stamp)
+        self._maker.request(None, stamp)
         end = monotonic() + PATIENCE
-        while (markers := self._maker.answer(wait=max(1e-3, end - monotonic()))) is not None:
+        while (markers := self._maker.result(wait=max(1e-3, end - monotonic()))) is not None:
             self._publish(markers)
         self._shown = False
 

@@ -66,7 +66,7 @@ class ControlRun:
         dt, closed_loop = settings["period"], settings["closed_loop"]
         self.scenario = scenario
         self.controller = self.make_controller(scenario)
-        self.forget_states()
+        self.reset_states()
         self._make_monitor = make_monitor
         self.monitor = make_monitor(scenario, self.controller)
         self.end_reported = self.begun = False
@@ -83,7 +83,7 @@ class ControlRun:
         self._last: Command | None = None
         self._zero: float | None = None
 
-    def forget_states(self) -> None:
+    def reset_states(self) -> None:
         """Discard all received states."""
         settings, simulated = self._settings, self._settings["use_sim_time"]
         period = settings["period"]
@@ -127,7 +127,7 @@ class ControlRun:
         # without a deadline: compilation would exceed it, and the monitor must observe a solved tick
         self.go_on_as(self._make(self.scenario, deadline=None), self._make_monitor)
         state = self.scenario.scene.initial_state()
-        self.monitor.observe(state, self._answer(state, 0.0))
+        self.monitor.observe(state, self._step(state, 0.0))
         _ = self.controller.forces  # used by the monitor and the markers
 
     @property
@@ -156,7 +156,7 @@ class ControlRun:
         age = now + self.rate_controller.latency - self.assembler.measured
         return not self.assembler.updated and self._reach < age and not self.assembler.outdated(now)
 
-    def answer_in_step(self, time: float) -> tuple[State, Command, list[str]]:
+    def lock_step_command(self, time: float) -> tuple[State, Command, list[str]]:
         """Compute the command for a simulator that waits for it (lock-step).
 
         Args:
@@ -166,9 +166,9 @@ class ControlRun:
             The state, its command, and the faults of the state.
         """
         state, faults = self.assembler.state(self.assembler.clock)
-        return state, self._answer(state, time), faults
+        return state, self._step(state, time), faults
 
-    def answer_now(self, now: float) -> tuple[State, Command, list[str]]:
+    def wall_clock_command(self, now: float) -> tuple[State, Command, list[str]]:
         """Compute the command in real-time mode, at `now` by the steady clock [s].
 
         The command is computed for the predicted state at the time when it takes effect: after the delay of the
@@ -192,10 +192,10 @@ class ControlRun:
             ahead = predictor.predict(checked[0], last.tau, bonds, delay, hold=hold)
             expected = state if check(ahead)[1] else ahead
         self.prediction_time = monotonic() - began
-        self._last = self._answer(expected, now)
+        self._last = self._step(expected, now)
         return state, self._last, faults
 
-    def _answer(self, state: State, now: float) -> Command:
+    def _step(self, state: State, now: float) -> Command:
         self.begun = True
         if self._zero is None:
             self._zero = now

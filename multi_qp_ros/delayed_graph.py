@@ -158,7 +158,7 @@ class DelayedGraph:
         due = run.rate_controller.due(fresh=whole)
         if now < due or run.silent(now) or not (whole or run.catch_up.over(now, due)):
             return
-        state, command, _ = run.answer_now(now)
+        state, command, _ = run.wall_clock_command(now)
         self._controller_busy_until = now + self.delays.answer(self._rng)
         run.rate_controller.answered(now, self._controller_busy_until, fresh=whole)
         run.monitor.observe(state, command)

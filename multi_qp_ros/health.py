@@ -47,7 +47,7 @@ class Health:
         self._passing: dict[str, str] = {}  # since the last diagnostics, by topic or cause
         self._logged: dict[str, dict[str, float]] = {}  # when each cause was logged [s], by topic
 
-    def tell(self, level: Level, message: str, *, lasting: bool = False, logged: bool = False) -> None:
+    def set_status(self, level: Level, message: str, *, lasting: bool = False, logged: bool = False) -> None:
         """Set the state of the node.
 
         Args:

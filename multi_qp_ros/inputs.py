@@ -110,8 +110,8 @@ class Inputs:
     def _subscribe_event(self, message: Any, topic: str, callback: Callable[[Any], None]) -> None:
         self._subscribe(message, topic, callback, topics.EVENT_QOS)
 
-    def _take_root(self, subsystem: str, said: tuple[int, conversions.Array, conversions.Array]) -> None:
-        self._listener.take_root(subsystem, *said)
+    def _take_root(self, subsystem: str, message: tuple[int, conversions.Array, conversions.Array]) -> None:
+        self._listener.take_root(subsystem, *message)
 
     def _take_target(self, name: str, message: PoseStamped) -> None:
         self._try(name, lambda: self._listener.take_target(name, *conversions.read_target(message)))

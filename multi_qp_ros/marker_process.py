@@ -27,7 +27,7 @@ class MarkerProcess:
         self._busy = False
         self._next: tuple[Snapshot | None, int] | None = None
 
-    def ask(self, snapshot: Snapshot | None, stamp: int) -> None:
+    def request(self, snapshot: Snapshot | None, stamp: int) -> None:
         """Request the markers of a snapshot at a time [ns], or the deletion of all markers: None.
 
         It replaces a pending request.
@@ -52,7 +52,7 @@ class MarkerProcess:
         except BrokenPipeError:  # the process was killed; the next snapshot starts another one
             self.close()
 
-    def answer(self, *, wait: float = 0.0) -> bytes | None:
+    def result(self, *, wait: float = 0.0) -> bytes | None:
         """Return the serialised MarkerArray of a completed request, or None; empty if there are no markers.
 
         Args:

@@ -84,10 +84,10 @@ class PlanInputs:
     def controller_for(self, state: State, controller: Controller) -> Controller | None:
         """Return the controller to switch to after a tick, or None; publish changes of the status."""
         following = self.follower.controller_for(state, controller)
-        self.tell()
+        self.publish_status()
         return following
 
-    def tell(self, *, active: bool = True) -> None:
+    def publish_status(self, *, active: bool = True) -> None:
         """Publish the status if it has changed."""
         status = self.follower.status if active else PlanStatus()
         if status != self._published:

@@ -37,7 +37,7 @@ class _Probe:
             f"_{node.get_name()}_probe", context=node.context, enable_rosout=False, start_parameter_services=False
         )
         self._subscription = self._node.create_subscription(topic.message, topic.name, id, _PROBE_QOS, raw=True)
-        self._heard: dict[bytes, float] = {}
+        self._last_received: dict[bytes, float] = {}
 
     def sending(self, now: float) -> int:
         """Return the number of publishers that have published within `SENDING`."""
@@ -46,8 +46,8 @@ class _Probe:
                 taken = self._subscription.handle.take_message(self._subscription.msg_type, True)
             if taken is None:
                 break
-            self._heard[bytes(taken[1]["publisher_gid"]["data"])] = now
-        return sum(now - at < SENDING for at in self._heard.values())
+            self._last_received[bytes(taken[1]["publisher_gid"]["data"])] = now
+        return sum(now - at < SENDING for at in self._last_received.values())
 
     def end(self) -> None:
         self._node.destroy_node()
@@ -71,7 +71,7 @@ class PublisherWatch:
         self._node, self._watched = node, dict(watched)
         self._interval = max(LEAST_INTERVAL, ROUND / max(1, len(watched)))
         self._order, self._due = list(watched), 0.0
-        self._heard: dict[str, float] = {}
+        self._last_received: dict[str, float] = {}
         self._probes: dict[str, _Probe] = {}
         self._texts: dict[str, str] = {}
         self.rivals: dict[str, str] = {}
@@ -79,11 +79,11 @@ class PublisherWatch:
 
     def record(self, label: str, now: float) -> None:
         """Record a message of a topic at a time [s]."""
-        self._heard[label] = now
+        self._last_received[label] = now
 
     def last_received(self, label: str) -> float:
         """Return the time of the last message of a topic [s], -inf if there was none."""
-        return self._heard.get(label, -inf)
+        return self._last_received.get(label, -inf)
 
     def look(self, now: float) -> None:
         """Check the next topic if it is due at `now` [s]."""
@@ -101,7 +101,7 @@ class PublisherWatch:
         """Check one topic."""
         topic = self._watched[label]
         if self._node.count_publishers(topic.name) < 2:
-            self._forget(label)
+            self._remove(label)
             return
         if label not in self._probes:
             self._probes[label] = _Probe(self._node, topic, now)
@@ -115,7 +115,7 @@ class PublisherWatch:
         there.pop(label, None)
         here[label] = self._texts[label]
 
-    def _forget(self, label: str) -> None:
+    def _remove(self, label: str) -> None:
         if label in self._probes:
             self._probes.pop(label).end()
             self.rivals.pop(label, None)
@@ -154,7 +154,7 @@ class PublisherWatch:
     def destroy(self) -> None:
         """Destroy the probe subscriptions."""
         for label in tuple(self._probes):
-            self._forget(label)
+            self._remove(label)
 
 
 def _node_name(info: Any) -> str:

@@ -62,12 +62,12 @@ class RobotStates:
             take = partial(self._take, put, subsystem)
             subscribe(node, health, message, topic, take, topics.STATE_QOS, read=read)
 
-    def _take(self, put: Callable[..., MessageStatus], subsystem: str, said: Any) -> None:
-        if put(subsystem, *said) is MessageStatus.JUMPED_BACK:  # a new run
+    def _take(self, put: Callable[..., MessageStatus], subsystem: str, message: Any) -> None:
+        if put(subsystem, *message) is MessageStatus.JUMPED_BACK:  # a new run
             self.assembler = self._make()
             if self._on_new_run is not None:
                 self._on_new_run()
-            put(subsystem, *said)
+            put(subsystem, *message)
 
     def _put_joints(
         self, subsystem: str, stamp: int, names: tuple[str, ...], q: Array, v: Array, _: Array

@@ -9,7 +9,7 @@ from typing import Any
 from std_msgs.msg import String
 
 
-def tell(node: Any, publisher: Any, report: dict[str, Any], *, well: bool, file: str) -> bool:
+def publish_report(node: Any, publisher: Any, report: dict[str, Any], *, well: bool, file: str) -> bool:
     """Publish the report of a run, log its result and write it to a file.
 
     Args:

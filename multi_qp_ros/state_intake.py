@@ -109,7 +109,7 @@ class StateIntake:
         self.watch.record(topic, now)
         message_status = put(run, stamp, None) if self._lock_step else self._put_now(run, topic, stamp, put, now)
         if message_status is MessageStatus.JUMPED_BACK and not run.begun:  # any start time is valid before a command
-            run.forget_states()
+            run.reset_states()
             self.begin(run)
             message_status = put(run, stamp, None) if self._lock_step else MessageStatus.REPEATED
         if message_status is MessageStatus.TAKEN:
@@ -175,7 +175,7 @@ class StateIntake:
             self._logged_once.add(message)
             self._health.warn(message)
 
-    def judge_clock(self, now: float) -> str | None:
+    def check_clock(self, now: float) -> str | None:
         """Return why a jump back of /clock does not reset the run, "" if it does, None while that is undecided."""
         self.watch.look_at(topics.CLOCK, now)
         if self.watch.is_undecided(topics.CLOCK, now):
@@ -203,7 +203,7 @@ class StateIntake:
         if self._simulated:
             self._check_clock(run)
         if now - answered > LONG_WAIT:
-            self._health.tell(*self._waiting(run, now, answered), lasting=True)
+            self._health.set_status(*self._waiting(run, now, answered), lasting=True)
 
     def _check_clock(self, run: ControlRun) -> None:
         clock, newest = int(self._node.get_clock().now().nanoseconds), run.assembler.newest

@@ -18,7 +18,7 @@ FOLLOWED = 0.02
 AGREEING, AGREEING_AFTER_JUMP, LONG_JUMP = 2, 10, 1.0
 #: Lateness that indicates a stall, and the longest time for processing queued messages afterwards [periods]: the
 #: publishers of the states may have stalled, too.
-LATE, HEARING = 0.1, 1.0
+LATE, CATCH_UP = 0.1, 1.0
 
 
 class ArrivalClock:
@@ -94,14 +94,14 @@ class RateController:
         self.sent = -inf
         self._last = self._due = -inf
         self._was_fresh = False
-        self._heard: float | None = None
+        self._received: float | None = None
         self._interval = dt
 
     def record_state(self, at: float) -> None:
         """Record the time of measurement of a state [s]; to be called for always the same topic."""
-        if self._heard is not None:
-            self._interval += 0.05 * (min(at - self._heard, 2.0 * self.dt) - self._interval)
-        self._heard = at
+        if self._received is not None:
+            self._interval += 0.05 * (min(at - self._received, 2.0 * self.dt) - self._interval)
+        self._received = at
 
     def due(self, *, fresh: bool) -> float:
         """Return when the next command is due if no more messages arrive [s].
@@ -134,22 +134,22 @@ class CatchUpWindow:
 
     def __init__(self, dt: float, topics: int) -> None:
         """Begin without a window, for a state of `topics` topics and a period of `dt` [s]."""
-        self._late, self._longest, self._rounds = LATE * dt, HEARING * dt, 2 * topics + 2
+        self._late, self._longest, self._rounds = LATE * dt, CATCH_UP * dt, 2 * topics + 2
         self._since: float | None = None
-        self._heard = 0
+        self._received = 0
 
     def over(self, now: float, due: float) -> bool:
         """Return whether to compute at `now` the command that was due [s]; to be called once for each spin."""
         if self._since is None:
             if now - due < self._late:
                 return True
-            self._since, self._heard = now, 0
-        self._heard += 1
-        return self._heard > self._rounds and now - self._since >= self._longest
+            self._since, self._received = now, 0
+        self._received += 1
+        return self._received > self._rounds and now - self._since >= self._longest
 
     def left(self, now: float) -> float:
         """Return the time until the next call of `over` [s]: 0 while messages may be queued."""
-        if self._since is None or self._heard <= self._rounds:
+        if self._since is None or self._received <= self._rounds:
             return 0.0
         return max(0.0, self._since + self._longest - now)
 

@@ -30,7 +30,7 @@ from multi_qp_ros.topic_names import wrench as wrench
 
 STATE_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 #: For commands that are repeated every period, so that a lost one does not justify acknowledgements.
-HEARD_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+LATEST_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 COMMAND_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 LATCHED_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 EVENT_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)

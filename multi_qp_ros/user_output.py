@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Offer:
+class UserInputs:
     """User inputs available in one state.
 
     Attributes:
@@ -32,13 +32,13 @@ class Offer:
     commands: tuple[str, ...]
 
 
-def offers(scenario: Scenario) -> dict[str, Offer]:
+def user_inputs(scenario: Scenario) -> dict[str, UserInputs]:
     """Return the available user inputs by state of a scenario."""
     made = {}
     for name, state in scenario.spec.states.items():
         tasks = {**scenario.spec.tasks, **state.tasks}
         found = ((getattr(getattr(task, "target", None), "interactive", None), key) for key, task in tasks.items())
-        made[name] = Offer({target: key for target, key in found if target is not None}, commands_in(state))
+        made[name] = UserInputs({target: key for target, key in found if target is not None}, commands_in(state))
     return made
 
 

@@ -61,8 +61,8 @@ def mesh_model(document: YamlDocument, uri: str, *, relative_to: Path, scale: Ve
             for kind in (pin.GeometryType.COLLISION, pin.GeometryType.VISUAL)
         )
     except Exception as error:  # coal raises bare RuntimeErrors and ValueErrors, over several lines
-        said = " ".join(str(error).rpartition("message:")[2].partition("Hint:")[0].split())
-        raise MultiQpError(f"{shown_path(file)} cannot be read as a mesh: {said}") from None
+        text = " ".join(str(error).rpartition("message:")[2].partition("Hint:")[0].split())
+        raise MultiQpError(f"{shown_path(file)} cannot be read as a mesh: {text}") from None
     urdf = UrdfModel(file, model, collision, visual, (), (), {}, (MESH_LINK,), frozenset({f"{MESH_LINK}_0"}))
     return _with_found_surfaces(document, urdf, MESH_LINK)
 

@@ -19,10 +19,10 @@ def _found(path: str) -> dict[str, object]:
     except MemoryError:
         return {"error": "it takes too much memory"}
     except Exception as error:  # coal raises bare RuntimeErrors and ValueErrors, over several lines
-        said = str(error).rpartition("message:")[2].partition("Hint:")[0]
-        if "bad_alloc" in said:
+        text = str(error).rpartition("message:")[2].partition("Hint:")[0]
+        if "bad_alloc" in text:
             return {"error": "it takes more memory than the limit 'mesh_memory'"}
-        return {"error": " ".join(said.split())[:300]}  # the message may contain the whole file
+        return {"error": " ".join(text.split())[:300]}  # the message may contain the whole file
     if not isinstance(mesh, coal.BVHModelBase) or not mesh.num_vertices or not mesh.num_tris:
         return {"error": "it has no triangles"}
     vertices = np.asarray(mesh.vertices())

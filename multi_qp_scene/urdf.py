@@ -153,9 +153,9 @@ def _pinocchio(path: Path, build: Callable[[], _T]) -> _T:
 
 def _in_one_line(error: Exception) -> str:
     """Return an error's message in one line, without the source location that coal's messages contain."""
-    _, _, said = str(error).rpartition("message:")
-    said, _, _ = said.partition("Hint:")
-    return " ".join(said.split()) or type(error).__name__
+    _, _, text = str(error).rpartition("message:")
+    text, _, _ = text.partition("Hint:")
+    return " ".join(text.split()) or type(error).__name__
 
 
 def _check_moved_inertia(document: UrdfDocument, model: pin.Model, root_joint: str | None) -> None:

@@ -148,8 +148,8 @@ def _message(expected: Expectation, details: ErrorDetails) -> str:
         return f"expected {described(expected)}, got {len(value)}"
     if kind in _DESCRIBED_ERRORS or kind.endswith(("_type", "_parsing")):
         return f"expected {described(expected)}, got {shown_value(value)}"
-    said = details["msg"][:1].lower() + details["msg"][1:]
-    return said if isinstance(value, list | dict) else f"{said}, got {shown_value(value)}"
+    text = details["msg"][:1].lower() + details["msg"][1:]
+    return text if isinstance(value, list | dict) else f"{text}, got {shown_value(value)}"
 
 
 _LENGTH_ERRORS = ("too_short", "too_long")

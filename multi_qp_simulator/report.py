@@ -25,7 +25,7 @@ class ReportBuilder:
         self._controller = controller
         self._backend = backend
         self._tick_ms: list[float] = []
-        self._settling_ms: list[float] = []
+        self._post_update_ms: list[float] = []
         self._failures = 0
         self._relaxed = 0
         self._reduced = 0
@@ -40,7 +40,7 @@ class ReportBuilder:
         """Add one tick."""
         diagnostics = command.diagnostics
         self._tick_ms.append(diagnostics.tick_ms)
-        self._settling_ms.append(diagnostics.post_update_ms)
+        self._post_update_ms.append(diagnostics.post_update_ms)
         # a QP without a solution as stated counts as failed, even if relaxed limits helped
         failed = diagnostics.status.failed
         self._failures += failed
@@ -108,7 +108,7 @@ class ReportBuilder:
             "collision_pairs": body_pair_count(controller.collisions.watched),
             "qp": dict(self._size),
             "tick_ms": _spread(self._tick_ms),
-            "settling_ms": _spread(self._settling_ms),
+            "settling_ms": _spread(self._post_update_ms),
             "realtime_factor": sim_time / wall_time,
             "states_visited": list(controller.machine.visited),
             "qp_failures": self._failures,

@@ -167,7 +167,7 @@ def evaluate(
     Args:
         scene: its name.
         dt: control period [s].
-        received: of the simulator: `stamp` and `heard` [ns], one row per robot and command.
+        received: of the simulator: `stamp` and `received` [ns], one row per robot and command.
         answers: of the controller: `stamp`, `sent` [ns]; `answer`, `tick`, `prediction`, `processor` [s]; `failed`.
         processor_time: CPU time of both [s].
         stolen_time: steal time of a virtual machine meanwhile [s].
@@ -185,7 +185,7 @@ def evaluate(
     robots = np.full(len(stamps), -np.inf)
     row = np.searchsorted(stamps, received["stamp"])
     known = (row < len(stamps)) & (stamps[np.minimum(row, len(stamps) - 1)] == received["stamp"])
-    np.maximum.at(robots, row[known], received["heard"][known])
+    np.maximum.at(robots, row[known], received["received"][known])
     finite = np.isfinite(robots)
     stamps, first, robots = stamps[finite], first[finite], robots[finite]
     sent, answer = answers["sent"][first], answers["answer"][first]

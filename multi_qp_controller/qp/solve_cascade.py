@@ -103,9 +103,9 @@ class SolveCascade:
         """Prepare for the present contacts of the QP data; discard the warm start."""
         self._formulation.prepare()
         self._fallback_is_ready = False
-        self.forget()
+        self.reset()
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Discard the warm start."""
         self._last_solution = None
 
@@ -156,7 +156,7 @@ class SolveCascade:
                 if result.physical is not None:
                     return result
                 solution = result.solution
-        self.forget()
+        self.reset()
         if solved is None or not (self._time_limited or solution.status in _FINAL):
             return self._solve_with_fallbacks(problem, solution)
         self._record_failure(None)

@@ -77,10 +77,10 @@ def _unmet(condition: st.Condition, now: TransitionContext) -> str:
 
 def _apart(condition: st.TouchingCondition | st.SeparatedCondition, now: TransitionContext) -> str:
     distance, angle, speed, _ = gap(condition.contact, now)
-    said = f"{condition.type} '{condition.contact}' ({1e3 * distance:.3g} mm apart"
+    text = f"{condition.type} '{condition.contact}' ({1e3 * distance:.3g} mm apart"
     if condition.type == "touching":
-        said += f", {angle:.3g} rad from aligned, at {1e3 * speed:.3g} mm/s"
-    return f"{said})"
+        text += f", {angle:.3g} rad from aligned, at {1e3 * speed:.3g} mm/s"
+    return f"{text})"
 
 
 def _task(condition: st.TaskCondition | st.ReferenceCondition, now: TransitionContext) -> str:

@@ -85,24 +85,24 @@ class ComTrajectoryNode(Node):
         if self._scenario.spec.plan is not None:
             subscribe(self, self._health, JointTrajectory, topics.PLANNED_POSTURES, self._take_postures, latched)
         process.post_update()
-        self._health.tell(Level.OK, "waiting for a contact sequence")
+        self._health.set_status(Level.OK, "waiting for a contact sequence")
 
     def _take(self, message: MultiDOFJointTrajectory) -> None:
         self._sequence = message
-        self._answer(message)
+        self._follow(message)
 
     def _take_postures(self, message: JointTrajectory) -> None:
         self._postures = message
         if self._sequence is not None:
-            self._answer(self._sequence)
+            self._follow(self._sequence)
 
-    def _answer(self, message: MultiDOFJointTrajectory) -> None:
+    def _follow(self, message: MultiDOFJointTrajectory) -> None:
         content = repr((message.joint_names, message.points))  # as text, since NaN != NaN
         postures, stamp = None, from_stamp(message.header.stamp)
         if self._scenario.spec.plan is not None:
             postures = self._postures
             if postures is None or from_stamp(postures.header.stamp) != stamp:
-                self._health.tell(Level.OK, "waiting for the postures of a contact sequence")
+                self._health.set_status(Level.OK, "waiting for the postures of a contact sequence")
                 return
             content += str(stamp)  # a new plan may have the same contacts
         if content == self._last:
@@ -115,11 +115,13 @@ class ComTrajectoryNode(Node):
             else:
                 trajectories = self._through(sequence, postures)
         except (MultiQpError, ValueError, np.linalg.LinAlgError) as error:
-            self._health.tell(Level.WARN, f"the contact sequence cannot be followed: {error}")
+            self._health.set_status(Level.WARN, f"the contact sequence cannot be followed: {error}")
             return
         except Exception as error:
             self._health.failed("contact sequence", error)
-            self._health.tell(Level.WARN, f"the contact sequence cannot be followed: {type(error).__name__}: {error}")
+            self._health.set_status(
+                Level.WARN, f"the contact sequence cannot be followed: {type(error).__name__}: {error}"
+            )
             return
         self._last = content
         took = 1e3 * (perf_counter() - started)
@@ -138,7 +140,7 @@ class ComTrajectoryNode(Node):
         notes = [f"{name}: {note}" for name, trajectory in trajectories.items() for note in trajectory.notes]
         phases = sum(len(trajectory.phases) for trajectory in trajectories.values())
         summary = f"{phases} phases in {took:.0f} ms"
-        self._health.tell(Level.WARN if notes else Level.OK, "; ".join([summary, *notes]))
+        self._health.set_status(Level.WARN if notes else Level.OK, "; ".join([summary, *notes]))
         self._health.publish()
 
     def _through(self, sequence: ContactSequence, message: JointTrajectory) -> dict[str, ComTrajectory]:

@@ -72,7 +72,7 @@ class ContactPlannerNode(Node):
         self._command = self.create_publisher(String, topics.user_command(scenario.name), topics.EVENT_QOS)
         subscribe(self, self._health, PoseStamped, topics.goal(scenario.name), self._take_goal, topics.EVENT_QOS)
         subscribe(self, self._health, String, topics.PLAN_STATUS, self._take_status, latched)
-        self._asked_for, self._summary = 0, ""
+        self._requested, self._summary = 0, ""
 
     def _first_goal(self, text: str) -> list[PlanningGoal] | None:
         if text == OWN:
@@ -125,7 +125,7 @@ class ContactPlannerNode(Node):
         answer = self._worker.result()
         if (
             answer is not None
-            and self._goal_request.number == self._asked_for
+            and self._goal_request.number == self._requested
             and self._goal_request.next_step is NextStep.PLAN
         ):
             self._send(answer)
@@ -133,7 +133,7 @@ class ContactPlannerNode(Node):
             self._command.publish(String(data=HALT))
         elif self._goal_request.next_step is NextStep.PLAN and not self._worker.busy:
             self._request_plan()
-        self._health.tell(*self._status())
+        self._health.set_status(*self._status())
         self._health.publish_if_due(monotonic())
         if self._settings["exit_on_failure"] and self._goal_request.outcome and not self._goal_request.reached:
             print(f"multi-qp: no plan: {self._goal_request.outcome}", file=sys.stderr)
@@ -150,7 +150,7 @@ class ContactPlannerNode(Node):
         ):
             return
         self._summary = ""
-        self._asked_for = self._goal_request.number
+        self._requested = self._goal_request.number
         self._worker.request(self._goal_request.goal, state.q)
 
     def _send(self, answer: PlanResult) -> None:

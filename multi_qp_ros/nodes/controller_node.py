@@ -19,7 +19,6 @@ from motion_generation.state_parts import HALT
 from multi_qp_controller.command import Command, Status
 from multi_qp_controller.controller import Controller
 from multi_qp_ros import conversions, parameters, process, topics
-from multi_qp_ros import run_end as ending
 from multi_qp_ros.broadcast import Broadcast
 from multi_qp_ros.command_output import CommandOutput
 from multi_qp_ros.control_run import ControlRun, Monitor
@@ -31,6 +30,7 @@ from multi_qp_ros.plan_inputs import PlanInputs
 from multi_qp_ros.raw_messages import Joints
 from multi_qp_ros.real_time import RealTime
 from multi_qp_ros.recording.graph_recording import GraphRecording
+from multi_qp_ros.run_end import publish_report
 from multi_qp_ros.state_assembly import MessageStatus
 from multi_qp_ros.state_intake import StateIntake
 from multi_qp_ros.timing_log import TimingLog
@@ -109,7 +109,7 @@ class ControllerNode(LifecycleNode):
             self._settings["period"] = parameters.control_period(self._settings, self._scenario)
             self._lock_step = bool(self._settings["lock_step"])
             file, log = self._settings["record"], self.get_logger()
-            self._recording = GraphRecording(file, self._scenario, patient=self._lock_step, log=log)
+            self._recording = GraphRecording(file, self._scenario, blocking=self._lock_step, log=log)
             self._begin()
             self._run.warm_up()
             rate, descriptions = (self._settings[name] for name in ("marker_rate", "descriptions"))
@@ -165,7 +165,7 @@ class ControllerNode(LifecycleNode):
         self._real_time.begin()
         self._inactive = NOT_ACTIVE
         self._active = True
-        self._health.tell(Level.WARN, f"waiting for {', '.join(self._run.assembler.missing)}")
+        self._health.set_status(Level.WARN, f"waiting for {', '.join(self._run.assembler.missing)}")
         return super().on_activate(state)
 
     @logged
@@ -204,10 +204,10 @@ class ControllerNode(LifecycleNode):
             self._attempt(self._real_time.end)
             self._attempt(lambda: self._broadcast.clear(self._run.assembler.newest))
             if self._plans is not None:
-                self._attempt(partial(self._plans.tell, active=False))
+                self._attempt(partial(self._plans.publish_status, active=False))
             if self._settings["exit_at_end"] and self.exit_status is None:  # the run was aborted
                 self.exit_status = process.GOALS_MISSED
-        self._health.tell(*self._inactive)
+        self._health.set_status(*self._inactive)
 
     def _release(self) -> None:
         """Release the scenario and destroy all publishers and subscriptions."""
@@ -247,7 +247,7 @@ class ControllerNode(LifecycleNode):
         self._attempt(self._timing.write)
         if self._recording is not None:
             self._attempt(partial(self._recording.close, patience=patience))
-            if self._recording.trouble and not self.exit_status:
+            if self._recording.failure and not self.exit_status:
                 self.exit_status = process.BAD_INPUT
 
     def destroy_node(self) -> None:
@@ -258,14 +258,14 @@ class ControllerNode(LifecycleNode):
     def take_joints(self, subsystem: str, joints: Joints) -> None:
         """Process a joint state."""
         if self._active:
-            self._answer_if_complete(self._intake.take_joints(self._run, subsystem, joints))
+            self._step_if_complete(self._intake.take_joints(self._run, subsystem, joints))
 
     def take_root(self, subsystem: str, stamp: int, pose: conversions.Array, twist: conversions.Array) -> None:
         """Process odometry."""
         if self._active:
-            self._answer_if_complete(self._intake.take_root(self._run, subsystem, stamp, pose, twist))
+            self._step_if_complete(self._intake.take_root(self._run, subsystem, stamp, pose, twist))
 
-    def _answer_if_complete(self, message_status: MessageStatus) -> None:
+    def _step_if_complete(self, message_status: MessageStatus) -> None:
         if not self._lock_step:
             return
         assembler = self._run.assembler
@@ -293,7 +293,7 @@ class ControllerNode(LifecycleNode):
         self._begin()
         self._intake.begin(self._run, anew=self._lock_step)
         self._last_tick = monotonic()
-        self._answer_if_complete(MessageStatus.TAKEN)
+        self._step_if_complete(MessageStatus.TAKEN)
 
     def take_target(self, name: str, position: conversions.Array, rotation: conversions.Array | None) -> None:
         """Move a target."""
@@ -328,7 +328,7 @@ class ControllerNode(LifecycleNode):
             self._start()
         now = monotonic()
         if self._active and self._jumped_back:
-            why = self._intake.judge_clock(now)
+            why = self._intake.check_clock(now)
             if why is not None:
                 back, self._jumped_back = self._jumped_back, 0.0
                 if why:
@@ -378,7 +378,9 @@ class ControllerNode(LifecycleNode):
         """Compute and publish the command for the present state at `now` (steady clock) [s], with the state's stamp."""
         run, stamp, fresh = self._run, self._run.assembler.newest, self._run.complete
         try:
-            state, command, faults = run.answer_in_step(stamp * 1e-9) if self._lock_step else run.answer_now(now)
+            state, command, faults = (
+                run.lock_step_command(stamp * 1e-9) if self._lock_step else run.wall_clock_command(now)
+            )
             self._answered, self._last_tick = run.assembler.instant, now
             self._output.send(command, run.contacts, stamp)
         except Exception as error:
@@ -423,15 +425,15 @@ class ControllerNode(LifecycleNode):
     def _update_health(self, command: Command, faults: list[str]) -> None:
         diagnostics = command.diagnostics
         self._health.statistics.count(f"ticks_{diagnostics.status}")
-        trouble = "" if self._recording is None else self._recording.trouble
+        failure = "" if self._recording is None else self._recording.failure
         if diagnostics.status is Status.OK:
             message = f"in state '{diagnostics.state}'"
-            self._health.tell(*((Level.WARN, f"{message}; {trouble}") if trouble else (Level.OK, message)))
+            self._health.set_status(*((Level.WARN, f"{message}; {failure}") if failure else (Level.OK, message)))
             return
         level = Level.ERROR if diagnostics.status is Status.FALLBACK else Level.WARN
         for fault in faults:
             self._health.log(fault)
-        self._health.tell(level, "; ".join([*faults, diagnostics.message]), logged=True)
+        self._health.set_status(level, "; ".join([*faults, diagnostics.message]), logged=True)
 
     def _end(self) -> None:
         """Publish the report, once; without `exit_at_end` the controller continues in its last state."""
@@ -440,7 +442,7 @@ class ControllerNode(LifecycleNode):
         well = succeeded(report)
         if self._recording is not None:
             report |= self._recording.report()
-        written = ending.tell(self, self._output.report, report, well=well, file=self._settings["report"])
+        written = publish_report(self, self._output.report, report, well=well, file=self._settings["report"])
         if self._settings["exit_at_end"]:
             status = process.SUCCESS if well else process.GOALS_MISSED
             self.exit_status = status if written else process.BAD_INPUT

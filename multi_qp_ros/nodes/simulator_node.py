@@ -40,7 +40,7 @@ PARAMETERS = (
     NodeParameter("timing", "", "file for the times of every command (npz) at the end of the process"),
 )
 #: Columns of the timing file: stamp of the state that a command is for, and time of its arrival [ns].
-TIMING = ("stamp", "heard")
+TIMING = ("stamp", "received")
 #: Lock-step: a command that is late by no more than this multiple of `patience` shows that a controller is running.
 LONGEST_LATENESS = 10
 #: Lock-step: time without a command after which diagnostics and log report the missing topics [s].
@@ -101,7 +101,7 @@ class SimulatorNode(Node):
         scene = self._scene
         self._clock_out = self.create_publisher(Clock, topics.CLOCK, topics.STATE_QOS)
         self._states_out = StateOutput(self, scene)
-        qos = topics.COMMAND_QOS if self._lock_step else topics.HEARD_QOS
+        qos = topics.COMMAND_QOS if self._lock_step else topics.LATEST_QOS
         for robot in self._simulated_robot.robots:
             if self._named:
                 take, read = partial(self._take_named, robot), JointReader().read
@@ -119,15 +119,15 @@ class SimulatorNode(Node):
     def _stamp(self) -> int:
         return round(self._simulated_robot.time * 1e9)
 
-    def _take_named(self, robot: str, said: Joints) -> None:
+    def _take_named(self, robot: str, message: Joints) -> None:
         self._catch_up()
-        if self._lock_step and not self._is_for_now(said.stamp):
-            self._mismatched[topics.joint_commands(robot)] = said.stamp
+        if self._lock_step and not self._is_for_now(message.stamp):
+            self._mismatched[topics.joint_commands(robot)] = message.stamp
             return
-        self._timing.add(said.stamp, time_ns())
-        self._try(self._simulated_robot.command, robot, said.effort, said.names)
+        self._timing.add(message.stamp, time_ns())
+        self._try(self._simulated_robot.command, robot, message.effort, message.names)
         self._answered.add(robot)
-        self._applied[robot] = said.stamp
+        self._applied[robot] = message.stamp
         self._apply_contacts()
 
     def _take_bare(self, robot: str, message: Float64MultiArray) -> None:
@@ -195,7 +195,7 @@ class SimulatorNode(Node):
             self._advance(now)
         elif now - self._shown >= self._repeat_after:
             self._show(now)
-        self._health.tell(*self._status())
+        self._health.set_status(*self._status())
         if now >= self._health.due:
             self._health.publish()
             self._fault = ""

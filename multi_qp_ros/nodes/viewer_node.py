@@ -24,7 +24,7 @@ from multi_qp_ros.plan_markers import PlanMarkers
 from multi_qp_ros.robot_states import RobotStates
 from multi_qp_ros.subscriptions import read_json, subscribe
 from multi_qp_ros.transforms import TransformOutput, has_tf
-from multi_qp_ros.user_output import Offer, UserOutput, offers
+from multi_qp_ros.user_output import UserInputs, UserOutput, user_inputs
 from multi_qp_viewer.drawings import DrawnSnapshot
 from multi_qp_viewer.graph_controls import GraphControls
 from multi_qp_viewer.marker_board import MarkerBoard
@@ -45,7 +45,7 @@ PARAMETERS = (
 )
 #: Age from which on the state of a robot or of the controller is outdated [s].
 SILENCE = 2.0
-_NOTHING = Offer({}, ())
+_NOTHING = UserInputs({}, ())
 
 
 class ViewerNode(Node):
@@ -69,7 +69,7 @@ class ViewerNode(Node):
         self._received_at, self._offered = -np.inf, False
         self._board, self._plan_markers = MarkerBoard(), PlanMarkers(scenario)
         self._plans = self.create_publisher(MarkerArray, topics.PLAN_MARKERS, topics.LATCHED_QOS)
-        self._offers, user = offers(scenario), UserOutput(self, scenario)
+        self._offers, user = user_inputs(scenario), UserOutput(self, scenario)
         self._tf = TransformOutput(self, scenario.scene) if settings["publish_tf"] and has_tf() else None
         self._handles: InteractiveTargets | None = None
         if settings["interactive_markers"] and has_interactive_markers():
@@ -149,11 +149,11 @@ class ViewerNode(Node):
         state, faults = self._robots.state()
         missing = self._robots.assembler.missing
         if missing:
-            self._health.tell(Level.WARN, f"waiting for {', '.join(missing)}")
+            self._health.set_status(Level.WARN, f"waiting for {', '.join(missing)}")
         elif faults:
-            self._health.tell(Level.WARN, "; ".join(faults))
+            self._health.set_status(Level.WARN, "; ".join(faults))
         else:
-            self._health.tell(Level.OK, "")
+            self._health.set_status(Level.OK, "")
         if np.isfinite(state.q).all():
             self._q = state.q
         if now - self._received_at > SILENCE:

@@ -17,30 +17,30 @@ class GraphRecording:
     """A `BagRecorder`, or a recorder without effect if no file is named.
 
     Attributes:
-        trouble: last error of the recording, empty if there is none.
+        failure: last error of the recording, empty if there is none.
     """
 
-    def __init__(self, file: str, scenario: Scenario, *, patient: bool, log: Any) -> None:
+    def __init__(self, file: str, scenario: Scenario, *, blocking: bool, log: Any) -> None:
         """Open the file; see `BagRecorder`.
 
         Args:
             file: path of the recording; nothing is recorded if empty.
             scenario: scenario of the runs.
-            patient: whether to block on a slow disk instead of dropping ticks.
+            blocking: whether to block on a slow disk instead of dropping ticks.
             log: logger of the node, for errors.
 
         Raises:
             MultiQpError: when the file cannot be written.
         """
-        self.trouble, self._log = "", log
+        self.failure, self._log = "", log
         self._recorder = (
-            BagRecorder(Path(file), scenario, backend="ros", patient=patient, on_trouble=self._report_error)
+            BagRecorder(Path(file), scenario, backend="ros", blocking=blocking, on_error=self._report_error)
             if file
             else None
         )
 
     def _report_error(self, message: str) -> None:
-        self.trouble = message
+        self.failure = message
         self._log.error(message)
 
     @property
@@ -76,8 +76,8 @@ class GraphRecording:
         try:
             recorder.close(patience=patience)
         except MultiQpError as error:
-            self.trouble = str(error)
-            self._log.error(self.trouble)
+            self.failure = str(error)
+            self._log.error(self.failure)
         else:
             if recorder.lost:
                 self._log.error(f"{recorder.lost} of {recorder.offered} ticks are not in '{recorder.path}'")

@@ -44,7 +44,7 @@ class Packer:
         self._count += 1
         return out.getvalue()
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Start a new memo: later messages refer to no object of earlier ones."""
         self._begin()
 

@@ -74,7 +74,7 @@ class _Command(msgspec.Struct):
     message: str
 
 
-class _Answer(TypedDict):
+class _RecordedCommand(TypedDict):
     status: Status
     message: str
     state: str
@@ -94,7 +94,7 @@ class _Tick(TypedDict):
     q: Any
     v: Any
     memory: dict[str, Any]  # key of the file format
-    command: _Answer
+    command: _RecordedCommand
 
 
 class TickHead(msgspec.Struct):

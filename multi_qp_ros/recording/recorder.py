@@ -25,7 +25,7 @@ from multi_qp_ros.recording.codec import encode_json
 from multi_qp_ros.recording.identity import identity, project_version
 from multi_qp_ros.recording.ipc import Packer
 from multi_qp_ros.recording.messages import SentMessages
-from multi_qp_ros.recording.writing import FORMAT, LENGTH, RECORDING, Job
+from multi_qp_ros.recording.writing import FORMAT, LENGTH, RECORDING, QueuedTick
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.resources import resource_dirs
 from multi_qp_scene.scenario import Scenario
@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 #: Capacity of the queue of ticks, besides those in the pipe.
 LONGEST_QUEUE = 500
-#: Longest wait of a patient recorder for a writer that reads nothing, or does not finish [s].
+#: Longest wait of a blocking recorder for a writer that reads nothing, or does not finish [s].
 LONGEST_WAIT = 30.0
 #: Number of ticks between two reads of the writer's reports.
 _READ_REPORTS_EVERY = 64
@@ -64,8 +64,8 @@ class BagRecorder:
         scenario: Scenario,
         *,
         backend: str,
-        patient: bool = True,
-        on_trouble: Callable[[str], None] = _log.warning,
+        blocking: bool = True,
+        on_error: Callable[[str], None] = _log.warning,
     ) -> None:
         """Open a file and start the writer process.
 
@@ -73,15 +73,15 @@ class BagRecorder:
             path: path of the file; an existing one is overwritten.
             scenario: scenario of the runs.
             backend: name of the simulator backend, stored in the header.
-            patient: block on a slow disk, up to `LONGEST_WAIT`, instead of dropping ticks; not for real robots.
-            on_trouble: called with a message when the recording fails, and when ticks are dropped for the first time.
+            blocking: block on a slow disk, up to `LONGEST_WAIT`, instead of dropping ticks; not for real robots.
+            on_error: called with a message when the recording fails, and when ticks are dropped for the first time.
 
         Raises:
             MultiQpError: when the file cannot be written.
         """
         self.path, self.failure = Path(path), ""
         self.offered = self.written = self._skipped = 0
-        self._scenario, self._backend, self._patient, self._on_trouble = scenario, backend, patient, on_trouble
+        self._scenario, self._backend, self._blocking, self._on_error = scenario, backend, blocking, on_error
         self._controller: Controller | None = None
         self._queue: deque[memoryview] = deque()
         self._partial_line, self._closed, self._finished = b"", False, False
@@ -93,7 +93,7 @@ class BagRecorder:
             self.process, self._pipe = _start(file)
         self._packer = Packer()
         self._enqueue(_without_visuals(scenario))
-        self._packer.forget()
+        self._packer.reset()
 
     @property
     def lost(self) -> int:
@@ -130,12 +130,12 @@ class BagRecorder:
         self.offered += 1
         if self.offered % _READ_REPORTS_EVERY == 0:
             self._read_reports()
-        self._send_queued(within=LONGEST_WAIT if self._patient and len(self._queue) >= LONGEST_QUEUE else 0.0)
+        self._send_queued(within=LONGEST_WAIT if self._blocking and len(self._queue) >= LONGEST_QUEUE else 0.0)
         if len(self._queue) < LONGEST_QUEUE:
-            self._enqueue(Job(controller.last_input, command, stamp, measured).plain())
+            self._enqueue(QueuedTick(controller.last_input, command, stamp, measured).plain())
             return
         if not self._skipped:
-            self._on_trouble(f"the recording '{self.path}' leaves ticks out: the disk is too slow")
+            self._on_error(f"the recording '{self.path}' leaves ticks out: the disk is too slow")
         self._skipped += 1
 
     def _enqueue(self, message: Any) -> None:
@@ -196,7 +196,7 @@ class BagRecorder:
         self.failure = self.failure or reason or self._ended()
         if self._controller is not None:
             self._controller.records_input = False
-        self._on_trouble(f"the recording '{self.path}' has ended, the run goes on: {self.failure}")
+        self._on_error(f"the recording '{self.path}' has ended, the run goes on: {self.failure}")
 
     def _ended(self) -> str:
         status = self.process.poll()
@@ -218,7 +218,7 @@ class BagRecorder:
         if self._closed:
             return
         if not self.failure:
-            self._on_trouble = _ignore  # the exception has the message
+            self._on_error = _ignore  # the exception has the message
             self._queue.append(memoryview(LENGTH.pack(0)))
             self._send_queued(within=LONGEST_WAIT, until=end)
             self._skipped += max(0, len(self._queue) - 1)

@@ -35,7 +35,7 @@ _AT_LIMIT = 1e-6
 
 
 @dataclass(frozen=True)
-class Answer:
+class ReplayedTick:
     """Result of a replayed tick.
 
     Attributes:
@@ -123,14 +123,14 @@ class Replay:
             reason = str(error).partition("\n")[0]
             raise MultiQpError(f"the recording is damaged: {type(error).__name__}: {reason}") from error
 
-    def answer(
+    def step(
         self,
         tick: RecordedTick,
         *,
         solver: str | None = None,
         formulation: str | None = None,
         settings: Mapping[str, float] | None = None,
-    ) -> Answer:
+    ) -> ReplayedTick:
         """Replay a tick.
 
         Args:
@@ -144,11 +144,11 @@ class Replay:
             MultiQpError: when a solver, formulation or setting is unknown, or a value is out of range.
         """
         with self._explained():
-            return self._answer(tick, solver, formulation, dict(settings or {}))
+            return self._replay(tick, solver, formulation, dict(settings or {}))
 
-    def _answer(
+    def _replay(
         self, tick: RecordedTick, solver: str | None, formulation: str | None, chosen: dict[str, float]
-    ) -> Answer:
+    ) -> ReplayedTick:
         _check_sizes(tick, self.scenario.scene)
         scenario = self.scenario
         parameters = {name: chosen.pop(name) for name in list(chosen) if name in scenario.parameters}
@@ -177,7 +177,7 @@ class Replay:
         for name, value in chosen.items():
             _set(controller, name, value, scenario)
         command = controller.step(tick.given.state, tick.given.time)
-        return _answer(controller, command)
+        return _replay(controller, command)
 
 
 def _check_sizes(tick: RecordedTick, scene: Scene) -> None:
@@ -202,9 +202,9 @@ def same_bits(tick: RecordedTick, command: Command) -> bool:
     )
 
 
-def _answer(controller: Controller, command: Command) -> Answer:
+def _replay(controller: Controller, command: Command) -> ReplayedTick:
     qp_data, solved = controller.qp_data, bool(np.isfinite(command.a).all())
-    return Answer(
+    return ReplayedTick(
         command,
         qp_data.tasks.residuals(command.a) if solved else {},
         _active(qp_data, command) if solved else (),

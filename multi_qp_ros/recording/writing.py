@@ -39,7 +39,7 @@ _PERIOD = round(1e9 / _TF_RATE)
 
 
 @dataclass(frozen=True)
-class Job:
+class QueuedTick:
     """One queued tick.
 
     Attributes:
@@ -67,7 +67,7 @@ class Job:
         )
 
     @classmethod
-    def of(cls, plain: tuple[Any, ...]) -> Job:
+    def of(cls, plain: tuple[Any, ...]) -> QueuedTick:
         """Return the tick of the tuples that `plain` returned."""
         (q, v, time, saved), (command_time, tau, a, wrenches, couplings), diagnosed, stamp, measured = plain
         status, message, state, finished, solver_status, iterations, tick_ms, slack = diagnosed
@@ -102,11 +102,11 @@ class RecordingWriter:
         self._ticks = self._size = 0
         self.written = 0
 
-    def tell(self, header: SentMessages) -> None:
+    def set_header(self, header: SentMessages) -> None:
         """Store the header of a run, which is written with the first tick and its stamp."""
         self._header = header
 
-    def tick(self, job: Job) -> None:
+    def tick(self, job: QueuedTick) -> None:
         """Write one tick."""
         now, command = job.stamp, job.command
         state = job.given.state if job.measured is None else job.measured
@@ -135,7 +135,7 @@ class RecordingWriter:
             self._status, self._next_diagnostics = status, now + round(_DIAGNOSTICS_EVERY * 1e9)
             self._put(self._messages.diagnostics(command, now, self._counts), now)
 
-    def _begin(self, header: SentMessages, job: Job) -> None:
+    def _begin(self, header: SentMessages, job: QueuedTick) -> None:
         self._next_frames = self._next_diagnostics = job.stamp
         self._run, self._sequence, self._status = self._run + 1, 0, None
         self._put(header, job.stamp)
@@ -177,7 +177,7 @@ class RecordingWriter:
         self._writer.finish()
 
 
-def _tick_record(job: Job, run: int, count: int) -> dict[str, Any]:
+def _tick_record(job: QueuedTick, run: int, count: int) -> dict[str, Any]:
     given, command, d = job.given, job.command, job.command.diagnostics
     return {
         "run": run,
@@ -239,9 +239,9 @@ def write_all(source: IO[bytes], file: IO[bytes]) -> str:
                 sink = RecordingWriter(file, SceneMessages(message))
             elif sink is not None:
                 if isinstance(message, SentMessages):
-                    sink.tell(message)
+                    sink.set_header(message)
                 elif isinstance(message, tuple):
-                    sink.tick(Job.of(message))
+                    sink.tick(QueuedTick.of(message))
                 sink.flush_if_due()
         if sink is not None:
             sink.finish()

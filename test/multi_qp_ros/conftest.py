@@ -170,7 +170,7 @@ class Graph:
         while time.monotonic() < end:
             self.executor.spin_once(timeout_sec=0.01)
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         self.listen(0.15)  # what waits in the queues was said before
         for messages in self.heard.values():
             messages.clear()

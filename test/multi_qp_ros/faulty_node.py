@@ -14,7 +14,7 @@ from multi_qp_ros.real_time import RealTime
 from multi_qp_simulator.run_monitor import RunMonitor
 
 FAULTY = (
-    (ControlRun, "answer_in_step"),
+    (ControlRun, "lock_step_command"),
     (Health, "publish_if_due"),
     (RealTime, "begin"),
     (RealTime, "end"),

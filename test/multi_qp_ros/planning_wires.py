@@ -26,7 +26,7 @@ class Wires:
     """Starts planner, com_trajectory, controller and simulator, and keeps what they say."""
 
     def __init__(self, graph, start) -> None:
-        graph.forget()  # the last words of those that ran before
+        graph.clear()  # the last words of those that ran before
         self.graph, self.start, self.node = graph, start, graph.node
         self.told: list[dict] = []
         self.plans: list[MultiDOFJointTrajectory] = []

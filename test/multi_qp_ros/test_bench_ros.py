@@ -33,7 +33,7 @@ def recorded(latencies, *, tick=0.002, robots=1):
     }
     heard = {
         "stamp": np.repeat(stamps, robots),
-        "heard": np.repeat(stamps + late * 1e9, robots) - np.tile(np.arange(robots)[::-1] * 1e5, len(late)),
+        "received": np.repeat(stamps + late * 1e9, robots) - np.tile(np.arange(robots)[::-1] * 1e5, len(late)),
     }
     return heard, answers
 

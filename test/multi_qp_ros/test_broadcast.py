@@ -18,7 +18,7 @@ DT = 0.01
 @pytest.fixture(scope="module")
 def robots(start, graph, fake_robots):
     start("multi_qp_ros.nodes.controller_node", scenario="box", dt=DT, lock_step=True, autostart=True)
-    graph.forget()
+    graph.clear()
     graph.until(lambda: graph.diagnosed("multi_qp_controller", "waiting for"), what="an active controller")
     return fake_robots
 

@@ -110,7 +110,7 @@ def test_a_wrong_sequence_is_diagnosed_and_changes_nothing(graph, wires, process
     message = copy.deepcopy(sequence_message(steps(3), 0))
     message.joint_names = list(message.joint_names)
     spoil(message)
-    graph.forget()
+    graph.clear()
     say(message)
     graph.until(lambda: graph.diagnosed(NODE, said, WARN), what=said)
     assert len(heard["curve"]) == before and process.poll() is None

@@ -114,14 +114,14 @@ def test_states_of_two_instants_are_no_new_state_where_they_used_to_come_togethe
             q, v = [state.q[j.q_index] for j in joints], [state.v[j.v_index] for j in joints]
             run.assembler.put_joints(name, stamp + later * period, time, [j.name for j in joints], q, v)
 
-    run.answer_now(at)
+    run.wall_clock_command(at)
     for topic in run.assembler.topics:
         assert not run.complete
         tell(topic, 1)
     assert run.complete
     tell(run.assembler.topics[0], 2)  # after a stall the next ones are coming already
     assert run.assembler.fresh and not run.complete
-    run.answer_now(at + 0.01)  # whoever has waited long enough takes what there is
+    run.wall_clock_command(at + 0.01)  # whoever has waited long enough takes what there is
     first, *others = run.assembler.topics
     for topic in others:
         tell(topic, 2)
@@ -131,7 +131,7 @@ def test_states_of_two_instants_are_no_new_state_where_they_used_to_come_togethe
         tell(topic, 3)
     assert run.complete
     for later in range(4, 16, 2):
-        run.answer_now(at + 0.005 * later)
+        run.wall_clock_command(at + 0.005 * later)
         tell(first, later)
         for topic in others:
             tell(topic, later + 1)
@@ -151,12 +151,12 @@ def test_nothing_is_predicted_from_a_state_that_is_invalid(monkeypatch, entry, v
 
     monkeypatch.setattr(Predictor, "predict", watched)
     stamp, at, joints = run.assembler.newest, run.assembler.measured, run.assembler.joints["humanoid"]
-    run.answer_now(at)
+    run.wall_clock_command(at)
     assert len(predicted) == 1
     q, v = ([getattr(state, of)[getattr(joint, f"{of}_index")] for joint in joints] for of in "qv")
     (q if entry == "q" else v)[7] = value
     run.assembler.put_joints("humanoid", stamp + 1, at + 0.005, [joint.name for joint in joints], q, v)
-    seen, command, _ = run.answer_now(at + 0.005)
+    seen, command, _ = run.wall_clock_command(at + 0.005)
     assert len(predicted) == 1
     assert command.diagnostics.status is Status.FALLBACK
     run.monitor.observe(seen, command)

@@ -36,7 +36,7 @@ def configured(process, graph):
 
 @pytest.fixture
 def robots(configured, graph, fake_robots):
-    graph.forget()
+    graph.clear()
     assert graph.transition("activate")
     yield fake_robots
     assert graph.transition("deactivate")
@@ -107,7 +107,7 @@ def test_a_spoilt_message_is_held_then_damped_and_recovered_from(robots, graph, 
     assert np.isfinite(answers[-1][0]).all()
     assert np.abs(answers[-1][0]).max() < 1e-6  # it is at rest: nothing to damp
     graph.until(lambda: graph.diagnosed(NODE, told, ERROR), what=told)
-    graph.forget()
+    graph.clear()
     _, state = robots.ask(20)
     assert state["status"] == "ok"
     graph.until(lambda: graph.diagnosed(NODE, "in state", OK), what="recovery")
@@ -190,7 +190,7 @@ def test_a_target_with_nan_is_refused(robots, graph):
 
 def test_deactivation_leaves_no_effort(robots, graph):
     assert np.abs(robots.begin()[0]).max() > 1.0
-    graph.forget()
+    graph.clear()
     assert graph.transition("deactivate")
     graph.until(lambda: any(state["status"] == "inactive" for state in graph.states()), what="inactive")
     heard = graph.heard["humanoid/joint_commands"]

@@ -57,7 +57,7 @@ def check_recording(path, *, ticks):
         replay = Replay(bag, 0)
         for time_of_tick in times[:: ticks // 8]:
             tick = bag.tick(time_of_tick)
-            assert same_bits(tick, replay.answer(tick).command)
+            assert same_bits(tick, replay.step(tick).command)
 
 
 def test_by_the_wall_clock_it_ends_in_time_and_missed_goals_are_status_1(ros_environment):
@@ -115,9 +115,9 @@ def test_each_side_survives_the_death_of_the_other(start_here, graph):
     def kill(process):
         process.send_signal(signal.SIGKILL)
         process.wait(10)
-        graph.forget()
+        graph.clear()
 
-    graph.forget()
+    graph.clear()
     simulator, controller = start_simulator(), start_controller()
     well("multi_qp_controller")
     graph.until(lambda: any(state["status"] == "ok" for state in graph.states()), what="commands")
@@ -126,7 +126,7 @@ def test_each_side_survives_the_death_of_the_other(start_here, graph):
     kill(controller)
     graph.until(lambda: graph.diagnosed("simulator", "braking", DiagnosticStatus.ERROR), what="the watchdog")
     graph.until(at_rest, what="robots at rest")
-    graph.forget()
+    graph.clear()
     controller = start_controller()
     well("multi_qp_controller")
     well("simulator")
@@ -135,7 +135,7 @@ def test_each_side_survives_the_death_of_the_other(start_here, graph):
     simulator = start_simulator()
     # not by what is heard of /clock: it may have come past the time of before when the first of it is heard here
     graph.until(lambda: graph.diagnosed("multi_qp_controller", "time_jumps="), what="a jump of time")
-    graph.forget()
+    graph.clear()
     well("simulator")
     well("multi_qp_controller")
     graph.until(lambda: graph.states() and graph.states()[-1]["status"] == "ok", what="good commands")

@@ -137,7 +137,7 @@ def count(request):
 
 
 def test_the_controller_goes_on(start_here, graph, fake_robots, count):
-    graph.forget()
+    graph.clear()
     settings = {"scenario": "box", "dt": 0.01, "lock_step": True, "autostart": True, "marker_rate": 0.0}
     process = start_here("multi_qp_ros.nodes.controller_node", **settings)
     fake_robots.begin()
@@ -152,7 +152,7 @@ def test_the_controller_goes_on(start_here, graph, fake_robots, count):
 
 
 def test_the_simulator_goes_on(start_here, graph, fake_robots, count):
-    graph.forget()
+    graph.clear()
     process = start_here("multi_qp_ros.nodes.simulator_node", scenario="box", dt=0.01, lock_step=True)
     motors = [joint.name for joint in fake_robots.joints]
     commands = [
@@ -161,12 +161,12 @@ def test_the_simulator_goes_on(start_here, graph, fake_robots, count):
     ]
     damage(graph, process, 2, count, commands)
     graph.until(lambda: refused(graph, "simulator", commands), what="a count and a reason")
-    graph.forget()
+    graph.clear()
     graph.until(lambda: graph.heard["humanoid/joint_states"], what="the state again")
 
 
 def test_the_viewer_goes_on(start_here, graph, fake_robots, count):
-    graph.forget()
+    graph.clear()
     process = start_here("multi_qp_ros.nodes.viewer_node", scenario="box", page=False)
     contacts = [*fake_robots.scenario.spec.contacts][:2]
     shown = [(topic, message, topics.COMMAND_QOS) for topic, message in fake_robots.messages(1).items()]
@@ -183,7 +183,7 @@ def test_the_viewer_goes_on(start_here, graph, fake_robots, count):
 
 @pytest.mark.parametrize("node", ["com_trajectory", "contact_planner"])
 def test_planning_goes_on(start_here, graph, node, count):
-    graph.forget()
+    graph.clear()
     process = start_here(f"multi_qp_ros.nodes.{node}_node", scenario="stairs")
     scenario = load_scenario("stairs")
     latched = topics.LATCHED_QOS

@@ -33,24 +33,24 @@ def written(markers: MarkerArray) -> MarkerArray:
 
 def test_it_makes_what_the_maker_makes_the_newest_first_and_is_replaced_where_it_was_ended(snapshot):
     process, maker = MarkerProcess(), MarkerMaker()
-    process.ask(None, 0)
-    assert process.answer(wait=PATIENCE) is None  # nothing is shown, and nothing was started for it
+    process.request(None, 0)
+    assert process.result(wait=PATIENCE) is None  # nothing is shown, and nothing was started for it
     for stamp in (1, 2, 3):
-        process.ask(snapshot, stamp)
-    assert read(process.answer(wait=PATIENCE)) == written(maker.markers(snapshot, 1))
-    assert read(process.answer(wait=PATIENCE)) == written(maker.markers(snapshot, 3))  # the second is out of date
-    assert process.answer() is None
-    process.ask(None, 4)
-    assert {marker.action for marker in read(process.answer(wait=PATIENCE)).markers} == {Marker.DELETE}
-    process.ask(None, 5)
-    assert process.answer(wait=PATIENCE) == b""
+        process.request(snapshot, stamp)
+    assert read(process.result(wait=PATIENCE)) == written(maker.markers(snapshot, 1))
+    assert read(process.result(wait=PATIENCE)) == written(maker.markers(snapshot, 3))  # the second is out of date
+    assert process.result() is None
+    process.request(None, 4)
+    assert {marker.action for marker in read(process.result(wait=PATIENCE)).markers} == {Marker.DELETE}
+    process.request(None, 5)
+    assert process.result(wait=PATIENCE) == b""
 
     process._process.kill()
     process._process.wait()
-    process.ask(snapshot, 6)
-    assert process.answer(wait=PATIENCE) is None
-    process.ask(snapshot, 7)
+    process.request(snapshot, 6)
+    assert process.result(wait=PATIENCE) is None
+    process.request(snapshot, 7)
     again = process._process
-    assert read(process.answer(wait=PATIENCE)) == written(MarkerMaker().markers(snapshot, 7))
+    assert read(process.result(wait=PATIENCE)) == written(MarkerMaker().markers(snapshot, 7))
     process.close()
     assert again.returncode is not None

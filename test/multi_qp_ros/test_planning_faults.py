@@ -30,7 +30,7 @@ def test_another_goal_in_the_middle_of_a_plan_is_gone_to_from_the_next_stance(wi
     wires.give(UP)
     wires.until(lambda: swings(wires), "a swing")
     first = wires.status["plan"]
-    wires.graph.forget()
+    wires.graph.clear()
     wires.give(FURTHER)
     wires.until(lambda: wires.status["plan"] not in (0, first), "the other plan")
     assert any(name.startswith("halt_") for name in wires.visited()), wires.visited()

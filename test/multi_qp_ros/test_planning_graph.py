@@ -31,19 +31,19 @@ def wires(graph, start):
     ],
 )
 def test_a_goal_that_cannot_be_is_diagnosed_and_nobody_moves(wires, place, frame, said):
-    wires.graph.forget()
+    wires.graph.clear()
     wires.give(place, frame=frame)
     wires.until(lambda: wires.graph.diagnosed(PLANNER, said, WARN), said)
     assert not wires.plans and wires.status["waiting"]
 
 
 def test_a_planner_that_dies_over_a_goal_does_no_harm_and_one_that_comes_back_plans(wires):
-    wires.graph.forget()
+    wires.graph.clear()
     wires.processes[PLANNER].send_signal(signal.SIGSTOP)  # or it may be done before it is dead
     wires.give(UP)
     wires.processes[PLANNER].kill()
     wires.processes[PLANNER].wait()
-    wires.graph.forget()
+    wires.graph.clear()
     wires.graph.until(lambda: len(wires.graph.states()) > 20, PATIENCE, "answers")
     assert {state["status"] for state in wires.graph.states()} == {"ok"}
     assert wires.status["waiting"] and not wires.plans

@@ -72,7 +72,7 @@ class Hand:
 
 
 def test_no_lock_is_shared_with_whoever_may_be_killed(hand, process, graph):
-    graph.forget()  # another module's simulator may have spoken
+    graph.clear()  # another module's simulator may have spoken
     graph.until(lambda: hand.stamp is not None, what="a state")
     threads = [task.joinpath("comm").read_text() for task in Path(f"/proc/{process.pid}/task").iterdir()]
     assert any("dds.udp" in name for name in threads)
@@ -80,7 +80,7 @@ def test_no_lock_is_shared_with_whoever_may_be_killed(hand, process, graph):
 
 
 def test_nothing_moves_before_the_first_command(hand, graph):
-    graph.forget()
+    graph.clear()
     graph.until(lambda: len(graph.heard["humanoid/joint_states"]) > 2, what="states")
     assert hand.stamp == 0
 
@@ -284,7 +284,7 @@ def test_spoilt_bare_efforts_are_not_followed(start, graph):
     bare = {"scenario": "box", "command_interface": "effort_controller"}
     process = start("multi_qp_ros.nodes.simulator_node", **bare, **slowly)
     publisher = graph.node.create_publisher(Float64MultiArray, topics.effort_commands("humanoid"), topics.COMMAND_QOS)
-    graph.forget()
+    graph.clear()
     motors = load_scenario("box").scene.na
     good = [0.0] * motors
 
@@ -294,7 +294,7 @@ def test_spoilt_bare_efforts_are_not_followed(start, graph):
             return graph.diagnosed(node, text, level)
 
         graph.until(diagnosed, what=text)
-        graph.forget()
+        graph.clear()
 
     say_until(good, "simulator", "", DiagnosticStatus.OK)
     for told, spoil in SPOILT.items():

@@ -42,7 +42,7 @@ def console(graph):
 
 @pytest.fixture
 def robots(process, graph, console, fake_robots):
-    graph.forget()
+    graph.clear()
     console.clear()
     assert graph.transition("activate")
     yield fake_robots
@@ -136,7 +136,7 @@ def test_stamps_of_one_instant_need_not_be_the_same(robots, by):
 
 def test_what_waits_says_for_what_within_two_seconds(robots, graph, console):
     robots.begin()
-    graph.forget()
+    graph.clear()
     robots.say(1, edit_all=later("humanoid/odom", 7 * PERIOD // 10))
     began = time.monotonic()
     text = "waiting for the state of 0.017000 s: humanoid/joint_states of 0.010000 s, box/odom of 0.010000 s"
@@ -170,7 +170,7 @@ def test_a_topic_that_was_never_heard_is_named_with_what_is_there_instead(robots
 def test_one_stamp_with_two_states_is_not_answered_twice(robots, graph):
     """A world whose stamps stay at zero must not be driven by the answer to its first state for ever."""
     robots.begin()
-    graph.forget()
+    graph.clear()
 
     def move(messages) -> None:
         messages["box/odom"].pose.pose.position.x += 0.001
@@ -238,7 +238,7 @@ def set_child(messages) -> None:
 )
 def test_odometry_in_another_frame_is_refused(robots, graph, console, edit, told):
     run(robots, 1)
-    graph.forget()
+    graph.clear()
 
     def named():
         robots.say(2, edit_all=edit)

@@ -77,7 +77,7 @@ def user(start, graph):
     settings = {"scenario": str(HERE / "user.yaml"), "lock_step": True}
     start("multi_qp_ros.nodes.controller_node", autostart=True, interactive=True, marker_rate=0.0, **settings)
     start("multi_qp_ros.nodes.simulator_node", speed=3.0, **settings)
-    graph.forget()
+    graph.clear()
     made = User(graph)
     made.until_met()
     graph.until(lambda: graph.states() and graph.states()[-1]["status"] == "ok", what="a good command")
@@ -87,7 +87,7 @@ def user(start, graph):
 @pytest.fixture
 def reaching(user, graph):
     """The state whose target is the user's."""
-    graph.forget()
+    graph.clear()
     user.give("go", "reach")
     yield user
     user.give("back", "wait")
@@ -98,7 +98,7 @@ def settled(user, place) -> bool:
 
 
 def test_a_command_is_followed_and_one_that_nobody_waits_for_is_not(user, graph):
-    graph.forget()
+    graph.clear()
     user.publishers["command"].publish(String(data="nonsense"))
     user.give("go", "reach")
     user.give("back", "wait")
@@ -135,7 +135,7 @@ def test_a_point_that_cannot_be_followed_is_refused(reaching, graph, change, tol
 
 
 def test_a_target_of_another_state_is_refused(user, graph):
-    graph.forget()
+    graph.clear()
     message = PointStamped()
     message.header.frame_id = "world"
     user.publishers["point"].publish(message)
@@ -152,7 +152,7 @@ def test_both_sides_hear_of_a_load(user, graph):
     for _ in range(3):
         graph.listen(0.2)
         assert user.hand()[2] == pytest.approx(height, abs=5e-3)
-    graph.forget()
+    graph.clear()
     user.publishers["load"].publish(Float64(data=50.0))
     graph.until(
         lambda: graph.diagnosed(NODE, "weight", DiagnosticStatus.WARN) or graph.diagnosed(NODE, "refused"),
@@ -192,7 +192,7 @@ def test_what_is_done_on_the_page_is_followed(user, graph):
         page.callbacks[name](*arguments)
         controls.send_pending()
 
-    graph.forget()
+    graph.clear()
     controls.offer({}, ["go"])
     do("go")
     user.in_state("reach")

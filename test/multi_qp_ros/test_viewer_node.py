@@ -46,7 +46,7 @@ def plan(points):
 
 
 def test_it_waits_for_the_robots_then_serves_its_page(process, graph, fake_robots, port, printed):
-    graph.forget()
+    graph.clear()
     graph.until(lambda: graph.diagnosed("viewer", "waiting for humanoid/joint_states", WARN), what="waiting")
 
     def well():

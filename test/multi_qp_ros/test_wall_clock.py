@@ -69,7 +69,7 @@ def running(start, graph, fake_robots, slow):
 def talking(running, graph):
     """Robots that are well, and a controller that says so."""
     graph.until(lambda: graph.states() and graph.states()[-1]["status"] == "ok", what="a good command")
-    graph.forget()
+    graph.clear()
     yield running
     running.silent, running.jammed_since, running.edit = False, None, None
     graph.until(lambda: graph.states() and graph.states()[-1]["status"] == "ok", what="recovery")
@@ -107,7 +107,7 @@ def test_states_that_stop_are_held_then_damped(talking, graph):
     graph.until(lambda: graph.states() and graph.states()[-1]["status"] == "fallback", what="a fallback")
     graph.until(lambda: damped(graph), what="damping")
     graph.until(lambda: graph.diagnosed(NODE, "ms old", ERROR), what="age")
-    graph.forget()
+    graph.clear()
     talking.silent = False
     graph.until(lambda: graph.diagnosed(NODE, "in state", OK), what="recovery")
 
@@ -131,7 +131,7 @@ def test_one_stamp_an_hour_ahead_costs_one_message(talking, graph):
     talking.edit = edit
     text = "s ahead of the earlier ones"
     graph.until(lambda: graph.diagnosed(NODE, text), what=text)
-    graph.forget()
+    graph.clear()
     graph.listen(1.0)
     assert {state["status"] for state in graph.states()} == {"ok"}
 
@@ -146,7 +146,7 @@ def test_messages_without_stamps_count_from_their_arrival(talking, graph):
         lambda: graph.diagnosed(NODE, "has no stamps: its messages count as measured when they"), what="a warning"
     )
     graph.listen(2.0)
-    graph.forget()
+    graph.clear()
     graph.until(lambda: len(graph.states()) > 5, what="answers")
     assert {state["status"] for state in graph.states()} == {"ok"}
 
@@ -157,7 +157,7 @@ def test_a_solver_that_takes_too_long_is_not_followed(talking, graph, slow):
     graph.until(lambda: damped(graph), what="damping")
     assert np.isfinite(np.concatenate(efforts(graph))).all()
     slow.unlink()
-    graph.forget()
+    graph.clear()
     graph.until(lambda: graph.diagnosed(NODE, "in state", OK), what="recovery")
 
 

@@ -32,7 +32,7 @@ process.wait()
 @pytest.fixture
 def active(start_here, graph, fake_robots):
     """An active controller that answers."""
-    graph.forget()
+    graph.clear()
     process = start_here("multi_qp_ros.nodes.controller_node", **SETTINGS)
     assert np.abs(fake_robots.begin()[0]).max() > 1.0
     return process
@@ -62,7 +62,7 @@ def test_a_signal(active, graph, fake_robots, count, number):
 
 
 def test_the_end_of_the_parent(ros_environment, graph, fake_robots):
-    graph.forget()
+    graph.clear()
     command = NodeSpec("", "multi_qp_ros.nodes.controller_node", "", SETTINGS).command(log_level="warn")
     parent = subprocess.Popen([sys.executable, "-c", PARENT, *command], env=ros_environment, stdout=subprocess.PIPE)
     node = int(parent.stdout.readline())
@@ -102,7 +102,7 @@ def faulty_process(start, graph, switch):
 @pytest.fixture
 def faulty(faulty_process, graph, fake_robots, switch):
     """Return a function that lets another one of the active controller raise; see `faulty_node`."""
-    graph.forget()
+    graph.clear()
     graph.transition("configure")
     assert graph.transition("activate")
     fake_robots.begin()
@@ -112,7 +112,7 @@ def faulty(faulty_process, graph, fake_robots, switch):
     graph.transition("deactivate")
 
 
-@pytest.mark.parametrize("name, doing", [("answer_in_step", "tick"), ("publish_if_due", "work")])
+@pytest.mark.parametrize("name, doing", [("lock_step_command", "tick"), ("publish_if_due", "work")])
 def test_an_exception_of_the_loop(faulty, graph, fake_robots, switch, name, doing):
     faulty(name)
     fake_robots.say(1)
@@ -152,12 +152,12 @@ def test_what_comes_after_a_command_may_fail(faulty, graph, fake_robots, switch)
 def test_shutdown(faulty, graph, fake_robots):
     assert graph.transition("active_shutdown")
     ends_with_zero_efforts(graph, fake_robots, "shut down")
-    graph.forget()
+    graph.clear()
     graph.until(lambda: graph.diagnosed(NODE, "shut down", STALE), what="diagnostics")  # finalized, and says so
 
 
 def test_a_clock_that_is_not_a_time_ends_nothing(start_here, graph, fake_robots):
-    graph.forget()
+    graph.clear()
     process = start_here("multi_qp_ros.nodes.controller_node", **SETTINGS, use_sim_time=True)
     fake_robots.begin()
     publisher = graph.node.create_publisher(Clock, "/clock", 10)

@@ -19,7 +19,7 @@ RANK_TOLERANCE = 1e-10
 _DISTANT = 1e6
 """Magnitude of distant sides, for variables and rows scaled to 1."""
 
-_LOOSE = 1e-7
+_RELAXATION = 1e-7
 """Share of 1 + |side| by which sides are loosened."""
 
 _PASSES = 8
@@ -149,7 +149,7 @@ def loosened(problem: QPProblem) -> QPProblem:
     for name, sign in (("l", -1.0), ("u", 1.0), ("lb", -1.0), ("ub", 1.0)):
         side = getattr(problem, name)
         step = np.where(np.isfinite(side), 1.0 + np.abs(side), 0.0)
-        loosened_sides[name] = side + sign * _LOOSE * random.uniform(0.5, 1.5, len(side)) * step
+        loosened_sides[name] = side + sign * _RELAXATION * random.uniform(0.5, 1.5, len(side)) * step
     return replace(problem, **loosened_sides)
 
 

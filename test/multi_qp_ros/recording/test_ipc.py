@@ -32,7 +32,7 @@ def test_messages_come_out_as_they_went_in(count):
             "name": f"tick {k}",
         }
         if k == 1:
-            packer.forget()
+            packer.reset()
         assert same(unpacker.unpack(packer.pack(message)), message)
 
 

@@ -52,7 +52,7 @@ def test_a_killed_run_can_be_read_and_replayed(tmp_path, both) -> None:
         assert len(times) > 20
         np.testing.assert_allclose(np.diff(times), 0.02, atol=1e-9)
         tick = bag.tick(times[-1])
-        assert same_bits(tick, Replay(bag, 0).answer(tick).command)
+        assert same_bits(tick, Replay(bag, 0).step(tick).command)
 
 
 def until(holds) -> None:
@@ -73,7 +73,7 @@ def test_writing_is_not_in_the_tick(tmp_path) -> None:
     """A writer that does not answer holds no tick up: what finds no room is counted."""
     scenario = load_scenario("box")
     controller, world = Controller(scenario), Integrator(scenario)
-    bags = BagRecorder(tmp_path / "slow.mcap", scenario, backend="test", patient=False)
+    bags = BagRecorder(tmp_path / "slow.mcap", scenario, backend="test", blocking=False)
     os.kill(bags.process.pid, signal.SIGSTOP)
     bags.attach(controller)
     command = controller.step(world.state, 0.0)
@@ -88,7 +88,7 @@ def test_writing_is_not_in_the_tick(tmp_path) -> None:
 
 
 def tick_until(holds, bags: BagRecorder, controller: Controller, world: Integrator) -> None:
-    """Answer the initial state again and again, until something holds."""
+    """ReplayedTick the initial state again and again, until something holds."""
     bags.attach(controller)
     ticks, end = 0, time.monotonic() + 120.0
     while not holds():
@@ -100,7 +100,7 @@ def tick_until(holds, bags: BagRecorder, controller: Controller, world: Integrat
 def test_a_writer_that_dies_is_reported_at_once_and_the_run_goes_on(tmp_path) -> None:
     scenario, said = load_scenario("box"), []
     controller, world = Controller(scenario), Integrator(scenario)
-    bags = BagRecorder(tmp_path / "dead.mcap", scenario, backend="test", on_trouble=said.append)
+    bags = BagRecorder(tmp_path / "dead.mcap", scenario, backend="test", on_error=said.append)
     tick_until(lambda: bags.written > 50, bags, controller, world)
     ticks = bags.offered
     bags.process.kill()
@@ -121,7 +121,7 @@ def test_a_writer_that_stalls_holds_a_patient_run_up_for_a_limited_time(tmp_path
     monkeypatch.setattr("multi_qp_ros.recording.recorder._PIPE", 1 << 16)
     scenario, said = load_scenario("box"), []
     controller, world = Controller(scenario), Integrator(scenario)
-    bags = BagRecorder(tmp_path / "stalled.mcap", scenario, backend="test", on_trouble=said.append)
+    bags = BagRecorder(tmp_path / "stalled.mcap", scenario, backend="test", on_error=said.append)
     tick_until(lambda: bags.written, bags, controller, world)
     os.kill(bags.process.pid, signal.SIGSTOP)
     monkeypatch.setattr("multi_qp_ros.recording.recorder.LONGEST_WAIT", 0.5)
@@ -151,7 +151,7 @@ def test_a_full_disk_ends_the_recording_and_not_the_run() -> None:
 def test_a_full_disk_is_reported_while_the_run_goes_on() -> None:
     scenario, said = load_scenario("box"), []
     controller, world = Controller(scenario), Integrator(scenario)
-    bags = BagRecorder(Path("/dev/full"), scenario, backend="test", on_trouble=said.append)
+    bags = BagRecorder(Path("/dev/full"), scenario, backend="test", on_error=said.append)
     tick_until(lambda: said, bags, controller, world)
     assert said == ["the recording '/dev/full' has ended, the run goes on: No space left on device"]
     with pytest.raises(MultiQpError, match="No space left on device; 0 of"):
@@ -186,7 +186,7 @@ def test_a_disk_that_becomes_full_is_reported_and_all_ticks_are_counted(tmp_path
     with Bag(tmp_path / "run.mcap") as bag:
         assert sum(1 for _ in bag.heads()) == found["ticks"] > 20
         tick = bag.tick(0.1)
-        assert same_bits(tick, Replay(bag, 0).answer(tick).command)
+        assert same_bits(tick, Replay(bag, 0).step(tick).command)
     lines = ended.stderr.splitlines()
     assert f"cannot write 'run.mcap': File too large; {found['ticks']} of 600 ticks are in it" in ended.stderr
     assert "multi-qp: cannot write 'run.npz': File too large" in lines

@@ -39,7 +39,7 @@ def test_any_tick_comes_out_the_same(recorded, bag, replay, data) -> None:
     tick = bag.tick(given_.time)
     assert tick.given.time == given_.time
     assert tick.given.state.q.tobytes() == given_.state.q.tobytes()
-    again = replay.answer(tick).command
+    again = replay.step(tick).command
     assert same_bits(tick, again)
     assert again.tau.tobytes() == command.tau.tobytes()
     assert again.a.tobytes() == command.a.tobytes()
@@ -54,7 +54,7 @@ def test_other_scenes_too(name, dt, duration, tmp_path, make_recording) -> None:
         replay = Replay(bag, 0)
         for given_, _ in ticks[:: len(ticks) // 8]:
             tick = bag.tick(given_.time)
-            assert same_bits(tick, replay.answer(tick).command)
+            assert same_bits(tick, replay.step(tick).command)
 
 
 @pytest.mark.slow
@@ -65,7 +65,7 @@ def test_every_scene(name, tmp_path, make_recording) -> None:
         replay = Replay(bag, 0)
         for given_, _ in ticks[:: len(ticks) // 40]:
             tick = bag.tick(given_.time)
-            assert same_bits(tick, replay.answer(tick).command), given_.time
+            assert same_bits(tick, replay.step(tick).command), given_.time
 
 
 @pytest.mark.parametrize(
@@ -80,30 +80,30 @@ def test_each_way_of_solving_is_repeated_and_agrees_with_the_others(
         again = Replay(other, 0)
         for given_, _ in ticks[::7]:
             tick = other.tick(given_.time)
-            assert same_bits(tick, again.answer(tick).command)
+            assert same_bits(tick, again.step(tick).command)
     tick = bag.tick(4.0)
-    otherwise = replay.answer(tick, formulation=formulation, solver=solver).command
+    otherwise = replay.step(tick, formulation=formulation, solver=solver).command
     np.testing.assert_allclose(otherwise.tau, tick.command["tau"], atol=1e-3)  # a trace of cost on Λ is not in all
 
 
 def test_a_task_of_greater_weight_is_done_better(bag, replay) -> None:
     tick = bag.tick(4.0)
-    as_it_was = replay.answer(tick)
-    heavier = replay.answer(tick, settings={"balance.weight": 1e6})
+    as_it_was = replay.step(tick)
+    heavier = replay.step(tick, settings={"balance.weight": 1e6})
     assert heavier.residuals["balance"] < 0.1 * as_it_was.residuals["balance"]
     assert not np.allclose(heavier.command.tau, as_it_was.command.tau)
-    assert same_bits(tick, replay.answer(tick).command), "nothing of it is left"
+    assert same_bits(tick, replay.step(tick).command), "nothing of it is left"
 
 
 def test_a_parameter_of_the_scenario_can_be_another(bag, replay) -> None:
     tick = bag.tick(1.0)  # the box stands on the table
-    table = replay.answer(tick, settings={"box.mass": 5.0}).command.wrenches["box_on_table"]
+    table = replay.step(tick, settings={"box.mass": 5.0}).command.wrenches["box_on_table"]
     assert abs(table[2]) == pytest.approx(5.0 * 9.81, rel=1e-3)
     assert abs(tick.command["wrenches"]["box_on_table"][2]) == pytest.approx(3.0 * 9.81, rel=1e-3)
 
 
 def test_limits_that_the_answer_is_at_are_named(bag, replay) -> None:
-    named = {name for time in (3.4, 4.0, 5.0) for name in replay.answer(bag.tick(time)).active}
+    named = {name for time in (3.4, 4.0, 5.0) for name in replay.step(bag.tick(time)).active}
     assert any(
         name.startswith(("collision", "friction cone", "torque limit", "joint limit", "balance")) for name in named
     )
@@ -131,7 +131,7 @@ def test_it_needs_none_of_the_files(tmp_path, make_recording) -> None:
     (mine / "my_box.yaml").unlink()
     with Bag(tmp_path / "run.mcap") as bag:
         tick = bag.tick(0.2)
-        assert same_bits(tick, Replay(bag, 0).answer(tick).command)
+        assert same_bits(tick, Replay(bag, 0).step(tick).command)
     assert ticks
 
 
@@ -148,11 +148,11 @@ def test_a_failing_tick_names_the_rows_that_contradict_each_other(failing, tmp_p
     with Bag(failing) as bag:
         first = next(head for head in bag.heads() if head.failed)
         tick = bag.tick(first.time)
-        answer = Replay(bag, 0).answer(tick)
+        answer = Replay(bag, 0).step(tick)
         assert same_bits(tick, answer.command)
         later = bag.tick(first.time + 0.1)  # not the first of its failure: its own QP is explained
         assert later.failed
-        of_later = Replay(bag, 0).answer(later)
+        of_later = Replay(bag, 0).step(later)
     assert answer.explanation is not None and of_later.explanation is not None
     assert any("limit" in member.row for member in answer.explanation.conflict)
     assert all(violation.slack > 0.0 and violation.unit for violation in answer.explanation.violated)
@@ -181,7 +181,7 @@ def test_a_state_that_is_not_finite_is_repeated_too(tmp_path, make_recording) ->
         replay, tick = Replay(bag, 0), bag.tick(0.1)
         assert tick.command["status"] == "fallback" and "not finite" in tick.command["message"]
         for time in (0.0, 0.1, 0.2):
-            assert same_bits(bag.tick(time), replay.answer(bag.tick(time)).command)
+            assert same_bits(bag.tick(time), replay.step(bag.tick(time)).command)
 
 
 def test_another_version_is_refused_unless_wanted(bag, monkeypatch) -> None:
@@ -189,7 +189,7 @@ def test_another_version_is_refused_unless_wanted(bag, monkeypatch) -> None:
     with pytest.raises(MultiQpError, match=r"recorded with version .* this is 99\.0\.0"):
         Replay(bag, 0)
     tick = bag.tick(1.0)
-    assert same_bits(tick, Replay(bag, 0, other_version=True).answer(tick).command)
+    assert same_bits(tick, Replay(bag, 0, other_version=True).step(tick).command)
 
 
 def test_what_is_not_as_it_was_is_told(bag, replay) -> None:
@@ -297,6 +297,6 @@ def test_a_cut_file_is_good_up_to_the_cut(recorded, tmp_path, capsys) -> None:
         times = [head.time for head in bag.heads()]
         assert 50 < len(times) < 275
         tick = bag.tick(times[-1])
-        assert same_bits(tick, Replay(bag, 0).answer(tick).command)
+        assert same_bits(tick, Replay(bag, 0).step(tick).command)
     assert main(["replay", str(cut), "--at", "5.4"]) == 2
     assert "no tick at 5.4 s" in capsys.readouterr().err
