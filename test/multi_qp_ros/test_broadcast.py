@@ -80,7 +80,7 @@ def test_they_carry_the_weight(robots, wrenches):
 
 
 @pytest.mark.parametrize("name", ["humanoid", "box", "table", "ground"])
-def test_models_are_there_for_whoever_comes_late(robots, graph, name):
+def test_models_are_latched_for_late_subscribers(robots, graph, name):
     heard = []
     subscription = graph.node.create_subscription(
         String, topics.robot_description(name), heard.append, topics.LATCHED_QOS

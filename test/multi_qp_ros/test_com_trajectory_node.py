@@ -81,7 +81,7 @@ def test_markers_show_polytopes_points_and_curve(graph, wires):
     assert len(triangles.points) % 3 == 0 and len(triangles.points) > 30
 
 
-def test_the_same_sequence_is_not_answered_again_and_another_one_is(graph, wires):
+def test_a_repeated_sequence_is_ignored_and_a_new_one_gives_a_curve(graph, wires):
     heard, say = wires
     before = len(heard["curve"])
     say(sequence_message(steps(5), 7_000_000_000))
@@ -116,7 +116,7 @@ def test_a_wrong_sequence_is_diagnosed_and_changes_nothing(graph, wires, process
     assert len(heard["curve"]) == before and process.poll() is None
 
 
-def test_after_a_wrong_one_a_right_one_is_answered(graph, wires):
+def test_a_valid_sequence_after_an_invalid_one_gives_a_curve(graph, wires):
     heard, say = wires
     before = len(heard["curve"])
     say(sequence_message(steps(4), 0))

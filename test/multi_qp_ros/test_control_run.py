@@ -27,7 +27,7 @@ def test_a_whole_run_by_the_wall_clock_reaches_its_goals_and_keeps_its_contacts(
 
 
 @pytest.mark.parametrize("silent", ["states", "answers"])
-def test_after_a_silence_it_goes_on_where_it_was(silent):
+def test_after_a_pause_the_run_continues_in_its_state(silent):
     """Nothing comes through for 80 ms: what was held and damped meanwhile is caught, not answered with a jerk."""
     worlds = DelayedGraph(lambda: load_scenario("box"), dt=0.005).go(0.3)
     worlds.stall(Stall(0.08, states=silent == "states", commands=silent == "answers"))
@@ -38,7 +38,7 @@ def test_after_a_silence_it_goes_on_where_it_was(silent):
     assert worlds.run.monitor.report()["worst"]["contact_slip_m"] < 2e-3
 
 
-def test_where_answers_take_two_periods_every_other_state_is_answered_and_well():
+def test_with_computation_of_two_periods_every_second_state_gets_a_command():
     """A machine that is too slow by half: the rate gives way, and nothing else."""
     delays = Delays(state=about(0.002), answer=about(0.01), command=about(0.002))
     worlds = DelayedGraph(lambda: load_scenario("box"), dt=0.005, delays=delays)
@@ -51,7 +51,7 @@ def test_where_answers_take_two_periods_every_other_state_is_answered_and_well()
     assert worlds.run.monitor.report()["worst"]["contact_slip_m"] < 1e-3
 
 
-def test_stalls_of_two_periods_are_survived_by_four_who_carry_a_litter():
+def test_stalls_of_two_periods_do_not_end_the_run_of_king():
     """Three a second, of 70 ms, at any moment of a step: the drives brake meanwhile, and what follows is not mistaken.
 
     With drives that waited for five periods they went at 20 rad/s; where a stall counted as what answers usually take,
@@ -71,7 +71,7 @@ def test_stalls_of_two_periods_are_survived_by_four_who_carry_a_litter():
     assert worlds.run.monitor.report()["worst"]["contact_slip_m"] < 1e-3
 
 
-def test_who_steps_goes_on_after_states_were_lost():
+def test_a_step_continues_after_lost_states():
     """The drives brake, and are not kept from it by answers to states long gone, of which they fell."""
     worlds = DelayedGraph(lambda: load_scenario("king")).go(1.96)
     assert worlds.phase == "step_left"
@@ -82,7 +82,7 @@ def test_who_steps_goes_on_after_states_were_lost():
     assert worlds.run.monitor.report()["worst"]["contact_slip_m"] < 1e-3
 
 
-def test_a_controller_that_was_stalled_knows_that_the_drives_have_braked(monkeypatch):
+def test_after_a_stall_the_prediction_includes_the_braking_of_the_drives(monkeypatch):
     """Predicted by the torques of before, which do not act any more, speeds were 0.2 rad/s off."""
     worlds, answered = DelayedGraph(lambda: load_scenario("king")).go(0.9), []
     step = worlds.run.controller.step
@@ -164,7 +164,7 @@ def test_nothing_is_predicted_from_a_state_that_is_invalid(monkeypatch, entry, v
     assert worst["joint_limit_violation_rad"] < 1e-3 and worst["velocity_ratio"] < 1.0
 
 
-def test_what_is_rehearsed_is_a_good_answer_however_long_it_takes():
+def test_warm_up_computes_a_valid_command():
     """The judge's kernels were compiled in the loop of a fresh installation: the rehearsal had been too late for it."""
     seen = []
 

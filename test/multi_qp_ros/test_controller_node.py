@@ -66,14 +66,14 @@ def test_activation_starts_from_where_the_robots_are(robots):
     assert (np.abs(np.diff(told, axis=0)) < 0.05 * scene.torque_limits[humanoid.actuated]).all()
 
 
-def test_both_commands_say_the_same(robots, graph):
+def test_both_command_topics_have_the_same_efforts(robots, graph):
     robots.begin()
     efforts, _ = robots.ask(1)
     bare = graph.heard["humanoid/effort_controller/commands"]
     graph.until(lambda: any(np.array_equal(message.data, efforts) for message in bare), what="the same numbers")
 
 
-def test_a_state_sent_again_gets_the_same_answer(robots):
+def test_a_repeated_state_gets_the_same_command(robots):
     first, _ = robots.begin()
     again, _ = robots.ask(0)
     np.testing.assert_array_equal(first, again)
@@ -137,7 +137,7 @@ def test_the_cause_of_a_fallback_is_logged_once_on_rosout(robots, graph):
     graph.node.destroy_subscription(subscription)
 
 
-def test_a_lost_topic_is_answered_once_it_is_too_old(robots, graph):
+def test_a_lost_topic_gives_a_fallback_once_it_is_too_old(robots, graph):
     robots.begin()
     for tick in range(1, 6):
         robots.say(tick, but=["box/odom"])

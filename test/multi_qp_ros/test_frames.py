@@ -59,7 +59,7 @@ def test_the_tree_holds_every_link_and_surface_where_it_is(scene, q):
         assert X.isApprox(expected, 1e-9), name
 
 
-def test_only_what_moves_is_told_again(scene):
+def test_only_moving_frames_are_published_again(scene):
     tree = FrameTree(scene)
     moving = {m.child_frame_id for m in tree.moving(scene.q0, 0)}
     assert len(moving) == scene.model.njoints - 1
@@ -67,7 +67,7 @@ def test_only_what_moves_is_told_again(scene):
     assert not moving & before.keys()
 
 
-def test_frames_are_published_with_what_never_changes_first(scene, q, monkeypatch):
+def test_static_frames_are_published_first(scene, q, monkeypatch):
     """With a stand-in for tf2_msgs, which is not among the wheels."""
     monkeypatch.setattr(transforms, "TFMessage", lambda transforms: SimpleNamespace(transforms=list(transforms)))
     said: dict[str, list] = {}

@@ -28,7 +28,7 @@ def models(files):
     return {model.name: model for model in files.models}
 
 
-def test_every_part_is_spawned_and_only_what_has_motors_takes_efforts(scenario, models):
+def test_every_part_is_spawned_and_only_actuated_ones_have_effort_controllers(scenario, models):
     assert set(models) == {*scenario.scene.subsystems, *scenario.scene.environment}
     assert models["humanoid"].controllers == ("joint_state_broadcaster", "effort_controller")
     assert models["lever"].controllers == ("joint_state_broadcaster",)
@@ -78,7 +78,7 @@ def test_the_urdf_starts_where_the_scene_does(scenario, models):
             assert found.isApprox(expected, 1e-6), link
 
 
-def test_clock_and_odometry_are_bridged_to_the_topics_that_the_controller_hears(files, models):
+def test_clock_and_odometry_are_bridged_to_the_subscriptions_of_the_controller(files, models):
     bridged = {entry["ros_topic_name"]: entry["ros_type_name"] for entry in yaml.safe_load(files.bridge.read_text())}
     assert bridged == {"/clock": "rosgraph_msgs/msg/Clock", "/humanoid/odom": "nav_msgs/msg/Odometry"}
     plugins = ElementTree.parse(models["humanoid"].urdf).getroot().findall("gazebo/plugin")

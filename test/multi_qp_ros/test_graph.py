@@ -37,7 +37,7 @@ def test_box_reaches_its_goals_over_the_graph_and_is_recorded(ros_environment, t
     check_recording(bag, ticks=report["ticks"])
 
 
-def test_a_recording_on_a_full_disk_is_reported_and_the_run_goes_on(ros_environment, tmp_path):
+def test_a_recording_on_a_full_disk_is_reported_and_the_run_continues(ros_environment, tmp_path):
     file, bag = tmp_path / "run.json", tmp_path / "full.mcap"
     bag.symlink_to("/dev/full")
     done = multi_qp(ros_environment, "box", "--set", "path.duration=2", "--report", str(file), "--record", str(bag))

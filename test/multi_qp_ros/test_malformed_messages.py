@@ -85,7 +85,7 @@ def test_a_stamp_that_is_not_a_time_is_refused(message, seconds, nanoseconds):
         reads(message)(serialize_message(message))
 
 
-def test_markers_that_cannot_be_drawn_are_refused_and_leave_the_others():
+def test_invalid_markers_are_refused_and_valid_ones_are_drawn():
     board = MarkerBoard()
     board.update(MARKERS)
     shown = board.drawings
@@ -136,7 +136,7 @@ def count(request):
     return request.param
 
 
-def test_the_controller_goes_on(start_here, graph, fake_robots, count):
+def test_the_controller_continues(start_here, graph, fake_robots, count):
     graph.clear()
     settings = {"scenario": "box", "dt": 0.01, "lock_step": True, "autostart": True, "marker_rate": 0.0}
     process = start_here("multi_qp_ros.nodes.controller_node", **settings)
@@ -151,7 +151,7 @@ def test_the_controller_goes_on(start_here, graph, fake_robots, count):
     assert fake_robots.begin()[1]["status"] == "ok"
 
 
-def test_the_simulator_goes_on(start_here, graph, fake_robots, count):
+def test_the_simulator_continues(start_here, graph, fake_robots, count):
     graph.clear()
     process = start_here("multi_qp_ros.nodes.simulator_node", scenario="box", dt=0.01, lock_step=True)
     motors = [joint.name for joint in fake_robots.joints]
@@ -165,7 +165,7 @@ def test_the_simulator_goes_on(start_here, graph, fake_robots, count):
     graph.until(lambda: graph.heard["humanoid/joint_states"], what="the state again")
 
 
-def test_the_viewer_goes_on(start_here, graph, fake_robots, count):
+def test_the_viewer_continues(start_here, graph, fake_robots, count):
     graph.clear()
     process = start_here("multi_qp_ros.nodes.viewer_node", scenario="box", page=False)
     contacts = [*fake_robots.scenario.spec.contacts][:2]
@@ -182,7 +182,7 @@ def test_the_viewer_goes_on(start_here, graph, fake_robots, count):
 
 
 @pytest.mark.parametrize("node", ["com_trajectory", "contact_planner"])
-def test_planning_goes_on(start_here, graph, node, count):
+def test_planning_continues(start_here, graph, node, count):
     graph.clear()
     process = start_here(f"multi_qp_ros.nodes.{node}_node", scenario="stairs")
     scenario = load_scenario("stairs")

@@ -31,7 +31,7 @@ def written(markers: MarkerArray) -> MarkerArray:
     return read(serialize_message(markers))
 
 
-def test_it_makes_what_the_maker_makes_the_newest_first_and_is_replaced_where_it_was_ended(snapshot):
+def test_the_process_returns_the_newest_markers_and_is_restarted_if_killed(snapshot):
     process, maker = MarkerProcess(), MarkerMaker()
     process.request(None, 0)
     assert process.result(wait=PATIENCE) is None  # nothing is shown, and nothing was started for it

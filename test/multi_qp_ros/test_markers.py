@@ -96,7 +96,7 @@ def test_a_pair_has_the_colour_of_its_damper(maker, distance, active, expected):
     assert of(array, "pair_distances")[0].text == f"{100 * distance:.1f} cm"
 
 
-def test_what_is_gone_is_deleted_once_and_comes_back_under_its_id(maker):
+def test_removed_markers_are_deleted_once_and_keep_their_id(maker):
     before = drawn(maker.markers(SNAPSHOT, 0))
     without = maker.markers(replace(SNAPSHOT, contacts=SNAPSHOT.contacts[1:], pairs=()), 1)
     gone = {(m.ns, m.id) for m in without.markers if m.action == Marker.DELETE}

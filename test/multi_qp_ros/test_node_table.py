@@ -60,7 +60,7 @@ def test_the_modules_and_executables_exist():
         assert getattr(start_node, node.executable).args == (node.module,)
 
 
-def test_a_viewer_knows_the_scene_and_brings_somebody_to_act():
+def test_a_viewer_gets_the_scene_and_makes_the_controller_interactive():
     *_, controller, viewer = node_table("king", settings={"set": "king.mass=50", "dt": 0.01}, viewer={"port": 9000})
     assert viewer.parameters == {
         "scenario": "king",

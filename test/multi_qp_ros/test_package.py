@@ -43,7 +43,7 @@ def test_every_import_from_ros_is_declared_once():
     assert {"tf2_msgs", "visualization_msgs", "launch_ros"} <= imported()
 
 
-def test_what_launch_files_start_is_declared():
+def test_executables_of_launch_files_are_declared():
     started = set()
     for path in (ROOT / "launch").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):

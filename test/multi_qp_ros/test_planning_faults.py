@@ -67,7 +67,7 @@ def test_a_controller_that_is_killed_in_the_middle_of_a_plan_stands_and_is_sent_
     np.testing.assert_allclose(wires.place[:2], UP[:2], atol=0.05)
 
 
-def test_a_plan_goes_on_without_its_planners(wires):
+def test_a_plan_continues_without_its_planners(wires):
     wires.give(UP)
     wires.until(lambda: wires.status["plan"], "a plan that is followed")
     for name in (PLANNER, "com_trajectory"):
@@ -89,7 +89,7 @@ def test_the_humanoid_goes_up_the_stairs(ros_environment, tmp_path):
     assert report["worst"]["contact_slip_m"] < 1e-3
 
 
-def test_without_a_plan_and_somebody_to_give_another_goal_it_ends(ros_environment):
+def test_without_a_plan_a_non_interactive_run_ends(ros_environment):
     command = [sys.executable, "-m", "multi_qp_cli", "ros", "stairs", "--headless", "--goal", "0.5", "0", "9"]
     done = subprocess.run(command, env=ros_environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1

@@ -30,14 +30,14 @@ def wires(graph, start):
         ((0.5, 0.0, 3.0), "world", "no plan: the goal is not possible for the base: 0 of the limbs"),
     ],
 )
-def test_a_goal_that_cannot_be_is_diagnosed_and_nobody_moves(wires, place, frame, said):
+def test_an_unreachable_goal_is_diagnosed_without_motion(wires, place, frame, said):
     wires.graph.clear()
     wires.give(place, frame=frame)
     wires.until(lambda: wires.graph.diagnosed(PLANNER, said, WARN), said)
     assert not wires.plans and wires.status["waiting"]
 
 
-def test_a_planner_that_dies_over_a_goal_does_no_harm_and_one_that_comes_back_plans(wires):
+def test_a_killed_planner_does_not_stop_the_run_and_a_restarted_one_plans(wires):
     wires.graph.clear()
     wires.processes[PLANNER].send_signal(signal.SIGSTOP)  # or it may be done before it is dead
     wires.give(UP)
@@ -53,7 +53,7 @@ def test_a_planner_that_dies_over_a_goal_does_no_harm_and_one_that_comes_back_pl
     wires.until(lambda: wires.status["plan"], "a plan that is followed")
 
 
-def test_who_is_sent_up_the_step_stands_on_it(wires):
+def test_a_humanoid_with_a_goal_on_the_step_stands_on_it(wires):
     if not wires.status["plan"]:  # it is run alone
         wires.give(UP)
     wires.until(lambda: wires.status["plan"] and wires.status["standing"], "the end of the plan")

@@ -46,7 +46,7 @@ def threads(monkeypatch):
 @pytest.mark.parametrize(
     ("wanted", "lock_step", "expected"), [(-1, False, 10), (-1, True, None), (0, False, None), (30, True, 30)]
 )
-def test_all_threads_take_the_priority_that_is_asked_for_or_usual(threads, wanted, lock_step, expected):
+def test_all_threads_get_the_requested_or_the_default_priority(threads, wanted, lock_step, expected):
     node = FakeNode(wanted)
     RealTime(node, lock_step=lock_step).begin()
     assert threads == ({} if expected is None else {7: expected, 9: expected})
@@ -54,7 +54,7 @@ def test_all_threads_take_the_priority_that_is_asked_for_or_usual(threads, wante
 
 
 @pytest.mark.parametrize(("wanted", "level"), [(-1, "info"), (20, "warning")])
-def test_where_it_is_not_allowed_that_is_said_once(monkeypatch, wanted, level):
+def test_a_refused_priority_is_reported_once(monkeypatch, wanted, level):
     def refuse(*_):
         raise PermissionError(1, "Operation not permitted")
 
@@ -78,7 +78,7 @@ def waking_time(monkeypatch, tmp_path):
     return SimpleNamespace(file=file, held=held)
 
 
-def test_processors_are_kept_awake_from_beginning_to_end_and_again(waking_time):
+def test_processors_are_prevented_from_idling_during_each_run(waking_time):
     system = RealTime(FakeNode(0, keep_awake=True), lock_step=False)
     for _ in range(2):
         system.begin()
@@ -97,7 +97,7 @@ def test_processors_may_sleep_where_the_user_wants_it_or_the_world_waits(waking_
     assert not waking_time.file.read_bytes()
 
 
-def test_where_processors_cannot_be_kept_awake_that_is_said(waking_time):
+def test_a_failure_to_prevent_idling_is_reported(waking_time):
     waking_time.file.unlink()
     node = FakeNode(0, keep_awake=True)
     RealTime(node, lock_step=False).begin()

@@ -71,7 +71,7 @@ class Hand:
         self.graph.until(stepped, what=f"a state after {stamp}")
 
 
-def test_no_lock_is_shared_with_whoever_may_be_killed(hand, process, graph):
+def test_no_shared_memory_lock_with_processes_that_may_be_killed(hand, process, graph):
     graph.clear()  # another module's simulator may have spoken
     graph.until(lambda: hand.stamp is not None, what="a state")
     threads = [task.joinpath("comm").read_text() for task in Path(f"/proc/{process.pid}/task").iterdir()]
@@ -85,7 +85,7 @@ def test_nothing_moves_before_the_first_command(hand, graph):
     assert hand.stamp == 0
 
 
-def test_a_command_moves_it_as_the_equation_of_motion_says(hand, graph):
+def test_a_command_moves_the_robot_by_the_equation_of_motion(hand, graph):
     scenario = hand.scenario
     controller = Controller(scenario, dt=DT)
     command = controller.step(scenario.scene.initial_state(), 0.0)
@@ -123,7 +123,7 @@ def test_it_waits_for_the_first_command_without_keeping_a_core_busy(ros_environm
         assert 0.0 < min(asked) and max(asked) <= 0.5
 
 
-def test_after_a_stall_what_is_due_passes_at_once_and_then_all_that_waits_is_heard(ros_environment, monkeypatch):
+def test_after_a_stall_due_steps_are_simulated_before_queued_commands_are_received(ros_environment, monkeypatch):
     now = 1000.0
     monkeypatch.setattr("multi_qp_ros.nodes.simulator_node.monotonic", lambda: now)
     with simulator(scenario="box", dt=0.01, physics_rate=1000.0) as node:
@@ -147,7 +147,7 @@ def test_after_a_stall_what_is_due_passes_at_once_and_then_all_that_waits_is_hea
         assert simulated_robot.steps == 19
 
 
-def test_a_command_that_is_heard_after_a_stall_acts_after_what_was_due(ros_environment, monkeypatch):
+def test_a_command_received_after_a_stall_acts_after_the_due_steps(ros_environment, monkeypatch):
     """A message is taken before the node works: 67 ms went by under it in king, on one of three robots."""
     now, driven = 1000.0, []
     monkeypatch.setattr("multi_qp_ros.nodes.simulator_node.monotonic", lambda: now)
@@ -200,7 +200,7 @@ def test_commands_that_have_waited_act_together(ros_environment, monkeypatch):
         assert caught_up < simulated_robot.steps < caught_up + 5  # the time that it took has passed by
 
 
-def test_who_answers_later_than_its_patience_is_waited_for(ros_environment, monkeypatch):
+def test_a_late_command_is_waited_for_in_lock_step(ros_environment, monkeypatch):
     """Lock-step: every answer comes 0.3 s after its state, the world goes on alone after 0.2 s, and yet both meet."""
     now = 1000.0
     monkeypatch.setattr("multi_qp_ros.nodes.simulator_node.monotonic", lambda: now)
@@ -228,7 +228,7 @@ def test_who_answers_later_than_its_patience_is_waited_for(ros_environment, monk
         assert not node._alone and simulated_robot.time < 1.0
 
 
-def test_who_waits_for_an_answer_says_for_which(ros_environment, monkeypatch):
+def test_a_simulator_that_waits_reports_the_missing_command(ros_environment, monkeypatch):
     """A controller that answers with the stamp of another state is named, not waited for in silence."""
     now = 1000.0
     monkeypatch.setattr("multi_qp_ros.nodes.simulator_node.monotonic", lambda: now)
@@ -273,7 +273,7 @@ SPOILT = {
 }
 
 
-def test_it_ends_when_asked_to(process):
+def test_it_ends_on_a_signal(process):
     process.terminate()
     assert process.wait(60) == 0
 

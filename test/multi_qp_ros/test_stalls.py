@@ -38,7 +38,7 @@ def test_the_longest_is_that_below_which_all_were_survived_at_all_moments():
     assert survived_by_state(tried) == {"stand": {"robots": 0.1}, "step": {"robots": 0.0}, "done": {"robots": 0.3}}
 
 
-def test_the_command_tells_it_by_state_and_writes_every_trial(tmp_path, capsys, monkeypatch):
+def test_the_command_prints_a_table_by_state_and_writes_every_trial(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("multi_qp_ros.stalls.AFTERWARDS", 0.05)
     given = ["--stalls", "0.02", "--every", "0.3", "--until", "0.3", "--jobs", "1", "--output", str(tmp_path)]
     assert main(["robustness", "stand", *given]) == 0
@@ -48,7 +48,7 @@ def test_the_command_tells_it_by_state_and_writes_every_trial(tmp_path, capsys, 
     assert len(written) == 4 * len(KINDS) and all(trial["survived"] for trial in written)
 
 
-def test_what_would_not_count_is_refused(capsys):
+def test_combinations_without_effect_are_refused(capsys):
     assert main(["robustness", "stand", "--stalls", "0.1", "--mismatch", "mass_error=0.1"]) == 2
     assert "--mismatch cannot be combined with --stalls" in capsys.readouterr().err
     assert main(["robustness", "stand", "--stalls", "0"]) == 2

@@ -63,7 +63,7 @@ def test_a_joint_that_is_not_there_is_not_known_and_comes_back(assembler):
     assert state.is_finite and not faults
 
 
-def test_what_has_one_stamp_was_measured_together_however_late_it_came(assembler, scene):
+def test_messages_of_one_stamp_form_one_state_however_late_they_arrive(assembler, scene):
     times = dict.fromkeys(assembler.topics, 1.0)
     tell(assembler, 1, times | {"box/odom": 1.002})
     assert assembler.measured == 1.0
@@ -72,7 +72,7 @@ def test_what_has_one_stamp_was_measured_together_however_late_it_came(assembler
     np.testing.assert_array_equal(state.q, assembler.state(1.003)[0].q)
 
 
-def test_what_is_older_is_moved_on_by_its_velocity(assembler, scene):
+def test_older_parts_are_extrapolated_by_their_velocity(assembler, scene):
     tell(assembler, 1, dict.fromkeys(assembler.topics, 1.0))
     before, _ = assembler.state(1.0)
     assembler.put_root("box", 2, 1.01, POSE, np.zeros(6))
@@ -82,7 +82,7 @@ def test_what_is_older_is_moved_on_by_its_velocity(assembler, scene):
     np.testing.assert_allclose(state.q[moved] - before.q[moved], 0.01 * rates, atol=1e-12)
 
 
-def test_it_knows_what_is_missing_and_what_is_fresh(assembler):
+def test_missing_and_fresh_topics_are_listed(assembler):
     assert assembler.missing == assembler.topics and not assembler.fresh and assembler.newest == 0
     tell(assembler, 7, dict.fromkeys(assembler.topics, 1.0))
     assert not assembler.missing and assembler.fresh and assembler.newest == 7
@@ -130,7 +130,7 @@ def test_stamps_within_half_a_period_are_of_one_instant(assembler, later):
         assert not assembler.state(assembler.clock)[1]
 
 
-def test_a_topic_tells_once_of_an_instant(assembler):
+def test_a_topic_counts_once_for_an_instant(assembler):
     """Robots whose period is a fifth of ours: each of their states is one of its own."""
     for k in range(1, 6):
         step(assembler, k * TICK // 5, topics=ALL[:1])
@@ -149,7 +149,7 @@ def test_after_stamps_that_did_not_fit_the_next_ones_do(assembler):
     assert assembler.complete(assembler.clock)
 
 
-def test_a_stamp_ahead_of_the_others_is_refused_until_all_say_the_same(assembler):
+def test_a_stamp_ahead_of_the_others_is_refused_until_all_agree(assembler):
     step(assembler, TICK)
     far = 1000 * TICK
     assert step(assembler, far, topics=ALL[:1]) == [MessageStatus.AHEAD]

@@ -71,7 +71,7 @@ def logged(graph, console, text: str) -> None:
     graph.until(lambda: any(text in told for told in console), what=f"a log line with {text!r}")
 
 
-def test_a_stamp_an_hour_ahead_is_refused_and_the_run_goes_on(robots, graph, console):
+def test_a_stamp_an_hour_ahead_is_refused_and_the_run_continues(robots, graph, console):
     assert run(robots, REACHING)["state"] == "reach"
     only = [topic for topic in robots.outputs if topic != "humanoid/odom"]
     robots.say(REACHING, but=only, edit_all=later("humanoid/odom", HOUR))
@@ -118,7 +118,7 @@ def test_a_reset_of_an_inactive_controller_is_refused(process, graph):
     assert (answer.success, answer.message) == (False, "not active")
 
 
-def test_time_that_goes_on_for_all_topics_is_believed(robots):
+def test_a_time_jump_of_all_topics_is_accepted(robots):
     """As after a pause of the controller: the world has gone on alone."""
     assert run(robots, 5)["status"] == "ok"
     _, state = robots.ask(500)
@@ -134,7 +134,7 @@ def test_stamps_of_one_instant_need_not_be_the_same(robots, by):
         assert state["status"] == "ok"
 
 
-def test_what_waits_says_for_what_within_two_seconds(robots, graph, console):
+def test_missing_inputs_are_reported_within_two_seconds(robots, graph, console):
     robots.begin()
     graph.clear()
     robots.say(1, edit_all=later("humanoid/odom", 7 * PERIOD // 10))
@@ -147,7 +147,7 @@ def test_what_waits_says_for_what_within_two_seconds(robots, graph, console):
     graph.until(lambda: graph.diagnosed(NODE, "in state", OK), what="recovery")
 
 
-def test_a_topic_that_was_never_heard_is_named_with_what_is_there_instead(robots, graph, console):
+def test_a_topic_without_messages_is_named_with_similar_topics(robots, graph, console):
     elsewhere = graph.node.create_publisher(Odometry, "/lab/box/odom", topics.STATE_QOS)
     kept = robots.outputs.pop("box/odom")
     graph.node.destroy_publisher(kept)
@@ -167,7 +167,7 @@ def test_a_topic_that_was_never_heard_is_named_with_what_is_there_instead(robots
         graph.node.destroy_publisher(elsewhere)
 
 
-def test_one_stamp_with_two_states_is_not_answered_twice(robots, graph):
+def test_one_stamp_with_two_states_gets_one_command(robots, graph):
     """A world whose stamps stay at zero must not be driven by the answer to its first state for ever."""
     robots.begin()
     graph.clear()
@@ -200,7 +200,7 @@ def prefix_names(messages) -> None:
     [(name_twice, "more than once"), (prefix_names, "instead")],
     ids=["a joint twice", "names with a prefix"],
 )
-def test_names_that_are_wrong_are_a_fallback_and_told(robots, graph, console, edit, told):
+def test_wrong_names_give_a_fallback_and_are_reported(robots, graph, console, edit, told):
     run(robots, 1)
     assert robots.ask(2, edit_all=edit)[1]["status"] == "fallback"
     graph.until(lambda: graph.diagnosed(NODE, told, ERROR), what=told)
@@ -251,7 +251,7 @@ def test_odometry_in_another_frame_is_refused(robots, graph, console, edit, told
     assert robots.ask(2)[1]["status"] == "ok"
 
 
-def test_a_command_that_no_transition_knows_is_refused(robots, graph, console):
+def test_a_command_without_a_transition_is_refused(robots, graph, console):
     robots.begin()
     publisher = graph.node.create_publisher(String, topics.user_command("box"), topics.EVENT_QOS)
     graph.until(publisher.get_subscription_count, what="a subscriber")

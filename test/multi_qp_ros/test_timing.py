@@ -24,7 +24,7 @@ def pace(rate_controller: RateController, arrivals, *, took=0.002, tick=1e-4) ->
     return answers
 
 
-def test_states_at_the_period_are_answered_as_they_come():
+def test_states_at_the_period_are_processed_on_arrival():
     jitter = np.random.default_rng(0).uniform(0, 0.3 * DT, 100)
     arrivals = np.arange(1, 101) * DT + jitter
     answers = np.array(pace(RateController(DT), arrivals))
@@ -32,7 +32,7 @@ def test_states_at_the_period_are_answered_as_they_come():
     np.testing.assert_allclose(fresh, arrivals, atol=3e-4)
 
 
-def test_a_late_answer_does_not_delay_those_that_follow():
+def test_a_late_command_does_not_delay_the_following_ones():
     rate_controller = RateController(DT)
     arrivals = np.arange(1, 60) * DT
     arrivals[20] += 0.7 * DT  # one state comes late
@@ -42,13 +42,13 @@ def test_a_late_answer_does_not_delay_those_that_follow():
     )
 
 
-def test_states_that_come_faster_are_answered_at_the_period():
+def test_faster_states_are_processed_at_the_period():
     answers = np.array(pace(RateController(DT), np.arange(1, 1001) * 1e-3))
     late = answers[answers > 0.5]
     assert np.diff(late).mean() == pytest.approx(DT, rel=0.02)
 
 
-def test_a_stall_is_not_what_answers_usually_take():
+def test_a_stall_does_not_change_the_mean_computation_time():
     rate_controller, now = RateController(DT), 0.0
 
     def answers(*took: float) -> None:
@@ -76,7 +76,7 @@ def test_without_states_it_ticks_on_and_counts_nothing_missed():
 
 
 @pytest.mark.parametrize("offset", [0.0, -1.7e9, 3600.0])
-def test_measurement_is_known_whatever_the_robots_clock_says(offset):
+def test_the_time_of_measurement_does_not_depend_on_the_robots_clock(offset):
     clock, rng = ArrivalClock(), np.random.default_rng(1)
     errors = []
     for k in range(200):
@@ -116,11 +116,11 @@ def test_without_stamps_a_message_counts_from_its_arrival():
     assert ArrivalClock(stamps=False).measured("a", 5, 12.0) == 12.0
 
 
-def test_who_is_in_time_answers_at_once():
+def test_without_delay_there_is_no_catch_up():
     assert CatchUpWindow(DT, topics=3).over(1.0 + 0.05 * DT, 1.0)
 
 
-def test_who_had_no_processor_hears_what_waits_before_the_answer():
+def test_after_a_stall_queued_messages_are_received_before_the_command():
     catch_up, now, rounds = CatchUpWindow(DT, topics=3), 1.0 + DT, 0
     while not catch_up.over(now, 1.0):
         rounds += 1

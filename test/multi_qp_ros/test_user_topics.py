@@ -97,7 +97,7 @@ def settled(user, place) -> bool:
     return float(np.linalg.norm(user.hand() - place)) < 0.005
 
 
-def test_a_command_is_followed_and_one_that_nobody_waits_for_is_not(user, graph):
+def test_a_command_is_accepted_only_in_a_state_with_a_transition_for_it(user, graph):
     graph.clear()
     user.publishers["command"].publish(String(data="nonsense"))
     user.give("go", "reach")
@@ -106,7 +106,7 @@ def test_a_command_is_followed_and_one_that_nobody_waits_for_is_not(user, graph)
 
 
 @pytest.mark.parametrize("kind", ["point", "pose"])
-def test_the_hand_goes_where_the_user_says(reaching, graph, kind):
+def test_the_hand_moves_to_the_target_of_the_user(reaching, graph, kind):
     place = reaching.hand() + [0.05, -0.03, 0.04 if kind == "point" else -0.04]
     message = PointStamped() if kind == "point" else PoseStamped()
     message.header.frame_id = "world"
@@ -142,7 +142,7 @@ def test_a_target_of_another_state_is_refused(user, graph):
     graph.until(lambda: graph.diagnosed(NODE, "the present state has no such target"), what="a refusal")
 
 
-def test_both_sides_hear_of_a_load(user, graph):
+def test_controller_and_simulator_receive_a_load(user, graph):
     """The feet carry what the world weighs only if the world weighs what the controller believes, else it sinks."""
     robot = 39.0
     graph.until(lambda: abs(user.weight() - robot - 1.0) < 0.2, what="the weight before")
@@ -181,7 +181,7 @@ class Page:
         return SimpleNamespace(remove=lambda: self.callbacks.pop(name))
 
 
-def test_what_is_done_on_the_page_is_followed(user, graph):
+def test_inputs_on_the_page_reach_the_controller(user, graph):
     """A button gives a command, a handle moves the hand, a slider hangs a weight on; what is over is taken away."""
     page, graph_user = Page(), UserOutput(graph.node, load_scenario(str(HERE / "user.yaml")))
     controls = GraphControls(page, graph_user, {"weight": (0.5, 5.0, 1.0)})

@@ -82,7 +82,7 @@ def test_a_plan_becomes_markers_and_a_shorter_one_deletes(process, graph):
     graph.node.destroy_publisher(publisher)
 
 
-def test_it_ends_when_asked_to(process):
+def test_it_ends_on_a_signal(process):
     process.terminate()
     assert process.wait(60) == 0
 

@@ -85,14 +85,14 @@ def damped(graph):
     return bool(told) and np.abs(told[-1]).max() < 1e-3
 
 
-def test_states_are_answered_as_they_come(talking, graph):
+def test_states_are_processed_on_arrival(talking, graph):
     """Each answer tells which state it is for, and later ones are for later states."""
     graph.until(lambda: len({state["stamp"] for state in graph.states()}) > 20, what="answers to 20 states")
     stamps = [state["stamp"] for state in graph.states()]
     assert stamps == sorted(stamps) and set(stamps) <= set(talking.said)
 
 
-def test_the_same_is_told_ten_times_a_second(talking, graph):
+def test_unchanged_status_is_published_ten_times_a_second(talking, graph):
     """The controller's state costs more than the efforts: what has not changed is not told with each of them."""
     graph.until(lambda: len(graph.states()) > 10, what="ten states")
     told = [

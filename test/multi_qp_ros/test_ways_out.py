@@ -140,7 +140,7 @@ def test_an_exception_in_a_transition_leads_to_unconfigured(faulty, graph, fake_
     assert np.abs(fake_robots.begin()[0]).max() > 1.0
 
 
-def test_what_comes_after_a_command_may_fail(faulty, graph, fake_robots, switch):
+def test_a_failure_after_the_command_does_not_change_it(faulty, graph, fake_robots, switch):
     faulty("observe")
     for tick in range(1, 5):
         assert fake_robots.ask(tick)[1]["status"] == "ok"

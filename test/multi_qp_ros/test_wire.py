@@ -30,7 +30,7 @@ def joint_message(names, position=(), velocity=(), effort=(), frame="") -> bytes
 
 @pytest.mark.parametrize("frame", ["", "b", "base", "longer than it"])
 @pytest.mark.parametrize("names", [(), ("a",), ("ab", "", "c_d_e"), ("knee", "hüfte", "x" * 33, "y")])
-def test_joint_states_are_read_whatever_their_strings_are(names, frame):
+def test_joint_states_with_any_strings_are_read(names, frame):
     n, reader = len(names), JointReader()
     for values in (np.arange(n) + 0.5, -np.arange(n) * np.nan):
         read = reader.read(joint_message(names, values, 2.0 * values, frame=frame))
@@ -40,7 +40,7 @@ def test_joint_states_are_read_whatever_their_strings_are(names, frame):
         assert not len(read.effort)
 
 
-def test_names_that_stay_are_the_same_object_and_others_are_noticed():
+def test_unchanged_names_are_the_same_object_and_changes_are_detected():
     reader = JointReader()
     first = reader.read(joint_message(["a", "bc"], effort=[1.0, 2.0]))
     assert reader.read(joint_message(["a", "bc"], [1.0], [3.0, 4.0, 5.0])).names is first.names
@@ -79,7 +79,7 @@ class Publishers:
 
 
 @pytest.mark.parametrize("name", ["box", "valve"])
-def test_states_are_told_as_ros_writes_them(name):
+def test_states_are_serialised_as_by_ros(name):
     scene, node = load_scenario(name).scene, Publishers()
     output, rng = StateOutput(node, scene), np.random.default_rng(1)
     state = scene.initial_state()
@@ -95,7 +95,7 @@ def test_states_are_told_as_ros_writes_them(name):
                 assert node.said[f"{subsystem.name}/odom"][-1] == conversions.odometry(subsystem, state, stamp)
 
 
-def test_commands_are_told_as_ros_writes_them():
+def test_commands_are_serialised_as_by_ros():
     names, efforts = ["hip", "knee_", "an"], np.array([1.0, -2.5, np.pi])
     template = _named_template(names)
     for k in range(2):
@@ -111,7 +111,7 @@ STAMPS = st.integers(0, 2**31 * 1_000_000_000 - 1)
     names=st.lists(st.text(max_size=12).filter(lambda name: "\0" not in name), max_size=6), stamp=STAMPS, data=st.data()
 )
 @settings(max_examples=60, deadline=None)
-def test_whatever_is_told_ros_reads_it_and_so_do_we(names, stamp, data):
+def test_serialised_messages_are_read_by_ros_and_by_this_project(names, stamp, data):
     efforts = np.array(data.draw(st.lists(NUMBERS, min_size=len(names), max_size=len(names))))
     told = _named_template(names).fill(stamp, efforts)
     message = deserialize_message(told, JointState)
@@ -121,7 +121,7 @@ def test_whatever_is_told_ros_reads_it_and_so_do_we(names, stamp, data):
     np.testing.assert_array_equal(read.effort, efforts)
 
 
-def test_what_is_left_of_another_message_behind_this_one_is_not_taken_for_it(monkeypatch):
+def test_bytes_behind_the_end_of_a_message_are_ignored(monkeypatch):
     def with_remains(message) -> bytes:
         data = serialize_message(message)
         return data + bytes(-(len(data) - 4) % 8) + np.array([-1.0e300]).tobytes()  # the mark of a first number

@@ -51,7 +51,7 @@ def test_a_file_gives_poses_extents_and_friction():
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000))
-def test_what_is_saved_is_loaded_again(tmp_path_factory, seed):
+def test_a_saved_sequence_is_loaded_unchanged(tmp_path_factory, seed):
     rng = np.random.default_rng(seed)
     contacts = []
     for k in range(4):

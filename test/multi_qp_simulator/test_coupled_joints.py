@@ -107,7 +107,7 @@ def reduction(gripper: Scenario) -> np.ndarray:
     return T
 
 
-def test_the_couplings_are_kept_while_the_leader_goes_to_its_target(gripper, closed):
+def test_the_couplings_hold_while_the_leader_moves_to_its_target(gripper, closed):
     assert followers_error(gripper, closed.log.q) < 1e-9
     assert angle(gripper, closed.log.q[0], "left") == pytest.approx(-0.2)
     assert angle(gripper, closed.log.q[-1], "left") == pytest.approx(0.5, abs=0.01)

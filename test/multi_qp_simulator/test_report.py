@@ -68,7 +68,7 @@ def test_every_key_has_its_type(report):
     assert_shape(report, KEYS)
 
 
-def test_what_was_run(report):
+def test_the_report_names_the_run(report):
     names = ("scenario", "backend", "solver", "formulation", "seed", "dt")
     assert [report[name] for name in names] == ["box", "integrator", "active_set", "condensed", 0, 0.005]
     sizes = {"box.depth": 0.24, "box.width": 0.3, "box.height": 0.22}

@@ -70,7 +70,7 @@ def test_a_run_ends_when_its_duration_is_over(standing):
     assert not result.succeeded and not result.report["completed"]
 
 
-def test_a_duration_in_the_file_is_kept(stand):
+def test_a_duration_in_the_file_has_precedence(stand):
     result = run_scenario(stand({"only": {"hold": 0.5}}, duration=0.1))
     assert result.report["ended"] == "the duration of 0.1 s is over"
 

@@ -90,7 +90,7 @@ def test_walks_two_steps_in_balance(assert_sound: Callable[..., None]) -> None:
     assert np.ptp(result.log.load_mass, axis=0).min() > 1.0  # both weights did change
 
 
-def test_no_task_says_how_the_foot_passes_the_other_leg() -> None:
+def test_the_foot_avoids_the_other_leg_without_a_task() -> None:
     spec = load_scenario("funambulist").spec
     for side in ("left", "right"):
         tasks = spec.states[f"swing_{side}"].tasks.values()

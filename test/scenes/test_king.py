@@ -110,7 +110,7 @@ def test_feet_land_a_stride_ahead_side_by_side() -> None:
             assert abs(step[2]) < 6e-4
 
 
-def test_her_hand_reaches_the_first_points_and_the_litter_moves_with_it() -> None:
+def test_the_hand_reaches_the_first_points_and_the_litter_moves_with_it() -> None:
     result, points = short_run()
     assert len(points.reached) >= 3 and all(points.reached)
     assert max(points.misses) < 0.02
@@ -126,7 +126,7 @@ def test_her_hand_reaches_the_first_points_and_the_litter_moves_with_it() -> Non
     assert turned < np.radians(20.0)
 
 
-def test_her_hand_starts_gently_towards_each_point() -> None:
+def test_the_hand_accelerates_slowly_towards_each_point() -> None:
     log = short_run()[0].log
     within = (log.state[1:] == "reach") & (log.state[:-1] == "reach")
     jumps = np.abs(np.diff(log.a, axis=0))[within].max(axis=1)

@@ -47,7 +47,7 @@ def test_each_variation_is_a_parameter_of_its_scene(scene: str, parameters: dict
             assert loaded.scene.subsystems[owner].mass == pytest.approx(mass)
 
 
-def test_the_beam_and_the_box_have_the_size_that_is_asked_for() -> None:
+def test_the_beam_and_the_box_have_the_given_size() -> None:
     beam = load_scenario("funambulist", parameters={"beam.width": 0.2}).scene.surfaces["beam/top"]
     assert np.ptp(beam.points[:, 1]) == pytest.approx(0.2)
     box = load_scenario("box", parameters={"box.width": 0.4}).scene.surfaces

@@ -36,7 +36,7 @@ def test_messages_come_out_as_they_went_in(count):
         assert same(unpacker.unpack(packer.pack(message)), message)
 
 
-def test_what_was_passed_on_already_is_not_again_until_it_is_forgotten():
+def test_unchanged_data_are_sent_once_until_the_packer_is_reset():
     packer, kept = Packer(), np.zeros(1000)
     sizes = [len(packer.pack({"kept": kept, "tick": k})) for k in range(SHARED + 1)]
     assert sizes[0] > 8000 and max(sizes[1:SHARED]) < 100 and sizes[SHARED] == sizes[0]

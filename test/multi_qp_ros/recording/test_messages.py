@@ -60,7 +60,7 @@ def test_states_and_commands_are_the_ticks(recorded, told) -> None:
         assert nanoseconds(told["/clock"][k][1].clock) == time
 
 
-def test_wrenches_are_told_for_both_bodies_and_obey_newtons_third_law(recorded, told) -> None:
+def test_wrenches_are_recorded_for_both_bodies_and_obey_newtons_third_law(recorded, told) -> None:
     scene, contacts = recorded.scenario.scene, recorded.scenario.spec.contacts
     by_time = {round(given.time * 1e9): (given, command) for given, command in recorded.ticks}
     data, checked = scene.model.createData(), 0
@@ -195,7 +195,7 @@ def test_definitions_are_those_of_ros(kind) -> None:
         assert said == type_, field
 
 
-def test_templates_write_what_the_library_writes() -> None:
+def test_templates_serialise_as_the_library_does() -> None:
     def make(time, x):
         return {"header": {"stamp": time, "frame_id": "f"}, "name": ["a", "bcd"], "position": x[:2], "effort": x[2:]}
 

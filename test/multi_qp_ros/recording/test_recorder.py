@@ -97,7 +97,7 @@ def tick_until(holds, bags: BagRecorder, controller: Controller, world: Integrat
         ticks += 1
 
 
-def test_a_writer_that_dies_is_reported_at_once_and_the_run_goes_on(tmp_path) -> None:
+def test_a_killed_writer_is_reported_at_once_and_the_run_continues(tmp_path) -> None:
     scenario, said = load_scenario("box"), []
     controller, world = Controller(scenario), Integrator(scenario)
     bags = BagRecorder(tmp_path / "dead.mcap", scenario, backend="test", on_error=said.append)
@@ -117,7 +117,7 @@ def test_a_writer_that_dies_is_reported_at_once_and_the_run_goes_on(tmp_path) ->
     bags.close()  # once is enough
 
 
-def test_a_writer_that_stalls_holds_a_patient_run_up_for_a_limited_time(tmp_path, monkeypatch) -> None:
+def test_a_stalled_writer_blocks_a_blocking_recorder_for_a_limited_time(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("multi_qp_ros.recording.recorder._PIPE", 1 << 16)
     scenario, said = load_scenario("box"), []
     controller, world = Controller(scenario), Integrator(scenario)
@@ -148,7 +148,7 @@ def test_a_full_disk_ends_the_recording_and_not_the_run() -> None:
         bags.close()
 
 
-def test_a_full_disk_is_reported_while_the_run_goes_on() -> None:
+def test_a_full_disk_is_reported_and_the_run_continues() -> None:
     scenario, said = load_scenario("box"), []
     controller, world = Controller(scenario), Integrator(scenario)
     bags = BagRecorder(Path("/dev/full"), scenario, backend="test", on_error=said.append)
@@ -195,7 +195,7 @@ def test_a_disk_that_becomes_full_is_reported_and_all_ticks_are_counted(tmp_path
     assert (tmp_path / "run.png").is_file()
 
 
-def test_states_are_told_as_they_were_measured_and_ticks_as_they_were_given(tmp_path) -> None:
+def test_measured_states_and_inputs_of_ticks_are_recorded(tmp_path) -> None:
     """By the wall clock a tick answers the state that will be when its answer acts."""
     scenario = load_scenario("lever")
     controller, path = Controller(scenario), tmp_path / "predicted.mcap"

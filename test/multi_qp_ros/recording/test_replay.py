@@ -102,7 +102,7 @@ def test_a_parameter_of_the_scenario_can_be_another(bag, replay) -> None:
     assert abs(tick.command["wrenches"]["box_on_table"][2]) == pytest.approx(3.0 * 9.81, rel=1e-3)
 
 
-def test_limits_that_the_answer_is_at_are_named(bag, replay) -> None:
+def test_active_limits_of_the_solution_are_named(bag, replay) -> None:
     named = {name for time in (3.4, 4.0, 5.0) for name in replay.step(bag.tick(time)).active}
     assert any(
         name.startswith(("collision", "friction cone", "torque limit", "joint limit", "balance")) for name in named
@@ -192,7 +192,7 @@ def test_another_version_is_refused_unless_wanted(bag, monkeypatch) -> None:
     assert same_bits(tick, Replay(bag, 0, other_version=True).step(tick).command)
 
 
-def test_what_is_not_as_it_was_is_told(bag, replay) -> None:
+def test_differences_from_the_recording_are_reported(bag, replay) -> None:
     assert replay.differences() == {}
     changed = replace_identity(replay, numpy="0.1")
     assert changed.differences()["numpy"][0] == "0.1"
@@ -216,7 +216,7 @@ def test_the_command_line_shows_what_differs(recorded, capsys) -> None:
         assert part in shown
 
 
-def test_a_tick_that_comes_out_otherwise_is_told_and_ends_with_status_1(recorded, capsys, monkeypatch) -> None:
+def test_a_tick_with_another_result_is_reported_with_status_1(recorded, capsys, monkeypatch) -> None:
     from multi_qp_ros.recording.reader import Bag as Reader
 
     read = Reader.tick
@@ -256,7 +256,7 @@ def test_mistakes_have_one_clear_message(recorded, arguments, said, capsys, tmp_
     assert said in error and "Traceback" not in error
 
 
-def test_files_that_are_no_bags_of_ours(recorded, tmp_path, capsys) -> None:
+def test_files_that_are_not_recordings_of_this_project_are_refused(recorded, tmp_path, capsys) -> None:
     whole = recorded.path.read_bytes()
     files = {
         "missing.mcap": (None, "cannot be read: No such file"),
@@ -273,7 +273,7 @@ def test_files_that_are_no_bags_of_ours(recorded, tmp_path, capsys) -> None:
     assert "cannot be read" in capsys.readouterr().err
 
 
-def test_a_bag_of_somebody_else(tmp_path, capsys) -> None:
+def test_a_bag_of_other_software_is_refused(tmp_path, capsys) -> None:
     from mcap_ros2.writer import Writer
 
     with (tmp_path / "other.mcap").open("wb") as file:

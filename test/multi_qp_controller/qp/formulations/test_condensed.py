@@ -74,7 +74,7 @@ def compared(scene, monkeypatch, *, every, ticks, dt=None):
 
 
 @pytest.mark.parametrize("scene", SCENES)
-def test_the_answer_is_that_of_full_along_the_start_of_a_scene(scene, monkeypatch):
+def test_solutions_equal_those_of_full_along_the_start_of_a_scene(scene, monkeypatch):
     comparison, _ = compared(scene, monkeypatch, every=25, ticks=60)
     assert comparison.tick == 60
     assert comparison.statuses == {(Status.OK, "solved")}
@@ -83,7 +83,7 @@ def test_the_answer_is_that_of_full_along_the_start_of_a_scene(scene, monkeypatc
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scene", SCENES)
-def test_the_answer_is_that_of_full_in_every_state_of_a_scene(scene, monkeypatch):
+def test_solutions_equal_those_of_full_in_every_state_of_a_scene(scene, monkeypatch):
     comparison, result = compared(scene, monkeypatch, every=200, ticks=None)
     assert result.succeeded, result.report["ended"]
     assert comparison.compared == set(result.report["states_visited"])
