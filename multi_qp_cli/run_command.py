@@ -55,7 +55,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--solver", help=f"QP solver: {', '.join(solver_names())}")
     parser.add_argument("--formulation", help=f"QP formulation: {', '.join(FORMULATIONS)}")
     parser.add_argument("--dt", type=float, help="control period [s]")
-    parser.add_argument("--duration", type=float, help="maximum simulated time [s]")
+    parser.add_argument("--duration", type=float, help="maximum simulated time [s], also of phases for a user")
     parser.add_argument("--report", metavar="FILE.json", help="write the report here")
     parser.add_argument("--log", metavar="FILE.npz", help="write the log of every tick here")
     parser.add_argument("--record", metavar="FILE.mcap", help="record every tick here, for replay and ROS 2 tools")

@@ -75,6 +75,9 @@ def declare(node: Any, specs: Sequence[NodeParameter], *, read_only: bool = Fals
     """
     known = [spec.name for spec in specs]
     given = [name for name in node.list_parameters([], 0).names if name not in _BUILT_IN]
+    for name in _BUILT_IN:  # rclpy only logs an invalid type, and goes on
+        if node.has_parameter(name) and not isinstance(value := node.get_parameter(name).value, bool):
+            raise MultiQpError(f"parameter '{name}': expected true or false, got {value!r}")
     for name in given:
         if name.startswith("qos_overrides."):
             continue

@@ -15,7 +15,9 @@ from typing import Any, NoReturn, Protocol
 
 import rclpy
 from rclpy.duration import Duration
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.signals import SignalHandlerOptions
+from rclpy.utilities import remove_ros_args
 
 from multi_qp_ros.log_forwarding import NodeLogHandler
 from multi_qp_scene.errors import MultiQpError
@@ -30,6 +32,8 @@ SUCCESS, GOALS_MISSED, BAD_INPUT = 0, 1, 2
 #: Nodes communicate by UDP unless the user sets another transport. In the shared memory of Fast DDS a killed process
 #: may leave a lock that is never released: a process that sends to it, such as the control loop, then blocks for ever.
 TRANSPORT = {"FASTDDS_BUILTIN_TRANSPORTS": "UDPv4"}
+#: Description of valid ROS arguments, for messages.
+_ROS_ARGUMENTS = "expected -p NAME:=VALUE, -r FROM:=TO, --params-file FILE.yaml or --log-level LEVEL"
 #: Time for the running callback to finish after a signal, and for the shutdown [s].
 _PATIENCE, _LONGEST_END = 0.3, 1.5
 #: Time to wait for other processes after a signal [s].
@@ -80,8 +84,7 @@ def run(make_node: Callable[[], Any], arguments: Sequence[str] | None = None) ->
     try:
         try:
             ending.begin()
-            # rclpy's own handlers would shut the context down before the last command is sent
-            rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+            _init(sys.argv if arguments is None else arguments)
             node = make_node()
             logging.getLogger().addHandler(NodeLogHandler(node))
             executor = Executor()
@@ -117,6 +120,29 @@ def run(make_node: Callable[[], Any], arguments: Sequence[str] | None = None) ->
         sys.stdout.flush()
         sys.stderr.flush()
     os._exit(status)
+
+
+def _init(arguments: Sequence[str]) -> None:
+    """Initialise rclpy.
+
+    Raises:
+        MultiQpError: an invalid argument after `--ros-args`, parameter file or environment variable of ROS.
+    """
+    try:
+        remove_ros_args([*arguments])  # checks them; `rclpy.init` would log a line of its own before it raises
+        # rclpy's own handlers would shut the context down before the last command is sent
+        rclpy.init(args=[*arguments], signal_handler_options=SignalHandlerOptions.NO)
+    except rclpy_implementation.UnknownROSArgsError as error:
+        raise MultiQpError(f"unknown ROS arguments {error}; {_ROS_ARGUMENTS}") from None
+    except rclpy_implementation.RCLInvalidROSArgsError as error:
+        raise MultiQpError(f"{_reason(error)}; {_ROS_ARGUMENTS}") from None
+    except rclpy_implementation.RCLError as error:
+        raise MultiQpError(_reason(error)) from None
+
+
+def _reason(error: Exception) -> str:
+    """Return the message of an error of rcl without the places in its source."""
+    return str(error).partition(", at /")[0].strip()
 
 
 class _Ending:

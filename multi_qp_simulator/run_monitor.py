@@ -40,13 +40,15 @@ class RunMonitor:
             scenario: the scenario.
             controller: the controller.
             backend: name of the backend, for the report.
-            duration: time limit from the first tick [s]; the scenario's if None.
+            duration: time limit from the first tick [s]. None: the scenario's, which is suspended in phases that wait
+                for a user, like their timeouts.
             wait_for_recovery: whether to continue while no QP can be solved, as on a ROS graph, where the cause may
                 disappear; else the scenario's `fallback.give_up_after` ends the run, and its first failure is
                 explained at once, which is slow.
         """
         self._scenario, self._controller, self._wait_for_recovery = scenario, controller, wait_for_recovery
         self._duration = scenario.spec.duration if duration is None else duration
+        self._waits_for_user = duration is None
         self._report_builder = ReportBuilder(scenario, controller, backend)
         self._audit = Audit(scenario.scene)
         self._goals = GoalMonitor(scenario)
@@ -82,10 +84,11 @@ class RunMonitor:
         if not self._wait_for_recovery and self._report_builder.failures_in_a_row * controller.dt >= give_up_after:
             return f"no QP could be solved as stated for {give_up_after:g} s"
         if controller.interactive and (controller.targets or controller.awaited_commands):
-            return None
-        if command.diagnostics.finished and self._time - machine.entered >= machine.phase.spec.hold - 1e-9:
+            if self._waits_for_user:
+                return None
+        elif command.diagnostics.finished and self._time - machine.entered >= machine.phase.spec.hold - 1e-9:
             return COMPLETED
-        if machine.timed_out(self._time):
+        elif machine.timed_out(self._time):
             self._waited_for = self._missing()
             return f"state '{machine.phase.name}' took longer than its timeout of {machine.phase.spec.timeout:g} s"
         if self.sim_time >= self._duration - 1e-9:

@@ -145,7 +145,7 @@ class Run:
             sensor: maps the true state to the measured one; identity if None.
             real_time: whether to limit the simulated time to the wall clock.
             interactive: whether a user interacts; phases with movable targets, or that wait for a command, then have no
-                time limit.
+                time limit but a given `duration`.
             logged: whether ticks are logged; if not, the log of the result is empty.
         """
         longest = scenario.spec.duration if duration is None else duration

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from multi_qp_ros.recording import Bag, Replay
@@ -92,6 +93,26 @@ def test_a_wrong_scenario_is_status_2(ros_environment):
 def test_an_unknown_parameter_is_refused(start):
     process = start("multi_qp_ros.nodes.simulator_node", scenaro="box")
     assert process.wait(PATIENCE) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "variables", "named"),
+    [
+        (["-p", "x"], {}, "parameter override rule: '-p x'"),
+        (["--params-file", "/none.yaml"], {}, "'--params-file /none.yaml'"),
+        (["-q"], {}, "unknown ROS arguments ['-q']"),
+        (["-p", "use_sim_time:=5"], {}, "parameter 'use_sim_time': expected true or false, got 5"),
+        ([], {"ROS_DOMAIN_ID": "a"}, "ROS_DOMAIN_ID is not an integral number"),
+    ],
+)
+def test_a_malformed_ros_argument_is_one_message_and_status_2(ros_environment, given, variables, named):
+    command = [sys.executable, "-m", "multi_qp_ros.nodes.simulator_node", "--ros-args", *given]
+    done = subprocess.run(
+        command, env=ros_environment | variables, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    assert done.returncode == 2
+    own = [line for line in done.stderr.splitlines() if not line.startswith("[ERROR] [")]  # the latter are rclpy's
+    assert len(own) == 1 and own[0].startswith("multi-qp: ") and named in own[0], done.stderr
 
 
 def test_each_side_survives_the_death_of_the_other(start_here, graph):

@@ -126,6 +126,28 @@ def test_a_users_command_moves_the_state_machine(stand):
     assert list(result.log.state[:6]) == ["wait"] * 4 + ["end"]
 
 
+def wait_for_command(stand, *, stop_after: float, **options):
+    """Return the result of an interactive run that waits for a command of the user, who closes it after a while."""
+    scenario = stand({"wait": {"transitions": [{"to": "end", "when": NEVER}], "timeout": 0.1}, "end": {}})
+    scenario = replace(scenario, spec=scenario.spec.model_copy(update={"duration": 0.2}))
+    witness = Witness(round(stop_after / 0.01))
+    run = make_run(scenario, observers=[witness], interactive=True, **options)
+    witness._call = run.stop
+    return run.execute()
+
+
+def test_a_given_duration_ends_a_phase_that_waits_for_a_user(stand):
+    result = wait_for_command(stand, stop_after=0.5, duration=0.3)
+    assert result.report["ended"] == "the duration of 0.3 s is over"
+    assert result.report["ticks"] == 30
+
+
+def test_the_times_of_a_file_do_not_end_a_phase_that_waits_for_a_user(stand):
+    result = wait_for_command(stand, stop_after=0.5)
+    assert result.report["ended"] == "stopped by the user"
+    assert result.report["ticks"] == 51
+
+
 def test_progress_is_reported(standing):
     reported: list[tuple[float, str]] = []
     make_run(standing, duration=0.1).execute(lambda fraction, state: reported.append((fraction, state)))
