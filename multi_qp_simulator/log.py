@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ QP_SIZE = ("variables", "equalities", "inequalities")
 
 @dataclass(frozen=True)
 class Log:
-    """Time series of a run; T ticks, C contacts of the scenario, K couplings of joints.
+    """Time series of a run; T ticks, C contacts of the scenario, K couplings of joints, P parts of tasks.
 
     Attributes:
         time: of the state [s], (T,).
@@ -53,6 +54,9 @@ class Log:
         load_names: names of the variable loads, (L,).
         load_mass: their masses, (T, L) [kg]; the model's inertias are those of the loads' masses.
         tick_ms: duration of the controller's tick, from state to torque, (T,) [ms]; not reproducible.
+        task_names: parts of all tasks that were active, "<task>" or "<task>/position" and "<task>/rotation", (P,).
+        task_units: their units, (P,).
+        task_error: norm of each error, (T, P); NaN where the task is not active.
         qp_size: variables, equalities and inequalities of the QP as the paper counts them, (T, 3).
         scenario: JSON of the scenario's name, parameters, seed and time step.
     """
@@ -77,6 +81,9 @@ class Log:
     load_names: NDArray[np.str_]
     load_mass: Array
     tick_ms: Array
+    task_names: NDArray[np.str_]
+    task_units: NDArray[np.str_]
+    task_error: Array
     qp_size: NDArray[np.int_]
     scenario: NDArray[np.str_]
 
@@ -106,15 +113,20 @@ class LogRecorder:
         self._dt = dt
         self._contacts = {name: k for k, name in enumerate(scenario.spec.contacts)}
         self._rows: list[dict[str, Any]] = []
+        self._units: dict[str, str] = {}
+        self._errors: list[dict[str, float]] = []
 
-    def record(self, state: State, command: Command, outcome: Outcome) -> None:
-        """Append one tick."""
+    def record(self, state: State, command: Command, outcome: Outcome, errors: Mapping[str, tuple[float, str]]) -> None:
+        """Append one tick; `errors` are those of the active tasks, see `Task.errors`."""
         scene = self._scenario.scene
         active = np.zeros(len(self._contacts), dtype=bool)
         wrench = np.zeros((len(self._contacts), 6))
         for name, value in outcome.wrenches.items():
             active[self._contacts[name]] = True
             wrench[self._contacts[name]] = value
+        for name, (_, unit) in errors.items():
+            self._units.setdefault(name, unit)
+        self._errors.append({name: error for name, (error, _) in errors.items()})
         self._rows.append(
             {
                 "time": command.time,
@@ -144,6 +156,9 @@ class LogRecorder:
         }
         return Log(
             **self._columns(),
+            task_names=np.array(list(self._units), dtype=str),
+            task_units=np.array(list(self._units.values()), dtype=str),
+            task_error=self._task_errors(),
             contact_names=np.array(list(contacts), dtype=str),
             contact_surfaces=np.array([c.surfaces for c in contacts.values()], dtype=str).reshape(len(contacts), 2),
             contact_friction=np.array([c.friction for c in contacts.values()], dtype=float),
@@ -155,6 +170,13 @@ class LogRecorder:
             load_names=np.array(list(scene.loads.masses), dtype=str),
             scenario=np.array(json.dumps(about, sort_keys=True)),
         )
+
+    def _task_errors(self) -> Array:
+        columns = {name: k for k, name in enumerate(self._units)}
+        table = np.full((len(self._errors), len(columns)), np.nan)
+        for row, errors in zip(table, self._errors, strict=True):
+            row[[columns[name] for name in errors]] = list(errors.values())
+        return table
 
     def _columns(self) -> dict[str, Any]:
         """Return the time series, with their shapes even without ticks."""

@@ -215,7 +215,8 @@ class Run:
         if controller.landing is not None:
             controller.landing.update_forces({name: -float(wrench[2]) for name, wrench in outcome.wrenches.items()})
         if self._logged:
-            self._recorder.record(state, command, outcome)
+            errors = {name: e for task in controller.last_tasks.values() for name, e in task.errors().items()}
+            self._recorder.record(state, command, outcome, errors)
         if self._forces is not None:
             self._forces.observe(state, command, outcome)
         controller.post_update()

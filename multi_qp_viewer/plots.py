@@ -1,8 +1,8 @@
-"""Plots of tick times: over simulated time, and over the size of the QP."""
+"""Plots of tick times: over simulated time, and over the size of the QP; figures in files and windows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from multi_qp_scene.errors import printable
+from multi_qp_scene.errors import MultiQpError, printable
 
 Array = NDArray[np.float64]
 
 _TICK, _PERIOD, _MEDIAN, _CHANGE = "#2a6fb0", "#c23b22", "#14395b", "#8a8a8a"
 _LONGEST_NAME = 60
 _LABEL_WIDTH = 0.0075  # per character of a state's name, as a fraction of the plot width
-_STYLE: Any = {
+STYLE: Any = {
     "font.size": 9.0,
     "svg.hashsalt": "multi-qp",  # the same plot gives the same bytes
     "svg.fonttype": "none",
@@ -50,54 +50,50 @@ class RunTimes:
     variables: int
 
 
-def plot_over_time(path: Path, runs: Sequence[RunTimes]) -> None:
-    """Plot tick time over simulated time, one panel per run, with state transitions as dashed lines.
+def draw_over_time(figure: Figure, runs: Sequence[RunTimes]) -> None:
+    """Draw tick time over simulated time, one panel per run, with state transitions as dashed lines.
 
     Source: [Vaillant2015] Fig. 11.
     """
-    with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=(9.0, 0.5 + 2.1 * len(runs)), layout="constrained")
-        panels = np.atleast_1d(np.asarray(figure.subplots(len(runs), 1), dtype=object))
-        for axes, run in zip(panels, runs, strict=True):
-            _draw_run(axes, run)
-        panels[-1].set_xlabel("simulated time [s]")
-        _save(figure, path)
+    figure.set_size_inches(9.0, 0.5 + 2.1 * len(runs))
+    panels = np.atleast_1d(np.asarray(figure.subplots(len(runs), 1), dtype=object))
+    for axes, run in zip(panels, runs, strict=True):
+        _draw_run(axes, run)
+    panels[-1].set_xlabel("simulated time [s]")
 
 
-def plot_over_size(path: Path, runs: Sequence[RunTimes]) -> None:
-    """Plot median and largest tick time over the number of variables of the QP, one mark per run.
+def draw_over_size(figure: Figure, runs: Sequence[RunTimes]) -> None:
+    """Draw median and largest tick time over the number of variables of the QP, one mark per run.
 
     Source: [Vaillant2015] Fig. 10.
     """
     order = sorted(runs, key=lambda run: run.variables)
     sizes = [run.variables for run in order]
-    with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=(7.0, 4.4), layout="constrained")
-        axes: Axes = figure.subplots()
-        axes.plot(sizes, [run.tick_ms.max() for run in order], "s--", color=_PERIOD, label="largest tick")
-        axes.plot(sizes, [1e3 * run.dt for run in order], "_", color=_CHANGE, markersize=14, label="Δt")
-        axes.plot(sizes, [np.median(run.tick_ms) for run in order], "o-", color=_TICK, label="median tick")
-        axes.set_yscale("log")
-        axes.yaxis.set_major_formatter("{x:g}")
-        axes.grid(axis="y", alpha=0.3)
-        axes.set(xlabel="variables of the QP", ylabel="time [ms]")
-        for together in _neighbours(order):
-            lowest = min(together, key=lambda run: float(np.median(run.tick_ms)))
-            place = (together[-1].variables, float(np.median(lowest.tick_ms)))
-            names = "\n".join(_label(run.name) for run in together)
-            axes.annotate(
-                names,
-                place,
-                (0, -8),
-                textcoords="offset points",
-                ha="center",
-                va="top",
-                fontsize=8,
-                parse_math=False,
-            )
-        axes.margins(x=0.08, y=0.22)
-        axes.legend(loc="lower right", frameon=False)
-        _save(figure, path)
+    figure.set_size_inches(7.0, 4.4)
+    axes: Axes = figure.subplots()
+    axes.plot(sizes, [run.tick_ms.max() for run in order], "s--", color=_PERIOD, label="largest tick")
+    axes.plot(sizes, [1e3 * run.dt for run in order], "_", color=_CHANGE, markersize=14, label="Δt")
+    axes.plot(sizes, [np.median(run.tick_ms) for run in order], "o-", color=_TICK, label="median tick")
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.grid(axis="y", alpha=0.3)
+    axes.set(xlabel="variables of the QP", ylabel="time [ms]")
+    for together in _neighbours(order):
+        lowest = min(together, key=lambda run: float(np.median(run.tick_ms)))
+        place = (together[-1].variables, float(np.median(lowest.tick_ms)))
+        names = "\n".join(label_of(run.name) for run in together)
+        axes.annotate(
+            names,
+            place,
+            (0, -8),
+            textcoords="offset points",
+            ha="center",
+            va="top",
+            fontsize=8,
+            parse_math=False,
+        )
+    axes.margins(x=0.08, y=0.22)
+    axes.legend(loc="lower right", frameon=False)
 
 
 def _neighbours(order: Sequence[RunTimes]) -> list[list[RunTimes]]:
@@ -112,7 +108,7 @@ def _neighbours(order: Sequence[RunTimes]) -> list[list[RunTimes]]:
     return groups
 
 
-def _label(name: str) -> str:
+def label_of(name: str) -> str:
     """Return a name from a log as a label: one line of limited length."""
     short = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
     return printable(short).replace("\n", " ")
@@ -126,26 +122,34 @@ def _draw_run(axes: Axes, run: RunTimes) -> None:
     # rare peaks would compress the scale: clip them, and give the largest in the title
     ceiling = 1.25 * max(float(np.percentile(run.tick_ms, 99.8)), 1e3 * run.dt)
     axes.set_ylim(0.0, ceiling)
-    span = float(run.time[-1] - run.time[0]) + run.dt
-    axes.set_xlim(run.time[0], run.time[0] + span)
-    _draw_states(axes, run, span)
+    draw_states(axes, run.time, run.state)
     axes.set_ylabel("tick [ms]")
     figures = f"median {median:.2f} ms (black), largest {run.tick_ms.max():.1f} ms, Δt {1e3 * run.dt:.4g} ms (red)"
-    axes.set_title(f"{_label(run.name)}: {figures}", fontsize=9, loc="left", pad=16, parse_math=False)
+    axes.set_title(f"{label_of(run.name)}: {figures}", fontsize=9, loc="left", pad=16, parse_math=False)
 
 
-def _draw_states(axes: Axes, run: RunTimes, span: float) -> None:
-    """Mark state transitions by dashed lines, with the names of the states where they fit."""
-    entered = np.flatnonzero(np.r_[True, run.state[1:] != run.state[:-1]])
+def draw_states(axes: Axes, time: Array, state: NDArray[np.str_], *, named: bool = True, width: int = 1) -> None:
+    """Mark state transitions by dashed lines, with the names of the states where they fit.
+
+    Args:
+        axes: to draw on; its abscissa is set to the whole run.
+        time: (T,) [s].
+        state: name of the FSM state, (T,).
+        named: whether the names are written.
+        width: number of panels side by side.
+    """
+    span = float(time[-1] - time[0]) or 1.0
+    axes.set_xlim(time[0], time[0] + span)
+    entered = np.flatnonzero(np.r_[True, state[1:] != state[:-1]])
     free_from = -np.inf
-    changes = run.time[entered[1:]]
+    changes = time[entered[1:]]
     axes.vlines(changes, 0, 1, transform=axes.get_xaxis_transform(), color=_CHANGE, linestyle="--", linewidth=0.7)
-    for tick in entered:
-        name = _label(str(run.state[tick]))
-        if run.time[tick] >= free_from:
+    for tick in entered if named else ():
+        name = label_of(str(state[tick]))
+        if time[tick] >= free_from:
             axes.annotate(
                 name.replace("_", " "),
-                (run.time[tick], 1.0),
+                (time[tick], 1.0),
                 (1, 2),
                 xycoords=axes.get_xaxis_transform(),
                 textcoords="offset points",
@@ -154,10 +158,30 @@ def _draw_states(axes: Axes, run: RunTimes, span: float) -> None:
                 annotation_clip=False,
                 parse_math=False,
             )
-            free_from = run.time[tick] + span * _LABEL_WIDTH * (len(name) + 1)
+            free_from = time[tick] + span * _LABEL_WIDTH * (1 + 0.5 * (width - 1)) * (len(name) + 1)
 
 
-def _save(figure: Figure, path: Path) -> None:
-    """Write the figure without a date, for reproducible files."""
-    metadata = {"Date": None} if path.suffix.lower() == ".svg" else {"Software": None}
-    figure.savefig(path, dpi=110, metadata=metadata)
+def write(path: Path, draw: Callable[[Figure], None]) -> None:
+    """Write a figure; without a date, for reproducible files."""
+    with mpl.rc_context(STYLE):
+        figure = Figure(layout="constrained")
+        draw(figure)
+        metadata = {"Date": None} if path.suffix.lower() == ".svg" else {"Software": None}
+        figure.savefig(path, dpi=110, metadata=metadata)
+
+
+def show(draw: Callable[[Figure], None]) -> None:
+    """Show a figure in a window until it is closed.
+
+    Raises:
+        MultiQpError: when matplotlib finds no display.
+    """
+    from matplotlib import pyplot  # selects a backend
+
+    with mpl.rc_context(STYLE):
+        figure = pyplot.figure(layout="constrained")
+        if pyplot.get_backend().lower() in ("agg", "svg", "pdf", "cairo", "ps", "template"):
+            pyplot.close(figure)
+            raise MultiQpError("there is no display, or no window toolkit for matplotlib: add --output FILE.png")
+        draw(figure)
+        pyplot.show()

@@ -44,6 +44,7 @@ class Task(ABC):
         max_speed: bound on the speed at which a far set-point is approached, or None.
         path: minimum-jerk path of the reference since the start, or None where it is of another form.
         pairs: pairs of frames whose relative motions the task uses.
+        unit: unit of `error`, empty if it has none.
     """
 
     dim: int
@@ -52,6 +53,7 @@ class Task(ABC):
     max_speed: float | None = None
     path: Path | None = None
     pairs: tuple[Pair, ...] = ()
+    unit: str = ""
 
     def __init__(
         self, name: str, *, weight: float = 1.0, stiffness: float = 10.0, damping: float | None = None
@@ -68,6 +70,10 @@ class Task(ABC):
     def error(self) -> float:
         """Norm of x - x_ref at the last `compute`, in the feature's unit."""
         return math.sqrt(self._error @ self._error)
+
+    def errors(self) -> dict[str, tuple[float, str]]:
+        """Return the norm of the error of each part of the feature with its unit, by name, for logs and plots."""
+        return {self.name: (self.error, self.unit)}
 
     @property
     def speed(self) -> float:

@@ -27,6 +27,8 @@ class CoMTask(Task):
     p is the mean of the origins of carrier frames, such as the shoulders that carry the group; 0 if there are none.
     """
 
+    unit = "m"
+
     def __init__(
         self,
         name: str,

@@ -18,6 +18,7 @@ Array = NDArray[np.float64]
 class JointAngleTask(Task):
     """x = one joint's angle [rad] or position [m]; the joint may be unactuated, such as a door's hinge."""
 
+    unit = "rad"
     dim = 1
 
     def __init__(
@@ -94,6 +95,7 @@ class JointAngleTask(Task):
 class JointVelocityTask(Task):
     """x = one joint's velocity [rad/s] or [m/s]: ẍᵈ = −k(q̇ − q̇_ref), with k in 1/s."""
 
+    unit = "rad/s"
     dim = 1
 
     def __init__(self, name: str, *, v_index: int, goal: float, weight: float = 1.0, stiffness: float = 10.0) -> None:

@@ -20,6 +20,8 @@ class MomentumTask(Task):
     Rows: linear [N s], then angular [N m s], world axes.
     """
 
+    unit = "N s, N m s"
+
     def __init__(
         self,
         name: str,

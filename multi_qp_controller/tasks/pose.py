@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -94,6 +95,16 @@ class PoseTask(Task):
     def rotation_error(self) -> float:
         """Angle from the reference at the last `compute` [rad]."""
         return float(np.linalg.norm(self._full_error[3:]))
+
+    def errors(self) -> dict[str, tuple[float, str]]:
+        """Return the errors of position [m] and rotation [rad], where the task has rows for them."""
+        parts = {"position": (self._full_error[:3], "m"), "rotation": (self._full_error[3:], "rad")}
+        used = {"position" if axis < 3 else "rotation" for axis in self.axes}
+        return {
+            f"{self.name}/{part}": (math.sqrt(error @ error), unit)
+            for part, (error, unit) in parts.items()
+            if part in used
+        }
 
     def start(self, kinematics: Kinematics, time: float) -> None:
         """Start at the present pose."""

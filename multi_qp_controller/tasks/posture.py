@@ -21,6 +21,8 @@ class PostureTask(Task):
     The background task of every scene: [Vaillant2015] section 3.5, "a reference rest pose".
     """
 
+    unit = "rad"
+
     def __init__(
         self,
         name: str,

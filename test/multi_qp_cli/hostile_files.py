@@ -18,6 +18,7 @@ import sys
 import traceback
 import zipfile
 from collections import Counter
+from dataclasses import fields
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -27,12 +28,24 @@ from mcap.reader import make_reader
 from mcap.writer import CompressionType, Writer
 
 from multi_qp_cli.main import main
+from multi_qp_viewer.curves import Series
 
 #: Times at which a tick of the recording is replayed [s].
 _AT = ("0.1", "0.5")
 _COMPRESSIONS = (CompressionType.ZSTD,) * 8 + (CompressionType.NONE, CompressionType.LZ4)
 _NUMBERS = (0, -1, 1, 2**31, 2**63, -(2**63), 10**30, 1e308, -1e308, 1e-320, 0.1)
 _TEXTS = ("", "x" * 5000, "/etc/passwd", "../../x", "\x1b[2J\x07", "[/bold]", "$\\frac$", "a\nb", "\0", "\u202e")
+
+
+#: Arrays of a log that `plot` reads.
+READ = (
+    "time",
+    "tick_ms",
+    "state",
+    "qp_size",
+    "scenario",
+    *(field.name for field in fields(Series) if field.name not in ("time", "state")),
+)
 
 
 def flip_bytes(data: bytes, r: random.Random) -> bytes:
@@ -144,7 +157,7 @@ def changed_recording(data: bytes, r: random.Random, *, ticks: bool) -> bytes:
 def changed_log(data: bytes, r: random.Random) -> bytes:
     """Return a log with a replaced array, or with a wrong array header."""
     with np.load(io.BytesIO(data)) as file:
-        arrays = {name: file[name] for name in ("time", "tick_ms", "state", "qp_size", "scenario")}
+        arrays = {name: file[name] for name in READ}
     name = r.choice(list(arrays))
     array, n = arrays[name], len(arrays["time"])
     fakes = [
@@ -192,7 +205,8 @@ def command_of(kind: str, folder: Path, seed: int) -> list[str]:
     path = folder / f"{kind}.{suffix}"
     path.write_bytes(data)
     if kind == "plot":
-        how = ["--over", r.choice(("time", "size"))]
+        ways = ["--over", "time"], ["--over", "size"], ["--over", "plane"], ["--curves", "balance", "force", "task"]
+        how = r.choice(ways)
         return ["plot", str(path), *how, "--output", str(folder / f"plot.{r.choice(('svg', 'png'))}")]
     return ["replay", str(path), *(["--at", r.choice(_AT)] if kind == "tick" else [])]
 
