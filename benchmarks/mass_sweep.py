@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from multi_qp_simulator.run_monitor import succeeded
+
 SCENES = ("king", "funambulist", "sword", "acrobats", "door", "valve", "box", "lever")
 #: Largest time step of the paper [s]; upper limit of the doubled time step.
 LARGEST_STEP = 0.0334
@@ -80,7 +82,7 @@ def _with_masses(masses: dict[str, Any], seed: int, spread: float) -> SweepRun:
 def _print_row(scene: str, title: str, trials: list[SweepRun], folder: Path) -> bool:
     reports = [_report(scene, trial, folder) for trial in trials]
     worst = {key: max(report["worst"][key] for report in reports) for key in reports[0]["worst"]}
-    good = [_succeeded(report) for report in reports]
+    good = [succeeded(report) for report in reports]
     failures = sum(report["qp_failures"] for report in reports)
     print(
         f"| {scene} | {title} | {sum(good)} of {len(good)} | {failures} | {1e3 * worst['contact_slip_m']:.3f} "
@@ -103,10 +105,6 @@ def _report(scene: str, trial: SweepRun, folder: Path) -> dict[str, Any]:
         print(f"{scene} {trial.name}: exit status {done.returncode}", file=sys.stderr)
     report: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return report
-
-
-def _succeeded(report: dict[str, Any]) -> bool:
-    return bool(report["completed"] and all(goal["reached"] for goal in report["goals"].values()))
 
 
 if __name__ == "__main__":

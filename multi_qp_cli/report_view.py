@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from multi_qp_cli.output import Console
+from multi_qp_simulator.run_monitor import reached_goals
 
 _WORST = {
     "contact_slip_m": ("contact slip", 1e3, "mm"),
@@ -23,12 +24,16 @@ _WORST = {
 def print_report(report: dict[str, Any]) -> None:
     """Print a summary of a report."""
     console = Console()
-    verdict = "[green]reached[/green]" if succeeded(report) else "[red]not reached[/red]"
+    verdict = "[green]reached[/green]" if reached_goals(report) else "[red]not reached[/red]"
+    if not report["health"]["healthy"]:
+        verdict += ", [red]not healthy[/red]"
     console.print(
         f"[bold]{escape(report['scenario'])}[/bold]: goals {verdict}; {escape(report['ended'])}", highlight=False
     )
     if report["waited_for"]:
         console.print(f"  {report['waited_for']}", highlight=False, markup=False)
+    for problem in report["health"]["problems"]:
+        console.print(f"  {problem}", highlight=False, markup=False)
     console.print(_facts(report))
     if report["goals"]:
         console.print(_goals(report["goals"]))
@@ -41,11 +46,6 @@ def print_report(report: dict[str, Any]) -> None:
         )
     if report["failure"]:
         _print_failure(console, report["failure"])
-
-
-def succeeded(report: dict[str, Any]) -> bool:
-    """Whether a run was completed and reached all its goals."""
-    return bool(report["completed"] and all(goal["reached"] for goal in report["goals"].values()))
 
 
 def _facts(report: dict[str, Any]) -> Table:
@@ -78,8 +78,16 @@ def _facts(report: dict[str, Any]) -> Table:
                 f"predicted {of_phase['relative'] * 100.0:.1f} % off the simulated ones "
                 f"(RMS {of_phase['rms_error_n']:.2f} N of {of_phase['rms_force_n']:.1f} N)",
             )
+    if report["touches"]:
+        table.add_row("touches without a contact", "; ".join(escape(_touch(touch)) for touch in report["touches"][:5]))
     table.add_row("states", escape(" → ".join(report["states_visited"])))
     return table
+
+
+def _touch(touch: dict[str, Any]) -> str:
+    parts = [f"{1e3 * touch['overlap_m']:.3g} mm"] if touch["overlap_m"] else []
+    parts += [] if touch["force_n"] is None else [f"{touch['force_n']:.3g} N"]
+    return f"{' and '.join(touch['bodies'])} ({', '.join(parts)})"
 
 
 def _goals(goals: dict[str, dict[str, Any]]) -> Table:

@@ -13,11 +13,11 @@ from multi_qp_cli.options import require_known
 from multi_qp_cli.output import writing
 from multi_qp_cli.paper_table import SCENES, Row, row_of
 from multi_qp_cli.progress import run_progress
-from multi_qp_cli.report_view import succeeded
 from multi_qp_controller.controller import Controller
 from multi_qp_scene.errors import MultiQpError, shown_path
 from multi_qp_scene.resources import scenario_names
 from multi_qp_scene.scenario import load_scenario
+from multi_qp_simulator.run_monitor import reached_goals, succeeded
 from multi_qp_simulator.runner import Run, make_backend
 
 Report = dict[str, Any]
@@ -45,7 +45,8 @@ _OURS: tuple[tuple[str, Callable[[Report], str]], ...] = (
     ("penetration [mm]", lambda report: f"{1e3 * report['worst']['penetration_m']:.3g}"),
     ("torque / limit", lambda report: f"{report['worst']['torque_ratio']:.2f}"),
     ("dynamics residual", lambda report: f"{report['worst']['dynamics_residual']:.0e}"),
-    ("goals reached", lambda report: "yes" if succeeded(report) else "NO"),
+    ("goals reached", lambda report: "yes" if reached_goals(report) else "NO"),
+    ("healthy", lambda report: "yes" if report["health"]["healthy"] else "NO"),
 )
 
 
@@ -69,7 +70,7 @@ def add_to(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Obtain the reports and print the table; the exit status is 1 if a goal was not reached."""
+    """Obtain the reports and print the table; return 1 unless all runs reached their goals and were healthy."""
     if options.source is not None and options.save is not None:
         raise MultiQpError("--save cannot be combined with --from, which runs nothing")
     reports = _read(Path(options.source), options.scenes) if options.source is not None else _run_all(options)
@@ -103,7 +104,8 @@ def _run_one(scene: str, folder: Path | None) -> Report:
         with writing(folder / f"{scene}.npz"):
             result.log.save(folder / f"{scene}.npz")
     if not succeeded(result.report):
-        print(f"multi-qp: {scene}: goals not reached; {result.report['ended']}", file=sys.stderr)
+        why = "; ".join([result.report["ended"], *result.report["health"]["problems"]])
+        print(f"multi-qp: {scene}: goals not reached or not healthy; {why}", file=sys.stderr)
     return result.report
 
 
@@ -126,7 +128,7 @@ def _report(path: Path) -> Report | None:
         report = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise MultiQpError(f"{shown_path(path)}: cannot be read as JSON: {error}") from None
-    complete = isinstance(report, dict) and {"scenario", "qp", "tick_ms", "worst", "goals"} <= report.keys()
+    complete = isinstance(report, dict) and {"scenario", "qp", "tick_ms", "worst", "goals", "health"} <= report.keys()
     return report if complete else None
 
 

@@ -22,7 +22,11 @@ RATIO_ROUNDING = 1e-9
 
 
 class Audit:
-    """Running maxima over a run, in SI units; the `worst` of a report."""
+    """Running maxima over a run, in SI units; the `worst` of a report.
+
+    Attributes:
+        outside_at_start: violation of an angle's range at the first tick [rad].
+    """
 
     def __init__(self, scene: Scene) -> None:
         limits = scene.limits
@@ -36,6 +40,8 @@ class Audit:
         )
         #: ratios of torque and velocity to their limits, and violation of an angle's range [rad]
         self._ratios = np.zeros(3)
+        self.outside_at_start = 0.0
+        self._started = False
         self._slips = SlipWatch()
         self._slip = 0.0
         self._twist = 0.0
@@ -45,6 +51,8 @@ class Audit:
     def observe(self, state: State, command: Command, controller: Controller) -> None:
         """Update the maxima with one tick."""
         _watch_limits(command.tau, state.q, state.v, *self._limits, self._ratios)
+        if not self._started:
+            self._started, self.outside_at_start = True, float(self._ratios[2])
         if command.diagnostics.status is Status.FALLBACK:
             return
         self._residual = max(self._residual, command.diagnostics.dynamics_residual)

@@ -32,6 +32,21 @@ class Outcome:
     couplings: dict[str, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class TouchForce:
+    """Largest force between two links during a run that no contact of the scenario connects.
+
+    Attributes:
+        links: full names of both links.
+        force: norm of the force [N].
+        time: [s].
+    """
+
+    links: tuple[str, str]
+    force: float
+    time: float
+
+
 class Backend(Protocol):
     """A simulator backend."""
 
@@ -53,6 +68,14 @@ class MeasuredBackend(Backend, Protocol):
 
     def measure(self) -> State:
         """Return the measured state."""
+
+
+@runtime_checkable
+class TouchingBackend(Backend, Protocol):
+    """A simulator backend that detects contacts by itself."""
+
+    def touch_forces(self) -> list[TouchForce]:
+        """Return the largest forces so far between bodies that no contact of the scenario connects."""
 
 
 def torques_of(command: Command, scene: Scene) -> Array:

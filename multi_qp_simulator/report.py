@@ -83,6 +83,7 @@ class ReportBuilder:
         sim_time: float,
         wall_time: float,
         worst: dict[str, float],
+        touches: list[dict[str, Any]],
         goals: dict[str, dict[str, Any]],
     ) -> dict[str, Any]:
         """Return the report as plain data."""
@@ -116,6 +117,7 @@ class ReportBuilder:
             "reduced_ticks": self._reduced,
             "failure": self._failure,
             "worst": worst,
+            "touches": touches,
             "goals": goals,
         }
 

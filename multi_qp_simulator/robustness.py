@@ -68,10 +68,11 @@ class RunSummary:
 
     Attributes:
         seed: of the run.
-        succeeded: whether it completed and reached all its goals.
+        succeeded: whether it completed, reached all its goals and was healthy.
         ended: reason of the end.
         state: last state.
         missed: names of the goals that were not reached.
+        problems: why the run was not healthy.
         slip: largest slip of a contact [m].
         torque_ratio: largest ratio of a torque to its limit.
         qp_failures: number of ticks.
@@ -85,6 +86,7 @@ class RunSummary:
     ended: str
     state: str
     missed: tuple[str, ...]
+    problems: tuple[str, ...]
     slip: float
     torque_ratio: float
     qp_failures: int
@@ -148,6 +150,7 @@ def _summary(seed: int, report: dict[str, Any], *, fallen: str, cpu_time: float)
         ended=f"{fallen} fell" if fallen else report["ended"],
         state=report["states_visited"][-1],
         missed=tuple(name for name, goal in report["goals"].items() if not goal["reached"]),
+        problems=tuple(report["health"]["problems"]),
         slip=report["worst"]["contact_slip_m"],
         torque_ratio=report["worst"]["torque_ratio"],
         qp_failures=report["qp_failures"],
@@ -185,6 +188,12 @@ def _one_thread() -> None:
         os.environ.setdefault(variable, "1")
 
 
+def _cause(run: RunSummary) -> str:
+    if run.ended != "completed":
+        return run.ended
+    return "missed goals" if run.missed else "not healthy"
+
+
 def statistics(runs: Sequence[RunSummary]) -> dict[str, Any]:
     """Return the statistics of many runs."""
     failures = [run for run in runs if not run.succeeded]
@@ -193,7 +202,8 @@ def statistics(runs: Sequence[RunSummary]) -> dict[str, Any]:
         "succeeded": len(runs) - len(failures),
         "success_rate": (len(runs) - len(failures)) / len(runs) if runs else math.nan,
         "failed_in": dict(Counter(run.state for run in failures)),
-        "failures": dict(Counter(run.ended if run.ended != "completed" else "missed goals" for run in failures)),
+        "failures": dict(Counter(map(_cause, failures))),
+        "unhealthy": dict(Counter(problem for run in failures for problem in run.problems)),
         "missed": dict(Counter(name for run in failures for name in run.missed)),
         "cpu_time_s": sum(run.cpu_time for run in runs),
         "worst_slip_m": max((run.slip for run in runs), default=math.nan),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
@@ -11,8 +12,11 @@ from multi_qp_controller.state_machine.unmet_conditions import describe_unmet_co
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
 from multi_qp_simulator.audit import Audit
+from multi_qp_simulator.backend import TouchForce
 from multi_qp_simulator.goals import GoalMonitor
+from multi_qp_simulator.health import health_of
 from multi_qp_simulator.report import ReportBuilder
+from multi_qp_simulator.touches import TouchMonitor
 
 #: Reason of a successful end.
 COMPLETED = "completed"
@@ -43,14 +47,15 @@ class RunMonitor:
             duration: time limit from the first tick [s]. None: the scenario's, which is suspended in phases that wait
                 for a user, like their timeouts.
             wait_for_recovery: whether to continue while no QP can be solved, as on a ROS graph, where the cause may
-                disappear; else the scenario's `fallback.give_up_after` ends the run, and its first failure is
-                explained at once, which is slow.
+                disappear; else the scenario's `fallback.give_up_after` ends the run, its first failure is explained
+                at once, and touches are measured, which are slow.
         """
         self._scenario, self._controller, self._wait_for_recovery = scenario, controller, wait_for_recovery
         self._duration = scenario.spec.duration if duration is None else duration
         self._waits_for_user = duration is None
         self._report_builder = ReportBuilder(scenario, controller, backend)
         self._audit = Audit(scenario.scene)
+        self._touches = None if wait_for_recovery else TouchMonitor(scenario)
         self._goals = GoalMonitor(scenario)
         self._state = scenario.scene.initial_state()
         self._began: float | None = None
@@ -74,6 +79,8 @@ class RunMonitor:
         if not controller.check(state)[1] if self._wait_for_recovery else state.is_finite:
             self._state = state
             self._audit.observe(state, command, controller)
+            if self._touches is not None:
+                self._touches.observe(state, command.time, command.diagnostics.state)
         if status is not Status.FALLBACK:
             self._goals.observe(controller, state, command.time)
         self.ended = self._why_ended(command)
@@ -114,24 +121,38 @@ class RunMonitor:
         """Elapsed fraction of the duration."""
         return min(1.0, (self._time - (self._began or 0.0)) / self._duration)
 
-    def report(self, *, final: State | None = None, ended: str | None = None) -> dict[str, Any]:
+    def report(
+        self, *, final: State | None = None, ended: str | None = None, touch_forces: Sequence[TouchForce] = ()
+    ) -> dict[str, Any]:
         """Return the current report of the run.
 
         Args:
             final: state in which the goals are evaluated; the last observed one if None.
             ended: reason of the end, if decided elsewhere.
+            touch_forces: simulated forces between bodies that no contact of the scenario connects.
         """
         goals = self._goals.results(self._state if final is None else final, self._controller.machine.visited)
-        return self._report_builder.report(
+        report = self._report_builder.report(
             ended=ended or self.ended or "stopped by the user",
             waited_for=self._waited_for or None,
             sim_time=self.sim_time,
             wall_time=max(perf_counter() - self._wall, 1e-9),
             worst=self._audit.worst(),
+            touches=[] if self._touches is None else self._touches.report(touch_forces),
             goals={name: goal.as_dict() for name, goal in goals.items()},
         )
+        bounds = self._scenario.spec.health
+        if self._wait_for_recovery:  # on a graph, faults of others from which the controller recovers count as failures
+            bounds = bounds.model_copy(update={"qp_failures": report["qp_failures"]})
+        report["health"] = health_of(report, bounds, outside_at_start=self._audit.outside_at_start)
+        return report
 
 
 def succeeded(report: dict[str, Any]) -> bool:
-    """Return whether the run of a report completed and reached all its goals."""
+    """Return whether the run of a report completed, reached all its goals and was healthy."""
+    return reached_goals(report) and bool(report["health"]["healthy"])
+
+
+def reached_goals(report: dict[str, Any]) -> bool:
+    """Return whether the run of a report completed and reached all its goals, healthy or not."""
     return bool(report["completed"] and all(goal["reached"] for goal in report["goals"].values()))

@@ -16,7 +16,7 @@ from multi_qp_scene.jit import COMPILED
 from multi_qp_scene.limits import check
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
-from multi_qp_simulator.backend import Backend, MeasuredBackend
+from multi_qp_simulator.backend import Backend, MeasuredBackend, TouchingBackend
 from multi_qp_simulator.forces import ForceCheck
 from multi_qp_simulator.garbage import collected_between_ticks
 from multi_qp_simulator.integrator import Integrator
@@ -86,7 +86,7 @@ class RunResult:
 
     @property
     def succeeded(self) -> bool:
-        """Whether the run completed and reached all its goals."""
+        """Whether the run completed, reached all its goals and was healthy."""
         return succeeded(self.report)
 
 
@@ -231,7 +231,8 @@ class Run:
         return self._referee.ended
 
     def _end(self, ended: str) -> RunResult:
-        report = self._referee.report(final=self.backend.state, ended=ended)
+        forces = self.backend.touch_forces() if isinstance(self.backend, TouchingBackend) else ()
+        report = self._referee.report(final=self.backend.state, ended=ended, touch_forces=forces)
         if self._forces is not None:
             report["contact_forces"] = self._forces.report()
         self.result = RunResult(report, self._recorder.finish())

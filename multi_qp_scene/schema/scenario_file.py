@@ -29,6 +29,7 @@ from multi_qp_scene.schema.common import (
     Vector2,
     Vector3,
 )
+from multi_qp_scene.schema.health import HealthSpec
 from multi_qp_scene.schema.mismatch import MismatchSpec
 from multi_qp_scene.schema.plan import FollowSpec, PlanSpec
 from multi_qp_scene.schema.states import GoalSpec, StateSpec
@@ -368,6 +369,7 @@ class ScenarioFile(StrictModel):
         state_check: accepted ranges of measured states.
         closed_loop: controller settings for a physics simulation or a robot.
         mismatch: model mismatch and disturbances of `--backend mujoco`.
+        health: bounds of a healthy run.
         formulation: formulation of the QP; `--formulation` overrides it.
         solver: name of the QP solver; the fastest for the formulation if left out; `--solver` overrides it.
         tasks: tasks of every state, by name; a state may replace or drop them.
@@ -397,6 +399,7 @@ class ScenarioFile(StrictModel):
     state_check: StateCheckSpec = StateCheckSpec()
     closed_loop: ClosedLoopSpec = ClosedLoopSpec()
     mismatch: MismatchSpec = MismatchSpec()
+    health: HealthSpec = HealthSpec()
     formulation: Literal["full", "reduced", "condensed"] = "condensed"
     solver: str | None = None
     tasks: dict[str, TaskSpec] = {}

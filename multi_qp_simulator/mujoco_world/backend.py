@@ -17,7 +17,7 @@ from multi_qp_scene.arguments import number
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
 from multi_qp_scene.schema.mismatch import MismatchSpec
-from multi_qp_simulator.backend import Outcome, torques_of
+from multi_qp_simulator.backend import Outcome, TouchForce, torques_of
 from multi_qp_simulator.model_mismatch import Motors, Noise, Pushes, random_friction, random_masses, stream
 from multi_qp_simulator.mujoco_world.coordinates import Coordinates
 from multi_qp_simulator.mujoco_world.coordinates_kernel import principal_axes
@@ -98,6 +98,10 @@ class MujocoBackend:
             return self._noise.add(self._state)
         return self._noise.add(self.coordinates.to_scene(*self._past[0]))
 
+    def touch_forces(self) -> list[TouchForce]:
+        """Return the largest forces so far between bodies that no contact of the scenario connects."""
+        return self.touch.unknown()
+
     def step(self, command: Command, dt: float) -> Outcome:
         """Simulate one control period under the torques of a command.
 
@@ -134,7 +138,7 @@ class MujocoBackend:
         dropped = steps if self._past.maxlen == 1 else steps - (self._past.maxlen or 0)
         for k in range(steps):
             mujoco.mj_step(world, data)
-            touch.add(data)
+            touch.add(data, self.time)
             if k >= dropped:
                 self._record()
             self.time += step

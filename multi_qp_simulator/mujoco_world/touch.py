@@ -10,8 +10,10 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from multi_qp_scene.meeting_pairs import link_of
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.surfaces import Surface
+from multi_qp_simulator.backend import TouchForce
 from multi_qp_simulator.mujoco_world.shapes import body_name
 from multi_qp_simulator.mujoco_world.touch_kernel import add_contacts, add_welds, mean_wrenches
 
@@ -46,6 +48,9 @@ class Touch:
             if first.kind == "grasp"
         }
         self._owner = self._owners(world)
+        self._largest, self._largest_time = np.zeros(self._owner.shape), np.zeros(self._owner.shape)
+        piece_links = {item.name: link_of(scene, k) for k, item in enumerate(scene.collision_model.geometryObjects)}
+        self._link_of = [piece_links.get(world.geom(k).name, "") for k in range(world.ngeom)]
         self._first = np.ascontiguousarray(self._bodies[:, 0])
         self._offset = np.array([place.translation for place in self._place]).reshape(-1, 3)
         self._axes = np.array([place.rotation for place in self._place]).reshape(-1, 3, 3)
@@ -101,8 +106,16 @@ class Touch:
         self._sum[:] = 0.0
         self._steps = 0
 
-    def add(self, data: Any) -> None:
-        """Add the forces of the last physics step."""
+    def unknown(self) -> list[TouchForce]:
+        """Return the largest force so far between shapes that no contact of the scenario connects."""
+        found = []
+        for a, b in np.argwhere(self._largest > 0.0).tolist():
+            links = self._link_of[a], self._link_of[b]
+            found.append(TouchForce(links, float(self._largest[a, b]), float(self._largest_time[a, b])))
+        return found
+
+    def add(self, data: Any, time: float) -> None:
+        """Add the forces of the last physics step, at a time [s]."""
         self._steps += 1
         if data.ncon:
             contact = data.contact
@@ -114,6 +127,9 @@ class Touch:
                 data.efc_force,
                 self._owner,
                 self._sum,
+                self._largest,
+                self._largest_time,
+                time,
             )
         if self._welds and data.ne:
             add_welds(

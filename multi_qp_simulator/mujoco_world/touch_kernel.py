@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,9 +15,18 @@ Indices = NDArray[np.integer]
 
 @compiled
 def add_contacts(
-    geoms: Indices, address: Indices, frame: Array, position: Array, efc_force: Array, owner: Indices, total: Array
+    geoms: Indices,
+    address: Indices,
+    frame: Array,
+    position: Array,
+    efc_force: Array,
+    owner: Indices,
+    total: Array,
+    largest: Array,
+    largest_time: Array,
+    time: float,
 ) -> None:
-    """Add the forces between touching shapes.
+    """Add the forces between touching shapes, and update the largest ones of shapes without a contact.
 
     Args:
         geoms: the two shapes of each of MuJoCo's contacts, (n, 2).
@@ -26,11 +37,19 @@ def add_contacts(
         owner: of two shapes: 0 without a contact of the scenario, else its number from 1, negative if the second
             shape is not on the body on which its wrench acts, (shapes, shapes).
         total: accumulated in place: force and moment about the world's origin, world axes, (contacts, 6).
+        largest: largest force between two shapes without a contact of the scenario, updated, (shapes, shapes) [N].
+        largest_time: its time, updated, (shapes, shapes) [s].
+        time: present time [s].
     """
     f = np.empty(3)
     for n in range(len(address)):
         of, row = owner[geoms[n, 0], geoms[n, 1]], address[n]
-        if of == 0 or row < 0:
+        if row < 0:
+            continue
+        if of == 0:
+            force = math.sqrt(efc_force[row] ** 2 + efc_force[row + 1] ** 2 + efc_force[row + 2] ** 2)
+            if force > largest[geoms[n, 0], geoms[n, 1]]:
+                largest[geoms[n, 0], geoms[n, 1]], largest_time[geoms[n, 0], geoms[n, 1]] = force, time
             continue
         sign = 1.0 if of > 0 else -1.0
         for j in range(3):

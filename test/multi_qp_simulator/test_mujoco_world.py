@@ -121,7 +121,7 @@ def test_contact_and_weld_forces_satisfy_the_equation_of_motion(name):
     state = backend.state
     touch = backend.touch
     touch.begin()
-    touch.add(backend.data)
+    touch.add(backend.data, 0.0)
     wrenches = touch.wrenches(tuple(command.wrenches), backend.data)
     assert set(wrenches) == set(outcome.wrenches) == set(controller.contacts)
     kinematics = Kinematics(scene)

@@ -45,6 +45,8 @@ KEYS: dict[str, Any] = {
         "velocity_ratio": float,
         "dynamics_residual": float,
     },
+    "touches": list,
+    "health": {"healthy": bool, "problems": list},
     "goals": dict,
 }
 

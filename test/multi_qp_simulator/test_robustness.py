@@ -33,7 +33,7 @@ def test_the_randomised_stand_succeeds_and_forces_agree():
 def test_bisection_finds_the_largest_push(monkeypatch):
     def weak(job):
         strongest = max(push.force for push in job.mismatch.pushes)
-        return rb.RunSummary(0, strongest <= 137.0, "", "stand", (), 0.0, 0.0, 0, {}, 1.0, 2.0)
+        return rb.RunSummary(0, strongest <= 137.0, "", "stand", (), (), 0.0, 0.0, 0, {}, 1.0, 2.0)
 
     monkeypatch.setattr(rb, "run_job", weak)
     push = PushSpec(link="humanoid/torso", force=0.0)
@@ -50,7 +50,7 @@ def test_completed_runs_are_reported_after_an_interrupt(monkeypatch, tmp_path, c
     def once_more(job):
         if job.seed == 3:
             raise KeyboardInterrupt
-        return rb.RunSummary(job.seed, job.seed != 1, "completed", "stand", (), 1e-4, 0.3, 0, {}, 1.0, 2.0)
+        return rb.RunSummary(job.seed, job.seed != 1, "completed", "stand", (), (), 1e-4, 0.3, 0, {}, 1.0, 2.0)
 
     monkeypatch.setattr(rb, "run_job", once_more)
     assert main(["robustness", "stand", "--runs", "6", "--jobs", "1", "--output", str(tmp_path)]) == 1

@@ -1,0 +1,32 @@
+"""Schema of `health`: bounds of a healthy run."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from multi_qp_scene.config_file import StrictModel
+from multi_qp_scene.schema.common import Distance, Positive, Spread
+
+
+class HealthSpec(StrictModel):
+    """Bounds of a healthy run. A run beyond one of them fails and says why, even if it reaches its goals.
+
+    Attributes:
+        qp_failures: number of ticks whose QP had no solution without slack; not applied on a ROS graph.
+        slip: linear slip of a contact [m].
+        twist: angular slip of a contact [rad].
+        overlap: overlap of two bodies that no contact of the scenario connects [m].
+        torque: torque relative to its limit.
+        velocity: joint velocity relative to its limit.
+        joint_limits: joint position beyond its limits [rad], [m]; beyond the initial violation, if that is larger.
+    """
+
+    qp_failures: Annotated[int, Field(ge=0)] = 0
+    slip: Distance = 0.01
+    twist: Spread = 0.1
+    overlap: Distance = 0.005
+    torque: Positive = 1.001
+    velocity: Positive = 1.05
+    joint_limits: Spread = 0.01

@@ -1,0 +1,54 @@
+"""Verdict on the health of a run, from its report and the scenario's bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from multi_qp_scene.schema.health import HealthSpec
+
+#: Quantities of `worst` with a bound: key of the report, key of `health`, description, factor and unit of messages.
+_BOUNDED = (
+    ("contact_slip_m", "slip", "a contact slipped by", 1e3, "mm"),
+    ("contact_twist_rad", "twist", "a contact turned by", 1e3, "mrad"),
+    ("penetration_m", "overlap", "watched bodies overlapped by", 1e3, "mm"),
+    ("torque_ratio", "torque", "torque / limit was", 1.0, ""),
+    ("velocity_ratio", "velocity", "joint velocity / limit was", 1.0, ""),
+    ("joint_limit_violation_rad", "joint_limits", "a joint was outside its limits by", 1e3, "mrad"),
+)
+#: Number of overlapping pairs that are named.
+MOST_NAMED = 5
+
+
+def health_of(report: Mapping[str, Any], bounds: HealthSpec, *, outside_at_start: float = 0.0) -> dict[str, Any]:
+    """Return `{healthy, problems}` of a run, the problems as sentences.
+
+    Args:
+        report: report of the run.
+        bounds: bounds of the scenario.
+        outside_at_start: violation of joint limits at the start, which the run may keep [rad].
+    """
+    problems = list(_problems(report, bounds, outside_at_start))
+    return {"healthy": not problems, "problems": problems}
+
+
+def _problems(report: Mapping[str, Any], bounds: HealthSpec, outside_at_start: float) -> Iterator[str]:
+    if report["qp_failures"] > bounds.qp_failures:
+        first = report["failure"]
+        where = f", first at {first['time']:.3f} s in '{first['state']}'" if first else ""
+        yield f"{report['qp_failures']} ticks without a QP solution as stated{where} (at most {bounds.qp_failures})"
+    for key, name, what, factor, unit in _BOUNDED:
+        value, bound = report["worst"][key], getattr(bounds, name)
+        if name == "joint_limits":
+            bound = max(bound, outside_at_start)
+        if not value <= bound:  # also if it is not a number
+            yield f"{what} {factor * value:.3g} {unit}".rstrip() + f" (at most {factor * bound:.3g})"
+    deep = [touch for touch in report["touches"] if touch["overlap_m"] > bounds.overlap]
+    for touch in deep[:MOST_NAMED]:
+        first_body, second_body = touch["bodies"]
+        yield (
+            f"{first_body} was {1e3 * touch['overlap_m']:.3g} mm inside {second_body} at {touch['overlap_time']:.2f} s "
+            f"in '{touch['overlap_state']}' (at most {1e3 * bounds.overlap:.3g})"
+        )
+    if len(deep) > MOST_NAMED:
+        yield f"{len(deep) - MOST_NAMED} more pairs of bodies overlapped"

@@ -1,0 +1,126 @@
+"""Touches between bodies that no contact of the scenario connects: overlaps of their shapes, and contact forces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from multi_qp_scene.meeting_pairs import link_of, self_pairs
+from multi_qp_scene.overlaps import OverlapSearch
+from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.scene import State
+from multi_qp_simulator.backend import TouchForce
+
+LinkPair = tuple[str, str]
+
+#: Period of the measurement of overlaps [s]: a limb that crosses another one of 8 cm at 2 m/s overlaps it for 40 ms.
+PERIOD = 0.02
+#: Smallest overlap that is listed [m].
+SMALLEST = 1e-4
+
+
+@dataclass
+class _Touch:
+    """Worst overlap [m] and force [N] of two links, with their times [s] and states."""
+
+    overlap: float = 0.0
+    overlap_time: float | None = None
+    overlap_state: str | None = None
+    force: float | None = None
+    force_time: float | None = None
+    force_state: str | None = None
+
+
+class TouchMonitor:
+    """Largest overlap of each pair of links that may meet and that no contact of the scenario connects.
+
+    All pairs of shapes with relative motion are measured, watched or not, except those of one subsystem that overlap by
+    construction. Measured outside the control tick, every `PERIOD`.
+    """
+
+    def __init__(self, scenario: Scenario) -> None:
+        scene = scenario.scene
+        self._links = {k: link_of(scene, k) for k in range(len(scene.collision_model.geometryObjects))}
+        self._search = OverlapSearch(scene.model, scene.collision_model, unknown_pairs(scenario))
+        self._next = -1.0
+        self._touches: dict[LinkPair, _Touch] = {}
+        self._entries: list[tuple[float, str]] = []
+
+    def observe(self, state: State, time: float, phase: str) -> None:
+        """Process one tick: state of the scene, time [s] and state of the state machine."""
+        if not self._entries or self._entries[-1][1] != phase:
+            self._entries.append((time, phase))
+        if time < self._next - 1e-9:
+            return
+        self._next = time + PERIOD
+        for k, distance in self._search.distances(state.q).items():
+            if distance > -SMALLEST:
+                continue
+            first, second = (self._links[int(piece)] for piece in self._search.pairs[k])
+            touch = self._touch((first, second))
+            if -distance > touch.overlap:
+                touch.overlap, touch.overlap_time, touch.overlap_state = -distance, time, phase
+
+    def _touch(self, links: LinkPair) -> _Touch:
+        return self._touches.setdefault((min(links), max(links)), _Touch())
+
+    def report(self, forces: Iterable[TouchForce] = ()) -> list[dict[str, Any]]:
+        """Return all touches, the deepest overlaps first, with the simulated forces."""
+        for found in forces:
+            touch = self._touch(found.links)
+            if touch.force is None or found.force > touch.force:
+                touch.force, touch.force_time, touch.force_state = found.force, found.time, self._state_at(found.time)
+        listed = [
+            {
+                "bodies": list(links),
+                "overlap_m": touch.overlap,
+                "overlap_time": touch.overlap_time,
+                "overlap_state": touch.overlap_state,
+                "force_n": touch.force,
+                "force_time": touch.force_time,
+                "force_state": touch.force_state,
+            }
+            for links, touch in self._touches.items()
+        ]
+        return sorted(listed, key=_importance, reverse=True)
+
+    def _state_at(self, time: float) -> str | None:
+        return next((phase for entered, phase in reversed(self._entries) if entered <= time + 1e-9), None)
+
+
+def _importance(touch: Mapping[str, Any]) -> tuple[float, float]:
+    return touch["overlap_m"], touch["force_n"] or 0.0
+
+
+def unknown_pairs(scenario: Scenario) -> list[tuple[int, int]]:
+    """Return the pairs of pieces of the collision model that move relative to each other and that no contact connects.
+
+    Pairs of one subsystem that overlap by construction are left out.
+    """
+    scene = scenario.scene
+    objects = scene.collision_model.geometryObjects
+    owners = [item.name.partition("/")[0] for item in objects]
+    bodies = [
+        (int(item.parentJoint), owner if item.parentJoint == 0 else "")
+        for item, owner in zip(objects, owners, strict=True)
+    ]
+    links = [link_of(scene, k) for k in range(len(objects))]
+    constructed = {
+        frozenset(f"{name}/{link}" for link in pair)
+        for name in dict.fromkeys(owners)
+        if name in scene.subsystems
+        for pair in self_pairs(scene, name).by_construction
+    }
+    surfaces = [[scene.surfaces[name] for name in spec.surfaces] for spec in scenario.spec.contacts.values()]
+    known = {
+        frozenset((s.joint_id, s.name.partition("/")[0] if s.joint_id == 0 else "") for s in pair) for pair in surfaces
+    }
+    return [
+        (a, b)
+        for a, b in combinations(range(len(objects)), 2)
+        if bodies[a][0] != bodies[b][0]
+        and frozenset((bodies[a], bodies[b])) not in known
+        and not (owners[a] == owners[b] and frozenset((links[a], links[b])) in constructed)
+    ]

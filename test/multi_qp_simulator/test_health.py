@@ -1,0 +1,159 @@
+"""Health of runs: touches that no contact connects, and bounds on slip, overlaps and QP failures."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from multi_qp_cli.main import main
+from multi_qp_scene.scenario import load_scenario
+from multi_qp_scene.schema.health import HealthSpec
+from multi_qp_simulator.health import health_of
+from multi_qp_simulator.runner import run_scenario
+from multi_qp_simulator.touches import unknown_pairs
+
+#: A box of 3 kg 20 mm above a table that no contact connects to it.
+FALLING = """\
+description: a box above a table
+duration: 0.5
+subsystems:
+  box: {model: box, pose: {xyz: [0, 0, 0.13]}}
+environment:
+  table: {box: [1, 1, 0.2], pose: {xyz: [0, 0, -0.1]}}
+initial_state: wait
+states:
+  wait: {hold: 0.4}
+"""
+
+#: A standing humanoid that moves its right upper arm against its chest, without collision avoidance.
+SQUEEZING = """\
+description: a humanoid presses an arm into its chest
+duration: 4
+subsystems:
+  humanoid: {model: humanoid, posture: half_sitting, place: {surfaces: [left_sole, right_sole], onto: ground/floor}}
+environment:
+  ground: {model: ground}
+contacts:
+  left_foot: {surfaces: [humanoid/left_sole, ground/floor]}
+  right_foot: {surfaces: [humanoid/right_sole, ground/floor]}
+collisions: {self_collisions: []}
+initial_state: press
+states:
+  press:
+    contacts: [left_foot, right_foot]
+    hold: 1.5
+    tasks:
+      balance:
+        type: com
+        subsystems: [humanoid]
+        axes: [x, y]
+        target: {over_contacts: [left_foot, right_foot]}
+        weight: 100
+      posture: {type: posture, subsystem: humanoid, posture: {R_SHOULDER_R: 0.2}}
+goals:
+  pressed: {type: state, state: press}
+"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    def make(text: str):
+        path = tmp_path / "scene.yaml"
+        path.write_text(text)
+        return path
+
+    return make
+
+
+def test_a_fall_through_a_table_without_a_contact_is_an_overlap(write):
+    report = run_scenario(load_scenario(write(FALLING))).report
+    (touch,) = report["touches"]
+    assert touch["bodies"] == ["box/box_link", "table/block"] and touch["overlap_state"] == "wait"
+    fallen = 0.5 * 9.81 * report["sim_time"] ** 2 - 0.02
+    assert touch["overlap_m"] == pytest.approx(min(fallen, 0.22), abs=0.1) and touch["overlap_m"] > 0.1
+    assert touch["force_n"] is None
+    assert report["completed"] and not report["health"]["healthy"]
+    assert "box/box_link was" in report["health"]["problems"][0]
+
+
+def test_a_touch_in_mujoco_has_its_largest_force(write):
+    report = run_scenario(load_scenario(write(FALLING)), backend="mujoco").report
+    (touch,) = report["touches"]
+    assert touch["bodies"] == ["box/box_link", "table/block"]
+    assert 3.0 * 9.81 / 4 <= touch["force_n"] < 3000.0  # of one of its contact points, with the impact
+    assert np.sqrt(2 * 0.02 / 9.81) - 0.02 <= touch["force_time"] <= report["sim_time"]
+    assert touch["force_state"] == "wait"
+
+
+@pytest.mark.parametrize("backend", ["integrator", "mujoco"])
+def test_an_arm_inside_the_chest_is_named_and_fails_the_run(write, backend, tmp_path, capsys):
+    path, file = write(SQUEEZING), tmp_path / "report.json"
+    assert main(["run", str(path), "--headless", "--backend", backend, "--report", str(file)]) == 1
+    said = capsys.readouterr().out
+    assert "scene: goals reached, not healthy; completed" in said
+    assert "humanoid/r_shoulder_yaw_link was" in said and "inside humanoid/torso" in said
+    touches = {frozenset(touch["bodies"]): touch for touch in json.loads(file.read_text())["touches"]}
+    wrist = touches[frozenset(("humanoid/r_wrist_yaw_link", "humanoid/base_link"))]
+    # MuJoCo's shapes are solid where they do not overlap by construction
+    assert wrist["force_n"] > 5.0 if backend == "mujoco" else wrist["overlap_m"] > 0.02
+
+
+def test_a_scenario_may_widen_the_bounds(write):
+    widened = FALLING + "health: {overlap: 2}\n"
+    assert run_scenario(load_scenario(write(widened))).succeeded
+
+
+def test_pairs_of_declared_contacts_and_neighbours_are_not_touches():
+    scenario = load_scenario("box")
+    names = [item.name for item in scenario.scene.collision_model.geometryObjects]
+    pairs = [{names[k].rsplit("_", 1)[0] for k in pair} for pair in unknown_pairs(scenario)]
+    assert {"humanoid/torso", "humanoid/r_shoulder_yaw_link"} in pairs
+    assert {"humanoid/torso", "humanoid/head"} not in pairs
+    assert {"box/box_link", "table/table_link"} not in pairs
+
+
+REPORT = {
+    "qp_failures": 0,
+    "failure": None,
+    "touches": [],
+    "worst": {
+        "contact_slip_m": 0.001,
+        "contact_twist_rad": 0.001,
+        "penetration_m": 0.0,
+        "torque_ratio": 1.0,
+        "velocity_ratio": 0.5,
+        "joint_limit_violation_rad": 0.0,
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("contact_slip_m", 0.029, "a contact slipped by 29 mm (at most 10)"),
+        ("contact_twist_rad", 0.2, "a contact turned by 200 mrad (at most 100)"),
+        ("penetration_m", 0.02, "watched bodies overlapped by 20 mm (at most 5)"),
+        ("torque_ratio", 1.2, "torque / limit was 1.2 (at most 1)"),
+        ("velocity_ratio", 6.0, "joint velocity / limit was 6 (at most 1.05)"),
+        ("velocity_ratio", float("nan"), "joint velocity / limit was nan (at most 1.05)"),
+        ("joint_limit_violation_rad", 0.1, "a joint was outside its limits by 100 mrad (at most 10)"),
+    ],
+)
+def test_each_bound_names_its_quantity(key, value, words):
+    assert health_of(REPORT, HealthSpec())["healthy"]
+    report = REPORT | {"worst": REPORT["worst"] | {key: value}}
+    assert health_of(report, HealthSpec()) == {"healthy": False, "problems": [words]}
+
+
+def test_failed_qps_are_counted_and_the_first_is_named():
+    report = REPORT | {"qp_failures": 5, "failure": {"time": 1.25, "state": "lift"}}
+    (problem,) = health_of(report, HealthSpec())["problems"]
+    assert problem == "5 ticks without a QP solution as stated, first at 1.250 s in 'lift' (at most 0)"
+    assert health_of(report, HealthSpec(qp_failures=5))["healthy"]
+
+
+def test_a_start_outside_joint_limits_counts_from_there():
+    report = REPORT | {"worst": REPORT["worst"] | {"joint_limit_violation_rad": 0.1}}
+    assert health_of(report, HealthSpec(), outside_at_start=0.1)["healthy"]
