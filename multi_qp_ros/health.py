@@ -12,6 +12,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 
 from multi_qp_ros import topics
 from multi_qp_ros.diagnostics import Level, TickStatistics, diagnostic_array
+from multi_qp_scene.errors import printable
 
 #: Period of the diagnostics while nothing changes [s].
 PERIOD = 1.0
@@ -27,6 +28,8 @@ LONGEST_TEXT = 400
 
 class Health:
     """Publishes a node's diagnostics when their level changes, and periodically.
+
+    Texts may quote received data. Control characters are escaped: at a NUL, ROS messages and log lines would end.
 
     Attributes:
         level: level of the node's state.
@@ -57,7 +60,7 @@ class Health:
             logged: whether it is logged elsewhere.
         """
         changed, self._is_logged = level is not self.level, logged
-        self.level, self.message = level, message
+        self.level, self.message = level, printable(message)
         if changed:
             self._since = monotonic()
             self.publish()
@@ -67,7 +70,7 @@ class Health:
     def log(self, fault: str) -> None:
         """Log a fault that the diagnostics contain within another text."""
         if self._may_log("faults", fault):
-            self._node.get_logger().error(fault)
+            self._node.get_logger().error(printable(fault))
 
     def publish_if_due(self, now: float) -> None:
         """Publish if it is due."""
@@ -76,6 +79,7 @@ class Health:
 
     def warn(self, message: str) -> None:
         """Report a transient event in the next diagnostics and the log."""
+        message = printable(message)
         cause = _cause(message)
         self._record(cause, message)
         if self._may_log("", cause):
@@ -85,7 +89,7 @@ class Health:
     def refuse(self, topic: str, reason: str) -> None:
         """Count a rejected message; report it in the next diagnostics and, once, in the log."""
         self.statistics.count("refused_messages")
-        reason = reason[:LONGEST_TEXT]
+        reason = printable(reason[:LONGEST_TEXT])
         self.refusals[topic] = reason
         self._record(topic, f"{topic}: {reason}")
         if self._may_log(topic, reason):
@@ -94,15 +98,15 @@ class Health:
     def failed(self, doing: str, error: BaseException) -> None:
         """Count an exception; report it in the next diagnostics and, once, with its traceback in the log."""
         self.statistics.count("exceptions")
-        reason = f"{type(error).__name__}: {error}"
+        reason = printable(f"{type(error).__name__}: {error}")
         self._record(doing, f"{doing}: {reason}")
         if self._may_log(doing, reason):
-            text = "".join(traceback.format_exception(error))
+            text = printable("".join(traceback.format_exception(error)))
             self._node.get_logger().error(f"{doing}: {reason}\n{text}")
 
     def end(self, reason: str) -> None:
         """Publish the end of the process and its reason."""
-        self.level, self.message = Level.STALE, f"the process ends: {reason}"
+        self.level, self.message = Level.STALE, printable(f"the process ends: {reason}")
         self.publish()
 
     def _record(self, key: str, text: str) -> None:
