@@ -109,7 +109,7 @@ def test_diagnostics_and_log_lines_do_not_end_at_a_nul_of_a_received_name():
     node.get_clock().now().nanoseconds = 0
     node.get_fully_qualified_name.return_value = "/tester"
     health = Health(node, dt=0.01)
-    health.tell(Level.ERROR, "names knee\0 instead")
+    health.set_status(Level.ERROR, "names knee\0 instead")
     health.refuse("joint_states", "names hip\0 twice")
     health.publish()
     published = node.create_publisher().publish.call_args[0][0]
