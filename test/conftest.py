@@ -1,4 +1,4 @@
-"""What holds for all tests."""
+"""Fixtures and hooks of all tests."""
 
 import os
 
@@ -8,7 +8,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import pytest
 
 
-@pytest.hookimpl(optionalhook=True)  # without xdist nobody asks
+@pytest.hookimpl(optionalhook=True)  # only called by xdist
 def pytest_xdist_make_scheduler(config, log):
     """Let one process run all of a file with a mere `pytest -n 2` too: on the graph, tests go on where others ended."""
     if config.getoption("dist") != "load":

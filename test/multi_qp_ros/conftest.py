@@ -1,4 +1,4 @@
-"""A real graph for tests: nodes as processes of their own, in a domain of their own, and none is left behind."""
+"""A real ROS graph for tests: nodes as separate processes in a domain of their own, ended after each test."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ PERIOD = round(DT * 1e9)  # [ns]
 HERE = Path(__file__).parent
 #: How long to wait for what must come [s]; only a test that fails takes so long, however busy the machine is.
 PATIENCE = 300.0
-#: What the nodes that were started have said, for who fails.
+#: Output of the started nodes, shown with failures.
 LOGS: dict[subprocess.Popen, Path] = {}
-#: What was said and not answered is said again after this long [s]: states are best effort.
+#: Time after which a state without a command is published again [s]: states are best effort.
 SAY_AGAIN = 3.0
 
 
@@ -56,7 +56,7 @@ def start(ros_environment, tmp_path_factory) -> Iterator:
 
 @pytest.fixture
 def start_here(ros_environment, tmp_path_factory) -> Iterator:
-    """Starts a node for one test: where it fails, the nodes that it has left are not heard by who comes next."""
+    """Starts a node for one test, which is ended with the test even if that fails."""
     with starting(ros_environment, tmp_path_factory) as start_node:
         yield start_node
 
@@ -115,7 +115,7 @@ def stop(process: subprocess.Popen, number: int = signal.SIGTERM) -> int:
 
 
 class Graph:
-    """The test's own node: everything it hears is kept, by topic."""
+    """Node of the test, with all received messages by topic."""
 
     all: ClassVar[list[Graph]] = []
 
@@ -136,7 +136,7 @@ class Graph:
         self.node = rclpy.create_node("tester", context=self.context)
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)
-        self.heard: dict[str, list] = {}
+        self.received: dict[str, list] = {}
         for message, topic, qos in (
             (JointState, topics.joint_commands("humanoid"), topics.EVENT_QOS),
             (Float64MultiArray, topics.effort_commands("humanoid"), topics.EVENT_QOS),
@@ -146,8 +146,8 @@ class Graph:
             (JointState, topics.joint_states("humanoid"), topics.STATE_QOS),
             (MarkerArray, topics.MARKERS, topics.EVENT_QOS),
         ):
-            self.heard[topic] = []
-            self.node.create_subscription(message, topic, self.heard[topic].append, qos)
+            self.received[topic] = []
+            self.node.create_subscription(message, topic, self.received[topic].append, qos)
         self.own_publishers = set(self.node.publishers)
         Graph.all.append(self)
 
@@ -159,11 +159,11 @@ class Graph:
             if found:
                 return found
             self.executor.spin_once(timeout_sec=0.02)
-        told = {(s.name, s.level, s.message) for m in self.heard["/diagnostics"] for s in m.status}
+        published = {(s.name, s.level, s.message) for m in self.received["/diagnostics"] for s in m.status}
         ended = [
             (p.args[2], p.returncode, log.read_text("utf-8")[-500:]) for p, log in LOGS.items() if p.poll() is not None
         ]
-        raise AssertionError(f"not within {timeout} s: {what}; diagnosed: {sorted(told)}; ended: {ended}")
+        raise AssertionError(f"not within {timeout} s: {what}; diagnosed: {sorted(published)}; ended: {ended}")
 
     def listen(self, seconds: float) -> None:
         end = time.monotonic() + seconds
@@ -171,8 +171,8 @@ class Graph:
             self.executor.spin_once(timeout_sec=0.01)
 
     def clear(self) -> None:
-        self.listen(0.15)  # what waits in the queues was said before
-        for messages in self.heard.values():
+        self.listen(0.15)  # messages in the queues are older
+        for messages in self.received.values():
             messages.clear()
 
     def call(self, kind, service: str, request):
@@ -198,14 +198,14 @@ class Graph:
         return self.call(ChangeState, "/multi_qp_controller/change_state", request).success
 
     def states(self) -> list[dict]:
-        return [json.loads(message.data) for message in self.heard["multi_qp/state"]]
+        return [json.loads(message.data) for message in self.received["multi_qp/state"]]
 
     def diagnosed(self, node: str, text: str, level: bytes | None = None):
-        """Return the first status of a node that says something."""
-        for message in self.heard["/diagnostics"]:
+        """Return the first status of a node with a message."""
+        for message in self.received["/diagnostics"]:
             for status in message.status:
-                told = status.message + " ".join(f"{pair.key}={pair.value}" for pair in status.values)
-                if status.name == f"/{node}" and text in told and level in (None, status.level):
+                published = status.message + " ".join(f"{pair.key}={pair.value}" for pair in status.values)
+                if status.name == f"/{node}" and text in published and level in (None, status.level):
                     return status
         return None
 
@@ -244,11 +244,11 @@ class FakeRobots:
         }
         self.state = scene.initial_state()
 
-    def say(self, tick: int, **faults) -> None:
+    def send(self, tick: int, **faults) -> None:
         """Publish the state of a tick, but for some topics; `edit` may spoil the joint states."""
-        self.say_at(tick * PERIOD, **faults)
+        self.send_at(tick * PERIOD, **faults)
 
-    def say_at(self, stamp: int, *, but=(), edit=None, edit_all=None) -> None:
+    def send_at(self, stamp: int, *, but=(), edit=None, edit_all=None) -> None:
         """Publish the state with a stamp [ns]; `edit_all` may spoil all messages, by topic."""
         messages = self.messages(stamp)
         if edit is not None:
@@ -275,17 +275,17 @@ class FakeRobots:
 
         `answer`: stamp of the answer [ns], if it is not that of the tick.
         """
-        heard, stamp = self.graph.heard, tick * PERIOD if answer is None else answer
-        heard["humanoid/joint_commands"].clear()
-        heard["multi_qp/state"].clear()
+        received, stamp = self.graph.received, tick * PERIOD if answer is None else answer
+        received["humanoid/joint_commands"].clear()
+        received["multi_qp/state"].clear()
         due = 0.0
 
         def answered():
             nonlocal due
             if time.monotonic() >= due:
-                self.say(tick, **faults)
+                self.send(tick, **faults)
                 due = time.monotonic() + again
-            efforts = [m.effort for m in heard["humanoid/joint_commands"] if nanoseconds(m.header.stamp) == stamp]
+            efforts = [m.effort for m in received["humanoid/joint_commands"] if nanoseconds(m.header.stamp) == stamp]
             states = [state for state in self.graph.states() if state["stamp"] == stamp]
             return (np.array(efforts[-1]), states[-1]) if efforts and states else None
 

@@ -1,4 +1,4 @@
-"""The controller's node, in which some functions raise while the file RAISE holds their name."""
+"""Controller node in which the functions named in the file RAISE raise exceptions."""
 
 from __future__ import annotations
 

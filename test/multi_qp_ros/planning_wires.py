@@ -1,4 +1,4 @@
-"""What a person has on a graph with plans: goals to give, and the controller's and the robot's own words."""
+"""Publishers of goals and subscriptions to plans and measured states, for tests of the planning graph."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ PATIENCE = 280.0
 
 
 class Wires:
-    """Starts planner, com_trajectory, controller and simulator, and keeps what they say."""
+    """Starts planner, com_trajectory, controller and simulator, and stores their messages."""
 
     def __init__(self, graph, start) -> None:
         graph.clear()  # the last words of those that ran before
         self.graph, self.start, self.node = graph, start, graph.node
-        self.told: list[dict] = []
+        self.statuses: list[dict] = []
         self.plans: list[MultiDOFJointTrajectory] = []
         self.odometry: list[Odometry] = []
         make = self.node.create_subscription
         self.subscriptions = [
-            make(String, topics.PLAN_STATUS, lambda m: self.told.append(json.loads(m.data)), topics.LATCHED_QOS),
+            make(String, topics.PLAN_STATUS, lambda m: self.statuses.append(json.loads(m.data)), topics.LATCHED_QOS),
             make(MultiDOFJointTrajectory, topics.CONTACT_SEQUENCE, self.plans.append, topics.LATCHED_QOS),
             make(Odometry, topics.odom("humanoid"), self.odometry.append, topics.STATE_QOS),
         ]
@@ -62,7 +62,7 @@ class Wires:
 
     @property
     def status(self) -> dict:
-        return self.told[-1] if self.told else {}
+        return self.statuses[-1] if self.statuses else {}
 
     @property
     def place(self) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The controller's node with a solver that dawdles while a file exists: its path is in SLOW_WHILE."""
+"""Controller node whose solver is slow while the file SLOW_WHILE exists."""
 
 from __future__ import annotations
 

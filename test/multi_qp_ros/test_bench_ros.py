@@ -1,4 +1,4 @@
-"""`multi-qp bench ros`: its figures from times that are known, and once for real."""
+"""`multi-qp bench ros`: figures from known times, and one real run."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def recorded(latencies, *, tick=0.002, robots=1):
         "processor": 1.0 + 0.004 * np.arange(len(late)),
         "failed": (np.arange(len(late)) % 50 == 0) * 1.0,
     }
-    heard = {
+    inbox = {
         "stamp": np.repeat(stamps, robots),
         "received": np.repeat(stamps + late * 1e9, robots) - np.tile(np.arange(robots)[::-1] * 1e5, len(late)),
     }
-    return heard, answers
+    return inbox, answers
 
 
 @pytest.mark.parametrize("robots", [1, 3])
@@ -43,17 +43,17 @@ def test_latency_rate_and_misses_are_those_of_the_records(robots):
     latencies = np.full(100, 0.005)
     latencies[10] = 0.013  # later than a period
     latencies[20] = np.nan  # never
-    heard, answers = recorded(latencies, robots=robots)
-    told = evaluate("box", DT, heard, answers, processor_time=1.0, stolen_time=0.1).as_dict()
-    assert told["latency_ms"]["median"] == pytest.approx(5.0, abs=1e-3)
-    assert told["latency_ms"]["max"] == pytest.approx(13.0, abs=1e-3)
-    assert (told["periods"], told["missed"], told["answers"]) == (100, 2, 99)
-    assert told["processor_ms"] == pytest.approx(4.0, abs=1e-6)
-    assert told["fallbacks"] == 1
-    assert told["stolen"] == pytest.approx(0.1 * told["cores"])
-    assert told["rate_hz"] == pytest.approx(99.0)
-    assert told["ros_share"] == pytest.approx(0.5, abs=1e-3)  # 2 ms of tick and 0.5 ms of prediction in 5 ms
-    assert sum(told["median_ms"].values()) == pytest.approx(5.0, abs=1e-3)
+    inbox, answers = recorded(latencies, robots=robots)
+    published = evaluate("box", DT, inbox, answers, processor_time=1.0, stolen_time=0.1).as_dict()
+    assert published["latency_ms"]["median"] == pytest.approx(5.0, abs=1e-3)
+    assert published["latency_ms"]["max"] == pytest.approx(13.0, abs=1e-3)
+    assert (published["periods"], published["missed"], published["answers"]) == (100, 2, 99)
+    assert published["processor_ms"] == pytest.approx(4.0, abs=1e-6)
+    assert published["fallbacks"] == 1
+    assert published["stolen"] == pytest.approx(0.1 * published["cores"])
+    assert published["rate_hz"] == pytest.approx(99.0)
+    assert published["ros_share"] == pytest.approx(0.5, abs=1e-3)  # 2 ms of tick and 0.5 ms of prediction in 5 ms
+    assert sum(published["median_ms"].values()) == pytest.approx(5.0, abs=1e-3)
 
 
 def test_it_measures_a_graph(ros_environment, tmp_path):
@@ -63,7 +63,7 @@ def test_it_measures_a_graph(ros_environment, tmp_path):
         [*command, "--json", str(file)], env=ros_environment, capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stderr
-    told = json.loads(file.read_text("utf-8"))["scenes"]["box"]
-    assert told["answers"] > 0 and 0.0 < told["ros_share"] < 1.0
-    assert told["stolen"] >= 0.0
-    assert told["latency_ms"]["median"] <= told["latency_ms"]["p99"] <= told["latency_ms"]["max"]
+    published = json.loads(file.read_text("utf-8"))["scenes"]["box"]
+    assert published["answers"] > 0 and 0.0 < published["ros_share"] < 1.0
+    assert published["stolen"] >= 0.0
+    assert published["latency_ms"]["median"] <= published["latency_ms"]["p99"] <= published["latency_ms"]["max"]

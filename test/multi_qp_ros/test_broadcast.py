@@ -1,4 +1,4 @@
-"""What the controller node tells those who watch, on a real graph: models, and wrenches as action and reaction."""
+"""Topics of the controller node for observers, on a real graph: models; wrenches as action and reaction."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ def robots(start, graph, fake_robots):
 @pytest.fixture(scope="module")
 def wrenches(robots, graph):
     """By contact: the messages on the body of the first surface and on that of the second, of one tick."""
-    heard = {}
+    received = {}
     for name in ("left_foot", "right_foot", "box_on_table"):
         for surface in robots.scenario.spec.contacts[name].surfaces:
-            messages = heard.setdefault((name, surface), [])
+            messages = received.setdefault((name, surface), [])
             topic = topics.wrench(name, surface)
             graph.node.create_subscription(WrenchStamped, topic, messages.append, topics.EVENT_QOS)
     robots.begin()
     tick, due = 0, 0.0
 
-    def all_told():
-        """Tick after tick, until all topics have found each other: what nobody listens to is not sent."""
+    def all_received():
+        """Run ticks until all topics are discovered: topics without subscribers are not published."""
         nonlocal tick, due
         if time.monotonic() >= due:
             tick += 1
             robots.ask(tick)
             due = time.monotonic() + 0.3
-        stamps = [conversions.from_stamp(messages[-1].header.stamp) for messages in heard.values() if messages]
-        return len(stamps) == len(heard) and set(stamps) == {round(tick * DT * 1e9)}
+        stamps = [conversions.from_stamp(messages[-1].header.stamp) for messages in received.values() if messages]
+        return len(stamps) == len(received) and set(stamps) == {round(tick * DT * 1e9)}
 
-    graph.until(all_told, what="the wrenches of one tick")
-    return {key: messages[-1] for key, messages in heard.items()}
+    graph.until(all_received, what="the wrenches of one tick")
+    return {key: messages[-1] for key, messages in received.items()}
 
 
 def in_world(robots, message):
@@ -81,10 +81,10 @@ def test_they_carry_the_weight(robots, wrenches):
 
 @pytest.mark.parametrize("name", ["humanoid", "box", "table", "ground"])
 def test_models_are_latched_for_late_subscribers(robots, graph, name):
-    heard = []
+    received = []
     subscription = graph.node.create_subscription(
-        String, topics.robot_description(name), heard.append, topics.LATCHED_QOS
+        String, topics.robot_description(name), received.append, topics.LATCHED_QOS
     )
-    text = graph.until(lambda: heard, what="a model")[0].data
+    text = graph.until(lambda: received, what="a model")[0].data
     graph.node.destroy_subscription(subscription)
     assert pin.buildModelFromXML(text).name == name

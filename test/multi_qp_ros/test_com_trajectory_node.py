@@ -1,4 +1,4 @@
-"""The node com_trajectory on a real graph: contacts in, curve and markers out, wrong contacts diagnosed."""
+"""Node `com_trajectory` on a real graph: contact sequences, curves, markers, invalid input."""
 
 from __future__ import annotations
 
@@ -28,14 +28,16 @@ def process(start):
 
 @pytest.fixture(scope="module")
 def wires(graph, process):
-    """What the node says, and how to tell it something."""
-    heard: dict[str, list] = {"curve": [], "markers": []}
+    """Received messages of the node, and a function that publishes a sequence."""
+    received: dict[str, list] = {"curve": [], "markers": []}
     node = graph.node
-    node.create_subscription(MultiDOFJointTrajectory, topics.COM_TRAJECTORY, heard["curve"].append, topics.LATCHED_QOS)
-    node.create_subscription(MarkerArray, topics.COM_MARKERS, heard["markers"].append, topics.LATCHED_QOS)
+    node.create_subscription(
+        MultiDOFJointTrajectory, topics.COM_TRAJECTORY, received["curve"].append, topics.LATCHED_QOS
+    )
+    node.create_subscription(MarkerArray, topics.COM_MARKERS, received["markers"].append, topics.LATCHED_QOS)
     publisher = node.create_publisher(MultiDOFJointTrajectory, topics.CONTACT_SEQUENCE, topics.LATCHED_QOS)
-    yield heard, publisher.publish
-    node.destroy_publisher(publisher)  # what it has said last is latched, and other modules use this topic
+    yield received, publisher.publish
+    node.destroy_publisher(publisher)  # its last message is latched, and other modules use this topic
 
 
 def steps(count: int) -> ContactSequence:
@@ -48,18 +50,18 @@ def array(vectors) -> np.ndarray:
 
 
 def test_a_sequence_gives_a_curve_with_its_derivatives(graph, wires):
-    heard, say = wires
+    received, send = wires
     graph.until(lambda: graph.diagnosed(NODE, "waiting for a contact sequence", OK), what="the node")
-    say(sequence_message(steps(5), 0))
-    graph.until(lambda: heard["curve"], what="a curve")
-    message = heard["curve"][-1]
+    send(sequence_message(steps(5), 0))
+    graph.until(lambda: received["curve"], what="a curve")
+    message = received["curve"][-1]
     assert message.joint_names == ["walker"] and message.header.frame_id == "world"
     times = np.array([p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in message.points])
     place = array(p.transforms[0].translation for p in message.points)
     rate = array(p.velocities[0].linear for p in message.points)
     second = array(p.accelerations[0].linear for p in message.points)
     assert times[0] == 0.0 and (np.diff(times) > 0.0).all()
-    # two steps of 20 cm ahead, over the feet, at the height of who stands
+    # two steps of 20 cm ahead, over the feet, at standing height
     assert place[0, 0] < 0.03 and 0.25 < place[-1, 0] < 0.35 and np.abs(place[:, 1]).max() < 0.11
     assert (place[:, 2] > 0.6).all() and (place[:, 2] < 0.8).all()
     inner = slice(2, -2)
@@ -71,9 +73,9 @@ def test_a_sequence_gives_a_curve_with_its_derivatives(graph, wires):
 
 
 def test_markers_show_polytopes_points_and_curve(graph, wires):
-    heard, _ = wires
-    graph.until(lambda: heard["markers"], what="markers")
-    shown = [m for m in heard["markers"][-1].markers if m.action == Marker.ADD]
+    received, _ = wires
+    graph.until(lambda: received["markers"], what="markers")
+    shown = [m for m in received["markers"][-1].markers if m.action == Marker.ADD]
     assert {m.ns for m in shown} == set(com_markers.NAMESPACES)
     count = {name: sum(m.ns == name for m in shown) for name in com_markers.NAMESPACES}
     assert count == {"com_polytopes": 5, "com_regions": 5, "transition_points": 4, "com_curve": 1}
@@ -82,20 +84,20 @@ def test_markers_show_polytopes_points_and_curve(graph, wires):
 
 
 def test_a_repeated_sequence_is_ignored_and_a_new_one_gives_a_curve(graph, wires):
-    heard, say = wires
-    before = len(heard["curve"])
-    say(sequence_message(steps(5), 7_000_000_000))
+    received, send = wires
+    before = len(received["curve"])
+    send(sequence_message(steps(5), 7_000_000_000))
     graph.listen(1.0)
-    assert len(heard["curve"]) == before
-    say(sequence_message(steps(3), 0))
-    graph.until(lambda: len(heard["curve"]) > before, what="another curve")
-    assert heard["curve"][-1].points[-1].transforms[0].translation.x < 0.2
+    assert len(received["curve"]) == before
+    send(sequence_message(steps(3), 0))
+    graph.until(lambda: len(received["curve"]) > before, what="another curve")
+    assert received["curve"][-1].points[-1].transforms[0].translation.x < 0.2
     # the markers of the phases that are no longer there are deleted
-    graph.until(lambda: any(m.action == Marker.DELETE for m in heard["markers"][-1].markers), what="deletions")
+    graph.until(lambda: any(m.action == Marker.DELETE for m in received["markers"][-1].markers), what="deletions")
 
 
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    ("spoil", "text"),
     [
         (lambda m: m.joint_names.__setitem__(0, "walker/left_sock"), "left_sock"),
         (lambda m: m.points[0].transforms.pop(), "expected a transform for each name"),
@@ -104,23 +106,23 @@ def test_a_repeated_sequence_is_ignored_and_a_new_one_gives_a_curve(graph, wires
         (lambda m: setattr(m.points[0].transforms[0].translation, "z", 3.0), "cannot stand"),
     ],
 )
-def test_a_wrong_sequence_is_diagnosed_and_changes_nothing(graph, wires, process, spoil, said):
-    heard, say = wires
-    before = len(heard["curve"])
+def test_a_wrong_sequence_is_diagnosed_and_changes_nothing(graph, wires, process, spoil, text):
+    received, send = wires
+    before = len(received["curve"])
     message = copy.deepcopy(sequence_message(steps(3), 0))
     message.joint_names = list(message.joint_names)
     spoil(message)
     graph.clear()
-    say(message)
-    graph.until(lambda: graph.diagnosed(NODE, said, WARN), what=said)
-    assert len(heard["curve"]) == before and process.poll() is None
+    send(message)
+    graph.until(lambda: graph.diagnosed(NODE, text, WARN), what=text)
+    assert len(received["curve"]) == before and process.poll() is None
 
 
 def test_a_valid_sequence_after_an_invalid_one_gives_a_curve(graph, wires):
-    heard, say = wires
-    before = len(heard["curve"])
-    say(sequence_message(steps(4), 0))
-    graph.until(lambda: len(heard["curve"]) > before, what="a curve")
+    received, send = wires
+    before = len(received["curve"])
+    send(sequence_message(steps(4), 0))
+    graph.until(lambda: len(received["curve"]) > before, what="a curve")
 
 
 def test_sequences_survive_the_way_through_messages():

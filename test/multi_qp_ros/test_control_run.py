@@ -1,4 +1,4 @@
-"""Whole runs by the wall clock, in a time of the test's own: messages and answers take as long as it says.
+"""Wall-clock runs in simulated time: delays of messages and computations are set by the test.
 
 Nothing here depends on how fast the machine is; the graph itself is tested in test_wall_clock.py.
 """
@@ -28,7 +28,7 @@ def test_a_whole_run_by_the_wall_clock_reaches_its_goals_and_keeps_its_contacts(
 
 @pytest.mark.parametrize("silent", ["states", "answers"])
 def test_after_a_pause_the_run_continues_in_its_state(silent):
-    """Nothing comes through for 80 ms: what was held and damped meanwhile is caught, not answered with a jerk."""
+    """No message for 80 ms: the robot, held and damped meanwhile, is brought back without a jerk."""
     worlds = DelayedGraph(lambda: load_scenario("box"), dt=0.005).go(0.3)
     worlds.stall(Stall(0.08, states=silent == "states", commands=silent == "answers"))
     worlds.go(0.8)
@@ -39,7 +39,7 @@ def test_after_a_pause_the_run_continues_in_its_state(silent):
 
 
 def test_with_computation_of_two_periods_every_second_state_gets_a_command():
-    """A machine that is too slow by half: the rate gives way, and nothing else."""
+    """Computation of twice the period: only the rate decreases."""
     delays = Delays(state=about(0.002), answer=about(0.01), command=about(0.002))
     worlds = DelayedGraph(lambda: load_scenario("box"), dt=0.005, delays=delays)
     worlds.go(1.2)
@@ -103,7 +103,7 @@ def test_states_of_two_instants_are_no_new_state_where_they_used_to_come_togethe
     period = 5_000_000  # [ns]
     at = run.assembler.measured
 
-    def tell(topic: str, later: int) -> None:
+    def send(topic: str, later: int) -> None:
         name, _, what = topic.partition("/")
         subsystem = worlds.run.scenario.scene.subsystems[name]
         time = at + later * 0.005
@@ -117,24 +117,24 @@ def test_states_of_two_instants_are_no_new_state_where_they_used_to_come_togethe
     run.wall_clock_command(at)
     for topic in run.assembler.topics:
         assert not run.complete
-        tell(topic, 1)
+        send(topic, 1)
     assert run.complete
-    tell(run.assembler.topics[0], 2)  # after a stall the next ones are coming already
+    send(run.assembler.topics[0], 2)  # after a stall the next ones are coming already
     assert run.assembler.fresh and not run.complete
-    run.wall_clock_command(at + 0.01)  # whoever has waited long enough takes what there is
+    run.wall_clock_command(at + 0.01)  # after the longest wait the command is computed with the messages at hand
     first, *others = run.assembler.topics
     for topic in others:
-        tell(topic, 2)
-    tell(first, 3)
+        send(topic, 2)
+    send(first, 3)
     assert run.assembler.fresh and not run.complete  # or the first would be a period ahead of the rest for ever
     for topic in others:
-        tell(topic, 3)
+        send(topic, 3)
     assert run.complete
     for later in range(4, 16, 2):
         run.wall_clock_command(at + 0.005 * later)
-        tell(first, later)
+        send(first, later)
         for topic in others:
-            tell(topic, later + 1)
+            send(topic, later + 1)
     assert run.complete  # robots of clocks of their own are not waited for
 
 
@@ -165,7 +165,7 @@ def test_nothing_is_predicted_from_a_state_that_is_invalid(monkeypatch, entry, v
 
 
 def test_warm_up_computes_a_valid_command():
-    """The judge's kernels were compiled in the loop of a fresh installation: the rehearsal had been too late for it."""
+    """The kernels of the run monitor are compiled by `warm_up`, not in the loop."""
     seen = []
 
     class Monitor:

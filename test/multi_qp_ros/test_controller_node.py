@@ -1,4 +1,4 @@
-"""The controller node on a real graph; the test plays the robots, and breaks what can break."""
+"""Controller node on a real graph with robots simulated by the test: commands, faults, recovery."""
 
 from __future__ import annotations
 
@@ -57,19 +57,19 @@ def test_activation_starts_from_where_the_robots_are(robots):
     arms = [name for name in scene.actuated_joint_names if "ELBOW" in name or "WRIST" in name]
     robots.state.q[[model.joints[model.getJointId(name)].idx_q for name in arms]] += 0.1
     try:
-        told = np.array([robots.begin()[0], *(robots.ask(tick)[0] for tick in range(1, 20))])
+        published = np.array([robots.begin()[0], *(robots.ask(tick)[0] for tick in range(1, 20))])
         expected = Controller(robots.scenario, dt=DT).step(robots.state, 0.0)
     finally:
         robots.state.q[:] = before
-    np.testing.assert_allclose(told[0], expected.tau[humanoid.actuated], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(published[0], expected.tau[humanoid.actuated], rtol=1e-9, atol=1e-9)
     assert np.abs(expected.a).max() < 5.0  # rad/s²: nothing darts off
-    assert (np.abs(np.diff(told, axis=0)) < 0.05 * scene.torque_limits[humanoid.actuated]).all()
+    assert (np.abs(np.diff(published, axis=0)) < 0.05 * scene.torque_limits[humanoid.actuated]).all()
 
 
 def test_both_command_topics_have_the_same_efforts(robots, graph):
     robots.begin()
     efforts, _ = robots.ask(1)
-    bare = graph.heard["humanoid/effort_controller/commands"]
+    bare = graph.received["humanoid/effort_controller/commands"]
     graph.until(lambda: any(np.array_equal(message.data, efforts) for message in bare), what="the same numbers")
 
 
@@ -93,11 +93,11 @@ def shorten(message):
 
 
 @pytest.mark.parametrize(
-    "fault, told",
+    "fault, published",
     [(lose_a_joint, "lacks"), (add_a_nan, "not finite"), (shorten, "positions")],
     ids=["a joint missing", "NaN", "an array of the wrong length"],
 )
-def test_a_spoilt_message_is_held_then_damped_and_recovered_from(robots, graph, fault, told):
+def test_a_spoilt_message_is_held_then_damped_and_recovered_from(robots, graph, fault, published):
     good, _ = robots.begin()
     good, _ = robots.ask(1)
     answers = [robots.ask(tick, edit=fault) for tick in range(2, 2 + HOLD + 3)]
@@ -106,7 +106,7 @@ def test_a_spoilt_message_is_held_then_damped_and_recovered_from(robots, graph, 
     np.testing.assert_array_equal(answers[HOLD - 1][0], good)
     assert np.isfinite(answers[-1][0]).all()
     assert np.abs(answers[-1][0]).max() < 1e-6  # it is at rest: nothing to damp
-    graph.until(lambda: graph.diagnosed(NODE, told, ERROR), what=told)
+    graph.until(lambda: graph.diagnosed(NODE, published, ERROR), what=published)
     graph.clear()
     _, state = robots.ask(20)
     assert state["status"] == "ok"
@@ -115,13 +115,13 @@ def test_a_spoilt_message_is_held_then_damped_and_recovered_from(robots, graph, 
 
 def test_the_cause_of_a_fallback_is_logged_once_on_rosout(robots, graph):
     """An absurd speed gets no torque; the console and /rosout name the joint."""
-    heard = []
-    subscription = graph.node.create_subscription(Log, "/rosout", heard.append, 1000)
+    received = []
+    subscription = graph.node.create_subscription(Log, "/rosout", received.append, 1000)
     joint = 7
     name = robots.joints[joint].name
 
-    def told():
-        return [log.msg for log in heard if "velocity is 1e+06 rad/s" in log.msg]
+    def published():
+        return [log.msg for log in received if "velocity is 1e+06 rad/s" in log.msg]
 
     def speed_up(message):
         message.velocity[joint] = 1e6
@@ -129,18 +129,18 @@ def test_the_cause_of_a_fallback_is_logged_once_on_rosout(robots, graph):
     robots.begin()
     robots.ask(1)
     answers = [robots.ask(tick, edit=speed_up)[0] for tick in range(2, 2 + HOLD + 10)]
-    message = graph.until(told, what="a log line")[0]
+    message = graph.until(published, what="a log line")[0]
     assert f"humanoid/{name} velocity is 1e+06 rad/s, expected at most " in message
     assert answers[-1][robots.scenario.scene.actuated_joint_names.index(f"humanoid/{name}")] == 0.0
     graph.listen(0.2)
-    assert len(told()) == 1
+    assert len(published()) == 1
     graph.node.destroy_subscription(subscription)
 
 
 def test_a_lost_topic_gives_a_fallback_once_it_is_too_old(robots, graph):
     robots.begin()
     for tick in range(1, 6):
-        robots.say(tick, but=["box/odom"])
+        robots.send(tick, but=["box/odom"])
         graph.listen(0.02)
     assert all(state["stamp"] == 0 for state in graph.states())  # it waits, whatever of them has come through
     _, state = ask_until_answered(robots, graph, range(6, 1000))
@@ -154,7 +154,7 @@ def test_a_lost_topic_gives_a_fallback_once_it_is_too_old(robots, graph):
 def ask_until_answered(robots, graph, ticks):
     """Say tick after tick without the box, until one is answered: some may get lost on the way."""
     for tick in ticks:
-        robots.say(tick, but=["box/odom"])
+        robots.send(tick, but=["box/odom"])
         graph.listen(0.05)
         if any(state["stamp"] for state in graph.states()):
             break
@@ -166,7 +166,7 @@ def test_an_outdated_message_is_passed_over(robots, graph):
     robots.ask(5)
 
     def counted():
-        robots.say(3)
+        robots.send(3)
         return graph.diagnosed(NODE, "outdated_messages=")
 
     graph.until(counted, what="a count")
@@ -193,18 +193,18 @@ def test_deactivation_leaves_no_effort(robots, graph):
     graph.clear()
     assert graph.transition("deactivate")
     graph.until(lambda: any(state["status"] == "inactive" for state in graph.states()), what="inactive")
-    heard = graph.heard["humanoid/joint_commands"]
-    last = graph.until(lambda: [message for message in heard if not any(message.effort)], what="zero efforts")[-1]
+    received = graph.received["humanoid/joint_commands"]
+    last = graph.until(lambda: [message for message in received if not any(message.effort)], what="zero efforts")[-1]
     assert len(last.effort) == robots.scenario.scene.na
-    robots.say(1)
+    robots.send(1)
     graph.listen(0.2)
-    assert heard[-1] is last
+    assert received[-1] is last
     assert graph.transition("activate")
 
 
 def test_markers_are_named_and_in_the_world(robots, graph):
     robots.begin()
-    markers = graph.until(lambda: graph.heard["multi_qp/markers"], what="markers")[-1].markers
+    markers = graph.until(lambda: graph.received["multi_qp/markers"], what="markers")[-1].markers
     assert {"contact_forces", "friction_cones", "com", "support_polygon"} <= {marker.ns for marker in markers}
     assert {marker.header.frame_id for marker in markers} == {"world"}
     assert len({(marker.ns, marker.id) for marker in markers}) == len(markers)

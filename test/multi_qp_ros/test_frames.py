@@ -1,4 +1,4 @@
-"""The tree of frames: its transforms, put together, are the forward kinematics of the scene."""
+"""Tree of frames: the product of its transforms is the forward kinematics of the scene."""
 
 from __future__ import annotations
 
@@ -70,15 +70,15 @@ def test_only_moving_frames_are_published_again(scene):
 def test_static_frames_are_published_first(scene, q, monkeypatch):
     """With a stand-in for tf2_msgs, which is not among the wheels."""
     monkeypatch.setattr(transforms, "TFMessage", lambda transforms: SimpleNamespace(transforms=list(transforms)))
-    said: dict[str, list] = {}
+    text: dict[str, list] = {}
     node = SimpleNamespace(
-        create_publisher=lambda kind, topic, qos: SimpleNamespace(publish=said.setdefault(topic, []).append)
+        create_publisher=lambda kind, topic, qos: SimpleNamespace(publish=text.setdefault(topic, []).append)
     )
     output = transforms.TransformOutput(node, scene)
     output.send(q, 1_000_000_000)
     output.send(q, 2_000_000_000)
-    assert [len(messages) for messages in (said["/tf"], said["/tf_static"])] == [2, 1]
-    assert {m.header.stamp.sec for m in said["/tf"][-1].transforms} == {2}
+    assert [len(messages) for messages in (text["/tf"], text["/tf_static"])] == [2, 1]
+    assert {m.header.stamp.sec for m in text["/tf"][-1].transforms} == {2}
 
 
 def test_there_is_tf_where_tf2_msgs_is():

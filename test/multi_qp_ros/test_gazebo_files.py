@@ -1,4 +1,4 @@
-"""What is written for gz-sim, as far as it can be checked without gz-sim."""
+"""Files for gz-sim, checked without gz-sim."""
 
 from __future__ import annotations
 

@@ -125,13 +125,13 @@ def test_each_side_survives_the_death_of_the_other(start_here, graph):
         return start_here("multi_qp_ros.nodes.simulator_node", speed=1.0, patience=0.2, **SETTINGS)
 
     def well(node):
-        graph.heard["/diagnostics"].clear()  # what others of that name said before; each speaks once a second
+        graph.received["/diagnostics"].clear()  # what others of that name reported before; each speaks once a second
         graph.until(lambda: graph.diagnosed(node, "", DiagnosticStatus.OK), what=f"{node} is well")
 
     def at_rest():
         """The world goes on without answers, and its drives bring it to rest."""
-        told = graph.heard["humanoid/joint_states"]
-        return told and np.abs(told[-1].velocity).max() < 1e-3
+        published = graph.received["humanoid/joint_states"]
+        return published and np.abs(published[-1].velocity).max() < 1e-3
 
     def kill(process):
         process.send_signal(signal.SIGKILL)
@@ -154,7 +154,7 @@ def test_each_side_survives_the_death_of_the_other(start_here, graph):
 
     kill(simulator)
     simulator = start_simulator()
-    # not by what is heard of /clock: it may have come past the time of before when the first of it is heard here
+    # not by what is received of /clock: it may have come past the time of before when the first of it is received here
     graph.until(lambda: graph.diagnosed("multi_qp_controller", "time_jumps="), what="a jump of time")
     graph.clear()
     well("simulator")

@@ -1,4 +1,4 @@
-"""No message ends a node: what cannot be read is refused, counted and named."""
+"""Malformed messages: refused, counted and named; every node continues."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def damage(graph, process, node, seed, count, messages):
 
     try:
         for publisher, (topic, _, _) in zip(publishers, messages, strict=True):
-            others = partial(lambda it, ours: it.get_subscription_count() > ours, publisher, topic in graph.heard)
+            others = partial(lambda it, ours: it.get_subscription_count() > ours, publisher, topic in graph.received)
             graph.until(others, what=f"a subscriber of {topic}")
         graph.until(reported, what="a count and a reason")
     finally:
@@ -178,8 +178,8 @@ def test_the_controller_continues(start_here, graph, fake_robots, count):
     settings = {"scenario": "box", "dt": 0.01, "lock_step": True, "autostart": True, "marker_rate": 0.0}
     process = start_here("multi_qp_ros.nodes.controller_node", **settings)
     fake_robots.begin()
-    said = fake_robots.messages(0)
-    state = [(topic, message, topics.COMMAND_QOS) for topic, message in said.items()]
+    text = fake_robots.messages(0)
+    state = [(topic, message, topics.COMMAND_QOS) for topic, message in text.items()]
     state.append(("box/target/box", PoseStamped(), topics.EVENT_QOS))
     state.append(("box/command", String(data="go"), topics.EVENT_QOS))
     damage(graph, process, "multi_qp_controller", 1, count, state)
@@ -197,7 +197,7 @@ def test_the_simulator_continues(start_here, graph, fake_robots, count):
     ]
     damage(graph, process, "simulator", 2, count, commands)
     graph.clear()
-    graph.until(lambda: graph.heard["humanoid/joint_states"], what="the state again")
+    graph.until(lambda: graph.received["humanoid/joint_states"], what="the state again")
 
 
 def test_the_viewer_continues(start_here, graph, fake_robots, count):
@@ -223,7 +223,7 @@ def test_planning_continues(start_here, graph, node, count):
     latched = topics.LATCHED_QOS
     status = {"active": False, "standing": False, "waiting": False, "plan": 0, "refused": 0, "reason": ""}
     robot = scenario.spec.plan.character
-    heard = {
+    received = {
         "com_trajectory": [
             ("contact_sequence", plan_of(["humanoid/left_sole"]), latched),
             ("planned_postures", POSTURES, latched),

@@ -1,4 +1,4 @@
-"""The process that makes markers: what it makes, what it leaves out, and that it comes and goes."""
+"""Marker process: results, skipped snapshots, restart."""
 
 from __future__ import annotations
 

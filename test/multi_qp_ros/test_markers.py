@@ -1,4 +1,4 @@
-"""Markers of a tick: what is drawn where, ids that stay, and the deletion of what is gone."""
+"""Markers of a tick: shapes and places, constant ids, deletion."""
 
 from __future__ import annotations
 

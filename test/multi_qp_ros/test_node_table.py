@@ -1,4 +1,4 @@
-"""The table of nodes that the launch file and the command line share; no ROS is needed for it."""
+"""Table of nodes shared by launch file and command line; without ROS."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_scenario_with_a_plan_has_its_planners():
     assert (com.name, com.parameters) == ("com_trajectory", {"scenario": "stairs", "seed": 3})
     assert planner.name == "contact_planner" and planner.parameters["goal"] == "1.0 0.0 0.7"
     assert not com.essential and not planner.essential  # each may be started again
-    assert planner.failure == 1  # but without a plan and somebody to give another goal, there is nothing to wait for
+    assert planner.failure == 1  # without a plan, and without a user who could give another goal, the run has failed
     interactive = node_table("stairs", **planning_nodes(True, goal="scenario", headless=False))[-1]
     assert interactive.failure is None
     assert planning_nodes(False, goal="scenario", headless=False) == {}

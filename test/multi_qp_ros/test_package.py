@@ -1,4 +1,4 @@
-"""package.xml declares what the code imports from ROS; no ROS is needed to check it."""
+"""Dependencies declared in package.xml; without ROS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/ros2.md is true: its tables are what the nodes declare, publish and hear on the real graph."""
+"""Tables of docs/ros2.md against parameters, publishers and subscriptions of the nodes on a real graph."""
 
 from __future__ import annotations
 

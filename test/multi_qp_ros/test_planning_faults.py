@@ -1,4 +1,4 @@
-"""Another goal in the middle of a plan, and a controller that begins anew there, on the real graph."""
+"""New goals during a plan, and restart of the controller, on a real graph."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_controller_that_is_deactivated_in_the_middle_of_a_plan_begins_anew_wh
     wires.give(UP)
     wires.until(lambda: wires.status["plan"], "a plan that is followed")
     first = wires.status["plan"]
-    # while both feet are on the ground: with zero efforts nobody stands for long, and the world's clock stops with us
+    # while both feet are on the ground: with zero efforts the humanoid falls, and the simulation stops with this node
     assert wires.graph.transition("deactivate")
     wires.until(lambda: not wires.status["active"], "the controller's word")
     assert wires.graph.transition("activate")
@@ -59,7 +59,7 @@ def test_a_controller_that_is_killed_in_the_middle_of_a_plan_stands_and_is_sent_
     wires.until(lambda: wires.graph.states()[-1]["state"].startswith("shift_02"), "a stance on both levels")
     wires.processes["multi_qp_controller"].kill()
     wires.processes["multi_qp_controller"].wait()
-    wires.told.clear()
+    wires.statuses.clear()
     wires.processes["multi_qp_controller"] = wires.run("multi_qp_controller")
     wires.until(lambda: wires.status.get("plan", 0) not in (0, first), "another plan")
     wires.until(lambda: wires.status["standing"], "its end")

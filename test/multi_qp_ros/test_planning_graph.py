@@ -1,4 +1,4 @@
-"""Goals, plans and who carries them out, on the real graph: planner, com_trajectory, controller, simulator."""
+"""Goals, plans and their execution on a real graph: planner, com_trajectory, controller, simulator."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def wires(graph, start):
 
 
 @pytest.mark.parametrize(
-    ("place", "frame", "said"),
+    ("place", "frame", "text"),
     [
         ((math.nan, 0.0, 0.7), "world", "the goal was refused: it is not finite"),
         ((0.2, 0.0, 0.7), "map", "the goal was refused: it is in the frame 'map'"),
@@ -30,10 +30,10 @@ def wires(graph, start):
         ((0.5, 0.0, 3.0), "world", "no plan: the goal is not possible for the base: 0 of the limbs"),
     ],
 )
-def test_an_unreachable_goal_is_diagnosed_without_motion(wires, place, frame, said):
+def test_an_unreachable_goal_is_diagnosed_without_motion(wires, place, frame, text):
     wires.graph.clear()
     wires.give(place, frame=frame)
-    wires.until(lambda: wires.graph.diagnosed(PLANNER, said, WARN), said)
+    wires.until(lambda: wires.graph.diagnosed(PLANNER, text, WARN), text)
     assert not wires.plans and wires.status["waiting"]
 
 

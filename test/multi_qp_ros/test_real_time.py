@@ -1,4 +1,4 @@
-"""What a node asks of the system for real time: a priority, and processors that stay awake; without a node."""
+"""Real-time priority and prevention of CPU idling; without a node."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ class FakeNode:
 
     def __init__(self, priority: int, *, keep_awake: bool = False) -> None:
         self.parameters = {"realtime_priority": priority, "keep_awake": keep_awake}
-        self.said: list[tuple[str, str]] = []
+        self.logged: list[tuple[str, str]] = []
 
     def get_parameter(self, name):
         return SimpleNamespace(value=self.parameters[name])
 
     def get_logger(self):
         return SimpleNamespace(
-            info=lambda text: self.said.append(("info", text)), warning=lambda text: self.said.append(("warning", text))
+            info=lambda text: self.logged.append(("info", text)),
+            warning=lambda text: self.logged.append(("warning", text)),
         )
 
 
@@ -50,7 +51,7 @@ def test_all_threads_get_the_requested_or_the_default_priority(threads, wanted, 
     node = FakeNode(wanted)
     RealTime(node, lock_step=lock_step).begin()
     assert threads == ({} if expected is None else {7: expected, 9: expected})
-    assert not node.said
+    assert not node.logged
 
 
 @pytest.mark.parametrize(("wanted", "level"), [(-1, "info"), (20, "warning")])
@@ -61,7 +62,7 @@ def test_a_refused_priority_is_reported_once(monkeypatch, wanted, level):
     monkeypatch.setattr(real_time.os, "sched_setscheduler", refuse)
     node = FakeNode(wanted)
     RealTime(node, lock_step=False).begin()
-    assert node.said == [(level, "no real-time priority: Operation not permitted; see `ulimit -r`")]
+    assert node.logged == [(level, "no real-time priority: Operation not permitted; see `ulimit -r`")]
 
 
 @pytest.fixture
@@ -101,4 +102,4 @@ def test_a_failure_to_prevent_idling_is_reported(waking_time):
     waking_time.file.unlink()
     node = FakeNode(0, keep_awake=True)
     RealTime(node, lock_step=False).begin()
-    assert node.said == [("info", f"idle CPUs are allowed to sleep: {waking_time.file}: No such file or directory")]
+    assert node.logged == [("info", f"idle CPUs are allowed to sleep: {waking_time.file}: No such file or directory")]

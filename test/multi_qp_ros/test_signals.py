@@ -57,11 +57,11 @@ def end_all_nodes(environment, seed, folder):
             process.kill()
             process.wait()
     print(f"{number.name} after {after:.2f} s: ended after {took} s with {statuses}")
-    said = {name: (folder / f"{name}.txt").read_text("utf-8") for name in processes}
-    assert took.keys() == processes.keys() and max(took.values()) < LONGEST, (took, statuses, said)
+    reported = {name: (folder / f"{name}.txt").read_text("utf-8") for name in processes}
+    assert took.keys() == processes.keys() and max(took.values()) < LONGEST, (took, statuses, reported)
     # 0: in order; a signal: while it was imported, where nothing but the process itself is to be ended
-    assert set(statuses.values()) <= {0, -number}, (statuses, said)
-    assert not any("Traceback" in text for text in said.values()), said
+    assert set(statuses.values()) <= {0, -number}, (statuses, reported)
+    assert not any("Traceback" in text for text in reported.values()), reported
     return took
 
 

@@ -1,4 +1,4 @@
-"""The simulator node on a real graph; the test plays the controller, and breaks what can break."""
+"""Simulator node on a real graph with a controller simulated by the test: commands, faults, timing."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def hand(process, graph):
 
 
 class Hand:
-    """Answers the simulator with zero efforts, or with what the test says."""
+    """Sends zero efforts to the simulator, or those of the test."""
 
     def __init__(self, graph) -> None:
         self.graph, self.scenario = graph, load_scenario("box")
@@ -51,9 +51,9 @@ class Hand:
 
     @property
     def stamp(self) -> int | None:
-        """The stamp of the last state that was heard."""
-        heard = self.graph.heard["humanoid/joint_states"]
-        return conversions.from_stamp(heard[-1].header.stamp) if heard else None
+        """The stamp of the last state that was received."""
+        received = self.graph.received["humanoid/joint_states"]
+        return conversions.from_stamp(received[-1].header.stamp) if received else None
 
     def answer(self, efforts, *, contacts=("left_foot", "right_foot", "box_on_table")) -> None:
         """Answer the present state and wait for the next."""
@@ -81,7 +81,7 @@ def test_no_shared_memory_lock_with_processes_that_may_be_killed(hand, process, 
 
 def test_nothing_moves_before_the_first_command(hand, graph):
     graph.clear()
-    graph.until(lambda: len(graph.heard["humanoid/joint_states"]) > 2, what="states")
+    graph.until(lambda: len(graph.received["humanoid/joint_states"]) > 2, what="states")
     assert hand.stamp == 0
 
 
@@ -90,10 +90,10 @@ def test_a_command_moves_the_robot_by_the_equation_of_motion(hand, graph):
     controller = Controller(scenario, dt=DT)
     command = controller.step(scenario.scene.initial_state(), 0.0)
     hand.answer(command.tau)
-    told = graph.heard["humanoid/joint_states"][-1]
+    published = graph.received["humanoid/joint_states"][-1]
     humanoid = scenario.scene.subsystems["humanoid"]
     expected = State(scenario.scene.q0, command.a * DT)  # only its velocities are looked at
-    np.testing.assert_allclose(told.velocity, expected.v[humanoid.joint_v_slice], atol=1e-8)
+    np.testing.assert_allclose(published.velocity, expected.v[humanoid.joint_v_slice], atol=1e-8)
 
 
 @contextmanager
@@ -109,15 +109,15 @@ def simulator(**parameters: object) -> Iterator[SimulatorNode]:
         rclpy.shutdown()
 
 
-def tell_efforts(node: SimulatorNode, robot: str, effort: float = 0.0, stamp: int = 0) -> None:
-    """Have a node hear the same effort for all motors of a robot."""
+def send_efforts(node: SimulatorNode, robot: str, effort: float = 0.0, stamp: int = 0) -> None:
+    """Have a node receive the same effort for all motors of a robot."""
     names = conversions.motor_names(node._scene, node._scene.subsystems[robot])
     message = conversions.joint_command(names, np.full(len(names), effort), stamp)
     node._take_named(robot, JointReader().read(serialize_message(message)))
 
 
 def test_it_waits_for_the_first_command_without_keeping_a_core_busy(ros_environment):
-    """By the wall clock it says its state once a period, and asks for nothing else."""
+    """By the wall clock the state is published once a period, without waiting for commands."""
     with simulator(scenario="box", dt=0.5) as node:
         asked = [node.work() for _ in range(3)]
         assert 0.0 < min(asked) and max(asked) <= 0.5
@@ -137,12 +137,12 @@ def test_after_a_stall_due_steps_are_simulated_before_queued_commands_are_receiv
         node.work()
         assert simulated_robot.steps == 17
         now += 2e-3  # that took a while itself
-        heard = 0
+        received = 0
         while simulated_robot.steps == 17:
-            heard += 1
+            received += 1
             node.work()
         assert (
-            heard > len(simulated_robot.robots) + 1
+            received > len(simulated_robot.robots) + 1
         )  # a message each time: commands and contacts are there before they act
         assert simulated_robot.steps == 19
 
@@ -157,11 +157,11 @@ def test_a_command_received_after_a_stall_acts_after_the_due_steps(ros_environme
         monkeypatch.setattr(
             simulated_robot.world, "advance", lambda tau, *rest: driven.append(tau[0]) or advance(tau, *rest)
         )
-        tell_efforts(node, "humanoid", 0.25)
+        send_efforts(node, "humanoid", 0.25)
         node.work()
         assert driven == [0.25]
         now += 0.015  # no processor; then a message is the first that it gets to
-        tell_efforts(node, "humanoid", 0.5)
+        send_efforts(node, "humanoid", 0.5)
         assert driven == [0.25] * 16
         now += 1e-3
         while len(driven) == 16:
@@ -185,15 +185,15 @@ def test_commands_that_have_waited_act_together(ros_environment, monkeypatch):
         monkeypatch.setattr(simulated_robot, "step", slow_step)
 
         for robot in simulated_robot.robots:
-            tell_efforts(node, robot)
+            send_efforts(node, robot)
         node.work()
         now += 0.05
-        tell_efforts(node, "front")
+        send_efforts(node, "front")
         caught_up = simulated_robot.steps
         assert caught_up > 20
-        tell_efforts(node, "back")
+        send_efforts(node, "back")
         node.work()
-        tell_efforts(node, "king")
+        send_efforts(node, "king")
         assert simulated_robot.steps == caught_up
         for _ in range(20):
             node.work()
@@ -201,7 +201,7 @@ def test_commands_that_have_waited_act_together(ros_environment, monkeypatch):
 
 
 def test_a_late_command_is_waited_for_in_lock_step(ros_environment, monkeypatch):
-    """Lock-step: every answer comes 0.3 s after its state, the world goes on alone after 0.2 s, and yet both meet."""
+    """Lock-step: each command comes 0.3 s after its state, the simulation continues alone after 0.2 s; both meet again."""
     now = 1000.0
     monkeypatch.setattr("multi_qp_ros.nodes.simulator_node.monotonic", lambda: now)
     with simulator(scenario="box", dt=0.01, lock_step=True, patience=0.2) as node:
@@ -215,7 +215,7 @@ def test_a_late_command_is_waited_for_in_lock_step(ros_environment, monkeypatch)
                 stamp = waiting.pop(0)[1]
                 followed += stamp == node._stamp
                 node._take_contacts(String(data=json.dumps({"contacts": simulated_robot.contacts, "stamp": stamp})))
-                tell_efforts(node, "humanoid", stamp=stamp)
+                send_efforts(node, "humanoid", stamp=stamp)
             node.work()
             if not waiting:
                 waiting.append((now + 0.3, node._stamp))
@@ -235,9 +235,9 @@ def test_a_simulator_that_waits_reports_the_missing_command(ros_environment, mon
     with simulator(scenario="box", dt=0.01, lock_step=True, patience=60.0) as node:
         contacts = node._simulated_robot.contacts
         node._take_contacts(String(data=json.dumps({"contacts": contacts, "stamp": 0})))
-        tell_efforts(node, "humanoid")
+        send_efforts(node, "humanoid")
         node.work()
-        tell_efforts(node, "humanoid", stamp=5_000_000)
+        send_efforts(node, "humanoid", stamp=5_000_000)
         node.work()
         now += 1.0
         node.work()
@@ -252,18 +252,18 @@ def test_contacts_change_with_the_efforts_that_were_meant_for_them(ros_environme
         simulated_robot = node._simulated_robot
         before = simulated_robot.contacts
 
-        def tell(contacts, stamp: int) -> None:
+        def send(contacts, stamp: int) -> None:
             node._take_contacts(String(data=json.dumps({"contacts": contacts, "stamp": stamp})))
 
-        tell(before[:-1], 5)
+        send(before[:-1], 5)
         for robot, stamp in (("front", 5), ("back", 4), ("king", 5)):
-            tell_efforts(node, robot, stamp=stamp)
+            send_efforts(node, robot, stamp=stamp)
             assert simulated_robot.contacts == before
-        tell_efforts(node, "back", stamp=6)
+        send_efforts(node, "back", stamp=6)
         assert simulated_robot.contacts == before[:-1]
         for robot in simulated_robot.robots:
-            tell_efforts(node, robot, stamp=7)
-        tell(before, 7)
+            send_efforts(node, robot, stamp=7)
+        send(before, 7)
         assert simulated_robot.contacts == before
 
 
@@ -288,7 +288,7 @@ def test_spoilt_bare_efforts_are_not_followed(start, graph):
     motors = load_scenario("box").scene.na
     good = [0.0] * motors
 
-    def say_until(efforts, node, text, level):
+    def send_until(efforts, node, text, level):
         def diagnosed():
             publisher.publish(Float64MultiArray(data=efforts))
             return graph.diagnosed(node, text, level)
@@ -296,10 +296,10 @@ def test_spoilt_bare_efforts_are_not_followed(start, graph):
         graph.until(diagnosed, what=text)
         graph.clear()
 
-    say_until(good, "simulator", "", DiagnosticStatus.OK)
-    for told, spoil in SPOILT.items():
-        say_until(spoil(good), "simulator", f"braking (humanoid: {told})", DiagnosticStatus.ERROR)
-        say_until(good, "simulator", "", DiagnosticStatus.OK)
+    send_until(good, "simulator", "", DiagnosticStatus.OK)
+    for published, spoil in SPOILT.items():
+        send_until(spoil(good), "simulator", f"braking (humanoid: {published})", DiagnosticStatus.ERROR)
+        send_until(good, "simulator", "", DiagnosticStatus.OK)
     graph.node.destroy_publisher(publisher)
     process.terminate()
     assert process.wait(60) == 0

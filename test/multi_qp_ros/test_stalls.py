@@ -1,4 +1,4 @@
-"""How long a stall is survived: what is tried, and what a table says of it."""
+"""Tables of survived stalls, and options of the command."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def test_the_command_prints_a_table_by_state_and_writes_every_trial(tmp_path, ca
     monkeypatch.setattr("multi_qp_ros.stalls.AFTERWARDS", 0.05)
     given = ["--stalls", "0.02", "--every", "0.3", "--until", "0.3", "--jobs", "1", "--output", str(tmp_path)]
     assert main(["robustness", "stand", *given]) == 0
-    said = capsys.readouterr().out
-    assert all(kind in said for kind in KINDS) and "≥ 20" in said
+    text = capsys.readouterr().out
+    assert all(kind in text for kind in KINDS) and "≥ 20" in text
     written = json.loads((tmp_path / "stalls.json").read_text())["stand"]
     assert len(written) == 4 * len(KINDS) and all(trial["survived"] for trial in written)
 

@@ -1,4 +1,4 @@
-"""Messages put together to a state: orders, gaps, and what was measured together."""
+"""Assembly of messages to a state: order, gaps, common instants."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def assembler(scene):
 POSE, TWIST = np.array([1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 1.0]), np.arange(6.0)
 
 
-def tell(assembler, stamp: int, at: dict[str, float], *, names=None) -> np.ndarray:
+def send(assembler, stamp: int, at: dict[str, float], *, names=None) -> np.ndarray:
     """Tell all topics of one stamp [ns], each measured at a time [s], and return the joints' angles."""
     own = [joint.name for joint in assembler.joints["humanoid"]]
     angles = np.linspace(0.1, 1.0, len(own))
-    told = own if names is None else names
-    row = [own.index(name) for name in told]
-    assembler.put_joints("humanoid", stamp, at["humanoid/joint_states"], told, angles[row], 2.0 * angles[row])
+    published = own if names is None else names
+    row = [own.index(name) for name in published]
+    assembler.put_joints("humanoid", stamp, at["humanoid/joint_states"], published, angles[row], 2.0 * angles[row])
     assembler.put_root("humanoid", stamp, at["humanoid/odom"], POSE, TWIST)
     assembler.put_root("box", stamp, at["box/odom"], POSE, np.zeros(6))
     return angles
@@ -38,10 +38,10 @@ def tell(assembler, stamp: int, at: dict[str, float], *, names=None) -> np.ndarr
 
 def test_any_order_of_joints_is_the_same_state(assembler, scene):
     at = dict.fromkeys(assembler.topics, 1.0)
-    angles = tell(assembler, 1, at)
+    angles = send(assembler, 1, at)
     straight, faults = assembler.state(1.0)
     names = [joint.name for joint in assembler.joints["humanoid"]]
-    tell(assembler, 2, at, names=names[::-1])
+    send(assembler, 2, at, names=names[::-1])
     turned, more = assembler.state(1.0)
     assert not faults and not more
     np.testing.assert_array_equal(straight.q, turned.q)
@@ -53,27 +53,27 @@ def test_any_order_of_joints_is_the_same_state(assembler, scene):
 def test_a_joint_that_is_not_there_is_not_known_and_comes_back(assembler):
     at = dict.fromkeys(assembler.topics, 1.0)
     names = [joint.name for joint in assembler.joints["humanoid"]]
-    tell(assembler, 1, at, names=names[1:])
+    send(assembler, 1, at, names=names[1:])
     state, faults = assembler.state(1.0)
     lost = assembler.joints["humanoid"][0]
     assert np.flatnonzero(np.isnan(state.q)).tolist() == [lost.q_index]
     assert faults == [f"humanoid/joint_states lacks {lost.name}"]
-    tell(assembler, 2, at)
+    send(assembler, 2, at)
     state, faults = assembler.state(1.0)
     assert state.is_finite and not faults
 
 
 def test_messages_of_one_stamp_form_one_state_however_late_they_arrive(assembler, scene):
     times = dict.fromkeys(assembler.topics, 1.0)
-    tell(assembler, 1, times | {"box/odom": 1.002})
+    send(assembler, 1, times | {"box/odom": 1.002})
     assert assembler.measured == 1.0
     state, _ = assembler.state(1.003)
-    tell(assembler, 2, times | {"box/odom": 1.0})
+    send(assembler, 2, times | {"box/odom": 1.0})
     np.testing.assert_array_equal(state.q, assembler.state(1.003)[0].q)
 
 
 def test_older_parts_are_extrapolated_by_their_velocity(assembler, scene):
-    tell(assembler, 1, dict.fromkeys(assembler.topics, 1.0))
+    send(assembler, 1, dict.fromkeys(assembler.topics, 1.0))
     before, _ = assembler.state(1.0)
     assembler.put_root("box", 2, 1.01, POSE, np.zeros(6))
     state, _ = assembler.state(1.01)
@@ -84,7 +84,7 @@ def test_older_parts_are_extrapolated_by_their_velocity(assembler, scene):
 
 def test_missing_and_fresh_topics_are_listed(assembler):
     assert assembler.missing == assembler.topics and not assembler.fresh and assembler.newest == 0
-    tell(assembler, 7, dict.fromkeys(assembler.topics, 1.0))
+    send(assembler, 7, dict.fromkeys(assembler.topics, 1.0))
     assert not assembler.missing and assembler.fresh and assembler.newest == 7
     assembler.state(1.0)
     assert not assembler.fresh
@@ -95,7 +95,7 @@ def test_missing_and_fresh_topics_are_listed(assembler):
 
 @pytest.mark.parametrize("quaternion", [[0.0, 0.0, 0.0, 2.0], [np.nan, 0.0, 0.0, 1.0]])
 def test_an_impossible_quaternion_is_not_known(assembler, quaternion):
-    tell(assembler, 1, dict.fromkeys(assembler.topics, 1.0))
+    send(assembler, 1, dict.fromkeys(assembler.topics, 1.0))
     assembler.put_root("box", 2, 1.0, np.concatenate([POSE[:3], quaternion]), TWIST)
     assert np.isnan(assembler.state(1.0)[0].q).sum() == 4
 
@@ -169,7 +169,7 @@ def test_one_stamp_with_two_states_is_a_contradiction(assembler):
 def test_a_joint_that_is_named_twice_is_not_known(assembler):
     at = dict.fromkeys(assembler.topics, 1.0)
     names = [joint.name for joint in assembler.joints["humanoid"]]
-    tell(assembler, 1, at, names=[*names, names[3]])
+    send(assembler, 1, at, names=[*names, names[3]])
     state, faults = assembler.state(1.0)
     assert np.flatnonzero(np.isnan(state.q)).tolist() == [assembler.joints["humanoid"][3].q_index]
     assert faults == [f"humanoid/joint_states names {names[3]} more than once"]

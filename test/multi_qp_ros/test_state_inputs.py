@@ -1,4 +1,4 @@
-"""What the controller node makes of stamps, frames, names and publishers of the measured state, on a real graph."""
+"""Checks of stamps, frames, names and publishers of the measured state by the controller node, on a real graph."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def process(start, graph):
 @pytest.fixture(scope="module")
 def console(graph):
     """What was logged, as texts."""
-    told: list[str] = []
-    graph.node.create_subscription(Log, "/rosout", lambda message: told.append(message.msg), 100)
-    return told
+    published: list[str] = []
+    graph.node.create_subscription(Log, "/rosout", lambda message: published.append(message.msg), 100)
+    return published
 
 
 @pytest.fixture
@@ -68,13 +68,13 @@ def run(robots, ticks: int) -> dict:
 
 
 def logged(graph, console, text: str) -> None:
-    graph.until(lambda: any(text in told for told in console), what=f"a log line with {text!r}")
+    graph.until(lambda: any(text in published for published in console), what=f"a log line with {text!r}")
 
 
 def test_a_stamp_an_hour_ahead_is_refused_and_the_run_continues(robots, graph, console):
     assert run(robots, REACHING)["state"] == "reach"
     only = [topic for topic in robots.outputs if topic != "humanoid/odom"]
-    robots.say(REACHING, but=only, edit_all=later("humanoid/odom", HOUR))
+    robots.send(REACHING, but=only, edit_all=later("humanoid/odom", HOUR))
     graph.until(lambda: graph.diagnosed(NODE, "3600.000 s ahead of those of the other topics"), what="a refusal")
     logged(graph, console, "humanoid/odom was refused: its stamp of 3600.600000 s is 3600.000 s ahead")
     for tick in range(REACHING + 1, REACHING + 4):
@@ -86,7 +86,7 @@ def test_a_first_stamp_that_is_wrong_does_not_keep_the_run_from_its_start(robots
     graph.until(lambda: all(out.get_subscription_count() for out in robots.outputs.values()), what="the controller")
     only = [topic for topic in robots.outputs if topic != "humanoid/odom"]
     for _ in range(3):
-        robots.say(0, but=only, edit_all=later("humanoid/odom", HOUR))
+        robots.send(0, but=only, edit_all=later("humanoid/odom", HOUR))
         graph.listen(0.05)
     assert robots.begin()[1]["status"] == "ok"
 
@@ -94,7 +94,7 @@ def test_a_first_stamp_that_is_wrong_does_not_keep_the_run_from_its_start(robots
 def test_stamps_that_go_back_are_outdated_until_the_run_is_reset(robots, graph, console):
     assert run(robots, REACHING)["state"] == "reach"
     for _ in range(5):
-        robots.say(0)
+        robots.send(0)
         graph.listen(0.05)
     assert graph.states()[-1]["stamp"] == REACHING * PERIOD  # no answer, and no new run
     text = f"its stamps went back by 0.600 s; if the robots were restarted, call /{NODE}/reset"
@@ -102,7 +102,7 @@ def test_stamps_that_go_back_are_outdated_until_the_run_is_reset(robots, graph, 
     graph.until(lambda: graph.diagnosed(NODE, "outdated_messages="), what="a count")
     logged(graph, console, text)
     assert robots.ask(REACHING + 1)[1]["state"] == "reach"
-    robots.say(0)
+    robots.send(0)
     graph.listen(0.1)
     answer = graph.call(Trigger, f"/{NODE}/reset", Trigger.Request())
     assert answer.success, answer.message
@@ -137,7 +137,7 @@ def test_stamps_of_one_instant_need_not_be_the_same(robots, by):
 def test_missing_inputs_are_reported_within_two_seconds(robots, graph, console):
     robots.begin()
     graph.clear()
-    robots.say(1, edit_all=later("humanoid/odom", 7 * PERIOD // 10))
+    robots.send(1, edit_all=later("humanoid/odom", 7 * PERIOD // 10))
     began = time.monotonic()
     text = "waiting for the state of 0.017000 s: humanoid/joint_states of 0.010000 s, box/odom of 0.010000 s"
     graph.until(lambda: graph.diagnosed(NODE, text, ERROR), what="a reason")
@@ -156,9 +156,9 @@ def test_a_topic_without_messages_is_named_with_similar_topics(robots, graph, co
         text = "; no publisher; /lab/box/odom is in another namespace)"
 
         def named():
-            robots.say(0, but=["box/odom"])
-            told = graph.diagnosed(NODE, text, WARN)
-            return told and told.message.startswith("waiting for box/odom (")
+            robots.send(0, but=["box/odom"])
+            published = graph.diagnosed(NODE, text, WARN)
+            return published and published.message.startswith("waiting for box/odom (")
 
         graph.until(named, what=text)
         logged(graph, console, text)
@@ -176,11 +176,11 @@ def test_one_stamp_with_two_states_gets_one_command(robots, graph):
         messages["box/odom"].pose.pose.position.x += 0.001
 
     def named():
-        robots.say(0, but=["humanoid/odom", "humanoid/joint_states"], edit_all=move)
+        robots.send(0, but=["humanoid/odom", "humanoid/joint_states"], edit_all=move)
         return graph.diagnosed(NODE, "box/odom: its stamp stays at 0.000000 s while its data change")
 
     graph.until(named, what="a reason")
-    assert not graph.heard["humanoid/joint_commands"]
+    assert not graph.received["humanoid/joint_commands"]
 
 
 def name_twice(messages) -> None:
@@ -196,15 +196,15 @@ def prefix_names(messages) -> None:
 
 
 @pytest.mark.parametrize(
-    ("edit", "told"),
+    ("edit", "published"),
     [(name_twice, "more than once"), (prefix_names, "instead")],
     ids=["a joint twice", "names with a prefix"],
 )
-def test_wrong_names_give_a_fallback_and_are_reported(robots, graph, console, edit, told):
+def test_wrong_names_give_a_fallback_and_are_reported(robots, graph, console, edit, published):
     run(robots, 1)
     assert robots.ask(2, edit_all=edit)[1]["status"] == "fallback"
-    graph.until(lambda: graph.diagnosed(NODE, told, ERROR), what=told)
-    logged(graph, console, told)
+    graph.until(lambda: graph.diagnosed(NODE, published, ERROR), what=published)
+    logged(graph, console, published)
     assert robots.ask(3)[1]["status"] == "ok"
 
 
@@ -229,23 +229,23 @@ def set_child(messages) -> None:
 
 
 @pytest.mark.parametrize(
-    ("edit", "told"),
+    ("edit", "published"),
     [
         (set_frame, "its pose is in the frame 'map', expected 'world'"),
         (set_child, "its twist is in the frame 'world', expected the root link"),
     ],
     ids=["frame_id", "child_frame_id"],
 )
-def test_odometry_in_another_frame_is_refused(robots, graph, console, edit, told):
+def test_odometry_in_another_frame_is_refused(robots, graph, console, edit, published):
     run(robots, 1)
     graph.clear()
 
     def named():
-        robots.say(2, edit_all=edit)
-        return graph.diagnosed(NODE, f"humanoid/odom: {told}")
+        robots.send(2, edit_all=edit)
+        return graph.diagnosed(NODE, f"humanoid/odom: {published}")
 
-    graph.until(named, what=told)
-    logged(graph, console, told)
+    graph.until(named, what=published)
+    logged(graph, console, published)
     assert not any(state["stamp"] == 2 * PERIOD for state in graph.states())
     graph.until(lambda: graph.diagnosed(NODE, "waiting for the state of 0.020000 s: humanoid/odom", ERROR), what="why")
     assert robots.ask(2)[1]["status"] == "ok"

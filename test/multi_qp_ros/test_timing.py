@@ -1,4 +1,4 @@
-"""When states were measured and when to answer, without ROS."""
+"""Time of measurement, rate control and catch-up window; without ROS."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_after_a_stall_queued_messages_are_received_before_the_command():
         assert catch_up.left(now) == 0.0 or rounds > 6
         now += 1e-5
     assert rounds >= 6  # no topic can still wait with its message, whatever the time
-    assert now >= 1.0 + 2 * DT - 1e-9  # who tells of the state may have had none either
+    assert now >= 1.0 + 2 * DT - 1e-9  # the publisher of the state may have been stalled as well
     catch_up.end()
     assert catch_up.over(2.0, 2.0)
     assert not catch_up.over(3.0, 2.0)

@@ -1,4 +1,4 @@
-"""What a user says on topics and on the page, on a real graph in lock-step: commands, targets, loads."""
+"""User input on topics and on the page: commands, targets, loads; on a real graph in lock-step."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FOR_EVER = 1e9
 
 
 class User:
-    """Says something until it is heard, and sees what becomes of it."""
+    """Says something until it is received, and sees what becomes of it."""
 
     def __init__(self, graph) -> None:
         self.graph, self.scene = graph, load_scenario(str(HERE / "user.yaml")).scene
@@ -52,7 +52,9 @@ class User:
     def until_met(self) -> None:
         for name, publisher in self.publishers.items():
             listeners = 2 if name == "load" else 1  # controller and simulator
-            self.graph.until(lambda p=publisher, n=listeners: p.get_subscription_count() >= n, what=f"who hears {name}")
+            self.graph.until(
+                lambda p=publisher, n=listeners: p.get_subscription_count() >= n, what=f"who receives {name}"
+            )
 
     def give(self, name: str, state: str) -> None:
         """Give a command until it has been followed."""
@@ -120,17 +122,17 @@ def test_the_hand_moves_to_the_target_of_the_user(reaching, graph, kind):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "published"),
     [({"frame": "odom"}, "frame"), ({"x": float("nan")}, "finite")],
     ids=["another frame", "NaN"],
 )
-def test_a_point_that_cannot_be_followed_is_refused(reaching, graph, change, told):
+def test_a_point_that_cannot_be_followed_is_refused(reaching, graph, change, published):
     message = PointStamped()
     message.header.frame_id = change.get("frame", "world")
     message.point.x = change.get("x", 0.5)
     before = reaching.hand()
     reaching.publishers["point"].publish(message)
-    graph.until(lambda: graph.diagnosed(NODE, told), what="a refusal")
+    graph.until(lambda: graph.diagnosed(NODE, published), what="a refusal")
     np.testing.assert_allclose(reaching.hand(), before, atol=2e-3)
 
 
@@ -186,7 +188,7 @@ def test_inputs_on_the_page_reach_the_controller(user, graph):
     page, graph_user = Page(), UserOutput(graph.node, load_scenario(str(HERE / "user.yaml")))
     controls = GraphControls(page, graph_user, {"weight": (0.5, 5.0, 1.0)})
     met = (*graph_user.publishers, *user.publishers.values())
-    graph.until(lambda: all(publisher.get_subscription_count() for publisher in met), what="who hears")
+    graph.until(lambda: all(publisher.get_subscription_count() for publisher in met), what="who receives")
 
     def do(name, *arguments) -> None:
         page.callbacks[name](*arguments)

@@ -1,4 +1,4 @@
-"""The viewer node on a real graph: the page, what it hears, what a plan becomes, and that it needs no controller."""
+"""Viewer node on a real graph: page, inputs, plans; without a controller too."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_it_waits_for_the_robots_then_serves_its_page(process, graph, fake_robot
     graph.until(lambda: graph.diagnosed("viewer", "waiting for humanoid/joint_states", WARN), what="waiting")
 
     def well():
-        fake_robots.say(1)
+        fake_robots.send(1)
         return graph.diagnosed("viewer", "", OK)
 
     graph.until(well, what="an OK")
@@ -63,21 +63,21 @@ def test_it_waits_for_the_robots_then_serves_its_page(process, graph, fake_robot
 
 
 def test_a_plan_becomes_markers_and_a_shorter_one_deletes(process, graph):
-    heard = []
-    graph.node.create_subscription(MarkerArray, topics.PLAN_MARKERS, heard.append, topics.LATCHED_QOS)
+    received = []
+    graph.node.create_subscription(MarkerArray, topics.PLAN_MARKERS, received.append, topics.LATCHED_QOS)
     publisher = graph.node.create_publisher(MultiDOFJointTrajectory, topics.CONTACT_SEQUENCE, topics.LATCHED_QOS)
     graph.until(publisher.get_subscription_count, what="a subscriber")
     left, right, ahead = (0.0, 0.1, 0.0), (0.0, -0.1, 0.0), (0.3, 0.1, 0.0)
     publisher.publish(plan([[left, right], [None, right], [ahead, right]]))
-    markers = graph.until(lambda: heard and heard[-1].markers, what="markers")
+    markers = graph.until(lambda: received and received[-1].markers, what="markers")
     outlines = [m for m in markers if m.ns == "planned_contacts"]
     assert len(outlines) == 3  # the right foot stays where it is
     corners = np.array([[p.x, p.y, p.z] for p in outlines[-1].points])
     np.testing.assert_allclose(corners[:4].mean(axis=0), ahead, atol=1e-12)
     assert sorted(m.text for m in markers if m.ns == "planned_phases") == ["1", "1", "3"]
-    heard.clear()
+    received.clear()
     publisher.publish(plan([[left, right]]))
-    markers = graph.until(lambda: heard and heard[-1].markers, what="markers")
+    markers = graph.until(lambda: received and received[-1].markers, what="markers")
     assert sorted(m.ns for m in markers if m.action == Marker.DELETE) == ["planned_contacts", "planned_phases"]
     graph.node.destroy_publisher(publisher)
 

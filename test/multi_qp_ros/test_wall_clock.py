@@ -18,11 +18,11 @@ OK, ERROR = DiagnosticStatus.OK, DiagnosticStatus.ERROR
 
 
 class Talking:
-    """The fake robots say their state every period, by a thread of its own, until told otherwise."""
+    """The fake robots publish their state every period, in a thread, until stopped."""
 
     def __init__(self, robots) -> None:
         self.robots, self.silent = robots, False
-        self.said: list[int] = []
+        self.reported: list[int] = []
         self.jammed_since: int | None = None
         self.edit = None
         self._on = True
@@ -33,8 +33,8 @@ class Talking:
         due = time.monotonic()
         while self._on:
             if not self.silent:
-                self.said.append(self._stamp())
-                self.robots.say_at(self.said[-1], edit_all=self.edit)
+                self.reported.append(self._stamp())
+                self.robots.send_at(self.reported[-1], edit_all=self.edit)
             due = max(due + DT, time.monotonic())
             time.sleep(max(0.0, due - time.monotonic()))
 
@@ -67,7 +67,7 @@ def running(start, graph, fake_robots, slow):
 
 @pytest.fixture
 def talking(running, graph):
-    """Robots that are well, and a controller that says so."""
+    """Robots in a valid state, and a controller without faults."""
     graph.until(lambda: graph.states() and graph.states()[-1]["status"] == "ok", what="a good command")
     graph.clear()
     yield running
@@ -76,29 +76,29 @@ def talking(running, graph):
 
 
 def efforts(graph) -> list[np.ndarray]:
-    return [np.array(message.effort) for message in graph.heard["humanoid/joint_commands"]]
+    return [np.array(message.effort) for message in graph.received["humanoid/joint_commands"]]
 
 
 def damped(graph):
     """Return whether the last command damps robots at rest: no effort at all."""
-    told = efforts(graph)
-    return bool(told) and np.abs(told[-1]).max() < 1e-3
+    published = efforts(graph)
+    return bool(published) and np.abs(published[-1]).max() < 1e-3
 
 
 def test_states_are_processed_on_arrival(talking, graph):
-    """Each answer tells which state it is for, and later ones are for later states."""
+    """Each command has the stamp of its state, and stamps increase."""
     graph.until(lambda: len({state["stamp"] for state in graph.states()}) > 20, what="answers to 20 states")
     stamps = [state["stamp"] for state in graph.states()]
-    assert stamps == sorted(stamps) and set(stamps) <= set(talking.said)
+    assert stamps == sorted(stamps) and set(stamps) <= set(talking.reported)
 
 
 def test_unchanged_status_is_published_ten_times_a_second(talking, graph):
-    """The controller's state costs more than the efforts: what has not changed is not told with each of them."""
+    """The controller's state costs more than the efforts: what has not changed is not published with each of them."""
     graph.until(lambda: len(graph.states()) > 10, what="ten states")
-    told = [
+    published = [
         (state["stamp"], {key: state[key] for key in set(state) - {"stamp", "tick_ms"}}) for state in graph.states()
     ]
-    apart = [b[0] - a[0] for a, b in zip(told, told[1:], strict=False) if a[1] == b[1]]
+    apart = [b[0] - a[0] for a, b in zip(published, published[1:], strict=False) if a[1] == b[1]]
     assert apart and min(apart) >= 100_000_000
 
 

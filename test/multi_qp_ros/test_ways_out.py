@@ -1,4 +1,4 @@
-"""Every way out of `active` ends with zero efforts, then silence, and diagnostics that say so."""
+"""Every exit from `active` ends with zero efforts, then silence, and diagnostics that report it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from multi_qp_ros.node_table import NodeSpec
 NODE = "multi_qp_controller"
 OK, WARN, ERROR, STALE = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR, DiagnosticStatus.STALE
 SETTINGS = {"scenario": "box", "dt": 0.01, "lock_step": True, "autostart": True, "marker_rate": 0.0}
-#: Starts a node as `multi-qp ros` does, and tells its number.
+#: Starts a node as `multi-qp ros` does, and publishes its number.
 PARENT = """
 import os, subprocess, sys
 from multi_qp_ros.node_table import environment
@@ -38,17 +38,17 @@ def active(start_here, graph, fake_robots):
     return process
 
 
-def ends_with_zero_efforts(graph, robots, told, level=STALE):
-    """Check that zero efforts were the last command whatever the robots say, and what diagnostics say."""
-    heard = graph.heard["humanoid/joint_commands"]
-    graph.until(lambda: heard and not any(heard[-1].effort), what="zero efforts")
-    assert len(heard[-1].effort) == robots.scenario.scene.na
-    graph.until(lambda: graph.diagnosed(NODE, told, level), what=told)
-    count = len(heard)
+def ends_with_zero_efforts(graph, robots, published, level=STALE):
+    """Check that zero efforts were the last command for any message of the robots, and check the diagnostics."""
+    received = graph.received["humanoid/joint_commands"]
+    graph.until(lambda: received and not any(received[-1].effort), what="zero efforts")
+    assert len(received[-1].effort) == robots.scenario.scene.na
+    graph.until(lambda: graph.diagnosed(NODE, published, level), what=published)
+    count = len(received)
     for tick in range(1000, 1020):
-        robots.say(tick)
+        robots.send(tick)
         graph.listen(0.02)
-    assert len(heard) == count
+    assert len(received) == count
 
 
 @pytest.mark.parametrize("count, number", [(5, signal.SIGINT), (1, signal.SIGHUP)])
@@ -84,7 +84,7 @@ def runs(number: int) -> bool:
         state = Path(f"/proc/{number}/stat").read_text("utf-8").rpartition(")")[2].split()[0]
     except FileNotFoundError:
         return False
-    return state != "Z"  # nobody waits for an orphan where there is no init
+    return state != "Z"  # a zombie: without an init process, orphans are not reaped
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +115,7 @@ def faulty(faulty_process, graph, fake_robots, switch):
 @pytest.mark.parametrize("name, doing", [("lock_step_command", "tick"), ("publish_if_due", "work")])
 def test_an_exception_of_the_loop(faulty, graph, fake_robots, switch, name, doing):
     faulty(name)
-    fake_robots.say(1)
+    fake_robots.send(1)
     ends_with_zero_efforts(graph, fake_robots, f"deactivated: {doing} raised RuntimeError: {name} is broken", ERROR)
     switch.unlink()
     assert graph.transition("activate")  # once the cause is gone
@@ -153,7 +153,7 @@ def test_shutdown(faulty, graph, fake_robots):
     assert graph.transition("active_shutdown")
     ends_with_zero_efforts(graph, fake_robots, "shut down")
     graph.clear()
-    graph.until(lambda: graph.diagnosed(NODE, "shut down", STALE), what="diagnostics")  # finalized, and says so
+    graph.until(lambda: graph.diagnosed(NODE, "shut down", STALE), what="diagnostics")  # finalized, and reports so
 
 
 def test_a_clock_that_is_not_a_time_ends_nothing(start_here, graph, fake_robots):

@@ -1,4 +1,4 @@
-"""Messages read and written in place are what ROS itself makes of them."""
+"""In-place serialisation and deserialisation of messages, compared with that of ROS."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ class Publishers:
     """Keeps what is published, by topic."""
 
     def __init__(self) -> None:
-        self.said: dict[str, list] = {}
+        self.text: dict[str, list] = {}
 
     def create_publisher(self, kind, topic, qos):
-        heard = self.said.setdefault(topic, [])
-        return type("Publisher", (), {"publish": lambda _, data: heard.append(deserialize_message(data, kind))})()
+        received = self.text.setdefault(topic, [])
+        return type("Publisher", (), {"publish": lambda _, data: received.append(deserialize_message(data, kind))})()
 
 
 @pytest.mark.parametrize("name", ["box", "valve"])
@@ -90,17 +90,17 @@ def test_states_are_serialised_as_by_ros(name):
             joints = joints_of(scene, subsystem)
             if joints:
                 expected = conversions.joint_state(joints, state, stamp)
-                assert node.said[f"{subsystem.name}/joint_states"][-1] == expected
+                assert node.text[f"{subsystem.name}/joint_states"][-1] == expected
             if subsystem.floating:
-                assert node.said[f"{subsystem.name}/odom"][-1] == conversions.odometry(subsystem, state, stamp)
+                assert node.text[f"{subsystem.name}/odom"][-1] == conversions.odometry(subsystem, state, stamp)
 
 
 def test_commands_are_serialised_as_by_ros():
     names, efforts = ["hip", "knee_", "an"], np.array([1.0, -2.5, np.pi])
     template = _named_template(names)
     for k in range(2):
-        told = deserialize_message(template.fill(STAMP + k, efforts + k), JointState)
-        assert told == conversions.joint_command(names, efforts + k, STAMP + k)
+        sent = deserialize_message(template.fill(STAMP + k, efforts + k), JointState)
+        assert sent == conversions.joint_command(names, efforts + k, STAMP + k)
 
 
 NUMBERS = st.floats(allow_nan=False, width=64)
@@ -113,10 +113,10 @@ STAMPS = st.integers(0, 2**31 * 1_000_000_000 - 1)
 @settings(max_examples=60, deadline=None)
 def test_serialised_messages_are_read_by_ros_and_by_this_project(names, stamp, data):
     efforts = np.array(data.draw(st.lists(NUMBERS, min_size=len(names), max_size=len(names))))
-    told = _named_template(names).fill(stamp, efforts)
-    message = deserialize_message(told, JointState)
+    sent = _named_template(names).fill(stamp, efforts)
+    message = deserialize_message(sent, JointState)
     assert message == conversions.joint_command(names, efforts, stamp)
-    read = JointReader().read(told)
+    read = JointReader().read(sent)
     assert (read.stamp, read.names) == (stamp, tuple(names))
     np.testing.assert_array_equal(read.effort, efforts)
 
@@ -127,5 +127,5 @@ def test_bytes_behind_the_end_of_a_message_are_ignored(monkeypatch):
         return data + bytes(-(len(data) - 4) % 8) + np.array([-1.0e300]).tobytes()  # the mark of a first number
 
     monkeypatch.setattr(wire, "serialize_message", with_remains)
-    told = _named_template(["hip"]).fill(STAMP, np.array([2.0]))
-    assert deserialize_message(told, JointState) == conversions.joint_command(["hip"], np.array([2.0]), STAMP)
+    sent = _named_template(["hip"]).fill(STAMP, np.array([2.0]))
+    assert deserialize_message(sent, JointState) == conversions.joint_command(["hip"], np.array([2.0]), STAMP)

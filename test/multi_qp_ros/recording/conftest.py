@@ -1,4 +1,4 @@
-"""One recorded run of the box scenario, and what its ticks were."""
+"""One recorded run of `box`, and its ticks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A recording that was made up writes, reads and stops nothing: each ends with one message."""
+"""Forged recordings: nothing is written, read or executed; each is refused with one message."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def forge(recorded, tmp_path, monkeypatch):
 
 def refused(path, capsys, *options: str) -> str:
     assert main(["replay", str(path), *options]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("multi-qp: ") and said.count("\n") <= 2, said
-    return said
+    output = capsys.readouterr().err
+    assert output.startswith("multi-qp: ") and output.count("\n") <= 2, output
+    return output
 
 
 def packed(path: str, text: str | None = "owned", *, shipped: bool = False, sha256: str = "") -> dict:
@@ -88,7 +88,9 @@ def test_packed_files_stay_in_their_folder(path, shipped, forge, tmp_path, capsy
         with pytest.raises(UnicodeEncodeError):
             forge(add)
         return
-    assert "of the recording" in (said := refused(forge(add), capsys, "--at", "0.1")) or "recording contains" in said
+    assert (
+        "of the recording" in (output := refused(forge(add), capsys, "--at", "0.1")) or "recording contains" in output
+    )
     assert not [found for found in tmp_path.rglob("*owned*")]
 
 
@@ -103,14 +105,14 @@ def test_no_file_is_written_through_the_link_to_a_mesh(forge, tmp_path, capsys) 
     mesh.write_text("mesh")
     digest = hashlib.sha256(b"mesh").hexdigest()
     twice = [packed(str(mesh), None, sha256=digest), packed(str(mesh))]
-    said = refused(forge(lambda recording: recording["scenario"]["files"].extend(twice)), capsys, "--at", "0.1")
-    assert "appears twice" in said and mesh.read_text() == "mesh"
+    output = refused(forge(lambda recording: recording["scenario"]["files"].extend(twice)), capsys, "--at", "0.1")
+    assert "appears twice" in output and mesh.read_text() == "mesh"
 
 
 def test_too_many_files_or_too_much_text_is_refused(forge, capsys) -> None:
     many = [packed(f"/x/{k}", "") for k in range(3000)]
-    said = refused(forge(lambda recording: recording["scenario"]["files"].extend(many)), capsys, "--at", "0.1")
-    assert "more than 2000 files" in said
+    output = refused(forge(lambda recording: recording["scenario"]["files"].extend(many)), capsys, "--at", "0.1")
+    assert "more than 2000 files" in output
 
 
 @pytest.mark.parametrize("how", ["model: {}", "mesh: {}", "urdf: {}"])
@@ -129,9 +131,9 @@ def test_only_files_of_the_recording_are_read(how, where, forge, tmp_path, capsy
         assert "environment:" in scenario["text"]
         scenario["text"] = scenario["text"].replace("environment:", f"environment:\n  spy: {{{entry}}}", 1)
 
-    said = refused(forge(read), capsys, "--at", "0.1")
-    assert "hunter2" not in said and "robot" not in said
-    assert "spy" in said and ("no such file" in said or "does not exist" in said or "was not found" in said)
+    output = refused(forge(read), capsys, "--at", "0.1")
+    assert "hunter2" not in output and "robot" not in output
+    assert "spy" in output and ("no such file" in output or "does not exist" in output or "was not found" in output)
 
 
 def test_shipped_files_come_from_the_recording_alone(forge, capsys) -> None:
@@ -173,7 +175,7 @@ def test_a_memory_of_the_wrong_sizes_is_refused(forge, capsys) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "output"),
     [
         ({"dt": 1e-300}, "dt: 1e-300 is outside the limit 'period'"),
         ({"dt": 1e9}, "dt: 1000000000 is"),
@@ -183,8 +185,8 @@ def test_a_memory_of_the_wrong_sizes_is_refused(forge, capsys) -> None:
         ({"identity": []}, "Expected `object`"),
     ],
 )
-def test_headers_of_the_wrong_kind(change, said, forge, capsys) -> None:
-    assert said in refused(forge(lambda recording: recording.update(change)), capsys)
+def test_headers_of_the_wrong_kind(change, output, forge, capsys) -> None:
+    assert output in refused(forge(lambda recording: recording.update(change)), capsys)
 
 
 def chunk(data: bytes, size: int) -> bytes:
@@ -195,7 +197,7 @@ def chunk(data: bytes, size: int) -> bytes:
 def test_bombs_are_refused_before_they_are_unpacked(tmp_path, capsys) -> None:
     path = tmp_path / "bomb.mcap"
     zeros = zstandard.compress(bytes(LARGEST_CHUNK))
-    for data, said in (
+    for data, output in (
         (chunk(zeros, 1 << 40), "a chunk of"),
         (chunk(zeros, LARGEST_CHUNK) * 200, "times as large uncompressed"),
         (chunk(zeros, 1000), "before the first tick"),
@@ -203,7 +205,7 @@ def test_bombs_are_refused_before_they_are_unpacked(tmp_path, capsys) -> None:
         (struct.pack("<BQ", 5, 0) * 1000, "before the first tick"),
     ):
         path.write_bytes(MAGIC + data)
-        assert said in refused(path, capsys)
+        assert output in refused(path, capsys)
 
 
 @pytest.mark.parametrize("command", [["replay"], ["plot", "--output", "x.png"]], ids=lambda command: command[0])
@@ -212,8 +214,8 @@ def test_only_regular_files_are_read(command, tmp_path, monkeypatch, capsys) -> 
     os.mkfifo("fifo")
     for name in ("fifo", "/dev/zero", "."):
         assert main([*command, name]) == 2
-        said = capsys.readouterr().err
-        assert "cannot be read: not a regular file" in said or "cannot be read: this is a folder" in said
+        output = capsys.readouterr().err
+        assert "cannot be read: not a regular file" in output or "cannot be read: this is a folder" in output
 
 
 def test_an_array_that_is_not_whole_is_refused() -> None:

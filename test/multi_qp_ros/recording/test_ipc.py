@@ -1,4 +1,4 @@
-"""What goes from process to process is what was given, whatever of it was given before."""
+"""Packing of data for another process: contents, and data that were sent before."""
 
 from __future__ import annotations
 

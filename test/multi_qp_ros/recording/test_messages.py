@@ -1,4 +1,4 @@
-"""What is recorded is what others read: with libraries that are not ours, value by value."""
+"""Recorded messages, read back value by value with libraries independent of this project."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROS_PACKAGES = {kind.partition("/")[0] for kind in schemas.kinds()} - {"tf2_msgs
 
 
 @pytest.fixture(scope="module")
-def told(recorded) -> dict[str, list]:
+def published(recorded) -> dict[str, list]:
     """Return all messages by topic, decoded by mcap-ros2-support: (stamp of the log [ns], message)."""
     found: dict[str, list] = {}
     for message in read_ros2_messages(recorded.path):
@@ -36,31 +36,31 @@ def vector(v) -> list[float]:
     return [v.x, v.y, v.z]
 
 
-def test_states_and_commands_are_the_ticks(recorded, told) -> None:
+def test_states_and_commands_are_the_ticks(recorded, published) -> None:
     scene = recorded.scenario.scene
     names = [name.partition("/")[2] for name in scene.joint_names if name.startswith("humanoid/")][1:]
     q, v = (getattr(scene.subsystems["humanoid"], part) for part in ("q_slice", "v_slice"))
-    assert len(told["/humanoid/joint_states"]) == len(recorded.ticks) == 275
+    assert len(published["/humanoid/joint_states"]) == len(recorded.ticks) == 275
     for k, (given, command) in enumerate(recorded.ticks):
-        time, joints = told["/humanoid/joint_states"][k]
+        time, joints = published["/humanoid/joint_states"][k]
         assert time == nanoseconds(joints.header.stamp) == round(given.time * 1e9)
         assert joints.name == names
         np.testing.assert_array_equal(joints.position, given.state.q[q][7:])
         np.testing.assert_array_equal(joints.velocity, given.state.v[v][6:])
-        _, root = told["/humanoid/odom"][k]
+        _, root = published["/humanoid/odom"][k]
         pose, twist = root.pose.pose, root.twist.twist
         o = pose.orientation
         assert [*vector(pose.position), o.x, o.y, o.z, o.w] == given.state.q[q][:7].tolist()
         assert [*vector(twist.linear), *vector(twist.angular)] == given.state.v[v][:6].tolist()
         assert (root.header.frame_id, root.child_frame_id) == ("world", scene.subsystems["humanoid"].base_link)
-        _, answer = told["/humanoid/joint_commands"][k]
+        _, answer = published["/humanoid/joint_commands"][k]
         assert answer.name == [name.partition("/")[2] for name in scene.actuated_joint_names]
         np.testing.assert_array_equal(answer.effort, command.tau)
-        np.testing.assert_array_equal(told["/humanoid/effort_controller/commands"][k][1].data, command.tau)
-        assert nanoseconds(told["/clock"][k][1].clock) == time
+        np.testing.assert_array_equal(published["/humanoid/effort_controller/commands"][k][1].data, command.tau)
+        assert nanoseconds(published["/clock"][k][1].clock) == time
 
 
-def test_wrenches_are_recorded_for_both_bodies_and_obey_newtons_third_law(recorded, told) -> None:
+def test_wrenches_are_recorded_for_both_bodies_and_obey_newtons_third_law(recorded, published) -> None:
     scene, contacts = recorded.scenario.scene, recorded.scenario.spec.contacts
     by_time = {round(given.time * 1e9): (given, command) for given, command in recorded.ticks}
     data, checked = scene.model.createData(), 0
@@ -68,14 +68,14 @@ def test_wrenches_are_recorded_for_both_bodies_and_obey_newtons_third_law(record
         topics = [
             f"/{surface.partition('/')[0]}/contacts/{name}/{surface.partition('/')[2]}" for surface in spec.surfaces
         ]
-        first, second = (told[topic] for topic in topics)
+        first, second = (published[topic] for topic in topics)
         assert len(first) == len(second)
         for (time, on_first), (_, on_second) in zip(first, second, strict=True):
             given, command = by_time[time]
             wrenches = [[*vector(m.wrench.force), *vector(m.wrench.torque)] for m in (on_first, on_second)]
             assert [m.header.frame_id for m in (on_first, on_second)] == list(spec.surfaces)
             if name not in command.wrenches:
-                assert wrenches == [[0.0] * 6] * 2, "let go: told once more"
+                assert wrenches == [[0.0] * 6] * 2, "let go: published once more"
                 continue
             assert wrenches[0] == command.wrenches[name].tolist()
             pin.framesForwardKinematics(scene.model, data, given.state.q)
@@ -88,10 +88,10 @@ def test_wrenches_are_recorded_for_both_bodies_and_obey_newtons_third_law(record
     assert checked > 600
 
 
-def test_the_tree_of_frames_is_whole_and_true(recorded, told) -> None:
+def test_the_tree_of_frames_is_whole_and_true(recorded, published) -> None:
     model = recorded.scenario.scene.model
-    fixed = told["/tf_static"][0][1].transforms
-    for time, message in told["/tf"][::40]:
+    fixed = published["/tf_static"][0][1].transforms
+    for time, message in published["/tf"][::40]:
         given = next(given for given, _ in recorded.ticks if round(given.time * 1e9) == time)
         data = model.createData()
         pin.framesForwardKinematics(model, data, given.state.q)
@@ -117,23 +117,23 @@ def test_the_tree_of_frames_is_whole_and_true(recorded, told) -> None:
                 np.testing.assert_allclose(pose.homogeneous, expected.homogeneous, atol=1e-9)
 
 
-def test_descriptions_and_diagnostics(recorded, told) -> None:
+def test_descriptions_and_diagnostics(recorded, published) -> None:
     for name in ("humanoid", "box", "table", "ground"):
-        assert ElementTree.fromstring(told[f"/{name}/robot_description"][0][1].data).tag == "robot"
-    statuses = [message.status[0] for _, message in told["/diagnostics"]]
+        assert ElementTree.fromstring(published[f"/{name}/robot_description"][0][1].data).tag == "robot"
+    statuses = [message.status[0] for _, message in published["/diagnostics"]]
     assert 5 <= len(statuses) <= 7
     assert {status.level for status in statuses} == {0}
     last = {pair.key: pair.value for pair in statuses[-1].values}
     assert int(last["ticks_ok"]) > 200
 
 
-def test_rosbags_reads_the_same(recorded, told) -> None:
-    count = dict.fromkeys(told, 0)
+def test_rosbags_reads_the_same(recorded, published) -> None:
+    count = dict.fromkeys(published, 0)
     with AnyReader([recorded.path]) as reader:
-        assert {connection.topic for connection in reader.connections} == set(told)
+        assert {connection.topic for connection in reader.connections} == set(published)
         for connection, time, raw in reader.messages():
             message = reader.deserialize(raw, connection.msgtype)
-            expected_time, expected = told[connection.topic][count[connection.topic]]
+            expected_time, expected = published[connection.topic][count[connection.topic]]
             count[connection.topic] += 1
             assert time == expected_time
             if connection.topic == "/humanoid/joint_states":
@@ -143,10 +143,10 @@ def test_rosbags_reads_the_same(recorded, told) -> None:
                 assert message.pose.pose.position.x == expected.pose.pose.position.x
             if connection.topic == "/multi_qp/tick":
                 assert message.data == expected.data
-    assert count == {topic: len(messages) for topic, messages in told.items()}
+    assert count == {topic: len(messages) for topic, messages in published.items()}
 
 
-def test_ros_itself_reads_the_same(recorded, told) -> None:
+def test_ros_itself_reads_the_same(recorded, published) -> None:
     serialization = import_module("rclpy.serialization")
 
     seen = set()
@@ -157,7 +157,7 @@ def test_ros_itself_reads_the_same(recorded, told) -> None:
                 continue
             kind = getattr(import_module(f"{package}.msg"), name)
             read = serialization.deserialize_message(message.data, kind)
-            assert same(read, told[channel.topic][0][1]), channel.topic
+            assert same(read, published[channel.topic][0][1]), channel.topic
             seen.add(channel.topic)
     assert len(seen) > 15
 
@@ -185,14 +185,14 @@ def test_definitions_are_those_of_ros(kind) -> None:
     theirs = getattr(module, name).get_fields_and_field_types()
     assert list(ours) == list(theirs)
     for field, type_ in ours.items():
-        said = (
+        text = (
             theirs[field]
             .replace("sequence<", "")
             .replace(">", "[]")
             .replace("double", "float64")
             .replace("octet", "byte")
         )
-        assert said == type_, field
+        assert text == type_, field
 
 
 def test_templates_serialise_as_the_library_does() -> None:

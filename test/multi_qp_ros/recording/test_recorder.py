@@ -1,4 +1,4 @@
-"""The recorder stays out of the tick's way, and what it has written survives."""
+"""Recorder: effect on the control loop, and readability of what was written."""
 
 from __future__ import annotations
 
@@ -98,19 +98,21 @@ def tick_until(holds, bags: BagRecorder, controller: Controller, world: Integrat
 
 
 def test_a_killed_writer_is_reported_at_once_and_the_run_continues(tmp_path) -> None:
-    scenario, said = load_scenario("box"), []
+    scenario, errors = load_scenario("box"), []
     controller, world = Controller(scenario), Integrator(scenario)
-    bags = BagRecorder(tmp_path / "dead.mcap", scenario, backend="test", on_error=said.append)
+    bags = BagRecorder(tmp_path / "dead.mcap", scenario, backend="test", on_error=errors.append)
     tick_until(lambda: bags.written > 50, bags, controller, world)
     ticks = bags.offered
     bags.process.kill()
     bags.process.wait()
     bags(controller, controller.step(world.state, 1.0))
-    assert len(said) == 1 and "has ended, the run goes on: the process that writes it ended with status -9" in said[0]
+    assert (
+        len(errors) == 1 and "has ended, the run goes on: the process that writes it ended with status -9" in errors[0]
+    )
     bags(controller, controller.step(world.state, 1.0))
     with pytest.raises(MultiQpError, match=r"cannot write '.*dead.mcap': the process that writes it ended with"):
         bags.close()
-    assert len(said) == 1
+    assert len(errors) == 1
     assert bags.offered == ticks + 2 and 50 < bags.written <= ticks
     with Bag(tmp_path / "dead.mcap") as bag:
         assert not bag.complete and sum(1 for _ in bag.heads()) == bags.written == bags.offered - bags.lost
@@ -119,15 +121,15 @@ def test_a_killed_writer_is_reported_at_once_and_the_run_continues(tmp_path) -> 
 
 def test_a_stalled_writer_blocks_a_blocking_recorder_for_a_limited_time(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("multi_qp_ros.recording.recorder._PIPE", 1 << 16)
-    scenario, said = load_scenario("box"), []
+    scenario, errors = load_scenario("box"), []
     controller, world = Controller(scenario), Integrator(scenario)
-    bags = BagRecorder(tmp_path / "stalled.mcap", scenario, backend="test", on_error=said.append)
+    bags = BagRecorder(tmp_path / "stalled.mcap", scenario, backend="test", on_error=errors.append)
     tick_until(lambda: bags.written, bags, controller, world)
     os.kill(bags.process.pid, signal.SIGSTOP)
     monkeypatch.setattr("multi_qp_ros.recording.recorder.LONGEST_WAIT", 0.5)
     monkeypatch.setattr("multi_qp_ros.recording.recorder.LONGEST_QUEUE", 20)
-    tick_until(lambda: said, bags, controller, world)
-    assert "has taken nothing for 0.5 s" in said[0]
+    tick_until(lambda: errors, bags, controller, world)
+    assert "has taken nothing for 0.5 s" in errors[0]
     with pytest.raises(MultiQpError, match=f"has taken nothing for 0.5 s; {bags.written} of {bags.offered} ticks"):
         bags.close()
     assert bags.process.returncode is not None
@@ -149,11 +151,11 @@ def test_a_full_disk_ends_the_recording_and_not_the_run() -> None:
 
 
 def test_a_full_disk_is_reported_and_the_run_continues() -> None:
-    scenario, said = load_scenario("box"), []
+    scenario, errors = load_scenario("box"), []
     controller, world = Controller(scenario), Integrator(scenario)
-    bags = BagRecorder(Path("/dev/full"), scenario, backend="test", on_error=said.append)
-    tick_until(lambda: said, bags, controller, world)
-    assert said == ["the recording '/dev/full' has ended, the run goes on: No space left on device"]
+    bags = BagRecorder(Path("/dev/full"), scenario, backend="test", on_error=errors.append)
+    tick_until(lambda: errors, bags, controller, world)
+    assert errors == ["the recording '/dev/full' has ended, the run goes on: No space left on device"]
     with pytest.raises(MultiQpError, match="No space left on device; 0 of"):
         bags.close()
     assert bags.lost == bags.offered > 0

@@ -1,4 +1,4 @@
-"""Every recorded tick comes out again to the last bit, from the bag alone; solved otherwise, it differs."""
+"""Replay of recorded ticks to the last bit from the recording alone, and with other solvers and settings."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def test_a_tick_with_another_result_is_reported_with_status_1(recorded, capsys, 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "reported"),
     [
         (["--at", "99"], "no tick at 99 s; the bag holds 0 s to 5.48 s"),
         (["--at", "-1"], "no tick at -1 s"),
@@ -249,11 +249,11 @@ def test_a_tick_with_another_result_is_reported_with_status_1(recorded, capsys, 
         (["--at", "1", "--save-qp", "qp.txt"], "expected a file ending in .npz"),
     ],
 )
-def test_mistakes_have_one_clear_message(recorded, arguments, said, capsys, tmp_path, monkeypatch) -> None:
+def test_mistakes_have_one_clear_message(recorded, arguments, reported, capsys, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["replay", str(recorded.path), *arguments]) == 2
     error = capsys.readouterr().err
-    assert said in error and "Traceback" not in error
+    assert reported in error and "Traceback" not in error
 
 
 def test_files_that_are_not_recordings_of_this_project_are_refused(recorded, tmp_path, capsys) -> None:
@@ -264,11 +264,11 @@ def test_files_that_are_not_recordings_of_this_project_are_refused(recorded, tmp
         "text.mcap": (b"time,q\n0,1\n" * 50, "not an MCAP file"),
         "stub.mcap": (whole[:400], "cut off before the first tick"),
     }
-    for name, (data, said) in files.items():
+    for name, (data, reported) in files.items():
         if data is not None:
             (tmp_path / name).write_bytes(data)
         assert main(["replay", str(tmp_path / name), "--at", "1"]) == 2
-        assert said in capsys.readouterr().err, name
+        assert reported in capsys.readouterr().err, name
     assert main(["replay", str(tmp_path)]) == 2
     assert "cannot be read" in capsys.readouterr().err
 
