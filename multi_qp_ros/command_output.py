@@ -7,13 +7,14 @@ from time import sleep
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
 from multi_qp_controller.command import Command
-from multi_qp_ros import conversions, topics
+from multi_qp_ros import topics
 from multi_qp_ros.publisher_watch import Topic
-from multi_qp_ros.raw_messages import MessageTemplate
+from multi_qp_ros.scene_templates import command_template, effort_template, motor_names
 from multi_qp_scene.scenario import Scenario
 
 #: Real-time mode: period at which an unchanged controller state is published [ns].
@@ -46,7 +47,8 @@ class CommandOutput:
         self._scene = scenario.scene
         self._robots = {
             s.name: (
-                _named_template(conversions.motor_names(self._scene, s)),
+                command_template(motor_names(self._scene, s)),
+                effort_template(len(s.actuated)),
                 node.create_publisher(JointState, topics.joint_commands(s.name), topics.COMMAND_QOS),
                 node.create_publisher(Float64MultiArray, topics.effort_commands(s.name), topics.COMMAND_QOS),
             )
@@ -54,7 +56,7 @@ class CommandOutput:
             if len(s.actuated)
         }
         self.efforts: dict[str, Topic] = {}
-        for robot, (_, with_names, bare) in self._robots.items():
+        for robot, (_, _, with_names, bare) in self._robots.items():
             self.efforts[topics.joint_commands(robot)] = Topic(with_names.topic_name, JointState)
             self.efforts[topics.effort_commands(robot)] = Topic(bare.topic_name, Float64MultiArray)
         self._state = node.create_publisher(String, topics.CONTROLLER_STATE, topics.LATCHED_QOS)
@@ -94,23 +96,19 @@ class CommandOutput:
         if self._last is not None:
             self._send(*self._last)
 
-    def _send(self, state: dict[str, Any] | None, tau: conversions.Array, stamp: int) -> None:
+    def _send(self, state: dict[str, Any] | None, tau: NDArray[np.float64], stamp: int) -> None:
         self._last = (state, tau, stamp)
         # contacts first: the simulator applies them together with the efforts
         if state is not None:
             self._state.publish(String(data=json.dumps(state)))
-        for name, (template, with_names, bare) in self._robots.items():
+        for name, (named, unnamed, with_names, bare) in self._robots.items():
             efforts = tau[self._scene.subsystems[name].actuated]
-            with_names.publish(template.fill(stamp, efforts))
+            with_names.publish(named.fill(stamp, efforts))
             if bare.get_subscription_count():
-                bare.publish(conversions.effort_command(efforts))
+                bare.publish(unnamed.fill(stamp, efforts))
 
     def destroy(self) -> None:
         """Destroy the publishers."""
-        bare = [publisher for _, *pair in self._robots.values() for publisher in pair]
+        bare = [publisher for _, _, *pair in self._robots.values() for publisher in pair]
         for publisher in (*bare, self._state, self.report):
             self._node.destroy_publisher(publisher)
-
-
-def _named_template(names: list[str]) -> MessageTemplate:
-    return MessageTemplate(lambda efforts: JointState(name=names, effort=conversions.doubles(efforts)), len(names))

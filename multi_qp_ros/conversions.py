@@ -9,18 +9,12 @@ from typing import Any
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point, PointStamped, Pose, PoseStamped
-from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
-from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
 
-from multi_qp_ros.state_assembly import JointIndices
-from multi_qp_scene.scene import Scene, State
+from multi_qp_ros.scene_templates import WORLD as WORLD
 from multi_qp_scene.subsystem import Subsystem
 
 Array = NDArray[np.float64]
-
-WORLD = "world"
 
 
 def doubles(values: Array | Sequence[float]) -> array[float]:
@@ -66,37 +60,6 @@ def to_pose(position: Array, quaternion: Array) -> Pose:
     return pose
 
 
-def joint_state(joints: Sequence[JointIndices], state: State, stamp: int) -> JointState:
-    """Return the joint state of a robot at a time [ns]."""
-    message = JointState()
-    message.header.stamp = to_stamp(stamp)
-    message.name = [joint.name for joint in joints]
-    message.position = doubles([_angle(joint, state.q) for joint in joints])
-    message.velocity = doubles(state.v[[joint.v_index for joint in joints]])
-    return message
-
-
-def _angle(joint: JointIndices, q: Array) -> float:
-    if joint.continuous:
-        return float(np.arctan2(q[joint.q_index + 1], q[joint.q_index]))
-    return float(q[joint.q_index])
-
-
-def odometry(subsystem: Subsystem, state: State, stamp: int) -> Odometry:
-    """Return the odometry of a floating subsystem at a time [ns]: pose in the world, twist in body frame (REP 105)."""
-    q, v = state.q[subsystem.q_slice], state.v[subsystem.v_slice]
-    message = Odometry()
-    message.header.stamp = to_stamp(stamp)
-    message.header.frame_id = WORLD
-    message.child_frame_id = subsystem.base_link
-    pose, twist = message.pose.pose, message.twist.twist
-    pose.position.x, pose.position.y, pose.position.z = q[:3].tolist()
-    pose.orientation.x, pose.orientation.y, pose.orientation.z, pose.orientation.w = q[3:7].tolist()
-    twist.linear.x, twist.linear.y, twist.linear.z = v[:3].tolist()
-    twist.angular.x, twist.angular.y, twist.angular.z = v[3:6].tolist()
-    return message
-
-
 def root_frames(subsystem: Subsystem) -> tuple[str, ...]:
     """Return the names that a floating subsystem's root link may have as the child frame of its odometry."""
     return subsystem.base_link, f"{subsystem.name}/{subsystem.base_link}"
@@ -112,25 +75,6 @@ def twist_array(twist: Any) -> Array:
     """Return a Twist as linear [m/s], then angular [rad/s], (6,)."""
     a, b = twist.linear, twist.angular
     return np.array([a.x, a.y, a.z, b.x, b.y, b.z])
-
-
-def motor_names(scene: Scene, subsystem: Subsystem) -> list[str]:
-    """Return the names of a subsystem's actuated joints, without prefix, in the order of its commands."""
-    return [scene.actuated_joint_names[k].partition("/")[2] for k in subsystem.actuated]
-
-
-def joint_command(names: list[str], efforts: Array, stamp: int) -> JointState:
-    """Return efforts with joint names; `stamp` is that of the state from which they were computed [ns]."""
-    message = JointState()
-    message.header.stamp = to_stamp(stamp)
-    message.name = names
-    message.effort = doubles(efforts)
-    return message
-
-
-def effort_command(efforts: Array) -> Float64MultiArray:
-    """Return efforts as message for ros2_control's ForwardCommandController."""
-    return Float64MultiArray(data=doubles(efforts))
 
 
 def read_target(message: PoseStamped) -> tuple[Array, Array | None]:

@@ -7,15 +7,13 @@ Deserialising a JointState of 30 joints takes 0.1 ms, an Odometry with its covar
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
-from rclpy.serialization import deserialize_message, serialize_message
+from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 from multi_qp_ros import conversions
@@ -180,53 +178,3 @@ def _doubles(data: bytes, at: int) -> tuple[Array, int]:
     if count:
         at += -(at - _BODY) % 8
     return np.frombuffer(data, np.float64, count, at), at + 8 * count
-
-
-class MessageTemplate:
-    """Serialised message of which only stamps and some numbers change; `fill` returns what a publisher publishes."""
-
-    def __init__(self, make: Callable[[list[float]], Any], size: int) -> None:
-        """Serialise the message once.
-
-        Args:
-            make: returns the message with `size` numbers; the stamp of its `header`, if it has one, is set here.
-            size: count of numbers.
-        """
-        marks = -1.0e300 - 1.0e290 * np.arange(size)
-        message = make(marks.tolist())
-        if hasattr(message, "header"):
-            message.header.stamp = _MARK
-        data = serialize_message(message)
-        self._make, self._plain = make, data[:2] == _HEADER
-        if not self._plain:  # other encodings: `fill` returns a message object
-            return
-        # fields are aligned relative to the end of the encapsulation header
-        self._bytes = bytearray(8 - _BODY) + bytearray(data) + bytearray(-(len(data) - _BODY) % 8)
-        self._numbers = np.frombuffer(self._bytes, np.float64)
-        # the first matches: the buffer behind the message may hold remains of another one
-        places = {value: k for k, value in reversed([*enumerate(self._numbers.tolist())])}
-        self._runs = _runs([places[mark] for mark in marks.tolist()])
-        words = np.frombuffer(self._bytes, np.uint32)
-        found = np.flatnonzero((words[:-1] == _MARK.sec) & (words[1:] == _MARK.nanosec))
-        self._stamps = (4 * found).tolist()
-        begin = 8 - _BODY
-        self._message = memoryview(self._bytes)[begin : begin + len(data)]
-
-    def fill(self, nanoseconds: int, numbers: Array) -> Any:
-        """Return the message with this stamp [ns] and these numbers, to be passed to `publish`."""
-        if not self._plain:
-            message = self._make(numbers.tolist())
-            if hasattr(message, "header"):
-                message.header.stamp = conversions.to_stamp(nanoseconds)
-            return message
-        for at in self._stamps:
-            _STAMP.pack_into(self._bytes, at, *divmod(nanoseconds, 1_000_000_000))
-        for there, here in self._runs:
-            self._numbers[there] = numbers[here]
-        return bytes(self._message)
-
-
-def _runs(places: list[int]) -> list[tuple[slice, slice]]:
-    """Return (target, source) slices, one pair for each run of consecutive places."""
-    breaks = [0, *(k for k in range(1, len(places)) if places[k] != places[k - 1] + 1), len(places)]
-    return [(slice(places[a], places[a] + b - a), slice(a, b)) for a, b in pairwise(breaks) if b > a]

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
-from multi_qp_ros.frames import FrameTree
+from multi_qp_ros.scene_templates import FrameTemplates
+from multi_qp_scene.kinematic_trees import KinematicTrees
 from multi_qp_scene.scene import Scene
 
 try:
@@ -33,14 +34,15 @@ class TransformOutput:
     """Publishers of the frames of a scene; requires `has_tf`."""
 
     def __init__(self, node: Any, scene: Scene) -> None:
-        self._tree = FrameTree(scene)
+        self._trees, self._frames = KinematicTrees(scene.model), FrameTemplates(scene)
         self._moving = node.create_publisher(TFMessage, TF, TF_QOS)
         self._fixed = node.create_publisher(TFMessage, TF_STATIC, TF_STATIC_QOS)
         self._fixed_sent = False
 
     def send(self, q: Array, stamp: int) -> None:
         """Publish the frames at a configuration, (nq,), and a time [ns]; with the first call also the fixed ones."""
+        data = self._trees.place(q)
         if not self._fixed_sent:
-            self._fixed.publish(TFMessage(transforms=self._tree.fixed(stamp)))
+            self._fixed.publish(self._frames.fill(data, stamp, fixed=True))
             self._fixed_sent = True
-        self._moving.publish(TFMessage(transforms=self._tree.moving(q, stamp)))
+        self._moving.publish(self._frames.fill(data, stamp, fixed=False))

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.contacts.contact import ActiveContact
 from multi_qp_ros import topics
-from multi_qp_ros.conversions import to_stamp
+from multi_qp_ros.cdr import Template
+from multi_qp_ros.scene_templates import wrench_template
 from multi_qp_scene.scenario import Scenario
 
 Array = NDArray[np.float64]
@@ -39,11 +40,9 @@ class WrenchOutput:
         self._queried: int | None = None
         self._subscribed: dict[str, tuple[bool, ...]] = {}
 
-    def _side(self, contact: str, surface: str) -> tuple[Any, WrenchStamped]:
-        message = WrenchStamped()
-        message.header.frame_id = surface
+    def _side(self, contact: str, surface: str) -> tuple[Any, Template]:
         topic = topics.wrench(contact, surface)
-        return self._node.create_publisher(WrenchStamped, topic, topics.COMMAND_QOS), message
+        return self._node.create_publisher(WrenchStamped, topic, topics.COMMAND_QOS), wrench_template(surface)
 
     def send(self, wrenches: Mapping[str, Array], contacts: Mapping[str, ActiveContact], stamp: int) -> None:
         """Publish the wrenches of a command; contacts without wrench, as in a fallback, are skipped.
@@ -57,8 +56,8 @@ class WrenchOutput:
             self._query_subscriptions(stamp)
         if self._on != contacts.keys():
             for name in self._on - contacts.keys():
-                for publisher, message in self._sides[name]:
-                    _send(publisher, message, np.zeros(6), to_stamp(stamp))
+                for publisher, template in self._sides[name]:
+                    publisher.publish(template.fill(stamp, np.zeros(6)))
             self._on = set(contacts)
         for name, (by_first, by_second) in self._subscribed.items():
             wrench = wrenches.get(name)
@@ -66,9 +65,10 @@ class WrenchOutput:
                 continue
             (on_first, first), (on_second, second) = self._sides[name]
             if by_first:
-                _send(on_first, first, wrench, to_stamp(stamp))
+                on_first.publish(first.fill(stamp, wrench))
             if by_second:
-                _send(on_second, second, reaction(wrench, contacts[name].motion.X_B_A), to_stamp(stamp))
+                reaction = -contacts[name].motion.X_B_A.act(pin.Force(wrench)).vector
+                on_second.publish(second.fill(stamp, reaction))
 
     def _query_subscriptions(self, stamp: int) -> None:
         self._queried, self._subscribed = stamp, {}
@@ -82,15 +82,3 @@ class WrenchOutput:
         for sides in self._sides.values():
             for publisher, _ in sides:
                 self._node.destroy_publisher(publisher)
-
-
-def reaction(wrench: Array, X_second_first: pin.SE3) -> Array:
-    """Return the wrench on the second body, in its surface's frame, (6,), from that on the first, in its own."""
-    return -X_second_first.act(pin.Force(wrench)).vector
-
-
-def _send(publisher: Any, message: WrenchStamped, wrench: Array, time: Any) -> None:
-    message.header.stamp = time
-    force, torque = message.wrench.force, message.wrench.torque
-    force.x, force.y, force.z, torque.x, torque.y, torque.z = wrench.tolist()
-    publisher.publish(message)

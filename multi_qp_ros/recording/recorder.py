@@ -19,8 +19,8 @@ from typing import IO, Any
 
 from multi_qp_controller.command import Command
 from multi_qp_controller.controller import Controller
+from multi_qp_ros.cdr import encode_string
 from multi_qp_ros.helper_process import start_helper
-from multi_qp_ros.recording.cdr import encode_string
 from multi_qp_ros.recording.codec import encode_json
 from multi_qp_ros.recording.identity import identity, project_version
 from multi_qp_ros.recording.ipc import Packer

@@ -17,11 +17,11 @@ from mcap.writer import CompressionType, Writer
 
 from multi_qp_controller.command import Command, Diagnostics, Status
 from multi_qp_controller.controller_state import TickInput
-from multi_qp_ros.recording.cdr import encode_string, full_name
+from multi_qp_ros.cdr import encode_string, full_name
 from multi_qp_ros.recording.codec import encode_json
 from multi_qp_ros.recording.ipc import Unpacker
 from multi_qp_ros.recording.messages import SceneMessages, SentMessages
-from multi_qp_ros.recording.schemas import qos_profiles, schema
+from multi_qp_ros.schemas import qos_profiles, schema
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
 

@@ -14,6 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+import ros_messages
 
 from multi_qp_cli.node_processes import on_this_machine
 from multi_qp_ros.node_table import NodeSpec
@@ -261,13 +262,12 @@ class FakeRobots:
 
     def messages(self, stamp: int) -> dict[str, object]:
         """Return the state with a stamp [ns], by topic."""
-        from multi_qp_ros import conversions
 
         subsystems = self.scenario.scene.subsystems
         return {
-            "humanoid/joint_states": conversions.joint_state(self.joints, self.state, stamp),
-            "humanoid/odom": conversions.odometry(subsystems["humanoid"], self.state, stamp),
-            "box/odom": conversions.odometry(subsystems["box"], self.state, stamp),
+            "humanoid/joint_states": ros_messages.joint_state(self.joints, self.state, stamp),
+            "humanoid/odom": ros_messages.odometry(subsystems["humanoid"], self.state, stamp),
+            "box/odom": ros_messages.odometry(subsystems["box"], self.state, stamp),
         }
 
     def ask(self, tick: int, *, again=SAY_AGAIN, answer: int | None = None, **faults) -> tuple[np.ndarray, dict]:

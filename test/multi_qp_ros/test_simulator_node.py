@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rclpy
+import ros_messages
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
@@ -22,6 +23,7 @@ from multi_qp_ros import conversions, topics
 from multi_qp_ros.diagnostics import Level
 from multi_qp_ros.nodes.simulator_node import SimulatorNode
 from multi_qp_ros.raw_messages import JointReader
+from multi_qp_ros.scene_templates import motor_names
 from multi_qp_scene import load_scenario
 from multi_qp_scene.scene import State
 
@@ -44,7 +46,7 @@ class Hand:
     def __init__(self, graph) -> None:
         self.graph, self.scenario = graph, load_scenario("box")
         scene = self.scenario.scene
-        self.motors = conversions.motor_names(scene, scene.subsystems["humanoid"])
+        self.motors = motor_names(scene, scene.subsystems["humanoid"])
         make = graph.node.create_publisher
         self.commands = make(JointState, topics.joint_commands("humanoid"), topics.COMMAND_QOS)
         self.state = make(String, topics.CONTROLLER_STATE, topics.LATCHED_QOS)
@@ -65,7 +67,7 @@ class Hand:
             if time.monotonic() >= due:  # the simulator may not have met us yet; it takes one answer to each state
                 due = time.monotonic() + 0.2
                 self.state.publish(String(data=json.dumps({"stamp": stamp, "contacts": list(contacts)})))
-                self.commands.publish(conversions.joint_command(self.motors, efforts, stamp))
+                self.commands.publish(ros_messages.joint_command(self.motors, efforts, stamp))
             return self.stamp > stamp
 
         self.graph.until(stepped, what=f"a state after {stamp}")
@@ -111,8 +113,8 @@ def simulator(**parameters: object) -> Iterator[SimulatorNode]:
 
 def send_efforts(node: SimulatorNode, robot: str, effort: float = 0.0, stamp: int = 0) -> None:
     """Have a node receive the same effort for all motors of a robot."""
-    names = conversions.motor_names(node._scene, node._scene.subsystems[robot])
-    message = conversions.joint_command(names, np.full(len(names), effort), stamp)
+    names = motor_names(node._scene, node._scene.subsystems[robot])
+    message = ros_messages.joint_command(names, np.full(len(names), effort), stamp)
     node._take_named(robot, JointReader().read(serialize_message(message)))
 
 
@@ -201,7 +203,7 @@ def test_commands_that_have_waited_act_together(ros_environment, monkeypatch):
 
 
 def test_a_late_command_is_waited_for_in_lock_step(ros_environment, monkeypatch):
-    """Lock-step: each command comes 0.3 s after its state, the simulation continues alone after 0.2 s; both meet again."""
+    """Lock-step: each command comes 0.3 s after its state; the simulation waits 0.2 s, then both meet again."""
     now = 1000.0
     monkeypatch.setattr("multi_qp_ros.nodes.simulator_node.monotonic", lambda: now)
     with simulator(scenario="box", dt=0.01, lock_step=True, patience=0.2) as node:

@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+import ros_messages
 from conftest import DT, PERIOD
 from diagnostic_msgs.msg import DiagnosticStatus
 from nav_msgs.msg import Odometry
@@ -286,7 +287,7 @@ def test_two_publishers_that_send_one_state_are_named_and_not_followed(robots, g
 
     def excluded():
         k = next(tick)
-        publisher.publish(conversions.odometry(subsystem, wrong, k * PERIOD - PERIOD // 2))
+        publisher.publish(ros_messages.odometry(subsystem, wrong, k * PERIOD - PERIOD // 2))
         return robots.ask(k)[1]["status"] == "fallback"
 
     try:

@@ -13,8 +13,8 @@ from mcap.reader import make_reader
 from mcap_ros2.reader import read_ros2_messages
 from rosbags.highlevel import AnyReader
 
-from multi_qp_ros.recording import schemas
-from multi_qp_ros.recording.cdr import Template, encode, encode_string, stamp
+from multi_qp_ros import schemas
+from multi_qp_ros.cdr import Template, encode, encode_string, stamp
 
 ROS_PACKAGES = {kind.partition("/")[0] for kind in schemas.kinds()} - {"tf2_msgs"}  # not among the wheels
 

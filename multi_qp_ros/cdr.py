@@ -14,7 +14,7 @@ from mcap.writer import CompressionType
 from mcap_ros2.writer import Writer
 from numpy.typing import NDArray
 
-from multi_qp_ros.recording.schemas import schema
+from multi_qp_ros.schemas import schema
 
 Array = NDArray[np.float64]
 
