@@ -235,4 +235,4 @@ def test_planning_continues(start_here, graph, node, count):
             (f"{robot}/odom", Odometry(), topics.COMMAND_QOS),
         ],
     }[node]
-    damage(graph, process, node, 4, count, heard)
+    damage(graph, process, node, 4, count, received)
