@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from multi_qp_scene.assembly import Assembler
 from multi_qp_scene.configuration import configurations, set_initial_pose
 from multi_qp_scene.couplings import Couplings
-from multi_qp_scene.joints import effort_limits, joint_limits, joints_of, passive_joints, slices_of
+from multi_qp_scene.joints import effort_limits, joint_limits, joints_of, passive_joints, set_motors, slices_of
 from multi_qp_scene.kinematic_trees import KinematicTrees
 from multi_qp_scene.loads import Loads
 from multi_qp_scene.mimic import Mimic
@@ -37,6 +37,7 @@ def build_scene(parts: SceneParts) -> Scene:
         fixed_at = pose_of(spec.pose) if loaded.spec.root == "fixed" and spec.pose else pin.SE3.Identity()
         assembler.append(name, loaded, mass=spec.mass, placement=fixed_at, color=spec.color)
     model = assembler.model
+    set_motors(model, parts)
     surfaces = _add_surface_frames(model, parts)
     limits = effort_limits(model, parts)
     actuated = [

@@ -66,6 +66,15 @@ def joint_limits(model: pin.Model) -> JointLimits:
     )
 
 
+def set_motors(model: pin.Model, parts: SceneParts) -> None:
+    """Write rotor inertias, gear ratios and reflected inertias of the model files into a model."""
+    for name, (loaded, _) in parts.subsystems.items():
+        for joint, motor in loaded.spec.motors.items():
+            k = model.joints[model.getJointId(f"{name}/{joint}")].idx_v
+            model.rotorInertia[k], model.rotorGearRatio[k] = motor.rotor_inertia, motor.gear_ratio
+            model.armature[k] = motor.armature
+
+
 def passive_joints(model: pin.Model, parts: SceneParts, driven: Collection[str]) -> PassiveJoints:
     """Collect springs and dampers: from the URDFs' `<dynamics>` of joints without a motor, and from the model files.
 

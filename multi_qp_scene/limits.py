@@ -60,6 +60,7 @@ LIMITS: dict[str, Limit] = {
     "friction": Limit(1e-6, 10, "Coulomb coefficient"),
     "mass": Limit(1e-12, 1e6, "[kg]"),
     "inertia": Limit(0, 1e9, "moment or product of inertia [kg m²]"),
+    "gear_ratio": Limit(1e-4, 1e6, "gear ratio"),
     "joint_inertia": Limit(1e-10, 1e9, "inertia moved by a joint [kg m²], [kg]"),
     "length": Limit(1e-9, 1e5, "length, size or distance [m]"),
     "position": Limit(0, 1e5, "coordinate of a position [m]"),

@@ -13,6 +13,7 @@ from multi_qp_scene.resources import find_resource, resolve_uri, resource_dirs
 from multi_qp_scene.salvage import salvage
 from multi_qp_scene.schema.common import Vector3
 from multi_qp_scene.schema.model_file import ModelFile
+from multi_qp_scene.srdf import read_srdf
 from multi_qp_scene.stretch import UNSTRETCHED, stretch_surfaces
 from multi_qp_scene.suggestions import unknown_name
 from multi_qp_scene.urdf import UrdfModel, read_urdf
@@ -68,12 +69,33 @@ def load_model(path: Path, problems: Problems) -> LoadedModel | None:
     except MultiQpError as error:
         problems.add(document.location(("urdf",)), str(error))
         return None
-    _check_names(document, rest, urdf, problems)
+    complete = _with_srdf(document, path.parent, rest, urdf, problems)
+    _check_names(document, complete or rest, urdf, problems)
     if rest.root == "free_flyer" and urdf.mass == 0.0:
         message = f"no link of {shown_path(urdf.path)} has a mass; a floating base needs one (or give `root: fixed`)"
         problems.add(document.location(("urdf",)), message)
         return None
-    return None if spec is None else LoadedModel(document, spec, urdf)
+    return None if spec is None or complete is None else LoadedModel(document, complete, urdf)
+
+
+def _with_srdf(
+    document: YamlDocument, folder: Path, spec: ModelFile, urdf: UrdfModel, problems: Problems
+) -> ModelFile | None:
+    """Return a model file with the postures, rotors and pairs of its SRDF; None if that is not usable."""
+    if spec.srdf is None:
+        return spec
+    try:
+        path = resolve_uri(spec.srdf, relative_to=folder) if "://" in spec.srdf else folder / spec.srdf
+        srdf = read_srdf(path, urdf)
+    except ConfigError as error:
+        problems.extend(error.problems)
+        return None
+    except MultiQpError as error:
+        problems.add(document.location(("srdf",)), str(error))
+        return None
+    pairs = spec.self_collisions or srdf.monitored_pairs(urdf)
+    postures, motors = {**srdf.postures, **spec.postures}, {**srdf.motors, **spec.motors}
+    return spec.model_copy(update={"postures": postures, "motors": motors, "self_collisions": pairs})
 
 
 def urdf_path(model: Path) -> Path:
@@ -120,6 +142,9 @@ def _check_names(document: YamlDocument, spec: ModelFile, urdf: UrdfModel, probl
     for joint in spec.passive_joints:
         if joint not in joints:
             problems.unknown(document.location(("passive_joints", joint)), "joint", joint, joints)
+    for joint in spec.motors:
+        if joint not in urdf.actuated_joints:
+            problems.unknown(document.location(("motors", joint)), "actuated joint", joint, urdf.actuated_joints)
     for k, pair in enumerate(spec.self_collisions):
         for j, link in enumerate(pair):
             if link not in urdf.links:

@@ -15,7 +15,7 @@ from pathlib import Path
 from multi_qp_scene.errors import MultiQpError
 
 #: Suffixes of files that are packed with their text; of other files (meshes) only the checksum is packed.
-_TEXTS = (".yaml", ".yml", ".urdf", ".xacro", ".xml")
+_TEXTS = (".yaml", ".yml", ".urdf", ".xacro", ".srdf", ".xml")
 
 #: Limits of a pack: number of files, folders in a path, characters of all texts, size of a mesh [B].
 _MOST_FILES, _DEEPEST, _MOST_TEXT, _LARGEST_MESH = 2000, 64, 64_000_000, 1 << 30

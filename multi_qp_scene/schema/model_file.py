@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from multi_qp_scene.config_file import StrictModel
+from multi_qp_scene.limits import Within
 from multi_qp_scene.schema.common import Angle, Color, ForceOrNone, Length, NonNegative, Rpy, Vector2, Vector3
 
 
@@ -116,6 +117,23 @@ class PassiveJointSpec(StrictModel):
     friction: ForceOrNone = 0.0
 
 
+class MotorSpec(StrictModel):
+    """Rotor of an actuated joint; its reflected inertia, `rotor_inertia` · `gear_ratio`², adds to M.
+
+    Attributes:
+        rotor_inertia: about its axis [kg m²]; with a gear ratio of 1, the reflected inertia, `armature` in MuJoCo.
+        gear_ratio: turns of the rotor per turn of the joint; of a prismatic joint, per meter, in radians [rad/m].
+    """
+
+    rotor_inertia: Annotated[float, Field(ge=0), Within("joint_inertia", zero=True)]
+    gear_ratio: Annotated[float, Within("gear_ratio", signed=True)] = 1.0
+
+    @property
+    def armature(self) -> float:
+        """Reflected inertia [kg m²] or [kg]."""
+        return self.rotor_inertia * self.gear_ratio**2
+
+
 class ModelFile(StrictModel):
     """A robot, an object or an environment model: its URDF and additional data.
 
@@ -130,8 +148,11 @@ class ModelFile(StrictModel):
             of a set keep the URDF's limit. The URDF determines which joints have motors: those with a finite effort
             limit above zero.
         self_collisions: pairs of links that a scenario may monitor by `collisions.self_collisions`.
-        passive_joints: springs, dampers and friction by joint. Other joints without a motor have the URDF's
-            `<dynamics>`.
+        passive_joints: springs, dampers and friction by joint, with a motor or without. Other joints without a motor
+            have the URDF's `<dynamics>`; other joints with one have none.
+        motors: rotors by actuated joint.
+        srdf: an SRDF beside this file, or a URI: its `<group_state>`s are postures, its `<rotor_params>` motors, unless
+            this file has one of that name; without `self_collisions`, these are all pairs that it does not disable.
     """
 
     description: str = ""
@@ -143,3 +164,5 @@ class ModelFile(StrictModel):
     effort_limits: dict[str, dict[str, ForceOrNone]] = {}
     self_collisions: list[tuple[str, str]] = []
     passive_joints: dict[str, PassiveJointSpec] = {}
+    motors: dict[str, MotorSpec] = {}
+    srdf: str | None = None
