@@ -15,7 +15,7 @@ from multi_qp_controller.constraints import CollisionConstraint, make_constraint
 from multi_qp_controller.contacts.contact import ActiveContact
 from multi_qp_controller.contacts.rows import multipliers
 from multi_qp_controller.controller_parts import check_arguments, make_cascade
-from multi_qp_controller.controller_state import SavedState, TickInput
+from multi_qp_controller.controller_state import ControllerState, TickInput
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.incidents import IncidentLog, described
 from multi_qp_controller.qp import Explanation, QPProblem, Solution, explain_infeasibility
@@ -35,6 +35,7 @@ from multi_qp_scene.errors import ArgumentError, MultiQpError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
 from multi_qp_scene.schema.scenario_file import ClosedLoopSpec
+from multi_qp_scene.stateful import conformed
 from multi_qp_scene.suggestions import unknown_name
 
 Array = NDArray[np.float64]
@@ -135,40 +136,41 @@ class Controller:
         self.records_input = False
         self.last_input: TickInput | None = None
 
-    def get_state(self) -> SavedState:
+    def get_state(self) -> ControllerState:
         """Return everything that the next step depends on besides its arguments.
 
         A due `post_update` runs first. The state of the scene's loads is included; q and v of the last step are not,
         and matter only to a target that is moved between `set_state` and the first step after it.
         """
         self.post_update()
-        return {
-            "attended": self.interactive,
-            "fault": self._fault,
-            "time": self._time,
-            **self._state_manager.get_state(),
-            "fallback": self._fallback.get_state(),
-            **self._loop.get_state(),
-            "loads": self.scenario.scene.loads.get_state(),
-        }
+        return ControllerState(
+            time=self._time,
+            fault=self._fault,
+            interactive=self.interactive,
+            state_manager=self._state_manager.get_state(),
+            safe_torques=self._fallback.get_state(),
+            closed_loop=self._loop.get_state(),
+            loads=self.scenario.scene.loads.get_state(),
+        )
 
-    def set_state(self, saved: SavedState) -> None:
+    def set_state(self, saved: ControllerState | dict[str, Any]) -> None:
         """Restore a saved state: the next step returns the command that the original controller would have returned.
 
-        The controller must be of the same scenario, parameters, seed and time step.
+        The controller must be of the same scenario, parameters, seed and time step. Plain data are accepted as well.
 
         Raises:
             MultiQpError: when the saved state does not fit the scenario.
         """
         try:
-            self.interactive, self._fault, self._to_update = saved["attended"], saved.get("fault", ""), None
-            self._time, self._last_setup = saved.get("time", 0.0), None
-            self.scenario.scene.loads.set_state(saved["loads"])
-            self._fallback.set_state(saved["fallback"])
-            self._loop.set_state(saved)
-            self._state_manager.set_state(saved)
-        except (KeyError, ValueError, TypeError, AttributeError) as error:
+            state = conformed(ControllerState, saved, self.scenario.scene)
+            self.scenario.scene.loads.set_state(state.loads)
+            self._fallback.set_state(state.safe_torques)
+            self._loop.set_state(state.closed_loop)
+            self._state_manager.set_state(state.state_manager)
+        except (KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
             raise MultiQpError(f"the saved state does not fit this scenario: {type(error).__name__}: {error}") from None
+        self._time, self._fault, self.interactive = state.time, state.fault, state.interactive
+        self._to_update, self._last_setup = None, None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle by scenario, settings and saved state: the copy returns the same commands, bit for bit.
@@ -445,7 +447,7 @@ class Controller:
         self.machine.command(name)
 
 
-def _restored(scenario: Scenario, settings: dict[str, Any], saved: SavedState) -> Controller:
+def _restored(scenario: Scenario, settings: dict[str, Any], saved: ControllerState) -> Controller:
     """Return a controller that continues from a saved state."""
     controller = Controller(scenario, **settings)
     controller.set_state(saved)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from multi_qp_scene.arguments import number
 from multi_qp_scene.errors import ArgumentError
 from multi_qp_scene.schema.scenario_file import LoadSpec, RandomMassSpec
+from multi_qp_scene.stateful import Stateful
 from multi_qp_scene.suggestions import unknown_name
 
 #: Random masses are drawn for runs up to this length [s] and constant afterwards.
@@ -58,27 +58,35 @@ class RandomMass:
         return float(self._spline(min(time, self._end)))
 
 
-class Loads:
+class Loads(Stateful):
     """The loads of a scene, and their present masses.
 
     A change modifies the inertia in the scene's model. A random mass follows its profile until a user sets it; then it
     is constant until `reset`.
+
+    Attributes:
+        masses: present mass of each [kg]; read-only.
+        wanted: masses set by a user [kg].
+        time: time of the last `advance` [s].
     """
+
+    @dataclass
+    class State:
+        """Masses and time."""
+
+        masses: dict[str, float]
+        wanted: dict[str, float]
+        time: float
 
     def __init__(self, model: pin.Model, specs: dict[str, LoadSpec]) -> None:
         self._model = model
         self._loads = {name: _load(model, name, spec) for name, spec in specs.items()}
         self._bare = {load.joint_id: model.inertias[load.joint_id].copy() for load in self._loads.values()}
-        self._masses = {name: load.initial for name, load in self._loads.items()}
-        self._wanted: dict[str, float] = {}
-        self._time = 0.0
+        self.masses = {name: load.initial for name, load in self._loads.items()}
+        self.wanted: dict[str, float] = {}
+        self.time = 0.0
         for joint_id in self._bare:
             self._apply(joint_id)
-
-    @property
-    def masses(self) -> dict[str, float]:
-        """The present mass of each [kg]."""
-        return dict(self._masses)
 
     @property
     def limits(self) -> dict[str, tuple[float, float]]:
@@ -101,47 +109,43 @@ class Loads:
         load, mass = self._loads[name], number(f"mass of load '{name}'", mass, unit="kg")
         if not load.limits[0] <= mass <= load.limits[1]:
             raise ArgumentError(f"load '{name}': {mass} kg is outside {load.limits} kg")
-        self._wanted[name] = mass
+        self.wanted[name] = mass
         if load.rate is None:
             self._put(name, mass)
 
     def advance(self, time: float) -> None:
         """Update the masses to `time` [s]: random profiles, and rate-limited changes by the user."""
-        elapsed, self._time = max(0.0, time - self._time), time
+        elapsed, self.time = max(0.0, time - self.time), time
         for name, load in self._loads.items():
-            if name in self._wanted:
+            if name in self.wanted:
                 step = np.inf if load.rate is None else load.rate * elapsed
-                missing = self._wanted[name] - self._masses[name]
-                self._put(name, self._masses[name] + float(np.clip(missing, -step, step)))
+                missing = self.wanted[name] - self.masses[name]
+                self._put(name, self.masses[name] + float(np.clip(missing, -step, step)))
             elif load.profile is not None:
                 self._put(name, load.profile.at(time))
 
-    def get_state(self) -> dict[str, Any]:
-        """Return the present masses [kg], those set by a user, and the time of the last `advance` [s]."""
-        return {"masses": dict(self._masses), "wanted": dict(self._wanted), "time": self._time}
-
-    def set_state(self, saved: dict[str, Any]) -> None:
-        """Restore a saved state."""
-        self._wanted, self._time = dict(saved["wanted"]), saved["time"]
-        for name, mass in saved["masses"].items():
+    def set_state(self, saved: State) -> None:
+        """Restore a saved state, and the inertias of the model."""
+        self.wanted, self.time = saved.wanted, saved.time
+        for name, mass in saved.masses.items():
             self._put(name, mass)
 
     def reset(self) -> None:
         """Reset all loads to their initial mass, at time 0."""
-        self._wanted.clear()
-        self._time = 0.0
+        self.wanted.clear()
+        self.time = 0.0
         for name, load in self._loads.items():
             self._put(name, load.initial)
 
     def _put(self, name: str, mass: float) -> None:
-        self._masses[name] = mass
+        self.masses = self.masses | {name: mass}  # a new mapping: readers compare it with an earlier one
         self._apply(self._loads[name].joint_id)
 
     def _apply(self, joint_id: int) -> None:
         total = self._bare[joint_id].copy()
         for name, load in self._loads.items():
-            if load.joint_id == joint_id and self._masses[name] > 0.0:
-                total += pin.Inertia(self._masses[name], load.position, np.zeros((3, 3)))
+            if load.joint_id == joint_id and self.masses[name] > 0.0:
+                total += pin.Inertia(self.masses[name], load.position, np.zeros((3, 3)))
         self._model.inertias[joint_id] = total
 
 

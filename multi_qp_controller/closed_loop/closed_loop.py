@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,39 +11,51 @@ from multi_qp_controller.closed_loop.estimate import DisturbanceObserver, StateE
 from multi_qp_controller.closed_loop.joint_impedance import DriveReference, JointImpedance
 from multi_qp_controller.contacts.contact import ContactFeedback
 from multi_qp_controller.contacts.landing import Landing
-from multi_qp_controller.controller_state import SavedState
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_scene.scenario import Scenario
-from multi_qp_scene.scene import State
+from multi_qp_scene.scene import State as SceneState
 from multi_qp_scene.schema.scenario_file import ClosedLoopSpec
+from multi_qp_scene.stateful import Stateful
 
 Array = NDArray[np.float64]
 
 
-class ClosedLoop:
+class ClosedLoop(Stateful):
     """The filters around the QP; without a specification there are none, and all methods pass their input through.
 
     Attributes:
         spec: options; None where q̈ is integrated directly.
+        estimate: state estimate, or None.
+        observer: disturbance observer, or None.
+        impedance: joint impedance, or None.
         landing: landing detection from measured contact forces, or None.
     """
+
+    @dataclass
+    class State:
+        """States of the filters."""
+
+        estimate: StateEstimate.State | None
+        observer: DisturbanceObserver.State | None
+        impedance: JointImpedance.State | None
+        landing: Landing.State | None
 
     def __init__(self, scenario: Scenario, spec: ClosedLoopSpec | None, *, dt: float) -> None:
         """Create the filters for a control period dt [s]."""
         self.spec, scene = spec, scenario.scene
-        self._estimate: StateEstimate | None = None
-        self._observer: DisturbanceObserver | None = None
-        self._impedance: JointImpedance | None = None
+        self.estimate: StateEstimate | None = None
+        self.observer: DisturbanceObserver | None = None
+        self.impedance: JointImpedance | None = None
         self.landing: Landing | None = None
         self._speed: Array = np.zeros(0)
         if spec is None:
             return
         lead = dt / 2.0 if spec.lead is None else spec.lead
-        self._estimate = StateEstimate(scene.model, dt=dt, time_constant=spec.velocity_filter, lead=lead)
+        self.estimate = StateEstimate(scene.model, dt=dt, time_constant=spec.velocity_filter, lead=lead)
         if spec.disturbance is not None:
-            self._observer = DisturbanceObserver(scene.nv, dt=dt, time_constant=spec.disturbance)
+            self.observer = DisturbanceObserver(scene.nv, dt=dt, time_constant=spec.disturbance)
         if spec.impedance is not None:
-            self._impedance = JointImpedance(scene, spec.impedance, dt=dt)
+            self.impedance = JointImpedance(scene, spec.impedance, dt=dt)
         if spec.landing_force is not None:
             self.landing = Landing(scenario, spec.landing_force, dt=dt)
 
@@ -52,49 +66,34 @@ class ClosedLoop:
             return None
         return ContactFeedback(self.spec.contact_stiffness, self.spec.contact_damping, self.spec.friction)
 
-    def measured(self, state: State) -> State:
+    def measured(self, state: SceneState) -> SceneState:
         """Process a measured state; return the state estimate to compute the command for."""
-        if self._impedance is not None:
-            self._impedance.measured(state)
+        if self.impedance is not None:
+            self.impedance.measured(state)
         self._speed = state.v
-        return state if self._estimate is None else self._estimate.update(state)
+        return state if self.estimate is None else self.estimate.update(state)
 
     def disturb(self, kinematics: Kinematics) -> None:
         """Subtract the observed disturbance force from N, from the last measured state."""
-        if self._observer is not None:
-            kinematics.N -= self._observer.update(self._speed, kinematics.M)
+        if self.observer is not None:
+            kinematics.N -= self.observer.update(self._speed, kinematics.M)
 
     def commanded(self, acceleration: Array, M: Array) -> DriveReference | None:
         """Process q̈ of the command, (nv,); return the joint-impedance reference of the drives, or None."""
-        if self._estimate is not None:
-            self._estimate.commanded(acceleration)
-        if self._observer is not None:
-            self._observer.commanded(acceleration)
-        return None if self._impedance is None else self._impedance.reference(acceleration, M)
+        if self.estimate is not None:
+            self.estimate.commanded(acceleration)
+        if self.observer is not None:
+            self.observer.commanded(acceleration)
+        return None if self.impedance is None else self.impedance.reference(acceleration, M)
 
     def reset(self) -> None:
         """Reset all filters, after a tick without a solution."""
-        for part in (self._estimate, self._observer, self._impedance):
+        for part in (self.estimate, self.observer, self.impedance):
             if part is not None:
                 part.reset()
 
-    def get_state(self) -> SavedState:
-        """Return the states of the filters."""
-        measured_contacts = None if self.landing is None else self.landing.measured_contacts
-        return {
-            "estimate": None if self._estimate is None else self._estimate.get_state(),
-            "observer": None if self._observer is None else self._observer.get_state(),
-            "impedance": None if self._impedance is None else self._impedance.get_state(),
-            "felt": None if measured_contacts is None else sorted(measured_contacts),
-        }
-
-    def set_state(self, saved: SavedState) -> None:
-        """Restore a saved state."""
-        if self._estimate is not None:
-            self._estimate.set_state(saved["estimate"])
-        if self._observer is not None:
-            self._observer.set_state(saved["observer"])
-        if self._impedance is not None:
-            self._impedance.set_state(saved["impedance"])
-        if self.landing is not None:
-            self.landing.measured_contacts = None if saved["felt"] is None else frozenset(saved["felt"])
+    def set_state(self, saved: State) -> None:
+        """Restore a saved state; that of a filter which this controller does not have is ignored."""
+        for name in ("estimate", "observer", "impedance", "landing"):
+            if (part := getattr(self, name)) is not None:
+                part.set_state(getattr(saved, name))

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from multi_qp_controller.controller_state import SavedState, array_of
-from multi_qp_scene.scene import State
+from multi_qp_scene.scene import State as SceneState
+from multi_qp_scene.stateful import Stateful
 
 Array = NDArray[np.float64]
 
 
-class StateEstimate:
+class StateEstimate(Stateful):
     """Filters measured velocities and extrapolates the state by a lead time.
 
     The filter is complementary: the velocity predicted with q̈ of the QP is corrected towards the measured one with the
     time constant of the filter; with an exact model it has no lag. The lead compensates the time between measurement
     and torque: half a period for which torques are held, and known delays.
+
+    Attributes:
+        v: filtered velocity; None before the first state, (nv,).
+        a: q̈ of the last command, bounded, (nv,).
     """
+
+    @dataclass
+    class State:
+        """Filtered velocity and last q̈."""
+
+        v: Annotated[Array, "nv"] | None
+        a: Annotated[Array, "nv"]
 
     def __init__(self, model: pin.Model, *, dt: float, time_constant: float, lead: float) -> None:
         """Create the filter.
@@ -33,50 +47,54 @@ class StateEstimate:
         self._dt = dt
         self._share = dt / (time_constant + dt)
         self._lead = lead
-        self._v: Array | None = None
-        self._a = np.zeros(model.nv)
+        self.v: Array | None = None
+        self.a = np.zeros(model.nv)
 
-    def update(self, state: State) -> State:
+    def update(self, state: SceneState) -> SceneState:
         """Update with a measured state; return the state estimate."""
-        if self._v is None or self._share == 1.0:
+        if self.v is None or self._share == 1.0:
             v = state.v
         else:
-            predicted = self._v + self._a * self._dt
+            predicted = self.v + self.a * self._dt
             v = predicted + self._share * (state.v - predicted)
-        self._v = v
+        self.v = v
         if self._lead == 0.0:
-            return State(state.q, v)
-        return State(pin.integrate(self._model, state.q, v * self._lead), v + self._a * self._lead)
+            return SceneState(state.q, v)
+        return SceneState(pin.integrate(self._model, state.q, v * self._lead), v + self.a * self._lead)
 
     def commanded(self, acceleration: Array) -> None:
         """Store q̈ of the QP; zero where it is NaN."""
         # an outlier would affect the estimate beyond its own tick
-        np.maximum(acceleration, -100.0, out=self._a)
-        np.minimum(self._a, 100.0, out=self._a)
-        np.copyto(self._a, 0.0, where=self._a != self._a)
-
-    def get_state(self) -> SavedState:
-        """Return the state of the filter."""
-        return {"v": self._v, "a": self._a.copy()}
-
-    def set_state(self, saved: SavedState) -> None:
-        """Restore a saved state."""
-        self._v = None if saved["v"] is None else array_of(saved["v"], len(self._a))
-        self._a[:] = array_of(saved["a"], len(self._a))
+        np.maximum(acceleration, -100.0, out=self.a)
+        np.minimum(self.a, 100.0, out=self.a)
+        np.copyto(self.a, 0.0, where=self.a != self.a)
 
     def reset(self) -> None:
         """Reset the filter to the next measured state."""
-        self._v = None
-        self._a[:] = 0.0
+        self.v = None
+        self.a[:] = 0.0
 
 
-class DisturbanceObserver:
+class DisturbanceObserver(Stateful):
     """Observer of generalised forces that are not in the model, from the velocity error of the QP's q̈.
 
     M q̈ + N = S τ + Jᵀw + d: the d that explains v − v⁻ − q̈ Δt of the last period is integrated with a time constant,
     and decays with a longer one. Its effect resembles joint impedance around the integrated velocity, but also covers
     unactuated degrees of freedom, such as a box that is heavier than in the model.
+
+    Attributes:
+        v: velocity at the last state, or None, (nv,).
+        a: q̈ of the last command, (nv,).
+        force: d, (nv,) [N or N m].
     """
+
+    @dataclass
+    class State:
+        """Velocity and q̈ of the last tick, and the observed force."""
+
+        v: Annotated[Array, "nv"] | None
+        a: Annotated[Array, "nv"]
+        force: Annotated[Array, "nv"]
 
     #: Ratio of the decay time of the estimated disturbance to its integration time.
     DECAY_RATIO = 20.0
@@ -84,33 +102,23 @@ class DisturbanceObserver:
     def __init__(self, nv: int, *, dt: float, time_constant: float) -> None:
         self._dt, self._time_constant = dt, time_constant
         self._decay = 1.0 - min(1.0, dt / (self.DECAY_RATIO * time_constant))
-        self._v: Array | None = None
-        self._a = np.zeros(nv)
+        self.v: Array | None = None
+        self.a = np.zeros(nv)
         self.force = np.zeros(nv)
 
     def update(self, v: Array, M: Array) -> Array:
         """Update with the measured velocity; return d, (nv,) [N or N m]."""
-        if self._v is not None:
-            missed = M @ (v - self._v - self._a * self._dt)
+        if self.v is not None:
+            missed = M @ (v - self.v - self.a * self._dt)
             missed /= max(self._time_constant, self._dt)
             self.force = self._decay * self.force + missed
-        self._v = v
+        self.v = v
         return self.force
 
     def commanded(self, acceleration: Array) -> None:
         """Store q̈ of the QP."""
-        self._a = acceleration
-
-    def get_state(self) -> SavedState:
-        """Return the state of the filter."""
-        return {"v": self._v, "a": self._a, "force": self.force}
-
-    def set_state(self, saved: SavedState) -> None:
-        """Restore a saved state."""
-        nv = len(self._a)
-        self._v = None if saved["v"] is None else array_of(saved["v"], nv)
-        self._a, self.force = array_of(saved["a"], nv), array_of(saved["force"], nv)
+        self.a = acceleration
 
     def reset(self) -> None:
         """Discard the last velocity; the estimated force is kept, as the disturbance may persist."""
-        self._v = None
+        self.v = None

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from multi_qp_controller.controller_state import SavedState, array_of
-from multi_qp_scene.scene import Scene, State
+from multi_qp_scene.scene import Scene
+from multi_qp_scene.scene import State as SceneState
 from multi_qp_scene.schema.scenario_file import ImpedanceSpec
+from multi_qp_scene.stateful import Stateful
 
 Array = NDArray[np.float64]
 
@@ -46,67 +48,66 @@ class DriveReference:
         return self.stiffness * (self.error + ahead - moved) + self.damping * (reference - velocity)
 
 
-class JointImpedance:
+class JointImpedance(Stateful):
     """A spring and a damper on each actuated joint around the motion integrated from the QP's q̈.
 
     The reference decays to the measured motion with the time constant `memory`, so that it cannot wind up on a blocked
     joint. Gains are per unit of the joint's effective inertia with all other joints free, 1/(M⁻¹)ⱼⱼ, at the first
     state: every joint has the same stiffness in 1/s², as a drive tuned by its bandwidth. With the diagonal of M, which
     assumes a fixed base, a free torso would oscillate on its damper.
+
+    Attributes:
+        q: configuration at the last tick, or None, (nq,).
+        error: position of the reference minus the measured one, (na,) [rad or m].
+        velocity: velocity of the reference, (na,).
+        acceleration: q̈ of the last command, (na,).
+        inertia: effective inertias at the first state, or None before, (na,).
     """
+
+    @dataclass
+    class State:
+        """Reference and effective inertias."""
+
+        q: Annotated[Array, "nq"] | None
+        error: Annotated[Array, "na"]
+        velocity: Annotated[Array, "na"]
+        acceleration: Annotated[Array, "na"]
+        inertia: Annotated[Array, "na"] | None
 
     def __init__(self, scene: Scene, spec: ImpedanceSpec, *, dt: float) -> None:
         self._model, self._motors = scene.model, scene.actuated_v
         self._spec, self._dt = spec, dt
         self._decay = max(0.0, 1.0 - dt / spec.memory)
-        self._inertia: Array | None = None
-        self._q: Array | None = None
-        self._error, self._velocity, self._acceleration = (np.zeros(scene.na) for _ in range(3))
+        self.inertia: Array | None = None
+        self.q: Array | None = None
+        self.error, self.velocity, self.acceleration = (np.zeros(scene.na) for _ in range(3))
 
-    def measured(self, state: State) -> None:
+    def measured(self, state: SceneState) -> None:
         """Update the reference with the measured state at a tick."""
         velocity = state.v[self._motors]
-        if self._q is None:
-            self._error, self._velocity = np.zeros_like(velocity), velocity
+        if self.q is None:
+            self.error, self.velocity = np.zeros_like(velocity), velocity
         else:
-            dt, a = self._dt, self._acceleration
-            moved = pin.difference(self._model, self._q, state.q)[self._motors]
-            self._error = self._decay * (self._error + (self._velocity + 0.5 * a * dt) * dt - moved)
-            ahead = self._velocity + a * dt
-            self._velocity = velocity + self._decay * (ahead - velocity)
-        self._q = state.q
+            dt, a = self._dt, self.acceleration
+            moved = pin.difference(self._model, self.q, state.q)[self._motors]
+            self.error = self._decay * (self.error + (self.velocity + 0.5 * a * dt) * dt - moved)
+            ahead = self.velocity + a * dt
+            self.velocity = velocity + self._decay * (ahead - velocity)
+        self.q = state.q
 
     def reference(self, acceleration: Array, M: Array) -> DriveReference:
         """Return the reference of the drives until the next tick from q̈ of the QP, (nv,), and M, (nv, nv)."""
-        self._acceleration = acceleration[self._motors]
-        if self._inertia is None:
-            self._inertia = np.asarray(1.0 / np.linalg.inv(M).diagonal()[self._motors], dtype=np.float64)
+        self.acceleration = acceleration[self._motors]
+        if self.inertia is None:
+            self.inertia = np.asarray(1.0 / np.linalg.inv(M).diagonal()[self._motors], dtype=np.float64)
         return DriveReference(
-            self._error,
-            self._velocity,
-            self._acceleration,
-            self._spec.stiffness * self._inertia,
-            self._spec.damping * self._inertia,
+            self.error,
+            self.velocity,
+            self.acceleration,
+            self._spec.stiffness * self.inertia,
+            self._spec.damping * self.inertia,
         )
 
     def reset(self) -> None:
         """Reset the reference to the next measured state."""
-        self._q = None
-
-    def get_state(self) -> SavedState:
-        """Return reference and inertia."""
-        return {
-            "q": self._q,
-            "error": self._error,
-            "velocity": self._velocity,
-            "acceleration": self._acceleration,
-            "inertia": self._inertia,
-        }
-
-    def set_state(self, saved: SavedState) -> None:
-        """Restore a saved state."""
-        na, q, inertia = len(self._motors), saved["q"], saved["inertia"]
-        self._q = None if q is None else array_of(q, self._model.nq)
-        self._error = array_of(saved["error"], na)
-        self._velocity, self._acceleration = array_of(saved["velocity"], na), array_of(saved["acceleration"], na)
-        self._inertia = None if inertia is None else array_of(inertia, na)
+        self.q = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from multi_qp_controller.constraints.balance_kernel import edge_rows
 from multi_qp_controller.constraints.base import RowConstraint
 from multi_qp_controller.contacts.contact import ActiveContact
 from multi_qp_controller.contacts.support_polygon_kernel import edges_of
-from multi_qp_controller.controller_state import SavedState, array_of
 from multi_qp_controller.dynamics.kinematics import Group, Kinematics
 from multi_qp_controller.qp.labels import LabelBlock
 from multi_qp_scene.scenario import Scenario
@@ -35,41 +34,41 @@ LEVEL = 0.85
 RECOVERY_SPEED = 0.1
 
 
-@dataclass(slots=True)
+@dataclass
 class StandingGroup:
     """Subsystems joined by contacts, and their support polygon.
 
     Attributes:
-        group: the subsystems.
+        subsystems: names of the subsystems.
         corners: a point on each edge of the support polygon, (k, 2) [m].
         normals: inward normals of the edges, (k, 2).
         ground: mean height of the polygon [m].
         offsets: distance of each edge from the origin along its normal, (k,) [m].
     """
 
-    group: Group
-    corners: Array
-    normals: Array
+    subsystems: tuple[str, ...]
+    corners: Annotated[Array, "edges", 2]
+    normals: Annotated[Array, "edges", 2]
     ground: float
-    offsets: Array
+    offsets: Annotated[Array, "edges"]
 
 
 class _Ground(NamedTuple):
     """A standing group and its ground surfaces, as arguments of `edges_of`."""
 
-    group: Group
+    subsystems: tuple[str, ...]
     frame_joints: Indices
     axes: Array
     joints: Indices
     points: Array
 
     @classmethod
-    def of(cls, kinematics: Kinematics, group: Group, surfaces: tuple[Surface, ...]) -> _Ground:
+    def of(cls, kinematics: Kinematics, subsystems: tuple[str, ...], surfaces: tuple[Surface, ...]) -> _Ground:
         """Create it from the surfaces."""
         frames = [kinematics.fixed_frame(surface.frame_id) for surface in surfaces]
         frame_joints = np.array([frame.joint for frame in frames], dtype=np.intp)
         axes = np.array([frame.place[:, 2] for frame in frames])
-        return cls(group, frame_joints, axes, *kinematics.points_on(surfaces))
+        return cls(subsystems, frame_joints, axes, *kinematics.points_on(surfaces))
 
 
 class BalanceConstraint(RowConstraint):
@@ -79,15 +78,25 @@ class BalanceConstraint(RowConstraint):
     contacts with the environment. With n the inward normal of an edge and d the capture point's distance from it, the
     damper is n·(ċ + c̈/ω) >= −ξ (d − δ_s)/(δ_i − δ_s) for d < δ_i. While the capture point is inside, a centre of
     pressure under the feet exists that brings the centre of mass to rest, whatever the tasks.
+
+    Attributes:
+        groups: the standing groups, as computed when the contacts were set.
     """
+
+    @dataclass
+    class State(RowConstraint.State):
+        """Standing groups."""
+
+        groups: list[StandingGroup]
 
     def __init__(self, scene: Scene, spec: BalanceSpec) -> None:
         self._scene = scene
-        self._groups: list[StandingGroup] = []
+        self.groups: list[StandingGroup] = []
         self._limits = np.array(
             [spec.influence, spec.security, spec.damping, GRAVITY, LEAST_HEIGHT, RECOVERY_SPEED], dtype=float
         )
         self._ground_cache: dict[tuple[str, ...], list[_Ground]] = {}
+        self._group_cache: dict[tuple[str, ...], Group] = {}
         self._allocate()
 
     @classmethod
@@ -103,15 +112,15 @@ class BalanceConstraint(RowConstraint):
     def label(self) -> LabelBlock:
         """Return the names of the active rows."""
         names = [
-            f"{'+'.join(s.name for s in standing.group.subsystems)} edge {k}"
-            for standing in self._groups
+            f"{'+'.join(standing.subsystems)} edge {k}"
+            for standing in self.groups
             for k in range(len(standing.normals))
         ]
         return LabelBlock(name="balance", unit="m/s²", rows=tuple(names[k] for k in self._near[: self.count]))
 
     def set_contacts(self, contacts: tuple[ActiveContact, ...], kinematics: Kinematics) -> None:
         """Compute the standing groups of these contacts; contacts with the environment are fixed while active."""
-        self._groups = self._standing_groups(contacts, kinematics)
+        self.groups = self._standing_groups(contacts, kinematics)
         self._allocate()
 
     def _standing_groups(self, contacts: tuple[ActiveContact, ...], kinematics: Kinematics) -> list[StandingGroup]:
@@ -119,7 +128,7 @@ class BalanceConstraint(RowConstraint):
         groups, key = [], tuple([contact.name for contact in contacts])
         if key not in self._ground_cache:
             self._ground_cache[key] = [
-                _Ground.of(kinematics, Group.of(self._scene, members), tuple(contact.first for contact in grounds))
+                _Ground.of(kinematics, tuple(members), tuple(contact.first for contact in grounds))
                 for members, grounds in _standing(self._scene, contacts)
             ]
         poses = kinematics.views.poses
@@ -129,7 +138,7 @@ class BalanceConstraint(RowConstraint):
             if count:
                 edges = edges[:count]
                 groups.append(
-                    StandingGroup(found.group, edges[:, :2], edges[:, 2:4].copy(), height, edges[:, 4].copy())
+                    StandingGroup(found.subsystems, edges[:, :2], edges[:, 2:4].copy(), height, edges[:, 4].copy())
                 )
         return groups
 
@@ -139,41 +148,24 @@ class BalanceConstraint(RowConstraint):
         one._near = self._near.copy()
         return one
 
-    def get_state(self) -> SavedState:
-        """Return the standing groups with their polygons, as computed when the contacts were set."""
-        return {
-            "groups": [
-                {
-                    "subsystems": [subsystem.name for subsystem in standing.group.subsystems],
-                    "corners": standing.corners,
-                    "normals": standing.normals,
-                    "ground": standing.ground,
-                    "offsets": standing.offsets,
-                }
-                for standing in self._groups
-            ]
-        }
-
-    def set_state(self, saved: SavedState) -> None:
+    def set_state(self, saved: State) -> None:
         """Restore a saved state."""
-        self._groups = []
-        for group_state in saved["groups"]:
-            normals = array_of(group_state["normals"], None, 2)
-            corners, offsets = array_of(group_state["corners"], len(normals), 2), group_state.get("offsets")
-            if offsets is None:  # older recordings have none
-                offsets = (corners * normals).sum(axis=1)
-            group = Group.of(self._scene, group_state["subsystems"])
-            offsets = array_of(offsets, len(normals))
-            self._groups.append(StandingGroup(group, corners, normals, float(group_state["ground"]), offsets))
+        super().set_state(saved)
         self._allocate()
 
+    def _group(self, subsystems: tuple[str, ...]) -> Group:
+        if subsystems not in self._group_cache:
+            self._group_cache[subsystems] = Group.of(self._scene, list(subsystems))
+        return self._group_cache[subsystems]
+
     def _allocate(self) -> None:
-        first = [0, *itertools.accumulate(len(standing.normals) for standing in self._groups)]
+        first = [0, *itertools.accumulate(len(standing.normals) for standing in self.groups)]
         self._near = np.zeros(first[-1], dtype=np.intp)
         #: Each group, with its arguments of `edge_rows`.
         self._edges = [
-            (g.group, (g.normals, g.offsets, g.ground, self._limits, g.group.columns, number, self._near))
-            for g, number in zip(self._groups, first, strict=False)
+            (group, (g.normals, g.offsets, g.ground, self._limits, group.columns, number, self._near))
+            for g, number in zip(self.groups, first, strict=False)
+            for group in [self._group(g.subsystems)]
         ]
 
     def update(self, kinematics: Kinematics, D: Array, d: Array) -> None:

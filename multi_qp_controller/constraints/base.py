@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_controller.contacts.contact import ActiveContact
-from multi_qp_controller.controller_state import SavedState
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.qp.labels import LabelBlock
+from multi_qp_scene.stateful import Stateful
 
 Array = NDArray[np.float64]
 #: Pairs of links, by name.
 LinkPairs = frozenset[frozenset[str]]
 
 
-class RowConstraint(ABC):
+class RowConstraint(Stateful, ABC):
     """Rows D q̈ >= d, some of which are active in a tick.
 
     Attributes:
         count: number of rows that the last `update` wrote.
     """
+
+    @dataclass
+    class State:
+        """What the next tick depends on besides the state of the scene: nothing, unless a constraint extends it."""
 
     count = 0
 
@@ -59,13 +64,6 @@ class RowConstraint(ABC):
     def snapshot(self) -> Self:
         """Return a copy with the labels of this tick."""
         return copy.copy(self)
-
-    def get_state(self) -> SavedState | None:
-        """Return what the next tick depends on besides the state."""
-        return None
-
-    def set_state(self, saved: SavedState) -> None:  # noqa: B027
-        """Restore a saved state."""
 
 
 class Bound(ABC):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import coal
 import numpy as np
@@ -21,7 +21,6 @@ from multi_qp_controller.constraints.damper_kernel import (
     near_pairs,
 )
 from multi_qp_controller.constraints.distance_views import Distances
-from multi_qp_controller.controller_state import SavedState, array_of
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.qp.labels import LabelBlock
 from multi_qp_scene.geometry_data import geometry_data
@@ -72,6 +71,13 @@ class CollisionConstraint(RowConstraint):
     Attributes:
         watched: the pairs.
     """
+
+    @dataclass
+    class State(RowConstraint.State):
+        """Normals u of the pairs that were near at the last tick, by index."""
+
+        near: list[int]
+        normals: Annotated[Array, None, 3]
 
     def __init__(
         self, scene: Scene, pairs: tuple[WatchedPair, ...], *, dt: float, horizon: float | None = None
@@ -225,15 +231,15 @@ class CollisionConstraint(RowConstraint):
         one._active = self._active.copy()
         return one
 
-    def get_state(self) -> SavedState:
-        """Return the normals of the last tick, whose change is u̇."""
-        known = np.flatnonzero(~np.isnan(self._normals[:, 0]))
-        return {"pairs": known.tolist(), "normals": self._normals[known]}
+    def get_state(self) -> State:
+        """Return the normals of the last tick, whose change is u̇, of the pairs that were near."""
+        near = np.flatnonzero(~np.isnan(self._normals[:, 0]))
+        return self.State(near.tolist(), self._normals[near])
 
-    def set_state(self, saved: SavedState) -> None:
+    def set_state(self, saved: State) -> None:
         """Restore a saved state."""
         self._normals[:] = np.nan
-        self._normals[saved["pairs"]] = array_of(saved["normals"], len(saved["pairs"]), 3)
+        self._normals[saved.near] = saved.normals
         self._has_normals = True
 
     def update(self, kinematics: Kinematics, D: Array, d: Array) -> None:

@@ -9,9 +9,9 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from multi_qp_controller.controller_state import SavedState, pose_of, saved_pose
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.dynamics.relative_motion import RelativeMotion, relative_motion
+from multi_qp_scene.stateful import Stateful
 from multi_qp_scene.surfaces import Surface
 
 Array = NDArray[np.float64]
@@ -35,7 +35,7 @@ class ContactFeedback:
     friction: float = 1.0
 
 
-class ActiveContact:
+class ActiveContact(Stateful):
     """Contact between two surfaces, held at the relative pose at which it was made.
 
     The wrench acts on the body of the first surface, at that surface's origin and in its frame; the second body
@@ -53,7 +53,15 @@ class ActiveContact:
         frames: frame indices of the two surfaces.
         key: everything that its rows depend on, besides its pose.
         penalty: factor on the cost of its wrench.
+        held_at: held pose of the first surface in the second's frame; None before the contact is held.
     """
+
+    @dataclass
+    class State:
+        """Held pose and penalty."""
+
+        held_at: pin.SE3 | None
+        penalty: float
 
     def __init__(
         self,
@@ -72,8 +80,7 @@ class ActiveContact:
         self.W = first.generators(self.friction)
         self.rows = first.equality_rows
         X_second_first = kinematics.pose(second.frame_id).actInv(kinematics.pose(first.frame_id))
-        self._X_second_first: pin.SE3 | None = X_second_first
-        self._saved_state: SavedState | None = None
+        self.held_at: pin.SE3 | None = X_second_first
         self.feedback = feedback
         self.penalty = 1.0
         self.F = first.facets(self.friction).copy()
@@ -89,25 +96,25 @@ class ActiveContact:
         """Return a copy of the contact that is not held yet."""
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__)
-        new._X_second_first, new._saved_state, new.penalty = None, None, 1.0
+        new.held_at, new.penalty = None, 1.0
         if self.rows == 3:
             new.W, new.F = self.W.copy(), self.F.copy()
         return new
 
     def hold(self) -> None:
         """Hold the contact at the relative pose of this tick, unless it is held already."""
-        if self._X_second_first is None:
-            self._X_second_first = self.motion.X_B_A
+        if self.held_at is None:
+            self.held_at = self.motion.X_B_A
 
     @property
     def is_held(self) -> bool:
         """Whether the relative pose to hold is set; it is set in the first tick."""
-        return self._X_second_first is not None
+        return self.held_at is not None
 
     @property
     def X_second_first(self) -> pin.SE3:
         """Held pose of the first surface in the second's frame; the present pose before the contact is held."""
-        return self.motion.X_B_A if self._X_second_first is None else self._X_second_first
+        return self.motion.X_B_A if self.held_at is None else self.held_at
 
     @property
     def motion(self) -> RelativeMotion:
@@ -115,16 +122,6 @@ class ActiveContact:
         if self._motion is None:
             self._motion = relative_motion(self._kinematics, *self.frames)
         return self._motion
-
-    def get_state(self) -> SavedState | None:
-        """Return the held relative pose, None before the contact is held."""
-        if self._saved_state is None and self._X_second_first is not None:
-            self._saved_state = saved_pose(self._X_second_first)
-        return self._saved_state
-
-    def set_state(self, saved: SavedState | None) -> None:
-        """Restore the held relative pose; None for a contact that is not held yet."""
-        self._X_second_first, self._saved_state = None if saved is None else pose_of(saved), saved
 
     def update(self, kinematics: Kinematics) -> None:
         """Update with the kinematics of a new tick."""

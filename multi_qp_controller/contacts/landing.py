@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,19 +12,26 @@ from multi_qp_controller.state_machine.state_machine import Phase
 from multi_qp_controller.tasks import PoseTask, Task
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.states import AllCondition, AnyCondition, Condition, TouchingCondition
+from multi_qp_scene.stateful import Stateful
 from multi_qp_scene.surfaces import Surface
 
 #: Speed [m/s] and largest distance [m] of the motion beyond the reference while no contact force is measured.
 SPEED, FURTHEST = 0.03, 0.03
 
 
-class Landing:
+class Landing(Stateful):
     """Measured contacts, and the landing motion of the contacts that the present state still waits for.
 
     Attributes:
         measured_contacts: contacts with at least the landing force; None without force measurement.
         pending: pairs of links in landing motion; collision avoidance between them is disabled.
     """
+
+    @dataclass
+    class State:
+        """Measured contacts."""
+
+        measured_contacts: frozenset[str] | None
 
     def __init__(self, scenario: Scenario, force: float, *, dt: float) -> None:
         self._scenario, self._force, self._dt = scenario, force, dt

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,6 @@ from numpy.typing import NDArray
 from multi_qp_controller.constraints.base import Bound, RowConstraint
 from multi_qp_controller.contacts.contact import ActiveContact
 from multi_qp_controller.contacts.rows import ContactRows
-from multi_qp_controller.controller_state import SavedState
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.dynamics.residual_kernel import residual
 from multi_qp_controller.qp.labels import LabelBlock
@@ -19,6 +19,7 @@ from multi_qp_controller.tasks.base import Task
 from multi_qp_controller.tasks.task_rows import TaskRows
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.scenario_file import RegularisationSpec
+from multi_qp_scene.stateful import conformed
 
 Array = NDArray[np.float64]
 
@@ -154,15 +155,15 @@ class QPData:
         for constraint in self.rows:
             constraint.reset()
 
-    def get_state(self) -> SavedState:
-        """Return the state of the rows on q̈."""
+    def get_state(self) -> dict[str, Any]:
+        """Return the state of each constraint with rows on q̈, by the name of its class."""
         return {type(constraint).__name__: constraint.get_state() for constraint in self.rows}
 
-    def set_state(self, saved: SavedState, contacts: tuple[ActiveContact, ...]) -> None:
+    def restore(self, saved: dict[str, Any], contacts: tuple[ActiveContact, ...]) -> None:
         """Restore a saved state, with the contacts of that tick."""
         self._update_contacts(contacts)
         for constraint in self.rows:
-            constraint.set_state(saved[type(constraint).__name__])
+            constraint.set_state(conformed(constraint.State, saved[type(constraint).__name__], self.scene))
         self._allocate()
 
     def _update_contacts(self, contacts: tuple[ActiveContact, ...]) -> None:

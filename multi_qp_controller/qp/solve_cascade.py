@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_controller.command import Status
-from multi_qp_controller.controller_state import SavedState, array_of
 from multi_qp_controller.qp import QPProblem, Solution, Solver
 from multi_qp_controller.qp.condensed import INFEASIBLE_CONTACTS
 from multi_qp_controller.qp.formulations import DegenerateError, Formulation
 from multi_qp_controller.qp.labels import Labels
 from multi_qp_controller.qp.physical_solution import PhysicalSolution, Solved
 from multi_qp_controller.qp.qp_data import QPData
+from multi_qp_scene.stateful import Stateful
 
 Array = NDArray[np.float64]
 
@@ -30,8 +30,6 @@ _EQUALITY_TOLERANCE = 1e-6
 _RELAXED = "collision, balance and joint limits were relaxed"
 #: Status for which fallback solvers are not called.
 _FINAL = "infeasible", "not_finite"
-#: Fields of a solution that are used as a warm start.
-_WARM_START = ("x", "y_eq", "z_ineq", "z_bounds")
 
 
 @dataclass(slots=True)
@@ -68,8 +66,25 @@ class FallbackSolvers:
     solvers: tuple[Solver, ...]
 
 
-class SolveCascade:
+@dataclass
+class WarmStart:
+    """The fields of a `Solution` that the next solve starts from."""
+
+    x: Array
+    y_eq: Array | None
+    z_ineq: Array | None
+    z_bounds: Array | None
+
+
+class SolveCascade(Stateful):
     """Solver of the QP of each tick with levels of graceful degradation."""
+
+    @dataclass
+    class State:
+        """Warm start, and whether the last tick failed."""
+
+        warm_start: WarmStart | None
+        failing: bool
 
     def __init__(
         self,
@@ -109,18 +124,16 @@ class SolveCascade:
         """Discard the warm start."""
         self._last_solution = None
 
-    def get_state(self) -> SavedState:
-        """Return the warm start, and whether the last tick failed."""
+    def get_state(self) -> State:
+        """Return the state; its arrays are not written to again."""
         last = self._last_solution
-        warm = None if last is None else {name: getattr(last, name) for name in _WARM_START}
-        return {"warm_start": warm, "failing": self._failing}
+        warm = None if last is None else WarmStart(last.x, last.y_eq, last.z_ineq, last.z_bounds)
+        return self.State(warm, self._failing)
 
-    def set_state(self, saved: SavedState) -> None:
+    def set_state(self, saved: State) -> None:
         """Restore a saved state, after `prepare`."""
-        stored = saved["warm_start"]
-        warm = stored and {name: None if stored[name] is None else array_of(stored[name], None) for name in _WARM_START}
-        self._last_solution = None if warm is None else Solution(found=True, status="solved", **warm)
-        self._failing = saved["failing"]
+        warm, self._failing = saved.warm_start, saved.failing
+        self._last_solution = None if warm is None else Solution(found=True, status="solved", **vars(warm))
 
     @property
     def failed_problem(self) -> QPProblem | None:

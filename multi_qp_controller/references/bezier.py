@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
-from multi_qp_controller.controller_state import SavedState, pose_of, saved_pose
 from multi_qp_controller.references.minimum_jerk import minimum_jerk
 from multi_qp_controller.references.references import PoseReference, PoseSample
 
@@ -47,6 +48,7 @@ class Curves:
         return curve(time), rate(time), second(time)
 
 
+@dataclass(eq=False)
 class BezierPose(PoseReference):
     """Bézier path between two poses, at rest at both ends; the rotation is about one axis.
 
@@ -54,32 +56,18 @@ class BezierPose(PoseReference):
     vanish there.
     """
 
-    def __init__(self, start: pin.SE3, end: pin.SE3, via: ArrayLike, duration: float) -> None:
-        """Create it with the control points between the ends, `via`, (k, 3) [m]."""
-        self.duration = duration
-        ends = [start.translation] * 3, [end.translation] * 3
-        self._curve = Curves(
-            [(np.vstack([ends[0], np.reshape(np.asarray(via, dtype=float), (-1, 3)), ends[1]]), duration)]
-        )
-        self._start = start.copy()
-        self._turn = pin.log3(start.rotation.T @ end.rotation)
-        self._rate = start.rotation @ self._turn
-        self._saved_state = {
-            "kind": type(self).__name__,
-            "start": saved_pose(start),
-            "end": saved_pose(end),
-            "via": np.reshape(np.asarray(via, dtype=float), (-1, 3)),
-            "duration": duration,
-        }
+    start: pin.SE3
+    end: pin.SE3
+    via: Annotated[Array, None, 3]
+    duration: float
 
-    def get_state(self) -> SavedState:
-        """Return both ends and the control points."""
-        return self._saved_state
-
-    @classmethod
-    def of(cls, saved: SavedState) -> BezierPose:
-        """Return the reference of a saved state."""
-        return cls(pose_of(saved["start"]), pose_of(saved["end"]), saved["via"], saved["duration"])
+    def __post_init__(self) -> None:
+        """Compute the curve; `via` are the control points between the ends, (k, 3) [m]."""
+        self.via = np.reshape(np.asarray(self.via, dtype=float), (-1, 3))
+        points = np.vstack([[self.start.translation] * 3, self.via, [self.end.translation] * 3])
+        self._curve = Curves([(points, self.duration)])
+        self._turn = pin.log3(self.start.rotation.T @ self.end.rotation)
+        self._rate = self.start.rotation @ self._turn
 
     def sample(self, time: float) -> PoseSample:
         """Return the reference at `time` [s] after its start."""
@@ -87,7 +75,7 @@ class BezierPose(PoseReference):
         position, velocity, acceleration = self._curve.sample(time)
         return PoseSample.of(
             np.array(position),
-            self._start.rotation @ pin.exp3(s * self._turn),
+            self.start.rotation @ pin.exp3(s * self._turn),
             np.concatenate([velocity, self._rate * ds]),
             np.concatenate([acceleration, self._rate * dds]),
         )

@@ -3,84 +3,71 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import Annotated, Any
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from multi_qp_controller.controller_state import SavedState, pose_of, saved_pose
 from multi_qp_controller.references.minimum_jerk import minimum_jerk
 from multi_qp_controller.references.minimum_jerk_kernel import pose_on_path
 from multi_qp_controller.references.references import PoseReference, PoseSample
 
 Array = NDArray[np.float64]
 
-#: Largest number of points or knots in a saved state.
+#: Largest number of points or knots.
 _MOST_POINTS = 100_000
 
 
+@dataclass(eq=False, kw_only=True)
 class RandomPoints(PoseReference):
     """Sequence of random points in a box.
 
     Attributes:
+        start: initial pose; its rotation is maintained.
+        count: number of points.
+        seed: seed of the random numbers.
+        size: dimensions of the box, (3,) [m].
+        centre: centre of the box relative to the start, (3,) [m].
+        tolerance: distance at which a point is reached [m].
+        hold: time within the tolerance until a point counts as reached [s].
+        timeout: time after which the next point follows in any case [s].
+        speed: largest speed of minimum-jerk paths from point to point [m/s]; None for stepwise set-points.
         misses: final distance to each point so far [m].
         reached: whether each point so far was reached.
-        tolerance: distance at which a point is reached [m].
+        since: start of the path to the present point [s].
+        came_from: start of that path, (3,) [m]; None for the initial position.
+        near_since: time since which the position is within the tolerance [s], or None.
     """
 
-    def __init__(
-        self,
-        start: pin.SE3,
-        *,
-        count: int,
-        seed: int,
-        size: Array,
-        centre: Array,
-        tolerance: float,
-        hold: float,
-        timeout: float,
-        speed: float | None = None,
-    ) -> None:
-        """Draw the points.
+    start: pin.SE3 = field(kw_only=False)
+    count: int
+    seed: int
+    size: Annotated[Array, 3]
+    centre: Annotated[Array, 3]
+    tolerance: float
+    hold: float
+    timeout: float
+    speed: float | None = None
+    misses: tuple[float, ...] = ()
+    reached: tuple[bool, ...] = ()
+    since: float = 0.0
+    came_from: Annotated[Array, 3] | None = None
+    near_since: float | None = None
 
-        Args:
-            start: initial pose; its rotation is maintained.
-            count: number of points.
-            seed: seed of the random numbers.
-            size: dimensions of the box, (3,) [m].
-            centre: centre of the box relative to the start, (3,) [m].
-            tolerance: distance at which a point is reached [m].
-            hold: time within the tolerance until a point counts as reached [s].
-            timeout: time after which the next point follows in any case [s].
-            speed: largest speed of minimum-jerk paths from point to point [m/s]; None for stepwise set-points.
-        """
-        self._arguments = {
-            "start": saved_pose(start),
-            "count": count,
-            "seed": seed,
-            "size": np.array(size),
-            "centre": np.array(centre),
-            "tolerance": tolerance,
-            "hold": hold,
-            "timeout": timeout,
-            "speed": speed,
-        }
-        random = np.random.default_rng(seed)
-        middle = start.translation + centre
-        self._points = middle + (random.random((count, 3)) - 0.5) * size
-        self.tolerance = tolerance
-        self._hold, self._timeout, self._speed = hold, timeout, speed
-        self._near_since: float | None = None
-        self.misses: list[float] = []
-        self.reached: list[bool] = []
-        self._rotation = start.rotation.copy()
-        self._go(start.translation.copy(), self._points[0], 0.0)
-
-    @property
-    def count(self) -> int:
-        """Number of points."""
-        return len(self._points)
+    def __post_init__(self) -> None:
+        """Draw the points."""
+        if self.count > _MOST_POINTS:
+            raise ValueError(f"more than {_MOST_POINTS} points")
+        self.duration = 0.0
+        points = self.start.translation + self.centre + (_uniform(self.count, self.seed) - 0.5) * self.size
+        self._to = points[min(len(self.reached), self.count - 1)]
+        self._from = self.start.translation.copy() if self.came_from is None else self.came_from
+        # a minimum-jerk path is fastest in its middle, by 15/8 of its mean
+        distance = float(np.linalg.norm(self._to - self._from))
+        self._length = 1.875 * distance / self.speed if self.speed else 0.0
 
     @property
     def point(self) -> Array:
@@ -90,99 +77,63 @@ class RandomPoints(PoseReference):
     @property
     def finished(self) -> bool:
         """Whether all points have been reached or timed out."""
-        return len(self.reached) == len(self._points)
+        return len(self.reached) == self.count
 
     def sample(self, time: float) -> PoseSample:
         """Return the reference towards the present point at `time` [s] after the start."""
         step = self._to - self._from
-        s, ds, dds = minimum_jerk(time - self._since, self._length) if self._length else (1.0, 0.0, 0.0)
+        s, ds, dds = minimum_jerk(time - self.since, self._length) if self._length else (1.0, 0.0, 0.0)
         velocity, acceleration = np.zeros(6), np.zeros(6)
         velocity[:3], acceleration[:3] = ds * step, dds * step
-        return PoseSample.of(self._from + s * step, self._rotation, velocity, acceleration)
+        return PoseSample.of(self._from + s * step, self.start.rotation, velocity, acceleration)
 
-    def observe(self, time: float, position: Array) -> None:
-        """Update with the frame's position at `time` [s] after the start, (3,) [m]; advance the point when due."""
+    def observed(self, time: float, position: Array) -> RandomPoints:
+        """Return the reference after the frame's position at `time` [s] after the start, (3,) [m]; itself if equal."""
         if self.finished:
-            return
+            return self
         error = float(np.linalg.norm(position - self._to))
-        if error > self.tolerance:
-            self._near_since = None
-        elif self._near_since is None:
-            self._near_since = time
-        held = self._near_since is not None and time - self._near_since >= self._hold
-        if not held and time - self._since < self._timeout:
-            return
-        self.misses.append(error)
-        self.reached.append(held)
-        self._near_since = None
-        if not self.finished:
-            self._go(self.sample(time).position, self._points[len(self.reached)], time)
-
-    def _go(self, start: Array, end: Array, time: float) -> None:
-        self._from, self._to, self._since = start, end, time
-        # a minimum-jerk path is fastest in its middle, by 15/8 of its mean
-        self._length = 1.875 * float(np.linalg.norm(end - start)) / self._speed if self._speed else 0.0
-
-    def get_state(self) -> SavedState:
-        """Return the arguments that the points were drawn with, and the progress."""
-        return {
-            "kind": type(self).__name__,
-            "arguments": self._arguments,
-            "from": self._from,
-            "since": self._since,
-            "near_since": self._near_since,
-            "misses": list(self.misses),
-            "reached": list(self.reached),
-        }
-
-    @classmethod
-    def of(cls, saved: SavedState) -> RandomPoints:
-        """Return the reference of a saved state: draw the points again and restore the progress."""
-        arguments = saved["arguments"]
-        if arguments["count"] > _MOST_POINTS:
-            raise ValueError(f"more than {_MOST_POINTS} points")
-        points = cls(**{**arguments, "start": pose_of(arguments["start"])})
-        points._near_since = saved["near_since"]
-        points.misses, points.reached = list(saved["misses"]), list(saved["reached"])
-        present = min(len(points.reached), points.count - 1)
-        points._go(np.array(saved["from"]), points._points[present], saved["since"])
-        return points
+        near_since = None if error > self.tolerance else time if self.near_since is None else self.near_since
+        held = near_since is not None and time - near_since >= self.hold
+        if not held and time - self.since < self.timeout:
+            return self if near_since == self.near_since else replace(self, near_since=near_since)
+        passed: dict[str, Any] = {"misses": (*self.misses, error), "reached": (*self.reached, held), "near_since": None}
+        if len(self.reached) + 1 < self.count:
+            passed |= {"came_from": self.sample(time).position, "since": time}
+        return replace(self, **passed)
 
 
+@lru_cache(maxsize=16)
+def _uniform(count: int, seed: int) -> Array:
+    """Return random numbers in [0, 1), (count, 3)."""
+    return np.random.default_rng(seed).random((count, 3))
+
+
+@dataclass(eq=False)
 class RandomPose(PoseReference):
-    """A smooth random path around a pose: quintic splines through random knots, at rest at both ends."""
+    """A smooth random path around a pose: quintic splines through random knots, at rest at both ends.
 
-    def __init__(
-        self,
-        centre: pin.SE3,
-        *,
-        duration: float,
-        position: Array,
-        angle: Array,
-        seed: int,
-        knots_every: float,
-    ) -> None:
-        """Draw the path.
+    Attributes:
+        centre: pose at the start and at the end.
+        duration: duration of the path [s].
+        position: bound ± on the positions of the knots, along B's axes, (3,) [m].
+        angle: bound ± on the rotation vectors of the knots, in A's axes, (3,) [rad].
+        seed: seed of the random numbers.
+        knots_every: time between knots [s].
+    """
 
-        Args:
-            centre: pose at the start and at the end.
-            duration: duration of the path [s].
-            position: bound ± on the positions of the knots, along B's axes, (3,) [m].
-            angle: bound ± on the rotation vectors of the knots, in A's axes, (3,) [rad].
-            seed: seed of the random numbers.
-            knots_every: time between knots [s].
-        """
-        self.duration = duration
-        self._arguments = {
-            "centre": saved_pose(centre),
-            "duration": duration,
-            "position": np.array(position),
-            "angle": np.array(angle),
-            "seed": seed,
-            "knots_every": knots_every,
-        }
-        self._around = np.concatenate([centre.translation, centre.rotation.ravel()])
-        self._breaks, self._pieces = self.draw(duration, position, angle, seed, knots_every)
+    centre: pin.SE3
+    duration: float = field(kw_only=True)
+    position: Annotated[Array, 3] = field(kw_only=True)
+    angle: Annotated[Array, 3] = field(kw_only=True)
+    seed: int = field(kw_only=True)
+    knots_every: float = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Draw the path."""
+        if self.duration > _MOST_POINTS * self.knots_every:
+            raise ValueError(f"more than {_MOST_POINTS} knots")
+        self._around = np.concatenate([self.centre.translation, self.centre.rotation.ravel()])
+        self._breaks, self._pieces = self.draw(self.duration, self.position, self.angle, self.seed, self.knots_every)
 
     @staticmethod
     def draw(duration: float, position: Array, angle: Array, seed: int, knots_every: float) -> tuple[Array, Array]:
@@ -198,18 +149,6 @@ class RandomPose(PoseReference):
         numbers = np.empty(24)
         pose_on_path(time, self._breaks, self._pieces, self._around, numbers)
         return PoseSample(numbers)
-
-    def get_state(self) -> SavedState:
-        """Return the arguments that the path was drawn with."""
-        return {"kind": type(self).__name__, "arguments": self._arguments}
-
-    @classmethod
-    def of(cls, saved: SavedState) -> RandomPose:
-        """Return the reference of a saved state: draw the path again."""
-        arguments = saved["arguments"]
-        if arguments["duration"] > _MOST_POINTS * arguments["knots_every"]:
-            raise ValueError(f"more than {_MOST_POINTS} knots")
-        return cls(**{**arguments, "centre": pose_of(arguments["centre"])})
 
 
 @lru_cache(maxsize=64)

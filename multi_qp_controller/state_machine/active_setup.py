@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 from multi_qp_controller.contacts.contact import ActiveContact, ContactFeedback
-from multi_qp_controller.controller_state import SavedState
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.incidents import IncidentLog, described
 from multi_qp_controller.state_machine.state_machine import Phase
@@ -13,6 +15,7 @@ from multi_qp_scene.arguments import check_type, number, whole_number
 from multi_qp_scene.errors import ArgumentError, MultiQpError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.tasks import CoMTaskSpec, PoseTaskSpec, TaskSpec
+from multi_qp_scene.stateful import Stateful, conformed
 from multi_qp_scene.suggestions import unknown_name
 
 #: Largest factor on the cost of a contact wrench: just after the contact is made, or just before it is broken.
@@ -21,7 +24,7 @@ LARGEST_PENALTY = 1e4
 MOST_ROWS = 10_000
 
 
-class ActiveSetup:
+class ActiveSetup(Stateful):
     """The contacts and tasks of the present state, and the tasks that a user added.
 
     With a force ramp, contact forces rise after a contact is made and fall before it is broken. The penalty weight
@@ -30,7 +33,21 @@ class ActiveSetup:
     Attributes:
         contacts: the active contacts by name.
         tasks: the active tasks by name.
+        state_tasks: those of the present state.
+        user_tasks: those that a user added.
+        made_at: start time of the ramp of each new contact [s].
+        left_at: start time of the ramp of each ending contact [s].
     """
+
+    @dataclass
+    class State:
+        """States of contacts and tasks by name, and ramps; those of tasks are objects of `State` of their classes."""
+
+        contacts: dict[str, ActiveContact.State]
+        made_at: dict[str, float]
+        left_at: dict[str, float]
+        state_tasks: dict[str, Any]
+        user_tasks: dict[str, Any]
 
     def __init__(
         self,
@@ -44,32 +61,33 @@ class ActiveSetup:
         self._incidents = incidents or IncidentLog()
         self._feedback = feedback
         self._ramp = ramp
-        self._made_at: dict[str, float] = {}
-        self._left_at: dict[str, float] = {}
+        self.made_at: dict[str, float] = {}
+        self.left_at: dict[str, float] = {}
         self._contact_cache: dict[str, ActiveContact] = {}
         self._factory = TaskFactory(scenario)
         self._task_cache: dict[tuple[str, int], tuple[TaskSpec, Task, tuple[float, float, float]]] = {}
-        self._state_tasks: dict[str, tuple[TaskSpec, Task]] = {}
-        self._user_tasks: dict[str, Task] = {}
+        self._specs: dict[str, TaskSpec] = {}
+        self.state_tasks: dict[str, Task] = {}
+        self.user_tasks: dict[str, Task] = {}
         self.contacts: dict[str, ActiveContact] = {}
         self.tasks: dict[str, Task] = {}
 
     def _list_tasks(self) -> None:
-        self.tasks = {name: task for name, (_, task) in self._state_tasks.items()} | self._user_tasks
+        self.tasks = self.state_tasks | self.user_tasks
 
     @property
     def targets(self) -> dict[str, Task]:
         """The interactive targets of the present state: name -> task that follows the target."""
         return {
-            interactive: task
-            for spec, task in self._state_tasks.values()
+            interactive: self.state_tasks[name]
+            for name, spec in self._specs.items()
             if isinstance(spec, PoseTaskSpec | CoMTaskSpec) and (interactive := spec.target.interactive) is not None
         }
 
     @property
     def added(self) -> tuple[str, ...]:
         """Names of the tasks that a user added."""
-        return tuple(self._user_tasks)
+        return tuple(self.user_tasks)
 
     def check_new(self, task: Task) -> None:
         """Check a user task before it is added.
@@ -99,7 +117,7 @@ class ActiveSetup:
 
     def add(self, task: Task) -> None:
         """Add a user task that has been checked."""
-        self._user_tasks[task.name] = task
+        self.user_tasks[task.name] = task
         self._list_tasks()
 
     def remove(self, name: str) -> None:
@@ -108,14 +126,14 @@ class ActiveSetup:
         Raises:
             ArgumentError: when no user task has that name.
         """
-        if not isinstance(name, str) or name not in self._user_tasks:
-            raise ArgumentError(unknown_name("added task", name, self._user_tasks))
-        del self._user_tasks[name]
+        if not isinstance(name, str) or name not in self.user_tasks:
+            raise ArgumentError(unknown_name("added task", name, self.user_tasks))
+        del self.user_tasks[name]
         self._list_tasks()
 
     def start_user_tasks(self, kinematics: Kinematics, time: float) -> None:
         """Start the user tasks that were added before the first tick."""
-        for task in self._user_tasks.values():
+        for task in self.user_tasks.values():
             try:
                 task.start(kinematics, time)
             except Exception as error:  # `compute` then fails as well, and the task is left out
@@ -127,7 +145,7 @@ class ActiveSetup:
         contacts = {name: self.contacts.get(name) or self._new_contact(name, kinematics) for name in phase.contacts}
         self._start_ramps(contacts, time)
         tasks = {name: self._running_task(name, spec, kinematics, time) for name, spec in phase.tasks.items()}
-        self.contacts, self._state_tasks = contacts, tasks
+        self.contacts, self._specs, self.state_tasks = contacts, phase.tasks, tasks
         self._list_tasks()
 
     def expected(
@@ -141,74 +159,63 @@ class ActiveSetup:
         if before is not None and self._ramp:
             names += [name for name in before.contacts if name not in phase.contacts]
         tasks = [self._task(name, spec) for name, spec in phase.tasks.items()]
-        return [self._new_contact(name, kinematics) for name in names], [*tasks, *self._user_tasks.values()]
+        return [self._new_contact(name, kinematics) for name in names], [*tasks, *self.user_tasks.values()]
 
     def _start_ramps(self, contacts: dict[str, ActiveContact], time: float) -> None:
         """Start the ramps of new contacts and of ending ones, which stay active until their ramp ends."""
         if not self._ramp:
             return
         for name in contacts:
-            self._left_at.pop(name, None)
+            self.left_at.pop(name, None)
             if name not in self.contacts and self.contacts:  # contacts of the first state already carry load
-                self._made_at[name] = time
+                self.made_at[name] = time
         for name, contact in self.contacts.items():
             if name not in contacts:
-                self._left_at.setdefault(name, time)
+                self.left_at.setdefault(name, time)
                 contacts[name] = contact
 
     def advance(self, time: float) -> bool:
         """Advance the ramps to a time [s]; return whether a contact has been removed."""
-        if not self._made_at and not self._left_at:
+        if not self.made_at and not self.left_at:
             return False
-        for name, made in list(self._made_at.items()):
+        for name, made in list(self.made_at.items()):
             share = (time - made) / self._ramp
             if share >= 1.0 - 1e-9 or name not in self.contacts:
-                del self._made_at[name]
+                del self.made_at[name]
             if name in self.contacts:
                 self.contacts[name].penalty = LARGEST_PENALTY ** max(0.0, 1.0 - share)
         gone = []
-        for name, left in self._left_at.items():
+        for name, left in self.left_at.items():
             share = (time - left) / self._ramp
             self.contacts[name].penalty = LARGEST_PENALTY ** min(1.0, share)
             if share >= 1.0 - 1e-9:
                 gone.append(name)
         for name in gone:
-            del self._left_at[name]
+            del self.left_at[name]
         if gone:  # a new mapping: the one of the last tick stays valid
             self.contacts = {name: contact for name, contact in self.contacts.items() if name not in gone}
         return bool(gone)
 
-    def get_state(self) -> SavedState:
-        """Return the states of contacts, ramps and tasks."""
-        return {
-            "contacts": {name: contact.get_state() for name, contact in self.contacts.items()},
-            "prices": {name: contact.penalty for name, contact in self.contacts.items()},
-            "tasks": {name: task.get_state() for name, (_, task) in self._state_tasks.items()},
-            "user_tasks": {name: task.get_state() for name, task in self._user_tasks.items()},
-            "made_at": dict(self._made_at),
-            "left_at": dict(self._left_at),
-        }
-
-    def set_state(self, saved: SavedState, phase: Phase, kinematics: Kinematics) -> None:
+    def restore(self, saved: State, phase: Phase, kinematics: Kinematics) -> None:
         """Restore a saved state, for a state of the state machine.
 
         Raises:
             MultiQpError: when it contains a user task that has not been added to this controller.
         """
-        missing = saved["user_tasks"].keys() - self._user_tasks.keys()
+        missing = saved.user_tasks.keys() - self.user_tasks.keys()
         if missing:
             raise MultiQpError(f"the saved state has a user task '{min(missing)}': add it to this controller first")
-        self.contacts = {name: self._new_contact(name, kinematics) for name in saved["contacts"]}
-        for name, contact in self.contacts.items():
-            contact.set_state(saved["contacts"][name])
-            contact.penalty = saved.get("prices", {}).get(name, contact.penalty)
-        self._made_at, self._left_at = dict(saved.get("made_at", {})), dict(saved.get("left_at", {}))
-        specs = {name: phase.tasks[name] for name in saved["tasks"]}
-        self._state_tasks = {name: (spec, self._task(name, spec)) for name, spec in specs.items()}
+        self.contacts = {name: self._new_contact(name, kinematics) for name in saved.contacts}
+        for name, contact in saved.contacts.items():
+            self.contacts[name].set_state(contact)
+        self.made_at, self.left_at = saved.made_at, saved.left_at
+        self._specs = {name: phase.tasks[name] for name in saved.state_tasks}
+        self.state_tasks = {name: self._task(name, spec) for name, spec in self._specs.items()}
         self._list_tasks()
-        for kind in ("tasks", "user_tasks"):
-            for name, task_state in saved[kind].items():
-                self.tasks[name].set_state(task_state, kinematics)
+        for name, state in (saved.state_tasks | saved.user_tasks).items():
+            task = self.tasks[name]
+            task.set_state(conformed(task.State, state, self._scenario.scene))
+            task.restored(kinematics)
 
     def _new_contact(self, name: str, kinematics: Kinematics) -> ActiveContact:
         """Return a contact that is made in its first tick, at the relative pose of its surfaces then."""
@@ -220,13 +227,12 @@ class ActiveSetup:
             )
         return self._contact_cache[name].as_new()
 
-    def _running_task(self, name: str, spec: TaskSpec, kinematics: Kinematics, time: float) -> tuple[TaskSpec, Task]:
-        running = self._state_tasks.get(name)
-        if running is not None and running[0] is spec:
-            return running
+    def _running_task(self, name: str, spec: TaskSpec, kinematics: Kinematics, time: float) -> Task:
+        if self._specs.get(name) is spec:
+            return self.state_tasks[name]
         task = self._task(name, spec)
         task.start(kinematics, time)
-        return spec, task
+        return task
 
     def _task(self, name: str, spec: TaskSpec) -> Task:
         """Return the task of a specification, not started, with the gains of the specification."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from multi_qp_controller.controller_state import SavedState
 from multi_qp_controller.state_machine.conditions import TransitionContext, holds, parts_of
 from multi_qp_scene.errors import ArgumentError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.states import CommandCondition, StateSpec
 from multi_qp_scene.schema.tasks import TaskSpec
+from multi_qp_scene.stateful import Stateful
 from multi_qp_scene.suggestions import unknown_name
 
 
@@ -30,18 +30,28 @@ class Phase:
     tasks: dict[str, TaskSpec]
 
 
-class StateMachine:
+class StateMachine(Stateful):
     """State machine of a scenario.
 
     Attributes:
         phase: the present state.
         entered: time at which it was entered [s].
         visited: names of all states so far, in order.
+        commands: pending user commands.
     """
+
+    @dataclass
+    class State:
+        """Name of the present state, its entry time, visited states and pending commands."""
+
+        state: str
+        entered: float
+        visited: list[str]
+        commands: frozenset[str]
 
     def __init__(self, scenario: Scenario) -> None:
         self._phases = {name: _phase(scenario, name, spec) for name, spec in scenario.spec.states.items()}
-        self._commands: set[str] = set()
+        self.commands: frozenset[str] = frozenset()
         self._known_commands = {name for phase in self._phases.values() for name in commands_in(phase.spec)}
         self.phase = self._phases[scenario.spec.initial_state]
         self.entered = 0.0
@@ -58,30 +68,18 @@ class StateMachine:
         return self._phases
 
     @property
-    def commands(self) -> frozenset[str]:
-        """Pending user commands."""
-        return frozenset(self._commands)
+    def state(self) -> str:
+        """Name of the present state."""
+        return self.phase.name
+
+    @state.setter
+    def state(self, name: str) -> None:
+        self.phase = self._phases[name]
 
     @property
     def finished(self) -> bool:
         """Whether the present state is final (without transitions)."""
         return not self.phase.spec.transitions
-
-    def get_state(self) -> SavedState:
-        """Return present state, entry time, visited states and pending commands."""
-        return {
-            "state": self.phase.name,
-            "entered": self.entered,
-            "visited": list(self.visited),
-            "commands": sorted(self._commands),
-        }
-
-    def set_state(self, saved: SavedState) -> None:
-        """Restore a saved state."""
-        self.phase = self._phases[saved["state"]]
-        self.entered = saved["entered"]
-        self.visited = list(saved["visited"])
-        self._commands = set(saved["commands"])
 
     def command(self, name: str) -> None:
         """Add a user command; it stays pending until a state has a transition for it.
@@ -91,7 +89,7 @@ class StateMachine:
         """
         if not isinstance(name, str) or name not in self._known_commands:
             raise ArgumentError(unknown_name("command", name, self._known_commands))
-        self._commands.add(name)
+        self.commands |= {name}
 
     def timed_out(self, time: float) -> bool:
         """Return whether the present state has exceeded its timeout."""
@@ -110,7 +108,7 @@ class StateMachine:
         self.phase = self._phases[name]
         self.entered = time
         self.visited.append(name)
-        self._commands.clear()
+        self.commands = frozenset()
 
 
 def commands_in(state: StateSpec) -> tuple[str, ...]:

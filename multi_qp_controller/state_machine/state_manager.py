@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 from multi_qp_controller.contacts.landing import Landing
-from multi_qp_controller.controller_state import SavedState
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.qp.formulations import Formulation
 from multi_qp_controller.qp.qp_data import QPData
@@ -13,16 +15,30 @@ from multi_qp_controller.state_machine.conditions import TransitionContext
 from multi_qp_controller.state_machine.precompute import pairs_of, precompute_plans
 from multi_qp_controller.state_machine.state_machine import StateMachine
 from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.stateful import Stateful
 
 
-class StateManager:
+class StateManager(Stateful):
     """Advances the state machine and updates contacts, tasks and QP data with it.
 
     Attributes:
         machine: the state machine.
         active_setup: contacts and tasks of its present state.
         started: whether the first state has been entered.
+        qp_data: the QP.
+        cascade: its solvers.
     """
+
+    @dataclass
+    class State:
+        """State of the state machine, and of everything that depends on its present state."""
+
+        started: bool
+        machine: StateMachine.State
+        active_setup: ActiveSetup.State
+        watched: list[tuple[int, int | None]]
+        constraints: dict[str, Any]
+        cascade: SolveCascade.State
 
     def __init__(
         self,
@@ -38,37 +54,35 @@ class StateManager:
         self.machine = StateMachine(scenario)
         self.active_setup = active_setup
         self.started = False
-        self._kinematics, self._qp_data, self._cascade, self._landing = kinematics, qp_data, cascade, landing
+        self.qp_data, self.cascade, self._kinematics, self._landing = qp_data, cascade, kinematics, landing
         self._now = TransitionContext(scenario, kinematics, {}, 0.0, 0.0, frozenset())
         precompute_plans(self.machine.phases, self._now, active_setup, kinematics, qp_data, formulation)
 
-    def get_state(self) -> SavedState:
-        """Return the states of state machine, active set-up, QP data and solve cascade."""
-        return {
-            "started": self.started,
-            "machine": self.machine.get_state(),
-            "activity": self.active_setup.get_state(),
-            "watched": self._kinematics.watched,
-            "statement": self._qp_data.get_state(),
-            "qp": self._cascade.get_state(),
-        }
+    @property
+    def watched(self) -> list[tuple[int, int | None]]:
+        """The watched pairs of frames."""
+        return list(self._kinematics.watched)
 
-    def set_state(self, saved: SavedState) -> None:
+    @property
+    def constraints(self) -> dict[str, Any]:
+        """The states of the constraints."""
+        return self.qp_data.get_state()
+
+    def set_state(self, saved: State) -> None:
         """Restore a saved state."""
-        self.started = saved["started"]
-        self.machine.set_state(saved["machine"])
-        self.active_setup.set_state(saved["activity"], self.machine.phase, self._kinematics)
+        self.started = saved.started
+        self.machine.set_state(saved.machine)
+        self.active_setup.restore(saved.active_setup, self.machine.phase, self._kinematics)
         if self.started:
             self._kinematics.update(self._kinematics.scene.initial_state())  # placements of fixed frames
-            watched = [(a, b) for a, b in saved["watched"]]
             frames = {None, *range(self._kinematics.model.nframes)}
-            if not frames.issuperset(frame for pair in watched for frame in pair):
+            if not frames.issuperset(frame for pair in saved.watched for frame in pair):
                 raise ValueError("a watched frame is not in the model")
-            self._kinematics.watch(watched)
-            self._qp_data.set_tasks(tuple(self.active_setup.tasks.values()))
-            self._qp_data.set_state(saved["statement"], tuple(self.active_setup.contacts.values()))
-            self._cascade.prepare()
-            self._cascade.set_state(saved["qp"])
+            self._kinematics.watch(saved.watched)
+            self.qp_data.set_tasks(tuple(self.active_setup.tasks.values()))
+            self.qp_data.restore(saved.constraints, tuple(self.active_setup.contacts.values()))
+            self.cascade.prepare()
+            self.cascade.set_state(saved.cascade)
         self._now.entered, self._now.tasks = self.machine.entered, self.active_setup.tasks
         if self._landing is not None:
             self._landing.enter(self.machine.phase, self.active_setup.tasks)
@@ -106,7 +120,7 @@ class StateManager:
             active_setup.start_user_tasks(self._kinematics, time)
         if self._landing is not None:
             self._landing.enter(phase, active_setup.tasks)
-            self._qp_data.allow_touching(self._landing.pending)
+            self.qp_data.allow_touching(self._landing.pending)
         active_setup.advance(time)
         self._activate()
         self._now.entered, self._now.tasks = time, active_setup.tasks
@@ -116,6 +130,6 @@ class StateManager:
         contacts, tasks = tuple(self.active_setup.contacts.values()), tuple(self.active_setup.tasks.values())
         # contacts first: their rows are written from the motion table by one kernel
         self._kinematics.watch(pairs_of(contacts, tasks))
-        self._qp_data.set_tasks(tasks)
-        self._qp_data.set_contacts(contacts, self._kinematics)
-        self._cascade.prepare()
+        self.qp_data.set_tasks(tasks)
+        self.qp_data.set_contacts(contacts, self._kinematics)
+        self.cascade.prepare()

@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_controller.controller_state import SavedState, array_of
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.dynamics.motion_table import Pair
 from multi_qp_controller.references.minimum_jerk import Path
 from multi_qp_controller.snapshot import TargetSnapshot
 from multi_qp_scene.scene import Scene
+from multi_qp_scene.stateful import Stateful
 
 Array = NDArray[np.float64]
 
@@ -28,7 +29,7 @@ def limited_error(error: Array, *, stiffness: float, damping: float, max_speed: 
     return error if length <= longest else error * (longest / length)
 
 
-class Task(ABC):
+class Task(Stateful, ABC):
     """One term w‖J q̈ + J̇v − ẍᵈ‖² of the cost (32), with ẍᵈ = −k(x − x_ref) − 2√k(ẋ − ẋ_ref) + ẍ_ref (33).
 
     `start` is called when a state of the FSM activates the task, `compute` at every tick after that.
@@ -45,7 +46,19 @@ class Task(ABC):
         path: minimum-jerk path of the reference since the start, or None where it is of another form.
         pairs: pairs of frames whose relative motions the task uses.
         unit: unit of `error`, empty if it has none.
+        started_at: time of the start [s].
     """
+
+    @dataclass
+    class State:
+        """State of a task beyond its specification; a task with more of it extends this dataclass."""
+
+        weight: float
+        stiffness: float
+        damping: float
+        started_at: float
+        _error: Array
+        _speed: Array
 
     dim: int
     row_weights: Array | None = None
@@ -93,23 +106,8 @@ class Task(ABC):
         """Start the task at `time` [s]; the reference begins at the present value."""
         self.started_at = time
 
-    def get_state(self) -> SavedState:
-        """Return the state of the task beyond its specification; its arrays are not written to again."""
-        return {
-            "weight": self.weight,
-            "stiffness": self.stiffness,
-            "damping": self.damping,
-            "started_at": self.started_at,
-            "error": self._error.copy(),
-            "speed": self._speed.copy(),
-        }
-
-    def set_state(self, saved: SavedState, kinematics: Kinematics) -> None:
-        """Restore a saved state, instead of `start`."""
-        gains = saved["weight"], saved["stiffness"], saved["damping"]
-        self.weight, self.stiffness, self.damping = map(float, gains)
-        self.started_at = float(saved["started_at"])
-        self._error, self._speed = array_of(saved["error"], None), array_of(saved["speed"], None)
+    def restored(self, kinematics: Kinematics) -> None:  # noqa: B027
+        """Compute what follows from a restored state; called after `set_state`, instead of `start`."""
 
     def bind(self, error: Array, speed: Array) -> None:
         """Use these arrays for x − x_ref and ẋ, (dim,) each; a `TaskTable` writes them instead of `compute`."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_controller.controller_state import SavedState, array_of
 from multi_qp_controller.dynamics.kinematics import Group, Kinematics
 from multi_qp_controller.references.bezier import Curves
 from multi_qp_controller.references.minimum_jerk import Path
@@ -25,9 +26,24 @@ class CoMTask(Task):
     """x = c − p: centre of mass of a group of subsystems, along some world axes [m].
 
     p is the mean of the origins of carrier frames, such as the shoulders that carry the group; 0 if there are none.
+
+    Attributes:
+        start_position: x at the start, (3,) [m].
+        goal_position: goal of x, (3,) [m].
+        reference: reference of c at the last tick, (3,) [m].
+        moved: whether a user has moved the set-point.
     """
 
     unit = "m"
+
+    @dataclass
+    class State(Task.State):
+        """Start, goal and reference."""
+
+        start_position: Annotated[Array, 3]
+        goal_position: Annotated[Array, 3]
+        reference: Annotated[Array, 3]
+        moved: bool
 
     def __init__(
         self,
@@ -61,7 +77,7 @@ class CoMTask(Task):
         """
         super().__init__(name, weight=weight, stiffness=stiffness, damping=damping)
         self._curves = self._given_curves = curves
-        self._moved = False
+        self.moved = False
         self.group = group
         self.dim = len(axes)
         self.axes = list(axes)
@@ -70,10 +86,10 @@ class CoMTask(Task):
         self._goal = goal
         self._duration = (duration or 0.0) if curves is None else curves.duration
         self.max_speed = max_speed
-        self._from = np.zeros(3)
-        self._to = np.zeros(3)
+        self.start_position = np.zeros(3)
+        self.goal_position = np.zeros(3)
         self._full_J: Array = np.zeros((3, 0))
-        self._reference = np.zeros(3)
+        self.reference = np.zeros(3)
 
     @property
     def duration(self) -> float:
@@ -83,28 +99,15 @@ class CoMTask(Task):
     def start(self, kinematics: Kinematics, time: float) -> None:
         """Start at the present centre of mass."""
         super().start(kinematics, time)
-        self._curves, self._moved = self._given_curves, False
+        self._curves, self.moved = self._given_curves, False
         com, base = self.group.com(kinematics), self._base(kinematics)
-        self._from = com - base
-        self._to = self._goal(kinematics, com) - base
+        self.start_position = com - base
+        self.goal_position = self._goal(kinematics, com) - base
         self._update_path()
 
-    def get_state(self) -> SavedState:
-        """Return also start, goal and present reference, the former two relative to p."""
-        return super().get_state() | {
-            "from": self._from,
-            "to": self._to,
-            "reference": self._reference.copy(),
-            "moved": self._moved,
-        }
-
-    def set_state(self, saved: SavedState, kinematics: Kinematics) -> None:
-        """Restore a saved state."""
-        super().set_state(saved, kinematics)
-        self._from, self._to, self._reference = (array_of(saved[name], 3) for name in ("from", "to", "reference"))
-        self._moved = saved["moved"]
-        if self._moved:
-            self._curves = None
+    def restored(self, kinematics: Kinematics) -> None:
+        """Compute the path."""
+        self._curves = None if self.moved else self._given_curves
         self._update_path()
 
     def columns(self, scene: Scene) -> NDArray[np.intp]:
@@ -114,7 +117,7 @@ class CoMTask(Task):
     def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:
         """Write the rows of this tick."""
         place, rate, second = self.sample(time).reshape(3, 3).T
-        self._reference = self._base(kinematics) + place
+        self.reference = self._base(kinematics) + place
         velocity, drift = self.group.com_velocity(kinematics), self.group.com_drift(kinematics)
         if self.along_with or self._full_J.shape[1] != J.shape[1]:
             self._full_J = np.zeros((3, J.shape[1]))
@@ -125,7 +128,7 @@ class CoMTask(Task):
             self._full_J -= share * point_J
             velocity = velocity - share * point_velocity
             drift = drift - share * point_drift
-        self._error = (self.group.com(kinematics) - self._reference)[self.axes]
+        self._error = (self.group.com(kinematics) - self.reference)[self.axes]
         self._speed = velocity[self.axes]
         error = limited_error(self._error, stiffness=self.stiffness, damping=self.damping, max_speed=self.max_speed)
         desired = self.feedback(error, (velocity - rate)[self.axes]) + second[self.axes]
@@ -141,8 +144,8 @@ class CoMTask(Task):
     def _update_path(self) -> None:
         self.path = None
         if self._curves is None:
-            step = self._to - self._from
-            self.path = Path.straight(self._from, step, start=self.started_at, duration=self._duration)
+            step = self.goal_position - self.start_position
+            self.path = Path.straight(self.start_position, step, start=self.started_at, duration=self._duration)
 
     def sample(self, time: float, position: Array | None = None) -> Array:
         """Return the reference relative to p at `time` [s]: position, velocity, acceleration along each axis, (9,)."""
@@ -156,7 +159,7 @@ class CoMTask(Task):
 
     def bind_reference(self, reference: Array) -> None:
         """Use this array for the reference, world frame, (3,) [m]."""
-        self._reference = reference
+        self.reference = reference
 
     def move_target(self, kinematics: Kinematics, position: Array, rotation: Array | None = None) -> None:
         """Move the set-point to `position`, world frame, (3,) [m].
@@ -166,14 +169,14 @@ class CoMTask(Task):
         """
         if not np.isfinite(position).all():
             raise ValueError("a target must be finite")
-        self._curves, self._moved = None, True
-        self._from = self._to = np.array(position, dtype=float) - self._base(kinematics)
+        self._curves, self.moved = None, True
+        self.start_position = self.goal_position = np.array(position, dtype=float) - self._base(kinematics)
         self._update_path()
 
     def target(self, kinematics: Kinematics) -> TargetSnapshot:
         """Return the reference point; along axes that are not tasked, the present centre of mass."""
         where = self.group.com(kinematics).copy()
-        where[self.axes] = self._reference[self.axes]
+        where[self.axes] = self.reference[self.axes]
         return TargetSnapshot(self.name, where)
 
     def _base(self, kinematics: Kinematics) -> Array:

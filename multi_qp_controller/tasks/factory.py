@@ -184,7 +184,8 @@ class TaskFactory:
                 return RestingPose(end)
             if target.via:
                 X_b_of = _origin(kinematics, frame_of, frame_b)
-                return BezierPose(present, end, [X_b_of.act(np.array(point)) for point in target.via], target.duration)
+                via = np.array([X_b_of.act(np.array(point)) for point in target.via])
+                return BezierPose(present, end, via, target.duration)
             return MinimumJerkPose(present, end, target.duration, apex=target.apex)
 
         return goal

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_controller.controller_state import SavedState
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.references.minimum_jerk import Path
 from multi_qp_controller.tasks.base import Task
@@ -16,7 +17,17 @@ Array = NDArray[np.float64]
 
 
 class JointAngleTask(Task):
-    """x = one joint's angle [rad] or position [m]; the joint may be unactuated, such as a door's hinge."""
+    """x = one joint's angle [rad] or position [m]; the joint may be unactuated, such as a door's hinge.
+
+    Attributes:
+        start_angle: angle at the start [rad] or [m].
+    """
+
+    @dataclass
+    class State(Task.State):
+        """Angle at the start."""
+
+        start_angle: float
 
     unit = "rad"
     dim = 1
@@ -47,7 +58,7 @@ class JointAngleTask(Task):
         self.goal = goal
         self._joint = joint
         self._duration = duration or 0.0
-        self._from = goal
+        self.start_angle = goal
 
     @property
     def duration(self) -> float:
@@ -57,21 +68,15 @@ class JointAngleTask(Task):
     def start(self, kinematics: Kinematics, time: float) -> None:
         """Start at the present angle."""
         super().start(kinematics, time)
-        self._from = self._joint.angle(kinematics.q)
+        self.start_angle = self._joint.angle(kinematics.q)
         self._update_path()
 
-    def get_state(self) -> SavedState:
-        """Return also the start angle."""
-        return super().get_state() | {"from": self._from}
-
-    def set_state(self, saved: SavedState, kinematics: Kinematics) -> None:
-        """Restore a saved state."""
-        super().set_state(saved, kinematics)
-        self._from = float(saved["from"])
+    def restored(self, kinematics: Kinematics) -> None:
+        """Compute the path."""
         self._update_path()
 
     def _update_path(self) -> None:
-        first, step = np.array([self._from]), np.array([self._joint.difference(self.goal, self._from)])
+        first, step = np.array([self.start_angle]), np.array([self._joint.difference(self.goal, self.start_angle)])
         self.path = Path.straight(first, step, start=self.started_at, duration=self._duration)
 
     def places(self, scene: Scene) -> list[tuple[int, int]] | None:

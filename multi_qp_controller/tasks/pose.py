@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from multi_qp_controller.controller_state import SavedState, array_of
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.dynamics.relative_motion import RelativeMotion, relative_motion
 from multi_qp_controller.references.random import RandomPoints
-from multi_qp_controller.references.references import MovablePose, PoseReference, PoseSample, reference_of
+from multi_qp_controller.references.references import MovablePose, PoseReference, PoseSample
 from multi_qp_controller.snapshot import TargetSnapshot
 from multi_qp_controller.tasks.base import Task, limited_error
 from multi_qp_controller.vectors import cross
@@ -26,7 +27,18 @@ PoseGoal = Callable[[Kinematics, pin.SE3], PoseReference]
 
 
 class PoseTask(Task):
-    """x = pose of frame A in frame B (None: the world): position [m] and orientation [rad], in B's axes."""
+    """x = pose of frame A in frame B (None: the world): position [m] and orientation [rad], in B's axes.
+
+    Attributes:
+        reference: the reference, None before the start.
+    """
+
+    @dataclass
+    class State(Task.State):
+        """Reference, and its offset."""
+
+        reference: PoseReference | None
+        shift: Annotated[Array, 3]
 
     def __init__(
         self,
@@ -62,7 +74,7 @@ class PoseTask(Task):
         self.axes = list(axes)
         self._goal = goal
         self.max_speed = max_speed
-        self._reference: PoseReference | None = None
+        self.reference: PoseReference | None = None
         self._sample: PoseSample | None = None
         self._full_error = np.zeros(6)
         self._shift = np.zeros(3)
@@ -78,13 +90,13 @@ class PoseTask(Task):
         self._update_path()
 
     def _update_path(self) -> None:
-        path = None if self._reference is None else self._reference.path
+        path = None if self.reference is None else self.reference.path
         self.path = None if path is None else path.shifted(self.started_at, self._shift)
 
     @property
     def duration(self) -> float:
         """Duration of the reference motion [s]."""
-        return self._reference.duration if self._reference else 0.0
+        return self.reference.duration if self.reference else 0.0
 
     @property
     def position_error(self) -> float:
@@ -110,18 +122,13 @@ class PoseTask(Task):
         """Start at the present pose."""
         super().start(kinematics, time)
         self._shift = np.zeros(3)
-        self._reference = self._goal(kinematics, self._pose(kinematics))
+        self.reference = self._goal(kinematics, self._pose(kinematics))
         self._update_path()
-
-    @property
-    def reference(self) -> PoseReference | None:
-        """The reference, None before the start."""
-        return self._reference
 
     def reference_done(self, time: float) -> bool:
         """Return whether the reference has ended; random points end with the last of them."""
-        if isinstance(self._reference, RandomPoints):
-            return self._reference.finished
+        if isinstance(self.reference, RandomPoints):
+            return self.reference.finished
         return super().reference_done(time)
 
     def move_target(self, kinematics: Kinematics, position: Array, rotation: Array | None = None) -> None:
@@ -130,32 +137,23 @@ class PoseTask(Task):
         Raises:
             ValueError: when the reference is not interactive, or a number is not finite.
         """
-        if not isinstance(self._reference, MovablePose):
+        if not isinstance(self.reference, MovablePose):
             raise ValueError(f"the target of task '{self.name}' cannot be moved")
         position = np.asarray(position, dtype=float)
         if self.frame_b is not None:
             X_world_b = kinematics.pose(self.frame_b)
             position = X_world_b.actInv(position)
             rotation = None if rotation is None else X_world_b.rotation.T @ rotation
-        self._reference.move(position, rotation)
+        present = self.reference.pose
+        if not np.isfinite(position).all() or (rotation is not None and not np.isfinite(rotation).all()):
+            raise ValueError("a target must be finite")
+        self.reference = MovablePose(pin.SE3(present.rotation if rotation is None else rotation, position))
         self._update_path()
 
     def follow(self, reference: PoseReference, time: float) -> None:
         """Follow another reference, which starts at `time` [s]."""
         self.started_at = time
-        self._reference = reference
-        self._update_path()
-
-    def get_state(self) -> SavedState:
-        """Return also reference and offset."""
-        reference = None if self._reference is None else self._reference.get_state()
-        return super().get_state() | {"reference": reference, "shift": self.shift}
-
-    def set_state(self, saved: SavedState, kinematics: Kinematics) -> None:
-        """Restore a saved state."""
-        super().set_state(saved, kinematics)
-        reference, self._shift = saved["reference"], array_of(saved.get("shift", self._shift), 3)
-        self._reference = None if reference is None else reference_of(reference)
+        self.reference = reference
         self._update_path()
 
     def columns(self, scene: Scene) -> NDArray[np.intp]:
@@ -168,12 +166,12 @@ class PoseTask(Task):
 
     def sample(self, time: float, position: Array | None = None) -> Array:
         """Return the reference at `time` [s], with the offset, see `PoseSample`, (24,)."""
-        if self.path is not None or self._reference is None:
+        if self.path is not None or self.reference is None:
             return super().sample(time)
-        numbers = self._reference.sample(time - self.started_at).numbers.copy()
+        numbers = self.reference.sample(time - self.started_at).numbers.copy()
         numbers[:3] += self._shift
-        if isinstance(self._reference, RandomPoints) and position is not None:
-            self._reference.observe(time - self.started_at, position)
+        if isinstance(self.reference, RandomPoints) and position is not None:
+            self.reference = self.reference.observed(time - self.started_at, position)
         return numbers
 
     def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:
@@ -198,7 +196,7 @@ class PoseTask(Task):
         """
         if self._sample is None:
             return None
-        reference = self._reference
+        reference = self.reference
         position = reference.point if isinstance(reference, RandomPoints) else self._sample.position
         where, tasked = self._pose(kinematics).translation.copy(), [axis for axis in self.axes if axis < 3]
         where[tasked] = position[tasked]

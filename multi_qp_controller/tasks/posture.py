@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from multi_qp_controller.controller_state import SavedState, array_of
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.references.minimum_jerk import Path, minimum_jerk
 from multi_qp_controller.tasks.base import Task
@@ -19,9 +21,18 @@ class PostureTask(Task):
     """x = joint angles of one subsystem; J selects them.
 
     The background task of every scene: [Vaillant2015] section 3.5, "a reference rest pose".
+
+    Attributes:
+        entry_q: configuration at the start, where it is the goal or the start of a path, (nq,).
     """
 
     unit = "rad"
+
+    @dataclass
+    class State(Task.State):
+        """Configuration at the start."""
+
+        entry_q: Annotated[Array, "nq"] | None
 
     def __init__(
         self,
@@ -55,7 +66,7 @@ class PostureTask(Task):
         self.selects: list[int] = v_index.tolist()
         self._rows = np.arange(self.dim)
         self._q_reference = q_reference
-        self._goal = np.zeros(0) if q_reference is None else q_reference
+        self.entry_q: Array | None = None
         self._duration = duration or 0.0
         self._path: tuple[Array, Array] | None = None
         self._angles: NDArray[np.intp] | None = None
@@ -69,18 +80,24 @@ class PostureTask(Task):
     def start(self, kinematics: Kinematics, time: float) -> None:
         """Start at the present posture."""
         super().start(kinematics, time)
-        self._goal = kinematics.q.copy() if self._q_reference is None else self._q_reference
-        if self._duration:
-            start = kinematics.q.copy()
-            self._path = start, pin.difference(kinematics.model, start, self._goal)
+        if self._q_reference is None or self._duration:
+            self.entry_q = kinematics.q.copy()
         self._update_path(kinematics.scene)
+
+    @property
+    def _goal(self) -> Array:
+        if self._q_reference is not None:
+            return self._q_reference
+        return np.zeros(0) if self.entry_q is None else self.entry_q
 
     def _update_path(self, scene: Scene) -> None:
         """Compute the entries of q of the joints and the path of their angles."""
         if self._angles is None:
             self._angles = scene.angle_index[self._v_index]
             self._q_index = None if (self._angles < 0).any() else self._angles
-        self.path = None
+        self.path, self._path = None, None
+        if self._duration and self.entry_q is not None:
+            self._path = self.entry_q, pin.difference(scene.model, self.entry_q, self._goal)
         if self._q_index is None:
             return
         start, step = (self._goal, np.zeros(scene.nv)) if self._path is None else self._path
@@ -91,20 +108,8 @@ class PostureTask(Task):
             duration=0.0 if self._path is None else self._duration,
         )
 
-    def get_state(self) -> SavedState:
-        """Return also the posture at the start, where it is the goal, and the start of the path."""
-        goal = self._goal if self._q_reference is None else None
-        return super().get_state() | {"goal": goal, "from": None if self._path is None else self._path[0]}
-
-    def set_state(self, saved: SavedState, kinematics: Kinematics) -> None:
-        """Restore a saved state."""
-        super().set_state(saved, kinematics)
-        if saved["goal"] is not None:
-            self._goal = array_of(saved["goal"], kinematics.model.nq)
-        start = saved["from"]
-        if start is not None:
-            start = array_of(start, kinematics.model.nq)
-        self._path = None if start is None else (start, pin.difference(kinematics.model, start, self._goal))
+    def restored(self, kinematics: Kinematics) -> None:
+        """Compute the path."""
         self._update_path(kinematics.scene)
 
     def places(self, scene: Scene) -> list[tuple[int, int]] | None:

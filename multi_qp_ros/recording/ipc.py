@@ -12,6 +12,7 @@ from io import BytesIO
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import NDArray
 
 #: Number of messages that share a memo; both processes hold references to their objects for as long.
@@ -30,7 +31,7 @@ class Packer:
         # a new pickler releases the objects that are referenced by the old memo only
         self._out, self._count = BytesIO(), 0
         self._pickler = pickle.Pickler(self._out, pickle.HIGHEST_PROTOCOL)
-        self._pickler.dispatch_table = {np.ndarray: _reduce}
+        self._pickler.dispatch_table = {np.ndarray: _reduce, pin.SE3: _reduce_pose}
 
     def pack(self, message: Any) -> bytes:
         """Return a message as bytes; its objects must not be modified during the next `SHARED` messages."""
@@ -84,3 +85,7 @@ def _reduce(array: NDArray[Any]) -> Any:
         if array.ndim == 2:
             return _matrix, (array.tobytes(), array.shape)
     return array.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+
+
+def _reduce_pose(pose: pin.SE3) -> Any:
+    return pin.SE3, (np.array(pose.rotation), np.array(pose.translation))  # its own way takes 86 µs

@@ -93,7 +93,7 @@ class _Tick(TypedDict):
     time: float
     q: Any
     v: Any
-    memory: dict[str, Any]  # key of the file format
+    controller_state: dict[str, Any]
     command: _RecordedCommand
 
 
@@ -271,7 +271,9 @@ class Bag:
     def _recorded(self, text: bytes) -> RecordedTick:
         tick = self._decoded(text, _Tick)  # validates names and types; arrays are decoded below
         try:
-            tick["q"], tick["v"], tick["memory"] = (decode_arrays(tick[name]) for name in ("q", "v", "memory"))
+            tick["q"], tick["v"], tick["controller_state"] = (
+                decode_arrays(tick[name]) for name in ("q", "v", "controller_state")
+            )
             answer = tick["command"]
             answer["tau"], answer["a"], answer["wrenches"] = (
                 decode_arrays(answer[name]) for name in ("tau", "a", "wrenches")
@@ -282,4 +284,5 @@ class Bag:
         for name, vector in vectors.items():
             if not isinstance(vector, np.ndarray) or vector.ndim != 1:
                 raise self._damaged(ValueError(f"{name!r} is not a vector"))
-        return RecordedTick(tick["run"], TickInput(State(tick["q"], tick["v"]), tick["time"], tick["memory"]), answer)
+        given = TickInput(State(tick["q"], tick["v"]), tick["time"], tick["controller_state"])
+        return RecordedTick(tick["run"], given, answer)

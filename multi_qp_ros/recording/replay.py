@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from multi_qp_controller.command import Command
 from multi_qp_controller.controller import Controller
+from multi_qp_controller.controller_state import ControllerState
 from multi_qp_controller.qp import Explanation, QPProblem
 from multi_qp_controller.qp.qp_data import QPData
 from multi_qp_ros.recording.identity import identity, project_version
@@ -24,6 +25,7 @@ from multi_qp_scene.scenario import Scenario, load_scenario
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.scenario_file import RegularisationSpec, ScenarioFile
 from multi_qp_scene.sources import PackedFile, unpacked
+from multi_qp_scene.stateful import conformed
 from multi_qp_scene.suggestions import unknown_name
 
 Array = NDArray[np.float64]
@@ -167,12 +169,13 @@ class Replay:
             formulation=formulation,
             closed_loop=scenario.spec.closed_loop if self.recording["closed_loop"] else None,
         )
-        saved = dict(tick.given.controller_state)
-        saved["qp"] = {**saved["qp"], "failing": False}  # so that the QP is stored if it fails
+        saved = conformed(ControllerState, tick.given.controller_state, scenario.scene)
+        cascade = saved.state_manager.cascade
+        cascade.failing = False  # so that the QP is stored if it fails
         if parameters:
-            saved["loads"] = scenario.scene.loads.get_state()
+            saved.loads = scenario.scene.loads.get_state()
         if formulation != self.recording["formulation"] or solver not in (None, self.recording["solver"]):
-            saved["qp"]["warm_start"] = None
+            cascade.warm_start = None
         controller.set_state(saved)
         for name, value in chosen.items():
             _set(controller, name, value, scenario)

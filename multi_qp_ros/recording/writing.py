@@ -24,9 +24,10 @@ from multi_qp_ros.recording.messages import SceneMessages, SentMessages
 from multi_qp_ros.schemas import qos_profiles, schema
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
+from multi_qp_scene.stateful import plain
 
 #: Version of the format, incremented with every incompatible change.
-FORMAT = 1
+FORMAT = 2
 RECORDING, TICK = "/multi_qp/recording", "/multi_qp/tick"
 #: Length prefix of each pickle on the pipe; 0 marks the end.
 LENGTH = struct.Struct("<I")
@@ -185,7 +186,7 @@ def _tick_record(job: QueuedTick, run: int, count: int) -> dict[str, Any]:
         "time": given.time,
         "q": given.state.q,
         "v": given.state.v,
-        "memory": given.controller_state,
+        "controller_state": plain(given.controller_state),
         "command": {
             "status": str(d.status),
             "message": d.message,

@@ -142,7 +142,7 @@ def changed_recording(data: bytes, r: random.Random, *, ticks: bool) -> bytes:
             value = json.loads(text)
             place = value
             if change_one is change_numbers:  # leave what is validated first unchanged
-                place = value[r.choice(("memory",) * 8 + ("q", "command") if ticks else ("scenario",))]
+                place = value[r.choice(("controller_state",) * 8 + ("q", "command") if ticks else ("scenario",))]
             for _ in range(r.choice((1, 1, 1, 3))):
                 change_one(place, r)
             text = json.dumps(value).encode(errors="surrogatepass")

@@ -108,4 +108,4 @@ def test_inputs_after_the_end_do_not_affect_the_next_run() -> None:
     viewer.sliders["left_weight [kg]"].callback(1.0)
     interaction.clear()
     run()
-    assert not scenario.scene.loads.get_state()["wanted"]
+    assert not scenario.scene.loads.get_state().wanted

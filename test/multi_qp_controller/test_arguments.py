@@ -210,6 +210,6 @@ def test_simulator_step_refuses_invalid_arguments(scenario, dt):
     assert refusal(Integrator, "box").startswith("scenario: expected a Scenario")
 
 
-@pytest.mark.parametrize("saved", [None, 5, "state", {}, {"attended": True}])
+@pytest.mark.parametrize("saved", [None, 5, "state", {}, {"interactive": True}])
 def test_invalid_saved_states_are_refused(scenario, saved):
     assert refusal(Controller(scenario).set_state, saved).startswith("the saved state does not fit this scenario: ")

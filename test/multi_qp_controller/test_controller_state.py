@@ -23,14 +23,15 @@ from multi_qp_controller.references.references import (
     MovablePose,
     PoseReference,
     RestingPose,
-    reference_of,
 )
 from multi_qp_controller.tasks import JointAngleTask
+from multi_qp_ros.recording.codec import decode_json, encode_json
 from multi_qp_scene import load_scenario
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scalar_joint import ScalarJoint
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
+from multi_qp_scene.stateful import conformed, plain
 from multi_qp_simulator import Integrator
 
 PARAMETERS = {"box": {"path.duration": 2.0}}
@@ -210,28 +211,33 @@ def test_user_tasks_must_be_added_before_restoring() -> None:
     assert_same(again.step(world.state, time), expected)
 
 
+def from_file(reference: PoseReference) -> PoseReference:
+    """Return a reference written to a file and read again."""
+    return conformed(PoseReference, decode_json(encode_json(plain(reference))), None)
+
+
 def test_references_of_every_kind_are_restored() -> None:
     start, end = pin.SE3.Random(), pin.SE3.Random()
     along = np.array([0.1, 0.2, 0.3])
     points = RandomPoints(start, count=4, seed=3, size=along, centre=along, tolerance=0.1, hold=0.2, timeout=1.0)
     for time, off in ((0.1, 0.03), (0.4, 0.03), (0.5, 0.3)):
-        points.observe(time, points.point + np.array([0.0, off, 0.0]))
+        points = points.observed(time, points.point + np.array([0.0, off, 0.0]))
     references = [
         RestingPose(start),
         MovablePose(end),
         MinimumJerkPose(start, end, 2.0, apex=0.1),
-        BezierPose(start, end, [along, 2.0 * along], 2.0),
+        BezierPose(start, end, np.array([along, 2.0 * along]), 2.0),
         RandomPose(start, duration=2.0, position=along, angle=along, seed=5, knots_every=0.5),
         points,
     ]
     assert {type(reference).__name__ for reference in references} <= PoseReference.kinds.keys()
     for reference in references:
-        again = reference_of(reference.get_state())
+        again = from_file(reference)
         for time in (0.0, 0.3, 1.1, 5.0):
             found, expected = again.sample(time), reference.sample(time)
             for name in ("position", "rotation", "velocity", "acceleration"):
                 assert getattr(found, name).tobytes() == getattr(expected, name).tobytes(), type(reference).__name__
-    again = reference_of(points.get_state())
+    again = from_file(points)
     assert isinstance(again, RandomPoints) and again.misses == points.misses and len(again.misses) == 1
 
 

@@ -119,11 +119,11 @@ def test_saved_state_is_a_copy(scene, lab):
     motions.update()
     table.update(kinematics, 0.0)
     saved = task.get_state()
-    before = saved["error"].copy()
+    before = saved._error.copy()
     kinematics.update(lab.random_state(scene, 2))
     table.update(kinematics, 0.1)
-    np.testing.assert_array_equal(saved["error"], before)
-    assert np.abs(task.get_state()["error"] - before).max() > 1e-3
+    np.testing.assert_array_equal(saved._error, before)
+    assert np.abs(task.get_state()._error - before).max() > 1e-3
 
 
 def test_target_equals_the_frame_along_axes_that_are_not_tasked(scene, lab):

@@ -160,11 +160,11 @@ def test_control_characters_and_markup_are_shown_and_not_obeyed(forge, capsys) -
     assert "\\x1b]0;title\\x07" in refused(path, capsys, "--at", "0.1")
 
 
-def test_a_memory_of_the_wrong_sizes_is_refused(forge, capsys) -> None:
+def test_a_controller_state_of_the_wrong_sizes_is_refused(forge, capsys) -> None:
     """Compiled code takes the sizes of arrays on trust: this one wrote beyond the end of another."""
 
     def lengthen(tick) -> None:
-        todo = [tick["memory"]]
+        todo = [tick["controller_state"]]
         while todo:
             part = todo.pop()
             if isinstance(part, dict) and "offsets" in part:
@@ -180,7 +180,7 @@ def test_a_memory_of_the_wrong_sizes_is_refused(forge, capsys) -> None:
         ({"dt": 1e-300}, "dt: 1e-300 is outside the limit 'period'"),
         ({"dt": 1e9}, "dt: 1000000000 is"),
         ({"dt": "x"}, "Expected `float`"),
-        ({"format": 2, "version": "9.9"}, "written in format 2 by version 9.9"),
+        ({"format": 99, "version": "9.9"}, "written in format 99 by version 9.9"),
         ({"scenario": None}, "Expected `object`"),
         ({"identity": []}, "Expected `object`"),
     ],
