@@ -27,7 +27,7 @@ class Pace:
         landing: duration from above the new place down to it [s].
         above: height over the new place, along its normal, where the landing starts [m].
         lift: height added in the middle of a swing [m].
-        timeout: maximum duration of a state, after which the run ends [s].
+        timeout: time that a state may last beyond its references, after which the run ends [s].
     """
 
     com: float = 0.15

@@ -210,8 +210,9 @@ class StateWriter:
         return {"to": to, "when": {"type": "task", "task": self._com_task, "error": 0.02}}
 
     def _state(self, name: str, contacts: list[str], tasks: Mapping[str, Task], transitions: list[Task]) -> None:
+        timeout = round(max(map(_duration, tasks.values())) + self._pace.timeout, 6)
         self._states[name] = StateSpec.model_validate(
-            {**self._shared(contacts, tasks), "transitions": transitions, "timeout": self._pace.timeout}
+            {**self._shared(contacts, tasks), "transitions": transitions, "timeout": timeout}
         )
 
     def _rest(self, name: str, what: str, contacts: list[str], tasks: Mapping[str, Task], hold: float) -> None:
@@ -278,6 +279,13 @@ class StateWriter:
         name = self._part.contact(contact)
         self._contacts[name] = ContactSpec(surfaces=(contact.surface, contact.other), friction=contact.friction)
         return name
+
+
+def _duration(task: Task) -> float:
+    """Return the time that the reference of a task takes [s]."""
+    target = task.get("target", task)
+    parts = target.get("curves", [target])
+    return float(sum(part.get("duration") or 0.0 for part in parts))
 
 
 def _one_change_at_a_time(sequence: ContactSequence, postures: Sequence[Array] | None) -> list[_Step]:

@@ -72,7 +72,7 @@ class PaceSpec(StrictModel):
         landing: duration of the landing, from above the new contact down to it [s].
         above: height of the landing above the new contact, along its normal [m].
         lift: additional height of the middle of a swing [m].
-        timeout: maximum duration of a state; a longer one ends the run [s].
+        timeout: time that a state may last beyond its references; a longer one ends the run [s].
     """
 
     com: Speed = 0.15

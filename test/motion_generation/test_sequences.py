@@ -39,7 +39,6 @@ subsystems:
 environment:
   ground: {{model: ground}}
 {more}
-contact_sequence: {{file: steps.yaml}}
 goals:
   arrived: {{type: pose, frame: walker/base_link, target: [0.09, 0, 0.7], tolerance: 0.06}}
 """
@@ -49,6 +48,8 @@ goals:
 def scenario_of(tmp_path):
     def make(more="", sequence=SEQUENCE):
         (tmp_path / "steps.yaml").write_text(sequence)
+        if "contact_sequence" not in more:
+            more += "\ncontact_sequence: {file: steps.yaml}"
         (tmp_path / "walk.yaml").write_text(SCENARIO.format(more=more))
         return load_scenario(tmp_path / "walk.yaml")
 
@@ -147,6 +148,13 @@ RAILS = """
   rail_left: {box: [0.1, 0.14, 0.3], pose: {xyz: [0.18, 0.16, HEIGHT]}}
   rail_right: {box: [0.1, 0.14, 0.3], pose: {xyz: [0.18, -0.16, HEIGHT]}}
 """
+
+
+def test_a_curve_may_last_longer_than_the_timeout_of_the_pace(scenario_of):
+    scenario = scenario_of("contact_sequence: {file: steps.yaml, pace: {limb: 0.1, timeout: 1.5}}")
+    result = run_scenario(follow_sequence(scenario).scenario)
+    assert result.report["completed"], result.report["ended"]
+    assert result.report["sim_time"] > 8.0
 
 
 @pytest.mark.slow
