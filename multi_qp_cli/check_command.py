@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from multi_qp_cli.options import add_scenario_options, load_from
+from multi_qp_controller.contacts.contact_gap import check_start
 from multi_qp_scene.pairs import watched_pairs
 
 
@@ -19,6 +20,7 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Check one scenario; errors are raised."""
     scenario = load_from(options)
+    check_start(scenario)
     scene = scenario.scene
     found = f"{len(scene.subsystems)} subsystems, {scene.nv} degrees of freedom, {scene.na} actuated"
     if scenario.spec.contact_sequence is not None:

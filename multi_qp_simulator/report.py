@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from multi_qp_controller.command import Command, Status
+from multi_qp_controller.contacts.contact_gap import contact_gap
 from multi_qp_controller.controller import Controller
 from multi_qp_scene.pairs import body_pair_count
 from multi_qp_scene.scenario import Scenario
@@ -32,6 +33,7 @@ class ReportBuilder:
         self._size = {"variables": 0, "equalities": 0, "inequalities": 0}
         self._points = {"planar": 0, "grasp": 0, "point": 0}
         self._counted: set[str] = set()
+        self._contacts_made: list[dict[str, Any]] = []
         self._failure: dict[str, Any] | None = None
         self.failures_in_a_row = 0
         self.unexplained = True
@@ -51,8 +53,24 @@ class ReportBuilder:
             self._size[name] = max(self._size[name], getattr(diagnostics, name))
         contacts = self._controller.contacts
         if contacts.keys() != self._counted:
+            self._note_new(command)
             self._counted = set(contacts)
             self._count_points()
+
+    def _note_new(self, command: Command) -> None:
+        """Store gap and angle of the contacts that this tick has made."""
+        for name, contact in self._controller.contacts.items():
+            if name not in self._counted:
+                gap = contact_gap(contact.first, contact.second, contact.X_second_first)
+                self._contacts_made.append(
+                    {
+                        "contact": name,
+                        "state": command.diagnostics.state,
+                        "time": command.time,
+                        "gap_m": gap.distance,
+                        "angle_rad": gap.angle,
+                    }
+                )
 
     def _count_points(self) -> None:
         points = dict.fromkeys(self._points, 0)
@@ -111,6 +129,7 @@ class ReportBuilder:
             "tick_ms": _spread(self._tick_ms),
             "settling_ms": _spread(self._post_update_ms),
             "realtime_factor": sim_time / wall_time,
+            "contacts_made": self._contacts_made,
             "states_visited": list(controller.machine.visited),
             "qp_failures": self._failures,
             "relaxed_ticks": self._relaxed,

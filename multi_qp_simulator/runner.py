@@ -9,6 +9,7 @@ from typing import Any
 
 from multi_qp_controller.closed_loop.decentralised import DecentralisedController
 from multi_qp_controller.command import Command
+from multi_qp_controller.contacts.contact_gap import check_start
 from multi_qp_controller.controller import Controller
 from multi_qp_scene.arguments import number
 from multi_qp_scene.errors import MultiQpError
@@ -147,6 +148,9 @@ class Run:
             interactive: whether a user interacts; phases with movable targets, or that wait for a command, then have no
                 time limit but a given `duration`.
             logged: whether ticks are logged; if not, the log of the result is empty.
+
+        Raises:
+            MultiQpError: if a contact of the initial state is open in the backend's state.
         """
         longest = scenario.spec.duration if duration is None else duration
         check("ticks", longest / controller.dt, f"{longest:g} s in periods of {controller.dt:g} s")
@@ -158,6 +162,7 @@ class Run:
         self._sensor = sensor
         self._real_time = real_time
         controller.interactive = interactive
+        check_start(scenario, backend.state)
         self._stopped = False
         self._started = perf_counter()
         self.result: RunResult | None = None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multi_qp_controller.contacts.contact_gap import ContactGap, contact_gap, within_tolerance
 from multi_qp_controller.contacts.gap_kernel import GRASP, PLANAR, POINT, gap_between
 from multi_qp_controller.contacts.support_polygon import margin_inside
 from multi_qp_controller.dynamics.kinematics import Kinematics
@@ -86,6 +87,24 @@ def holds(condition: st.Condition, now: TransitionContext) -> bool:
             return not holds(condition.of, now)
         case _:
             assert_never(condition)
+
+
+def open_contacts(names: Iterable[str], now: TransitionContext) -> dict[str, ContactGap]:
+    """Return the contacts whose gap is too large for them to be made, with their gaps.
+
+    A contact with a measured force is closed, wherever its surfaces are in the model.
+    """
+    found = {}
+    for name in names:
+        if now.measured_contacts is not None and name in now.measured_contacts:
+            continue
+        surfaces = now.scenario.scene.surfaces
+        first, second = (surfaces[surface] for surface in now.scenario.spec.contacts[name].surfaces)
+        poses = now.kinematics.pose(first.frame_id), now.kinematics.pose(second.frame_id)
+        gap = contact_gap(first, second, poses[1].actInv(poses[0]))
+        if not within_tolerance(now.scenario, name, gap):
+            found[name] = gap
+    return found
 
 
 def parts_of(condition: st.Condition) -> list[st.Condition]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from multi_qp_controller.state_machine.conditions import TransitionContext, holds, parts_of
+from multi_qp_controller.state_machine.conditions import TransitionContext, holds, open_contacts, parts_of
 from multi_qp_scene.errors import ArgumentError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.states import CommandCondition, StateSpec
@@ -53,6 +53,11 @@ class StateMachine(Stateful):
         self._phases = {name: _phase(scenario, name, spec) for name, spec in scenario.spec.states.items()}
         self.commands: frozenset[str] = frozenset()
         self._known_commands = {name for phase in self._phases.values() for name in commands_in(phase.spec)}
+        self._new_contacts = {
+            (phase.name, way.to): tuple(c for c in self._phases[way.to].contacts if c not in phase.contacts)
+            for phase in self._phases.values()
+            for way in phase.spec.transitions
+        }
         self.phase = self._phases[scenario.spec.initial_state]
         self.entered = 0.0
         self.visited = [self.phase.name]
@@ -97,11 +102,18 @@ class StateMachine(Stateful):
         return timeout is not None and time - self.entered > timeout
 
     def due(self, now: TransitionContext) -> str | None:
-        """Return the target state of the first transition whose condition holds, None if there is none."""
+        """Return the target state of the first transition that is due, None if there is none.
+
+        A transition is due when its condition holds and the contacts that its state adds are closed.
+        """
         for transition in self.phase.spec.transitions:
-            if holds(transition.when, now):
+            if holds(transition.when, now) and not open_contacts(self.new_contacts(transition.to), now):
                 return transition.to
         return None
+
+    def new_contacts(self, name: str) -> tuple[str, ...]:
+        """Return the contacts of a state that the present one does not have."""
+        return self._new_contacts[self.phase.name, name]
 
     def enter(self, name: str, time: float) -> None:
         """Enter a state at a time [s]; pending commands are discarded."""

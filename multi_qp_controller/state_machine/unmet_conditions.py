@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from multi_qp_controller.dynamics.kinematics import Kinematics
-from multi_qp_controller.state_machine.conditions import TransitionContext, gap, holds
+from multi_qp_controller.state_machine.conditions import TransitionContext, gap, holds, open_contacts
 from multi_qp_controller.state_machine.state_machine import StateMachine
 from multi_qp_controller.tasks.base import Task
 from multi_qp_scene.scalar_joint import ScalarJoint
@@ -43,8 +43,15 @@ def describe_unmet_conditions(
         machine.visited,
         measured_contacts=measured_contacts,
     )
-    ways = [f"'{way.to}' waits for {_unmet(way.when, now)}" for way in machine.phase.spec.transitions]
-    return "; ".join(ways)
+    return "; ".join(f"'{way.to}' waits for {_missing(way, machine, now)}" for way in machine.phase.spec.transitions)
+
+
+def _missing(way: st.TransitionSpec, machine: StateMachine, now: TransitionContext) -> str:
+    """Describe the unmet conditions of a transition, or the contacts that are open when its condition holds."""
+    if not holds(way.when, now):
+        return _unmet(way.when, now)
+    gaps = open_contacts(machine.new_contacts(way.to), now)
+    return " and ".join(f"contact '{name}' to close ({gap})" for name, gap in gaps.items()) or "nothing"
 
 
 def _unmet(condition: st.Condition, now: TransitionContext) -> str:

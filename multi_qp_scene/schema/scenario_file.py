@@ -24,6 +24,7 @@ from multi_qp_scene.schema.common import (
     Positive,
     Seed,
     Speed,
+    Spread,
     Switch,
     Time,
     Vector2,
@@ -126,6 +127,18 @@ class EnvironmentSpec(StrictModel):
     color: Color | None = None
 
 
+class ContactToleranceSpec(StrictModel):
+    """Largest gap at which a contact is made; with a larger one a start is refused, and a transition waits.
+
+    Attributes:
+        distance: of the first surface's origin from the second surface, or between the axes of a grasp [m].
+        angle: between the opposed normals, or between the axes of a grasp; a point may rotate [rad].
+    """
+
+    distance: Distance = 0.005
+    angle: Spread = 0.035
+
+
 class ContactSpec(StrictModel):
     """A possible contact of two surfaces; the first one gives the contact points, so it should be the smaller.
 
@@ -134,10 +147,12 @@ class ContactSpec(StrictModel):
     Attributes:
         surfaces: full names of the first and the second surface; the environment's must be second.
         friction: Coulomb coefficient.
+        tolerance: largest gap at which this contact is made; the scenario's `contact_tolerance` if left out.
     """
 
     surfaces: tuple[str, str]
     friction: Friction = 0.7
+    tolerance: ContactToleranceSpec | None = None
 
 
 class CollisionPairSpec(StrictModel):
@@ -360,6 +375,7 @@ class ScenarioFile(StrictModel):
         subsystems: moving models by name; the order is that of q and v.
         environment: fixed models by name.
         contacts: possible contacts by name; each state activates some of them.
+        contact_tolerance: largest gap at which contacts are made.
         collisions: collision avoidance.
         loads: variable masses by name.
         joint_limits: parameters of the joint limit damper.
@@ -390,6 +406,7 @@ class ScenarioFile(StrictModel):
     subsystems: dict[str, SubsystemSpec] = Field(min_length=1)
     environment: dict[str, EnvironmentSpec] = {}
     contacts: dict[str, ContactSpec] = {}
+    contact_tolerance: ContactToleranceSpec = ContactToleranceSpec()
     collisions: CollisionsSpec = CollisionsSpec()
     loads: dict[str, LoadSpec] = {}
     joint_limits: JointLimitsSpec = JointLimitsSpec()

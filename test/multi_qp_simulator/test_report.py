@@ -33,6 +33,7 @@ KEYS: dict[str, Any] = {
     "settling_ms": {"min": float, "median": float, "p99": float, "max": float},
     "realtime_factor": float,
     "states_visited": list,
+    "contacts_made": list,
     "qp_failures": int,
     "relaxed_ticks": int,
     "failure": (dict, type(None)),

@@ -1,0 +1,86 @@
+"""Gap and angle between the two surfaces of a contact when it is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.scene import State
+from multi_qp_scene.surfaces import Surface
+
+
+@dataclass(frozen=True)
+class ContactGap:
+    """Gap between two surfaces.
+
+    Attributes:
+        distance: of the first surface's origin from the second surface, or of the axes of a grasp [m].
+        angle: between the opposed normals, or between the axes of a grasp [rad]; 0 for a point, which may rotate.
+    """
+
+    distance: float
+    angle: float
+
+    def __str__(self) -> str:
+        return f"{1e3 * self.distance:.3g} mm and {round(np.rad2deg(self.angle), 2):g}° apart"
+
+
+def contact_gap(first: Surface, second: Surface, X_second_first: pin.SE3) -> ContactGap:
+    """Return the gap at a pose of the first surface in the second's frame.
+
+    Beside a planar second surface, the distance includes that from its edges.
+    """
+    x, y, z = X_second_first.translation
+    R = X_second_first.rotation
+    if first.kind == "grasp":
+        return ContactGap(float(np.hypot(y, z)), float(np.arccos(min(1.0, abs(R[0, 0])))))
+    beside = 0.0
+    if second.kind == "planar":
+        N, d = second.edges
+        beside = max(0.0, float(np.max(N @ np.array([x, y]) - d)))
+    angle = float(np.arccos(np.clip(-R[2, 2], -1.0, 1.0))) if first.kind == "planar" else 0.0
+    return ContactGap(float(np.hypot(z, beside)), angle)
+
+
+def within_tolerance(scenario: Scenario, contact: str, gap: ContactGap) -> bool:
+    """Return whether a contact may be made at a gap."""
+    most = scenario.spec.contact_tolerance
+    own = scenario.spec.contacts[contact]
+    distance = most.distance if own.tolerance is None else own.tolerance.distance
+    angle = most.angle if own.tolerance is None else own.tolerance.angle
+    return gap.distance <= distance and gap.angle <= angle
+
+
+def check_start(scenario: Scenario, state: State | None = None) -> None:
+    """Check that the contacts of the initial state are closed.
+
+    Args:
+        scenario: the scenario; without states of its own nothing is checked.
+        state: start state; the scenario's initial one if None. One that is not finite ends the run at once, and is not
+            checked here.
+
+    Raises:
+        MultiQpError: naming each contact that is open, with its gap.
+    """
+    scene, spec = scenario.scene, scenario.spec
+    if spec.initial_state not in spec.states or (state is not None and not state.is_finite):
+        return
+    data = scene.model.createData()
+    pin.framesForwardKinematics(scene.model, data, scene.q0 if state is None else state.q)
+    open_contacts = []
+    for name in spec.states[spec.initial_state].contacts:
+        first, second = (scene.surfaces[surface] for surface in spec.contacts[name].surfaces)
+        gap = contact_gap(first, second, data.oMf[second.frame_id].actInv(data.oMf[first.frame_id]))
+        if not within_tolerance(scenario, name, gap):
+            open_contacts.append(f"'{name}' ({first.name} on {second.name}) is {gap}")
+    if open_contacts:
+        most, listed = spec.contact_tolerance, "; ".join(open_contacts)
+        raise MultiQpError(
+            f"{scenario.name}: contacts of the initial state '{spec.initial_state}' are open at the start: {listed}. "
+            "Place the bodies so that these surfaces touch, or widen `contact_tolerance` "
+            f"({1e3 * most.distance:g} mm, {np.rad2deg(most.angle):.2g}°)"
+        )

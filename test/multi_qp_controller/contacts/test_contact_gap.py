@@ -1,0 +1,115 @@
+"""Gap at which contacts are made: starts are refused, transitions wait."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from multi_qp_cli.main import main
+from multi_qp_controller.contacts.contact_gap import check_start, contact_gap
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.scenario import load_scenario
+from multi_qp_simulator.runner import run_scenario
+
+#: A standing humanoid; its feet are `height` above the floor at the start.
+STANDING = """\
+description: a humanoid stands
+duration: 3
+subsystems:
+  humanoid: {{model: humanoid, posture: half_sitting, place: {{surfaces: [left_sole, right_sole], onto: low/top}}}}
+environment:
+  ground: {{model: ground}}
+  low: {{box: [2, 2, 0.1], pose: {{xyz: [0, 0, {floor}]}}}}
+contacts:
+  left_foot: {{surfaces: [humanoid/left_sole, {under}]}}
+  right_foot: {{surfaces: [humanoid/right_sole, {under}]}}
+  hand: {{surfaces: [humanoid/right_palm, {under}]}}
+tasks:
+  posture: {{type: posture, subsystem: humanoid}}
+  balance:
+    type: com
+    subsystems: [humanoid]
+    axes: [x, y]
+    target: {{over_contacts: [left_foot, right_foot]}}
+    weight: 100
+initial_state: stand
+states:
+  stand:
+    contacts: [left_foot, right_foot]
+    timeout: 0.3
+    transitions:
+      - {{to: lean, when: {{type: time, after: 0.1}}}}
+  lean: {{contacts: [left_foot, right_foot{added}], hold: 0.1}}
+"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    def make(*, gap=0.0, added="", more=""):
+        # the feet are placed on the upper box, and their contacts are with the ground below it
+        on_ground = STANDING.format(floor=-0.05 + gap, under="ground/floor", added=added)
+        path = tmp_path / "scene.yaml"
+        path.write_text(on_ground + more)
+        return path
+
+    return make
+
+
+def test_a_start_in_the_air_is_refused_by_check_and_run(write, capsys):
+    path = write(gap=0.19)
+    for command in (["check", str(path)], ["run", str(path), "--headless"]):
+        assert main(command) == 2
+        said = capsys.readouterr().err
+        assert "'left_foot' (humanoid/left_sole on ground/floor) is 190 mm and 0° apart" in said
+        assert "`contact_tolerance` (5 mm, 2°)" in said and said.count("\n") == 1
+
+
+def test_a_small_gap_is_accepted_and_reported(write):
+    report = run_scenario(load_scenario(write(gap=0.004))).report
+    assert report["completed"]
+    assert [(made["contact"], made["state"], made["time"]) for made in report["contacts_made"]] == [
+        ("left_foot", "stand", 0.0),
+        ("right_foot", "stand", 0.0),
+    ]
+    for made in report["contacts_made"]:
+        assert made["gap_m"] == pytest.approx(0.004, abs=1e-9) and made["angle_rad"] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_the_tolerance_is_a_key_of_the_scenario_and_of_the_contact(write):
+    with pytest.raises(MultiQpError, match="are open at the start"):
+        check_start(load_scenario(write(gap=0.004, more="contact_tolerance: {distance: 0.003}\n")))
+    check_start(load_scenario(write(gap=0.02, more="contact_tolerance: {distance: 0.03}\n")))
+    path = write(gap=0.02)
+    path.write_text(path.read_text().replace("ground/floor]", "ground/floor], tolerance: {distance: 0.03}"))
+    check_start(load_scenario(path))
+
+
+def test_a_transition_waits_for_its_contact_and_times_out_by_name(write):
+    report = run_scenario(load_scenario(write(added=", hand"))).report
+    assert not report["completed"] and report["states_visited"] == ["stand"]
+    assert report["ended"] == "state 'stand' took longer than its timeout of 0.3 s"
+    assert report["waited_for"].startswith("'lean' waits for contact 'hand' to close (")
+    assert "mm and" in report["waited_for"]
+
+
+def test_gap_of_planar_surfaces_counts_the_distance_beside_the_second():
+    scene = load_scenario("box").scene
+    palm, side = scene.surfaces["humanoid/left_palm"], scene.surfaces["table/top"]
+    facing = np.diag([1.0, -1.0, -1.0])
+    half = np.max(side.points[:, 0])
+    assert contact_gap(palm, side, pin.SE3(facing, np.zeros(3))).distance == pytest.approx(0.0, abs=1e-12)
+    assert contact_gap(palm, side, pin.SE3(facing, np.array([0.0, 0.0, 0.03]))).distance == pytest.approx(0.03)
+    beside = contact_gap(palm, side, pin.SE3(facing, np.array([half + 0.04, 0.0, 0.03])))
+    assert beside.distance == pytest.approx(0.05) and beside.angle == pytest.approx(0.0, abs=1e-6)
+    turned = pin.SE3(facing @ pin.rpy.rpyToMatrix(0.1, 0.0, 0.0), np.zeros(3))
+    assert contact_gap(palm, side, turned).angle == pytest.approx(0.1)
+    assert contact_gap(palm, side, pin.SE3.Identity()).angle == pytest.approx(np.pi)
+
+
+def test_gap_of_a_grasp_is_between_the_axes():
+    scene = load_scenario("door").scene
+    hand, handle = (scene.surfaces[name] for name in load_scenario("door").spec.contacts["grasp"].surfaces)
+    offset = pin.SE3(pin.rpy.rpyToMatrix(0.7, 0.0, 0.2), np.array([0.02, 0.003, 0.004]))
+    gap = contact_gap(hand, handle, offset)
+    assert gap.distance == pytest.approx(0.005) and gap.angle == pytest.approx(0.2)
