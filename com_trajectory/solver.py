@@ -30,7 +30,7 @@ class SolveStatus(enum.Enum):
 
 
 @dataclass(frozen=True)
-class SolveResult:
+class ProgramSolution:
     """Solution of a QP or LP.
 
     Attributes:
@@ -60,7 +60,7 @@ def minimise(
     *,
     x_lower: Array | None = None,
     equalities: int = 0,
-) -> SolveResult:
+) -> ProgramSolution:
     """Minimise ½ xᵀ H x + fᵀ x subject to lower ≤ A x ≤ upper and x ≥ x_lower.
 
     Args:
@@ -86,7 +86,9 @@ def minimise(
     return solved(H, f, rows, low, high, sense)
 
 
-def solved(H: Array | None, f: Array, A: Array, lower: Array, upper: Array, sense: NDArray[np.int32]) -> SolveResult:
+def solved(
+    H: Array | None, f: Array, A: Array, lower: Array, upper: Array, sense: NDArray[np.int32]
+) -> ProgramSolution:
     """Solve a problem already in the solver's form.
 
     Args:
@@ -101,4 +103,4 @@ def solved(H: Array | None, f: Array, A: Array, lower: Array, upper: Array, sens
     status = SolveStatus(_FLAGS.get(flag, "failed"))
     if status is SolveStatus.SOLVED and not isfinite(float(x @ x)):
         status = SolveStatus.FAILED
-    return SolveResult(status, x, float(value), info["lam"])
+    return ProgramSolution(status, x, float(value), info["lam"])

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from com_trajectory.costs import QuadraticCost
 from com_trajectory.polytope import Polytope
-from com_trajectory.solver import SolveResult, SolveStatus, minimise, solved
+from com_trajectory.solver import ProgramSolution, SolveStatus, minimise, solved
 from com_trajectory.transition_kernel import HEAVY, INSIDE, SMOOTH, append_violated, fill_loads
 from com_trajectory.wrench_cone import WrenchCone
 from multi_qp_scene.equilibrium import EquilibriumRegion
@@ -148,7 +148,7 @@ class _Loads:
         least = preload / rays
         fill_loads(cost.Q, cost.q, cone.G, cone.origin, displaced, least, self._H, self._f, *self._limits, self._sense)
 
-    def solve(self) -> SolveResult:
+    def solve(self) -> ProgramSolution:
         """Solve with a growing set of rows of the reach, until none is violated."""
         start = -self._f[:3] / self._H.diagonal()[:3]  # unconstrained minimiser of a separable cost
         count = self._with_violated(start, 6)
@@ -166,7 +166,7 @@ class _Loads:
         reach = self._reach
         return int(append_violated(reach.A, reach.b, point, self._chosen, len(self._f), count, *self._limits))
 
-    def _solved(self, count: int) -> SolveResult:
+    def _solved(self, count: int) -> ProgramSolution:
         limits = len(self._f) + count
         rows = self._rows[:count]
         return solved(self._H, self._f, rows, self._lower[:limits], self._upper[:limits], self._sense[:limits])
@@ -192,7 +192,7 @@ def _not_empty(reach: Polytope) -> tuple[Polytope, float]:
     return Polytope(reach.A, reach.b - radius + INSIDE), -radius
 
 
-def _deepest(A: Array, b: Array) -> SolveResult:
+def _deepest(A: Array, b: Array) -> ProgramSolution:
     """Return the centre and radius of the largest ball in A c ≤ b: x = (c, r)."""
     rows = np.hstack([A, np.ones((len(A), 1))])
     return minimise(None, np.array([0.0, 0.0, 0.0, -1.0]), rows, np.full(len(A), -np.inf), b)

@@ -145,9 +145,3 @@ class CharacterModel:
     def base_pose(self, q: Array) -> pin.SE3:
         """Return X_world_base."""
         return pin.XYZQUATToSE3(q[:7])
-
-    def in_scene(self, q: Array, q_scene: Array) -> Array:
-        """Return a copy of the configuration of the whole scene with the entries of this character replaced."""
-        combined = q_scene.copy()
-        combined[self.subsystem.q_slice] = q
-        return combined

@@ -27,9 +27,8 @@ SUMMARY = "the tables of the 2PAC paper, with its figures and ours"
 
 MODEL = "humanoid"
 EFFECTORS = ("left_sole", "right_sole", "left_palm", "right_palm")
-#: [Tonneau2018] table 2: time of the constraints by number of contacts [ms]; time of the QP, section 8.1.1 [ms].
+#: [Tonneau2018] table 2: time of the constraints by number of contacts [ms].
 PAPER_2 = {1: 0.157, 2: 2.11, 3: 5.14, 4: 14.0, 5: 33.7, 6: 68.19}
-PAPER_QP = 1.0
 #: Table 3: scene, our sequences, costs, and the fraction of time at which (1) holds.
 PAPER_3 = (
     ("chairs", ("chair",), ("nearest",), 1.00),
