@@ -74,7 +74,7 @@ def rviz_action(scenario, given):
     try:
         get_package_prefix("rviz2")
     except PackageNotFoundError:
-        return LogInfo(msg="rviz2 is not installed: going on without it (rviz:=false says so beforehand)")
+        return LogInfo(msg="rviz2 is not installed: continuing without it (rviz:=false disables it)")
     with tempfile.NamedTemporaryFile(
         "w", prefix=f"{scenario.name}_", suffix=".rviz", delete=False, encoding="utf-8"
     ) as file:
