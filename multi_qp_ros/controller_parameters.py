@@ -21,9 +21,7 @@ PARAMETERS = (
     NodeParameter("attended", False, "deprecated name of `interactive`"),
     NodeParameter("autostart", False, "configure and activate at once"),
     NodeParameter("duration", 0.0, "longest time of a run [s]; 0: the scenario's", 0.0, 1e6),
-    NodeParameter(
-        "exit_at_end", False, "end the process with the run; its exit status is 0 if the goals were met"
-    ),
+    NodeParameter("exit_at_end", False, "end the process with the run; its exit status is 0 if the goals were met"),
     NodeParameter("report", "", "file for the report (JSON) at the end of the run"),
     NodeParameter("record", "", "file for a recording (MCAP) of every tick, for multi-qp replay"),
     *REAL_TIME_PARAMETERS,

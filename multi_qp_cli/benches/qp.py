@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from multi_qp_cli.benches.qp_families import families_table, measure_families
+from multi_qp_cli.benches.qp_coverage import families_table, measure_families
 from multi_qp_cli.benches.qp_growth import SIZES, measure_growth
 from multi_qp_cli.benches.qp_infeasible import measure_infeasible
 from multi_qp_cli.benches.qp_profile import PARTS

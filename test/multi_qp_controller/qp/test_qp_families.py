@@ -7,7 +7,8 @@ from time import perf_counter
 
 import pytest
 
-from multi_qp_cli.benches.qp_families import FAMILIES, case, verify
+from multi_qp_cli.benches.qp_coverage import verify
+from multi_qp_cli.benches.qp_families import FAMILIES, case
 from multi_qp_controller.qp import Solution, make_solver, solver_names
 
 #: Largest duration of a solve [s].
