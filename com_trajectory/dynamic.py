@@ -140,7 +140,7 @@ def dynamic_window(
         still = np.abs(A).max(axis=1) < 1e-12  # rows that do not depend on x
         if (b[still] < -1e-6).any():
             return None
-        result = minimise(np.eye(3), zero, A[~still], np.full(int((~still).sum()), -np.inf), b[~still])
+        result = minimise(np.eye(3), zero, A[~still], b[~still])
         if not result.solved:
             return None
         x = result.x

@@ -146,7 +146,7 @@ class PlannedPhase:
         if isfinite(highest) and isfinite(lowest) and highest > lowest:
             return np.array([middle[0], middle[1], lowest + HEIGHT_SHARE * (highest - lowest)])
         rows = np.hstack([A, np.ones((len(A), 1))])
-        deepest = minimise(None, np.array([0.0, 0.0, 0.0, -1.0]), rows, np.full(len(rows), -np.inf), b)
+        deepest = minimise(None, np.array([0.0, 0.0, 0.0, -1.0]), rows, b)
         return np.asarray(deepest.x[:3]) if deepest.solved else middle
 
 

@@ -51,39 +51,18 @@ class ProgramSolution:
         return self.status is SolveStatus.SOLVED
 
 
-def minimise(
-    H: Array | None,
-    f: Array,
-    A: Array,
-    lower: Array,
-    upper: Array,
-    *,
-    x_lower: Array | None = None,
-    equalities: int = 0,
-) -> ProgramSolution:
-    """Minimise ½ xᵀ H x + fᵀ x subject to lower ≤ A x ≤ upper and x ≥ x_lower.
+def minimise(H: Array | None, f: Array, A: Array, upper: Array) -> ProgramSolution:
+    """Minimise ½ xᵀ H x + fᵀ x subject to A x ≤ upper.
 
     Args:
         H: positive semidefinite, (n, n); None for a linear program.
         f: (n,).
         A: (m, n).
-        lower: (m,), may hold −inf.
         upper: (m,), may hold +inf.
-        x_lower: (n,), may hold −inf; no bounds on x if None.
-        equalities: how many of the first rows have lower = upper.
     """
-    n = len(f)
-    bounds = 0 if x_lower is None else n
-    low, high = np.empty(bounds + len(A)), np.full(bounds + len(A), INFINITY)
-    low[bounds:], high[bounds:] = lower, upper
-    if x_lower is not None:
-        low[:bounds] = x_lower
-    np.clip(low, -INFINITY, INFINITY, out=low)
-    np.clip(high, -INFINITY, INFINITY, out=high)
-    sense = np.zeros(len(low), dtype=np.int32)
-    sense[bounds : bounds + equalities] = EQUALITY
-    rows = np.ascontiguousarray(A) if len(A) else np.zeros((0, n))
-    return solved(H, f, rows, low, high, sense)
+    rows = np.ascontiguousarray(A) if len(A) else np.zeros((0, len(f)))
+    lower, sense = np.full(len(rows), -INFINITY), np.zeros(len(rows), dtype=np.int32)
+    return solved(H, f, rows, lower, np.clip(upper, -INFINITY, INFINITY), sense)
 
 
 def solved(

@@ -81,7 +81,7 @@ def transition_by_region(region: EquilibriumRegion, reach: Polytope, cost: Quadr
     reach, enlarged = _not_empty(reach)
     H, f = _objective(cost, 0)
     rows, upper = np.vstack([region.A, reach.A]), np.concatenate([region.a, reach.b])
-    hard = minimise(H, f, rows, np.full(len(rows), -np.inf), upper)
+    hard = minimise(H, f, rows, upper)
     if hard.solved:
         return TransitionPoint(hard.x, kinematic_slack=enlarged)
     H, f = _objective(cost, 2)
@@ -89,7 +89,7 @@ def transition_by_region(region: EquilibriumRegion, reach: Polytope, cost: Quadr
     moved = np.vstack(
         [np.hstack([region.A, region.A[:, :2]]), np.hstack([reach.A, np.zeros((reach.size, 2))])]
     )  # A (c + e) ≤ a
-    soft = minimise(H, f, moved, np.full(len(moved), -np.inf), upper)
+    soft = minimise(H, f, moved, upper)
     if not soft.solved:
         return None
     return TransitionPoint(soft.x[:3], float(np.linalg.norm(soft.x[3:])), 0.0, enlarged)
@@ -195,4 +195,4 @@ def _not_empty(reach: Polytope) -> tuple[Polytope, float]:
 def _deepest(A: Array, b: Array) -> ProgramSolution:
     """Return the centre and radius of the largest ball in A c ≤ b: x = (c, r)."""
     rows = np.hstack([A, np.ones((len(A), 1))])
-    return minimise(None, np.array([0.0, 0.0, 0.0, -1.0]), rows, np.full(len(A), -np.inf), b)
+    return minimise(None, np.array([0.0, 0.0, 0.0, -1.0]), rows, b)

@@ -24,6 +24,8 @@ from contact_planner.reach import LimbReach
 
 Array = NDArray[np.float64]
 
+_SPACING = 0.04  # [m] distance between poses of the path; two radians count as a metre
+
 ou.setLogLevel(ou.LogLevel.LOG_NONE)
 
 
@@ -104,7 +106,6 @@ def find_root_path(
     high: Array,
     budget: float,
     seed: int,
-    spacing: float = 0.04,
 ) -> RootPath:
     """Search a path of the base by RRT-Connect, then shorten and smooth it.
 
@@ -116,7 +117,6 @@ def find_root_path(
         high: upper bounds, (6,).
         budget: CPU time of the search [s].
         seed: of the search.
-        spacing: distance between poses of the path [m]; two radians count as a metre.
 
     Returns:
         The path; if none is found within the budget, the start alone with a reason.
@@ -153,7 +153,7 @@ def find_root_path(
         knots = [np.array([state[k] for k in range(6)]) for state in found.getStates()]
     else:
         knots = [begin, end]
-    return RootPath(tuple(_pose(c) for c in _resampled(knots, spacing)), True)
+    return RootPath(tuple(_pose(c) for c in _resampled(knots)), True)
 
 
 def _after(budget: float) -> ob.PlannerTerminationCondition:
@@ -167,12 +167,12 @@ def _straight(begin: Array, end: Array, valid: Reachability) -> bool:
     return all(valid(_pose(begin + (end - begin) * k / steps)) for k in range(steps + 1))
 
 
-def _resampled(knots: list[Array], spacing: float) -> list[Array]:
+def _resampled(knots: list[Array]) -> list[Array]:
     weights = np.array([1, 1, 1, 0.5, 0.5, 0.5])
     points = [knots[0]]
     for before, after in zip(knots, knots[1:], strict=False):
         length = float(np.linalg.norm((after - before) * weights))
-        count = max(1, int(np.ceil(length / spacing)))
+        count = max(1, int(np.ceil(length / _SPACING)))
         points += [before + (after - before) * k / count for k in range(1, count + 1)]
     return points
 

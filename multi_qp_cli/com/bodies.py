@@ -143,19 +143,14 @@ class PosedRobot:
         """Return the centre of mass, (3,) [m], at a configuration, (nq,)."""
         return np.array(pin.centerOfMass(self._scene.model, self._data, q, False))
 
-    def contacts(
-        self, random: np.random.Generator, effectors: Sequence[str], *, spread: float = 1.0
-    ) -> tuple[list[Contact], Array] | None:
+    def contacts(self, random: np.random.Generator, effectors: Sequence[str]) -> tuple[list[Contact], Array] | None:
         """Return contacts at a random collision-free posture, and the posture; None if the sample collides.
 
         Args:
             random: random generator.
             effectors: names of the surfaces in contact.
-            spread: range of the joints around the rest posture, 1 for their full ranges.
         """
-        joints = self._sampled.draw(random, 1)[0]
-        joints = (1.0 - spread) * self.rest[7:] + spread * joints
-        q = self._sampled.configuration(joints)
+        q = self._sampled.configuration(self._sampled.draw(random, 1)[0])
         if self.collides(q):
             return None
         pin.framesForwardKinematics(self._scene.model, self._data, q)
