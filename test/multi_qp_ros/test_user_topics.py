@@ -130,6 +130,7 @@ def test_a_point_that_cannot_be_followed_is_refused(reaching, graph, change, pub
     message = PointStamped()
     message.header.frame_id = change.get("frame", "world")
     message.point.x = change.get("x", 0.5)
+    graph.until(lambda: np.abs(reaching.robots.state()[0].v).max() < 1e-3, what="rest")
     before = reaching.hand()
     reaching.publishers["point"].publish(message)
     graph.until(lambda: graph.diagnosed(NODE, published), what="a refusal")
