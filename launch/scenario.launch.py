@@ -10,7 +10,15 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from multi_qp_ros.node_table import LAUNCH_ARGUMENTS, environment, node_table, planning_nodes
+from multi_qp_ros.node_table import (
+    LAUNCH_ARGUMENTS,
+    environment,
+    launch_port,
+    launch_settings,
+    node_table,
+    planning_nodes,
+)
+from multi_qp_ros.parameters import assignments
 from multi_qp_ros.rviz_config import rviz_config
 from multi_qp_scene.scenario import load_scenario
 
@@ -31,15 +39,19 @@ def generate_launch_description():
 def start(context):
     given = {name: LaunchConfiguration(name).perform(context) for name in LAUNCH_ARGUMENTS}
     on = {name: given[name] == "true" for name, argument in LAUNCH_ARGUMENTS.items() if argument.is_switch}
-    scenario = load_scenario(given["scenario"])  # a wrong one is refused before any process starts
+    settings = launch_settings(assignments=given["set"], seed=given["seed"], dt=given["dt"])
+    # wrong arguments are refused before any process starts
+    scenario = load_scenario(given["scenario"], parameters=assignments(given["set"]), seed=settings["seed"])
+    viewer = {"page": on["page"], "port": launch_port(given["port"])}
     headless = on["headless"]
     nodes = node_table(
         str(scenario.path.resolve()),
         backend=given["backend"],
         use_sim_time=on["use_sim_time"],
         speed=0.0 if headless and on["use_sim_time"] else 1.0,
+        settings=settings,
         controller={"exit_at_end": headless, "record": f"{scenario.name}.mcap" if on["record"] else ""},
-        viewer=None if headless else {"page": on["page"]},
+        viewer=None if headless else viewer,
         **planning_nodes(scenario.spec.plan is not None, goal=given["goal"], headless=headless),
     )
     actions = [node_action(node, given) for node in nodes]
@@ -60,14 +72,16 @@ def node_action(node, given):
         ros_arguments=["--log-level", given["log_level"]],
         output="screen",
         additional_env=environment(),
-        on_exit=lambda event, _: ending(node, event.returncode),
+        on_exit=lambda event, context: ending(node, event.returncode, context),
     )
 
 
-def ending(node, status):
-    if node.essential or (node.failure is not None and status == node.failure):
-        return Shutdown(reason=f"{node.name} has ended")
-    return None
+def ending(node, status, context):
+    if context.is_shutdown or not node.ends_graph(status):
+        return None
+    if status != 0:  # an exception is how `ros2 launch` ends with status 1; it ends the other nodes too
+        raise RuntimeError(f"{node.name} has ended with status {status}: the goals were not reached, or it has failed")
+    return Shutdown(reason=f"{node.name} has ended")
 
 
 def rviz_action(scenario, given):

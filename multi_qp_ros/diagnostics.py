@@ -24,8 +24,13 @@ class Level(Enum):
 def diagnostic_array(
     *, stamp: int, name: str, level: Level, message: str, values: Mapping[str, object]
 ) -> DiagnosticArray:
-    """Return the diagnostics message of one node at a time [ns]."""
-    status = DiagnosticStatus(level=level.value, name=name, hardware_id="multi_qp", message=message)
+    """Return the diagnostics message of one node at a time [ns].
+
+    Names are those of diagnostic_updater, "<node>: <task>", so that a diagnostic_aggregator can match them; the
+    hardware of a node is the node itself, with its namespace.
+    """
+    node = name.strip("/")
+    status = DiagnosticStatus(level=level.value, name=f"{node}: status", hardware_id=node, message=message)
     status.values = [KeyValue(key=key, value=_shown(value)) for key, value in values.items()]
     array = DiagnosticArray(status=[status])
     array.header.stamp = to_stamp(stamp)

@@ -6,6 +6,10 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeVar
+
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.limits import check
 
 #: Environment variable with the process id of the parent, with which a node ends.
 PARENT = "MULTI_QP_PARENT"
@@ -13,6 +17,7 @@ PARENT = "MULTI_QP_PARENT"
 _SEEN = ("scenario", "set", "seed")
 #: Type of parameter values.
 Value = bool | int | float | str
+_N = TypeVar("_N", int, float)
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,10 @@ LAUNCH_ARGUMENTS = {
     "goal": LaunchArgument(
         "scenario", "initial goal of a plan: 'scenario': that of its file; 'none'; 'x y z' or 'x y z yaw' of the base"
     ),
+    "set": LaunchArgument("", "parameters of the scenario, as 'box.mass=5, path.duration=2'"),
+    "seed": LaunchArgument("0", "seed of everything random in the scenario"),
+    "dt": LaunchArgument("0.0", "control period [s]; 0: the scenario's"),
+    "port": LaunchArgument("8080", "of the page, or the next free one"),
     "log_level": LaunchArgument("info", "of the nodes", LOG_LEVELS),
     "namespace": LaunchArgument("", "of all nodes and topics"),
 }
@@ -89,12 +98,49 @@ class NodeSpec:
     essential: bool = True
     failure: int | None = None
 
+    def ends_graph(self, status: int) -> bool:
+        """Return whether its end with this exit status ends the graph."""
+        return self.essential or (self.failure is not None and status == self.failure)
+
     def command(self, *, namespace: str = "", log_level: str = "info") -> list[str]:
         """Return the command line that starts the node without launch_ros."""
         given = [part for name, value in self.parameters.items() for part in ("-p", f"{name}:={_yaml(value)}")]
         remap = ["-r", f"__ns:=/{namespace.strip('/')}"] if namespace.strip("/") else []
         arguments = ["--ros-args", *given, *remap, "--log-level", log_level]
         return [sys.executable, "-m", "multi_qp_ros.start_node", self.module, *arguments]
+
+
+def launch_settings(*, assignments: str, seed: str, dt: str) -> dict[str, Value]:
+    """Return the parameters `set`, `seed` and `dt` of the nodes from launch arguments.
+
+    Raises:
+        MultiQpError: when one is not a number, or out of its range.
+    """
+    period, number = _number("dt", dt, float), _number("seed", seed, int)
+    if period:
+        check("period", period, "dt")
+    if not 0 <= number < 2**31:
+        raise MultiQpError(f"seed: expected 0 to 2147483647, got {number}")
+    return {"set": assignments, "seed": number, "dt": period}
+
+
+def launch_port(text: str) -> int:
+    """Return the port of the page from a launch argument.
+
+    Raises:
+        MultiQpError: when it is not a port.
+    """
+    port = _number("port", text, int)
+    if not 1 <= port <= 65535:
+        raise MultiQpError(f"port: expected 1 to 65535, got {port}")
+    return port
+
+
+def _number(name: str, text: str, kind: type[_N]) -> _N:
+    try:
+        return kind(text)
+    except ValueError:
+        raise MultiQpError(f"{name}: expected a number, got '{text}'") from None
 
 
 def environment() -> dict[str, str]:

@@ -138,7 +138,7 @@ def load(settings: dict[str, Any]) -> Scenario:
     """
     if not settings["scenario"]:
         raise MultiQpError("parameter 'scenario' is empty")
-    scenario = load_scenario(settings["scenario"], parameters=_assignments(settings["set"]), seed=settings["seed"])
+    scenario = load_scenario(settings["scenario"], parameters=assignments(settings["set"]), seed=settings["seed"])
     if scenario.spec.contact_sequence is not None:  # computed by every node itself, as the result is deterministic
         from motion_generation.sequences import follow_sequence
 
@@ -160,7 +160,12 @@ def control_period(settings: dict[str, Any], scenario: Scenario) -> float:
     return float(settings["dt"] or in_loop or scenario.spec.dt)
 
 
-def _assignments(text: str) -> dict[str, float]:
+def assignments(text: str) -> dict[str, float]:
+    """Return the values of the parameter `set`, by name.
+
+    Raises:
+        MultiQpError: when an assignment is malformed.
+    """
     found = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, _, value = part.partition("=")

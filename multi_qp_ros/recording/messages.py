@@ -127,9 +127,9 @@ class SceneMessages:
         }
         status = {
             "level": _LEVEL[d.status],
-            "name": "multi_qp_controller",
+            "name": "multi_qp_controller: status",
             "message": d.message or f"in state '{d.state}'",
-            "hardware_id": "multi_qp",
+            "hardware_id": "multi_qp_controller",
             "values": [{"key": key, "value": str(value)} for key, value in {**values, **counts}.items()],
         }
         message = {"header": {"stamp": stamp(time)}, "status": [status]}

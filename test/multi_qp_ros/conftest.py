@@ -206,7 +206,12 @@ class Graph:
         for message in self.received["/diagnostics"]:
             for status in message.status:
                 published = status.message + " ".join(f"{pair.key}={pair.value}" for pair in status.values)
-                if status.name == f"/{node}" and text in published and level in (None, status.level):
+                if (
+                    status.name == f"{node}: status"
+                    and status.hardware_id == node
+                    and text in published
+                    and level in (None, status.level)
+                ):
                     return status
         return None
 

@@ -13,9 +13,12 @@ from multi_qp_ros.node_table import (
     LAUNCH_ARGUMENTS,
     LONG_PATIENCE,
     NodeSpec,
+    launch_port,
+    launch_settings,
     node_table,
     planning_nodes,
 )
+from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.resources import scenario_names
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -85,8 +88,53 @@ def test_a_scenario_with_a_plan_has_its_planners():
     assert planning_nodes(False, goal="scenario", headless=False) == {}
 
 
+def test_launch_arguments_become_parameters():
+    given = {
+        key: LAUNCH_ARGUMENTS[name].default for key, name in {"assignments": "set", "seed": "seed", "dt": "dt"}.items()
+    }
+    assert launch_settings(**given) == {"set": "", "seed": 0, "dt": 0.0}
+    for node in node_table("box", settings=launch_settings(assignments="box.mass=5", seed="3", dt="0.01")):
+        assert (node.parameters["set"], node.parameters["seed"], node.parameters["dt"]) == ("box.mass=5", 3, 0.01)
+    assert launch_port(LAUNCH_ARGUMENTS["port"].default) == 8080
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"seed": "x"}, {"seed": "-1"}, {"seed": "1.5"}, {"dt": "5"}, {"dt": "nan"}, {"dt": "-0.01"}]
+)
+def test_wrong_launch_arguments_are_refused_by_name(wrong):
+    with pytest.raises(MultiQpError, match=f"^{next(iter(wrong))}"):
+        launch_settings(**({"assignments": "", "seed": "0", "dt": "0"} | wrong))
+
+
+@pytest.mark.parametrize("wrong", ["x", "0", "65536", "80.5"])
+def test_a_wrong_port_is_refused(wrong):
+    with pytest.raises(MultiQpError, match="^port: expected"):
+        launch_port(wrong)
+
+
+def test_missed_goals_end_the_graph():
+    controller = NodeSpec("c", "m", "e", {})
+    planner = NodeSpec("p", "m", "e", {}, essential=False, failure=1)
+    assert controller.ends_graph(0) and controller.ends_graph(1)
+    assert planner.ends_graph(1) and not planner.ends_graph(0)
+
+
 def test_launch_takes_the_documented_arguments():
-    expected = {"scenario", "backend", "goal", "rviz", "headless", "record", "use_sim_time", "log_level", "namespace"}
+    expected = {
+        "scenario",
+        "backend",
+        "goal",
+        "set",
+        "seed",
+        "dt",
+        "port",
+        "rviz",
+        "headless",
+        "record",
+        "use_sim_time",
+        "log_level",
+        "namespace",
+    }
     assert expected <= LAUNCH_ARGUMENTS.keys()
     for name, argument in LAUNCH_ARGUMENTS.items():
         assert argument.description
