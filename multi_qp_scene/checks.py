@@ -19,12 +19,16 @@ Key = tuple[str | int, ...]
 
 
 class ScenarioChecker:
-    """Cross-reference checks of one scenario; each unknown name or inconsistent value is reported."""
+    """Cross-reference checks of one scenario; each unknown name or inconsistent value is reported.
+
+    Attributes:
+        names: valid names of links, joints, surfaces and subsystems.
+    """
 
     def __init__(self, document: YamlDocument, spec: ScenarioFile, names: Names, problems: Problems) -> None:
         self._document = document
         self._spec = spec
-        self._names = names
+        self.names = names
         self._problems = problems
 
     def check(self) -> None:
@@ -40,10 +44,10 @@ class ScenarioChecker:
 
     def known(self, key: Key, kind: str, name: str, valid: Iterable[str]) -> None:
         """Report a name that is not one of the valid names."""
-        if name not in (valid := set(valid)) and not self._names.excused(name):
+        if name not in (valid := set(valid)) and not self.names.excused(name):
             self._problems.unknown(self._document.location(key), kind, name, sorted(valid))
 
-    def _written(self, *section: str) -> set[str]:
+    def written(self, *section: str) -> set[str]:
         """Return the names of a section's entries in the file, including invalid entries that were removed."""
         content: Any = self._document.data
         for part in section:
@@ -55,8 +59,8 @@ class ScenarioChecker:
         self._problems.add(self._document.location(key), message)
 
     def _check_subsystems(self) -> None:
-        names = self._names
-        for clash in sorted(names.moving & self._written("environment")):
+        names = self.names
+        for clash in sorted(names.moving & self.written("environment")):
             self.report_error(("environment", clash), f"'{clash}' is already the name of a subsystem")
         for section in ("subsystems", "environment"):
             for name in getattr(self._spec, section):
@@ -83,7 +87,7 @@ class ScenarioChecker:
             if isinstance(spec.posture, str):
                 self.known((*key, "posture"), "posture", spec.posture, names.postures[name])
             elif spec.posture is not None:
-                own_joints = self._joints_of(name)
+                own_joints = self.joints_of(name)
                 for joint in spec.posture:
                     self.known((*key, "posture", joint), "joint", joint, own_joints)
                 for joint, message in mimic_violations(names.mimics[name], spec.posture):
@@ -92,24 +96,25 @@ class ScenarioChecker:
                 self.known((*key, "effort_limits"), "set of effort limits", spec.effort_limits,
                             names.effort_limits[name])  # fmt: skip
 
-    def _joints_of(self, subsystem: str) -> set[str]:
+    def joints_of(self, subsystem: str) -> set[str]:
+        """Return the joints of a subsystem, without its prefix."""
         prefix = f"{subsystem}/"
-        return {joint.removeprefix(prefix) for joint in self._names.joints if joint.startswith(prefix)}
+        return {joint.removeprefix(prefix) for joint in self.names.joints if joint.startswith(prefix)}
 
     def _check_contacts(self) -> None:
         for name, contact in self._spec.contacts.items():
             key: Key = ("contacts", name, "surfaces")
             for k, surface in enumerate(contact.surfaces):
-                self.known((*key, k), "surface", surface, self._names.surfaces)
+                self.known((*key, k), "surface", surface, self.names.surfaces)
             first, second = (surface.split("/")[0] for surface in contact.surfaces)
-            if first in self._names.fixed and second in self._names.fixed:
+            if first in self.names.fixed and second in self.names.fixed:
                 self.report_error(key, "both surfaces belong to the environment")
-            elif first in self._names.fixed:
+            elif first in self.names.fixed:
                 self.report_error(key, "the first surface must belong to a subsystem; put the environment's second")
             elif contact.surfaces[0] == contact.surfaces[1]:
                 self.report_error(key, "a surface cannot touch itself")
-            elif (link := self._names.surfaces.get(contact.surfaces[0])) is not None:
-                if link == self._names.surfaces.get(contact.surfaces[1]):
+            elif (link := self.names.surfaces.get(contact.surfaces[0])) is not None:
+                if link == self.names.surfaces.get(contact.surfaces[1]):
                     self.report_error(key, f"both surfaces are on the link '{link}'")
 
     def _check_collisions(self) -> None:
@@ -117,15 +122,15 @@ class ScenarioChecker:
         for k, pair in enumerate(collisions.pairs):
             for j, pattern in enumerate(pair.bodies):
                 key: Key = ("collisions", "pairs", k, "bodies", j)
-                if not fnmatch.filter(self._names.links, pattern) and not self._names.excused(pattern):
-                    self._problems.unknown(self._document.location(key), "link", pattern, sorted(self._names.links))
+                if not fnmatch.filter(self.names.links, pattern) and not self.names.excused(pattern):
+                    self._problems.unknown(self._document.location(key), "link", pattern, sorted(self.names.links))
             if pair.influence is not None or pair.security is not None:
                 influence = pair.influence or collisions.influence
                 security = collisions.security if pair.security is None else pair.security
                 own = "influence" if pair.security is None else "security"
                 self._check_security(("collisions", "pairs", k, own), security, influence, " m")
         for k, name in enumerate(collisions.self_collisions):
-            self.known(("collisions", "self_collisions", k), "subsystem", name, self._names.moving)
+            self.known(("collisions", "self_collisions", k), "subsystem", name, self.names.moving)
         self._check_security(("collisions", "security"), collisions.security, collisions.influence, " m")
         if (balance := self._spec.balance) is not None:
             self._check_security(("balance", "security"), balance.security, balance.influence, " m")
@@ -139,7 +144,7 @@ class ScenarioChecker:
     def _check_pushes(self) -> None:
         for k, push in enumerate(self._spec.mismatch.pushes):
             key: Key = ("mismatch", "pushes", k)
-            self.known((*key, "link"), "link", push.link, self._names.links)
+            self.known((*key, "link"), "link", push.link, self.names.links)
             if push.state is not None:
                 self.known((*key, "state"), "state", push.state, self._spec.states)
             if not any(push.direction):
@@ -147,68 +152,26 @@ class ScenarioChecker:
 
     def _check_loads(self) -> None:
         for name, load in self._spec.loads.items():
-            self.known(("loads", name, "link"), "link", load.link, self._names.links)
+            self.known(("loads", name, "link"), "link", load.link, self.names.links)
             if not load.min <= load.mass <= load.max:
                 self.report_error(("loads", name, "mass"), f"{load.mass} kg is outside [{load.min}, {load.max}] kg")
-            if load.link.split("/")[0] in self._names.fixed:
+            if load.link.split("/")[0] in self.names.fixed:
                 self.report_error(("loads", name, "link"), "a load on the environment changes nothing")
 
     def _check_tasks(self, tasks: Mapping[str, Any], key: Key) -> None:
         for name, task in tasks.items():
             if task is not None:
-                self._check_task(task, (*key, name))
+                task.check(self, (*key, name))
 
-    def _check_task(self, task: Any, key: Key) -> None:
-        names = self._names
-        match task:
-            case tk.PostureTaskSpec():
-                self.known((*key, "subsystem"), "subsystem", task.subsystem, names.moving)
-                self._check_posture(task, key)
-            case tk.CoMTaskSpec():
-                self._check_group(task.subsystems, key)
-                self._check_axes(task.axes, key)
-                self._check_target(task, key, "`over_contacts`, `position` or `offset`")
-                if task.target.over_contacts == []:
-                    self.report_error((*key, "target", "over_contacts"), "name at least one contact")
-                for k, contact in enumerate(task.target.over_contacts or []):
-                    self.known((*key, "target", "over_contacts", k), "contact", contact, self._written("contacts"))
-                if task.target.curves and task.target.follow:
-                    self.report_error(
-                        (*key, "target", "follow"),
-                        "curves are given in the world frame and cannot be combined with `follow`",
-                    )
-                if task.target.over_contacts and task.target.position:
-                    self.report_error((*key, "target"), "give either `over_contacts` or `position`, not both")
-            case tk.PoseTaskSpec():
-                self._check_axes(task.axes, key)
-                self._check_target(task, key, "`position`, `rpy` or `random_path`, or `frame: entry` to stay")
-                for path in ("random_path", "random_points"):
-                    if (random := getattr(task.target, path, None)) is not None and random.seed < 0:
-                        self.report_error((*key, "target", path, "seed"), f"a seed is 0 or above, got {random.seed}")
-                if task.target.via and (task.target.duration is None or task.target.frame == "entry"):
-                    self.report_error(
-                        (*key, "target", "via"), "a path by control points needs `duration`, and no `frame: entry`"
-                    )
-                if task.frame == task.relative_to:
-                    self.report_error((*key, "relative_to"), "a frame cannot be placed relative to itself")
-                self.known((*key, "frame"), "link or surface", task.frame, names.frames)
-                if task.relative_to is not None:
-                    self.known((*key, "relative_to"), "link or surface", task.relative_to, names.frames)
-                if task.target.frame not in ("world", "entry"):
-                    self.known((*key, "target", "frame"), "link or surface", task.target.frame, names.frames)
-            case tk.JointAngleTaskSpec() | tk.JointVelocityTaskSpec():
-                self.known((*key, "joint"), "joint", task.joint, names.joints)
-            case tk.MomentumTaskSpec():
-                self._check_group(task.subsystems, key)
-                self._check_axes(task.axes, key)
-
-    def _check_target(self, task: tk.CoMTaskSpec | tk.PoseTaskSpec, key: Key, choices: str) -> None:
+    def check_target(self, task: tk.CoMTaskSpec | tk.PoseTaskSpec, key: Key, choices: str) -> None:
+        """Report a target without content."""
         if "target" not in task.model_fields_set:
             self.report_error(key, f"the key 'target' is missing; give in it {choices}")
         elif not task.target.model_fields_set:
             self.report_error((*key, "target"), f"the target is empty; give {choices}")
 
-    def _check_axes(self, axes: Sequence[str], key: Key) -> None:
+    def check_axes(self, axes: Sequence[str], key: Key) -> None:
+        """Report repeated axes, and an empty list."""
         if not axes:
             self.report_error((*key, "axes"), "name at least one axis")
         self._check_repeated((*key, "axes"), "axis", axes)
@@ -218,34 +181,26 @@ class ScenarioChecker:
             if name in names[:k]:
                 self.report_error((*key, k), f"the {kind} '{name}' is named twice")
 
-    def _check_posture(self, task: tk.PostureTaskSpec, key: Key) -> None:
-        if task.subsystem not in self._names.postures:
-            return
-        own_joints = self._joints_of(task.subsystem)
-        if isinstance(task.posture, str):
-            valid = self._names.postures[task.subsystem] | {"initial", "entry"}
-            self.known((*key, "posture"), "posture", task.posture, valid)
-        elif task.posture is not None:
-            for joint in task.posture:
-                self.known((*key, "posture", joint), "joint", joint, own_joints)
-        for part, patterns in (("joints", task.joints or []), ("joint_weights", list(task.joint_weights))):
-            for pattern in patterns:
-                if not fnmatch.filter(own_joints, pattern):
-                    self._problems.unknown(self._document.location((*key, part)), "joint", pattern, sorted(own_joints))
+    def check_patterns(self, key: Key, kind: str, patterns: Iterable[str], valid: set[str]) -> None:
+        """Report each pattern that matches no valid name."""
+        for pattern in patterns:
+            if not fnmatch.filter(valid, pattern):
+                self._problems.unknown(self._document.location(key), kind, pattern, sorted(valid))
 
-    def _check_group(self, subsystems: list[str], key: Key) -> None:
+    def check_group(self, subsystems: list[str], key: Key) -> None:
+        """Report unknown subsystems of a group, and an empty one."""
         for k, name in enumerate(subsystems):
-            self.known((*key, "subsystems", k), "subsystem", name, self._names.moving)
+            self.known((*key, "subsystems", k), "subsystem", name, self.names.moving)
         if not subsystems:
             self.report_error((*key, "subsystems"), "name at least one subsystem")
 
     def _check_states(self) -> None:
-        states = self._written("states")
+        states = self.written("states")
         top = self._document.data
         if self._spec.plan is not None:
-            check_plan(self._spec.plan, self._names, self)
+            check_plan(self._spec.plan, self.names, self)
         if self._spec.turns is not None:
-            check_turns(self._spec.turns, self._names, self)
+            check_turns(self._spec.turns, self.names, self)
         writers = [key_name for key_name in ("plan", "contact_sequence", "turns") if key_name in top]
         if len(writers) > 1:
             self.report_error((writers[1],), f"give either `{writers[0]}` or `{writers[1]}`: both write the states")
@@ -263,27 +218,27 @@ class ScenarioChecker:
             key: Key = ("states", name)
             self._check_repeated((*key, "contacts"), "contact", state.contacts)
             for k, contact in enumerate(state.contacts):
-                self.known((*key, "contacts", k), "contact", contact, self._written("contacts"))
+                self.known((*key, "contacts", k), "contact", contact, self.written("contacts"))
             self._check_tasks(state.tasks, (*key, "tasks"))
             for task_name, task in state.tasks.items():
                 if task is None:
-                    self.known((*key, "tasks", task_name), "task of the scenario", task_name, self._written("tasks"))
-            own_tasks = self._written("states", name, "tasks")
-            active = {n for n in self._written("tasks") | own_tasks if state.tasks.get(n, n) is not None}
+                    self.known((*key, "tasks", task_name), "task of the scenario", task_name, self.written("tasks"))
+            own_tasks = self.written("states", name, "tasks")
+            active = {n for n in self.written("tasks") | own_tasks if state.tasks.get(n, n) is not None}
             for k, transition in enumerate(state.transitions):
                 at: Key = (*key, "transitions", k)
                 self.known((*at, "to"), "state", transition.to, states)
                 self._check_condition(transition.when, (*at, "when"), active)
 
     def _check_condition(self, condition: Any, key: Key, active_tasks: set[str]) -> None:
-        contacts, names = self._written("contacts"), self._names
+        contacts, names = self.written("contacts"), self.names
         match condition:
             case st.TaskCondition() | st.ReferenceCondition():
                 self.known((*key, "task"), "task of this state", condition.task, active_tasks)
                 if isinstance(condition, st.TaskCondition) and condition.error is None and condition.speed is None:
                     self.report_error(key, "give `error`, `speed` or both")
             case st.CoMInsideCondition():
-                self._check_group(condition.subsystems, key)
+                self.check_group(condition.subsystems, key)
                 if not condition.contacts:
                     self.report_error((*key, "contacts"), "name at least one contact")
                 for k, contact in enumerate(condition.contacts):
@@ -295,7 +250,7 @@ class ScenarioChecker:
                 if condition.above is None and condition.below is None:
                     self.report_error(key, "give `above`, `below` or both")
             case st.VisitsCondition():
-                self.known((*key, "state"), "state", condition.state, self._written("states"))
+                self.known((*key, "state"), "state", condition.state, self.written("states"))
             case st.AllCondition() | st.AnyCondition():
                 if not condition.of:
                     self.report_error((*key, "of"), "give at least one condition")
@@ -305,7 +260,7 @@ class ScenarioChecker:
                 self._check_condition(condition.of, (*key, "of"), active_tasks)
 
     def _check_goals(self) -> None:
-        tasks = self._written("tasks").union(*(self._written("states", s, "tasks") for s in self._written("states")))
+        tasks = self.written("tasks").union(*(self.written("states", s, "tasks") for s in self.written("states")))
         for name, goal in self._spec.goals.items():
             key: Key = ("goals", name)
             match goal:
@@ -315,26 +270,26 @@ class ScenarioChecker:
                     if goal.position is None and goal.rotation is None:
                         self.report_error(key, "give a tolerance: `position` [m], `rotation` [rad] or both")
                 case st.PoseGoal():
-                    self.known((*key, "frame"), "link or surface", goal.frame, self._names.frames)
+                    self.known((*key, "frame"), "link or surface", goal.frame, self.names.frames)
                 case st.StateGoal() | st.JointVelocityGoal():
-                    self.known((*key, "state"), "state", goal.state, self._written("states"))
+                    self.known((*key, "state"), "state", goal.state, self.written("states"))
                 case st.PointsGoal():
                     self.known((*key, "task"), "task", goal.task, tasks)
                 case st.TiltGoal():
-                    self.known((*key, "frame"), "link or surface", goal.frame, self._names.frames)
+                    self.known((*key, "frame"), "link or surface", goal.frame, self.names.frames)
                 case st.BalanceGoal():
-                    self._check_group(goal.subsystems, key)
+                    self.check_group(goal.subsystems, key)
                     for k, contact in enumerate(goal.contacts or []):
-                        self.known((*key, "contacts", k), "contact", contact, self._written("contacts"))
+                        self.known((*key, "contacts", k), "contact", contact, self.written("contacts"))
                 case st.JointGoal() if goal.state is not None:
-                    self.known((*key, "state"), "state", goal.state, self._written("states"))
+                    self.known((*key, "state"), "state", goal.state, self.written("states"))
             if isinstance(goal, st.JointVelocityGoal) and goal.target == 0.0:
                 self.report_error((*key, "target"), "the tolerance is relative to the target, which cannot be 0")
             if isinstance(goal, st.JointGoal | st.JointVelocityGoal):
-                self.known((*key, "joint"), "joint", goal.joint, self._names.joints)
+                self.known((*key, "joint"), "joint", goal.joint, self.names.joints)
             if isinstance(goal, st.TiltGoal | st.BalanceGoal):
                 for k, state in enumerate(goal.states or []):
-                    self.known((*key, "states", k), "state", state, self._written("states"))
+                    self.known((*key, "states", k), "state", state, self.written("states"))
 
     def _check_pose_task(self, name: str, key: Key) -> None:
         """Report a goal that refers to a task of another type than `pose`."""

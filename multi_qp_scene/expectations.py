@@ -13,6 +13,8 @@ from typing import Annotated, Any, Literal, Union
 from pydantic import AliasChoices, BaseModel, Discriminator, RootModel, Tag
 from pydantic.fields import FieldInfo
 
+from multi_qp_scene.schema.tagged_union import TaggedUnion
+
 
 class Expectation:
     """Decomposed type annotation: bare type without Annotated and Optional, constraints and parts by name.
@@ -130,7 +132,11 @@ class Expectation:
                 discriminator = discriminator.discriminator
             if discriminator is not None:
                 self.discriminator = discriminator if isinstance(discriminator, str) else "type"
-            self.metadata.extend(item.metadata if isinstance(item, FieldInfo) else [item])
+            added = item.metadata if isinstance(item, FieldInfo) else [item]
+            self.metadata.extend(added)
+            for union in added:
+                if isinstance(union, TaggedUnion):
+                    self.annotation, self.discriminator = union.annotation, union.discriminator
 
     def _unwrapped(self) -> bool:
         """Remove one wrapper; False if there is none left."""

@@ -10,7 +10,7 @@ from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.incidents import IncidentLog, described
 from multi_qp_controller.state_machine.state_machine import Phase
 from multi_qp_controller.tasks import Task
-from multi_qp_controller.tasks.factory import TaskFactory
+from multi_qp_controller.tasks.registry import make_task
 from multi_qp_scene.arguments import check_type, number, whole_number
 from multi_qp_scene.errors import ArgumentError, MultiQpError
 from multi_qp_scene.scenario import Scenario
@@ -64,7 +64,6 @@ class ActiveSetup(Stateful):
         self.made_at: dict[str, float] = {}
         self.left_at: dict[str, float] = {}
         self._contact_cache: dict[str, ActiveContact] = {}
-        self._factory = TaskFactory(scenario)
         self._task_cache: dict[tuple[str, int], tuple[TaskSpec, Task, tuple[float, float, float]]] = {}
         self._specs: dict[str, TaskSpec] = {}
         self.state_tasks: dict[str, Task] = {}
@@ -238,7 +237,7 @@ class ActiveSetup(Stateful):
         """Return the task of a specification, not started, with the gains of the specification."""
         key = name, id(spec)
         if key not in self._task_cache:
-            task = self._factory.make(name, spec)
+            task = make_task(name, spec, self._scenario)
             self._task_cache[key] = spec, task, (task.weight, task.stiffness, task.damping)
         _, task, gains = self._task_cache[key]
         task.weight, task.stiffness, task.damping = gains

@@ -6,6 +6,7 @@ from multi_qp_controller.tasks.joint import JointAngleTask, JointVelocityTask
 from multi_qp_controller.tasks.momentum import MomentumTask
 from multi_qp_controller.tasks.pose import PoseTask
 from multi_qp_controller.tasks.posture import PostureTask
+from multi_qp_controller.tasks.registry import register_task
 from multi_qp_controller.tasks.tsid_task import TsidTask
 
 __all__ = [
@@ -17,4 +18,5 @@ __all__ = [
     "PostureTask",
     "Task",
     "TsidTask",
+    "register_task",
 ]

@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +15,14 @@ from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.dynamics.motion_table import Pair
 from multi_qp_controller.references.minimum_jerk import Path
 from multi_qp_controller.snapshot import TargetSnapshot
+from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
+from multi_qp_scene.schema.tasks import TaskBase
 from multi_qp_scene.stateful import Stateful
 
 Array = NDArray[np.float64]
+
+_AXES = ("x", "y", "z", "roll", "pitch", "yaw")
 
 
 def limited_error(error: Array, *, stiffness: float, damping: float, max_speed: float | None) -> Array:
@@ -27,6 +32,11 @@ def limited_error(error: Array, *, stiffness: float, damping: float, max_speed: 
     longest = damping * max_speed / stiffness
     length = math.sqrt(error @ error)
     return error if length <= longest else error * (longest / length)
+
+
+def axis_indices(axes: Sequence[str]) -> list[int]:
+    """Return the rows of axes by name, sorted."""
+    return sorted(_AXES.index(axis) for axis in axes)
 
 
 class Task(Stateful, ABC):
@@ -47,6 +57,7 @@ class Task(Stateful, ABC):
         pairs: pairs of frames whose relative motions the task uses.
         unit: unit of `error`, empty if it has none.
         started_at: time of the start [s].
+        Spec: class of its specification in a scenario file, where it can be used in one.
     """
 
     @dataclass
@@ -60,6 +71,7 @@ class Task(Stateful, ABC):
         _error: Array
         _speed: Array
 
+    Spec: ClassVar[type[TaskBase]]
     dim: int
     row_weights: Array | None = None
     selects: Sequence[int] | None = None
@@ -78,6 +90,11 @@ class Task(Stateful, ABC):
         self.started_at = 0.0
         self._error: Array = np.zeros(0)
         self._speed: Array = np.zeros(0)
+
+    @classmethod
+    def of(cls, name: str, spec: Any, scenario: Scenario) -> Task:
+        """Return the task of a specification of type `Spec`, whose names have been checked."""
+        raise NotImplementedError(f"{cls.__name__} cannot be used in a scenario file")
 
     @property
     def error(self) -> float:

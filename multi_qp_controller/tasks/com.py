@@ -9,12 +9,16 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
+from multi_qp_controller.contacts.support_polygon import support_centre
 from multi_qp_controller.dynamics.kinematics import Group, Kinematics
 from multi_qp_controller.references.bezier import Curves
 from multi_qp_controller.references.minimum_jerk import Path
 from multi_qp_controller.snapshot import TargetSnapshot
-from multi_qp_controller.tasks.base import Task, limited_error
+from multi_qp_controller.tasks.base import Task, axis_indices, limited_error
+from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
+from multi_qp_scene.schema.tasks import CoMTargetSpec, CoMTaskSpec
+from multi_qp_scene.surfaces import Surface
 
 Array = NDArray[np.float64]
 
@@ -34,6 +38,7 @@ class CoMTask(Task):
         moved: whether a user has moved the set-point.
     """
 
+    Spec = CoMTaskSpec
     unit = "m"
 
     @dataclass
@@ -90,6 +95,24 @@ class CoMTask(Task):
         self.goal_position = np.zeros(3)
         self._full_J: Array = np.zeros((3, 0))
         self.reference = np.zeros(3)
+
+    @classmethod
+    def of(cls, name: str, spec: CoMTaskSpec, scenario: Scenario) -> CoMTask:
+        """Return the task of a specification."""
+        target, scene = spec.target, scenario.scene
+        contacts = [scenario.spec.contacts[contact] for contact in target.over_contacts or []]
+        surfaces = [scene.surfaces[contact.surfaces[0]] for contact in contacts]
+        return cls(
+            name,
+            group=Group.of(scene, spec.subsystems),
+            goal=_goal(target, surfaces),
+            axes=axis_indices(spec.axes),
+            along_with=[surface.frame_id for surface in surfaces] if target.follow else (),
+            duration=target.duration,
+            curves=Curves([(curve.points, curve.duration) for curve in target.curves]) if target.curves else None,
+            max_speed=spec.max_speed,
+            **spec.gains,
+        )
 
     @property
     def duration(self) -> float:
@@ -184,3 +207,15 @@ class CoMTask(Task):
         if not self.along_with:
             return np.zeros(3)
         return np.mean([kinematics.pose(frame).translation for frame in self.along_with], axis=0)
+
+
+def _goal(target: CoMTargetSpec, surfaces: list[Surface]) -> CoMGoal:
+    offset = np.array(target.offset)
+
+    def goal(kinematics: Kinematics, present: Array) -> Array:
+        place = present.copy() if target.position is None else np.array(target.position, dtype=float)
+        if surfaces:
+            place[:2] = support_centre(kinematics, surfaces)[:2]
+        return place + offset
+
+    return goal

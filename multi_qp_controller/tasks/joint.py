@@ -11,7 +11,9 @@ from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.references.minimum_jerk import Path
 from multi_qp_controller.tasks.base import Task
 from multi_qp_scene.scalar_joint import ScalarJoint
+from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
+from multi_qp_scene.schema.tasks import JointAngleTaskSpec, JointVelocityTaskSpec
 
 Array = NDArray[np.float64]
 
@@ -22,6 +24,8 @@ class JointAngleTask(Task):
     Attributes:
         start_angle: angle at the start [rad] or [m].
     """
+
+    Spec = JointAngleTaskSpec
 
     @dataclass
     class State(Task.State):
@@ -59,6 +63,12 @@ class JointAngleTask(Task):
         self._joint = joint
         self._duration = duration or 0.0
         self.start_angle = goal
+
+    @classmethod
+    def of(cls, name: str, spec: JointAngleTaskSpec, scenario: Scenario) -> JointAngleTask:
+        """Return the task of a specification."""
+        joint = ScalarJoint.of(scenario.scene.model, spec.joint)
+        return cls(name, joint=joint, goal=spec.target, duration=spec.duration, **spec.gains)
 
     @property
     def duration(self) -> float:
@@ -100,6 +110,7 @@ class JointAngleTask(Task):
 class JointVelocityTask(Task):
     """x = one joint's velocity [rad/s] or [m/s]: ẍᵈ = −k(q̇ − q̇_ref), with k in 1/s."""
 
+    Spec = JointVelocityTaskSpec
     unit = "rad/s"
     dim = 1
 
@@ -108,6 +119,12 @@ class JointVelocityTask(Task):
         super().__init__(name, weight=weight, stiffness=stiffness)
         self.goal = goal
         self._v_index = v_index
+
+    @classmethod
+    def of(cls, name: str, spec: JointVelocityTaskSpec, scenario: Scenario) -> JointVelocityTask:
+        """Return the task of a specification."""
+        v_index = ScalarJoint.of(scenario.scene.model, spec.joint).v_index
+        return cls(name, v_index=v_index, goal=spec.target, weight=spec.weight, stiffness=spec.stiffness)
 
     def columns(self, scene: Scene) -> NDArray[np.intp]:
         """Return the entry of v of the joint."""

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_controller.dynamics.kinematics import Group, Kinematics
-from multi_qp_controller.tasks.base import Task
+from multi_qp_controller.tasks.base import Task, axis_indices
+from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
+from multi_qp_scene.schema.tasks import MomentumTaskSpec
 
 Array = NDArray[np.float64]
 
@@ -20,6 +22,7 @@ class MomentumTask(Task):
     Rows: linear [N s], then angular [N m s], world axes.
     """
 
+    Spec = MomentumTaskSpec
     unit = "N s, N m s"
 
     def __init__(
@@ -38,6 +41,18 @@ class MomentumTask(Task):
         self.group = group
         self.goal = np.asarray(goal, dtype=float)
         self._axes = list(axes)
+
+    @classmethod
+    def of(cls, name: str, spec: MomentumTaskSpec, scenario: Scenario) -> MomentumTask:
+        """Return the task of a specification."""
+        return cls(
+            name,
+            group=Group.of(scenario.scene, spec.subsystems),
+            goal=np.array(spec.target),
+            axes=axis_indices(spec.axes),
+            weight=spec.weight,
+            stiffness=spec.stiffness,
+        )
 
     def columns(self, scene: Scene) -> NDArray[np.intp]:
         """Return the entries of v that move the group."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.dynamics.relative_motion import RelativeMotion, relative_motion
+from multi_qp_controller.references.pose_goal import PoseGoal, pose_goal
 from multi_qp_controller.references.random import RandomPoints
 from multi_qp_controller.references.references import MovablePose, PoseReference, PoseSample
 from multi_qp_controller.snapshot import TargetSnapshot
-from multi_qp_controller.tasks.base import Task, limited_error
+from multi_qp_controller.tasks.base import Task, axis_indices, limited_error
 from multi_qp_controller.vectors import cross
+from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
+from multi_qp_scene.schema.tasks import PoseTaskSpec
 
 Array = NDArray[np.float64]
-
-#: Creates the reference at the start of the task, from the present pose X_B_A.
-PoseGoal = Callable[[Kinematics, pin.SE3], PoseReference]
 
 
 class PoseTask(Task):
@@ -32,6 +32,8 @@ class PoseTask(Task):
     Attributes:
         reference: the reference, None before the start.
     """
+
+    Spec = PoseTaskSpec
 
     @dataclass
     class State(Task.State):
@@ -78,6 +80,21 @@ class PoseTask(Task):
         self._sample: PoseSample | None = None
         self._full_error = np.zeros(6)
         self._shift = np.zeros(3)
+
+    @classmethod
+    def of(cls, name: str, spec: PoseTaskSpec, scenario: Scenario) -> PoseTask:
+        """Return the task of a specification."""
+        scene = scenario.scene
+        frame_b = None if spec.relative_to is None else scene.frame_id(spec.relative_to)
+        return cls(
+            name,
+            frame_a=scene.frame_id(spec.frame),
+            frame_b=frame_b,
+            goal=pose_goal(spec.target, frame_b, scene),
+            axes=axis_indices(spec.axes),
+            max_speed=spec.max_speed,
+            **spec.gains,
+        )
 
     @property
     def shift(self) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -12,7 +13,10 @@ from numpy.typing import NDArray
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.references.minimum_jerk import Path, minimum_jerk
 from multi_qp_controller.tasks.base import Task
+from multi_qp_scene.configuration import set_joint_angles
+from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
+from multi_qp_scene.schema.tasks import PostureTaskSpec
 
 Array = NDArray[np.float64]
 
@@ -26,6 +30,7 @@ class PostureTask(Task):
         entry_q: configuration at the start, where it is the goal or the start of a path, (nq,).
     """
 
+    Spec = PostureTaskSpec
     unit = "rad"
 
     @dataclass
@@ -71,6 +76,28 @@ class PostureTask(Task):
         self._path: tuple[Array, Array] | None = None
         self._angles: NDArray[np.intp] | None = None
         self._q_index: NDArray[np.intp] | None = None
+
+    @classmethod
+    def of(cls, name: str, spec: PostureTaskSpec, scenario: Scenario) -> PostureTask:
+        """Return the task of a specification; of coupled joints only the leading ones are tasked."""
+        scene = scenario.scene
+        joints, prefix = scene.subsystems[spec.subsystem].joint_v_slice, f"{spec.subsystem}/"
+        indices = np.setdiff1d(np.arange(joints.start, joints.stop), scene.couplings.v_index)
+        if spec.joints is not None:
+            own = [scene.velocity_names[k].removeprefix(prefix) for k in indices]
+            indices = indices[[any(fnmatch.fnmatch(joint, pattern) for pattern in spec.joints) for joint in own]]
+        own = [scene.velocity_names[k].removeprefix(prefix) for k in indices]
+        weights = np.ones(len(indices))
+        for pattern, weight in spec.joint_weights.items():
+            weights[[fnmatch.fnmatch(joint, pattern) for joint in own]] = weight
+        return cls(
+            name,
+            v_index=indices,
+            q_reference=_configuration(spec, scene),
+            row_weights=weights,
+            duration=spec.duration,
+            **spec.gains,
+        )
 
     @property
     def duration(self) -> float:
@@ -138,3 +165,15 @@ class PostureTask(Task):
         s, ds, dds = minimum_jerk(time - self.started_at, self._duration)
         moved = step[self._v_index]
         return pin.integrate(kinematics.model, start, s * step), ds * moved, dds * moved
+
+
+def _configuration(spec: PostureTaskSpec, scene: Scene) -> Array | None:
+    """Return the configuration of a specification, (nq,); None for the one at the start of the task."""
+    if spec.posture == "entry":
+        return None
+    subsystem, q = scene.subsystems[spec.subsystem], scene.q0.copy()
+    named = spec.posture if isinstance(spec.posture, str) else "initial"
+    q[subsystem.q_slice] = subsystem.postures[named]
+    if isinstance(spec.posture, dict):
+        set_joint_angles(scene.model, q, spec.subsystem, spec.posture)
+    return q

@@ -26,6 +26,8 @@ Indices = NDArray[np.intp]
 
 #: Parameters of a task that may change between ticks: its gains, and the path of its reference.
 _PARAMETERS = attrgetter("stiffness", "damping", "path")
+#: Classes of tasks that the table computes; not their subclasses.
+_TABULATED = PoseTask, CoMTask, PostureTask, JointAngleTask
 
 
 class TaskTable:
@@ -158,6 +160,8 @@ class TaskTable:
     def _lines(self, task: Task, rows: slice, kinematics: Kinematics) -> tuple[str, list[tuple[int, ...]]] | None:
         """Return the kind of a task and its lines for the kernel; None where the table does not support it."""
         number, pairs = len(self._tasks), self._motions.index
+        if type(task) not in _TABULATED:  # a subclass may compute its rows otherwise
+            return None
         if isinstance(task, PoseTask):
             pair = pairs.get((task.frame_a, task.frame_b))
             if pair is None:

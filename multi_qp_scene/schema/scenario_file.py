@@ -34,7 +34,7 @@ from multi_qp_scene.schema.health import HealthSpec
 from multi_qp_scene.schema.mismatch import MismatchSpec
 from multi_qp_scene.schema.plan import FollowSpec, PlanSpec
 from multi_qp_scene.schema.states import GoalSpec, StateSpec
-from multi_qp_scene.schema.tasks import TaskSpec
+from multi_qp_scene.schema.tasks import TASK_SPECS, TaskSpec
 from multi_qp_scene.schema.turns import TurnsSpec
 
 
@@ -427,3 +427,6 @@ class ScenarioFile(StrictModel):
     states: dict[str, StateSpec] = {}
     goals: dict[str, GoalSpec] = {}
     camera: CameraSpec | None = None
+
+
+TASK_SPECS.users.append(ScenarioFile)

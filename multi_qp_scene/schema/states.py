@@ -19,7 +19,7 @@ from multi_qp_scene.schema.common import (
     Vector3,
     Velocity,
 )
-from multi_qp_scene.schema.tasks import TaskSpec
+from multi_qp_scene.schema.tasks import TASK_SPECS, TaskSpec
 
 
 class TimeCondition(StrictModel):
@@ -257,6 +257,9 @@ class StateSpec(StrictModel):
     transitions: list[TransitionSpec] = []
     timeout: Duration | None = None
     hold: Time = 0.0
+
+
+TASK_SPECS.users.append(StateSpec)
 
 
 class TrackingGoal(StrictModel):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -24,6 +24,10 @@ from multi_qp_scene.schema.common import (
     Vector3,
     Velocity,
 )
+from multi_qp_scene.schema.tagged_union import TaggedUnion
+
+if TYPE_CHECKING:
+    from multi_qp_scene.checks import Key, ScenarioChecker
 
 Axis = Literal["x", "y", "z", "roll", "pitch", "yaw"]
 
@@ -149,14 +153,29 @@ class TaskBase(StrictModel):
     """Weight w in (32) and gains in (33) of a task.
 
     Attributes:
+        type: selects this type of task.
         weight: w in (32).
         stiffness: k in (33) [1/s²].
         damping: gain on the velocity error [1/s]; 2√k if left out.
     """
 
+    type: str
     weight: NonNegative = 1.0
     stiffness: NonNegative = 10.0
     damping: NonNegative | None = None
+
+    @property
+    def gains(self) -> dict[str, Any]:
+        """Weight, stiffness and damping, as arguments of a task."""
+        return {"weight": self.weight, "stiffness": self.stiffness, "damping": self.damping}
+
+    def check(self, scenario: ScenarioChecker, key: Key) -> None:
+        """Report each name that does not exist in the scenario and each inconsistent value.
+
+        Args:
+            scenario: checker of the scenario file; its `known` and `report_error` report, `names` are the valid names.
+            key: location of the task in the file.
+        """
 
 
 class PostureTaskSpec(TaskBase):
@@ -182,6 +201,22 @@ class PostureTaskSpec(TaskBase):
     joint_weights: dict[str, NonNegative] = {}
     duration: Duration | None = None
 
+    def check(self, scenario: ScenarioChecker, key: Key) -> None:
+        """Check the names of subsystem, posture and joints."""
+        names = scenario.names
+        scenario.known((*key, "subsystem"), "subsystem", self.subsystem, names.moving)
+        if self.subsystem not in names.postures:
+            return
+        own_joints = scenario.joints_of(self.subsystem)
+        if isinstance(self.posture, str):
+            valid = names.postures[self.subsystem] | {"initial", "entry"}
+            scenario.known((*key, "posture"), "posture", self.posture, valid)
+        elif self.posture is not None:
+            for joint in self.posture:
+                scenario.known((*key, "posture", joint), "joint", joint, own_joints)
+        scenario.check_patterns((*key, "joints"), "joint", self.joints or [], own_joints)
+        scenario.check_patterns((*key, "joint_weights"), "joint", self.joint_weights, own_joints)
+
 
 class CoMTaskSpec(TaskBase):
     """Position of the centre of mass of one subsystem, or of a group.
@@ -202,6 +237,22 @@ class CoMTaskSpec(TaskBase):
     axes: list[Literal["x", "y", "z"]] = ["x", "y", "z"]
     target: CoMTargetSpec = CoMTargetSpec()
     max_speed: Speed | None = None
+
+    def check(self, scenario: ScenarioChecker, key: Key) -> None:
+        """Check group, axes and target."""
+        target, at = self.target, (*key, "target")
+        scenario.check_group(self.subsystems, key)
+        scenario.check_axes(self.axes, key)
+        scenario.check_target(self, key, "`over_contacts`, `position` or `offset`")
+        if target.over_contacts == []:
+            scenario.report_error((*at, "over_contacts"), "name at least one contact")
+        for k, contact in enumerate(target.over_contacts or []):
+            scenario.known((*at, "over_contacts", k), "contact", contact, scenario.written("contacts"))
+        if target.curves and target.follow:
+            message = "curves are given in the world frame and cannot be combined with `follow`"
+            scenario.report_error((*at, "follow"), message)
+        if target.over_contacts and target.position:
+            scenario.report_error(at, "give either `over_contacts` or `position`, not both")
 
 
 class PoseTaskSpec(TaskBase):
@@ -226,6 +277,25 @@ class PoseTaskSpec(TaskBase):
     target: PoseTargetSpec = PoseTargetSpec()
     max_speed: Speed | None = None
 
+    def check(self, scenario: ScenarioChecker, key: Key) -> None:
+        """Check frames, axes and target."""
+        target, at, frames = self.target, (*key, "target"), scenario.names.frames
+        scenario.check_axes(self.axes, key)
+        scenario.check_target(self, key, "`position`, `rpy` or `random_path`, or `frame: entry` to stay")
+        for path in ("random_path", "random_points"):
+            if (random := getattr(target, path)) is not None and random.seed < 0:
+                scenario.report_error((*at, path, "seed"), f"a seed is 0 or above, got {random.seed}")
+        if target.via and (target.duration is None or target.frame == "entry"):
+            message = "a path by control points needs `duration`, and no `frame: entry`"
+            scenario.report_error((*at, "via"), message)
+        if self.frame == self.relative_to:
+            scenario.report_error((*key, "relative_to"), "a frame cannot be placed relative to itself")
+        scenario.known((*key, "frame"), "link or surface", self.frame, frames)
+        if self.relative_to is not None:
+            scenario.known((*key, "relative_to"), "link or surface", self.relative_to, frames)
+        if target.frame not in ("world", "entry"):
+            scenario.known((*at, "frame"), "link or surface", target.frame, frames)
+
 
 class JointAngleTaskSpec(TaskBase):
     """Angle [rad] or position [m] of one joint.
@@ -245,6 +315,10 @@ class JointAngleTaskSpec(TaskBase):
     target: Angle
     duration: Duration | None = None
 
+    def check(self, scenario: ScenarioChecker, key: Key) -> None:
+        """Check the name of the joint."""
+        scenario.known((*key, "joint"), "joint", self.joint, scenario.names.joints)
+
 
 class JointVelocityTaskSpec(TaskBase):
     """Velocity of one joint [rad/s] or [m/s].
@@ -261,6 +335,10 @@ class JointVelocityTaskSpec(TaskBase):
     type: Literal["joint_velocity"]
     joint: str
     target: Velocity
+
+    def check(self, scenario: ScenarioChecker, key: Key) -> None:
+        """Check the name of the joint."""
+        scenario.known((*key, "joint"), "joint", self.joint, scenario.names.joints)
 
 
 class MomentumTaskSpec(TaskBase):
@@ -281,8 +359,15 @@ class MomentumTaskSpec(TaskBase):
     axes: list[Axis] = ["x", "y", "z", "roll", "pitch", "yaw"]
     target: tuple[Number, Number, Number, Number, Number, Number] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
+    def check(self, scenario: ScenarioChecker, key: Key) -> None:
+        """Check group and axes."""
+        scenario.check_group(self.subsystems, key)
+        scenario.check_axes(self.axes, key)
 
-TaskSpec = Annotated[
-    PostureTaskSpec | CoMTaskSpec | PoseTaskSpec | JointAngleTaskSpec | JointVelocityTaskSpec | MomentumTaskSpec,
-    Field(discriminator="type"),
-]
+
+#: The types of tasks; `multi_qp_controller.tasks.register_task` adds one.
+TASK_SPECS = TaggedUnion(
+    PostureTaskSpec, CoMTaskSpec, PoseTaskSpec, JointAngleTaskSpec, JointVelocityTaskSpec, MomentumTaskSpec
+)
+
+TaskSpec = Annotated[TaskBase, TASK_SPECS]

@@ -7,7 +7,7 @@ import pinocchio as pin
 import pytest
 
 from multi_qp_controller.controller import Controller
-from multi_qp_controller.tasks.factory import TaskFactory
+from multi_qp_controller.tasks.registry import make_task
 from multi_qp_scene.schema.tasks import JointAngleTaskSpec, PostureTaskSpec
 from multi_qp_simulator.runner import run_scenario
 
@@ -62,7 +62,7 @@ def test_posture_task_rotates_it(wheel_scenario):
 def test_posture_takes_the_shorter_direction(wheel_scenario, lab):
     scene = wheel_scenario.scene
     spec = PostureTaskSpec(type="posture", subsystem="arm", posture={"joint1": 3.0}, stiffness=25)
-    task = TaskFactory(wheel_scenario).make("posture", spec)
+    task = make_task("posture", spec, wheel_scenario)
     q = scene.q0.copy()
     q[1:3] = np.cos(-3.0), np.sin(-3.0)
     kinematics = lab.kinematics(scene, type(scene.initial_state())(q, np.zeros(4)))
@@ -75,7 +75,7 @@ def test_posture_takes_the_shorter_direction(wheel_scenario, lab):
 def test_joint_angle_task_rotates_it(wheel_scenario, lab, duration):
     scene = wheel_scenario.scene
     spec = JointAngleTaskSpec(type="joint_angle", joint="arm/joint2", target=-2.0, stiffness=100, duration=duration)
-    task = TaskFactory(wheel_scenario).make("angle", spec)
+    task = make_task("angle", spec, wheel_scenario)
     state = scene.initial_state()
     task.start(lab.kinematics(scene, state), 0.0)
     errors = lab.close_loop(scene, task, state, duration=1.5, dt=2e-3)

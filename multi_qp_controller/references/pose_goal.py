@@ -1,0 +1,97 @@
+"""Reference of a pose task from its specification in a scenario file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pinocchio as pin
+
+from multi_qp_controller.dynamics.kinematics import Kinematics
+from multi_qp_controller.references.bezier import BezierPose
+from multi_qp_controller.references.random import RandomPoints, RandomPose
+from multi_qp_controller.references.references import MinimumJerkPose, MovablePose, PoseReference, RestingPose
+from multi_qp_scene.scene import Scene
+from multi_qp_scene.schema.tasks import PoseTargetSpec
+
+#: Creates the reference at the start of the task, from the present pose X_B_A.
+PoseGoal = Callable[[Kinematics, pin.SE3], PoseReference]
+
+
+def pose_goal(target: PoseTargetSpec, frame_b: int | None, scene: Scene) -> PoseGoal:
+    """Return the function that creates the reference of a target, for a pose in frame B; None is the world."""
+    frame_of = None if target.frame in ("world", "entry") else scene.frame_id(target.frame)
+    place = _target_pose(target, frame_of, frame_b)
+    if (drawn := target.random_path) is not None:  # cached here, not in the tick that starts the task
+        position, angle = np.array(drawn.position), np.array(drawn.angle)
+        RandomPose.draw(drawn.duration, position, angle, drawn.seed, drawn.knots_every)
+
+    def goal(kinematics: Kinematics, present: pin.SE3) -> PoseReference:
+        if target.random_path is not None:
+            path = target.random_path
+            return RandomPose(
+                present,
+                duration=path.duration,
+                position=np.array(path.position),
+                angle=np.array(path.angle),
+                seed=path.seed,
+                knots_every=path.knots_every,
+            )
+        if target.random_points is not None:
+            points = target.random_points
+            return RandomPoints(
+                present,
+                count=points.count,
+                seed=points.seed,
+                size=np.array(points.size),
+                centre=np.array(points.centre),
+                tolerance=points.tolerance,
+                hold=points.hold,
+                timeout=points.timeout,
+                speed=points.speed,
+            )
+        end = place(kinematics, present)
+        if target.interactive is not None:
+            return MovablePose(end)
+        if target.duration is None:
+            return RestingPose(end)
+        if target.via:
+            X_b_of = _origin(kinematics, frame_of, frame_b)
+            via = np.array([X_b_of.act(np.array(point)) for point in target.via])
+            return BezierPose(present, end, via, target.duration)
+        return MinimumJerkPose(present, end, target.duration, apex=target.apex)
+
+    return goal
+
+
+def _target_pose(
+    target: PoseTargetSpec, frame_of: int | None, frame_b: int | None
+) -> Callable[[Kinematics, pin.SE3], pin.SE3]:
+    """Return the function of X_B_target from the present pose; unspecified parts keep their present value."""
+    position = None if target.position is None else np.array(target.position, dtype=float)
+    rotation = None if target.rpy is None else pin.rpy.rpyToMatrix(*target.rpy)
+    complete = None if position is None or rotation is None else pin.SE3(rotation, position)
+
+    def from_entry(_: Kinematics, present: pin.SE3) -> pin.SE3:
+        # offset along B's axes, rotation about the axes of the tasked frame
+        turned = present.rotation if rotation is None else present.rotation @ rotation
+        return pin.SE3(turned, present.translation if position is None else present.translation + position)
+
+    def in_frame(kinematics: Kinematics, present: pin.SE3) -> pin.SE3:
+        X_b_of = _origin(kinematics, frame_of, frame_b)
+        if complete is not None:
+            return X_b_of * complete
+        desired = X_b_of.actInv(present)
+        if position is not None:
+            desired.translation = position
+        if rotation is not None:
+            desired.rotation = rotation
+        return X_b_of * desired
+
+    return from_entry if target.frame == "entry" else in_frame
+
+
+def _origin(kinematics: Kinematics, frame_of: int | None, frame_b: int | None) -> pin.SE3:
+    """Return the pose in B of the frame that a target is given in; None is the world."""
+    X_world_of = pin.SE3.Identity() if frame_of is None else kinematics.pose(frame_of)
+    return X_world_of if frame_b is None else kinematics.pose(frame_b).actInv(X_world_of)
