@@ -10,7 +10,7 @@ Example::
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -24,7 +24,7 @@ from com_trajectory.polyline import polyline, smooth
 from com_trajectory.polytope import Polytope
 from com_trajectory.switching import PARTS
 from com_trajectory.timing import SHORTEST, empirical_duration, shortest_duration, slowdown
-from com_trajectory.trajectory import ComTrajectory
+from com_trajectory.trajectory import ComTrajectory, deviations
 from com_trajectory.transition import TransitionPoint, transition_by_loads
 from com_trajectory.windows import Window, WindowCurve, joined, windows_of
 from multi_qp_scene import former_names
@@ -73,7 +73,8 @@ def plan_com(
 ) -> ComTrajectory:
     """Return a centre-of-mass trajectory through the contact phases of one subsystem.
 
-    Infeasible transitions are relaxed by the least violation, which the trajectory's transition points report.
+    Infeasible transitions are relaxed by the least violation, which the trajectory's transition points report. Where
+    (1) or (4) is violated along the curve, its notes say so.
 
     Args:
         sequence: the contact phases.
@@ -86,7 +87,14 @@ def plan_com(
 
     Source: [Tonneau2018] sections 5, 6.
     """
-    options = options or PlanOptions()
+    trajectory = _planned(sequence, polytopes, subsystem, options or PlanOptions())
+    return replace(trajectory, notes=(*trajectory.notes, *deviations(trajectory)))
+
+
+def _planned(
+    sequence: ContactSequence, polytopes: Mapping[str, Polytope], subsystem: str | None, options: PlanOptions
+) -> ComTrajectory:
+    """Return the trajectory, with notes on its transition points."""
     phases = planned_phases(sequence, _chosen(sequence, subsystem), polytopes)
     transitions = transition_points(phases, options)
     notes = _notes(phases, transitions, options)

@@ -102,11 +102,17 @@ class Validity:
     @property
     def kinematic_share(self) -> float:
         """Share of the instants at which (4) holds."""
-        return float((self.reach <= 1e-6).mean())
+        return float((self.reach <= REACH_TOLERANCE).mean())
 
 
 WRENCH_TOLERANCE = 1e-6
 """Tolerance of the distance of a wrench from the cone, per unit of weight."""
+REACH_TOLERANCE = 1e-6
+"""Tolerance of the reach of the effectors [m]."""
+
+
+NOTED_STEP = 0.05
+"""Time step of `deviations` [s]."""
 
 
 def validate(trajectory: ComTrajectory, *, step: float = 0.01) -> Validity:
@@ -114,13 +120,49 @@ def validate(trajectory: ComTrajectory, *, step: float = 0.01) -> Validity:
 
     Source: [Tonneau2018] section 8.2, dynamic accuracy.
     """
+    times, phase, place = _instants(trajectory, step)
+    margin = np.zeros(len(times))
+    for number in np.unique(phase):
+        chosen = phase == number
+        margin[chosen] = trajectory.phases[number].region.margin(place[chosen])
+    wrench, reach = _violations(trajectory, times, phase, place)
+    return Validity(times, phase, wrench, margin, reach)
+
+
+def deviations(trajectory: ComTrajectory) -> tuple[str, ...]:
+    """Return whether (1) or (4) is violated along a trajectory, where and by how much, in plain English."""
+    times, phase, place = _instants(trajectory, NOTED_STEP)
+    wrench, reach = _violations(trajectory, times, phase, place)
+    found = []
+    if wrench.max() > WRENCH_TOLERANCE:
+        share, worst = float((wrench > WRENCH_TOLERANCE).mean()), int(wrench.argmax())
+        found.append(
+            f"the contacts cannot balance the motion at {share:.1%} of the instants: {wrench[worst]:.2%} of the weight "
+            f"is missing at {times[worst]:.2f} s, in phase {phase[worst]}"
+        )
+    if reach.max() > REACH_TOLERANCE:
+        share, worst = float((reach > REACH_TOLERANCE).mean()), int(reach.argmax())
+        found.append(
+            f"the effectors' reach is exceeded at {share:.1%} of the instants: by {reach[worst]:.3f} m at "
+            f"{times[worst]:.2f} s, in phase {phase[worst]}"
+        )
+    return tuple(found)
+
+
+def _instants(trajectory: ComTrajectory, step: float) -> tuple[Array, NDArray[np.int64], Array]:
+    """Return equally spaced times, (k,) [s], their phases, (k,), and the centre of mass, (k, 3) [m]."""
     times = np.linspace(0.0, trajectory.duration, max(2, round(trajectory.duration / step) + 1))
-    place, acceleration = trajectory.position(times), trajectory.acceleration(times)
-    phase = trajectory.phase_at(times)
-    wrench, margin, reach = (np.zeros(len(times)) for _ in range(3))
+    return times, trajectory.phase_at(times), trajectory.position(times)
+
+
+def _violations(
+    trajectory: ComTrajectory, times: Array, phase: NDArray[np.int64], place: Array
+) -> tuple[Array, Array]:
+    """Return the violations of (1), per unit of weight, and of (4) [m], both (k,)."""
+    acceleration = trajectory.acceleration(times)
+    wrench, reach = np.zeros((2, len(times)))
     for number in np.unique(phase):
         chosen, planned = phase == number, trajectory.phases[number]
         wrench[chosen] = planned.cone.violations(planned.cone.wrench(place[chosen], acceleration[chosen]))
-        margin[chosen] = planned.region.margin(place[chosen])
         reach[chosen] = np.maximum(planned.reach.violation(place[chosen]), 0.0)
-    return Validity(times, phase, wrench, margin, reach)
+    return wrench, reach

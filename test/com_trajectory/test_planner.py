@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -12,7 +14,7 @@ from com_trajectory.planner import PlanOptions, plan_com
 from com_trajectory.polytope import Polytope
 from com_trajectory.switching import best_switching
 from com_trajectory.timing import EFFECTOR_SPEED, FREE_WAY, slowdown
-from com_trajectory.trajectory import validate
+from com_trajectory.trajectory import NOTED_STEP, validate
 from com_trajectory.transition import transition_by_loads
 from multi_qp_scene import former_names
 from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence
@@ -173,6 +175,24 @@ def test_an_infeasible_transition_is_relaxed_by_the_least_violation_and_noted():
     assert any("reach" in note for note in found.notes)
     ice = plan_com(walk(2, friction=0.0), BOXES)
     assert np.isfinite(ice.duration)
+
+
+@settings(max_examples=20)
+@given(speed=st.floats(0.05, 1.5))
+def test_a_motion_that_the_contacts_cannot_balance_is_noted(speed):
+    """Given durations are not stretched: a walk at a given time a phase is feasible or noted as not."""
+    sequence = walk(4)
+    phases = tuple(replace(phase, duration=0.1 / speed) for phase in sequence.phases)
+    fast = plan_com(replace(sequence, phases=phases), BOXES, options=PlanOptions(timing="empirical"))
+    valid = validate(fast, step=NOTED_STEP)
+    assert any("cannot balance" in note for note in fast.notes) == (valid.dynamic_share < 1.0)
+
+
+def test_a_motion_faster_than_the_contacts_allow_is_noted():
+    sequence = walk(4)
+    hasty = replace(sequence, phases=tuple(replace(phase, duration=0.15) for phase in sequence.phases))
+    (note,) = plan_com(hasty, BOXES, options=PlanOptions(timing="empirical")).notes
+    assert "the contacts cannot balance the motion at" in note
 
 
 def test_phases_that_share_no_contact_and_wrong_options_are_refused():
