@@ -155,9 +155,7 @@ def _instants(trajectory: ComTrajectory, step: float) -> tuple[Array, NDArray[np
     return times, trajectory.phase_at(times), trajectory.position(times)
 
 
-def _violations(
-    trajectory: ComTrajectory, times: Array, phase: NDArray[np.int64], place: Array
-) -> tuple[Array, Array]:
+def _violations(trajectory: ComTrajectory, times: Array, phase: NDArray[np.int64], place: Array) -> tuple[Array, Array]:
     """Return the violations of (1), per unit of weight, and of (4) [m], both (k,)."""
     acceleration = trajectory.acceleration(times)
     wrench, reach = np.zeros((2, len(times)))

@@ -113,7 +113,8 @@ def find_root_path(
         start: pose of the base.
         goal: pose of the base.
         valid: condition on poses.
-        low: lower bounds of x, y, z [m], roll, pitch, yaw [rad] of sampled poses, (6,).
+        low: lower bounds of x, y, z [m], roll, pitch, yaw [rad] of sampled poses, (6,). A goal whose position is
+            outside is refused; the start, and the inclination of the goal, widen them.
         high: upper bounds, (6,).
         budget: CPU time of the search [s].
         seed: of the search.
@@ -121,6 +122,9 @@ def find_root_path(
     Returns:
         The path; if none is found within the budget, the start alone with a reason.
     """
+    outside = _outside(goal.translation, low, high)
+    if outside:
+        return RootPath((start,), False, f"the goal is outside the bounds of the base: {outside}")
     for name, pose in (("start", start), ("goal", goal)):
         wrong = valid.obstacle(pose)
         if wrong is not None:
@@ -154,6 +158,15 @@ def find_root_path(
     else:
         knots = [begin, end]
     return RootPath(tuple(_pose(c) for c in _resampled(knots)), True)
+
+
+def _outside(position: Array, low: Array, high: Array) -> str:
+    """Return the coordinates of a position, (3,) [m], that are out of bounds, with their bounds."""
+    return ", ".join(
+        f"{axis} = {value:.2f} m, expected {least:g} to {most:g}"
+        for axis, value, least, most in zip("xyz", position, low, high, strict=False)
+        if not least - 1e-6 <= value <= most + 1e-6
+    )
 
 
 def _after(budget: float) -> ob.PlannerTerminationCondition:

@@ -71,7 +71,9 @@ class ContactSearch:
                 best = stances
             if over():
                 break
-        return best, False, reason
+        share = best[-1].progress / guide.end if guide.end else 1.0
+        x, y, z = guide.poses[best[-1].progress].translation
+        return best, False, f"{share:.0%} of the path is covered, to ({x:.2f}, {y:.2f}, {z:.2f}) m: {reason}"
 
     def _shortened(self, stances: list[Stance], guide: Guide) -> list[Stance]:
         """Return a plan in which one step replaces several wherever it has the same result."""
@@ -121,7 +123,7 @@ class ContactSearch:
                     tried = 0
                 best = chain
             if over():
-                return best, False, "the time for planning is over"
+                return best, False, f"the time for planning is over; {self._failure_message()}"
             follower = next(followers, None)
             if follower is None:
                 stack.pop()

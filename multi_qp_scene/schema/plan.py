@@ -120,7 +120,7 @@ class PlanSpec(StrictModel):
             a seat.
         least: minimum number of limbs with a surface within reach along the whole path; all that are not `helpers` if
             left out.
-        bounds: bounds of the sampled base poses.
+        bounds: bounds of the sampled base poses; a goal outside is refused.
         margin: distance of the centre of mass from the edge of its support region [m].
         stride: fraction of a limb's reach, from its place in the nominal posture, that is used.
         clearance: minimum distance from obstacles [m].

@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -62,8 +63,42 @@ def test_a_goal_with_a_contact_without_a_face_is_incomplete():
     goal = replace(goals_of(scenario)[1], contacts=frozenset({"left_foot", "right_foot", "seat"}))  # standing
     plan = planner.plan([goal])
     assert not plan.complete
-    assert plan.reason == "no limb has a place to go to"
+    assert plan.reason.endswith("no limb has a place to go to")
     assert all("seat" not in stance.contacts for stance in plan.stances)
+
+
+BLOCK = """
+description: a step of 70 cm
+subsystems:
+  walker: {model: humanoid, posture: half_sitting, place: {surfaces: [left_sole, right_sole], onto: ground/floor}}
+environment:
+  ground: {model: ground}
+  block: {box: [2.0, 2.0, 0.7], pose: {xyz: [1.5, 0, 0.35]}}
+plan:
+  character: walker
+  limbs: {left_foot: left_sole, right_foot: right_sole}
+  posture: half_sitting
+  budget: 0.5
+  goal: {pose: {xyz: GOAL}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("goal", "reason"),
+    [
+        (
+            "[1.5, 0, 1.4]",
+            r"\d+% of the path is covered, to \(0\.\d\d, .*: the time .* is over; no limb can go on; most often",
+        ),
+        ("[20, 0, 0.7]", r"the goal is outside the bounds of the base: x = 20.00 m, expected -10 to 10$"),
+    ],
+)
+def test_a_hopeless_goal_says_where_and_why_the_plan_ends(tmp_path, goal, reason):
+    (tmp_path / "step.yaml").write_text(BLOCK.replace("GOAL", goal), encoding="utf-8")
+    scenario = load_scenario(tmp_path / "step.yaml")
+    plan = make_planner(scenario).plan(goals_of(scenario))
+    assert not plan.complete
+    assert re.match(reason, plan.reason), plan.reason
 
 
 def test_the_audit_finds_errors():
