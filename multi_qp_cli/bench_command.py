@@ -26,7 +26,6 @@ def add_to(commands: Any) -> None:
     modules = {name: import_module(module) for name, module in TARGETS.items()}
     parser = commands.add_parser(
         "bench",
-        help="benchmarks, together with comparable software",
         description="Run a benchmark on this machine; all candidates are measured in one run, interleaved.",
         epilog="targets: " + "; ".join(f"{name}: {module.SUMMARY}" for name, module in modules.items()),
     )

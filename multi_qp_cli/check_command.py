@@ -12,7 +12,7 @@ from multi_qp_scene.pairs import watched_pairs
 
 def add_to(commands: Any) -> None:
     """Declare the command."""
-    parser = commands.add_parser("check", help="check a scenario file", description=__doc__)
+    parser = commands.add_parser("check", description=__doc__)
     add_scenario_options(parser)
     parser.set_defaults(run=run)
 

@@ -16,7 +16,6 @@ def add_to(commands: Any) -> None:
     modules = {name: import_module(module) for name, module in SUBCOMMANDS.items()}
     parser = commands.add_parser(
         "com",
-        help="centre-of-mass trajectories",
         description=__doc__,
         epilog="; ".join(f"{name}: {module.SUMMARY}" for name, module in modules.items()),
     )

@@ -15,7 +15,7 @@ from multi_qp_scene.yaml_document import YamlDocument
 
 def add_to(commands: Any) -> None:
     """Declare the command."""
-    parser = commands.add_parser("list", help="list the scenarios", description=__doc__)
+    parser = commands.add_parser("list", description=__doc__)
     parser.set_defaults(run=run)
 
 

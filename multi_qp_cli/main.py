@@ -16,8 +16,20 @@ from multi_qp_scene.errors import MultiQpError
 
 #: Exit statuses: goals reached; goals not reached; invalid arguments or file.
 SUCCESS, GOALS_MISSED, BAD_INPUT = 0, 1, 2
-#: Commands in the order of the help; each is a module `<name>_command`.
-COMMANDS = ("list", "run", "plan", "ros", "check", "replay", "com", "table", "plot", "bench", "robustness")
+#: Commands with their summaries, in the order of the help; each is a module `<name>_command`.
+COMMANDS = {
+    "list": "list the scenarios",
+    "run": "run a scenario",
+    "plan": "plan the contacts of a scenario that has a goal instead of states",
+    "ros": "run a scenario as a ROS 2 graph",
+    "check": "check a scenario file",
+    "replay": "recompute a tick of a recording",
+    "com": "centre-of-mass trajectories",
+    "table": "run the paper's scenes and compare with its Table 1",
+    "plot": "plot curves or tick times from logs",
+    "bench": "benchmarks, together with comparable software",
+    "robustness": "randomised runs with model mismatch and disturbances",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -67,8 +79,8 @@ class _Parser(argparse.ArgumentParser):
         self.exit(BAD_INPUT, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
-def _parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """Return the parser of a command line; only the given command is imported, since imports are slow."""
+def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
+    """Return the parser of a command line; no command but the given one is imported, since imports are slow."""
     parser = _Parser(
         prog="multi-qp",
         description="Whole-body control of several robots, objects and their environment by one quadratic program.",
@@ -76,8 +88,11 @@ def _parser(given: Sequence[str] = ()) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name in given[:1] if given and given[0] in COMMANDS else COMMANDS:
-        import_module(f"multi_qp_cli.{name}_command").add_to(commands)
+    if given and given[0] in COMMANDS:
+        import_module(f"multi_qp_cli.{given[0]}_command").add_to(commands)
+    else:  # the help of `multi-qp`, or an error
+        for name, summary in COMMANDS.items():
+            commands.add_parser(name, help=summary)
     return parser
 
 

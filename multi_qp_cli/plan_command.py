@@ -25,7 +25,6 @@ def add_to(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "plan",
-        help="plan the contacts of a scenario that has a goal instead of states",
         description="Plan the contacts of a scenario that has a `plan`: print them, and save them as an editable file.",
         epilog="Exit status: 0 the plan reaches the goal, 1 it does not (the best partial plan is shown), 2 bad input.",
     )

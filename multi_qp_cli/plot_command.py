@@ -44,7 +44,6 @@ def add_to(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "plot",
-        help="plot curves or tick times from logs",
         description="Plot a log: with --curves, quantities of the run by name, with their bounds; with --over plane, "
         "the centre of mass, ZMP and capture point over the support polygon, from above; otherwise the tick times of "
         "any number of logs, with state transitions dashed, or over the size of the QP.",

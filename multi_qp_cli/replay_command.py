@@ -20,7 +20,6 @@ def add_to(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "replay",
-        help="recompute a tick of a recording",
         description="Recompute one tick of a recording (multi-qp run --record) and report whether it is bit-identical; "
         "solve it with other settings and show the differences. Without --at, show the contents of the recording.",
         epilog="Exit status: 0 the tick is bit-identical, 1 it is not, 2 invalid arguments or file.",

@@ -39,7 +39,6 @@ def add_to(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "robustness",
-        help="randomised runs with model mismatch and disturbances",
         description="Run a scenario many times in MuJoCo with randomised masses, friction and noise; "
         f"`all` runs {', '.join(SCENES)}. Default of --mismatch: masses 5 %, friction 20 %, "
         "1 ms delay, encoder and gyro noise.",

@@ -22,7 +22,6 @@ def add_to(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "ros",
-        help="run a scenario as a ROS 2 graph",
         description="Run a scenario as a ROS 2 graph: controller and simulator are nodes in separate processes.",
     )
     add_scenario_options(parser)

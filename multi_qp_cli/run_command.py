@@ -43,7 +43,6 @@ def add_to(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "run",
-        help="run a scenario",
         description="Run a scenario: in the browser viewer, or with --headless to its end.",
     )
     add_scenario_options(parser)

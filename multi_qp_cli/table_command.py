@@ -54,7 +54,6 @@ def add_to(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser(
         "table",
-        help="run the paper's scenes and compare with its Table 1",
         description="Run the scenes of the paper headless and print its Table 1 as Markdown with our figures; "
         "those of the paper are in parentheses.",
     )

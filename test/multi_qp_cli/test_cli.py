@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from multi_qp_cli.main import main
+from multi_qp_cli.main import COMMANDS, main
 from multi_qp_scene.resources import scenario_names
 
 ROOT = Path(__file__).parents[2]
@@ -333,3 +333,18 @@ def test_ctrl_c_before_the_first_tick_gives_no_traceback(standing):
     status, _, err = finish(process)
     assert status == 1
     assert "Traceback" not in err and "Exception" not in err, err
+
+
+def test_the_help_imports_no_command_and_no_scene():
+    """Otherwise it takes seconds: numba and pinocchio alone take one."""
+    script = """
+import sys
+from multi_qp_cli.main import COMMANDS, main
+try:
+    main(["--help"])
+except SystemExit:
+    print(*(name for name in ("numpy", "numba", "pinocchio") if name in sys.modules), file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stderr.split() == []
+    assert all(summary.split()[0] in done.stdout for summary in COMMANDS.values())
