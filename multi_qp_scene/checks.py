@@ -260,38 +260,20 @@ class ScenarioChecker:
                 self._check_condition(condition.of, (*key, "of"), active_tasks)
 
     def _check_goals(self) -> None:
-        tasks = self.written("tasks").union(*(self.written("states", s, "tasks") for s in self.written("states")))
         for name, goal in self._spec.goals.items():
-            key: Key = ("goals", name)
-            match goal:
-                case st.TrackingGoal():
-                    self.known((*key, "task"), "task", goal.task, tasks)
-                    self._check_pose_task(goal.task, (*key, "task"))
-                    if goal.position is None and goal.rotation is None:
-                        self.report_error(key, "give a tolerance: `position` [m], `rotation` [rad] or both")
-                case st.PoseGoal():
-                    self.known((*key, "frame"), "link or surface", goal.frame, self.names.frames)
-                case st.StateGoal() | st.JointVelocityGoal():
-                    self.known((*key, "state"), "state", goal.state, self.written("states"))
-                case st.PointsGoal():
-                    self.known((*key, "task"), "task", goal.task, tasks)
-                case st.TiltGoal():
-                    self.known((*key, "frame"), "link or surface", goal.frame, self.names.frames)
-                case st.BalanceGoal():
-                    self.check_group(goal.subsystems, key)
-                    for k, contact in enumerate(goal.contacts or []):
-                        self.known((*key, "contacts", k), "contact", contact, self.written("contacts"))
-                case st.JointGoal() if goal.state is not None:
-                    self.known((*key, "state"), "state", goal.state, self.written("states"))
-            if isinstance(goal, st.JointVelocityGoal) and goal.target == 0.0:
-                self.report_error((*key, "target"), "the tolerance is relative to the target, which cannot be 0")
-            if isinstance(goal, st.JointGoal | st.JointVelocityGoal):
-                self.known((*key, "joint"), "joint", goal.joint, self.names.joints)
-            if isinstance(goal, st.TiltGoal | st.BalanceGoal):
-                for k, state in enumerate(goal.states or []):
-                    self.known((*key, "states", k), "state", state, self.written("states"))
+            goal.check(self, ("goals", name))
 
-    def _check_pose_task(self, name: str, key: Key) -> None:
+    @property
+    def all_tasks(self) -> set[str]:
+        """Names of the tasks of the scenario and of its states."""
+        return self.written("tasks").union(*(self.written("states", s, "tasks") for s in self.written("states")))
+
+    def check_states(self, states: Iterable[str], key: Key) -> None:
+        """Report unknown states."""
+        for k, state in enumerate(states):
+            self.known((*key, k), "state", state, self.written("states"))
+
+    def check_pose_task(self, name: str, key: Key) -> None:
         """Report a goal that refers to a task of another type than `pose`."""
         everywhere: list[Mapping[str, Any]] = [self._spec.tasks, *(s.tasks for s in self._spec.states.values())]
         found = [tasks[name] for tasks in everywhere if tasks.get(name) is not None]

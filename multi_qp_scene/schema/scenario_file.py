@@ -30,10 +30,11 @@ from multi_qp_scene.schema.common import (
     Vector2,
     Vector3,
 )
+from multi_qp_scene.schema.goals import GoalSpec
 from multi_qp_scene.schema.health import HealthSpec
 from multi_qp_scene.schema.mismatch import MismatchSpec
 from multi_qp_scene.schema.plan import FollowSpec, PlanSpec
-from multi_qp_scene.schema.states import GoalSpec, StateSpec
+from multi_qp_scene.schema.states import StateSpec
 from multi_qp_scene.schema.tasks import TASK_SPECS, TaskSpec
 from multi_qp_scene.schema.turns import TurnsSpec
 

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-from typing import assert_never
+from collections.abc import Callable
+from typing import Any
 
 from multi_qp_controller.controller import Controller
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene, State
-from multi_qp_scene.schema import states as st
+from multi_qp_scene.schema import goals
 from multi_qp_simulator.goals.base import GoalResult, Moment, MonitoredGoal
 from multi_qp_simulator.goals.joints import JointAngle, JointVelocity
 from multi_qp_simulator.goals.places import Balance, MinimumDistance, Pose, Tilt
 from multi_qp_simulator.goals.progress import Points, Tracking, Visited
+
+#: The class that measures each type of goal.
+_GOALS: dict[type[goals.GoalBase], Callable[[Any, Scene], MonitoredGoal]] = {
+    goals.TrackingGoal: Tracking,
+    goals.PoseGoal: Pose,
+    goals.StateGoal: Visited,
+    goals.PointsGoal: Points,
+    goals.JointGoal: JointAngle,
+    goals.JointVelocityGoal: JointVelocity,
+    goals.TiltGoal: Tilt,
+    goals.BalanceGoal: Balance,
+    goals.ClearanceGoal: MinimumDistance,
+}
 
 
 class GoalMonitor:
     """Observes the goals of one run."""
 
     def __init__(self, scenario: Scenario) -> None:
-        self._goals = {name: _make(goal, scenario.scene) for name, goal in scenario.spec.goals.items()}
+        self._goals = {name: _GOALS[type(goal)](goal, scenario.scene) for name, goal in scenario.spec.goals.items()}
 
     def observe(self, controller: Controller, state: State, time: float) -> None:
         """Process one tick."""
@@ -34,27 +48,3 @@ class GoalMonitor:
             for part, result in goal.results(state, visited).items():
                 results[f"{name}_{part}" if part else name] = result
         return results
-
-
-def _make(goal: st.GoalSpec, scene: Scene) -> MonitoredGoal:
-    match goal:
-        case st.TrackingGoal():
-            return Tracking(goal)
-        case st.PoseGoal():
-            return Pose(goal, scene)
-        case st.StateGoal():
-            return Visited(goal)
-        case st.PointsGoal():
-            return Points(goal)
-        case st.JointGoal():
-            return JointAngle(goal, scene)
-        case st.JointVelocityGoal():
-            return JointVelocity(goal, scene)
-        case st.TiltGoal():
-            return Tilt(goal, scene)
-        case st.BalanceGoal():
-            return Balance(goal, scene)
-        case st.ClearanceGoal():
-            return MinimumDistance(goal)
-        case _:
-            assert_never(goal)

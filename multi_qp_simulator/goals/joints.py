@@ -6,14 +6,14 @@ import math
 
 from multi_qp_scene.scalar_joint import ScalarJoint
 from multi_qp_scene.scene import Scene, State
-from multi_qp_scene.schema import states as st
+from multi_qp_scene.schema import goals
 from multi_qp_simulator.goals.base import GoalResult, Moment, MonitoredGoal
 
 
 class JointAngle(MonitoredGoal):
     """Angle of a joint at the last exit from a state."""
 
-    def __init__(self, goal: st.JointGoal, scene: Scene) -> None:
+    def __init__(self, goal: goals.JointGoal, scene: Scene) -> None:
         self._goal = goal
         self._joint = ScalarJoint.of(scene.model, goal.joint)
         self._angle = math.inf
@@ -35,7 +35,7 @@ class JointAngle(MonitoredGoal):
 class JointVelocity(MonitoredGoal):
     """Worst velocity of a joint in a state; the error is relative."""
 
-    def __init__(self, goal: st.JointVelocityGoal, scene: Scene) -> None:
+    def __init__(self, goal: goals.JointVelocityGoal, scene: Scene) -> None:
         self._goal = goal
         self._v_index = ScalarJoint.of(scene.model, goal.joint).v_index
         self._worst: float | None = None

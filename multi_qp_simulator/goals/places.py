@@ -13,7 +13,7 @@ from multi_qp_controller.contacts.support_polygon import margin_inside
 from multi_qp_controller.dynamics.kinematics import Group
 from multi_qp_scene.kinematic_trees import place_frames
 from multi_qp_scene.scene import Scene, State
-from multi_qp_scene.schema import states as st
+from multi_qp_scene.schema import goals
 from multi_qp_scene.surfaces import Surface
 from multi_qp_simulator.goals.base import GoalResult, Moment, MonitoredGoal
 
@@ -21,7 +21,7 @@ from multi_qp_simulator.goals.base import GoalResult, Moment, MonitoredGoal
 class Pose(MonitoredGoal):
     """Pose of a frame at the end."""
 
-    def __init__(self, goal: st.PoseGoal, scene: Scene) -> None:
+    def __init__(self, goal: goals.PoseGoal, scene: Scene) -> None:
         self._goal = goal
         self._scene = scene
 
@@ -41,7 +41,7 @@ class Pose(MonitoredGoal):
 class Tilt(MonitoredGoal):
     """Largest angle of a frame's z axis from the vertical."""
 
-    def __init__(self, goal: st.TiltGoal, scene: Scene) -> None:
+    def __init__(self, goal: goals.TiltGoal, scene: Scene) -> None:
         self._goal = goal
         self._frame = scene.frame_id(goal.frame)
         self._worst: float | None = None
@@ -63,7 +63,7 @@ class Tilt(MonitoredGoal):
 class Balance(MonitoredGoal):
     """Smallest margin of a centre of mass in the support polygon; the error is the deficit."""
 
-    def __init__(self, goal: st.BalanceGoal, scene: Scene) -> None:
+    def __init__(self, goal: goals.BalanceGoal, scene: Scene) -> None:
         self._goal = goal
         self._group = Group.of(scene, goal.subsystems)
         self._least = math.inf
@@ -99,7 +99,7 @@ class Balance(MonitoredGoal):
 class MinimumDistance(MonitoredGoal):
     """Smallest distance of monitored pairs; pairs that never came within their influence distance count as far."""
 
-    def __init__(self, goal: st.ClearanceGoal) -> None:
+    def __init__(self, goal: goals.ClearanceGoal, scene: Scene) -> None:
         self._goal = goal
         self._least = math.inf
         self._concerned: NDArray[np.bool_] | None = None

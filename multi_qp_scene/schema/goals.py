@@ -1,0 +1,225 @@
+"""Schema of the goals of a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from multi_qp_scene.config_file import StrictModel
+from multi_qp_scene.schema.common import Angle, Coordinate, Length, Positive, Time, Tolerance, Vector3, Velocity
+
+if TYPE_CHECKING:
+    from multi_qp_scene.checks import Key, ScenarioChecker
+
+
+class GoalBase(StrictModel):
+    """A goal; its class in `multi_qp_simulator/goals/` measures it."""
+
+    def check(self, scenario: ScenarioChecker, key: Key) -> None:
+        """Report each name that does not exist in the scenario, see `TaskBase.check`."""
+
+
+class TrackingGoal(GoalBase):
+    """Bound of the RMS tracking error of a pose task while it is active.
+
+    Attributes:
+        type: selects this type of goal.
+        task: a pose task.
+        position: maximum RMS distance [m].
+        rotation: maximum RMS angle [rad].
+    """
+
+    type: Literal["tracking"]
+    task: str
+    position: Length | None = None
+    rotation: Tolerance | None = None
+
+    def check(self, scenario: ScenarioChecker, key: Key) -> None:
+        """Check the task, and that a quantity is bounded."""
+        scenario.known((*key, "task"), "task", self.task, scenario.all_tasks)
+        scenario.check_pose_task(self.task, (*key, "task"))
+        if self.position is None and self.rotation is None:
+            scenario.report_error(key, "give a tolerance: `position` [m], `rotation` [rad] or both")
+
+
+class PoseGoal(GoalBase):
+    """Final position of a frame: near a given position, or (`initial`) near its initial one.
+
+    Attributes:
+        type: selects this type of goal.
+        frame: full name of a link or surface.
+        target: position of its origin in the world [m], or `initial`.
+        tolerance: maximum distance [m]; the orientation is not evaluated.
+    """
+
+    type: Literal["pose"]
+    frame: str
+    target: Vector3 | Literal["initial"]
+    tolerance: Length
+
+    def check(self, scenario: ScenarioChecker, key: Key) -> None:
+        """Check the name of the frame."""
+        scenario.known((*key, "frame"), "link or surface", self.frame, scenario.names.frames)
+
+
+class StateGoal(GoalBase):
+    """A state that must be visited.
+
+    Attributes:
+        type: selects this type of goal.
+        state: name of the state.
+        visits: minimum number of visits.
+    """
+
+    type: Literal["state"]
+    state: str
+    visits: Annotated[int, Field(ge=1)] = 1
+
+    def check(self, scenario: ScenarioChecker, key: Key) -> None:
+        """Check the name of the state."""
+        scenario.known((*key, "state"), "state", self.state, scenario.written("states"))
+
+
+class PointsGoal(GoalBase):
+    """Bound of the number of missed random points of a task.
+
+    Attributes:
+        type: selects this type of goal.
+        task: a pose task whose target has `random_points`.
+        misses: maximum number of missed points.
+    """
+
+    type: Literal["points"]
+    task: str
+    misses: Annotated[int, Field(ge=0)] = 0
+
+    def check(self, scenario: ScenarioChecker, key: Key) -> None:
+        """Check the name of the task."""
+        scenario.known((*key, "task"), "task", self.task, scenario.all_tasks)
+
+
+class JointGoal(GoalBase):
+    """Angle of a joint at the end of a state.
+
+    Attributes:
+        type: selects this type of goal.
+        joint: full name of the joint.
+        target: angle [rad].
+        tolerance: [rad].
+        state: name of the state, at its last exit; the end of the run if left out.
+    """
+
+    type: Literal["joint"]
+    joint: str
+    target: Angle
+    tolerance: Tolerance
+    state: str | None = None
+
+    def check(self, scenario: ScenarioChecker, key: Key) -> None:
+        """Check the names of joint and state."""
+        scenario.known((*key, "joint"), "joint", self.joint, scenario.names.joints)
+        if self.state is not None:
+            scenario.known((*key, "state"), "state", self.state, scenario.written("states"))
+
+
+class JointVelocityGoal(GoalBase):
+    """Velocity of a joint throughout a state.
+
+    Attributes:
+        type: selects this type of goal.
+        joint: full name of the joint.
+        target: velocity [rad/s].
+        tolerance: maximum deviation, relative to the target.
+        state: name of the state.
+        after: time in the state before evaluation begins [s].
+    """
+
+    type: Literal["joint_velocity"]
+    joint: str
+    target: Velocity
+    tolerance: Positive
+    state: str
+    after: Time = 1.0
+
+    def check(self, scenario: ScenarioChecker, key: Key) -> None:
+        """Check the names of joint and state, and the target."""
+        scenario.known((*key, "joint"), "joint", self.joint, scenario.names.joints)
+        scenario.known((*key, "state"), "state", self.state, scenario.written("states"))
+        if self.target == 0.0:
+            scenario.report_error((*key, "target"), "the tolerance is relative to the target, which cannot be 0")
+
+
+class TiltGoal(GoalBase):
+    """Bound of the inclination of the z axis of a frame from the vertical.
+
+    Attributes:
+        type: selects this type of goal.
+        frame: full name of a link or surface.
+        tolerance: [rad].
+        states: names of the evaluated states; all if left out.
+    """
+
+    type: Literal["tilt"]
+    frame: str
+    tolerance: Tolerance
+    states: list[str] | None = None
+
+    def check(self, scenario: ScenarioChecker, key: Key) -> None:
+        """Check the names of frame and states."""
+        scenario.known((*key, "frame"), "link or surface", self.frame, scenario.names.frames)
+        scenario.check_states(self.states or [], (*key, "states"))
+
+
+class BalanceGoal(GoalBase):
+    """Minimum distance of a group's centre of mass inside the support polygon of its contacts with the environment.
+
+    Attributes:
+        type: selects this type of goal.
+        subsystems: the group whose common centre of mass is evaluated.
+        contacts: supporting contacts, of which the active ones count, for example of a group on other characters'
+            shoulders; the group's own contacts with the environment if left out.
+        margin: minimum horizontal distance from the polygon's edge [m].
+        states: names of the evaluated states; all if left out.
+    """
+
+    type: Literal["balance"]
+    subsystems: list[str]
+    contacts: list[str] | None = None
+    margin: Coordinate = 0.0
+    states: list[str] | None = None
+
+    def check(self, scenario: ScenarioChecker, key: Key) -> None:
+        """Check the names of subsystems, contacts and states."""
+        scenario.check_group(self.subsystems, key)
+        for k, contact in enumerate(self.contacts or []):
+            scenario.known((*key, "contacts", k), "contact", contact, scenario.written("contacts"))
+        scenario.check_states(self.states or [], (*key, "states"))
+
+
+class ClearanceGoal(GoalBase):
+    """Minimum distance between bodies, of the pairs in `collisions`.
+
+    Attributes:
+        type: selects this type of goal.
+        bodies: full names of two links, or patterns with `*`.
+        at_least: minimum distance [m].
+    """
+
+    type: Literal["clearance"]
+    bodies: tuple[str, str]
+    at_least: Coordinate = 0.0
+
+
+GoalSpec = Annotated[
+    TrackingGoal
+    | PoseGoal
+    | StateGoal
+    | PointsGoal
+    | JointGoal
+    | JointVelocityGoal
+    | TiltGoal
+    | BalanceGoal
+    | ClearanceGoal,
+    Field(discriminator="type"),
+]
