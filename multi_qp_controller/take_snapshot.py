@@ -12,6 +12,7 @@ from multi_qp_controller.controller import Controller
 from multi_qp_controller.incidents import described
 from multi_qp_controller.snapshot import ContactSnapshot, PairSnapshot, Snapshot, TargetSnapshot
 from multi_qp_controller.tasks import Task
+from multi_qp_scene.arguments import check_type
 from multi_qp_scene.subsystem import SubsystemKind
 from multi_qp_scene.surfaces import PYRAMID_EDGES
 
@@ -19,7 +20,13 @@ Array = NDArray[np.float64]
 
 
 def take_snapshot(controller: Controller, command: Command) -> Snapshot:
-    """Return a snapshot of the step that returned `command`; its arrays are copies."""
+    """Return a snapshot of the step that returned `command`; its arrays are copies.
+
+    Raises:
+        ArgumentError: when an argument is invalid.
+    """
+    check_type("controller", controller, Controller, "a Controller")
+    check_type("command", command, Command, "a Command, as `Controller.step` returns it")
     kinematics, forces = controller.kinematics, controller.forces
     scene = controller.scenario.scene
     moving = [s for s in scene.subsystems.values() if s.kind is not SubsystemKind.ARTICULATED]

@@ -47,6 +47,7 @@ class TouchForce:
     time: float
 
 
+@runtime_checkable
 class Backend(Protocol):
     """A simulator backend."""
 

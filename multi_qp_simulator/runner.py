@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from time import perf_counter, sleep
 from typing import Any
@@ -11,7 +11,7 @@ from multi_qp_controller.closed_loop.decentralised import DecentralisedControlle
 from multi_qp_controller.command import Command
 from multi_qp_controller.contacts.contact_gap import check_start
 from multi_qp_controller.controller import Controller
-from multi_qp_scene.arguments import number
+from multi_qp_scene.arguments import check_type, number
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.jit import COMPILED
 from multi_qp_scene.limits import check
@@ -150,15 +150,25 @@ class Run:
             logged: whether ticks are logged; if not, the log of the result is empty.
 
         Raises:
-            MultiQpError: if a contact of the initial state is open in the backend's state.
+            MultiQpError: if an argument is invalid, or a contact of the initial state is open in the backend's state.
         """
+        check_type("scenario", scenario, Scenario, "a Scenario, as `load_scenario` returns it")
+        check_type("controller", controller, Controller, "a Controller")
+        check_type("backend", backend, Backend, "a simulator backend, as `make_backend` returns it")
+        if duration is not None:
+            number("duration", duration, unit="s", least=0.0)
+        if sensor is not None:
+            check_type("sensor", sensor, Callable, "a function of state and time")
         longest = scenario.spec.duration if duration is None else duration
         check("ticks", longest / controller.dt, f"{longest:g} s in periods of {controller.dt:g} s")
         self.scenario = scenario
         self.controller = controller
         self.backend = backend
         self.time = 0.0
-        self._observers = list(observers)
+        check_type("observers", observers, Iterable, "a list of functions")
+        self._observers: list[Observer] = []
+        for observer in observers:
+            self.observe(observer)
         self._sensor = sensor
         self._real_time = real_time
         controller.interactive = interactive
@@ -172,7 +182,12 @@ class Run:
         self._referee = RunMonitor(scenario, controller, backend=backend_name, duration=duration)
 
     def observe(self, observer: Observer) -> None:
-        """Add an observer."""
+        """Add an observer.
+
+        Raises:
+            ArgumentError: when it is not a function.
+        """
+        check_type("an observer", observer, Callable, "a function of controller and command")
         self._observers.append(observer)
 
     def stop(self) -> None:
@@ -272,13 +287,12 @@ def run_scenario(
     Raises:
         MultiQpError: if an argument is invalid.
     """
-    if duration is not None:
-        number("duration", duration, unit="s", least=0.0)
     controller = make_controller(scenario, backend, dt=dt, solver=solver, formulation=formulation)
     world = make_backend(backend, scenario)
     if initial_state is not None:
         if not isinstance(world, Integrator):
             raise MultiQpError("only the integrator can start from a given state")
+        check_type("initial_state", initial_state, State, "a State")
         world.state = initial_state
     run = Run(
         scenario,

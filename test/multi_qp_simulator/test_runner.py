@@ -290,3 +290,30 @@ def test_a_box_that_is_too_heavy_ends_the_run_with_an_explanation():
     assert any(row.startswith("dynamics box/root_joint") for row in rows)
     assert any(row.startswith(("torque limit humanoid/", "friction cone ")) for row in rows)
     json.dumps(report, allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"observers": 5}, "observers: expected a list of functions, got 5"),
+        ({"observers": [5]}, "an observer: expected a function of controller and command, got 5"),
+        ({"sensor": 5}, "sensor: expected a function of state and time, got 5"),
+        ({"duration": "long"}, "duration: expected a number [s], got 'long'"),
+        ({"initial_state": 5}, "initial_state: expected a State, got 5"),
+        ({"backend": 5}, "unknown backend '5'"),
+    ],
+)
+def test_invalid_arguments_of_a_run_are_refused(standing, wrong, message) -> None:
+    with pytest.raises(MultiQpError) as error:
+        run_scenario(standing, **wrong)
+    assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("which", "message"), [("controller", "controller: expected a Controller"), ("backend", "backend: expected a")]
+)
+def test_a_run_refuses_wrong_parts(standing, which, message) -> None:
+    parts = {"controller": Controller(standing), "backend": Integrator(standing)} | {which: 5}
+    with pytest.raises(MultiQpError) as error:
+        Run(standing, **parts)
+    assert str(error.value).startswith(message)
