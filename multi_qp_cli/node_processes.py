@@ -20,7 +20,7 @@ from multi_qp_scene.resources import find_resource
 GRACE = 3.0
 
 #: Signals that end the graph.
-_ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_END_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 Processes = dict[str, subprocess.Popen[bytes]]
 
@@ -87,7 +87,7 @@ def running(
     processes: Processes = {}
     interruption = _Interruption()
     # the default action would end this process and leave the nodes running
-    before = {number: signal.signal(number, interruption) for number in _ENDING if _is_active(number)}
+    before = {number: signal.signal(number, interruption) for number in _END_SIGNALS if _is_active(number)}
     try:
         for node in nodes:
             command = node.command(namespace=namespace, log_level=log_level)

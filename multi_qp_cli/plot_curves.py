@@ -15,7 +15,7 @@ from multi_qp_scene.npz_files import read_arrays
 from multi_qp_scene.resources import scenario_names
 from multi_qp_scene.scenario import Scenario, load_scenario
 from multi_qp_simulator.log import LARGEST, WHAT
-from multi_qp_viewer.curves import Curves, Series
+from multi_qp_viewer.curves import RunCurves, Series
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,7 +50,7 @@ class _About(msgspec.Struct):
     seed: int
 
 
-def curves_of(path: Path, scenario_file: str | None) -> tuple[Curves, Series, Scenario]:
+def curves_of(path: Path, scenario_file: str | None) -> tuple[RunCurves, Series, Scenario]:
     """Return the curves of a log.
 
     Args:
@@ -80,7 +80,7 @@ def curves_of(path: Path, scenario_file: str | None) -> tuple[Curves, Series, Sc
     if (np.diff(arrays["time"]) < 0.0).any():
         raise MultiQpError(f"'{path}': time is not increasing")
     series = Series(**arrays)
-    return Curves(scene, series), series, scenario
+    return RunCurves(scene, series), series, scenario
 
 
 def curve_drawing(path: Path, scenario_file: str | None, globs: Sequence[str] | None) -> Callable[[Figure], None]:

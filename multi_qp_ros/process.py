@@ -77,7 +77,7 @@ def run(make_node: Callable[[], Any], arguments: Sequence[str] | None = None) ->
     """
     for name, value in TRANSPORT.items():
         os.environ.setdefault(name, value)
-    ending = _Ending()
+    ending = _ProcessEnd()
     node: Worker | None = None
     executor: Any = None
     status = SUCCESS
@@ -145,7 +145,7 @@ def _reason(error: Exception) -> str:
     return str(error).partition(", at /")[0].strip()
 
 
-class _Ending:
+class _ProcessEnd:
     """Signal handling: reason and deadlines of the end of the process.
 
     A signal interrupts a node under construction at once: it has published nothing. Later the running callback may

@@ -179,7 +179,7 @@ class Run:
         self._recorder, self._logged = LogRecorder(scenario, controller.dt), logged
         self._measure = backend.measure if isinstance(backend, MeasuredBackend) else None
         self._forces = ForceCheck() if backend_name in MEASURED else None
-        self._referee = RunMonitor(scenario, controller, backend=backend_name, duration=duration)
+        self._monitor = RunMonitor(scenario, controller, backend=backend_name, duration=duration)
 
     def observe(self, observer: Observer) -> None:
         """Add an observer.
@@ -210,7 +210,7 @@ class Run:
                 tick += 1
                 ended = self._why_ended()
                 if progress is not None:
-                    progress(self._referee.progress, command.diagnostics.state)
+                    progress(self._monitor.progress, command.diagnostics.state)
                 collect()
                 if self._real_time:
                     sleep(max(0.0, self._started + self.time - perf_counter()))
@@ -228,7 +228,7 @@ class Run:
         else:
             seen = state if self._measure is None else self._measure()
         command = controller.step(seen, self.time)
-        self._referee.observe(state, command)
+        self._monitor.observe(state, command)
         for observer in self._observers:
             observer(controller, command)
         outcome = self.backend.step(command, controller.dt)
@@ -248,11 +248,11 @@ class Run:
             return STOPPED
         if not self.backend.state.is_finite:
             return "the state of the world is not finite"
-        return self._referee.ended
+        return self._monitor.ended
 
     def _end(self, ended: str) -> RunResult:
         forces = self.backend.touch_forces() if isinstance(self.backend, TouchingBackend) else ()
-        report = self._referee.report(final=self.backend.state, ended=ended, touch_forces=forces)
+        report = self._monitor.report(final=self.backend.state, ended=ended, touch_forces=forces)
         if self._forces is not None:
             report["contact_forces"] = self._forces.report()
         self.result = RunResult(report, self._recorder.finish())

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from multi_qp_viewer.curves import POINTS, Balance, Curve, words
+from multi_qp_viewer.curves import POINTS, BalanceSeries, Curve, words
 from multi_qp_viewer.plots import draw_states, label_of
 
 Array = NDArray[np.float64]
@@ -108,7 +108,7 @@ def _finite(*arrays: Array) -> Array:
     return values[np.isfinite(values)]
 
 
-def draw_balance(figure: Figure, balances: Mapping[str, Balance]) -> None:
+def draw_balance(figure: Figure, balances: Mapping[str, BalanceSeries]) -> None:
     """Draw paths of CoM, ZMP and capture point over the support polygons, seen from above; one panel a character."""
     figure.set_size_inches(6.5 * len(balances) + 1.5, 6.0)
     for axes, (name, balance) in zip(

@@ -71,7 +71,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Balance:
+class BalanceSeries:
     """Points of one character over its support polygon; the contacts with the environment support it.
 
     The zero-moment point (ZMP) is the centre of pressure of the supporting contacts in the horizontal plane at the mean
@@ -86,7 +86,7 @@ class Balance:
     polygons: list[Array | None]
 
 
-class Curves:
+class RunCurves:
     """All curves of a run; a curve is computed when it is asked for.
 
     Attributes:
@@ -95,7 +95,7 @@ class Curves:
 
     def __init__(self, scene: Scene, series: Series) -> None:
         self._scene, self._series = scene, series
-        self._balance: dict[str, Balance] = {}
+        self._balance: dict[str, BalanceSeries] = {}
         self._makers: dict[str, Callable[[str], Curve]] = {}
         for character in scene.characters:
             for axis in "xyz":
@@ -144,7 +144,7 @@ class Curves:
         """
         return self._makers[name](name)
 
-    def balance(self, character: str) -> Balance:
+    def balance(self, character: str) -> BalanceSeries:
         """Return the points of a character over its support polygon."""
         if character not in self._balance:
             self._balance[character] = self._balance_of(self._scene.subsystems[character])
@@ -172,7 +172,7 @@ class Curves:
                 found[k] = surface
         return found
 
-    def _balance_of(self, character: Subsystem) -> Balance:
+    def _balance_of(self, character: Subsystem) -> BalanceSeries:
         series, model = self._series, self._scene.model
         data, ticks = model.createData(), len(series.time)
         gravity = float(np.linalg.norm(model.gravity.linear))
@@ -198,7 +198,7 @@ class Curves:
             points["zmp"][t] = _zero_moment_point(wrench, ground)
             capture = com + speed * np.sqrt(max(com[2] - ground, 0.0) / gravity)
             points["capture_point"][t] = [capture[0], capture[1], ground]
-        return Balance(points, polygons)
+        return BalanceSeries(points, polygons)
 
     def _position(self, name: str) -> Curve:
         character, axis, point = name.split("/", 1)[1].rsplit("/", 2)

@@ -14,7 +14,7 @@ from multi_qp_scene import load_scenario
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_simulator.runner import run_scenario
 from multi_qp_viewer.curve_plots import draw_curves
-from multi_qp_viewer.curves import KINDS, Curve, Curves, Series
+from multi_qp_viewer.curves import KINDS, Curve, RunCurves, Series
 
 STANDING = """\
 description: a humanoid that stands and turns its torso
@@ -48,7 +48,7 @@ def standing(tmp_path_factory):
         path,
         scenario.scene,
         log,
-        Curves(scenario.scene, Series(**{f.name: getattr(log, f.name) for f in fields(Series)})),
+        RunCurves(scenario.scene, Series(**{f.name: getattr(log, f.name) for f in fields(Series)})),
     )
 
 
