@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from typing import Any
 
 from multi_qp_cli.options import add_scenario_options, load_from
 from multi_qp_controller.contacts.contact_gap import check_start
 from multi_qp_scene.pairs import watched_pairs
+from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.surface_fit import surface_fit
 
 
 def add_to(commands: Any) -> None:
@@ -38,4 +41,19 @@ def run(options: argparse.Namespace) -> int:
     else:
         found += ", a goal for the contact planner"
     print(f"{scenario.name}: valid; {found}")
+    for line in _surfaces(scenario):
+        print(f"  {line}")
     return 0
+
+
+def _surfaces(scenario: Scenario) -> Iterator[str]:
+    """Yield a line for each surface of the contacts, with the distance of its link's collision shapes."""
+    scene = scenario.scene
+    own = {name for contact in scenario.spec.contacts.values() for name in contact.surfaces} or set(scene.surfaces)
+    surfaces = [scene.surfaces[name] for name in sorted(own) if name.partition("/")[0] in scene.subsystems]
+    for surface in surfaces:
+        if surface.kind == "grasp":
+            continue
+        fit = surface_fit(scene, surface)
+        pad = "" if fit.fits else "; in MuJoCo it touches by a pad of its own, see `pad` of contacts"
+        yield f"surface {surface.name}: {fit}{pad}"

@@ -149,11 +149,14 @@ class ContactSpec(StrictModel):
         surfaces: full names of the first and the second surface; the environment's must be second.
         friction: Coulomb coefficient.
         tolerance: largest gap at which this contact is made; the scenario's `contact_tolerance` if left out.
+        pad: with `--backend mujoco`, whether surfaces of subsystems touch by a pad, which has the shape of the surface,
+            instead of the collision shapes of their links; `auto`: if these do not fit the surface. Grasps have none.
     """
 
     surfaces: tuple[str, str]
     friction: Friction = 0.7
     tolerance: ContactToleranceSpec | None = None
+    pad: Literal["auto", "always", "never"] = "auto"
 
 
 class CollisionPairSpec(StrictModel):

@@ -14,6 +14,7 @@ from multi_qp_scene.meeting_pairs import link_of
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.surfaces import Surface
 from multi_qp_simulator.backend import TouchForce
+from multi_qp_simulator.mujoco_world.pads import pad_name
 from multi_qp_simulator.mujoco_world.shapes import body_name
 from multi_qp_simulator.mujoco_world.touch_kernel import add_contacts, add_welds, mean_wrenches
 
@@ -50,7 +51,8 @@ class Touch:
         self._owner = self._owners(world)
         self._largest, self._largest_time = np.zeros(self._owner.shape), np.zeros(self._owner.shape)
         piece_links = {item.name: link_of(scene, k) for k, item in enumerate(scene.collision_model.geometryObjects)}
-        self._link_of = [piece_links.get(world.geom(k).name, "") for k in range(world.ngeom)]
+        piece_links |= {pad_name(name): surface.link for name, surface in scene.surfaces.items()}
+        self._link_of = [piece_links[world.geom(k).name] for k in range(world.ngeom)]
         self._first = np.ascontiguousarray(self._bodies[:, 0])
         self._offset = np.array([place.translation for place in self._place]).reshape(-1, 3)
         self._axes = np.array([place.rotation for place in self._place]).reshape(-1, 3, 3)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
+from multi_qp_simulator.mujoco_world.pads import add_pads
 from multi_qp_simulator.mujoco_world.shapes import add_shape, body_name, excluded_pairs, is_ground, wxyz
 
 Array = NDArray[np.float64]
@@ -52,10 +53,11 @@ def build_world(scenario: Scenario, options: WorldOptions) -> mujoco.MjModel:
     for item in scene.collision_model.geometryObjects:
         place = body_name(scene, item.parentJoint, item.name.split("/")[0])
         add_shape(spec, bodies[place], item, item.placement, aligned=place in aligned)
+    pads = add_pads(spec, scenario, bodies, aligned)
     _set_contact_softness(spec, options)
     for first, second in sorted(excluded_pairs(scene)):
         spec.add_exclude(bodyname1=first, bodyname2=second)
-    _add_contacts(spec, scenario, bodies, options)
+    _add_contacts(spec, scenario, bodies, pads, options)
     _add_couplings(spec, scene)
     for name, limit in zip(scene.actuated_joint_names, scene.torque_limits, strict=True):
         actuator = spec.add_actuator(name=name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT)
@@ -176,10 +178,21 @@ def _set_contact_softness(spec: Any, options: WorldOptions) -> None:
         geom.friction = [0.5, 0.005, 0.0001]
 
 
-def _add_contacts(spec: Any, scenario: Scenario, bodies: dict[str, Any], options: WorldOptions) -> None:
-    """Add the scenario's contacts: friction between the links of planar and point contacts, welds for grasps."""
+def _add_contacts(
+    spec: Any, scenario: Scenario, bodies: dict[str, Any], pads: dict[str, dict[str, str]], options: WorldOptions
+) -> None:
+    """Add the scenario's contacts: friction between the links of planar and point contacts, welds for grasps.
+
+    Args:
+        spec: the world.
+        scenario: the scenario.
+        bodies: bodies by name.
+        pads: names of the pads by surface, by contact.
+        options: mismatch.
+    """
     scene, contacts = scenario.scene, scenario.spec.contacts
-    welded = set()
+    all_pads = {pad for of_contact in pads.values() for pad in of_contact.values()}
+    excluded: set[tuple[str, ...]] = set()
     for name, contact in contacts.items():
         first, second = (scene.surfaces[surface] for surface in contact.surfaces)
         ends = [body_name(scene, s.joint_id, s.name.split("/")[0]) for s in (first, second)]
@@ -194,14 +207,27 @@ def _add_contacts(spec: Any, scenario: Scenario, bodies: dict[str, Any], options
             )
             weld.solref, weld.solimp = GRASP_SOLREF, GRASP_SOLIMP
             # fingers are not separate bodies: the weld represents the whole grasp
-            if tuple(sorted(ends)) not in welded:
-                spec.add_exclude(bodyname1=ends[0], bodyname2=ends[1])
-                welded.add(tuple(sorted(ends)))
+            _exclude(spec, ends, excluded)
             continue
         friction = contact.friction * options.friction_scale.get(name, 1.0)
-        for one in bodies[ends[0]].geoms:
-            for other in bodies[ends[1]].geoms:
-                _add_pair(spec, one.name, other.name, friction, options)
+        shapes = [
+            [pads[name][surface]]
+            if surface in pads[name]
+            else [geom.name for geom in bodies[end].geoms if geom.name not in all_pads]
+            for surface, end in zip(contact.surfaces, ends, strict=True)
+        ]
+        for one in shapes[0]:
+            for other in shapes[1]:
+                _add_pair(spec, one, other, friction, options)
+        if pads[name]:  # the shapes behind a pad may protrude from it
+            _exclude(spec, ends, excluded)
+
+
+def _exclude(spec: Any, ends: list[str], excluded: set[tuple[str, ...]]) -> None:
+    """Exclude all collisions of two bodies except those of pairs that are added by name."""
+    if (both := tuple(sorted(ends))) not in excluded:
+        spec.add_exclude(bodyname1=ends[0], bodyname2=ends[1])
+        excluded.add(both)
 
 
 def _add_pair(spec: Any, first: str, second: str, friction: float, options: WorldOptions) -> None:

@@ -1,0 +1,84 @@
+"""Comparison of contact surfaces with the collision shapes of their links."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import coal
+import numpy as np
+import pinocchio as pin
+
+from multi_qp_scene.scene import Scene
+from multi_qp_scene.surfaces import Surface
+
+#: Largest distance of the contact points from a shape that fits [m].
+FITTING = 1e-3
+
+
+@dataclass(frozen=True)
+class SurfaceFit:
+    """Fit of a surface to the collision shapes that move with its link.
+
+    Attributes:
+        distance: largest distance of a contact point, or of their middle, from the nearest shape's boundary [m]; inf
+            without shapes.
+        meshes: whether one of the nearest shapes is a mesh.
+    """
+
+    distance: float
+    meshes: bool
+
+    @property
+    def fits(self) -> bool:
+        """Whether a physics engine carries the surface by these shapes.
+
+        A mesh does not: engines find a few of its vertices, not a face.
+        """
+        return self.distance <= FITTING and not self.meshes
+
+    def __str__(self) -> str:
+        if math.isinf(self.distance):
+            return "its link has no collision shape"
+        return f"{1e3 * self.distance:.1f} mm from the collision {'mesh' if self.meshes else 'shapes'} of its link"
+
+
+def surface_fit(scene: Scene, surface: Surface) -> SurfaceFit:
+    """Return the fit of a planar or point surface."""
+    placement = scene.model.frames[surface.frame_id].placement
+    subsystem = surface.name.partition("/")[0]
+    pieces = [
+        item
+        for item in scene.collision_model.geometryObjects
+        if item.parentJoint == surface.joint_id and item.name.partition("/")[0] == subsystem
+    ]
+    shapes = [(_convex(item), item.placement, _is_mesh(item)) for item in pieces]
+    worst, meshes = 0.0, False
+    # the middle too: the corners may lie on the sides of a shape that protrudes
+    for point in (*surface.points, surface.points.mean(axis=0)):
+        at = pin.SE3(np.eye(3), placement.act(point))
+        distances = [(abs(_distance(shape, place, at)), mesh) for shape, place, mesh in shapes]
+        nearest, mesh = min(distances, default=(math.inf, False))
+        worst, meshes = max(worst, nearest), meshes or mesh
+    return SurfaceFit(worst, meshes)
+
+
+def _is_mesh(item: pin.GeometryObject) -> bool:
+    return isinstance(item.geometry, coal.BVHModelBase | coal.ConvexBase)
+
+
+def _convex(item: pin.GeometryObject) -> coal.CollisionGeometry:
+    if not isinstance(item.geometry, coal.BVHModelBase):
+        return item.geometry
+    copied = item.copy().geometry
+    copied.buildConvexHull(True, "Qt")
+    return copied.convex
+
+
+def _distance(shape: coal.CollisionGeometry, place: pin.SE3, at: pin.SE3) -> float:
+    """Return the signed distance of a point from a shape [m]."""
+    request, result = coal.DistanceRequest(), coal.DistanceResult()
+    request.enable_signed_distance = True
+    point = coal.Sphere(1e-6)
+    poses = [coal.Transform3s(pose.rotation, pose.translation) for pose in (at, place)]
+    return float(coal.distance(point, poses[0], shape, poses[1], request, result))
