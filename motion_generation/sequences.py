@@ -303,10 +303,7 @@ def _standing(scenario: Scenario, name: str, sequence: ContactSequence, check: W
     if missed > _PLACED:
         worst = ", ".join(contact.name for contact in contacts)
         raise MultiQpError(f"{name} cannot be placed on {worst}: its posture misses them by {missed:.3f} m")
-    part = scene.subsystems[name]
-    postures = {**part.postures, "initial": q[part.q_slice].copy()}
-    subsystems = {**scene.subsystems, name: replace(part, postures=postures)}
-    return replace(scenario, scene=replace(scene, q0=q, subsystems=subsystems))
+    return replace(scenario, scene=scene.with_initial_configuration(q))
 
 
 def _file(given: str, scenario: Path) -> str | Path:

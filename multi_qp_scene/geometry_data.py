@@ -1,4 +1,4 @@
-"""Reproducible initialisation of pinocchio's GeometryData."""
+"""Reproducible initialisation of pinocchio's GeometryData and of coal; import it before distances are computed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import ctypes
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import coal
+import numpy as np
 import pinocchio as pin
 
 #: glibc's M_PERTURB option: new memory is filled with the complement of this byte; 0 switches it off.
@@ -20,6 +22,20 @@ def geometry_data(geometry: pin.GeometryModel) -> pin.GeometryData:
     """
     with _zeroed_memory():
         return pin.GeometryData(geometry)
+
+
+def _query_box_supports() -> None:
+    """Compute the distance of a box with a first search direction along an axis.
+
+    coal 3.0.1 enlarges the supports of all boxes by 1e-10, or not, by the direction of the first query of the process
+    (a static variable in `getShapeSupport`): distances would depend on what was computed before.
+    """
+    aside = coal.Transform3s(np.eye(3), np.array([2.0, 0.0, 0.0]))
+    request, result = coal.DistanceRequest(), coal.DistanceResult()
+    coal.distance(coal.Box(1.0, 1.0, 1.0), coal.Transform3s(), coal.Capsule(0.1, 0.2), aside, request, result)
+
+
+_query_box_supports()
 
 
 @contextmanager

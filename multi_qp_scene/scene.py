@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+import multi_qp_scene.geometry_data  # noqa: F401 - before any distance is computed
 from multi_qp_scene.couplings import Couplings
 from multi_qp_scene.loads import Loads
 from multi_qp_scene.subsystem import PassiveJoints, Subsystem, SubsystemKind
@@ -183,6 +184,15 @@ class Scene:
     @cached_property
     def _moved(self) -> dict[tuple[int | None, ...], Indices]:
         return {}
+
+    def with_initial_configuration(self, q: Array) -> Scene:
+        """Return the scene with another initial configuration, (nq,), also in the postures "initial"."""
+        subsystems = {
+            name: replace(part, postures={**part.postures, "initial": q[part.q_slice].copy()})
+            for name, part in self.subsystems.items()
+            if not np.array_equal(q[part.q_slice], self.q0[part.q_slice])
+        }
+        return replace(self, q0=q.copy(), subsystems={**self.subsystems, **subsystems})
 
     def initial_state(self) -> State:
         """Return the initial configuration, at rest."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -97,8 +97,8 @@ def read_urdf(path: Path, *, free_flyer: bool, scale: Vector3 = UNSTRETCHED) -> 
     root_joint = _root_joint_name(root) if free_flyer else None
     model, collision, visual = _pinocchio(path, lambda: _build(xml, root_joint, _mesh_stamps(root)))
     check("degrees_of_freedom", model.nv, f"{shown_path(path)}: its degrees of freedom")
-    _check_moved_inertia(document, model, root_joint)
     mimics = read_mimics(root)
+    _check_moved_inertia(document, model, root_joint, mimics)
     return UrdfModel(
         path=path,
         model=model,
@@ -158,15 +158,21 @@ def _in_one_line(error: Exception) -> str:
     return " ".join(text.split()) or type(error).__name__
 
 
-def _check_moved_inertia(document: UrdfDocument, model: pin.Model, root_joint: str | None) -> None:
+def _check_moved_inertia(
+    document: UrdfDocument, model: pin.Model, root_joint: str | None, mimics: Mapping[str, Mimic]
+) -> None:
     """Refuse joints that move no inertia: their acceleration would be undetermined.
 
-    Mimicking joints are excluded, since their leader determines their motion.
+    Mimicking joints are excluded, since their leader determines their motion; the leader moves their inertia as well.
     """
     if model.nv == 0:
         return
     bent = pin.integrate(model, pin.neutral(model), 0.1 * np.sin(np.arange(model.nv)))  # away from singular postures
-    moved = np.diag(pin.crba(model, model.createData(), bent))
+    velocities = np.eye(model.nv)  # of all joints, by velocity of those that mimic none
+    for name, mimic in mimics.items():
+        joint, leader = (model.joints[model.getJointId(each)].idx_v for each in (name, mimic.leader))
+        velocities[joint, leader] = mimic.multiplier
+    moved = np.einsum("ik,ij,jk->k", velocities, pin.crba(model, model.createData(), bent), velocities, optimize=True)
     elements = {joint.get("name", ""): joint for joint in document.root.findall("joint")}
     problems = Problems()
     for k, name in enumerate(list(model.names)[1:], start=1):
@@ -175,10 +181,11 @@ def _check_moved_inertia(document: UrdfDocument, model: pin.Model, root_joint: s
         element = document.root if name == root_joint else elements[name]
         if name == root_joint and not any(inertia.mass for inertia in model.inertias):
             continue  # reported by the check of model files with a floating root
-        if element.find("mimic") is not None or (message := excess("joint_inertia", least)) is None:
+        if name in mimics or (message := excess("joint_inertia", least)) is None:
             continue
         subject = "the floating base" if name == root_joint else f"joint {name!r}"
-        problems.add(document.location(element), f"{subject}: the inertia that it moves: {message}")
+        advice = f"; or give the links that it moves an <inertial>{'' if name == root_joint else ', or make it fixed'}"
+        problems.add(document.location(element), f"{subject}: the inertia that it moves: {message}{advice}")
     problems.raise_if_any()
 
 

@@ -44,6 +44,7 @@ class _Scenario(TypedDict):
     parameters: dict[str, float]
     seed: Annotated[int, Meta(ge=0)]
     spec: dict[str, Any]
+    initial_configuration: list[float]
     files: Annotated[list[_File], Meta(min_length=1)]
 
 

@@ -264,6 +264,7 @@ class BagRecorder:
                 "parameters": scenario.parameters,
                 "seed": scenario.seed,
                 "spec": scenario.spec.model_dump(mode="json", by_alias=True),
+                "initial_configuration": scene.q0.tolist(),
                 "files": [asdict(file) for file in pack(scenario.files, resource_dirs())],
             },
             "backend": self._backend,

@@ -104,10 +104,13 @@ class Replay:
                 parameters={**about["parameters"], **parameters},
                 seed=about["seed"],
             )
-        spec = scenario.spec
-        if not parameters:  # planned states are in no file, only in the recorded spec
+        spec, scene = scenario.spec, scenario.scene
+        if not parameters:  # what a planner has computed is in no file, only in the recording
             spec = ScenarioFile.model_validate_json(json.dumps(about["spec"]))
-        return replace(scenario, name=about["name"], path=Path(about["path"]), spec=spec)
+            q0 = np.array(about["initial_configuration"], dtype=float)
+            _check_size("initial configuration", q0, scene.nq)
+            scene = scene.with_initial_configuration(q0)
+        return replace(scenario, name=about["name"], path=Path(about["path"]), spec=spec, scene=scene)
 
     @staticmethod
     @contextmanager
@@ -190,8 +193,12 @@ def _check_sizes(tick: RecordedTick, scene: Scene) -> None:
     vectors |= {"tau": (answer["tau"], scene.na), "a": (answer["a"], scene.nv)}
     vectors |= {name: (wrench, 6) for name, wrench in answer["wrenches"].items()}
     for name, (vector, size) in vectors.items():
-        if len(vector) != size:
-            raise MultiQpError(f"the recorded {name} has {len(vector)} entries, expected {size}")
+        _check_size(name, vector, size)
+
+
+def _check_size(name: str, vector: Array, size: int) -> None:
+    if len(vector) != size:
+        raise MultiQpError(f"the recorded {name} has {len(vector)} entries, expected {size}")
 
 
 def same_bits(tick: RecordedTick, command: Command) -> bool:

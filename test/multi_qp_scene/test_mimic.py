@@ -55,6 +55,17 @@ def test_defaults_and_chains():
     assert (mimics["d"].multiplier, mimics["d"].offset) == pytest.approx((-1.0, 0.35))
 
 
+def test_a_leader_moves_the_inertia_of_the_joints_that_mimic_it(load):
+    """Its own link may be massless, as in grippers whose leader is a joint of the mechanism only."""
+    massless = hand(b='<mimic joint="a" multiplier="2"/>').replace(f'<link name="la">{INERTIAL}', '<link name="la">')
+    assert load(massless).scene.nv == 4
+    with pytest.raises(ConfigError) as refused:
+        load(massless.replace(f'<link name="lb">{INERTIAL}', '<link name="lb">'))
+    (problem,) = refused.value.problems
+    assert "joint 'a': the inertia that it moves: 0 is outside the limit" in str(problem)
+    assert str(problem).endswith("give the links that it moves an <inertial>, or make it fixed")
+
+
 def test_mimicking_joints_have_no_motor_and_satisfy_the_coupling_initially(load):
     scene = load(hand(c='<mimic joint="a" multiplier="2" offset="0.1"/>'), subsystem=", posture: {a: 0.4}").scene
     assert scene.actuated_joint_names == ("r/a", "r/b", "r/d")

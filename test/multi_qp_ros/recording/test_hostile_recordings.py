@@ -189,6 +189,19 @@ def test_headers_of_the_wrong_kind(change, output, forge, capsys) -> None:
     assert output in refused(forge(lambda recording: recording.update(change)), capsys)
 
 
+@pytest.mark.parametrize(
+    ("q", "said"),
+    [
+        ([0.0], "the recorded initial configuration has 1 entries, expected"),
+        ([None], "Expected `float`"),
+        ("", "Expected `array`"),
+    ],
+)
+def test_malformed_initial_configurations(q, said, forge, capsys) -> None:
+    changed = forge(lambda recording: recording["scenario"].update(initial_configuration=q))
+    assert said in refused(changed, capsys, "--at", "0.1")
+
+
 def chunk(data: bytes, size: int) -> bytes:
     body = struct.pack("<QQQII", 0, 0, size, 0, 4) + b"zstd" + struct.pack("<Q", len(data)) + data
     return struct.pack("<BQ", 6, len(body)) + body

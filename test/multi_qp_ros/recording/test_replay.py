@@ -68,6 +68,21 @@ def test_every_scene(name, tmp_path, make_recording) -> None:
             assert same_bits(tick, replay.step(tick).command), given_.time
 
 
+def test_a_computed_initial_configuration_is_recorded(tmp_path, make_recording) -> None:
+    """Tasks on the posture "initial" depend on it; that of a followed contact sequence is in no file."""
+    scenario = load_scenario("box")
+    q = scenario.scene.q0.copy()
+    q[scenario.scene.model.joints[scenario.scene.model.getJointId("humanoid/R_ELBOW_P")].idx_q] -= 0.1
+    moved = replace(scenario, scene=scenario.scene.with_initial_configuration(q))
+    ticks = make_recording(tmp_path / "run.mcap", moved, 0.2, dt=0.02)
+    with Bag(tmp_path / "run.mcap") as bag:
+        replay = Replay(bag, 0)
+        assert replay.scenario.scene.q0.tobytes() == q.tobytes()
+        for given_, _ in ticks:
+            tick = bag.tick(given_.time)
+            assert same_bits(tick, replay.step(tick).command)
+
+
 @pytest.mark.parametrize(
     ("formulation", "solver"), [("condensed", "active_set"), ("reduced", "quadprog"), ("full", "daqp")]
 )
