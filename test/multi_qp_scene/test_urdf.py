@@ -88,7 +88,7 @@ def run(tmp_path, write):
         write(text)
         write(f"urdf: r.urdf\nroot: {root}\n", "r.yaml")
         lines = [
-            "description: a robot of somebody else",
+            "description: a robot of another maker",
             "dt: 0.01",
             "subsystems: {r: {model: r.yaml}}",
             f"tasks: {{it: {task}}}",
