@@ -11,7 +11,7 @@ DT = 0.01
 
 
 def pace(rate_controller: RateController, arrivals, *, took=0.002, tick=1e-4) -> list[float]:
-    """Return when a rate controller processes states that come at these times, looked at every `tick` from the first one on."""
+    """Return when a rate controller processes states that come at these times, checked every `tick` from the first."""
     waiting, answers, times = False, [], list(arrivals)
     for now in np.arange(times[0], times[-1] + 3 * DT, tick):
         while times and times[0] <= now:
