@@ -12,6 +12,7 @@ TOP_LEVEL_PACKAGES = (
     "com_trajectory",
     "multi_qp_controller",
     "motion_generation",
+    "walking",
     "multi_qp_viewer",
     "multi_qp_simulator",
     "multi_qp_ros",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import isfinite
 from time import perf_counter
 from typing import Any
@@ -18,6 +19,7 @@ from multi_qp_controller.controller_parts import check_arguments, make_cascade
 from multi_qp_controller.controller_state import ControllerState, TickInput
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.incidents import IncidentLog, described
+from multi_qp_controller.motion_generator import GeneratorInput, MotionGenerator
 from multi_qp_controller.qp import Explanation, QPProblem, Solution, explain_infeasibility
 from multi_qp_controller.qp.formulations import QpSize
 from multi_qp_controller.qp.physical_solution import PhysicalSolution
@@ -123,7 +125,8 @@ class Controller:
         self._fallback = SafeTorques(scene, spec.fallback)
         self.check = StateCheck(scene, spec.state_check)
         parts = self._active_setup, self.kinematics, self.qp_data, self.formulation, self._cascade, self.landing
-        self._state_manager = StateManager(scenario, *parts)
+        self._state_manager = StateManager(scenario, *parts, self.incidents)
+        self._forces: dict[str, float] | None = None  # measured normal force of each contact [N]
         self.machine = self._state_manager.machine
         self._sized, self._size = self.qp_data.contacts, QpSize.of(self.qp_data)
         self._time = 0.0  # of the last step [s]
@@ -151,6 +154,7 @@ class Controller:
             safe_torques=self._fallback.get_state(),
             closed_loop=self._loop.get_state(),
             loads=self.scenario.scene.loads.get_state(),
+            forces=None if self._forces is None else dict(self._forces),
         )
 
     def set_state(self, saved: ControllerState | dict[str, Any]) -> None:
@@ -167,6 +171,7 @@ class Controller:
             self._fallback.set_state(state.safe_torques)
             self._loop.set_state(state.closed_loop)
             self._state_manager.set_state(state.state_manager)
+            self._forces = state.forces
         except (KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
             raise MultiQpError(f"the saved state does not fit this scenario: {type(error).__name__}: {error}") from None
         self._time, self._fault, self.interactive = state.time, state.fault, state.interactive
@@ -193,6 +198,25 @@ class Controller:
             "closed_loop": self.closed_loop,
         }
         return _restored, (self.scenario, settings, self.get_state())
+
+    def measure_forces(self, forces: Mapping[str, float]) -> None:
+        """Update the measured normal force of each contact [N], for motion generators and landing detection."""
+        self._forces = dict(forces)
+        if self.landing is not None:
+            self.landing.update_forces(forces)
+
+    def generator(self, name: str) -> MotionGenerator:
+        """Return a motion generator: of the present state, else of the first state that declares one of this name.
+
+        Raises:
+            ArgumentError: when no state has a generator of this name.
+        """
+        generators = self._state_manager.generators
+        for each in (generators.of_states[self.machine.phase.name], *generators.of_states.values()):
+            if name in each:
+                return each[name]
+        names = {one for each in generators.of_states.values() for one in each}
+        raise ArgumentError(unknown_name("generator", name, names))
 
     def warm_up(self) -> None:
         """Step once at the initial configuration in each state of the state machine.
@@ -263,6 +287,7 @@ class Controller:
             if not self._state_manager.started:
                 self._state_manager.start(time)
             self._to_update = time
+            self._state_manager.update_generators(GeneratorInput(time, self.dt, self.kinematics, self._forces))
             if self.landing is not None and self.landing.update(self.kinematics, time):
                 self.qp_data.allow_touching(self.landing.pending)
             self.qp_data.update(self.kinematics, time, self.horizon)
@@ -290,7 +315,7 @@ class Controller:
         answer = self._cascade.solve()
         if answer.physical is None and self.qp_data.tasks.leave_out_invalid():
             answer = self._cascade.solve()
-        if self.qp_data.tasks.left_out:
+        if self.qp_data.tasks.left_out or self._state_manager.generators.faults:
             self._report_left_out(answer)
         physical = answer.physical
         if physical is None:
@@ -303,10 +328,11 @@ class Controller:
         return self._command(time, started, answer, physical)
 
     def _report_left_out(self, answer: SolveResult) -> None:
-        """Report tasks whose computation failed, in the log and in the status of the solution without them."""
+        """Report tasks and generators whose computation failed, in the log and in the status of the solution."""
         found = [f"task '{name}' is left out: {reason}" for name, reason in self.qp_data.tasks.left_out.items()]
         for message in found:
             self.incidents.warn(message)
+        found += self._state_manager.generators.faults.values()
         if answer.status is Status.OK:
             answer.status = Status.REDUCED
         answer.message = "; ".join([answer.message, *found] if answer.message else found)

@@ -26,6 +26,7 @@ class ControllerState:
         safe_torques: torques and start of a failure.
         closed_loop: filters.
         loads: masses of the scene's loads.
+        forces: measured normal force of each contact [N]; None before the first measurement.
     """
 
     time: float
@@ -35,6 +36,7 @@ class ControllerState:
     safe_torques: SafeTorques.State
     closed_loop: ClosedLoop.State
     loads: Loads.State
+    forces: dict[str, float] | None
 
 
 @dataclass(frozen=True)

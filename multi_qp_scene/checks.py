@@ -220,6 +220,7 @@ class ScenarioChecker:
             for k, contact in enumerate(state.contacts):
                 self.known((*key, "contacts", k), "contact", contact, self.written("contacts"))
             self._check_tasks(state.tasks, (*key, "tasks"))
+            self._check_generators(state, key)
             for task_name, task in state.tasks.items():
                 if task is None:
                     self.known((*key, "tasks", task_name), "task of the scenario", task_name, self.written("tasks"))
@@ -228,9 +229,23 @@ class ScenarioChecker:
             for k, transition in enumerate(state.transitions):
                 at: Key = (*key, "transitions", k)
                 self.known((*at, "to"), "state", transition.to, states)
-                self._check_condition(transition.when, (*at, "when"), active)
+                self._check_condition(transition.when, (*at, "when"), active, set(state.generators))
 
-    def _check_condition(self, condition: Any, key: Key, active_tasks: set[str]) -> None:
+    def _check_generators(self, state: st.StateSpec, key: Key) -> None:
+        """Check the names in generators, and that no contact has two owners."""
+        owners = dict.fromkeys(state.contacts, "the state")
+        for name, spec in state.generators.items():
+            at: Key = (*key, "generators", name)
+            if "/" in name:
+                self.report_error(at, f"the name '{name}' must not contain '/'")
+            spec.check(self, at)
+            for contact in spec.owned_contacts:
+                self.known(at, "contact", contact, self.written("contacts"))
+                if contact in owners:
+                    self.report_error(at, f"the contact '{contact}' is owned by {owners[contact]} already")
+                owners[contact] = f"the generator '{name}'"
+
+    def _check_condition(self, condition: Any, key: Key, active_tasks: set[str], generators: set[str]) -> None:
         contacts, names = self.written("contacts"), self.names
         match condition:
             case st.TaskCondition() | st.ReferenceCondition():
@@ -251,13 +266,15 @@ class ScenarioChecker:
                     self.report_error(key, "give `above`, `below` or both")
             case st.VisitsCondition():
                 self.known((*key, "state"), "state", condition.state, self.written("states"))
+            case st.GeneratorCondition():
+                self.known((*key, "generator"), "generator of this state", condition.generator, generators)
             case st.AllCondition() | st.AnyCondition():
                 if not condition.of:
                     self.report_error((*key, "of"), "give at least one condition")
                 for k, part in enumerate(condition.of):
-                    self._check_condition(part, (*key, "of", k), active_tasks)
+                    self._check_condition(part, (*key, "of", k), active_tasks, generators)
             case st.NotCondition():
-                self._check_condition(condition.of, (*key, "of"), active_tasks)
+                self._check_condition(condition.of, (*key, "of"), active_tasks, generators)
 
     def _check_goals(self) -> None:
         for name, goal in self._spec.goals.items():

@@ -34,7 +34,7 @@ class Integrator:
         self._model = scenario.scene.model
         self._state = scenario.scene.initial_state()
         self._kinematics: Kinematics | None = None
-        self._made: tuple[str, ...] = tuple(scenario.spec.states[scenario.spec.initial_state].contacts)
+        self._made: tuple[str, ...] = scenario.spec.states[scenario.spec.initial_state].all_contacts
         self._bonds: dict[str, ActiveContact] = {}
         self._rows: ContactRows | None = None
 

@@ -232,8 +232,8 @@ class Run:
         for observer in self._observers:
             observer(controller, command)
         outcome = self.backend.step(command, controller.dt)
-        if controller.landing is not None:
-            controller.landing.update_forces({name: -float(wrench[2]) for name, wrench in outcome.wrenches.items()})
+        if self._measure is not None:
+            controller.measure_forces({name: -float(wrench[2]) for name, wrench in outcome.wrenches.items()})
         if self._logged:
             errors = {name: e for task in controller.last_tasks.values() for name, e in task.errors().items()}
             self._recorder.record(state, command, outcome, errors)

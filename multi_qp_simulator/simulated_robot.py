@@ -84,7 +84,7 @@ class EngineWorld:
 
     def __init__(self, engine: Any, scenario: Scenario) -> None:
         self._engine, self._model, self._na = engine, TorqueWorld(scenario), scenario.scene.na
-        self._contacts = tuple(scenario.spec.states[scenario.spec.initial_state].contacts)
+        self._contacts = scenario.spec.states[scenario.spec.initial_state].all_contacts
 
     @property
     def state(self) -> State:
@@ -178,7 +178,7 @@ class SimulatedRobot:
         self.world = world
         self.broken = False
         self.steps, self.dt = 0, dt / substeps
-        self.contacts = tuple(scenario.spec.states[scenario.spec.initial_state].contacts)
+        self.contacts = scenario.spec.states[scenario.spec.initial_state].all_contacts
         self._scenario, self._scene = scenario, scenario.scene
         longest = max(watchdog_time / self.dt, MIN_WATCHDOG_PERIODS * substeps)
         self._watchdog_steps = min(watchdog_periods * substeps, ceil(longest - 1e-9))  # in steps

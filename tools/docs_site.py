@@ -27,6 +27,7 @@ PACKAGES = (
     "multi_qp_scene",
     "multi_qp_controller",
     "motion_generation",
+    "walking",
     "contact_planner",
     "com_trajectory",
     "multi_qp_simulator",

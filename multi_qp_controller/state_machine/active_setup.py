@@ -141,20 +141,39 @@ class ActiveSetup(Stateful):
     def enter(self, phase: Phase, kinematics: Kinematics, time: float) -> None:
         """Activate the contacts and tasks of a state; those already active continue unchanged."""
         # all are created before any is activated: after an exception the old set-up is still valid
-        contacts = {name: self.contacts.get(name) or self._new_contact(name, kinematics) for name in phase.contacts}
+        kept = [name for name in phase.owned_contacts if name in self.contacts]  # until their generator is updated
+        contacts = {
+            name: self.contacts.get(name) or self._new_contact(name, kinematics) for name in (*phase.contacts, *kept)
+        }
         self._start_ramps(contacts, time)
         tasks = {name: self._running_task(name, spec, kinematics, time) for name, spec in phase.tasks.items()}
         self.contacts, self._specs, self.state_tasks = contacts, phase.tasks, tasks
         self._list_tasks()
 
+    def change_generated(self, phase: Phase, names: tuple[str, ...], kinematics: Kinematics) -> bool:
+        """Activate these contacts of the present state's generators and no others; return whether any has changed.
+
+        They change without ramps: generators decide in the tick in which the limb lands or lifts off.
+        """
+        owned = phase.owned_contacts
+        if [name for name in self.contacts if name in owned] == [name for name in owned if name in names]:
+            return False
+        contacts = {name: contact for name, contact in self.contacts.items() if name not in owned}
+        for name in owned:
+            if name in names:
+                contacts[name] = self.contacts.get(name) or self._new_contact(name, kinematics)
+        self.contacts = contacts
+        return True
+
     def expected(
-        self, phase: Phase, before: Phase | None, kinematics: Kinematics
+        self, phase: Phase, before: Phase | None, generated: tuple[str, ...], kinematics: Kinematics
     ) -> tuple[list[ActiveContact], list[Task]]:
         """Return the contacts and tasks that a state will have after another one, not started.
 
-        The task objects are the ones that are used when the state is entered.
+        The task objects are the ones that are used when the state is entered; `generated` are the active contacts of
+        its generators.
         """
-        names = list(phase.contacts)
+        names = [*phase.contacts, *(name for name in phase.owned_contacts if name in generated)]
         if before is not None and self._ramp:
             names += [name for name in before.contacts if name not in phase.contacts]
         tasks = [self._task(name, spec) for name, spec in phase.tasks.items()]

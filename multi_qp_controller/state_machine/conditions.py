@@ -38,6 +38,7 @@ class TransitionContext:
         commands: pending user commands, not yet consumed by a transition.
         visited: names of all states so far, in order, including the present one.
         interactive: whether a user is present.
+        done: names of the generators that are done.
         measured_contacts: contacts with a measured force; None where contacts are detected by the distance of their
             surfaces.
         surfaces: cache, by contact: joint of a surface and its placement in that joint, for both, and the kind of gap.
@@ -52,6 +53,7 @@ class TransitionContext:
     visited: Sequence[str] = ()
     interactive: bool = False
     measured_contacts: frozenset[str] | None = None
+    done: frozenset[str] = frozenset()
     surfaces: dict[str, tuple[int, Array, int, Array, int]] = field(default_factory=dict)
 
 
@@ -83,6 +85,8 @@ def holds(condition: st.Condition, now: TransitionContext) -> bool:
             return not now.interactive
         case st.VisitsCondition():
             return now.visited.count(condition.state) >= condition.count
+        case st.GeneratorCondition():
+            return condition.generator in now.done
         case st.NotCondition():
             return not holds(condition.of, now)
         case _:

@@ -13,6 +13,7 @@ from multi_qp_controller.qp.formulations.condensed import CondensedFormulation
 from multi_qp_controller.qp.qp_data import QPData
 from multi_qp_controller.state_machine.active_setup import ActiveSetup
 from multi_qp_controller.state_machine.conditions import TransitionContext, holds, parts_of
+from multi_qp_controller.state_machine.running_generators import RunningGenerators
 from multi_qp_controller.state_machine.state_machine import Phase
 from multi_qp_controller.tasks import Task
 from multi_qp_scene.errors import MultiQpError
@@ -25,6 +26,7 @@ def precompute_plans(
     kinematics: Kinematics,
     qp_data: QPData,
     formulation: Formulation,
+    generators: RunningGenerators,
 ) -> None:
     """Build the plan of the QP of each state: coupled subsystems, sizes, index maps, arrays.
 
@@ -34,9 +36,9 @@ def precompute_plans(
     kinematics.update(kinematics.scene.initial_state())
     if not isinstance(formulation, CondensedFormulation):
         return
-    for phase, before in _transitions(phases):
+    for phase, before, generated in _setups(phases, generators):
         try:
-            contacts, tasks = active_setup.expected(phase, before, kinematics)
+            contacts, tasks = active_setup.expected(phase, before, generated, kinematics)
         except (MultiQpError, KeyError, ValueError):  # a target may refer to a frame that does not exist yet
             continue
         kinematics.watch(pairs_of(contacts, tasks))
@@ -79,11 +81,17 @@ def pairs_of(contacts: Iterable[ActiveContact], tasks: Iterable[Task]) -> list[P
     return pairs
 
 
-def _transitions(phases: tuple[Phase, ...]) -> Iterator[tuple[Phase, Phase | None]]:
-    """Yield each state alone, and each transition that breaks a contact as (state, previous state)."""
+def _setups(
+    phases: tuple[Phase, ...], generators: RunningGenerators
+) -> Iterator[tuple[Phase, Phase | None, tuple[str, ...]]]:
+    """Yield each state with each set of generated contacts, and each transition that breaks a contact.
+
+    Each is (state, previous state or None, active contacts of the state's generators).
+    """
     named = {phase.name: phase for phase in phases}
     for phase in phases:
-        yield phase, None
+        for generated in generators.contact_sets(phase.name):
+            yield phase, None, generated
         for transition in phase.spec.transitions:
             if set(phase.contacts) - set(named[transition.to].contacts):
-                yield named[transition.to], phase
+                yield named[transition.to], phase, ()

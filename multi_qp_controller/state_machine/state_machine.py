@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from multi_qp_controller.state_machine.conditions import TransitionContext, holds, open_contacts, parts_of
+from multi_qp_controller.state_machine.running_generators import RunningGenerators
 from multi_qp_scene.errors import ArgumentError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.states import CommandCondition, StateSpec
@@ -21,13 +22,15 @@ class Phase:
         name: name of the state.
         spec: specification in the scenario file.
         contacts: names of the active contacts.
-        tasks: the active tasks: those of the scenario, overridden by those of the state.
+        tasks: the active tasks: those of the scenario, overridden by those of the state, and those of its generators.
+        owned_contacts: names of the contacts that its generators make and break.
     """
 
     name: str
     spec: StateSpec
     contacts: tuple[str, ...]
     tasks: dict[str, TaskSpec]
+    owned_contacts: tuple[str, ...] = ()
 
 
 class StateMachine(Stateful):
@@ -49,8 +52,9 @@ class StateMachine(Stateful):
         visited: list[str]
         commands: frozenset[str]
 
-    def __init__(self, scenario: Scenario) -> None:
-        self._phases = {name: _phase(scenario, name, spec) for name, spec in scenario.spec.states.items()}
+    def __init__(self, scenario: Scenario, generators: RunningGenerators | None = None) -> None:
+        """Create the states; `generators` are those of all states."""
+        self._phases = {name: _phase(scenario, name, spec, generators) for name, spec in scenario.spec.states.items()}
         self.commands: frozenset[str] = frozenset()
         self._known_commands = {name for phase in self._phases.values() for name in commands_in(phase.spec)}
         self._new_contacts = {
@@ -129,7 +133,10 @@ def commands_in(state: StateSpec) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part.name for part in parts if isinstance(part, CommandCondition)))
 
 
-def _phase(scenario: Scenario, name: str, state: StateSpec) -> Phase:
+def _phase(scenario: Scenario, name: str, state: StateSpec, generators: RunningGenerators | None) -> Phase:
     tasks: dict[str, TaskSpec | None] = {**scenario.spec.tasks, **state.tasks}
     on = {task_name: task for task_name, task in tasks.items() if task is not None}
-    return Phase(name, state, tuple(state.contacts), on)
+    if generators is None:
+        return Phase(name, state, tuple(state.contacts), on)
+    on |= generators.task_specs(name)
+    return Phase(name, state, tuple(state.contacts), on, generators.owned_contacts(name))

@@ -7,12 +7,15 @@ from typing import Any
 
 from multi_qp_controller.contacts.landing import Landing
 from multi_qp_controller.dynamics.kinematics import Kinematics
+from multi_qp_controller.incidents import IncidentLog
+from multi_qp_controller.motion_generator import GeneratorInput
 from multi_qp_controller.qp.formulations import Formulation
 from multi_qp_controller.qp.qp_data import QPData
 from multi_qp_controller.qp.solve_cascade import SolveCascade
 from multi_qp_controller.state_machine.active_setup import ActiveSetup
 from multi_qp_controller.state_machine.conditions import TransitionContext
 from multi_qp_controller.state_machine.precompute import pairs_of, precompute_plans
+from multi_qp_controller.state_machine.running_generators import RunningGenerators
 from multi_qp_controller.state_machine.state_machine import StateMachine
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.stateful import Stateful
@@ -23,6 +26,7 @@ class StateManager(Stateful):
 
     Attributes:
         machine: the state machine.
+        generators: the motion generators.
         active_setup: contacts and tasks of its present state.
         started: whether the first state has been entered.
         qp_data: the QP.
@@ -36,6 +40,7 @@ class StateManager(Stateful):
         started: bool
         machine: StateMachine.State
         active_setup: ActiveSetup.State
+        generators: dict[str, RunningGenerators.State]
         watched: list[tuple[int, int | None]]
         constraints: dict[str, Any]
         cascade: SolveCascade.State
@@ -49,14 +54,18 @@ class StateManager(Stateful):
         formulation: Formulation,
         cascade: SolveCascade,
         landing: Landing | None,
+        incidents: IncidentLog,
     ) -> None:
         """Build the plan of the QP of every state."""
-        self.machine = StateMachine(scenario)
+        self.generators = RunningGenerators(scenario, incidents)
+        self.machine = StateMachine(scenario, self.generators)
         self.active_setup = active_setup
         self.started = False
         self.qp_data, self.cascade, self._kinematics, self._landing = qp_data, cascade, kinematics, landing
         self._now = TransitionContext(scenario, kinematics, {}, 0.0, 0.0, frozenset())
-        precompute_plans(self.machine.phases, self._now, active_setup, kinematics, qp_data, formulation)
+        precompute_plans(
+            self.machine.phases, self._now, active_setup, kinematics, qp_data, formulation, self.generators
+        )
 
     @property
     def watched(self) -> list[tuple[int, int | None]]:
@@ -73,6 +82,7 @@ class StateManager(Stateful):
         self.started = saved.started
         self.machine.set_state(saved.machine)
         self.active_setup.restore(saved.active_setup, self.machine.phase, self._kinematics)
+        self.generators.restore(saved.generators, self.machine.phase.name)
         if self.started:
             self._kinematics.update(self._kinematics.scene.initial_state())  # placements of fixed frames
             frames = {None, *range(self._kinematics.model.nframes)}
@@ -93,11 +103,19 @@ class StateManager(Stateful):
         self.enter_state(time, starting=True)
         self.started = True
 
+    def update_generators(self, now: GeneratorInput) -> None:
+        """Update the motion generators; their contacts and references apply in this tick."""
+        setup, phase = self.active_setup, self.machine.phase
+        if self.generators.present:
+            contacts = self.generators.update(now, setup.tasks)
+            if setup.change_generated(phase, contacts, self._kinematics):
+                self._activate()
+
     def advance(self, time: float, *, interactive: bool) -> None:
         """Take the transition that is due after the tick at `time` [s]; it takes effect in the next tick."""
         now, machine = self._now, self.machine
         now.time, now.entered, now.commands, now.visited = time, machine.entered, machine.commands, machine.visited
-        now.tasks, now.interactive = self.active_setup.tasks, interactive
+        now.tasks, now.interactive, now.done = self.active_setup.tasks, interactive, self.generators.done
         now.measured_contacts = None if self._landing is None else self._landing.measured_contacts
         due = machine.due(now)
         if due is not None:
@@ -116,6 +134,7 @@ class StateManager(Stateful):
         """Activate the contacts and tasks of the present state."""
         phase, active_setup = self.machine.phase, self.active_setup
         active_setup.enter(phase, self._kinematics, time)
+        self.generators.enter(phase.name)
         if starting:
             active_setup.start_user_tasks(self._kinematics, time)
         if self._landing is not None:

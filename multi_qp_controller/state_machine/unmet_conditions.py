@@ -76,6 +76,8 @@ def _unmet(condition: st.Condition, now: TransitionContext) -> str:
             return f"{condition.after:g} s to pass"
         case st.CoMInsideCondition():
             return f"the centre of mass of {', '.join(condition.subsystems)} over {', '.join(condition.contacts)}"
+        case st.GeneratorCondition():
+            return f"generator '{condition.generator}' to be done"
         case st.VisitsCondition():
             return f"'{condition.state}' entered {now.visited.count(condition.state)} of {condition.count} times"
         case _:

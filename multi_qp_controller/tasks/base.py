@@ -54,6 +54,7 @@ class Task(Stateful, ABC):
         row_weights: weight of each row relative to `weight`, (dim,), or None where all are 1.
         max_speed: bound on the speed at which a far set-point is approached, or None.
         path: minimum-jerk path of the reference since the start, or None where it is of another form.
+        given: numbers of the reference that a motion generator gives at each tick, see `sample`; None without one.
         pairs: pairs of frames whose relative motions the task uses.
         unit: unit of `error`, empty if it has none.
         started_at: time of the start [s].
@@ -70,6 +71,7 @@ class Task(Stateful, ABC):
         started_at: float
         _error: Array
         _speed: Array
+        given: Array | None
 
     Spec: ClassVar[type[TaskBase]]
     dim: int
@@ -77,6 +79,7 @@ class Task(Stateful, ABC):
     selects: Sequence[int] | None = None
     max_speed: float | None = None
     path: Path | None = None
+    given: Array | None = None
     pairs: tuple[Pair, ...] = ()
     unit: str = ""
 
@@ -121,7 +124,16 @@ class Task(Stateful, ABC):
 
     def start(self, kinematics: Kinematics, time: float) -> None:
         """Start the task at `time` [s]; the reference begins at the present value."""
-        self.started_at = time
+        self.started_at, self.given = time, None
+
+    @property
+    def reference_size(self) -> int:
+        """Number of numbers of a given reference; 0 where references cannot be given."""
+        return 0
+
+    def give(self, numbers: Array) -> None:
+        """Follow this reference, (reference_size,), until the next one is given; the array is not copied."""
+        self.given, self.path = numbers, None
 
     def restored(self, kinematics: Kinematics) -> None:  # noqa: B027
         """Compute what follows from a restored state; called after `set_state`, instead of `start`."""
@@ -159,6 +171,8 @@ class Task(Stateful, ABC):
         Raises:
             RuntimeError: when the task has not been started.
         """
+        if self.given is not None:
+            return self.given
         if self.path is None:
             raise RuntimeError(f"task '{self.name}' has not been started")
         return self.path.at(time)

@@ -166,19 +166,24 @@ class CoMTask(Task):
 
     def _update_path(self) -> None:
         self.path = None
-        if self._curves is None:
+        if self._curves is None and self.given is None:
             step = self.goal_position - self.start_position
             self.path = Path.straight(self.start_position, step, start=self.started_at, duration=self._duration)
 
     def sample(self, time: float, position: Array | None = None) -> Array:
         """Return the reference relative to p at `time` [s]: position, velocity, acceleration along each axis, (9,)."""
-        if self.path is not None or self._curves is None:
+        if self.given is not None or self.path is not None or self._curves is None:
             return super().sample(time)
         elapsed = time - self.started_at
         curve = self._curves.sample(elapsed)
         if elapsed >= self._duration:
             self.path = Path.straight(curve[0], np.zeros(3), start=self.started_at, duration=0.0)
         return np.stack(curve, axis=1).ravel()
+
+    @property
+    def reference_size(self) -> int:
+        """Position relative to p, velocity, acceleration along each world axis."""
+        return 9
 
     def bind_reference(self, reference: Array) -> None:
         """Use this array for the reference, world frame, (3,) [m]."""

@@ -54,6 +54,11 @@ class MomentumTask(Task):
             stiffness=spec.stiffness,
         )
 
+    @property
+    def reference_size(self) -> int:
+        """Momentum, then its rate."""
+        return 12
+
     def columns(self, scene: Scene) -> NDArray[np.intp]:
         """Return the entries of v that move the group."""
         return self.group.columns
@@ -61,7 +66,8 @@ class MomentumTask(Task):
     def compute(self, kinematics: Kinematics, time: float, J: Array, b: Array) -> None:
         """Write the rows of this tick."""
         A, h, drift = self.group.momentum(kinematics)
+        goal, rate = (self.goal, 0.0) if self.given is None else (self.given[:6], self.given[6:])
         self._speed = h[self._axes]
-        self._error = (h - self.goal)[self._axes]
+        self._error = (h - goal)[self._axes]
         J[:, self.group.columns] = A[self._axes]
-        b[:] = -self.stiffness * self._error - drift[self._axes]
+        b[:] = (rate - drift)[self._axes] - self.stiffness * self._error

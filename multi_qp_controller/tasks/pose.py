@@ -108,7 +108,12 @@ class PoseTask(Task):
 
     def _update_path(self) -> None:
         path = None if self.reference is None else self.reference.path
-        self.path = None if path is None else path.shifted(self.started_at, self._shift)
+        self.path = None if path is None or self.given is not None else path.shifted(self.started_at, self._shift)
+
+    @property
+    def reference_size(self) -> int:
+        """Position, rotation row by row, velocity and acceleration of A in B, see `PoseSample`."""
+        return 24
 
     @property
     def duration(self) -> float:
@@ -183,7 +188,7 @@ class PoseTask(Task):
 
     def sample(self, time: float, position: Array | None = None) -> Array:
         """Return the reference at `time` [s], with the offset, see `PoseSample`, (24,)."""
-        if self.path is not None or self.reference is None:
+        if self.given is not None or self.path is not None or self.reference is None:
             return super().sample(time)
         numbers = self.reference.sample(time - self.started_at).numbers.copy()
         numbers[:3] += self._shift

@@ -125,7 +125,7 @@ class PostureTask(Task):
         self.path, self._path = None, None
         if self._duration and self.entry_q is not None:
             self._path = self.entry_q, pin.difference(scene.model, self.entry_q, self._goal)
-        if self._q_index is None:
+        if self._q_index is None or self.given is not None:
             return
         start, step = (self._goal, np.zeros(scene.nv)) if self._path is None else self._path
         self.path = Path.straight(
@@ -138,6 +138,11 @@ class PostureTask(Task):
     def restored(self, kinematics: Kinematics) -> None:
         """Compute the path."""
         self._update_path(kinematics.scene)
+
+    @property
+    def reference_size(self) -> int:
+        """Angle, rate and acceleration of each joint; 0 where q represents one of the angles by two numbers."""
+        return 0 if self._q_index is None else 3 * self.dim
 
     def places(self, scene: Scene) -> list[tuple[int, int]] | None:
         """Return the entries of q and v of each row, or None where q represents one of the angles by two numbers."""

@@ -52,6 +52,7 @@ class TaskRows:
         self._parts = [(t, self.J[rows], self.b[rows]) for t, rows in zip(tasks, self._slices, strict=True)]
         self._motions: MotionTable | None = None
         self._table: TaskTable | None = None
+        self._tables: dict[MotionTable, TaskTable] = {}  # one for each contact set that the tasks were used with
         self._others = self._parts
         self._is_bound = False
         self._columns: list[NDArray[np.intp] | None] | None = None
@@ -122,7 +123,10 @@ class TaskRows:
         """Build the table of the tasks that it supports, over the present table of motions."""
         self._motions, self._table, tabulated, self._is_bound = kinematics.motions, None, set(), False
         if self._motions is not None:
-            table = TaskTable(self.tasks, self._slices, kinematics, self._motions, self.J, self.b)
+            table = self._tables.get(self._motions)
+            if table is None:
+                table = TaskTable(self.tasks, self._slices, kinematics, self._motions, self.J, self.b)
+                self._tables[self._motions] = table
             tabulated = table.task_indices
             self._table = table if tabulated else None
         self._others = [part for k, part in enumerate(self._parts) if k not in tabulated]

@@ -30,6 +30,7 @@ from multi_qp_scene.schema.common import (
     Vector2,
     Vector3,
 )
+from multi_qp_scene.schema.generators import GENERATOR_SPECS
 from multi_qp_scene.schema.goals import GoalSpec
 from multi_qp_scene.schema.health import HealthSpec
 from multi_qp_scene.schema.mismatch import MismatchSpec
@@ -434,3 +435,4 @@ class ScenarioFile(StrictModel):
 
 
 TASK_SPECS.users.append(ScenarioFile)
+GENERATOR_SPECS.users.append(ScenarioFile)

@@ -16,6 +16,7 @@ from multi_qp_scene.schema.common import (
     Time,
     Tolerance,
 )
+from multi_qp_scene.schema.generators import GENERATOR_SPECS, AnyGeneratorSpec
 from multi_qp_scene.schema.tasks import TASK_SPECS, TaskSpec
 
 
@@ -161,6 +162,18 @@ class VisitsCondition(StrictModel):
     count: Annotated[int, Field(ge=1)]
 
 
+class GeneratorCondition(StrictModel):
+    """True when a motion generator of the state is done.
+
+    Attributes:
+        type: selects this type of condition.
+        generator: a generator of this state.
+    """
+
+    type: Literal["generator"]
+    generator: str
+
+
 class AllCondition(StrictModel):
     """True when all of the conditions are true.
 
@@ -209,6 +222,7 @@ Condition = Annotated[
         CommandCondition,
         UnattendedCondition,
         VisitsCondition,
+        GeneratorCondition,
         AllCondition,
         AnyCondition,
         NotCondition,
@@ -233,7 +247,7 @@ class TransitionSpec(StrictModel):
 
 
 class StateSpec(StrictModel):
-    """One state: contact set, tasks (in addition to those of the scenario) and transitions.
+    """One state: contact set, tasks (in addition to those of the scenario), motion generators and transitions.
 
     A state without transitions is final. `tasks: {name: null}` removes a task of the scenario in this state. Tasks of
     the scenario continue across transitions; tasks of a state start when it is entered. A contact that stays active
@@ -243,6 +257,8 @@ class StateSpec(StrictModel):
         description: one line of text.
         contacts: names of the active contacts.
         tasks: tasks by name; one of the same name as a task of the scenario replaces it.
+        generators: motion generators by name; each makes and breaks contacts of its own, which are not in `contacts`,
+            and gives the references of its own tasks at every tick.
         transitions: transitions in order of precedence.
         timeout: maximum duration; the run fails when the state lasts longer [s].
         hold: in a final state: duration before the run is complete [s].
@@ -251,9 +267,16 @@ class StateSpec(StrictModel):
     description: str = ""
     contacts: list[str] = []
     tasks: dict[str, TaskSpec | None] = {}
+    generators: dict[str, AnyGeneratorSpec] = {}
     transitions: list[TransitionSpec] = []
     timeout: Duration | None = None
     hold: Time = 0.0
 
+    @property
+    def all_contacts(self) -> tuple[str, ...]:
+        """Names of its contacts and of those that its generators own."""
+        return (*self.contacts, *(name for spec in self.generators.values() for name in spec.owned_contacts))
+
 
 TASK_SPECS.users.append(StateSpec)
+GENERATOR_SPECS.users.append(StateSpec)

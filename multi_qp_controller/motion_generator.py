@@ -1,0 +1,171 @@
+"""Interface of motion generators, and the registry of their types.
+
+A state of a scenario declares generators. Each owns contacts and tasks; at every tick it computes from the state
+estimate and the measured contact forces which of its contacts are active, and the references of its tasks.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from multi_qp_controller.dynamics.kinematics import Kinematics
+from multi_qp_controller.references.references import PoseSample
+from multi_qp_scene.arguments import check_type
+from multi_qp_scene.errors import ArgumentError
+from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.schema.generators import GENERATOR_SPECS, GeneratorSpec
+from multi_qp_scene.schema.tasks import TaskBase
+from multi_qp_scene.stateful import Stateful
+
+Array = NDArray[np.float64]
+
+_REST3, _REST6 = np.zeros(3), np.zeros(6)
+
+
+@dataclass(frozen=True)
+class GeneratorInput:
+    """Input of a generator at one tick; read-only.
+
+    Attributes:
+        time: present time [s].
+        dt: control period [s].
+        kinematics: kinematics at the state estimate: `q`, `v`, `pose(frame)`, `group(names).com(kinematics)`.
+        forces: measured normal force of each contact [N]; None where no forces are measured.
+    """
+
+    time: float
+    dt: float
+    kinematics: Kinematics
+    forces: Mapping[str, float] | None
+
+
+@dataclass(frozen=True)
+class GeneratorOutput:
+    """Output of a generator at one tick.
+
+    Attributes:
+        contacts: names of those of its contacts that are active in this tick.
+        references: reference of each of its tasks that is active in this tick, by its name within the generator, as
+            returned by `pose_reference`, `com_reference`, `posture_reference` and `momentum_reference`.
+        done: whether it has reached its goal, for transitions.
+    """
+
+    contacts: tuple[str, ...] = ()
+    references: Mapping[str, Array] = field(default_factory=dict)
+    done: bool = False
+
+
+class MotionGenerator(Stateful, ABC):
+    """A component that makes and breaks contacts, and gives references of tasks, at every tick of a state.
+
+    Attributes:
+        name: name in the state.
+        tasks: the tasks that it owns, by name within the generator; constant. In the controller they are named
+            `<generator>/<task>`.
+    """
+
+    @dataclass
+    class State:
+        """Everything that the next `update` depends on besides its input, see `Stateful`."""
+
+    def __init__(self, name: str, spec: Any, scenario: Scenario) -> None:
+        """Create the generator from its specification, an instance of the registered subclass of `GeneratorSpec`."""
+        self.name = name
+        self.scenario = scenario
+        self.tasks: dict[str, TaskBase] = {}
+
+    def contact_sets(self) -> Iterable[tuple[str, ...]]:
+        """Return the sets of active contacts that will occur; their plans are built before the first tick."""
+        return ((),)
+
+    def start(self, now: GeneratorInput) -> None:  # noqa: B027  (optional)
+        """Start in the first tick of a state; a generator that the state before has declared as well continues."""
+
+    @abstractmethod
+    def update(self, now: GeneratorInput) -> GeneratorOutput:
+        """Return contacts and references of this tick.
+
+        After an exception its contacts remain, its references are held, and the command has the status `REDUCED`.
+        """
+
+
+#: Class of each type of generator, or the place of it, which is imported when a scenario uses it.
+GENERATORS: dict[str, type[MotionGenerator] | str] = {
+    "oscillation": "motion_generation.oscillation:Oscillation",
+    "walking": "walking.generator:WalkingGenerator",
+}
+
+
+def register_generator(spec: type[GeneratorSpec], generator: type[MotionGenerator]) -> None:
+    """Register a type of generator, before a scenario file is loaded that contains it.
+
+    Args:
+        spec: its specification, with a key `type: Literal["..."]`.
+        generator: its class.
+
+    Raises:
+        ArgumentError: when the specification has no such key, or the type is another one's already.
+    """
+    check_type("spec", spec, type, "a class of specifications")
+    check_type("generator", generator, type, "a class of generators")
+    if not issubclass(spec, GeneratorSpec) or not issubclass(generator, MotionGenerator):
+        raise ArgumentError(
+            f"expected subclasses of GeneratorSpec and MotionGenerator, got {spec.__name__} and {generator.__name__}"
+        )
+    GENERATOR_SPECS.add(spec)
+    GENERATORS[next(kind for kind, one in GENERATOR_SPECS.models.items() if one is spec)] = generator
+
+
+def make_generator(name: str, spec: GeneratorSpec, scenario: Scenario) -> MotionGenerator:
+    """Create a generator of a scenario."""
+    kind = next(kind for kind, one in GENERATOR_SPECS.models.items() if one is type(spec))
+    found = GENERATORS[kind]
+    if isinstance(found, str):
+        module, _, class_name = found.partition(":")
+        found = GENERATORS[kind] = getattr(import_module(module), class_name)
+    return found(name, spec, scenario)
+
+
+def pose_reference(position: Array, rotation: Array, velocity: Array = _REST6, acceleration: Array = _REST6) -> Array:
+    """Return the reference of a pose task, (24,).
+
+    Args:
+        position: in the world or in the frame that the task is relative to, (3,) [m].
+        rotation: (3, 3).
+        velocity: linear, then angular, in the same axes, (6,).
+        acceleration: the same, (6,).
+    """
+    return PoseSample.of(position, rotation, velocity, acceleration).numbers
+
+
+def heading_reference(yaw: float, rate: float = 0.0, acceleration: float = 0.0) -> Array:
+    """Return the reference of a pose task on an upright orientation with a heading [rad], [rad/s], [rad/s²], (24,)."""
+    numbers = np.zeros(24)
+    numbers[3:12] = pin.utils.rotate("z", yaw).ravel()
+    numbers[17], numbers[23] = rate, acceleration
+    return numbers
+
+
+def com_reference(position: Array, velocity: Array = _REST3, acceleration: Array = _REST3) -> Array:
+    """Return the reference of a task on a centre of mass, from three vectors in the world, (3,) each; (9,)."""
+    return np.stack([position, velocity, acceleration], axis=1).ravel()
+
+
+def posture_reference(angles: Array, rates: Array | float = 0.0, accelerations: Array | float = 0.0) -> Array:
+    """Return the reference of a posture task from three vectors in the order of its joints, (k,) each; (3 k,)."""
+    numbers = np.empty((len(angles), 3))
+    numbers[:, 0], numbers[:, 1], numbers[:, 2] = angles, rates, accelerations
+    return numbers.ravel()
+
+
+def momentum_reference(momentum: Array, rate: Array = _REST6) -> Array:
+    """Return the reference of a momentum task from momentum and its rate, (6,) each; (12,)."""
+    return np.concatenate([momentum, rate])

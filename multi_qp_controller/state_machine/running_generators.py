@@ -1,0 +1,180 @@
+"""The motion generators of the present state: their start, update, faults and saved state."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multi_qp_controller.incidents import IncidentLog, described
+from multi_qp_controller.motion_generator import GeneratorInput, GeneratorOutput, MotionGenerator, make_generator
+from multi_qp_controller.tasks import Task
+from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.schema.tasks import TaskSpec
+from multi_qp_scene.stateful import Stateful, conformed
+
+Array = NDArray[np.float64]
+
+#: Largest number of combinations of contact sets of several generators for which plans are built in advance.
+MOST_COMBINATIONS = 64
+
+
+class RunningGenerators(Stateful):
+    """The generators of all states, and those of the present one.
+
+    Attributes:
+        of_states: generators by name, for each state.
+        present: generators of the present state by name.
+        done: names of the generators that are done.
+        faults: description of the exception of each generator that failed in the last tick.
+    """
+
+    @dataclass
+    class State:
+        """State of one generator, an object of `State` of its class, and its last output."""
+
+        generator: Any
+        contacts: list[str]
+        references: list[str]
+        done: bool
+
+    def __init__(self, scenario: Scenario, incidents: IncidentLog) -> None:
+        """Create all generators.
+
+        Raises:
+            MultiQpError: when one of them does not fit the scene.
+        """
+        made: dict[tuple[str, str], MotionGenerator] = {}
+        self.of_states: dict[str, dict[str, MotionGenerator]] = {}
+        for state, spec in scenario.spec.states.items():
+            own = self.of_states[state] = {}
+            for name, one in spec.generators.items():
+                key = name, repr(one)
+                made[key] = own[name] = made.get(key) or make_generator(name, one, scenario)
+        self._owned = {
+            state: {name: one.owned_contacts for name, one in spec.generators.items()}
+            for state, spec in scenario.spec.states.items()
+        }
+        self._incidents = incidents
+        self._state = ""
+        self.present: dict[str, MotionGenerator] = {}
+        self._outputs: dict[str, GeneratorOutput] = {}
+        self.done: frozenset[str] = frozenset()
+        self.faults: dict[str, str] = {}
+
+    def task_specs(self, state: str) -> dict[str, TaskSpec]:
+        """Return the tasks of a state's generators by their names in the controller."""
+        generators = self.of_states[state]
+        return {f"{name}/{task}": spec for name, one in generators.items() for task, spec in one.tasks.items()}
+
+    def owned_contacts(self, state: str) -> tuple[str, ...]:
+        """Return the contacts that the generators of a state own."""
+        return tuple(contact for names in self._owned[state].values() for contact in names)
+
+    def contact_sets(self, state: str) -> Iterator[tuple[str, ...]]:
+        """Yield the sets of contacts that the generators of a state will activate, of all generators together."""
+        sets = [list(one.contact_sets()) for one in self.of_states[state].values()]
+        for parts in itertools.islice(itertools.product(*sets), MOST_COMBINATIONS):
+            yield tuple(contact for part in parts for contact in part)
+
+    def enter(self, state: str) -> None:
+        """Run the generators of a state; one that the state before has with the same options continues."""
+        before, self._state, self.present = self.present, state, self.of_states[state]
+        same = {name for name, one in self.present.items() if before.get(name) is one}
+        self._outputs = {name: output for name, output in self._outputs.items() if name in same}
+        self.done, self.faults = frozenset(), {}
+
+    def update(self, now: GeneratorInput, tasks: Mapping[str, Task]) -> tuple[str, ...]:
+        """Update all generators; give the references to their tasks and return the active contacts.
+
+        Args:
+            now: input of this tick.
+            tasks: the active tasks by name.
+        """
+        contacts: list[str] = []
+        self.faults = {}
+        for name, generator in self.present.items():
+            try:
+                if name not in self._outputs:
+                    generator.start(now)
+                output = generator.update(now)
+                self._give(name, output, tasks)
+                self._outputs[name] = output
+            except Exception as error:  # of a user's code: the tick continues with the last contacts and references
+                self.faults[name] = f"generator '{name}': {described(error)}"
+                self._incidents.warn(f"{self.faults[name]}; its contacts and references are held")
+                output = self._outputs.get(name, GeneratorOutput(contacts=self._owned[self._state][name]))
+                self._hold(name, tasks)
+            contacts += output.contacts
+        self.done = frozenset(name for name, output in self._outputs.items() if output.done)
+        return tuple(contacts)
+
+    def _give(self, name: str, output: GeneratorOutput, tasks: Mapping[str, Task]) -> None:
+        """Give the references of this tick; tasks without one have zero weight.
+
+        Raises:
+            ValueError: when a contact or a reference is not the generator's own, or a reference is invalid.
+        """
+        if not set(output.contacts) <= set(self._owned[self._state][name]):
+            foreign = ", ".join(sorted(set(output.contacts) - set(self._owned[self._state][name])))
+            raise ValueError(f"contacts that it does not own: {foreign}")
+        own = self.present[name].tasks
+        if not output.references.keys() <= own.keys():
+            raise ValueError(f"references of unknown tasks: {', '.join(sorted(output.references.keys() - own.keys()))}")
+        for task_name, numbers in output.references.items():
+            expected = tasks[f"{name}/{task_name}"].reference_size
+            if numbers.shape != (expected,) or not np.isfinite(numbers).all():
+                raise ValueError(
+                    f"reference of '{task_name}': expected {expected} finite numbers, got {numbers.shape}: {numbers}"
+                )
+        for task_name, spec in own.items():
+            task, reference = tasks[f"{name}/{task_name}"], output.references.get(task_name)
+            if reference is None:
+                task.weight = 0.0
+            else:
+                task.weight = spec.weight
+                task.give(reference)
+
+    def _hold(self, name: str, tasks: Mapping[str, Task]) -> None:
+        """Hold the last references of a generator that failed, at rest."""
+        last = self._outputs.get(name)
+        for task_name in self.present[name].tasks:
+            task = tasks[f"{name}/{task_name}"]
+            if last is None or task_name not in last.references or task.given is None:
+                task.weight = 0.0
+            else:
+                task.give(_at_rest(task.given))
+
+    def get_state(self) -> dict[str, State]:
+        """Return the states of the present generators, those that have started."""
+        return {
+            name: self.State(self.present[name].get_state(), list(out.contacts), sorted(out.references), out.done)
+            for name, out in self._outputs.items()
+        }
+
+    def restore(self, saved: dict[str, State], state: str) -> None:
+        """Restore saved states, for a state of the state machine; the references are restored with their tasks."""
+        self._outputs = {}
+        self.enter(state)
+        for name, one in saved.items():
+            generator = self.present[name]
+            generator.set_state(conformed(generator.State, one.generator, generator.scenario.scene))
+            references = dict.fromkeys(one.references, np.zeros(0))
+            self._outputs[name] = GeneratorOutput(tuple(one.contacts), references, one.done)
+        self.done = frozenset(name for name, output in self._outputs.items() if output.done)
+
+
+def _at_rest(numbers: Array) -> Array:
+    """Return a reference with zero velocity and acceleration."""
+    held = numbers.copy()
+    if len(held) == 24:
+        held[12:] = 0.0
+    elif len(held) == 12:
+        held[6:] = 0.0
+    else:
+        held.reshape(-1, 3)[:, 1:] = 0.0
+    return held

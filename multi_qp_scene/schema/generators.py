@@ -1,0 +1,250 @@
+"""Schema of the motion generators of a state, and the registry of their types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from multi_qp_scene.config_file import StrictModel
+from multi_qp_scene.schema.common import (
+    Distance,
+    Duration,
+    Force,
+    Fraction,
+    Length,
+    NonNegative,
+    Number,
+    Positive,
+    Speed,
+    Time,
+)
+from multi_qp_scene.schema.tagged_union import TaggedUnion
+
+if TYPE_CHECKING:
+    from multi_qp_scene.checks import Key, ScenarioChecker
+
+
+class GeneratorSpec(StrictModel):
+    """Base class of the specifications of motion generators.
+
+    A subclass has a key `type: Literal[...]`. It names what it owns, and checks the names that it refers to.
+    """
+
+    @property
+    def owned_contacts(self) -> tuple[str, ...]:
+        """Names of the contacts that the generator makes and breaks; they are no contacts of the state."""
+        return ()
+
+    def check(self, scenario: ScenarioChecker, key: Key) -> None:
+        """Check the names in this specification, and report unknown ones at places below its own."""
+
+
+class OscillationSpec(GeneratorSpec):
+    """Sinusoidal motion of joints around their angles at the start, for example of arms beside a walking generator.
+
+    Attributes:
+        type: selects this type of generator.
+        joints: amplitude by joint, full names [rad] or [m].
+        period: duration of a cycle [s].
+        cycles: number of cycles after which it is done; the motion goes on until the state ends.
+        weight: w in (32).
+        stiffness: k in (33) [1/s²].
+    """
+
+    type: Literal["oscillation"]
+    joints: dict[str, Number] = Field(min_length=1)
+    period: Duration = 2.0
+    cycles: Positive = 1.0
+    weight: NonNegative = 10.0
+    stiffness: NonNegative = 100.0
+
+    def check(self, scenario: ScenarioChecker, key: Key) -> None:
+        """Check the names of the joints."""
+        for joint in self.joints:
+            scenario.known((*key, "joints", joint), "joint", joint, scenario.names.joints)
+
+
+class GaitSpec(StrictModel):
+    """Timing of a gait in which two groups of feet swing alternately.
+
+    Attributes:
+        offsets: time of lift-off of each foot, as a fraction of the period; two values half a period apart. Left out:
+            0 and 0.5 for two feet, a trot for four (front left, front right, hind left, hind right).
+        period: duration of a cycle, that is of two steps [s].
+        duty: fraction of the period for which a foot is on the ground, at least 0.5.
+        least_swing: shortest swing that the preview may choose [s].
+        longest_swing: longest swing that the preview may choose [s].
+        recovery_swing: duration of the swing that a disturbance triggers [s].
+        lift: height of a swing above the higher of its ends [m].
+    """
+
+    offsets: list[Fraction] | None = None
+    period: Duration = 0.96
+    duty: Annotated[float, Field(ge=0.5, lt=1.0)] = 0.583
+    least_swing: Duration = 0.15
+    longest_swing: Duration = 0.55
+    recovery_swing: Duration = 0.3
+    lift: Length = 0.05
+
+
+class VelocityLimitsSpec(StrictModel):
+    """Limits of the velocity command; commands beyond are reduced to them.
+
+    Attributes:
+        ahead: largest vx [m/s].
+        back: largest -vx [m/s].
+        aside: largest |vy| [m/s].
+        turn: largest |wz| [rad/s].
+        acceleration: largest rates of change of vx and vy [m/s²] and of wz [rad/s²].
+        timeout: a command from outside is replaced by zero after this time without another one [s].
+        absurd: a command from outside with a component beyond this is refused [m/s], [rad/s].
+    """
+
+    ahead: Speed = 0.8
+    back: Speed = 0.5
+    aside: Speed = 0.3
+    turn: Speed = 1.0
+    acceleration: tuple[Positive, Positive, Positive] = (1.0, 0.8, 2.5)
+    timeout: Duration = 0.5
+    absurd: Speed = 10.0
+
+
+class TimedVelocitySpec(StrictModel):
+    """A velocity command from a time on.
+
+    Attributes:
+        at: time since the state was entered [s].
+        velocity: vx, vy [m/s] and wz [rad/s], in the heading of the robot.
+    """
+
+    at: Time = 0.0
+    velocity: tuple[Number, Number, Number]
+
+
+class ArmSwingSpec(StrictModel):
+    """Swing of a joint with a foot, for arms that swing against the legs.
+
+    Attributes:
+        foot: the contact of the foot, usually of the other side.
+        gain: angle per distance of the foot ahead of the centre of mass [rad/m].
+        limit: largest angle [rad].
+    """
+
+    foot: str
+    gain: Number
+    limit: Positive = 0.5
+
+
+class WalkingWeightsSpec(StrictModel):
+    """Weights and gains of the tasks of the walking generator.
+
+    Attributes:
+        com: weight of the centre of mass.
+        height: stiffness of its height [1/s²].
+        foot: weight of a swing foot.
+        foot_stiffness: its stiffness [1/s²].
+        upright: weight of the orientation of each link in `upright`.
+        upright_stiffness: its stiffness [1/s²].
+        posture: weight of the posture.
+        posture_stiffness: its stiffness [1/s²].
+        legs: weight of the joints of the legs, relative to `posture`.
+    """
+
+    com: NonNegative = 2000.0
+    height: NonNegative = 80.0
+    foot: NonNegative = 200.0
+    foot_stiffness: NonNegative = 900.0
+    upright: NonNegative = 25.0
+    upright_stiffness: NonNegative = 80.0
+    posture: NonNegative = 1.0
+    posture_stiffness: NonNegative = 40.0
+    legs: NonNegative = 0.02
+
+
+class WalkingSpec(GeneratorSpec):
+    """Walking by a velocity command: footsteps and their times from a preview of the divergent component of motion.
+
+    Attributes:
+        type: selects this type of generator.
+        subsystem: the robot.
+        feet: contacts of the feet with the ground.
+        upright: links whose orientation is kept, in the heading of the robot.
+        height: height of the centre of mass above the feet [m]; 0.9 of the initial one if left out.
+        reach: largest step ahead or back, and largest distance of the feet aside [m].
+        width: nominal distance of the feet aside [m]; the initial one if left out.
+        least_width: least distance of the feet aside, for legs that do not cross [m]; 3 cm below `width` if left out.
+        margin: distance of the zero-moment point from the edges of a sole [m].
+        swing_speed: largest mean speed of a swing foot [m/s].
+        touch_force: normal force from which a swing foot has landed [N].
+        gait: timing of the gait.
+        velocity: velocity commands over time; none if it is commanded from outside.
+        limits: limits of the velocity command.
+        arms: joints that swing with the feet, by joint, full names.
+        weights: weights and gains of its tasks.
+    """
+
+    type: Literal["walking"]
+    subsystem: str
+    feet: list[str] = Field(min_length=2)
+    upright: list[str] = []
+    height: Length | None = None
+    reach: tuple[Length, Length] = (0.5, 0.45)
+    width: Distance | None = None
+    least_width: Distance | None = None
+    margin: Distance = 0.015
+    swing_speed: Speed = 2.2
+    touch_force: Force = 25.0
+    gait: GaitSpec = GaitSpec()
+    velocity: list[TimedVelocitySpec] = []
+    limits: VelocityLimitsSpec = VelocityLimitsSpec()
+    arms: dict[str, ArmSwingSpec] = {}
+    weights: WalkingWeightsSpec = WalkingWeightsSpec()
+
+    @property
+    def owned_contacts(self) -> tuple[str, ...]:
+        """The contacts of the feet."""
+        return tuple(self.feet)
+
+    def check(self, scenario: ScenarioChecker, key: Key) -> None:
+        """Check the names of subsystem, links, joints and feet."""
+        names = scenario.names
+        scenario.known((*key, "subsystem"), "subsystem", self.subsystem, names.moving)
+        for k, link in enumerate(self.upright):
+            scenario.known((*key, "upright", k), "link or surface", link, names.frames)
+        for joint, swing in self.arms.items():
+            scenario.known((*key, "arms", joint), "joint", joint, names.joints)
+            scenario.known((*key, "arms", joint, "foot"), "foot of this generator", swing.foot, self.feet)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> WalkingSpec:
+        gait, offsets = self.gait, self.gait.offsets
+        if offsets is None and len(self.feet) not in (2, 4):
+            raise ValueError(f"the gait of {len(self.feet)} feet needs `offsets`")
+        if offsets is not None and len(offsets) != len(self.feet):
+            raise ValueError(
+                f"`offsets` of the gait: expected {len(self.feet)} numbers, one a foot, got {len(offsets)}"
+            )
+        phases = sorted({round(offset % 1.0, 6) for offset in self.offsets})
+        if len(phases) != 2 or abs(phases[1] - phases[0] - 0.5) > 1e-6:
+            raise ValueError("`offsets` of the gait: expected two values half a period apart, such as 0 and 0.5")
+        swing = (1.0 - gait.duty) * gait.period
+        if not gait.least_swing <= swing <= gait.longest_swing:
+            raise ValueError(
+                f"the swing of the gait, (1 - duty) period = {swing:g} s, must be between `least_swing` "
+                f"({gait.least_swing:g} s) and `longest_swing` ({gait.longest_swing:g} s)"
+            )
+        return self
+
+    @property
+    def offsets(self) -> list[float]:
+        """Time of lift-off of each foot, as a fraction of the period."""
+        if self.gait.offsets is not None:
+            return self.gait.offsets
+        return [0.0, 0.5] if len(self.feet) == 2 else [0.0, 0.5, 0.5, 0.0]
+
+
+#: The types of generators; `multi_qp_controller.motion_generator.register_generator` adds one.
+GENERATOR_SPECS = TaggedUnion(OscillationSpec, WalkingSpec)
+
+AnyGeneratorSpec = Annotated[GeneratorSpec, GENERATOR_SPECS]

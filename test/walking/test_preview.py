@@ -1,0 +1,98 @@
+"""The nominal gait is periodic, and the preview's choice is the optimum that a QP solver finds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from multi_qp_controller.qp import QPProblem, make_solver
+from walking.gait import Gait, WalkingRobot, nominal_step
+from walking.preview_kernel import best_step
+from walking.swing import advance, quintic, resting
+
+ROBOT = WalkingRobot(np.array([[0.0, 0.085], [0.0, -0.085]]), np.array([[0.09, 0.035]] * 2), 0.69, (0.5, 0.45), 0.14)
+GAIT = Gait(((0,), (1,)))
+WEIGHTS = np.array([1.0, 0.6, 100.0, 0.4])
+
+
+def rotation(angle):
+    c, s = math.cos(angle), math.sin(angle)
+    return np.array([[c, -s], [s, c]])
+
+
+@pytest.mark.parametrize("velocity", [(0, 0, 0), (0.8, 0, 0), (-0.3, 0.2, 0), (0.3, -0.1, 0.9)])
+def test_two_nominal_steps_repeat(velocity):
+    growth = math.exp(ROBOT.omega * GAIT.step_time)
+    steps = [nominal_step(ROBOT, GAIT, np.array(velocity, dtype=float), stance=k) for k in (0, 1)]
+    turn = rotation(steps[0].turn)
+    # offset at the end of a step, in the heading of the next stance, is the one at its beginning
+    begun = turn.T @ steps[0].offset
+    assert np.allclose(growth * begun - steps[1].place, steps[1].offset, atol=1e-12)
+    begun = turn.T @ steps[1].offset
+    assert np.allclose(growth * begun - steps[0].place, steps[0].offset, atol=1e-12)
+
+
+def test_two_nominal_steps_move_the_body_by_its_velocity():
+    velocity = np.array([0.5, -0.2, 0.0])
+    left, right = (nominal_step(ROBOT, GAIT, velocity, stance=k).place for k in (0, 1))
+    assert np.allclose(left + right, 2.0 * GAIT.step_time * velocity[:2])
+    assert left[1] < 0.0 < right[1]
+
+
+def test_steps_aside_leave_room_between_the_feet():
+    places = [nominal_step(ROBOT, GAIT, np.array([0.0, 0.3, 0.0]), stance=k).place for k in (0, 1)]
+    assert min(abs(place[1]) for place in places) >= ROBOT.least_width - 1e-12
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_preview_is_the_optimum_of_its_qp(seed):
+    random = np.random.default_rng(seed)
+    xi, foot = random.uniform(-0.15, 0.15, 2), random.uniform(-0.3, 0.3, 2)
+    nominal, offset = random.uniform(-0.3, 0.3, 2), random.uniform(-0.05, 0.05, 2)
+    box, shifts = np.array([[-0.5, 0.5], [0.14, 0.45]]), np.array([[-0.09, 0.09], [-0.035, 0.035]])
+    times, lead, reach = np.array([0.1, 0.25, 0.4]), 0.04, 2.2
+    found = best_step(xi, ROBOT.omega, times, lead, 0.3, nominal, offset, box, shifts, foot, reach, WEIGHTS)
+    costs = []
+    for time in times:
+        growth, total = math.exp(ROBOT.omega * (time + lead)), WEIGHTS[3] * (time - 0.3) ** 2
+        solution = []
+        for axis in range(2):
+            # ½ xᵀ H x + gᵀ x for x = (u, s), of w_u (u − u_nom)² + w_s s² + w_b (d + k s − u)²
+            k, d = 1.0 - growth, growth * xi[axis] - offset[axis]
+            row = np.array([-1.0, k])
+            H = 2.0 * (np.diag(WEIGHTS[:2]) + WEIGHTS[2] * np.outer(row, row))
+            g = 2.0 * (WEIGHTS[2] * d * row - np.array([WEIGHTS[0] * nominal[axis], 0.0]))
+            low = min(max(box[axis, 0], foot[axis] - reach * time), box[axis, 1])
+            high = max(min(box[axis, 1], foot[axis] + reach * time), low)
+            problem = QPProblem.of(H, g, lb=np.array([low, shifts[axis, 0]]), ub=np.array([high, shifts[axis, 1]]))
+            x = make_solver("quadprog").solve(problem).x
+            solution.append(x)
+            total += 0.5 * x @ H @ x + g @ x + WEIGHTS[0] * nominal[axis] ** 2 + WEIGHTS[2] * d**2
+        costs.append((total, time, *np.ravel(solution)))
+    cost, time, x, sx, y, sy = min(costs)
+    assert (found.remaining, found.cost) == (time, pytest.approx(cost, rel=1e-6))
+    assert np.allclose((found.x, found.shift_x, found.y, found.shift_y), (x, sx, y, sy), atol=1e-6)
+
+
+def test_a_quintic_ends_at_its_goal_and_its_rates_are_derivatives():
+    random = np.random.default_rng(1)
+    state, goal = random.normal(size=(3, 4)), random.normal(size=(3, 4))
+    assert np.allclose(quintic(state, goal, 0.4, 0.0), state)
+    assert np.allclose(quintic(state, goal, 0.4, 0.4), goal)
+    before, here, after = (quintic(state, goal, 0.4, t) for t in (0.2 - 1e-5, 0.2, 0.2 + 1e-5))
+    assert np.allclose((after - before)[:2] / 2e-5, here[1:], atol=1e-4)
+
+
+def test_a_swing_lifts_lands_softly_and_searches_for_the_ground():
+    swing, goal, dt = resting(np.zeros(3), 0.0), np.array([0.3, 0.02, 0.0, 0.1]), 0.005
+    heights = []
+    for k in range(80):
+        advance(swing, goal, 0.4 - k * dt, k * dt, 0.05, 0.0, dt)
+        heights.append(swing[0, 2])
+    assert max(heights) == pytest.approx(0.05, abs=2e-3)
+    assert np.allclose(swing[0], goal, atol=2e-3) and abs(swing[1, 2]) < 0.1
+    for k in range(80, 140):
+        advance(swing, goal, 0.4 - k * dt, k * dt, 0.05, 0.0, dt)
+    assert -0.1 < swing[0, 2] < -0.05

@@ -1,0 +1,71 @@
+"""Velocity commands: schedule, limits, time-out, refusals, checkpoint."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from multi_qp_scene.errors import ArgumentError
+from multi_qp_scene.schema.generators import TimedVelocitySpec, VelocityLimitsSpec
+from walking.velocity import TOGETHER, VelocityCommand
+
+DT = 0.005
+LIMITS = VelocityLimitsSpec()
+
+
+def after(command, seconds, begun=0.0):
+    for k in range(round(seconds / DT)):
+        time = begun + k * DT
+        command.update(time, time, DT)
+    return command.velocity
+
+
+def test_a_schedule_is_followed_with_limited_acceleration():
+    schedule = [TimedVelocitySpec(at=1.0, velocity=(0.4, 0.0, 0.0)), TimedVelocitySpec(at=2.0, velocity=(0, 0, 0))]
+    command, last = VelocityCommand(schedule, LIMITS), np.zeros(3)
+    for k in range(800):
+        now = command.update(k * DT, k * DT, DT)
+        assert (np.abs(now - last) <= np.array(LIMITS.acceleration) * DT + 1e-12).all()
+        last = now.copy()
+        if k * DT == 1.9:
+            assert np.allclose(now, [0.4, 0.0, 0.0])
+    assert command.is_over(4.0) and not command.is_over(1.5)
+
+
+def test_commands_are_reduced_to_the_limits():
+    command = VelocityCommand([], LIMITS)
+    assert np.allclose(command.limited(np.array([9.0, 0.0, 0.0])), [0.8, 0.0, 0.0])
+    assert np.allclose(command.limited(np.array([-9.0, 0.0, 0.0])), [-0.5, 0.0, 0.0])
+    both = command.limited(np.array([9.0, 9.0, 9.0])) / np.array([0.8, 0.3, 1.0])
+    assert np.allclose(both, both[0]) and np.linalg.norm(both) == pytest.approx(TOGETHER)
+
+
+def test_a_command_from_outside_stops_after_its_timeout():
+    command = VelocityCommand([TimedVelocitySpec(velocity=(0.0, 0.2, 0.0))], LIMITS)
+    command.command(0.3, 0.0, 0.0)
+    assert after(command, 0.4)[0] == pytest.approx(0.3)
+    command.command(0.3, 0.0, 0.0)
+    assert after(command, 0.45, begun=0.4)[0] == pytest.approx(0.3)
+    assert not after(command, 1.0, begun=0.85).any()  # not the schedule again
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e9, None, "fast"])
+def test_absurd_commands_are_refused_and_counted(value, caplog):
+    command = VelocityCommand([], LIMITS)
+    command.command(0.2, 0.0, 0.0)
+    with pytest.raises(ArgumentError, match="vy"):
+        command.command(0.1, value, 0.0)
+    assert command.refused == 1 and "vy" in command.refusal and "refused" in caplog.text
+    assert after(command, 0.3)[0] == pytest.approx(0.2)
+
+
+def test_a_saved_command_continues():
+    command, other = VelocityCommand([], LIMITS), VelocityCommand([], LIMITS)
+    command.command(0.3, 0.1, 0.2)
+    after(command, 0.2)
+    other.set_state(command.get_state())
+    for k in range(200):
+        time = 0.2 + k * DT
+        assert np.array_equal(command.update(time, time, DT), other.update(time, time, DT))

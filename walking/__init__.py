@@ -1,0 +1,1 @@
+"""Dynamic walking: gaits, step preview, swing feet, velocity command, and their motion generator."""

@@ -1,0 +1,281 @@
+"""Walking as a motion generator: the steps of a gait as contacts and task references."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from multi_qp_controller.dynamics.kinematics import Kinematics
+from multi_qp_controller.motion_generator import (
+    GeneratorInput,
+    GeneratorOutput,
+    MotionGenerator,
+    com_reference,
+    heading_reference,
+    pose_reference,
+    posture_reference,
+)
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.scalar_joint import ScalarJoint
+from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.schema.generators import ArmSwingSpec, WalkingSpec
+from multi_qp_scene.schema.tasks import CoMTaskSpec, PoseTargetSpec, PoseTaskSpec, PostureTaskSpec, TaskSpec
+from multi_qp_scene.surfaces import Surface
+from walking.gait import Gait, WalkingRobot
+from walking.stepper import STAND, Measured, Stepper, Walk
+from walking.velocity import VelocityCommand
+
+Array = NDArray[np.float64]
+
+#: Height of the centre of mass relative to the initial one, where it is not given.
+CROUCH = 0.9
+#: Room between the least and the nominal distance of the feet aside, where it is not given [m].
+ROOM = 0.03
+
+
+class WalkingGenerator(MotionGenerator):
+    """Walks by a velocity command, see docs/walking.md.
+
+    Attributes:
+        velocity: the velocity command.
+        stepper: phases of the gait and preview.
+        started_at: time of the start [s].
+    """
+
+    @dataclass
+    class State:
+        """States of command and gait."""
+
+        started_at: float
+        velocity: VelocityCommand.State
+        stepper: Walk
+
+    def __init__(self, name: str, spec: WalkingSpec, scenario: Scenario) -> None:
+        """Create it; nominal places of the feet and the posture are those of the initial configuration.
+
+        Raises:
+            MultiQpError: when a foot is a grasp, or not a surface of the subsystem.
+        """
+        super().__init__(name, spec, scenario)
+        self._spec, scene = spec, scenario.scene
+        self._feet = list(spec.feet)
+        surfaces = [scene.surfaces[scenario.spec.contacts[foot].surfaces[0]] for foot in self._feet]
+        for foot, surface in zip(self._feet, surfaces, strict=True):
+            if surface.kind == "grasp" or surface.name.split("/")[0] != spec.subsystem:
+                raise MultiQpError(
+                    f"generator '{name}': the first surface of contact '{foot}' must be a foot of '{spec.subsystem}'"
+                )
+        self._frames = [surface.frame_id for surface in surfaces]
+        self._flat = [surface.kind != "point" for surface in surfaces]
+        self._group_name = (spec.subsystem,)
+        kinematics = Kinematics(scene)
+        kinematics.update(scene.initial_state())
+        self.velocity = VelocityCommand(spec.velocity, spec.limits)
+        self._gait = _gait(spec)
+        self._robot, self._heading, self._level = self._measure(kinematics, surfaces)
+        self.stepper = Stepper(
+            self._robot, self._gait, dt=scenario.spec.dt, touch_force=spec.touch_force, swing_speed=spec.swing_speed
+        )
+        self._joints = self._posture_joints()
+        self._angles = np.array([joint.angle(scene.q0) for joint in self._joints.values()])
+        self._arms = self._arm_swings()
+        self.tasks = self._task_specs()
+        self.started_at = 0.0
+
+    def _measure(self, kinematics: Kinematics, surfaces: list[Surface]) -> tuple[WalkingRobot, float, list[Array]]:
+        """Return the figures of the robot, its heading, and the rotation of each sole without heading."""
+        spec = self._spec
+        poses = [kinematics.pose(frame) for frame in self._frames]
+        base = self.scenario.scene.subsystems[spec.subsystem].root_joints[0]
+        R_base = kinematics.data.oMi[base].rotation
+        heading = math.atan2(R_base[1, 0], R_base[0, 0])
+        to_body = pin.utils.rotate("z", -heading)
+        feet = np.array([to_body @ pose.translation for pose in poses])
+        places = feet[:, :2] - feet[:, :2].mean(axis=0)
+        if spec.width is not None:
+            places[:, 1] = np.sign(places[:, 1]) * spec.width / 2.0
+        width = float(np.ptp(places[:, 1]))
+        com = kinematics.group(self._group_name).com(kinematics)
+        half = [
+            self._half_sole(surface) if flat else np.zeros(2)
+            for surface, flat in zip(surfaces, self._flat, strict=True)
+        ]
+        robot = WalkingRobot(
+            places=places,
+            half_soles=np.array(half),
+            com_height=spec.height or CROUCH * float(com[2] - feet[:, 2].mean()),
+            reach=spec.reach,
+            least_width=max(0.0, width - ROOM) if spec.least_width is None else spec.least_width,
+        )
+        return robot, heading, [to_body @ pose.rotation for pose in poses]
+
+    def _half_sole(self, surface: Surface) -> Array:
+        """Return half length and half width of a sole without the margin, (2,) [m]."""
+        extent = np.ptp(np.asarray(surface.points)[:, :2], axis=0) / 2.0
+        return np.maximum(extent - self._spec.margin, 0.0)
+
+    def _posture_joints(self) -> dict[str, ScalarJoint]:
+        """Return the joints of the subsystem in the order of v."""
+        model = self.scenario.scene.model
+        subsystem = self.scenario.scene.subsystems[self._spec.subsystem]
+        dependent = set(self.scenario.scene.couplings.v_index)
+        found = {}
+        for joint_id in range(1, model.njoints):
+            v = model.joints[joint_id].idx_v
+            inside = subsystem.joint_v_slice.start <= v < subsystem.joint_v_slice.stop
+            if inside and model.joints[joint_id].nv == 1 and v not in dependent:
+                found[model.names[joint_id]] = ScalarJoint.of(model, model.names[joint_id])
+        return found
+
+    def _arm_swings(self) -> list[tuple[int, int, ArmSwingSpec]]:
+        """Return index in the posture, index of the foot and figures of each joint that swings with a foot."""
+        names = list(self._joints)
+        return [(names.index(joint), self._feet.index(arm.foot), arm) for joint, arm in self._spec.arms.items()]
+
+    def _task_specs(self) -> dict[str, TaskSpec]:
+        spec, weights, contacts = self._spec, self._spec.weights, self.scenario.spec.contacts
+        here = PoseTargetSpec(frame="entry", position=(0.0, 0.0, 0.0))
+        tasks: dict[str, TaskSpec] = {
+            "com": CoMTaskSpec(type="com", subsystems=[spec.subsystem], weight=weights.com, stiffness=weights.height)
+        }
+        for foot, flat in zip(self._feet, self._flat, strict=True):
+            tasks[foot] = PoseTaskSpec(
+                type="pose",
+                frame=contacts[foot].surfaces[0],
+                axes=["x", "y", "z", "roll", "pitch", "yaw"] if flat else ["x", "y", "z"],
+                target=here,
+                weight=weights.foot,
+                stiffness=weights.foot_stiffness,
+            )
+        for link in spec.upright:
+            tasks[f"upright {link}"] = PoseTaskSpec(
+                type="pose",
+                frame=link,
+                axes=["roll", "pitch", "yaw"],
+                target=here,
+                weight=weights.upright,
+                stiffness=weights.upright_stiffness,
+            )
+        prefix = f"{spec.subsystem}/"
+        tasks["posture"] = PostureTaskSpec(
+            type="posture",
+            subsystem=spec.subsystem,
+            joints=[joint.removeprefix(prefix) for joint in self._joints],
+            joint_weights={joint.removeprefix(prefix): weights.legs for joint in self._leg_joints()},
+            weight=weights.posture,
+            stiffness=weights.posture_stiffness,
+        )
+        return tasks
+
+    def _leg_joints(self) -> list[str]:
+        """Return the joints between the root and the feet."""
+        model = self.scenario.scene.model
+        above = {int(j) for frame in self._frames for j in model.supports[model.frames[frame].parentJoint]}
+        return [model.names[j] for j in sorted(above) if model.names[j] in self._joints]
+
+    def command(self, vx: float, vy: float, wz: float) -> None:
+        """Command a body velocity in its heading [m/s, m/s, rad/s]; zero after the time-out of the limits.
+
+        Raises:
+            ArgumentError: when a component is not finite or absurd.
+        """
+        self.velocity.command(vx, vy, wz)
+
+    def contact_sets(self) -> Iterable[tuple[str, ...]]:
+        """Return all feet, and all feet without those of a group that swings."""
+        yield tuple(self._feet)
+        for group in self._gait.groups:
+            landed = [()] if len(group) == 1 else [(), *((k,) for k in group)]
+            for early in landed:
+                yield tuple(foot for k, foot in enumerate(self._feet) if k not in group or k in early)
+
+    def start(self, now: GeneratorInput) -> None:
+        """Stand on all feet."""
+        self.started_at = now.time
+        self.stepper.start(now.dt)
+
+    def update(self, now: GeneratorInput) -> GeneratorOutput:
+        """Advance the gait by one tick."""
+        kinematics, stepper = now.kinematics, self.stepper
+        group, poses = kinematics.group(self._group_name), [kinematics.pose(frame) for frame in self._frames]
+        measured = Measured(
+            time=now.time,
+            com=group.com(kinematics),
+            velocity=group.com_velocity(kinematics),
+            feet=np.array([pose.translation for pose in poses]),
+            yaws=np.array([self._yaw(k, pose) for k, pose in enumerate(poses)]),
+            forces=None if now.forces is None else np.array([now.forces.get(foot, 0.0) for foot in self._feet]),
+        )
+        elapsed = now.time - self.started_at
+        velocity = self.velocity.update(now.time, elapsed, now.dt)
+        stepper.update(measured, velocity)
+        done = stepper.walk.phase == STAND and self.velocity.is_over(elapsed)
+        active = tuple(foot for foot, on in zip(self._feet, stepper.walk.in_contact, strict=True) if on)
+        return GeneratorOutput(active, self._references(measured), done)
+
+    def _yaw(self, k: int, pose: pin.SE3) -> float:
+        if not self._flat[k]:
+            return 0.0
+        R = pose.rotation @ self._level[k].T
+        return math.atan2(R[1, 0], R[0, 0])
+
+    def _references(self, now: Measured) -> dict[str, Array]:
+        stepper, walk = self.stepper, self.stepper.walk
+        position, velocity, acceleration = now.com.copy(), now.velocity.copy(), np.zeros(3)
+        position[2], velocity[2] = stepper.com_height(now), 0.0
+        acceleration[:2] = stepper.acceleration
+        references = {"com": com_reference(position, velocity, acceleration)}
+        for k, foot in enumerate(self._feet):
+            if not walk.in_contact[k]:
+                place, rate, second = walk.swings[k]
+                R = pin.utils.rotate("z", place[3]) @ self._level[k]
+                twist = np.concatenate([rate[:3], [0.0, 0.0, rate[3]]])
+                references[foot] = pose_reference(
+                    place[:3], R, twist, np.concatenate([second[:3], [0.0, 0.0, second[3]]])
+                )
+        yaw, rate = stepper.body_heading(now)
+        for link in self._spec.upright:
+            references[f"upright {link}"] = heading_reference(yaw, rate)
+        references["posture"] = self._posture(now, yaw)
+        return references
+
+    def _posture(self, now: Measured, yaw: float) -> Array:
+        """Return the reference of the posture; arms swing with the feet."""
+        angles, rates = self._angles.copy(), np.zeros(len(self._angles))
+        ahead = np.array([math.cos(yaw), math.sin(yaw)])
+        for joint, foot, arm in self._arms:
+            place, speed = self.stepper.foot_motion(foot, now)
+            angle = arm.gain * float(ahead @ (place - now.com[:2]))
+            if abs(angle) < arm.limit:
+                rates[joint] += arm.gain * float(ahead @ (speed - now.velocity[:2]))
+            angles[joint] += min(max(angle, -arm.limit), arm.limit)
+        return posture_reference(angles, rates)
+
+    def set_state(self, saved: State) -> None:
+        """Restore a saved state."""
+        self.started_at = saved.started_at
+        self.velocity.set_state(saved.velocity)
+        self.stepper.set_state(saved.stepper)
+
+
+def _gait(spec: WalkingSpec) -> Gait:
+    offsets, gait = np.array(spec.offsets) % 1.0, spec.gait
+    first = offsets[0]
+    groups = [tuple(np.flatnonzero(np.abs(offsets - phase) < 1e-6).tolist()) for phase in sorted({*offsets.tolist()})]
+    if abs(first - min(offsets)) > 1e-6:
+        groups.reverse()
+    swing = (1.0 - gait.duty) * gait.period
+    return Gait(
+        groups=(groups[0], groups[1]),
+        swing_time=swing,
+        double_support=gait.period / 2.0 - swing,
+        least_swing=gait.least_swing,
+        longest_swing=gait.longest_swing,
+        recovery_swing=gait.recovery_swing,
+        lift=gait.lift,
+    )

@@ -1,0 +1,90 @@
+"""Swing foot: quintic polynomials from the present reference to a goal that may move."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+#: Speed of the planned landing [m/s], speed of the descent after a late touchdown [m/s], and its depth [m].
+LANDING_SPEED, SEARCH_SPEED, SEARCH_DEPTH = 0.05, 0.25, 0.08
+#: Acceleration to the speed of the descent [m/s²].
+SEARCH_ACCELERATION = 4.0
+#: Fraction of the swing at which the foot is highest.
+APEX = 0.45
+#: Shortest horizon of a polynomial [s].
+SHORTEST = 0.02
+
+
+def quintic(state: Array, goal: Array, duration: float, dt: float) -> Array:
+    """Return position, velocity, acceleration after `dt` on the quintic polynomial from a state to a goal.
+
+    Args:
+        state: position, velocity, acceleration at its start, (3, k).
+        goal: the same at its end, (3, k).
+        duration: time from start to end [s].
+        dt: [s].
+    """
+    T, t = max(duration, SHORTEST), dt
+    p, v, a = state
+    h, w, b = goal[0] - p, goal[1], goal[2]
+    c2 = 0.5 * a
+    c3 = (20 * h - (8 * w + 12 * v) * T - (3 * a - b) * T * T) / (2 * T**3)
+    c4 = (-30 * h + (14 * w + 16 * v) * T + (3 * a - 2 * b) * T * T) / (2 * T**4)
+    c5 = (12 * h - 6 * (w + v) * T + (b - a) * T * T) / (2 * T**5)
+    return np.array(
+        [
+            p + t * (v + t * (c2 + t * (c3 + t * (c4 + t * c5)))),
+            v + t * (2 * c2 + t * (3 * c3 + t * (4 * c4 + t * 5 * c5))),
+            2 * c2 + t * (6 * c3 + t * (12 * c4 + t * 20 * c5)),
+        ]
+    )
+
+
+def resting(position: Array, yaw: float) -> Array:
+    """Return the reference of a foot at rest: position, velocity, acceleration of x, y, z [m] and yaw [rad], (3, 4)."""
+    reference = np.zeros((3, 4))
+    reference[0, :3], reference[0, 3] = position, yaw
+    return reference
+
+
+def advance(
+    reference: Array, goal: Array, remaining: float, elapsed: float, lift: float, start_height: float, dt: float
+) -> None:
+    """Advance by dt towards a goal.
+
+    Args:
+        reference: of the foot, see `resting`; updated in place, (3, 4).
+        goal: x, y, z [m] and yaw [rad] of the landing, (4,).
+        remaining: time until touchdown [s]; 0 when it is late.
+        elapsed: time since lift-off [s].
+        lift: height of the swing above the higher end [m].
+        start_height: z at lift-off [m].
+        dt: [s].
+    """
+    ref = reference
+    end = np.zeros((3, 4))
+    end[0] = goal
+    if remaining <= SHORTEST:
+        ref[0, [0, 1, 3]], ref[1:, [0, 1, 3]] = goal[[0, 1, 3]], 0.0
+        if ref[0, 2] > goal[2] - SEARCH_DEPTH:
+            slower = max(ref[1, 2] - SEARCH_ACCELERATION * dt, -SEARCH_SPEED)
+            ref[1, 2] = -LANDING_SPEED if remaining > 0.0 else slower
+            ref[0, 2] += ref[1, 2] * dt
+            ref[2, 2] = 0.0
+        else:
+            ref[1:, 2] = 0.0
+        return
+    total = elapsed + remaining
+    vertical = end[:, 2:3].copy()
+    vertical[1] = -LANDING_SPEED
+    horizon = remaining
+    to_apex = APEX * total - elapsed
+    if to_apex > SHORTEST:
+        vertical[:, 0] = max(start_height, goal[2]) + lift, 0.0, 0.0
+        horizon = to_apex
+    plane = [0, 1, 3]
+    moved = quintic(ref[:, plane], end[:, plane], remaining, dt)
+    ref[:, 2:3] = quintic(ref[:, 2:3], vertical, horizon, dt)
+    ref[:, plane] = moved

@@ -1,0 +1,113 @@
+"""Velocity command of a walking robot: schedule, commands from outside, limits and time-out."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multi_qp_scene.errors import ArgumentError
+from multi_qp_scene.schema.generators import TimedVelocitySpec, VelocityLimitsSpec
+from multi_qp_scene.stateful import Stateful
+
+Array = NDArray[np.float64]
+
+_log = logging.getLogger(__name__)
+_NAMES = ("vx", "vy", "wz")
+#: Share of each limit that the commands may use together: the norm of vx, vy, wz relative to their limits.
+TOGETHER = 1.2
+
+
+class VelocityCommand(Stateful):
+    """Velocity (vx, vy, wz) of the body in its heading, limited in size and rate [m/s, m/s, rad/s].
+
+    The last command from outside applies until its time-out, and then zero; before the first one, the schedule.
+
+    Attributes:
+        velocity: present velocity, (3,).
+        outside: last command from outside, (3,), None before the first one.
+        received: time of the tick that dated it [s].
+        pending: command from outside that the next tick dates, (3,), or None.
+        refused: number of commands from outside that were refused.
+        refusal: reason of the last refusal, or "".
+    """
+
+    @dataclass
+    class State:
+        """Velocity and last command."""
+
+        velocity: Annotated[Array, 3]
+        outside: Annotated[Array, 3] | None
+        received: float
+        pending: Annotated[Array, 3] | None
+
+    def __init__(self, schedule: Sequence[TimedVelocitySpec], limits: VelocityLimitsSpec) -> None:
+        self._schedule = sorted(schedule, key=lambda entry: entry.at)
+        self._limits = limits
+        self._lower = np.array([-limits.back, -limits.aside, -limits.turn])
+        self._upper = np.array([limits.ahead, limits.aside, limits.turn])
+        self._rates = np.array(limits.acceleration)
+        self.velocity = np.zeros(3)
+        self.outside: Array | None = None
+        self.received = -math.inf
+        self.pending: Array | None = None
+        self.refused, self.refusal = 0, ""
+
+    def command(self, vx: float, vy: float, wz: float) -> None:
+        """Set the command from outside; it is dated by the next tick.
+
+        Raises:
+            ArgumentError: when a component is not a finite number, or absurd; the command before remains until its
+                time-out.
+        """
+        for name, value in zip(_NAMES, (vx, vy, wz), strict=True):
+            try:
+                fits = math.isfinite(value) and abs(value) <= self._limits.absurd
+            except TypeError:
+                fits = False
+            if not fits:
+                self.refused += 1
+                self.refusal = f"{name} = {value!r}, expected a number within ± {self._limits.absurd:g}"
+                _log.warning("velocity command refused: %s", self.refusal)
+                raise ArgumentError(f"velocity command: {self.refusal}")
+        self.pending = np.array([vx, vy, wz], dtype=float)
+
+    def limited(self, wanted: Array) -> Array:
+        """Return a velocity within the limits; combinations are reduced in proportion."""
+        clipped = np.clip(wanted, self._lower, self._upper)
+        share = float(np.linalg.norm(clipped / self._upper))
+        return clipped if share <= TOGETHER else clipped * (TOGETHER / share)
+
+    def update(self, time: float, elapsed: float, dt: float) -> Array:
+        """Return the velocity of this tick, (3,).
+
+        Args:
+            time: [s].
+            elapsed: time since the start of the state, for the schedule [s].
+            dt: control period [s].
+        """
+        if self.pending is not None:
+            self.outside, self.received, self.pending = self.pending, time, None
+        if self.outside is None:
+            wanted = self._scheduled(elapsed)
+        elif time - self.received > self._limits.timeout:
+            wanted = np.zeros(3)
+        else:
+            wanted = self.outside
+        step = self._rates * dt
+        self.velocity = self.velocity + np.clip(self.limited(wanted) - self.velocity, -step, step)
+        return self.velocity
+
+    def _scheduled(self, elapsed: float) -> Array:
+        begun = [entry.velocity for entry in self._schedule if elapsed >= entry.at - 1e-9]
+        return np.array(begun[-1]) if begun else np.zeros(3)
+
+    def is_over(self, elapsed: float) -> bool:
+        """Return whether the schedule has ended and the robot is commanded to stand."""
+        ended = not self._schedule or elapsed >= self._schedule[-1].at
+        return ended and not self.velocity.any()
