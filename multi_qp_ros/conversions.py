@@ -62,7 +62,7 @@ def to_pose(position: Array, quaternion: Array) -> Pose:
 
 def root_frames(subsystem: Subsystem) -> tuple[str, ...]:
     """Return the names that a floating subsystem's root link may have as the child frame of its odometry."""
-    return subsystem.base_link, f"{subsystem.name}/{subsystem.base_link}"
+    return subsystem.base_link.removeprefix(f"{subsystem.name}/"), subsystem.base_link
 
 
 def pose_array(pose: Any) -> Array:

@@ -173,3 +173,10 @@ def test_a_joint_that_is_named_twice_is_not_known(assembler):
     state, faults = assembler.state(1.0)
     assert np.flatnonzero(np.isnan(state.q)).tolist() == [assembler.joints["humanoid"][3].q_index]
     assert faults == [f"humanoid/joint_states names {names[3]} more than once"]
+
+
+def test_child_frame_of_odometry_is_the_root_link_with_or_without_the_subsystem():
+    from multi_qp_ros.conversions import root_frames
+
+    box = load_scenario("box").scene.subsystems["box"]
+    assert root_frames(box) == ("box_link", "box/box_link")
