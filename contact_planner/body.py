@@ -54,7 +54,8 @@ class CharacterModel:
         data: pinocchio data, overwritten by every call.
         limbs: by name.
         nominal: nominal configuration, (nq,).
-        lower: lower joint limits, (nv,); -inf for the base and for unlimited joints.
+        lower: lower joint limits, (nv,); -inf for the base and for unlimited joints. Of a range of more than a turn,
+            the part within half a turn of the nominal posture.
         upper: upper limits, (nv,).
     """
 
@@ -90,8 +91,12 @@ class CharacterModel:
         lower, upper = np.full(self.model.nv, -np.inf), np.full(self.model.nv, np.inf)
         for joint in list(self.model.joints)[1:]:
             if joint.nq == 1:
-                lower[joint.idx_v] = self.model.lowerPositionLimit[joint.idx_q]
-                upper[joint.idx_v] = self.model.upperPositionLimit[joint.idx_q]
+                low, high = self.model.lowerPositionLimit[joint.idx_q], self.model.upperPositionLimit[joint.idx_q]
+                if np.isfinite(high - low) and high - low > 2.0 * np.pi:
+                    # the same poses again in other turns, which samples would rarely find near the nominal one
+                    nominal = self.nominal[joint.idx_q]
+                    low, high = max(low, nominal - np.pi), min(high, nominal + np.pi)
+                lower[joint.idx_v], upper[joint.idx_v] = low, high
         return lower, upper
 
     def _chain(self, name: str, full_name: str) -> tuple[Surface, list[int]]:

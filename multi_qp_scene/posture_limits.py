@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
+import numpy as np
 import pinocchio as pin
 
 from multi_qp_scene.errors import Location
@@ -19,22 +20,41 @@ _log = logging.getLogger(__name__)
 
 #: Tolerance beyond a limit, for rounding in files [rad], [m].
 ROUNDING = 1e-3
+#: Widest range of a revolute joint without a warning [rad]: two turns, and rounding.
+WIDEST = 4.0 * np.pi + 0.01
 
 
 def warn_of_postures(document: YamlDocument, spec: ScenarioFile, parts: SceneParts, scene: Scene) -> None:
-    """Warn of initial postures and posture tasks outside the limits; they are valid, and joints are driven inside."""
+    """Warn of initial postures and posture tasks outside the limits, and of joint ranges of more than two turns.
+
+    They are valid; joints are driven inside.
+    """
     for name, (loaded, subsystem) in parts.subsystems.items():
         posture = subsystem.posture
         given = posture if isinstance(posture, dict) else loaded.spec.postures.get(posture or "zero", {})
-        place = document.location(("subsystems", name, "posture"))
+        place, wide = document.location(("subsystems", name, "posture")), list[str]()
         for joint in loaded.urdf.joints:
             full = f"{name}/{joint}"
             if scene.model.joints[scene.model.getJointId(full)].nv == 1:
+                if (width := _range(scene.model, full)) > WIDEST:
+                    wide.append(f"{joint} ({width:.4g} rad)")
                 angle = ScalarJoint.of(scene.model, full).angle(scene.q0)
                 _warn(place, scene.model, full, angle, "" if joint in given else " (no angle is given)")
+        if wide:
+            at = document.location(("subsystems", name))
+            _log.warning("%s: joint ranges of more than two turns: %s; give limits in the URDF", at, ", ".join(wide))
     _warn_of_tasks(document, ("tasks",), spec.tasks, scene)
     for state, phase in spec.states.items():
         _warn_of_tasks(document, ("states", state, "tasks"), phase.tasks, scene)
+
+
+def _range(model: pin.Model, joint: str) -> float:
+    """Return the width of the range of a revolute joint [rad]; 0 for others and without limits."""
+    scalar = ScalarJoint.of(model, joint)
+    if scalar.continuous or not model.joints[model.getJointId(joint)].shortname().startswith("JointModelR"):
+        return 0.0
+    width = float(model.upperPositionLimit[scalar.q_index] - model.lowerPositionLimit[scalar.q_index])
+    return width if np.isfinite(width) else 0.0
 
 
 def _warn_of_tasks(

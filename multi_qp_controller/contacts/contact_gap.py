@@ -1,4 +1,4 @@
-"""Gap and angle between the two surfaces of a contact when it is made."""
+"""Gap and angle between the two surfaces of a contact when it is made, and check of the start of a run."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import NDArray
 
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
@@ -56,7 +57,7 @@ def within_tolerance(scenario: Scenario, contact: str, gap: ContactGap) -> bool:
 
 
 def check_start(scenario: Scenario, state: State | None = None) -> None:
-    """Check that the contacts of the initial state are closed.
+    """Check that the contacts of the initial state are closed, and joints not too far outside their limits.
 
     Args:
         scenario: the scenario; without states of its own nothing is checked.
@@ -64,9 +65,10 @@ def check_start(scenario: Scenario, state: State | None = None) -> None:
             checked here.
 
     Raises:
-        MultiQpError: naming each contact that is open, with its gap.
+        MultiQpError: naming each contact that is open, with its gap, or each joint.
     """
     scene, spec = scenario.scene, scenario.spec
+    _check_limits(scenario, scene.q0 if state is None else state.q)
     if spec.initial_state not in spec.states or (state is not None and not state.is_finite):
         return
     data = scene.model.createData()
@@ -83,4 +85,20 @@ def check_start(scenario: Scenario, state: State | None = None) -> None:
             f"{scenario.name}: contacts of the initial state '{spec.initial_state}' are open at the start: {listed}. "
             "Place the bodies so that these surfaces touch, or widen `contact_tolerance` "
             f"({1e3 * most.distance:g} mm, {np.rad2deg(most.angle):.2g}°)"
+        )
+
+
+def _check_limits(scenario: Scenario, q: NDArray[np.float64]) -> None:
+    """Check that no joint is farther outside its limits than recovers."""
+    limits, names = scenario.scene.limits, scenario.scene.velocity_names
+    angles, most = q[limits.q_index], scenario.spec.joint_limits.start
+    outside = np.maximum(limits.lower - angles, angles - limits.upper)
+    wrong = [
+        f"{names[limits.v_index[k]]} is at {angles[k]:.4g}, outside [{limits.lower[k]:.4g}, {limits.upper[k]:.4g}]"
+        for k in np.flatnonzero(outside > most)
+    ]
+    if wrong:
+        raise MultiQpError(
+            f"{scenario.name}: joints are outside their limits at the start by more than {most:g} "
+            f"(`joint_limits.start`): {'; '.join(wrong)}. Give a `posture` within the limits; angles are in radians"
         )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from multi_qp_scene import load_scenario
+from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.resources import scenario_names
+from multi_qp_simulator.runner import run_scenario
 
 ARM = """\
 <robot name="arm">
@@ -69,6 +71,26 @@ def test_there_is_no_warning_for_postures_inside(posture, warned):
 def test_there_is_a_warning_for_an_initial_posture_outside(posture, said, warned):
     place = "scene.yaml:3: subsystems.arm.posture"
     assert warned(posture) == [f"{place}: {said}"]
+
+
+def test_there_is_a_warning_for_ranges_of_more_than_two_turns(warned, tmp_path):
+    (tmp_path / "arm.urdf").write_text(ARM.replace('lower="0.2" upper="2"', 'lower="-9.42" upper="9.42"'))
+    said = "joint ranges of more than two turns: elbow (18.84 rad); give limits in the URDF"
+    assert warned("") == [f"scene.yaml:3: subsystems.arm: {said}"]
+    (tmp_path / "arm.urdf").write_text(ARM.replace('lower="0.2" upper="2"', 'lower="-6.283" upper="6.283"'))
+    assert len(warned("")) == 1
+
+
+@pytest.mark.parametrize("backend", ["integrator", "mujoco"])
+def test_a_start_farther_outside_than_recovers_is_refused(warned, backend):
+    warned(", posture: {elbow: 2.5}")
+    with pytest.raises(MultiQpError, match=r"arm/elbow is at 2.5, outside \[0.2, 2\]") as refused:
+        run_scenario(load_scenario("scene.yaml"), backend=backend)
+    assert "more than 0.25 (`joint_limits.start`)" in str(refused.value)
+    warned(", posture: {elbow: 2.2}")
+    report = run_scenario(load_scenario("scene.yaml"), backend=backend, duration=0.1).report
+    assert report["qp_failures"] == 0 and report["worst"]["joint_limit_violation_rad"] >= 0.2 - 1e-9
+    assert report["health"]["healthy"], report["health"]
 
 
 def test_there_is_a_warning_for_a_posture_task_outside(warned):
