@@ -20,10 +20,10 @@ class StateOutput:
         self._outputs: list[tuple[Any, JointStateTemplate | OdometryTemplate]] = []
         for name, subsystem in scene.subsystems.items():
             if joints_of(scene, subsystem):
-                publisher = node.create_publisher(JointState, topics.joint_states(name), topics.STATE_QOS)
+                publisher = node.create_publisher(JointState, topics.joint_states(name), topics.OFFERED_STATE_QOS)
                 self._outputs.append((publisher, JointStateTemplate(scene, subsystem)))
             if subsystem.floating:
-                publisher = node.create_publisher(Odometry, topics.odom(name), topics.STATE_QOS)
+                publisher = node.create_publisher(Odometry, topics.odom(name), topics.OFFERED_STATE_QOS)
                 self._outputs.append((publisher, OdometryTemplate(subsystem)))
 
     def publish(self, state: State, stamp: int) -> None:

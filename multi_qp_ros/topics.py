@@ -28,7 +28,10 @@ from multi_qp_ros.topic_names import target_point as target_point
 from multi_qp_ros.topic_names import user_command as user_command
 from multi_qp_ros.topic_names import wrench as wrench
 
+#: For subscriptions to states: a lost one is replaced by the next.
 STATE_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+#: For publishers of states: a subscriber may ask for either reliability, as rqt_plot asks for a reliable one.
+OFFERED_STATE_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 #: For commands that are repeated every period, so that a lost one does not justify acknowledgements.
 LATEST_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 COMMAND_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)

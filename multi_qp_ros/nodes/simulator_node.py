@@ -99,7 +99,7 @@ class SimulatorNode(Node):
     def _offer(self) -> None:
         """Create publishers and subscriptions."""
         scene = self._scene
-        self._clock_out = self.create_publisher(Clock, topics.CLOCK, topics.STATE_QOS)
+        self._clock_out = self.create_publisher(Clock, topics.CLOCK, topics.OFFERED_STATE_QOS)
         self._states_out = StateOutput(self, scene)
         qos = topics.COMMAND_QOS if self._lock_step else topics.LATEST_QOS
         for robot in self._simulated_robot.robots:

@@ -14,7 +14,9 @@ import pytest
 import rclpy
 import ros_messages
 from diagnostic_msgs.msg import DiagnosticStatus
+from nav_msgs.msg import Odometry
 from rclpy.serialization import serialize_message
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
@@ -38,6 +40,20 @@ def process(start):
 @pytest.fixture(scope="module")
 def hand(process, graph):
     return Hand(graph)
+
+
+def test_reliable_subscribers_receive_clock_and_states(process, graph):
+    """As rqt_plot or PlotJuggler ask for them; the controller asks for best effort."""
+    received: dict[str, list] = {"clock": [], "joints": [], "odom": []}
+    make = graph.node.create_subscription
+    subscriptions = [
+        make(Clock, topics.CLOCK, received["clock"].append, topics.COMMAND_QOS),
+        make(JointState, topics.joint_states("humanoid"), received["joints"].append, topics.COMMAND_QOS),
+        make(Odometry, topics.odom("box"), received["odom"].append, topics.COMMAND_QOS),
+    ]
+    graph.until(lambda: all(received.values()), what="clock and states, received reliably")
+    for subscription in subscriptions:
+        graph.node.destroy_subscription(subscription)
 
 
 class Hand:
