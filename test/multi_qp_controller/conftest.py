@@ -12,7 +12,7 @@ import pinocchio as pin
 import pytest
 import yaml
 
-from multi_qp_controller.command import Command
+from multi_qp_controller.command import Command, Status
 from multi_qp_controller.controller import Controller
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.qp import QPProblem
@@ -279,3 +279,44 @@ class Workshop:
 @pytest.fixture
 def workshop(tmp_path: Path) -> Workshop:
     return Workshop(tmp_path)
+
+
+class Bench:
+    """A controller, with the state integrated from its accelerations."""
+
+    def __init__(self, scenario, **options):
+        self.scenario, self.scene = scenario, scenario.scene
+        self.controller = Controller(scenario, dt=0.01, **options)
+        self.state, self.time, self.command = self.scene.initial_state(), 0.0, None
+
+    def step(self, measured=None):
+        self.command = self.controller.step(self.state if measured is None else measured, self.time)
+        self.time += self.controller.dt
+        if self.command.diagnostics.status is not Status.FALLBACK:
+            v = self.state.v + self.controller.dt * self.command.a
+            self.state = State(pin.integrate(self.scene.model, self.state.q, self.controller.dt * v), v)
+        return self.command
+
+    def corrupted(self, *, q=None, v=None, value=np.nan):
+        """Return the state with one corrupted entry."""
+        state = State(self.state.q.copy(), self.state.v.copy())
+        if q is not None:
+            state.q[q] = value
+        if v is not None:
+            state.v[v] = value
+        return state
+
+    def index(self, joint):
+        model = self.scene.model.joints[self.scene.model.getJointId(joint)]
+        return model.idx_q, model.idx_v
+
+
+@pytest.fixture
+def bench(box):
+    box.spec.states["stand"].transitions.clear()
+    return Bench(box)
+
+
+@pytest.fixture
+def make_bench() -> type[Bench]:
+    return Bench
