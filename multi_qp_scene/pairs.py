@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import fnmatch
 from dataclasses import dataclass
-
-import pinocchio as pin
+from itertools import product
 
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.limits import excess
+from multi_qp_scene.meeting_pairs import link_of, self_pairs
+from multi_qp_scene.overlaps import OverlapSearch
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.scenario_file import CollisionsSpec
+
+#: Distance at the start below which sampled pairs are left out [m].
+CLOSE_AT_START = 0.01
 
 
 @dataclass(frozen=True)
@@ -77,9 +81,23 @@ def watched_pairs(scene: Scene, spec: CollisionsSpec) -> tuple[WatchedPair, ...]
             for link_b in fnmatch.filter(all_links, entry.bodies[1]):
                 watch(link_a, link_b, *parameters)
     for subsystem in spec.self_collisions:
-        for link_a, link_b in scene.self_collisions[subsystem]:
+        listed = scene.self_collisions[subsystem]
+        for link_a, link_b in listed or _sampled_pairs(scene, subsystem):
             watch(link_a, link_b, spec.influence, spec.security, spec.damping)
     return tuple(found)
+
+
+def _sampled_pairs(scene: Scene, subsystem: str) -> list[tuple[str, str]]:
+    """Return all pairs of links of a subsystem that can meet, except those closer than 1 cm at the start.
+
+    These stay close by design or posture: a damper would push them apart from the first tick.
+    """
+    pieces = _pieces_by_link(scene)
+    meeting = [(f"{subsystem}/{a}", f"{subsystem}/{b}") for a, b in self_pairs(scene, subsystem).meeting]
+    pairs = [(both, pair) for both in meeting for pair in product(*(pieces[link] for link in both))]
+    search = OverlapSearch(scene.model, scene.collision_model, [pair for _, pair in pairs], margin=CLOSE_AT_START)
+    close = {pairs[k][0] for k in search.distances(scene.q0)}
+    return [both for both in meeting if both not in close]
 
 
 def body_pair_count(pairs: tuple[WatchedPair, ...]) -> int:
@@ -89,8 +107,6 @@ def body_pair_count(pairs: tuple[WatchedPair, ...]) -> int:
 
 def _pieces_by_link(scene: Scene) -> dict[str, list[int]]:
     pieces: dict[str, list[int]] = {}
-    for index, item in enumerate(scene.collision_model.geometryObjects):
-        frame = scene.model.frames[item.parentFrame]
-        name = frame.name if frame.type == pin.FrameType.BODY else item.name.rsplit("_", 1)[0]
-        pieces.setdefault(name, []).append(index)
+    for index in range(len(scene.collision_model.geometryObjects)):
+        pieces.setdefault(link_of(scene, index), []).append(index)
     return pieces

@@ -186,7 +186,8 @@ class CollisionsSpec(StrictModel):
         security: δ_s: minimum distance [m]; below `influence`.
         damping: ξ: approach speed allowed at δ_i [m/s].
         pairs: the pairs of bodies; the damper is inactive while an active contact connects the two bodies.
-        self_collisions: subsystems whose model file's `self_collisions` are included.
+        self_collisions: subsystems whose own links are included: the pairs of the model file's `self_collisions`, or,
+            if it has none, all that can meet, found by sampling, except those closer than 1 cm at the start.
     """
 
     influence: Length = 0.08

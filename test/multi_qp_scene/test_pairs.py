@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from multi_qp_scene import load_scenario
+from multi_qp_scene import load_scenario, meeting_pairs
+from multi_qp_scene.meeting_pairs import self_pairs
 from multi_qp_scene.pairs import body_pair_count, watched_pairs
 from multi_qp_scene.schema.scenario_file import CollisionsSpec
 
@@ -69,3 +72,23 @@ def test_self_collisions_are_those_of_the_model_file(scene):
 def test_there_are_no_pairs_by_default(scene):
     assert watch(scene) == ()
     assert body_pair_count(()) == 0
+
+
+def test_without_a_list_all_pairs_that_can_meet_are_watched(scene):
+    """Those of the model file, which everyday movements bring close, are among them; neighbours are not."""
+    unlisted = replace(scene, self_collisions=dict.fromkeys(scene.self_collisions, ()))
+    links = {frozenset(pair.links) for pair in watch(unlisted, self_collisions=["humanoid"])}
+    listed = {frozenset(pair) for pair in scene.self_collisions["humanoid"]}
+    assert listed <= links and len(links) > 60
+    assert frozenset(("humanoid/torso", "humanoid/r_shoulder_yaw_link")) in links
+    assert frozenset(("humanoid/r_ankle_roll_link", "humanoid/l_knee_pitch_link")) in links
+    assert frozenset(("humanoid/torso", "humanoid/head")) not in links
+
+
+def test_pairs_that_can_meet_are_the_same_for_equal_characters_and_in_each_process(scene):
+    other = load_scenario("sword").scene
+    assert self_pairs(other, "opponent") == self_pairs(other, "swordsman") == self_pairs(scene, "humanoid")
+    meeting_pairs._cache.clear()
+    again = self_pairs(scene, "humanoid")
+    assert again == self_pairs(other, "opponent")
+    assert not {frozenset(pair) for pair in again.meeting} & again.by_construction
