@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
+import coal
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
@@ -67,6 +68,11 @@ def _owner(item: pin.GeometryObject) -> str:
 def _signature(scene: Scene, subsystem: str, pieces: list[int]) -> bytes:
     """Return everything on which the pairs depend."""
     model, objects = scene.model, scene.collision_model.geometryObjects
+    data = model.createData()
+    pin.computeJointJacobians(model, data, pin.neutral(model))
+    axes = [np.zeros(0)] + [
+        pin.getJointJacobian(model, data, k, pin.LOCAL)[:, model.joints[k].idx_v] for k in range(1, model.njoints)
+    ]
     parts: list[bytes] = []
     for k in pieces:
         shape = objects[k].geometry
@@ -74,9 +80,12 @@ def _signature(scene: Scene, subsystem: str, pieces: list[int]) -> bytes:
         box = np.array([shape.aabb_local.min_, shape.aabb_local.max_])
         parts += [link_of(scene, k).encode(), type(shape).__name__.encode(), box.tobytes()]
         parts.append(objects[k].placement.homogeneous.tobytes())
+        if isinstance(shape, coal.BVHModelBase):
+            parts.append(np.array([shape.vertices(i) for i in range(shape.num_vertices)]).tobytes())
     for joint in range(1, model.njoints):
         if model.names[joint].startswith(f"{subsystem}/"):
             parts += [model.names[joint].encode(), model.jointPlacements[joint].homogeneous.tobytes()]
+            parts += [model.joints[joint].shortname().encode(), axes[joint].tobytes()]
     part, limits = scene.subsystems[subsystem].v_slice, scene.limits
     own = (limits.v_index >= part.start) & (limits.v_index < part.stop)
     parts += [limits.lower[own].tobytes(), limits.upper[own].tobytes()]

@@ -94,7 +94,7 @@ def _sampled_pairs(scene: Scene, subsystem: str) -> list[tuple[str, str]]:
     """
     pieces = _pieces_by_link(scene)
     meeting = [(f"{subsystem}/{a}", f"{subsystem}/{b}") for a, b in self_pairs(scene, subsystem).meeting]
-    pairs = [(both, pair) for both in meeting for pair in product(*(pieces[link] for link in both))]
+    pairs = [((a, b), pair) for a, b in meeting for pair in product(pieces[a], pieces[b])]
     search = OverlapSearch(scene.model, scene.collision_model, [pair for _, pair in pairs], margin=CLOSE_AT_START)
     close = {pairs[k][0] for k in search.distances(scene.q0)}
     return [both for both in meeting if both not in close]
