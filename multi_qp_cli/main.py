@@ -23,6 +23,7 @@ COMMANDS = {
     "plan": "plan the contacts of a scenario that has a goal instead of states",
     "ros": "run a scenario as a ROS 2 graph",
     "check": "check a scenario file",
+    "show": "draw a model and its contact surfaces",
     "replay": "recompute a tick of a recording",
     "com": "centre-of-mass trajectories",
     "table": "run the paper's scenes and compare with its Table 1",

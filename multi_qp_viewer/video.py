@@ -10,6 +10,7 @@ import multiprocessing
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -22,7 +23,7 @@ from multi_qp_viewer.camera import Camera
 from multi_qp_viewer.captions import Caption
 from multi_qp_viewer.encoding import check_format, encode
 from multi_qp_viewer.meshes import Piece, pieces, rgba
-from multi_qp_viewer.picture import RenderJob, render
+from multi_qp_viewer.picture import Overlay, RenderJob, render
 from multi_qp_viewer.pose import ScenePose
 from multi_qp_viewer.raytracer import ShadedBody
 from multi_qp_viewer.render_overlays import overlay_bodies
@@ -92,6 +93,7 @@ def render_frame(
     width: int = 960,
     height: int = 540,
     overlays: bool = True,
+    extra: Sequence[Overlay] = (),
 ) -> Frame:
     """Return one picture of a tick, (height, width, 3).
 
@@ -102,12 +104,13 @@ def render_frame(
         width: of the picture [pixels].
         height: of the picture [pixels].
         overlays: draw forces, centres of mass, pairs, targets and text too.
+        extra: further overlays.
     """
     _check_size(width, height)
     view = camera or _framing(scene, [snapshot], aspect=width / height)
     renderer = SceneRenderer(scene)
     job = renderer.job(snapshot, camera=view, width=width, height=height, overlays=overlays)
-    return render(renderer.bodies, job)
+    return render(renderer.bodies, replace(job, overlays=(*job.overlays, *extra)))
 
 
 def write_video(
