@@ -25,10 +25,11 @@ WIDEST = 4.0 * np.pi + 0.01
 
 
 def warn_of_postures(document: YamlDocument, spec: ScenarioFile, parts: SceneParts, scene: Scene) -> None:
-    """Warn of initial postures and posture tasks outside the limits, and of joint ranges of more than two turns.
+    """Warn of initial postures and posture tasks outside the limits, and of driven joints that turn more than twice.
 
     They are valid; joints are driven inside.
     """
+    driven = set(scene.actuated_joint_names)
     for name, (loaded, subsystem) in parts.subsystems.items():
         posture = subsystem.posture
         given = posture if isinstance(posture, dict) else loaded.spec.postures.get(posture or "zero", {})
@@ -36,7 +37,7 @@ def warn_of_postures(document: YamlDocument, spec: ScenarioFile, parts: ScenePar
         for joint in loaded.urdf.joints:
             full = f"{name}/{joint}"
             if scene.model.joints[scene.model.getJointId(full)].nv == 1:
-                if (width := _range(scene.model, full)) > WIDEST:
+                if full in driven and (width := _range(scene.model, full)) > WIDEST:
                     wide.append(f"{joint} ({width:.4g} rad)")
                 angle = ScalarJoint.of(scene.model, full).angle(scene.q0)
                 _warn(place, scene.model, full, angle, "" if joint in given else " (no angle is given)")

@@ -99,7 +99,7 @@ def test_there_is_a_warning_for_a_posture_task_outside(warned):
     assert warned(", posture: bent", elbow=-45) == [f"{place}: {said}"]
 
 
-@pytest.mark.parametrize("name", ["box", "king", "chair"])
+@pytest.mark.parametrize("name", ["box", "king", "chair", "valve"])
 def test_there_is_no_warning_for_shipped_scenarios(name, caplog):
     assert name in scenario_names()
     load_scenario(name)
