@@ -79,7 +79,12 @@ class WalkingGenerator(MotionGenerator):
         self._gait = _gait(spec)
         self._robot, self._heading, self._level = self._measure(kinematics, surfaces)
         self.stepper = Stepper(
-            self._robot, self._gait, dt=scenario.spec.dt, touch_force=spec.touch_force, swing_speed=spec.swing_speed
+            self._robot,
+            self._gait,
+            dt=scenario.spec.dt,
+            touch_force=spec.touch_force,
+            swing_speed=spec.swing_speed,
+            height_stiffness=spec.weights.height,
         )
         self._joints = self._posture_joints()
         self._angles = np.array([joint.angle(scene.q0) for joint in self._joints.values()])

@@ -89,6 +89,7 @@ def best_step(
     lead: float,
     nominal_time: float,
     nominal: Array,
+    velocity: Array,
     offset: Array,
     box: Array,
     shifts: Array,
@@ -104,7 +105,8 @@ def best_step(
         times: candidates of the time until touchdown, (k,) [s].
         lead: time from touchdown until the weight is transferred [s].
         nominal_time: nominal time until touchdown [s].
-        nominal: nominal next place relative to the stance centre, (2,) [m].
+        nominal: next place at the nominal time, relative to the stance centre, (2,) [m].
+        velocity: by which the nominal place moves with the time until touchdown, (2,) [m/s].
         offset: nominal offset of the divergent component from the next place, (2,) [m].
         box: bounds of the next place, (2, 2) [m]: lower, upper of x, then of y.
         shifts: bounds of the zero-moment point, (2, 2) [m].
@@ -122,8 +124,9 @@ def best_step(
             low, high = box[axis, 0], box[axis, 1]
             # what the swing foot can reach in this time; its nearest place in the box where it cannot reach the box
             low, high = min(max(low, foot[axis] - reach), high), max(min(high, foot[axis] + reach), low)
+            wanted = nominal[axis] + velocity[axis] * (time - nominal_time)
             u, s, part = solve_axis(
-                growth, xi[axis], nominal[axis], offset[axis], low, high, shifts[axis, 0], shifts[axis, 1], weights
+                growth, xi[axis], wanted, offset[axis], low, high, shifts[axis, 0], shifts[axis, 1], weights
             )
             cost += part
             place[axis], shift[axis] = u, s

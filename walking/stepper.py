@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_scene.stateful import Stateful
-from walking.gait import Gait, WalkingRobot, group_place, nominal_step
+from walking.gait import GRAVITY, Gait, WalkingRobot, group_place, nominal_step
 from walking.preview_kernel import StepChoice, best_step
 from walking.support import clipped_to, hull_of
 from walking.swing import advance, resting
@@ -30,6 +30,8 @@ RESOLUTION = 0.005
 EARLIEST = 0.55
 #: Deviation of the divergent component above which the double support is cut to its shortest duration [m], [s].
 URGENT, SHORTEST_DOUBLE = 0.06, 0.02
+#: Integral gain on the velocity error [1/s], and largest correction [m/s].
+CORRECTION_GAIN, CORRECTION = 0.5, 0.06
 #: Duration of the weight shift before the first step [s].
 SHIFT_TIME = 0.2
 
@@ -72,6 +74,7 @@ class Walk:
         swings: references of the feet: position, velocity, acceleration of x, y, z [m] and yaw [rad], (n, 3, 4).
         recovering: whether the step reacts to a push.
         steps: number of steps so far.
+        correction: integral of the velocity error, in the heading, (2,) [m/s].
     """
 
     phase: str = STAND
@@ -86,7 +89,7 @@ class Walk:
     swings: Annotated[Array, None, 3, 4] = field(default_factory=lambda: np.zeros((0, 3, 4)))
     recovering: bool = False
     steps: int = 0
-    landed_at: float = -1.0
+    correction: Annotated[Array, 2] = field(default_factory=lambda: np.zeros(2))
 
 
 class Stepper(Stateful):
@@ -101,10 +104,18 @@ class Stepper(Stateful):
     State = Walk
 
     def __init__(
-        self, robot: WalkingRobot, gait: Gait, *, dt: float, touch_force: float = 25.0, swing_speed: float = 2.2
+        self,
+        robot: WalkingRobot,
+        gait: Gait,
+        *,
+        dt: float,
+        touch_force: float = 25.0,
+        swing_speed: float = 2.2,
+        height_stiffness: float = 80.0,
     ) -> None:
-        """Create it standing; `touch_force` [N] and `swing_speed` [m/s] as in the specification."""
+        """Create it standing; `touch_force` [N], `swing_speed` [m/s] and `weights.height` as in the specification."""
         self.robot, self.gait, self.dt = robot, gait, dt
+        self._height_stiffness = height_stiffness
         self._touch_force, self._swing_speed = touch_force, swing_speed
         self.acceleration = np.zeros(2)
         self.choice: StepChoice | None = None
@@ -190,6 +201,7 @@ class Stepper(Stateful):
     def update(self, now: Measured, velocity: Array) -> None:
         """Advance by one tick with the body velocity (vx, vy, wz) [m/s, m/s, rad/s]."""
         walk, omega = self.walk, self.robot.omega
+        velocity = self._corrected(now, velocity)
         xi = now.com[:2] + now.velocity[:2] / omega
         if walk.phase == SWING:
             self._touch(now)
@@ -207,7 +219,21 @@ class Stepper(Stateful):
         else:
             zmp = self._step(now, xi, velocity)
         walk.zmp = zmp
-        self.acceleration = omega**2 * (now.com[:2] - zmp)
+        # of a point mass on the force from the zero-moment point, at the height and vertical acceleration of this tick
+        below, k = now.com[2] - self.com_height(now), self._height_stiffness
+        vertical = GRAVITY - k * below - 2.0 * math.sqrt(k) * now.velocity[2]
+        height = max(now.com[2] - self.ground(now), 0.5 * self.robot.com_height)
+        self.acceleration = max(vertical, 0.0) / height * (now.com[:2] - zmp)
+
+    def _corrected(self, now: Measured, velocity: Array) -> Array:
+        """Return the velocity with the integral of its error, so that the mean velocity is the commanded one."""
+        walk = self.walk
+        if walk.phase not in (SWING, DOUBLE) or not velocity.any():
+            walk.correction = np.zeros(2)
+            return velocity
+        error = velocity[:2] - turned(now.velocity[:2], -self.heading(now))
+        walk.correction = np.clip(walk.correction + CORRECTION_GAIN * self.dt * error, -CORRECTION, CORRECTION)
+        return np.array([*(velocity[:2] + walk.correction), velocity[2]])
 
     def _double_time(self) -> float:
         return SHORTEST_DOUBLE if self.walk.error > URGENT else self.gait.double_support
@@ -225,7 +251,6 @@ class Stepper(Stateful):
                 landed = progress >= 1.0 - 1e-9 and now.feet[k, 2] <= self.ground(now) + 1e-3
             if landed:
                 walk.in_contact[k] = True
-                walk.landed_at = now.time
         if all(walk.in_contact):
             walk.phase, walk.since = DOUBLE, now.time
             walk.swinging = 1 - walk.swinging
@@ -330,6 +355,7 @@ class Stepper(Stateful):
             0.5 * gait.double_support,
             nominal_time - elapsed,
             step.place,
+            velocity[:2],
             step.offset,
             box,
             np.stack([-shifts, shifts], axis=1),
@@ -363,10 +389,9 @@ class Stepper(Stateful):
             now, xi, velocity, swinging=swinging, elapsed=elapsed, nominal_time=nominal_time, landing=landing
         )
         if landing is None:
-            step = nominal_step(self.robot, gait, velocity, stance=1 - swinging)
             walk.touchdown = now.time + choice.remaining
             walk.place[:2] = centre + turned(np.array([choice.x, choice.y]), heading)
-            walk.place[2] = heading + step.turn
+            walk.place[2] = heading + velocity[2] * (elapsed + choice.remaining + gait.double_support)
         self.choice, walk.error = choice, choice.error
         self._swing(now)
         return centre + turned(np.array([choice.shift_x, choice.shift_y]), heading)

@@ -51,25 +51,26 @@ def test_the_preview_is_the_optimum_of_its_qp(seed):
     random = np.random.default_rng(seed)
     xi, foot = random.uniform(-0.15, 0.15, 2), random.uniform(-0.3, 0.3, 2)
     nominal, offset = random.uniform(-0.3, 0.3, 2), random.uniform(-0.05, 0.05, 2)
+    velocity = random.uniform(-0.5, 0.5, 2)
     box, shifts = np.array([[-0.5, 0.5], [0.14, 0.45]]), np.array([[-0.09, 0.09], [-0.035, 0.035]])
     times, lead, reach = np.array([0.1, 0.25, 0.4]), 0.04, 2.2
-    found = best_step(xi, ROBOT.omega, times, lead, 0.3, nominal, offset, box, shifts, foot, reach, WEIGHTS)
+    found = best_step(xi, ROBOT.omega, times, lead, 0.3, nominal, velocity, offset, box, shifts, foot, reach, WEIGHTS)
     costs = []
     for time in times:
         growth, total = math.exp(ROBOT.omega * (time + lead)), WEIGHTS[3] * (time - 0.3) ** 2
-        solution = []
+        solution, wanted = [], nominal + velocity * (time - 0.3)
         for axis in range(2):
             # ½ xᵀ H x + gᵀ x for x = (u, s), of w_u (u − u_nom)² + w_s s² + w_b (d + k s − u)²
             k, d = 1.0 - growth, growth * xi[axis] - offset[axis]
             row = np.array([-1.0, k])
             H = 2.0 * (np.diag(WEIGHTS[:2]) + WEIGHTS[2] * np.outer(row, row))
-            g = 2.0 * (WEIGHTS[2] * d * row - np.array([WEIGHTS[0] * nominal[axis], 0.0]))
+            g = 2.0 * (WEIGHTS[2] * d * row - np.array([WEIGHTS[0] * wanted[axis], 0.0]))
             low = min(max(box[axis, 0], foot[axis] - reach * time), box[axis, 1])
             high = max(min(box[axis, 1], foot[axis] + reach * time), low)
             problem = QPProblem.of(H, g, lb=np.array([low, shifts[axis, 0]]), ub=np.array([high, shifts[axis, 1]]))
             x = make_solver("quadprog").solve(problem).x
             solution.append(x)
-            total += 0.5 * x @ H @ x + g @ x + WEIGHTS[0] * nominal[axis] ** 2 + WEIGHTS[2] * d**2
+            total += 0.5 * x @ H @ x + g @ x + WEIGHTS[0] * wanted[axis] ** 2 + WEIGHTS[2] * d**2
         costs.append((total, time, *np.ravel(solution)))
     cost, time, x, sx, y, sy = min(costs)
     assert (found.remaining, found.cost) == (time, pytest.approx(cost, rel=1e-6))
