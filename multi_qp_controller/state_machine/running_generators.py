@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,7 @@ from multi_qp_controller.incidents import IncidentLog, described
 from multi_qp_controller.motion_generator import GeneratorInput, GeneratorOutput, MotionGenerator, make_generator
 from multi_qp_controller.tasks import Task
 from multi_qp_scene.scenario import Scenario
-from multi_qp_scene.schema.tasks import TaskSpec
+from multi_qp_scene.schema.tasks import CoMTaskSpec, PoseTaskSpec, TaskSpec
 from multi_qp_scene.stateful import Stateful, conformed
 
 Array = NDArray[np.float64]
@@ -55,6 +56,8 @@ class RunningGenerators(Stateful):
             for name, one in spec.generators.items():
                 key = name, repr(one)
                 made[key] = own[name] = made.get(key) or make_generator(name, one, scenario)
+        for generator in made.values():
+            generator.tasks = {task: _followed(spec) for task, spec in generator.tasks.items()}
         self._owned = {
             state: {name: one.owned_contacts for name, one in spec.generators.items()}
             for state, spec in scenario.spec.states.items()
@@ -178,3 +181,10 @@ def _at_rest(numbers: Array) -> Array:
     else:
         held.reshape(-1, 3)[:, 1:] = 0.0
     return held
+
+
+def _followed(spec: TaskSpec) -> TaskSpec:
+    """Return a generator's task without the default of `max_speed`, which would reduce its feed-forward."""
+    if isinstance(spec, PoseTaskSpec | CoMTaskSpec) and spec.max_speed is None:
+        return spec.model_copy(update={"max_speed": math.inf})
+    return spec

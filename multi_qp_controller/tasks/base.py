@@ -25,13 +25,22 @@ Array = NDArray[np.float64]
 _AXES = ("x", "y", "z", "roll", "pitch", "yaw")
 
 
-def limited_error(error: Array, *, stiffness: float, damping: float, max_speed: float | None) -> Array:
-    """Limit the norm of an error so that the feedback approaches at most at `max_speed`: k e = 2√k v_max."""
-    if max_speed is None or stiffness == 0.0:
-        return error
-    longest = damping * max_speed / stiffness
+#: Largest speeds of approach of tasks from files that give none: of a position [m/s], of an orientation [rad/s]. A task
+#: whose target is out of reach demands at most 2√k v_max; without a limit it throws a standing robot off its balance.
+DEFAULT_SPEEDS = 0.5, 1.0
+
+
+def limit_share(error: Array, *, stiffness: float, damping: float, max_speed: float) -> float:
+    """Return the factor on an error with which the feedback approaches at most at `max_speed`: k e = 2√k v_max.
+
+    The factor also applies to velocity and acceleration of the reference: one that a frame cannot follow becomes a
+    set-point.
+    """
+    if stiffness == 0.0:
+        return 1.0
+    longest = max(damping, 2.0 * math.sqrt(stiffness)) * max_speed / stiffness
     length = math.sqrt(error @ error)
-    return error if length <= longest else error * (longest / length)
+    return 1.0 if length <= longest else longest / length
 
 
 def axis_indices(axes: Sequence[str]) -> list[int]:
@@ -52,7 +61,7 @@ class Task(Stateful, ABC):
         dim: number of rows of J.
         selects: for a J that selects entries of q̈, the entry of each row, (dim,); else None.
         row_weights: weight of each row relative to `weight`, (dim,), or None where all are 1.
-        max_speed: bound on the speed at which a far set-point is approached, or None.
+        speeds: bounds on the speeds at which a far position and orientation are approached [m/s], [rad/s].
         path: minimum-jerk path of the reference since the start, or None where it is of another form.
         given: numbers of the reference that a motion generator gives at each tick, see `sample`; None without one.
         pairs: pairs of frames whose relative motions the task uses.
@@ -77,7 +86,7 @@ class Task(Stateful, ABC):
     dim: int
     row_weights: Array | None = None
     selects: Sequence[int] | None = None
-    max_speed: float | None = None
+    speeds: tuple[float, float] = (math.inf, math.inf)
     path: Path | None = None
     given: Array | None = None
     pairs: tuple[Pair, ...] = ()

@@ -14,7 +14,7 @@ from multi_qp_controller.dynamics.kinematics import Group, Kinematics
 from multi_qp_controller.references.bezier import Curves
 from multi_qp_controller.references.minimum_jerk import Path
 from multi_qp_controller.snapshot import TargetSnapshot
-from multi_qp_controller.tasks.base import Task, axis_indices, limited_error
+from multi_qp_controller.tasks.base import DEFAULT_SPEEDS, Task, axis_indices, limit_share
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.tasks import CoMTargetSpec, CoMTaskSpec
@@ -75,7 +75,7 @@ class CoMTask(Task):
             along_with: carrier frames, by index; the reference is relative to p.
             duration: duration of a minimum-jerk path to the goal [s]; a set-point if None.
             curves: Bézier curves to follow instead of a path to the goal.
-            max_speed: bound on the speed at which a far set-point is approached [m/s].
+            max_speed: bound on the speed at which a far reference is approached [m/s].
             weight: w of (32).
             stiffness: k of (33).
             damping: 2√k if None.
@@ -90,7 +90,8 @@ class CoMTask(Task):
         self.pairs = tuple((frame, None) for frame in along_with)
         self._goal = goal
         self._duration = (duration or 0.0) if curves is None else curves.duration
-        self.max_speed = max_speed
+        if max_speed is not None:
+            self.speeds = max_speed, max_speed
         self.start_position = np.zeros(3)
         self.goal_position = np.zeros(3)
         self._full_J: Array = np.zeros((3, 0))
@@ -110,7 +111,7 @@ class CoMTask(Task):
             along_with=[surface.frame_id for surface in surfaces] if target.follow else (),
             duration=target.duration,
             curves=Curves([(curve.points, curve.duration) for curve in target.curves]) if target.curves else None,
-            max_speed=spec.max_speed,
+            max_speed=spec.max_speed or DEFAULT_SPEEDS[0],
             **spec.gains,
         )
 
@@ -153,8 +154,9 @@ class CoMTask(Task):
             drift = drift - share * point_drift
         self._error = (self.group.com(kinematics) - self.reference)[self.axes]
         self._speed = velocity[self.axes]
-        error = limited_error(self._error, stiffness=self.stiffness, damping=self.damping, max_speed=self.max_speed)
-        desired = self.feedback(error, (velocity - rate)[self.axes]) + second[self.axes]
+        gains = {"stiffness": self.stiffness, "damping": self.damping}
+        share = limit_share(self._error, max_speed=self.speeds[0], **gains)
+        desired = self.feedback(share * self._error, (velocity - share * rate)[self.axes]) + share * second[self.axes]
         if self.along_with:
             J[:] = self._full_J[self.axes]
         else:  # other columns are never written

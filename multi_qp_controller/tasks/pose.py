@@ -17,7 +17,7 @@ from multi_qp_controller.references.pose_goal import PoseGoal, pose_goal
 from multi_qp_controller.references.random import RandomPoints
 from multi_qp_controller.references.references import MovablePose, PoseReference, PoseSample
 from multi_qp_controller.snapshot import TargetSnapshot
-from multi_qp_controller.tasks.base import Task, axis_indices, limited_error
+from multi_qp_controller.tasks.base import DEFAULT_SPEEDS, Task, axis_indices, limit_share
 from multi_qp_controller.vectors import cross
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
@@ -50,7 +50,7 @@ class PoseTask(Task):
         frame_b: int | None = None,
         goal: PoseGoal,
         axes: Sequence[int] = (0, 1, 2, 3, 4, 5),
-        max_speed: float | None = None,
+        max_speed: float | tuple[float, float] | None = None,
         weight: float = 1.0,
         stiffness: float = 10.0,
         damping: float | None = None,
@@ -63,7 +63,7 @@ class PoseTask(Task):
             frame_b: index of frame B; None for the world.
             goal: creates the reference.
             axes: rows to use: 0..2 position, 3..5 orientation, in B's axes.
-            max_speed: bound on the speed at which a far set-point is approached [m/s], [rad/s].
+            max_speed: bound on the speed at which a far reference is approached [m/s], [rad/s]: one for both, or two.
             weight: w of (32).
             stiffness: k of (33).
             damping: 2√k if None.
@@ -75,7 +75,8 @@ class PoseTask(Task):
         self.pairs = ((frame_a, frame_b),)
         self.axes = list(axes)
         self._goal = goal
-        self.max_speed = max_speed
+        if max_speed is not None:
+            self.speeds = max_speed if isinstance(max_speed, tuple) else (max_speed, max_speed)
         self.reference: PoseReference | None = None
         self._sample: PoseSample | None = None
         self._full_error = np.zeros(6)
@@ -92,7 +93,7 @@ class PoseTask(Task):
             frame_b=frame_b,
             goal=pose_goal(spec.target, frame_b, scene),
             axes=axis_indices(spec.axes),
-            max_speed=spec.max_speed,
+            max_speed=spec.max_speed or DEFAULT_SPEEDS,
             **spec.gains,
         )
 
@@ -205,7 +206,8 @@ class PoseTask(Task):
         error[:3] = motion.X_B_A.translation - sample.position
         error[3:] = R @ pin.log3(sample.rotation.T @ R)
         velocity = _rotated(R, motion.twist)
-        desired = self.feedback(self._limited(error), velocity - sample.velocity) + sample.acceleration
+        share = self._shares(error)
+        desired = self.feedback(share * error, velocity - share * sample.velocity) + share * sample.acceleration
         axes = self.axes
         self._error, self._speed = error[axes], velocity[axes]
         J[:] = _jacobian_in_b(R, motion)[axes]
@@ -231,12 +233,13 @@ class PoseTask(Task):
         X_world_a = kinematics.pose(self.frame_a)
         return X_world_a.copy() if self.frame_b is None else kinematics.pose(self.frame_b).actInv(X_world_a)
 
-    def _limited(self, error: Array) -> Array:
-        """Limit position and rotation error to what `max_speed` allows, see `limited_error`."""
-        if self.max_speed is None:
-            return error
-        k, d, v = self.stiffness, self.damping, self.max_speed
-        return np.concatenate([limited_error(e, stiffness=k, damping=d, max_speed=v) for e in (error[:3], error[3:])])
+    def _shares(self, error: Array) -> Array:
+        """Return the factors of `limit_share` for position and rotation along the tasked axes, (6,)."""
+        tasked = np.zeros(6)
+        tasked[self.axes] = error[self.axes]
+        gains = {"stiffness": self.stiffness, "damping": self.damping}
+        parts = zip((tasked[:3], tasked[3:]), self.speeds, strict=True)
+        return np.repeat([limit_share(part, max_speed=speed, **gains) for part, speed in parts], 3)
 
 
 def _rotated(R: Array, twist: Array) -> Array:

@@ -18,7 +18,7 @@ from multi_qp_controller.tasks.com import CoMTask
 from multi_qp_controller.tasks.joint import JointAngleTask
 from multi_qp_controller.tasks.pose import PoseTask
 from multi_qp_controller.tasks.posture import PostureTask
-from multi_qp_controller.tasks.task_kernel import TaskData, task_rows
+from multi_qp_controller.tasks.task_kernel import SPEED, TURN_SPEED, TaskData, task_rows
 from multi_qp_scene.kernel_data import KernelData
 
 Array = NDArray[np.float64]
@@ -77,8 +77,9 @@ class TaskTable:
         for _, row, _, v in lines["angles"]:
             J[row, v] = 1.0
         self._starts, self._columns = motions.columns(len(motions.index))
-        self._gains = np.zeros((len(self._tasks), 3))
-        self._gains[:, 2] = [np.inf if task.max_speed is None else task.max_speed for task in self._tasks]
+        self._gains = np.zeros((len(self._tasks), 4))
+        for line, task in zip(self._gains, self._tasks, strict=True):
+            line[SPEED], line[TURN_SPEED] = task.speeds
         self._parameters: list[tuple[float, float, Path | None]] = []
         self._followed: list[Path | None] = [None] * len(self._tasks)
         self._centroids = np.zeros((len(self._centres), 10))

@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 # columns of `gains`, one line a task
-STIFFNESS, DAMPING, MAX_SPEED = range(3)
+STIFFNESS, DAMPING, SPEED, TURN_SPEED = range(4)
 
 
 class TaskData(NamedTuple):
@@ -29,7 +29,7 @@ class TaskData(NamedTuple):
         firsts: start values of the paths.
         changes: coefficients of the paths.
         numbers: to fill for references that are paths; the references below are views of it.
-        gains: stiffness, damping and largest speed of each task, (tasks, 3).
+        gains: stiffness, damping and largest speeds of each task, (tasks, 4) [1/s², 1/s, m/s, rad/s].
         poses: task, first row, rows, axes in `lists` and pair of frames of each pose task, (p, 5).
         pose_references: position, rotation row by row, velocity and acceleration, (p, 24).
         angles: task, row, entry of q and entry of v of each angle row, (a, 4).
@@ -123,18 +123,25 @@ def _pose_rows(table: Any, p: int, full: Array, w: Array) -> None:
         w[i] = data.drift[k, i] + data.twist[k, 3 + m] * data.twist[k, n] - data.twist[k, 3 + n] * data.twist[k, m]
         w[3 + i] = data.drift[k, 3 + i]
     stiffness, damping = data.gains[task, STIFFNESS], data.gains[task, DAMPING]
-    near = _share(full, 0, data.gains, task), _share(full, 3, data.gains, task)
+    linear = angular = 0.0  # squared norms of the error along the tasked axes
+    for r in range(rows):
+        axis = data.lists[axes + r]
+        if axis < 3:
+            linear += full[axis] ** 2
+        else:
+            angular += full[axis] ** 2
+    near = _share(linear, data.gains, task, SPEED), _share(angular, data.gains, task, TURN_SPEED)
     for r in range(rows):
         axis = data.lists[axes + r]
         i, o = axis % 3, 3 * (axis // 3)
         x, y, z = data.X[k, i, 0], data.X[k, i, 1], data.X[k, i, 2]
         rate = x * data.twist[k, o] + y * data.twist[k, o + 1] + z * data.twist[k, o + 2]
         data.error[row + r], data.speed[row + r] = full[axis], rate
-        shortened = full[axis] * (near[0] if o == 0 else near[1])
+        share = near[0] if o == 0 else near[1]
         desired = (
-            data.pose_references[p, 18 + axis]
-            - stiffness * shortened
-            - damping * (rate - data.pose_references[p, 12 + axis])
+            share * data.pose_references[p, 18 + axis]
+            - stiffness * share * full[axis]
+            - damping * (rate - share * data.pose_references[p, 12 + axis])
         )
         data.b[row + r] = desired - (x * w[o] + y * w[o + 1] + z * w[o + 2])
         first = 6 * k + o
@@ -167,12 +174,12 @@ def _centre_rows(table: Any, c: int, error_3: Array, moved: Array) -> None:
     for r in range(rows):
         axis = data.lists[axes + r]
         error_3[axis] = data.centroids[c, axis] - data.places[c, axis]
-    near = _share(error_3, 0, data.gains, task)
+    near = _share(error_3[0] ** 2 + error_3[1] ** 2 + error_3[2] ** 2, data.gains, task, SPEED)
     for r in range(rows):
         axis = data.lists[axes + r]
         data.error[row + r], data.speed[row + r] = error_3[axis], moved[axis]
-        desired = data.centre_references[c, 3 * axis + 2] - data.gains[task, STIFFNESS] * near * error_3[axis]
-        desired -= data.gains[task, DAMPING] * (moved[axis] - data.centre_references[c, 3 * axis + 1])
+        desired = near * (data.centre_references[c, 3 * axis + 2] - data.gains[task, STIFFNESS] * error_3[axis])
+        desired -= data.gains[task, DAMPING] * (moved[axis] - near * data.centre_references[c, 3 * axis + 1])
         data.b[row + r] = desired - moved[3 + axis]
         for n in range(first, last):
             k = data.lists[n]
@@ -191,13 +198,13 @@ def _centre_rows(table: Any, c: int, error_3: Array, moved: Array) -> None:
 
 
 @compiled_part
-def _share(error: Array, first: int, gains: Array, task: int) -> float:
-    """Return the factor that limits three errors to the largest speed; see `limited_error`."""
+def _share(square: float, gains: Array, task: int, speed: int) -> float:
+    """Return the factor that limits an error of this squared norm to the largest speed; see `limit_share`."""
     stiffness = gains[task, STIFFNESS]
-    if gains[task, MAX_SPEED] == np.inf or stiffness == 0.0:
+    if stiffness == 0.0:
         return 1.0
-    longest = gains[task, DAMPING] * gains[task, MAX_SPEED] / stiffness
-    length = math.sqrt(error[first] ** 2 + error[first + 1] ** 2 + error[first + 2] ** 2)
+    longest = max(gains[task, DAMPING], 2.0 * math.sqrt(stiffness)) * gains[task, speed] / stiffness
+    length = math.sqrt(square)
     return 1.0 if length <= longest else longest / length
 
 

@@ -229,7 +229,7 @@ class CoMTaskSpec(TaskBase):
         subsystems: the group.
         axes: controlled world axes.
         target: target position.
-        max_speed: maximum speed towards a set-point [m/s].
+        max_speed: maximum speed towards a reference that is far away [m/s]; 0.5 if left out.
     """
 
     type: Literal["com"]
@@ -267,7 +267,7 @@ class PoseTaskSpec(TaskBase):
         relative_to: full name of the link or surface that is the reference frame; the world if left out.
         axes: controlled axes, along and about the axes of the world (of `relative_to`).
         target: target pose.
-        max_speed: maximum speed [m/s], [rad/s] towards a set-point.
+        max_speed: maximum speed [m/s], [rad/s] towards a reference that is far away; 0.5 m/s and 1 rad/s if left out.
     """
 
     type: Literal["pose"]
