@@ -98,6 +98,7 @@ def _crowd(
         "subsystems": people | parts,
         "environment": {"ground": {"model": "ground"}},
         "contacts": feet | held,
+        "contact_tolerance": {"distance": 1.0, "angle": math.pi},  # the hands hold their initial relative pose
         "tasks": tasks,
         "initial_state": "stand",
         "states": {"stand": {"contacts": [*feet, *held], "hold": 1000.0}},
