@@ -1,0 +1,58 @@
+"""Pushes of 0.1 s at the chest of the humanoid: standing becomes stepping, and standing again."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from multi_qp_scene import load_scenario
+from multi_qp_scene.schema.mismatch import PushSpec
+from multi_qp_simulator.mujoco_world import MujocoBackend
+from multi_qp_simulator.runner import Run, make_controller
+
+#: 1.5 times the largest push that planted feet survive [N], by direction from ahead in steps of 45°.
+STANDING = (190, 268, 243, 262, 186, 262, 243, 268)
+
+
+def pushed(force, direction, *, velocity=(0.0, 0.0, 0.0), at=2.0, seconds=5.0):
+    """Return the height of the base [m] and the gait after a push; the velocity is commanded from 0.5 s on."""
+    scenario, angle, ticks = load_scenario("walk"), math.radians(direction), iter(range(10**6))
+    push = PushSpec(link="humanoid/torso", direction=(math.cos(angle), math.sin(angle), 0), force=force, at=at)
+    world = MujocoBackend(scenario, scenario.spec.mismatch.model_copy(update={"pushes": [push]}))
+    controller = make_controller(scenario, "mujoco")
+    gait = controller.generator("gait")
+
+    def pad(*_):
+        gait.command(*(velocity if next(ticks) * controller.dt > 0.5 else (0.0, 0.0, 0.0)))
+
+    run = Run(scenario, controller, world, backend_name="mujoco", duration=seconds, observers=[pad])
+    result = run.execute()
+    assert result.report["sim_time"] >= seconds - 0.02, result.report["ended"]
+    return world.state.q[2], gait.stepper.walk
+
+
+def test_a_weak_push_needs_no_step():
+    height, walk = pushed(60.0, 0.0, seconds=3.0)
+    assert height > 0.6 and walk.phase == "stand" and walk.steps == 0
+
+
+@pytest.mark.parametrize("direction", [0.0, pytest.param(180.0, marks=pytest.mark.slow)])
+def test_a_push_beyond_planted_feet_makes_it_step_and_stand_again(direction):
+    height, walk = pushed(300.0, direction, seconds=4.5)
+    assert height > 0.6 and walk.phase == "stand" and 1 <= walk.steps <= 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sector", [0, 2, 3, 4, 6])
+def test_standing_it_survives_half_as_much_again_as_planted_feet(sector):
+    height, walk = pushed(STANDING[sector], 45.0 * sector)
+    assert height > 0.6 and walk.phase == "stand" and walk.steps > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("direction", [0.0, 90.0, 180.0, 270.0])
+@pytest.mark.parametrize("at", [3.0, 3.24, 3.48, 3.72])
+def test_walking_it_survives_a_push(direction, at):
+    height, _ = pushed(100.0, direction, velocity=(0.3, 0.0, 0.0), at=at, seconds=6.0)
+    assert height > 0.6
