@@ -16,9 +16,9 @@ Array = NDArray[np.float64]
 class Status(StrEnum):
     """Level of degradation of a command.
 
-    OK: the QP was solved. REDUCED: it was solved without tasks whose computation failed. RELAXED: it was solved with
-    slack on collision and joint-limit rows. FALLBACK: it was not solved; safe torques hold the last command, then damp
-    to rest.
+    OK: the QP was solved. REDUCED: it was solved, but without tasks or motion generators whose computation failed.
+    RELAXED: it was solved with slack on collision and balance rows and on joint and velocity limits. FALLBACK: it was
+    not solved; safe torques hold the last command, then damp to rest.
     """
 
     OK = "ok"

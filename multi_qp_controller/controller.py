@@ -114,7 +114,7 @@ class Controller:
         self.collisions = next(one for one in constraints if isinstance(one, CollisionConstraint))
         self.qp_data = QPData(scene, constraints, cost=spec.regularisation)
         self.formulation, self._cascade = make_cascade(self.qp_data, self.formulation_name, self.solver_name, deadline)
-        for contact in spec.contacts.values():  # cached: about 10 ms each, too long for a contact transition
+        for contact in spec.contacts.values():  # cached: about 10 ms each, too long for a tick
             scene.surfaces[contact.surfaces[0]].facets(contact.friction)
         self._loop = ClosedLoop(scenario, closed_loop, dt=self.dt)
         self.landing = self._loop.landing
@@ -222,7 +222,7 @@ class Controller:
         """Step once at the initial configuration in each state of the state machine.
 
         Compiled kernels, imported modules and cached surface data are then available to all other controllers of this
-        process: a first tick takes a hundred times as long as the second, the first grasp ten times. Discard this
+        process: without it the first tick of a process takes a hundred times as long as the second. Discard this
         controller afterwards.
         """
         self.incidents.enabled = False

@@ -119,7 +119,7 @@ class ControlRun:
         self.scenario, self.controller = controller.scenario, controller
         self.monitor = make_monitor(controller.scenario, controller)
         self.end_reported, self._zero = False, None
-        self._last = None  # it has no contacts to predict with before its first command
+        self._last = None  # no prediction before the first command: the contacts to predict with are not known yet
 
     def warm_up(self) -> None:
         """Execute all code once, so that nothing is compiled or loaded in the loop; the run is unusable afterwards."""
@@ -188,8 +188,8 @@ class ControlRun:
             hold = self._hold
             if now - self.rate_controller.sent > self._patience:  # the watchdog brakes, by unknown torques
                 delay, hold = 0.0, delay + hold
-            bonds = self.controller.contacts.values()
-            ahead = predictor.predict(checked[0], last.tau, bonds, delay, hold=hold)
+            contacts = self.controller.contacts.values()
+            ahead = predictor.predict(checked[0], last.tau, contacts, delay, hold=hold)
             expected = state if check(ahead)[1] else ahead
         self.prediction_time = monotonic() - began
         self._last = self._step(expected, now)

@@ -71,7 +71,7 @@ class Surface:
     def facets(self, friction: float) -> Array:
         """Return F, the facets of the same cone: F w ≥ 0 for the wrench w, (facets, `equality_rows`).
 
-        A point's wrench counts as its force. A grasp that can push in every direction has none.
+        For a point, w is its force, (3,). A grasp that can push in every direction has no facets, (0, 6).
         """
         return facets_of(self.generators(friction)[: self.equality_rows])
 

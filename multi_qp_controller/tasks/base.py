@@ -137,7 +137,7 @@ class Task(Stateful, ABC):
 
     @property
     def reference_size(self) -> int:
-        """Number of numbers of a given reference; 0 where references cannot be given."""
+        """Length of the array that `give` accepts as a reference; 0 where references cannot be given."""
         return 0
 
     def give(self, numbers: Array) -> None:

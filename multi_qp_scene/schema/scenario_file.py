@@ -305,8 +305,8 @@ class ClosedLoopSpec(StrictModel):
         lead: prediction time of the state before the command is computed [s]; half a period if left out, since torques
             are constant over a period.
         impedance: impedance of the drives around the QP's trajectory; none if left out.
-        landing_force: a contact is `touching` when its measured normal force exceeds this [N], at any modelled
-            distance; by distance, angle and speed if left out.
+        landing_force: a planar or point contact is `touching` when its measured normal force reaches this [N], at any
+            modelled distance; by distance, angle and speed if left out.
         force_ramp: duration of the ramp of contact forces after a contact is made and before it is broken [s]; 0 for
             none.
     """

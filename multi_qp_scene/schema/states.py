@@ -77,9 +77,11 @@ class CoMInsideCondition(StrictModel):
 
 
 class TouchingCondition(StrictModel):
-    """True when the surfaces of a contact are aligned and at rest, ready for the contact (foot landed, grasp closed).
+    """True when the surfaces of a contact are aligned and at rest relative to each other (foot landed, grasp closed).
 
-    The distance is along the second surface's normal; a grasp's is between the axes of the two cylinders.
+    The distance is along the second surface's normal, to its plane, not to its edges: a foot level with a step but
+    beside it is also touching. A grasp's distance is between the axes of the two cylinders. With
+    `closed_loop.landing_force`, planar and point contacts are touching when their measured normal force reaches it.
 
     Attributes:
         type: selects this type of condition.

@@ -57,7 +57,7 @@ class Formulation(ABC):
         """Allocate for the present contacts of the QP data."""
 
     def limit_time(self) -> None:  # noqa: B027 - most have no own search
-        """Limit the time of `solve` from now on, to less than a few ticks."""
+        """Limit the number of iterations of `solve` from now on, so that it takes at most about three usual ticks."""
 
     def solve(self, start: Solution | None, *, penalty: float | None = None) -> Solved | None:
         """Solve the tick by the formulation itself, with a warm start; None if it has no solver of its own.
