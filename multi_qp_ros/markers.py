@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -52,8 +53,10 @@ class MarkerMaker:
         for contact in snapshot.contacts:
             self._forces(contact)
             self._cones(contact)
+        pieces = Counter[str]()  # pairs of convex pieces of two links have the same name
         for pair in snapshot.pairs:
-            self._pair(pair)
+            self._pair(pair, f"{pair.name} {pieces[pair.name]}")
+            pieces[pair.name] += 1
         for name, position in snapshot.com.items():
             self._ledger.ball("com", name, position, 0.05, _COM)
         if snapshot.com_total is not None:
@@ -88,13 +91,13 @@ class MarkerMaker:
         marker = self._ledger.marker("friction_cones", contact.name, Marker.TRIANGLE_LIST, _CONE, alpha=0.35)
         self._ledger.put_points(marker, points)
 
-    def _pair(self, pair: PairSnapshot) -> None:
+    def _pair(self, pair: PairSnapshot, key: str) -> None:
         color, ends = pair_color(pair), [pair.point_a, pair.point_b]
-        self._ledger.lines("watched_pairs", pair.name, ends, 0.006, color)
-        balls = self._ledger.marker("witness_points", pair.name, Marker.SPHERE_LIST, color, size=0.016)
+        self._ledger.lines("watched_pairs", key, ends, 0.006, color)
+        balls = self._ledger.marker("witness_points", key, Marker.SPHERE_LIST, color, size=0.016)
         self._ledger.put_points(balls, ends)
         middle = (pair.point_a + pair.point_b) / 2.0
-        self._ledger.text("pair_distances", pair.name, middle, f"{100.0 * pair.distance:.1f} cm", _LABEL, color)
+        self._ledger.text("pair_distances", key, middle, f"{100.0 * pair.distance:.1f} cm", _LABEL, color)
 
     def _support(self, polygon: Array) -> None:
         lifted = [corner + [0.0, 0.0, 0.004] for corner in polygon]

@@ -96,6 +96,11 @@ def test_a_pair_has_the_colour_of_its_damper(maker, distance, active, expected):
     assert of(array, "pair_distances")[0].text == f"{100 * distance:.1f} cm"
 
 
+def test_pairs_of_pieces_of_the_same_links_have_markers_of_their_own(maker):
+    markers = maker.markers(replace(SNAPSHOT, pairs=(PAIR, replace(PAIR, distance=0.5))), 0).markers
+    assert len({(marker.ns, marker.id) for marker in markers}) == len(markers)
+
+
 def test_removed_markers_are_deleted_once_and_keep_their_id(maker):
     before = drawn(maker.markers(SNAPSHOT, 0))
     without = maker.markers(replace(SNAPSHOT, contacts=SNAPSHOT.contacts[1:], pairs=()), 1)
