@@ -122,13 +122,13 @@ def find_root_path(
     Returns:
         The path; if none is found within the budget, the start alone with a reason.
     """
-    outside = _outside(goal.translation, low, high)
-    if outside:
-        return RootPath((start,), False, f"the goal is outside the bounds of the base: {outside}")
     for name, pose in (("start", start), ("goal", goal)):
         wrong = valid.obstacle(pose)
         if wrong is not None:
             return RootPath((start,), False, f"the {name} is not possible for the base: {wrong}")
+    outside = _outside(goal.translation, low, high)
+    if outside:
+        return RootPath((start,), False, f"the goal is outside the bounds of the base: {outside}")
     ou.RNG.setSeed(seed + 1)
     space = ob.RealVectorStateSpace(6)
     bounds = ob.RealVectorBounds(6)
