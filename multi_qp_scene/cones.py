@@ -1,4 +1,4 @@
-"""Facet representation of a polyhedral cone given by its generators."""
+"""Facets of a friction cone or another polyhedral cone given by its generators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contact surfaces on links, and their cones of contact wrenches."""
+"""Contact surfaces on links, and their friction cones: cones of contact wrenches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from multi_qp_scene.cones import facets_of
 Array = NDArray[np.float64]
 SurfaceKind = Literal["planar", "grasp", "point"]
 
-#: Edges of the friction pyramid of one contact point.
+#: Edges of the friction pyramid of one contact point, the inner approximation of its friction cone; they lie in the
+#: planes through the normal and the two tangents, so the friction coefficient is exact along these.
 PYRAMID_EDGES = 4
 
 

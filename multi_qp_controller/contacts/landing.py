@@ -1,4 +1,4 @@
-"""Landing detection by measured contact force: a limb moves on towards the surface until the force is reached."""
+"""Foot landing: detection by measured contact force, and motion of the limb towards the surface until then."""
 
 from __future__ import annotations
 

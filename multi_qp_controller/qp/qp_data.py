@@ -17,6 +17,7 @@ from multi_qp_controller.dynamics.residual_kernel import residual
 from multi_qp_controller.qp.labels import LabelBlock
 from multi_qp_controller.tasks.base import Task
 from multi_qp_controller.tasks.task_rows import TaskRows
+from multi_qp_scene.errors import ArgumentError
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.scenario_file import RegularisationSpec
 from multi_qp_scene.stateful import conformed
@@ -60,6 +61,7 @@ class QPData:
         constraints = tuple(constraints)
         self.rows = tuple(one for one in constraints if isinstance(one, RowConstraint))
         self.bounds: tuple[Bound, ...] = ()
+        self._updated = False
         self.limited = np.zeros(scene.nv, dtype=bool)
         self._bounds, self._torque_bounds = (
             np.repeat([[-np.inf], [np.inf]], size, axis=1) for size in (scene.nv, scene.na)
@@ -93,7 +95,13 @@ class QPData:
         self.unactuated = np.flatnonzero(passive)
 
     def add_bound(self, bound: Bound) -> None:
-        """Add a bound; only before the first tick."""
+        """Add a bound.
+
+        Raises:
+            ArgumentError: after the first tick, whose formulation has been prepared for the bounds until then.
+        """
+        if self._updated:
+            raise ArgumentError("a bound can only be added before the first tick of a controller: create another one")
         self.bounds += (bound,)
         on_torque = bound.acts_on == "torque"
         if not on_torque:
@@ -198,6 +206,7 @@ class QPData:
 
     def update(self, kinematics: Kinematics, time: float, dt: float) -> None:
         """Compute all data of this tick."""
+        self._updated = True
         self.M, self.N = kinematics.M, kinematics.N
         self.contacts.update(kinematics, dt)
         first, D, d = 0, self._D, self._d

@@ -1,4 +1,4 @@
-"""Solve cascade of one tick: the QP, fallback solvers, relaxed limits, then failure."""
+"""Solve cascade of one tick: the warm-started QP, fallback solvers, relaxed limits (slack), then failure."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from multi_qp_scene.stateful import Stateful
 
 Array = NDArray[np.float64]
 
-#: Penalty weight of slack on collision and joint-limit rows, far above any task weight.
-SLACK_WEIGHT = 1e6
+#: Penalty weight of slack in the elastic problem of general solvers, far above any task weight.
+ELASTIC_PENALTY = 1e6
 #: Slack below this is rounding and not reported [SI unit of the row].
-SLACK_NOISE = 1e-6
-#: Penalty weight of squared slack in `Formulation.solve`, and slack below which it is not reported: active rows have
-#: some slack.
-RELAXATION_PENALTY, RELAXATION_NOISE = 1e7, 1e-4
+ELASTIC_NOISE = 1e-6
+#: Penalty weight of squared slack in `Formulation.solve`, the first attempt to relax limits, and slack below which it
+#: is not reported: active rows have some slack.
+BLOCK_SOLVER_PENALTY, BLOCK_SOLVER_NOISE = 1e7, 1e-4
 #: Largest relative residual of the dynamics and of the no-slip rows of a solution.
 _EQUALITY_TOLERANCE = 1e-6
 _RELAXED = "collision, balance and joint limits were relaxed"
@@ -77,7 +77,11 @@ class WarmStart:
 
 
 class SolveCascade(Stateful):
-    """Solver of the QP of each tick with levels of graceful degradation."""
+    """Solver of the QP of each tick with levels of graceful degradation.
+
+    The warm start is the solution of the last tick that was solved with all limits. It is discarded when contacts or
+    tasks change, by a tick without such a solution, and by `reset`.
+    """
 
     @dataclass
     class State:
@@ -100,8 +104,8 @@ class SolveCascade(Stateful):
             formulation: formulation of the QP.
             solver: solver of the QP.
             fallback_solvers: further solvers, if any.
-            time_limited: skip levels that take several periods, if there is a faster way to relax limits: a robot that
-                moves on meanwhile is further from any solution at the next tick.
+            time_limited: skip levels that take several periods, if there is a faster way to relax limits: a robot keeps
+                moving while it waits, and is then less likely to have a solution at the next tick.
         """
         self._time_limited = time_limited and solver.name == "active_set"
         if self._time_limited:
@@ -148,7 +152,7 @@ class SolveCascade(Stateful):
 
     def solve(self) -> SolveResult:
         """Solve the QP of this tick."""
-        # `active_set` gives the same solution
+        # for `active_set` the formulation may have a solver of its own, faster and with the same solution
         solved = self._formulation.solve(self._last_solution) if self._solver.name == "active_set" else None
         if solved is not None and solved.physical is not None:
             result = self._accept(solved.solution, solved.physical)
@@ -187,7 +191,7 @@ class SolveCascade(Stateful):
     def _solve_relaxed_directly(self, solution: Solution) -> SolveResult:
         """Relax limits with the solver of the formulation; return a fallback if that fails."""
         message = f"the QP has no solution ({_reason(solution)}); "
-        relaxed = self._formulation.solve(None, penalty=RELAXATION_PENALTY) if _may_relax(solution) else None
+        relaxed = self._formulation.solve(None, penalty=BLOCK_SOLVER_PENALTY) if _may_relax(solution) else None
         if relaxed is None or relaxed.physical is None:
             return SolveResult(Status.FALLBACK, solution, None, message + "relaxing limits does not help")
         slack = _acceleration_slack(self._formulation.qp_data, relaxed.physical.acceleration)
@@ -261,7 +265,7 @@ def _reason(solution: Solution) -> str:
 
 
 def _solve_relaxed(formulation: Formulation, solver: Solver, problem: QPProblem, message: str) -> SolveResult:
-    solution = solver.solve(problem.with_slack(SLACK_WEIGHT))
+    solution = solver.solve(problem.with_slack(ELASTIC_PENALTY))
     if not solution.found:
         return SolveResult(Status.FALLBACK, solution, None, message + "relaxing limits does not help")
     message += _RELAXED
@@ -275,12 +279,12 @@ def _slack(problem: QPProblem, x: Array) -> dict[str, tuple[float, str]]:
     row_slack = np.maximum(problem.l - y, y - problem.u)
     bound_slack = np.maximum(problem.lb - x, x - problem.ub)
     found = {}
-    for k in np.flatnonzero(row_slack > SLACK_NOISE):
+    for k in np.flatnonzero(row_slack > ELASTIC_NOISE):
         found[problem.labels.name("inequality", int(k))] = (
             float(row_slack[k]),
             problem.labels.unit("inequality", int(k)),
         )
-    for k in np.flatnonzero(bound_slack > SLACK_NOISE):
+    for k in np.flatnonzero(bound_slack > ELASTIC_NOISE):
         found[problem.labels.name("bound", int(k))] = (
             float(bound_slack[k]),
             problem.labels.unit("variable", int(k)),
@@ -294,9 +298,9 @@ def _acceleration_slack(qp_data: QPData, acceleration: Array) -> dict[str, tuple
     beyond = np.maximum(qp_data.lower - acceleration, acceleration - qp_data.upper)
     below = qp_data.d - qp_data.D @ acceleration
     found = {}
-    for k in np.flatnonzero(below > RELAXATION_NOISE):
+    for k in np.flatnonzero(below > BLOCK_SOLVER_NOISE):
         found[labels.name("inequality", int(k))] = float(below[k]), labels.unit("inequality", int(k))
-    for k in np.flatnonzero(beyond > RELAXATION_NOISE):
+    for k in np.flatnonzero(beyond > BLOCK_SOLVER_NOISE):
         found[labels.name("bound", int(k))] = float(beyond[k]), labels.unit("variable", int(k))
     return found
 

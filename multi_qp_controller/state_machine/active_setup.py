@@ -1,4 +1,4 @@
-"""Active contacts and tasks of the present state, with the force ramps of contact transitions."""
+"""Contact set and active tasks of the present state, with the force ramps of contact transitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Solver of the condensed QP: elimination by subsystems, then a dual active-set search."""
+"""Solver of the condensed QP: elimination by subsystems, then a warm-started dual active-set search, with slack."""
 
 from __future__ import annotations
 
@@ -93,10 +93,11 @@ class _Workspace:
 
 
 class _Rows:
-    """Inequality rows of one set of contacts, and their buffers."""
+    """Inequality rows of one set of contacts and bounds, and their buffers."""
 
-    def __init__(self, qp_data: QPData, limited: Indices) -> None:
+    def __init__(self, qp_data: QPData) -> None:
         s, contacts = qp_data, qp_data.contacts
+        self.limited: Indices = np.flatnonzero(s.limited).astype(np.intp)
         self.force_root = np.full(len(contacts.rhs), np.sqrt(COUPLING_FORCE_COST))
         self.revision = -1  # revision of the contacts whose costs it contains
         facets = [c.F for c in contacts.contacts]
@@ -107,13 +108,13 @@ class _Rows:
         for contact, F, where, rows in zip(contacts.contacts, facets, self.where, contacts.row_slices, strict=True):
             self.facets[where, : F.shape[1]] = F
             self.facet_rows[where] = rows.start, contact.rows
-        first, na = len(limited), s.scene.na
-        self.fixed = fixed = first + na + int(ends[-1])
-        count = fixed + s.largest_row_count
+        first, na = len(self.limited), s.scene.na
+        first_d = first + na + int(ends[-1])
+        count = first_d + s.largest_row_count
         self.low, self.high = np.full(count, 0.0), np.full(count, np.inf)
-        self.rigid, self.soft = np.full(count, 0.0), np.full(count, 0.0)
+        self.none_relaxed, self.relaxable = np.full(count, 0.0), np.full(count, 0.0)
         self.none_active, self.length = np.full(count, 0.0), np.full(count, 0.0)
-        self.soft[:first] = self.soft[fixed:] = 1.0
+        self.relaxable[:first] = self.relaxable[first_d:] = 1.0  # limits of q̈ and rows of D get a slack
 
 
 class CondensedProblem(NamedTuple):
@@ -144,12 +145,10 @@ class BlockSolver:
         self._shared_buffers = _Buffers()
         self._prepared_for: tuple[object, object] = (None, None)
         self._problems: dict[tuple[object, ...], CondensedProblem] = {}
-        self._row_buffers: dict[tuple[ContactRows, int], _Rows] = {}
+        self._row_buffers: dict[tuple[object, ...], _Rows] = {}
         cost = qp_data.cost
         self._costs = np.array([np.sqrt(cost.torque), cost.acceleration, _DEPENDENT_ROWS])
         self._counts = np.zeros(2, dtype=np.intp)
-        limited = np.flatnonzero(qp_data.limited)
-        self._limited: Indices = limited.astype(np.intp)
 
     def limit_time(self) -> None:
         """Limit the search from now on to `TIME_LIMITED_CHANGES`, less than about three ticks."""
@@ -161,9 +160,9 @@ class BlockSolver:
         self._workspace, self._prepared_for = None, (None, None)
 
     def _prepare_problem(self) -> None:
-        """Select the problem of the present contacts and tasks from the cache, or create it."""
+        """Select the problem of the present contacts, tasks and bounds from the cache, or create it."""
         s = self._qp_data
-        key = s.contacts, s.tasks, s.largest_row_count, self._floating
+        key = s.contacts, s.tasks, s.bounds, s.largest_row_count, self._floating
         if key not in self._problems:
             if len(self._problems) >= _MOST_CACHED:
                 self._problems.clear()
@@ -178,9 +177,9 @@ class BlockSolver:
         key = *structure(s), self._floating
         if key not in self._workspaces:
             self._workspaces[key] = _Workspace(s, self._floating, self._shared_buffers)
-        workspace, row_key = self._workspaces[key], (s.contacts, s.largest_row_count)
+        workspace, row_key = self._workspaces[key], (s.contacts, s.bounds, s.largest_row_count)
         if row_key not in self._row_buffers:
-            self._row_buffers[row_key] = _Rows(s, self._limited)
+            self._row_buffers[row_key] = _Rows(s)
         rows, plan = self._row_buffers[row_key], workspace.plan
         contacts, tasks = s.contacts, s.tasks
         D_all, d_all = s.all_rows
@@ -210,7 +209,7 @@ class BlockSolver:
             Phi=workspace.Phi,
             T=workspace.T,
             R=workspace.R,
-            limited=self._limited,
+            limited=rows.limited,
             facets=rows.facets,
             facet_rows=rows.facet_rows,
             least=s.lower,
@@ -283,12 +282,12 @@ class BlockSolver:
         if self._failed is not None:
             return Solved(self._failed, None)
         acceleration, torque, reactions = np.empty(s.scene.nv), np.empty(s.scene.na), np.empty(len(s.contacts.rhs))
-        (most, in_all), early, softness = self._max_changes, EARLY_CHANGES, self._rows.rigid
+        (most, in_all), early, softness = self._max_changes, EARLY_CHANGES, self._rows.none_relaxed
         if penalty is not None:
             early = most = in_all - self._changes
             if most < self._changes:  # the relaxed solution has more active rows than the proof of infeasibility took
                 return Solved(Solution.failed(0, status="iteration_limit"), None)
-            softness = self._rows.soft / penalty
+            softness = self._rows.relaxable / penalty
             self._rows.length[:] = ROUNDING_ONLY  # multipliers, and their rounding errors, are as large as the penalty
         warm, z = None if start is None else start.z_ineq, np.zeros(len(self._rows.low))
         if warm is None or len(warm) != len(z):

@@ -9,10 +9,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from multi_qp_controller.constraints import Bound
 from multi_qp_controller.contacts.rows import multipliers
 from multi_qp_controller.controller import Controller
 from multi_qp_controller.dynamics.kinematics import Group
 from multi_qp_controller.qp import QPProblem, make_solver
+from multi_qp_scene.errors import ArgumentError
 from multi_qp_scene.scenario import load_scenario
 from multi_qp_scene.scene import State
 
@@ -293,3 +295,31 @@ def test_dynamics_of_the_urdf_resist_too(workshop, lab, kind):
     state = State(scenario.scene.q0, np.array([-1.5]))
     command = Controller(scenario).step(state, 0.0)
     assert command.a[0] == pytest.approx((2 * 1.5 + 0.3) / lab.kinematics(scenario.scene, state).M[0, 0], rel=1e-9)
+
+
+class BaseLimit(Bound):
+    """|q̈| <= most for the floating base of the box scene's humanoid, whose entries have no other limit."""
+
+    def __init__(self, scene, most):
+        self.limited, self.most = np.zeros(scene.nv, dtype=bool), most
+        self.limited[scene.subsystems["humanoid"].v_slice.start + np.arange(6)] = True
+
+    def update(self, kinematics, lower, upper):
+        lower[self.limited], upper[self.limited] = -self.most, self.most
+
+
+@pytest.mark.parametrize("options", [{}, {"solver": "daqp"}, {"formulation": "reduced"}])
+def test_a_bound_added_on_entries_without_limits_holds(options):
+    scenario = load_scenario("box")
+    controller, state = Controller(scenario, **options), scenario.scene.initial_state()
+    bound = BaseLimit(scenario.scene, most=1e-3)
+    assert not controller.qp_data.limited[bound.limited].any()
+    controller.qp_data.add_bound(bound)
+    most = 0.0
+    for tick in range(0, 40, 10):  # the state is constant, so the task errors grow
+        command = controller.step(state, tick * controller.dt)
+        assert command.diagnostics.status == "ok", command.diagnostics.message
+        most = max(most, np.abs(command.a[bound.limited]).max())
+    assert most == pytest.approx(1e-3, rel=1e-5)
+    with pytest.raises(ArgumentError, match="before the first tick"):
+        controller.qp_data.add_bound(bound)
