@@ -69,7 +69,7 @@ def body_tasks(
     return tasks
 
 
-def limb_task(contact: Contact, pose: pin.SE3, duration: float, lift: float) -> Task:
+def limb_task(contact: Contact, pose: pin.SE3, duration: float, lift: float, via: Array | None = None) -> Task:
     """Return the task that moves the surface of a contact to a pose in the world.
 
     Args:
@@ -77,9 +77,11 @@ def limb_task(contact: Contact, pose: pin.SE3, duration: float, lift: float) -> 
         pose: target.
         duration: of the swing [s].
         lift: height added in its middle [m].
+        via: inner control points of the path, (k, 3) [m]; they replace the lift.
     """
     axes = ["x", "y", "z"] if contact.kind == "point" else ["x", "y", "z", "roll", "pitch", "yaw"]
-    target = {"position": numbers(pose.translation), "rpy": _rpy(pose), "duration": duration, "apex": lift}
+    target = {"position": numbers(pose.translation), "rpy": _rpy(pose), "duration": duration}
+    target |= {"apex": lift} if via is None else {"via": [numbers(point) for point in via]}
     return {
         "type": "pose", "frame": contact.surface, "axes": axes, "target": target, "weight": 1000, "stiffness": 100,
     }  # fmt: skip

@@ -1,7 +1,8 @@
 """Generation of the states that execute a contact sequence.
 
 Before contacts are broken, the weight shifts to the remaining ones; then the limb swings above its new place and lands.
-Obstacles are not considered here: the collision constraints avoid them.
+A swing passes beside standing feet (`swing_path.py`). Other obstacles are not considered here: the collision
+constraints avoid them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from com_trajectory.trajectory import ComTrajectory
 from motion_generation.phase_curves import PhaseCurves
 from motion_generation.planned_tasks import Task, body_tasks, com_of, limb_task, numbers
 from motion_generation.state_parts import FOREVER, HALT, Pace, SequencePart, Written
+from motion_generation.swing_path import control_points
 from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
@@ -194,7 +196,10 @@ class StateWriter:
             pose, normal = contact.pose, contact.normal
             above = pin.SE3(pose.rotation, pose.translation + pace.above * normal)
             pressed = pin.SE3(pose.rotation, pose.translation - 0.003 * normal)
-            tasks[task] = limb_task(contact, above, duration, pace.lift)
+            old = self._last(step, contact)
+            kept = step.phase.contacts
+            via = None if old is None else control_points(old, contact, above, kept, pace.lift)
+            tasks[task] = limb_task(contact, above, duration, pace.lift, via)
             landing[task] = {**limb_task(contact, pressed, pace.landing, 0.0), "weight": 4000}
             over += [{"type": "reference_done", "task": task}, {"type": "task", "task": task, "error": 0.05}]
             down.append({"type": "touching", "contact": self._contact(contact)})
