@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 from pathlib import Path
 
-from multi_qp_controller.qp import solver_names
+from multi_qp_controller.qp.choice import FORMULATION_NAMES, SOLVER_NAMES, choose
 from multi_qp_scene.errors import ConfigError, ConfigProblem, MultiQpError
 from multi_qp_scene.limits import check
 from multi_qp_scene.scenario import Scenario, load_scenario
@@ -39,11 +39,25 @@ def load_from(options: argparse.Namespace) -> Scenario:
         raise MultiQpError(f"--seed: expected 0 or above, got {options.seed}")
     check("seed", options.seed, "--seed")
     scenario = load_scenario(options.scenario, parameters=parameters_from(options.parameters), seed=options.seed)
-    solver = scenario.spec.solver
-    if solver is not None and solver not in solver_names():  # the scene package does not depend on the solvers
+    try:  # the scene package does not depend on the solvers
+        choose((scenario.spec.formulation, scenario.spec.solver))
+    except MultiQpError as error:
         place = YamlDocument.load(scenario.path).location(("solver",))
-        raise ConfigError([ConfigProblem(place, unknown_name("solver", solver, solver_names()))])
+        raise ConfigError([ConfigProblem(place, str(error))]) from None
     return scenario
+
+
+def add_qp_options(parser: argparse.ArgumentParser) -> None:
+    """Declare formulation and solver of the QP."""
+    parser.add_argument("--solver", help=f"QP solver: {', '.join(SOLVER_NAMES)}")
+    parser.add_argument("--formulation", help=f"QP formulation: {', '.join(FORMULATION_NAMES)}")
+
+
+def check_qp_options(options: argparse.Namespace) -> None:
+    """Raise a MultiQpError when formulation or solver is unknown, or they do not fit."""
+    require_known("--solver", "solver", options.solver, SOLVER_NAMES)
+    require_known("--formulation", "formulation", options.formulation, FORMULATION_NAMES)
+    choose((options.formulation, options.solver))
 
 
 def require_known(option: str, kind: str, name: str | None, valid: Iterable[str]) -> None:

@@ -6,11 +6,9 @@ import argparse
 import math
 from typing import Any
 
-from multi_qp_cli.options import output_path, parameters_from, require_known
+from multi_qp_cli.options import add_qp_options, check_qp_options, output_path, parameters_from
 from multi_qp_cli.output import Console, writing
 from multi_qp_cli.replay_view import print_comparison, print_explanation, print_overview, print_verdict
-from multi_qp_controller.qp import solver_names
-from multi_qp_controller.qp.formulations import FORMULATIONS
 from multi_qp_ros.recording import Bag, Replay
 from multi_qp_ros.recording.replay import same_bits
 from multi_qp_scene.errors import MultiQpError
@@ -29,8 +27,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--run", type=int, dest="number", help="index of the run in the file, from 0 (default: the last)"
     )
-    parser.add_argument("--solver", help=f"solve it also with: {', '.join(solver_names())}")
-    parser.add_argument("--formulation", help=f"formulate the QP also as: {', '.join(FORMULATIONS)}")
+    add_qp_options(parser)
     parser.add_argument(
         "--set",
         metavar="NAME=VALUE",
@@ -50,8 +47,7 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Replay according to the options."""
-    require_known("--solver", "solver", options.solver, solver_names())
-    require_known("--formulation", "formulation", options.formulation, FORMULATIONS)
+    check_qp_options(options)
     if options.at is not None and not math.isfinite(options.at):
         raise MultiQpError(f"--at: expected a time in seconds, got {options.at:g}")
     settings = parameters_from(options.settings)

@@ -17,11 +17,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from multi_qp_cli.mismatch_options import add_mismatch_options, mismatch_from, with_mismatch
-from multi_qp_cli.options import add_scenario_options, load_from, parameters_from, require_known, require_within
+from multi_qp_cli.options import (
+    add_qp_options,
+    add_scenario_options,
+    check_qp_options,
+    load_from,
+    parameters_from,
+    require_within,
+)
 from multi_qp_cli.output import Console, writing
 from multi_qp_cli.stalls_table import tabulate
-from multi_qp_controller.qp import solver_names
-from multi_qp_controller.qp.formulations import FORMULATIONS
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.limits import check
 from multi_qp_scene.scenario import Scenario
@@ -73,8 +78,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--until", type=float, default=math.inf, help="last tested time of --stalls [s] (default: end of the run)"
     )
-    parser.add_argument("--solver", help=f"QP solver: {', '.join(solver_names())}")
-    parser.add_argument("--formulation", help=f"QP formulation: {', '.join(FORMULATIONS)}")
+    add_qp_options(parser)
     parser.add_argument("--output", metavar="FOLDER", help="write robustness.json, robustness.png (or pushes) here")
     parser.set_defaults(run=run)
 
@@ -89,8 +93,7 @@ def run(options: argparse.Namespace) -> int:
         require_within(f"--{option}", getattr(options, option), limit)
     if not (math.isfinite(options.push_at) and options.push_at >= 0.0) or math.isnan(options.until):
         raise MultiQpError("--push-at, --until: expected numbers of seconds of at least 0")
-    require_known("--solver", "solver", options.solver, solver_names())
-    require_known("--formulation", "formulation", options.formulation, FORMULATIONS)
+    check_qp_options(options)
     folder = None if options.output is None else Path(options.output)
     if folder is not None:
         try:

@@ -17,7 +17,15 @@ from typing import Any
 
 from multi_qp_cli.interaction import Interaction
 from multi_qp_cli.mismatch_options import add_mismatch_options, mismatch_from, with_mismatch
-from multi_qp_cli.options import add_scenario_options, load_from, output_path, require_known, require_within
+from multi_qp_cli.options import (
+    add_qp_options,
+    add_scenario_options,
+    check_qp_options,
+    load_from,
+    output_path,
+    require_known,
+    require_within,
+)
 from multi_qp_cli.output import Console, Failures, writing
 from multi_qp_cli.pictures import size_of, write_still, write_video_of
 from multi_qp_cli.plan_command import with_plan
@@ -25,8 +33,6 @@ from multi_qp_cli.progress import run_progress
 from multi_qp_cli.report_view import print_report
 from multi_qp_controller.command import Command
 from multi_qp_controller.controller import Controller
-from multi_qp_controller.qp import solver_names
-from multi_qp_controller.qp.formulations import FORMULATIONS
 from multi_qp_controller.snapshot import Snapshot
 from multi_qp_controller.take_snapshot import take_snapshot
 from multi_qp_ros.recording import BagRecorder
@@ -51,8 +57,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--backend", default="integrator", help=f"simulator backend (default integrator): {', '.join(BACKENDS)}"
     )
-    parser.add_argument("--solver", help=f"QP solver: {', '.join(solver_names())}")
-    parser.add_argument("--formulation", help=f"QP formulation: {', '.join(FORMULATIONS)}")
+    add_qp_options(parser)
     parser.add_argument("--dt", type=float, help="control period [s]")
     parser.add_argument("--duration", type=float, help="maximum simulated time [s], also of phases for a user")
     parser.add_argument("--report", metavar="FILE.json", help="write the report here")
@@ -92,8 +97,7 @@ def run(options: argparse.Namespace) -> int:
 def _check(options: argparse.Namespace) -> None:
     """Validate the options before any work is done."""
     require_known("--backend", "backend", options.backend, BACKENDS)
-    require_known("--solver", "solver", options.solver, solver_names())
-    require_known("--formulation", "formulation", options.formulation, FORMULATIONS)
+    check_qp_options(options)
     if (options.mismatch or options.push) and options.backend != "mujoco":
         raise MultiQpError("--mismatch and --push require a physics simulation: add --backend mujoco")
     for option, limit in (("dt", "period"), ("duration", "time"), ("fps", "speed"), ("speed", "speed")):

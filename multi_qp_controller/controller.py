@@ -21,6 +21,7 @@ from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.incidents import IncidentLog, described
 from multi_qp_controller.motion_generator import GeneratorInput, MotionGenerator
 from multi_qp_controller.qp import Explanation, QPProblem, Solution, explain_infeasibility
+from multi_qp_controller.qp.choice import choose
 from multi_qp_controller.qp.formulations import QpSize
 from multi_qp_controller.qp.physical_solution import PhysicalSolution
 from multi_qp_controller.qp.qp_data import QPData
@@ -42,9 +43,6 @@ from multi_qp_scene.suggestions import unknown_name
 
 Array = NDArray[np.float64]
 
-#: Default solver of each formulation: the fastest one measured.
-DEFAULT_SOLVERS = {"full": "daqp", "reduced": "daqp", "condensed": "active_set"}
-
 
 class Controller:
     """One QP over all subsystems of a scenario, [Vaillant2015] (35), driven by its state machine.
@@ -62,8 +60,8 @@ class Controller:
         machine: the state machine.
         solver_name: name of the solver backend.
         formulation_name: name of the QP formulation.
-        formulation: the QP formulation.
         qp_data: the QP.
+        cascade: its solvers.
         reactions: reactions of the last tick, one for each no-slip row: wrenches, then coupling forces; None in a
             fallback.
         incidents: log of faults, one line for each cause.
@@ -88,16 +86,16 @@ class Controller:
         Args:
             scenario: the scenario to control.
             dt: control period [s]; the scenario's if None.
-            solver: name of the solver backend; if None, the scenario's, else the fastest.
-            formulation: name of the formulation; the scenario's if None.
+            solver: name of the solver backend; if None, the scenario's where it fits, else the fastest.
+            formulation: name of the formulation; if None, the scenario's where it fits, else the fastest.
             deadline: largest duration of a tick [s]; a longer one returns the fallback, as its command would be
                 outdated. None where the simulator waits for the command.
             closed_loop: filters and feedback for a simulator or robot that has its own dynamics; None where q̈ is
                 integrated directly.
 
         Raises:
-            MultiQpError: when an argument is invalid, the solver or formulation does not exist, or the scenario has no
-                states because its plan has not been computed.
+            MultiQpError: when an argument is invalid, the solver or formulation does not exist, they do not fit, or the
+                scenario has no states because its plan has not been computed.
         """
         check_arguments(scenario, dt, solver, formulation, deadline, closed_loop)
         use_one_thread()
@@ -106,14 +104,13 @@ class Controller:
         self.closed_loop = closed_loop
         own = spec.dt if closed_loop is None or closed_loop.dt is None else closed_loop.dt
         self.dt = float(own if dt is None else dt)
-        self.formulation_name = formulation or spec.formulation
-        self.solver_name = solver or spec.solver or DEFAULT_SOLVERS.get(self.formulation_name, "daqp")
+        self.formulation_name, self.solver_name = choose((formulation, solver), (spec.formulation, spec.solver))
         self.kinematics = Kinematics(scene)
         self.horizon = self.dt if closed_loop is None else max(self.dt, closed_loop.horizon)
         constraints = make_constraints(scenario, self.dt, self.horizon)
         self.collisions = next(one for one in constraints if isinstance(one, CollisionConstraint))
         self.qp_data = QPData(scene, constraints, cost=spec.regularisation)
-        self.formulation, self._cascade = make_cascade(self.qp_data, self.formulation_name, self.solver_name, deadline)
+        self.cascade = make_cascade(self.qp_data, self.formulation_name, self.solver_name, deadline)
         for contact in spec.contacts.values():  # cached: about 10 ms each, too long for a tick
             scene.surfaces[contact.surfaces[0]].facets(contact.friction)
         self._loop = ClosedLoop(scenario, closed_loop, dt=self.dt)
@@ -124,7 +121,7 @@ class Controller:
         self._last_setup: tuple[dict[str, ActiveContact], dict[str, Task]] | None = None
         self._fallback = SafeTorques(scene, spec.fallback)
         self.check = StateCheck(scene, spec.state_check)
-        parts = self._active_setup, self.kinematics, self.qp_data, self.formulation, self._cascade, self.landing
+        parts = self._active_setup, self.kinematics, self.qp_data, self.cascade, self.landing
         self._state_manager = StateManager(scenario, *parts, self.incidents)
         self._forces: dict[str, float] | None = None  # measured normal force of each contact [N]
         self.machine = self._state_manager.machine
@@ -312,9 +309,9 @@ class Controller:
         self._post_update_ms = (perf_counter() - begun) * 1e3
 
     def _solve(self, state: State, time: float, started: float) -> Command:
-        answer = self._cascade.solve()
+        answer = self.cascade.solve()
         if answer.physical is None and self.qp_data.tasks.leave_out_invalid():
-            answer = self._cascade.solve()
+            answer = self.cascade.solve()
         if self.qp_data.tasks.left_out or self._state_manager.generators.faults:
             self._report_left_out(answer)
         physical = answer.physical
@@ -367,7 +364,7 @@ class Controller:
     def _fall_back(
         self, state: State, time: float, started: float, message: str, solution: Solution | None = None
     ) -> Command:
-        self._cascade.reset()
+        self.cascade.reset()
         self.qp_data.reset()
         self.reactions, self._last_setup = None, (self._active_setup.contacts, self._active_setup.tasks)
         self._loop.reset()
@@ -404,7 +401,7 @@ class Controller:
     @property
     def failed_problem(self) -> QPProblem | None:
         """The QP at the start of the present (or last) failure, to explain, save or replay; None if there was none."""
-        return self._cascade.failed_problem
+        return self.cascade.failed_problem
 
     def explain_failure(self) -> Explanation | None:
         """Return an infeasible subset of the rows of the failed QP; slow, never called within `step`."""

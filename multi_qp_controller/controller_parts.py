@@ -1,18 +1,20 @@
-"""Construction of a controller: check of its arguments, formulation and solve cascade."""
+"""Construction of a controller: check of its arguments, and solve cascade."""
 
 from __future__ import annotations
 
 from multi_qp_controller.qp import make_solver
-from multi_qp_controller.qp.formulations import Formulation, make_formulation
+from multi_qp_controller.qp.choice import CONDENSED
+from multi_qp_controller.qp.condensed import BlockSolver
+from multi_qp_controller.qp.formulations import make_formulation
 from multi_qp_controller.qp.qp_data import QPData
-from multi_qp_controller.qp.solve_cascade import FallbackSolvers, SolveCascade
+from multi_qp_controller.qp.solve_cascade import SolveCascade
 from multi_qp_scene.arguments import check_type, number
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.limits import limit as limit_of
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.scenario_file import ClosedLoopSpec
 
-#: Fallback formulation and solvers for a failed condensed QP; the last solver also solves the relaxed QP.
+#: Fallback formulation and solvers of the block solver; the last solver also solves the relaxed QP.
 FALLBACK_FORMULATION, FALLBACK_SOLVERS = "reduced", ("piqp_sparse", "daqp")
 #: For a scenario without states: by the key that it has instead, the function that generates them.
 _STATE_SOURCES = {
@@ -25,28 +27,22 @@ _STATE_SOURCES = {
 SHORTEST_PERIOD = 1e-6
 
 
-def make_cascade(
-    qp_data: QPData, formulation: str, solver: str, deadline: float | None
-) -> tuple[Formulation, SolveCascade]:
-    """Return formulation and solve cascade by the names of formulation and solver; deadline of a tick [s].
+def make_cascade(qp_data: QPData, formulation: str, solver: str, deadline: float | None) -> SolveCascade:
+    """Return the solve cascade by the names of formulation and solver; deadline of a tick [s].
 
     Raises:
-        MultiQpError: when there is no such solver or formulation.
+        MultiQpError: when the package of the solver is not installed.
     """
     # a tick may contain several attempts
     limit: dict[str, float] = {} if deadline is None else {"time_limit": 0.25 * deadline}
+    block_solver = BlockSolver(qp_data) if formulation == CONDENSED else None
+    names = (solver,) if block_solver is None else FALLBACK_SOLVERS
+    general = make_formulation(formulation if block_solver is None else FALLBACK_FORMULATION, qp_data)
     try:
-        written = make_formulation(formulation, qp_data)
-        first = make_solver(solver, **limit)
-        fallback_solvers = None
-        if formulation == "condensed":
-            others = tuple(make_solver(name, **limit) for name in FALLBACK_SOLVERS)
-            fallback_solvers = FallbackSolvers(make_formulation(FALLBACK_FORMULATION, qp_data), others)
-    except ValueError as error:
-        raise MultiQpError(str(error)) from None
+        solvers = tuple(make_solver(name, **limit) for name in names)
     except ImportError as error:
         raise MultiQpError(f"the solver '{solver}' is not installed: {error}") from None
-    return written, SolveCascade(written, first, fallback_solvers, time_limited=deadline is not None)
+    return SolveCascade(general, solvers, block_solver, time_limited=deadline is not None)
 
 
 def _state_source(scenario: Scenario) -> str:

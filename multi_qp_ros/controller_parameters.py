@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from multi_qp_controller.qp import solver_names
-from multi_qp_controller.qp.formulations import FORMULATIONS
+from multi_qp_controller.qp.choice import FORMULATION_NAMES, SOLVER_NAMES
 from multi_qp_ros.parameters import SCENARIO_PARAMETERS, NodeParameter
 from multi_qp_ros.real_time import REAL_TIME_PARAMETERS
 
 PARAMETERS = (
     *SCENARIO_PARAMETERS,
-    NodeParameter("solver", "", "QP solver; empty: the scenario's, else the fastest", choices=("", *solver_names())),
-    NodeParameter("formulation", "", "QP formulation", choices=("", *FORMULATIONS)),
+    NodeParameter("solver", "", "QP solver; empty: the scenario's, else the fastest", choices=("", *SOLVER_NAMES)),
+    NodeParameter("formulation", "", "QP formulation", choices=("", *FORMULATION_NAMES)),
     NodeParameter("max_state_age", 5, "periods after which a state is too old, or a command too late", 1, 1000),
     NodeParameter(
         "compensate_delay", True, "wall clock: predict the state to the time at which the command takes effect"

@@ -125,15 +125,16 @@ class _Ended(Exception):
 
 def _until_proven(controller: Controller, state: State, tick: int) -> TimedCommand:
     """Return the fallback of a tick that is ended after the solve, the status of the solve, and the CPU time [ms]."""
-    formulation, solve = controller.formulation, controller.formulation.solve
+    block_solver = controller.cascade.block_solver
+    assert block_solver is not None
+    solve = block_solver.solve
 
-    def end_after_solve(start: Solution | None, *, penalty: float | None = None) -> Solved | None:
-        solved = solve(start, penalty=penalty)
-        raise _Ended("nothing" if solved is None else solved.solution.status)
+    def end_after_solve(start: Solution | None, *, penalty: float | None = None) -> Solved:
+        raise _Ended(solve(start, penalty=penalty).solution.status)
 
-    formulation.solve = end_after_solve  # type: ignore[method-assign]
+    block_solver.solve = end_after_solve  # type: ignore[method-assign]
     command, _, times_ms = _timed(controller, state, tick)
-    formulation.solve = solve  # type: ignore[method-assign]
+    block_solver.solve = solve  # type: ignore[method-assign]
     kind, _, ended = command.diagnostics.message.partition(": ")
     if kind != _Ended.__name__:
         raise RuntimeError(command.diagnostics.message)

@@ -28,12 +28,11 @@ class Profile:
         self._controller = controller
         self._watch(controller.kinematics, "update", "dynamics")
         self._watch(controller._state_manager, "advance", "post_update")
-        qp_data, cascade = controller.qp_data, controller._cascade
+        qp_data, cascade = controller.qp_data, controller.cascade
         for constraint in (*qp_data.rows, *qp_data.bounds):
             self._watch(constraint, "update", "collision" if isinstance(constraint, CollisionConstraint) else "limits")
         self._watch(cascade, "solve", "solve")
-        blocks = getattr(cascade._formulation, "blocks", None)
-        self._watch(blocks or cascade._formulation, "build" if blocks is None else "eliminate", "condense")
+        self._watch(cascade.block_solver, "eliminate", "condense")
         # created again at each state transition
         self._watch_maker(qp_data, "set_contacts", "contacts")
         self._watch_maker(qp_data, "set_tasks", "tasks")

@@ -27,10 +27,10 @@ class PhysicalSolution(NamedTuple):
 
 
 class Solved(NamedTuple):
-    """Result of `Formulation.solve`.
+    """Result of `BlockSolver.solve`.
 
     Attributes:
-        solution: with x = q̈, and z_ineq over the rows of the formulation.
+        solution: with x = q̈, and z_ineq over its inequality rows.
         physical: physical quantities; None without a solution.
     """
 

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.command import Status
 from multi_qp_controller.qp import QPProblem, Solution, Solver
-from multi_qp_controller.qp.condensed import INFEASIBLE_CONTACTS
-from multi_qp_controller.qp.formulations import DegenerateError, Formulation
+from multi_qp_controller.qp.condensed import INFEASIBLE_CONTACTS, BlockSolver
+from multi_qp_controller.qp.formulations import Formulation
 from multi_qp_controller.qp.labels import Labels
-from multi_qp_controller.qp.physical_solution import PhysicalSolution, Solved
+from multi_qp_controller.qp.physical_solution import PhysicalSolution
 from multi_qp_controller.qp.qp_data import QPData
 from multi_qp_scene.stateful import Stateful
 
@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 ELASTIC_PENALTY = 1e6
 #: Slack below this is rounding and not reported [SI unit of the row].
 ELASTIC_NOISE = 1e-6
-#: Penalty weight of squared slack in `Formulation.solve`, the first attempt to relax limits, and slack below which it
+#: Penalty weight of squared slack in the block solver, the first attempt to relax limits, and slack below which it
 #: is not reported: active rows have some slack.
 BLOCK_SOLVER_PENALTY, BLOCK_SOLVER_NOISE = 1e7, 1e-4
 #: Largest relative residual of the dynamics and of the no-slip rows of a solution.
@@ -53,19 +53,6 @@ class SolveResult:
     dynamics_residual: float = 0.0
 
 
-@dataclass(frozen=True)
-class FallbackSolvers:
-    """Formulation and solvers that are used if the first solver fails.
-
-    Attributes:
-        formulation: a formulation whose problems can be relaxed and explained row by row.
-        solvers: called in order, unless the problem was found infeasible or not finite.
-    """
-
-    formulation: Formulation
-    solvers: tuple[Solver, ...]
-
-
 @dataclass
 class WarmStart:
     """The fields of a `Solution` that the next solve starts from."""
@@ -93,35 +80,40 @@ class SolveCascade(Stateful):
     def __init__(
         self,
         formulation: Formulation,
-        solver: Solver,
-        fallback_solvers: FallbackSolvers | None = None,
+        solvers: tuple[Solver, ...],
+        block_solver: BlockSolver | None = None,
         *,
         time_limited: bool = False,
     ) -> None:
         """Set the levels of the cascade.
 
         Args:
-            formulation: formulation of the QP.
-            solver: solver of the QP.
-            fallback_solvers: further solvers, if any.
-            time_limited: skip levels that take several periods, if there is a faster way to relax limits: a robot keeps
-                moving while it waits, and is then less likely to have a solution at the next tick.
+            formulation: formulation of the QP for `solvers`, which names the rows of an infeasible QP.
+            solvers: general solvers, called in order until one of them succeeds; the last one also relaxes limits.
+            block_solver: solver that is called first; the others are then its fallback solvers.
+            time_limited: call only the block solver: the others take several periods, the robot keeps moving while it
+                waits, and is then less likely to have a solution at the next tick. No effect without block solver.
         """
-        self._time_limited = time_limited and solver.name == "active_set"
-        if self._time_limited:
-            formulation.limit_time()
+        self.block_solver = block_solver
+        self._time_limited = time_limited and block_solver is not None
+        if block_solver is not None and time_limited:
+            block_solver.limit_time()
+        self._qp_data = formulation.qp_data
         self._formulation = formulation
-        self._solver = solver
-        self._fallback_solvers = fallback_solvers
+        self._solvers = solvers
         self._last_solution: Solution | None = None
         self._failing = False
-        self._fallback_is_ready = False
+        self._formulation_is_ready = False
         self._failed: QPProblem | QPData | None = None
 
     def prepare(self) -> None:
         """Prepare for the present contacts of the QP data; discard the warm start."""
-        self._formulation.prepare()
-        self._fallback_is_ready = False
+        if self.block_solver is not None:
+            self.block_solver.prepare()
+            self._formulation_is_ready = False
+        else:
+            self._formulation.prepare()
+            self._formulation_is_ready = True
         self.reset()
 
     def reset(self) -> None:
@@ -143,74 +135,94 @@ class SolveCascade(Stateful):
     def failed_problem(self) -> QPProblem | None:
         """The QP of the first tick of the present or last failure, built on demand; None without failure."""
         if isinstance(self._failed, QPData):
-            formulation = type(
-                self._formulation if self._fallback_solvers is None else self._fallback_solvers.formulation
-            )(self._failed)
+            formulation = type(self._formulation)(self._failed)
             formulation.prepare()
             self._failed = formulation.build()
         return self._failed
 
     def solve(self) -> SolveResult:
         """Solve the QP of this tick."""
-        # for `active_set` the formulation may have a solver of its own, faster and with the same solution
-        solved = self._formulation.solve(self._last_solution) if self._solver.name == "active_set" else None
-        if solved is not None and solved.physical is not None:
-            result = self._accept(solved.solution, solved.physical)
-            if result.physical is not None:
-                return result
-            solved = Solved(result.solution, None)
-        problem: QPProblem | None = None
-        if solved is not None:
-            solution = solved.solution
-        else:
-            try:
-                problem = self._formulation.build()
-                solution = self._solver.solve(problem, warm_start=self._last_solution)
-            except DegenerateError as error:
-                solution = Solution.failed(0, status="numerical", message=str(error))
+        if self.block_solver is None:
+            return self._solve_generally(self._last_solution)
+        result = self._solve_by_blocks(self.block_solver)
+        if result.physical is not None:
+            return result
+        solution = result.solution
+        self.reset()
+        if not self._time_limited and solution.status not in _FINAL:
+            return self._solve_generally(None, spent=solution.solve_time)
+        self._record_failure(None)
+        result = self._relax_by_blocks(self.block_solver, solution)
+        if result.physical is not None or self._time_limited or not _may_relax(solution):
+            return result
+        return self._relax_generally(self._build(), solution)
+
+    def _solve_by_blocks(self, block_solver: BlockSolver) -> SolveResult:
+        """Solve with the block solver; return a fallback if that fails."""
+        solved = block_solver.solve(self._last_solution)
+        result = self._verified(SolveResult(Status.OK, solved.solution, solved.physical))
+        if result.physical is not None:
+            self._succeeded(result.solution)
+        return result
+
+    def _solve_generally(self, start: Solution | None, *, spent: float = 0.0) -> SolveResult:
+        """Solve with the general solvers, from a warm start; relax limits if they fail.
+
+        Args:
+            start: warm start.
+            spent: time spent on this tick so far [s].
+        """
+        problem = self._build()
+        for solver in self._solvers:
+            solution = solver.solve(problem, warm_start=start)
+            spent += solution.solve_time
+            solution = replace(solution, solve_time=spent)
             if solution.found:
-                result = self._accept(solution, self._formulation.recover(solution.x))
+                result = self._verified(SolveResult(Status.OK, solution, self._formulation.recover(solution.x)))
                 if result.physical is not None:
+                    # the block solver does not start from a solution of another formulation
+                    self._succeeded(solution if self.block_solver is None else None)
                     return result
                 solution = result.solution
         self.reset()
-        if solved is None or not (self._time_limited or solution.status in _FINAL):
-            return self._solve_with_fallbacks(problem, solution)
-        self._record_failure(None)
-        result = self._solve_relaxed_directly(solution)
-        if result.physical is not None or self._time_limited or not _may_relax(solution):
-            return result
-        return self._solve_relaxed_with_fallbacks(None, solution)
+        self._record_failure(problem)
+        return self._relax_generally(problem, solution)
+
+    def _succeeded(self, warm_start: Solution | None) -> None:
+        """Store the warm start of the next tick."""
+        self._last_solution, self._failing = warm_start, False
 
     def _record_failure(self, problem: QPProblem | None) -> None:
         """Store the first QP of a failure; as `QPData` if it is not built yet, which takes several periods."""
         if not self._failing:
-            self._failed = self._formulation.qp_data.snapshot() if problem is None else _copy(problem)
+            self._failed = self._qp_data.snapshot() if problem is None else _copy(problem)
         self._failing = True
 
-    def _solve_relaxed_directly(self, solution: Solution) -> SolveResult:
-        """Relax limits with the solver of the formulation; return a fallback if that fails."""
+    def _relax_by_blocks(self, block_solver: BlockSolver, solution: Solution) -> SolveResult:
+        """Relax limits with the block solver; return a fallback if that fails."""
         message = f"the QP has no solution ({_reason(solution)}); "
-        relaxed = self._formulation.solve(None, penalty=BLOCK_SOLVER_PENALTY) if _may_relax(solution) else None
+        relaxed = block_solver.solve(None, penalty=BLOCK_SOLVER_PENALTY) if _may_relax(solution) else None
         if relaxed is None or relaxed.physical is None:
             return SolveResult(Status.FALLBACK, solution, None, message + "relaxing limits does not help")
-        slack = _acceleration_slack(self._formulation.qp_data, relaxed.physical.acceleration)
+        slack = _acceleration_slack(self._qp_data, relaxed.physical.acceleration)
         return self._verified(
             SolveResult(Status.RELAXED, relaxed.solution, relaxed.physical, message + _RELAXED, slack)
         )
 
-    def _accept(self, solution: Solution, physical: PhysicalSolution) -> SolveResult:
-        result = self._verified(SolveResult(Status.OK, solution, physical))
-        if result.physical is not None:
-            self._last_solution = solution
-            self._failing = False
-        return result
+    def _relax_generally(self, problem: QPProblem, solution: Solution) -> SolveResult:
+        """Relax limits with the last general solver; this may take many periods."""
+        message = f"the QP has no solution ({_reason(solution)}); "
+        relaxed = self._solvers[-1].solve(problem.with_slack(ELASTIC_PENALTY))
+        if not relaxed.found:
+            return SolveResult(Status.FALLBACK, relaxed, None, message + "relaxing limits does not help")
+        slack, physical = _slack(problem, relaxed.x[: problem.n]), self._formulation.recover(relaxed.x)
+        return self._verified(SolveResult(Status.RELAXED, relaxed, physical, message + _RELAXED, slack))
 
     def _verified(self, result: SolveResult) -> SolveResult:
         """Return the result if it satisfies the dynamics and the no-slip rows, else a fallback with the residuals."""
         if result.physical is None:
             return result
-        dynamics, slip = self._formulation.qp_data.equality_residuals(*result.physical)
+        dynamics, slip = self._qp_data.equality_residuals(*result.physical)
         if dynamics <= _EQUALITY_TOLERANCE and slip <= _EQUALITY_TOLERANCE:  # also rejects NaN
             result.dynamics_residual = dynamics
             return result
@@ -218,41 +230,12 @@ class SolveCascade(Stateful):
         failed = Solution.failed(0, status="numerical", message=message)
         return SolveResult(Status.FALLBACK, failed, None, message)
 
-    def _solve_with_fallbacks(self, problem: QPProblem | None, solution: Solution) -> SolveResult:
-        """Solve with the fallback solvers; relax limits if these fail."""
-        if self._fallback_solvers is not None:
-            formulation, problem = self._fallback_solvers.formulation, None
-            if solution.status not in (*_FINAL, "time_limit"):
-                problem = self._build(formulation)
-                for other in self._fallback_solvers.solvers:
-                    spent = solution.solve_time
-                    solution = other.solve(problem)
-                    solution = replace(solution, solve_time=solution.solve_time + spent)
-                    if solution.found:
-                        result = self._verified(SolveResult(Status.OK, solution, formulation.recover(solution.x)))
-                        if result.physical is not None:
-                            self._failing = False
-                            return result
-                        solution = result.solution
-        elif problem is None:
-            return SolveResult(Status.FALLBACK, solution, None, f"the QP cannot be built: {solution.message}")
-        self._record_failure(problem)
-        return self._solve_relaxed_with_fallbacks(problem, solution)
-
-    def _solve_relaxed_with_fallbacks(self, problem: QPProblem | None, solution: Solution) -> SolveResult:
-        """Relax limits with the last fallback solver, if any; this may take many periods."""
-        formulation, solver = self._formulation, self._solver
-        if self._fallback_solvers is not None:
-            formulation, solver = self._fallback_solvers.formulation, self._fallback_solvers.solvers[-1]
-        message = f"the QP has no solution ({_reason(solution)}); "
-        return self._verified(_solve_relaxed(formulation, solver, problem or self._build(formulation), message))
-
-    def _build(self, formulation: Formulation) -> QPProblem:
-        """Return the problem of the tick from a formulation, prepared if it is that of the fallback solvers."""
-        if self._fallback_solvers is not None and not self._fallback_is_ready:
-            formulation.prepare()
-            self._fallback_is_ready = True
-        return formulation.build()
+    def _build(self) -> QPProblem:
+        """Return the problem of the tick for the general solvers."""
+        if not self._formulation_is_ready:
+            self._formulation.prepare()
+            self._formulation_is_ready = True
+        return self._formulation.build()
 
 
 def _may_relax(solution: Solution) -> bool:
@@ -262,15 +245,6 @@ def _may_relax(solution: Solution) -> bool:
 
 def _reason(solution: Solution) -> str:
     return solution.message if solution.message == INFEASIBLE_CONTACTS else solution.status
-
-
-def _solve_relaxed(formulation: Formulation, solver: Solver, problem: QPProblem, message: str) -> SolveResult:
-    solution = solver.solve(problem.with_slack(ELASTIC_PENALTY))
-    if not solution.found:
-        return SolveResult(Status.FALLBACK, solution, None, message + "relaxing limits does not help")
-    message += _RELAXED
-    slack = _slack(problem, solution.x[: problem.n])
-    return SolveResult(Status.RELAXED, solution, formulation.recover(solution.x), message, slack)
 
 
 def _slack(problem: QPProblem, x: Array) -> dict[str, tuple[float, str]]:

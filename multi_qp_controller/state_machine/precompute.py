@@ -8,8 +8,7 @@ from contextlib import suppress
 from multi_qp_controller.contacts.contact import ActiveContact
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.dynamics.motion_table import Pair
-from multi_qp_controller.qp.formulations import Formulation
-from multi_qp_controller.qp.formulations.condensed import CondensedFormulation
+from multi_qp_controller.qp.condensed import BlockSolver
 from multi_qp_controller.qp.qp_data import QPData
 from multi_qp_controller.state_machine.active_setup import ActiveSetup
 from multi_qp_controller.state_machine.conditions import TransitionContext, holds, parts_of
@@ -23,19 +22,17 @@ def precompute_plans(
     phases: tuple[Phase, ...],
     now: TransitionContext,
     active_setup: ActiveSetup,
+    generators: RunningGenerators,
     kinematics: Kinematics,
     qp_data: QPData,
-    formulation: Formulation,
-    generators: RunningGenerators,
+    block_solver: BlockSolver,
 ) -> None:
     """Build the plan of the QP of each state: coupled subsystems, sizes, index maps, arrays.
 
-    All contacts are evaluated at the initial configuration. Their Jacobians also determine which rows are linearly
-    dependent, hence how subsystems are eliminated; where this differs at run time, the tick builds a new plan.
+    All contacts are evaluated at the configuration of `kinematics`, the initial one. Their Jacobians also determine
+    which rows are linearly dependent, hence how subsystems are eliminated; where this differs at run time, the tick
+    builds a new plan.
     """
-    kinematics.update(kinematics.scene.initial_state())
-    if not isinstance(formulation, CondensedFormulation):
-        return
     for phase, before, generated in _setups(phases, generators):
         try:
             contacts, tasks = active_setup.expected(phase, before, generated, kinematics)
@@ -46,8 +43,8 @@ def precompute_plans(
         qp_data.set_contacts(tuple(contacts), kinematics)
         qp_data.contacts.update(kinematics, 1.0)
         qp_data.M, qp_data.N = kinematics.M, kinematics.N.copy()
-        formulation.prepare()
-        formulation.blocks.eliminate()
+        block_solver.prepare()
+        block_solver.eliminate()
         qp_data.cache_tasks(kinematics)
         _start_once(tasks, kinematics)
         now.tasks = {task.name: task for task in tasks}
@@ -55,7 +52,7 @@ def precompute_plans(
     kinematics.watch(())
     qp_data.set_tasks(())
     qp_data.set_contacts((), kinematics)
-    formulation.prepare()
+    block_solver.prepare()
 
 
 def _start_once(tasks: Iterable[Task], kinematics: Kinematics) -> None:

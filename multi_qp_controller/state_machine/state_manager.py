@@ -9,7 +9,6 @@ from multi_qp_controller.contacts.landing import Landing
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.incidents import IncidentLog
 from multi_qp_controller.motion_generator import GeneratorInput
-from multi_qp_controller.qp.formulations import Formulation
 from multi_qp_controller.qp.qp_data import QPData
 from multi_qp_controller.qp.solve_cascade import SolveCascade
 from multi_qp_controller.state_machine.active_setup import ActiveSetup
@@ -51,7 +50,6 @@ class StateManager(Stateful):
         active_setup: ActiveSetup,
         kinematics: Kinematics,
         qp_data: QPData,
-        formulation: Formulation,
         cascade: SolveCascade,
         landing: Landing | None,
         incidents: IncidentLog,
@@ -63,9 +61,10 @@ class StateManager(Stateful):
         self.started = False
         self.qp_data, self.cascade, self._kinematics, self._landing = qp_data, cascade, kinematics, landing
         self._now = TransitionContext(scenario, kinematics, {}, 0.0, 0.0, frozenset())
-        precompute_plans(
-            self.machine.phases, self._now, active_setup, kinematics, qp_data, formulation, self.generators
-        )
+        kinematics.update(kinematics.scene.initial_state())
+        if cascade.block_solver is not None:
+            setups = active_setup, self.generators
+            precompute_plans(self.machine.phases, self._now, *setups, kinematics, qp_data, cascade.block_solver)
 
     @property
     def watched(self) -> list[tuple[int, int | None]]:

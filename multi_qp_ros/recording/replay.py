@@ -16,6 +16,7 @@ from multi_qp_controller.command import Command
 from multi_qp_controller.controller import Controller
 from multi_qp_controller.controller_state import ControllerState
 from multi_qp_controller.qp import Explanation, QPProblem
+from multi_qp_controller.qp.choice import choose
 from multi_qp_controller.qp.qp_data import QPData
 from multi_qp_ros.recording.identity import identity, project_version
 from multi_qp_ros.recording.reader import Bag, RecordedTick
@@ -140,8 +141,8 @@ class Replay:
 
         Args:
             tick: the recorded tick.
-            solver: QP solver; None: the recorded one.
-            formulation: QP formulation, by default with its fastest solver; None: the recorded one.
+            solver: QP solver; None: the recorded one where it fits, else the fastest.
+            formulation: QP formulation; None: the recorded one where it fits, else the fastest.
             settings: values by name: "<task>.weight", ".stiffness" or ".damping", "regularisation.<cost>", or a
                 parameter of the scenario.
 
@@ -162,9 +163,8 @@ class Replay:
         costs = {n.partition(".")[2]: chosen.pop(n) for n in list(chosen) if n.startswith(f"{_COSTS}.")}
         if costs:
             scenario = replace(scenario, spec=scenario.spec.model_copy(update={_COSTS: _costs(scenario, costs)}))
-        if formulation is None:
-            formulation = self.recording["formulation"]
-            solver = solver or self.recording["solver"]
+        recorded = self.recording["formulation"], self.recording["solver"]
+        formulation, solver = choose((formulation, solver), recorded)
         controller = Controller(
             scenario,
             dt=self.recording["dt"],
@@ -177,7 +177,7 @@ class Replay:
         cascade.failing = False  # so that the QP is stored if it fails
         if parameters:
             saved.loads = scenario.scene.loads.get_state()
-        if formulation != self.recording["formulation"] or solver not in (None, self.recording["solver"]):
+        if (formulation, solver) != recorded:
             cascade.warm_start = None
         controller.set_state(saved)
         for name, value in chosen.items():

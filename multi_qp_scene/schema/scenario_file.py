@@ -394,7 +394,8 @@ class ScenarioFile(StrictModel):
         closed_loop: controller settings for a physics simulation or a robot.
         mismatch: model mismatch and disturbances of `--backend mujoco`.
         health: bounds of a healthy run.
-        formulation: formulation of the QP; `--formulation` overrides it.
+        formulation: formulation of the QP; if left out, `condensed`, or `reduced` for another solver than
+            `active_set`; `--formulation` overrides it.
         solver: name of the QP solver; the fastest for the formulation if left out; `--solver` overrides it.
         tasks: tasks of every state, by name; a state may replace or drop them.
         plan: a goal for the contact planner, from which the states are generated, instead of `initial_state` and
@@ -425,7 +426,7 @@ class ScenarioFile(StrictModel):
     closed_loop: ClosedLoopSpec = ClosedLoopSpec()
     mismatch: MismatchSpec = MismatchSpec()
     health: HealthSpec = HealthSpec()
-    formulation: Literal["full", "reduced", "condensed"] = "condensed"
+    formulation: Literal["full", "reduced", "condensed"] | None = None
     solver: str | None = None
     tasks: dict[str, TaskSpec] = {}
     plan: PlanSpec | None = None

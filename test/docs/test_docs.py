@@ -11,8 +11,7 @@ import pytest
 
 from multi_qp_cli.com import SUBCOMMANDS
 from multi_qp_cli.main import COMMANDS, main
-from multi_qp_controller.qp import solver_names
-from multi_qp_controller.qp.formulations import FORMULATIONS
+from multi_qp_controller.qp.choice import FORMULATION_NAMES, SOLVER_NAMES
 from multi_qp_scene import load_scenario
 from multi_qp_simulator.runner import run_scenario
 
@@ -121,8 +120,8 @@ def test_the_site_builds_without_a_warning(tmp_path):
     assert done.returncode == 0, done.stderr
     site = {path.relative_to(tmp_path / "site").as_posix(): path for path in (tmp_path / "site").rglob("*.html")}
     assert "multi-qp robustness" in site["cli.html"].read_text("utf-8")
-    assert "multi_qp_controller.qp.solvers.active_set.ActiveSet" in (
-        site["api/multi_qp_controller.qp.solvers.html"].read_text("utf-8")
+    assert "multi_qp_controller.qp.solvers.daqp.Daqp" in site["api/multi_qp_controller.qp.solvers.html"].read_text(
+        "utf-8"
     )
     loaded = re.compile(r"<(?:script|img|iframe)[^>]*src=\"?https?:|<link[^>]*rel=\"?stylesheet[^>]*href=\"?https?:")
     assert not [name for name, path in site.items() if loaded.search(path.read_text("utf-8"))]
@@ -186,7 +185,7 @@ def test_targets_of_make_exist():
 
 def test_pages_name_every_solver_and_formulation():
     page = text_of(ROOT / "docs" / "qp.md")
-    assert all(f"`{name}`" in page for name in [*solver_names(), *FORMULATIONS])
+    assert all(f"`{name}`" in page for name in [*SOLVER_NAMES, *FORMULATION_NAMES])
 
 
 def test_every_key_of_report_and_log_is_explained():

@@ -110,7 +110,6 @@ class Recording:
     Attributes:
         at: state of the scene.
         problems: problems by formulation.
-        condensed: physical solution from the x of `condensed`.
         M: joint-space inertia, (nv, nv).
         N: nonlinear effects, (nv,).
         G: generalised force of each generator, (nv, nλ).
@@ -122,7 +121,6 @@ class Recording:
 
     at: State
     problems: dict[str, QPProblem]
-    condensed: Callable[[np.ndarray], PhysicalSolution]
     M: np.ndarray
     N: np.ndarray
     G: np.ndarray
@@ -134,8 +132,6 @@ class Recording:
     def physics(self, formulation: str, x: np.ndarray) -> PhysicalSolution:
         """Return the physical solution from x, by the documented layout; a missing τ follows from the dynamics."""
         nv, na = len(self.N), len(self.motors)
-        if formulation == "condensed":
-            return self.condensed(x)
         if formulation == "full":
             return PhysicalSolution(x[:nv], x[nv : nv + na], self.wrenches(x[nv + na :]))
         tau = self.M @ x[:nv] + self.N - self.G @ x[nv:]
@@ -174,30 +170,12 @@ def build_problem(controller: Controller, formulation: str) -> QPProblem:
     return replace(problem, **{name: getattr(problem, name).copy() for name in ARRAYS})
 
 
-def condensed_reader(controller: Controller) -> Callable[[np.ndarray], PhysicalSolution]:
-    """Return the map from x of `condensed` to the physical solution at the controller's last tick."""
-    made = make_formulation("condensed", controller.qp_data)
-    made.prepare()
-    origin = made.recover(np.zeros(made.build().n))
-    columns = [made.recover(unit) for unit in np.eye(made.build().n)]
-
-    def read(x: np.ndarray) -> PhysicalSolution:
-        parts = []
-        for name in ("acceleration", "torque", "reactions"):
-            first = getattr(origin, name)
-            parts.append(first + np.array([getattr(c, name) - first for c in columns]).T @ x)
-        return PhysicalSolution(*parts)
-
-    return read
-
-
 def record(controller: Controller, command: Command) -> Recording:
     """Record the QP of the tick that returned `command`."""
     qp_data, kinematics = controller.qp_data, controller.kinematics
     return Recording(
         at=State(kinematics.q.copy(), kinematics.v.copy()),
         problems={name: build_problem(controller, name) for name in FORMULATIONS},
-        condensed=condensed_reader(controller),
         M=qp_data.M.copy(),
         N=qp_data.N.copy(),
         G=qp_data.contacts.G.copy(),

@@ -99,6 +99,7 @@ def test_kernels_run_as_python_with_the_same_result(tmp_path):
         "controller = Controller(load_scenario('door'))\n"
         "command = controller.step(controller.scenario.scene.initial_state(), 0.0)\n"
         "assert command.diagnostics.status == 'ok', command.diagnostics.message\n"
+        "assert controller.get_state().state_manager.cascade.warm_start, 'not by the block solver'\n"
         "print(COMPILED, *command.tau.tolist())\n"
     )
     answers = []

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from multi_qp_controller.qp.formulations import FORMULATIONS
+from multi_qp_controller.qp.choice import FORMULATION_NAMES
 from multi_qp_scene.config_file import YamlDocument
 from multi_qp_scene.resources import model_path, resource_dirs, scenario_names
 from multi_qp_scene.salvage import salvage
@@ -53,8 +53,8 @@ def test_the_smallest_scenario_has_defaults_for_the_rest():
 
 
 def test_the_schema_lists_all_formulations():
-    choices = typing.get_args(ScenarioFile.model_fields["formulation"].annotation)
-    assert set(choices) == set(FORMULATIONS)
+    choices, _ = typing.get_args(ScenarioFile.model_fields["formulation"].annotation)
+    assert set(typing.get_args(choices)) == set(FORMULATION_NAMES)
 
 
 def test_conditions_nest():

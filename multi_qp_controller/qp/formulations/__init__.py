@@ -1,9 +1,8 @@
-"""QP formulations of `QPData`; all give the same accelerations, torques and wrenches."""
+"""QP formulations of `QPData` for general solvers; all give the same accelerations, torques and wrenches."""
 
 from __future__ import annotations
 
-from multi_qp_controller.qp.formulations.base import DegenerateError, Formulation, QpSize
-from multi_qp_controller.qp.formulations.condensed import CondensedFormulation
+from multi_qp_controller.qp.formulations.base import Formulation, QpSize
 from multi_qp_controller.qp.formulations.full import FullFormulation
 from multi_qp_controller.qp.formulations.reduced import ReducedFormulation
 from multi_qp_controller.qp.physical_solution import PhysicalSolution
@@ -12,7 +11,6 @@ from multi_qp_controller.qp.qp_data import QPData
 FORMULATIONS: dict[str, type[Formulation]] = {
     "full": FullFormulation,
     "reduced": ReducedFormulation,
-    "condensed": CondensedFormulation,
 }
 
 
@@ -29,8 +27,6 @@ def make_formulation(name: str, qp_data: QPData) -> Formulation:
 
 __all__ = [
     "FORMULATIONS",
-    "CondensedFormulation",
-    "DegenerateError",
     "Formulation",
     "FullFormulation",
     "PhysicalSolution",

@@ -8,10 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_controller.qp.physical_solution import PhysicalSolution, Solved
+from multi_qp_controller.qp.physical_solution import PhysicalSolution
 from multi_qp_controller.qp.problem import QPProblem
 from multi_qp_controller.qp.qp_data import QPData
-from multi_qp_controller.qp.solution import Solution
 
 Array = NDArray[np.float64]
 
@@ -37,10 +36,6 @@ class QpSize(NamedTuple):
         )
 
 
-class DegenerateError(ValueError):
-    """The elimination of a formulation is singular."""
-
-
 class Formulation(ABC):
     """One formulation of `QPData` as a QP.
 
@@ -56,23 +51,9 @@ class Formulation(ABC):
     def prepare(self) -> None:
         """Allocate for the present contacts of the QP data."""
 
-    def limit_time(self) -> None:  # noqa: B027 - most have no own search
-        """Limit the number of iterations of `solve` from now on, so that it takes at most about three usual ticks."""
-
-    def solve(self, start: Solution | None, *, penalty: float | None = None) -> Solved | None:
-        """Solve the tick by the formulation itself, with a warm start; None if it has no solver of its own.
-
-        With a `penalty`, collision, balance and joint limits get a slack s each at a cost of ½ penalty s².
-        """
-        return None
-
     @abstractmethod
     def build(self) -> QPProblem:
-        """Write the QP of this tick; its arrays are overwritten by the next.
-
-        Raises:
-            DegenerateError: if the elimination is singular.
-        """
+        """Write the QP of this tick; its arrays are overwritten by the next."""
 
     @abstractmethod
     def recover(self, x: Array) -> PhysicalSolution:

@@ -9,7 +9,6 @@ from typing import Any
 from multi_qp_controller.qp.solvers.base import Solver
 
 SOLVERS: dict[str, str] = {
-    "active_set": "active_set:ActiveSet",
     "daqp": "daqp:Daqp",
     "eiquadprog": "eiquadprog:Eiquadprog",
     "piqp": "piqp:Piqp",

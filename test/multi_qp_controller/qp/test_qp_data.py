@@ -245,7 +245,7 @@ def test_friction_cones_hold_under_a_hard_pull(box, formulation):
     for name in ("left_foot", "right_foot"):
         assert (controller.forces[name] >= -1e-8).all()
         fx, fy, fz = command.wrenches[name][:3]  # +z is into the ground: it pushes along -z
-        assert fz < 0.0
+        assert fz <= 1e-9  # one foot is about to lift
         assert np.hypot(fx, fy) <= -0.7 * fz + 1e-9
         x, y = np.abs(controller.contacts[name].first.points).max(axis=0)[:2]
         mx, my = command.wrenches[name][3:5]

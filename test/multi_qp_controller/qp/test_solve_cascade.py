@@ -9,7 +9,6 @@ from multi_qp_controller.command import Status
 from multi_qp_controller.controller import Controller
 from multi_qp_controller.qp.physical_solution import PhysicalSolution, Solved
 from multi_qp_scene import load_scenario
-from multi_qp_scene.jit import COMPILED
 
 WRONG = {
     "torque": lambda p: PhysicalSolution(p.acceleration, p.torque + 0.01, p.reactions),
@@ -27,7 +26,7 @@ def scenario():
 
 def spoilt(controller: Controller, monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
     """Make the block solver return wrong solutions with status solved."""
-    blocks = controller.formulation.blocks
+    blocks = controller.cascade.block_solver
     solve = blocks.solve
 
     def solve_wrongly(*arguments, **settings):
@@ -38,7 +37,6 @@ def spoilt(controller: Controller, monkeypatch: pytest.MonkeyPatch, wrong: str) 
     monkeypatch.setattr(blocks, "solve", solve_wrongly)
 
 
-@pytest.mark.skipif(not COMPILED, reason="the solver by subsystems is not used")
 @pytest.mark.parametrize("wrong", WRONG)
 def test_a_wrong_solution_is_replaced_by_a_fallback_solver(scenario, monkeypatch, wrong):
     state = scenario.scene.initial_state()
@@ -51,7 +49,6 @@ def test_a_wrong_solution_is_replaced_by_a_fallback_solver(scenario, monkeypatch
     assert command.diagnostics.dynamics_residual < 1e-6
 
 
-@pytest.mark.skipif(not COMPILED, reason="the solver by subsystems is not used")
 @pytest.mark.parametrize("wrong", WRONG)
 def test_a_wrong_solution_is_a_fallback_if_time_limited(scenario, monkeypatch, wrong):
     controller = Controller(scenario, deadline=10.0)

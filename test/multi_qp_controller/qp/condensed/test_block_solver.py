@@ -57,6 +57,13 @@ def test_a_quasi_definite_band_with_a_border_is_solved(border):
     np.testing.assert_allclose(K @ x, b, atol=1e-12)
 
 
+def solved_as_full(controller):
+    """Return the solution of the last tick by the formulation `full` and quadprog."""
+    made = make_formulation("full", controller.qp_data)
+    made.prepare()
+    return made.recover(make_solver("quadprog").solve(made.build()).x)
+
+
 @pytest.mark.parametrize("kind", ["chain", "tower"])
 def test_solutions_with_shared_contacts_and_tasks_agree_with_full(kind, tmp_path, monkeypatch):
     monkeypatch.setattr(contact_rows_module, "NULL_FORCE_COST", 1e-12)
@@ -70,9 +77,7 @@ def test_solutions_with_shared_contacts_and_tasks_agree_with_full(kind, tmp_path
     state = controller.scenario.scene.initial_state()
     command = controller.step(state, 0.0)
     assert command.diagnostics.status is Status.OK, command.diagnostics.message
-    made = make_formulation("full", controller.qp_data)
-    made.prepare()
-    exact = made.recover(make_solver("quadprog").solve(made.build()).x)
+    exact = solved_as_full(controller)
     for value, expected in ((command.a, exact.acceleration), (command.tau, exact.torque)):
         assert np.abs(value - expected).max() < 1e-6 * max(1.0, np.abs(expected).max())
 
@@ -164,7 +169,7 @@ def test_infeasibility_is_proven_in_few_iterations(least, monkeypatch):
     assert controller.step(state, 0.0).diagnostics.status is Status.OK
     demand_knee_acceleration(controller, monkeypatch, least)
     controller.qp_data.update(controller.kinematics, 0.0, controller.dt)
-    solution = controller.formulation.blocks.solve(None).solution
+    solution = controller.cascade.block_solver.solve(None).solution
     assert solution.status == "infeasible"
     assert solution.iterations <= 40
 
@@ -198,20 +203,20 @@ def test_infeasibility_is_proven_with_tiny_internal_force_costs(monkeypatch):
     demand_knee_acceleration(controller, monkeypatch, 2e4)
     controller.kinematics.update(world.state)
     controller.qp_data.update(controller.kinematics, 64 * dt, controller.horizon)
-    solution = controller.formulation.blocks.solve(None).solution
+    solution = controller.cascade.block_solver.solve(None).solution
     assert solution.status == "infeasible"
     assert solution.iterations <= 60
 
 
 def test_nearly_dependent_active_rows_are_solved(monkeypatch):
     """200 rad/s² of a knee need 13 active rows, of which some are independent by 1e-6 only."""
+    monkeypatch.setattr(contact_rows_module, "NULL_FORCE_COST", 1e-12)
     controller = Controller(load_scenario("box"))
     state = controller.scenario.scene.initial_state()
     demand_knee_acceleration(controller, monkeypatch, 200.0)
     command = controller.step(state, 0.0)
     assert command.diagnostics.solver_status == "solved"
-    problem = controller.formulation.build()
-    exact = controller.formulation.recover(make_solver("quadprog").solve(problem).x)
+    exact = solved_as_full(controller)
     for value, expected in ((command.a, exact.acceleration), (command.tau, exact.torque)):
         assert np.abs(value - expected).max() < 1e-6 * max(1.0, np.abs(expected).max())
 
@@ -260,7 +265,7 @@ def test_a_time_limited_controller_recovers_from_a_fallback():
 def test_iterations_of_an_infeasible_tick_are_bounded_with_a_time_limit(monkeypatch):
     scenario = load_scenario("box")
     controller = Controller(scenario, deadline=1e3)
-    state, blocks = scenario.scene.initial_state(), controller.formulation.blocks
+    state, blocks = scenario.scene.initial_state(), controller.cascade.block_solver
     assert controller.step(state, 0.0).diagnostics.status is Status.OK
     solve, changes = blocks.solve, []
 
@@ -280,7 +285,7 @@ def test_iterations_of_an_infeasible_tick_are_bounded_with_a_time_limit(monkeypa
 
 def test_every_state_is_planned_before_the_first_tick(monkeypatch):
     controller = Controller(load_scenario("box"))
-    blocks, late = controller.formulation.blocks, []
+    blocks, late = controller.cascade.block_solver, []
     monkeypatch.setattr(direct, "EliminationPlan", lambda *_, **__: late.append(controller.machine.phase.name))
     controller.warm_up()
     assert blocks._workspaces and not late
@@ -289,7 +294,7 @@ def test_every_state_is_planned_before_the_first_tick(monkeypatch):
 def test_solutions_dominated_by_rounding_are_rejected():
     controller = Controller(load_scenario("box"))
     controller.step(controller.scenario.scene.initial_state(), 0.0)
-    tasks, blocks = controller.qp_data.tasks, controller.formulation.blocks
+    tasks, blocks = controller.qp_data.tasks, controller.cascade.block_solver
     assert blocks.solve(None).solution.status == "solved"
     usual, endings = tasks.scale.copy(), []
     for seed in range(12):
