@@ -25,7 +25,8 @@ def flaw(problem: QPProblem, solution: Solution, tolerance: float) -> str:
     """Return a message if a solution is not an optimum of a convex problem, else an empty string.
 
     With ε the tolerance and |a| the norm of a row a:
-    - primal: a'x violates no side s by more than ε (min(1, |a|) + |s|);
+    - primal: a'x violates no side s by more than ε (min(1, |a|) + |s|), besides rounding: 1e-13 |a|'|x|, or 1e-13 where
+      a = 0;
     - dual: each entry of H x + g + A'y + C'z + z_bounds is at most ε times its largest term and 1e-3 ε times the
       largest term of all entries, with variables scaled by the diagonal of H; no multiplier belongs to an infinite
       side;
@@ -67,7 +68,7 @@ def _violation(matrix: Array | None, value: Array, low: Array, high: Array, x: A
     if matrix is not None:
         picked = matrix[bad]
         norm = np.minimum(1.0, np.sqrt(np.einsum("ij,ij->i", picked, picked)))
-        rounding = _ROUNDING * (np.abs(picked) @ np.abs(x))
+        rounding = _ROUNDING * np.where(norm > 0.0, np.abs(picked) @ np.abs(x), 1.0)  # 0'x ≤ -1e-17 is rounding too
     bad = bad[violation[bad] > tolerance * (norm + np.abs(side[bad])) + rounding]
     return float(violation[bad].max(initial=0.0))
 

@@ -59,6 +59,15 @@ def test_a_flat_variable_beside_a_steep_one_is_at_its_optimum():
     assert "not an optimum" in flaw(problem, Solution(np.array([1.0, 0.0]), True, "solved", **none), TOLERANCE)
 
 
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("side", "status"), [(-1e-17, "solved"), (-1e-3, "infeasible")])
+def test_a_row_of_zeros_is_violated_beyond_rounding_only(name, side, status):
+    # the first step of a preview controller has no influence on the ZMP before it; its row is 0'x ≤ rounding
+    problem = QPProblem.of(np.eye(2), -np.ones(2), C=np.array([[0.0, 0.0], [1.0, 1.0]]), u=np.array([side, 1.0]),
+                           l=np.full(2, -np.inf))  # fmt: skip
+    assert make_solver(name).solve(problem).status == status
+
+
 def test_multipliers_belong_to_active_rows():
     # min x²/2 − x, x <= 3: the optimum is 1, not the bound
     problem = QPProblem.of(np.eye(1), -np.ones(1), C=np.eye(1), u=np.array([3.0]))
