@@ -63,6 +63,7 @@ setup(
     license=from_package_xml("license"),
     python_requires=">=3.11,<3.14",
     packages=packages(),
+    package_data={"multi_qp_viewer": ["*.js"]},
     data_files=data_files(),
     install_requires=pinned("requirements.txt"),
     extras_require={"test": pinned("requirements-test.txt"), "ros": pinned("requirements-ros.txt")},

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from multi_qp_controller.command import Command
 from multi_qp_controller.controller import Controller
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_viewer.velocity_pad import SendVelocity, VelocityLimits
+from walking.generator import WalkingGenerator
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +42,9 @@ class InteractiveViewer(Protocol):
     def add_button(self, name: str, callback: Callable[[], None]) -> Any:
         """Add a button."""
 
+    def add_velocity_pad(self, name: str, limits: VelocityLimits, callback: SendVelocity) -> Any:
+        """Add a pad that commands a velocity."""
+
 
 class Interaction:
     """Observer of a run that shows the controls available in the present state and applies their inputs.
@@ -53,6 +58,7 @@ class Interaction:
         self._moved: dict[str, Array] = {}
         self._loads: dict[str, float] = {}
         self._commands: dict[str, None] = {}  # at most once per tick
+        self._velocities: dict[str, tuple[float, float, float]] = {}
         self._controls: dict[tuple[str, str], Removable] = {}
 
     def __call__(self, controller: Controller, command: Command) -> None:
@@ -62,6 +68,7 @@ class Interaction:
             moved, self._moved = self._moved, {}
             loads, self._loads = self._loads, {}
             commands, self._commands = self._commands, {}
+            velocities, self._velocities = self._velocities, {}
         for name, position in moved.items():
             if name in controller.targets:
                 _try(controller.set_target, name, position)
@@ -69,11 +76,14 @@ class Interaction:
             _try(controller.scenario.scene.loads.set_mass, name, mass)
         for name in commands:
             _try(controller.command, name)
+        for name, velocity in velocities.items():
+            if name in (walking := _walking(controller)):
+                _try(lambda name, *velocity: walking[name].command(*velocity), name, *velocity)
 
     def clear(self) -> None:
         """Remove all controls and pending inputs, before a new run."""
         with self._lock:
-            self._moved, self._loads, self._commands = {}, {}, {}
+            self._moved, self._loads, self._commands, self._velocities = {}, {}, {}, {}
         for control in self._controls.values():
             control.remove()
         self._controls.clear()
@@ -82,6 +92,7 @@ class Interaction:
         available = {("target", name) for name in controller.targets}
         available |= {("command", name) for name in controller.awaited_commands}
         available |= {("load", name) for name in controller.scenario.scene.loads.masses}
+        available |= {("velocity", name) for name in _walking(controller)}
         if available == self._controls.keys():
             return
         for key in self._controls.keys() - available:
@@ -102,6 +113,10 @@ class Interaction:
             return self._viewer.add_slider(
                 f"{name} [kg]", minimum, maximum, initial, lambda mass: self._queue_load(name, mass)
             )
+        if kind == "velocity":
+            limits = _walking(controller)[name].velocity.limits
+            edge = VelocityLimits(limits.ahead, limits.back, limits.aside, limits.turn)
+            return self._viewer.add_velocity_pad(name, edge, lambda *velocity: self._queue_velocity(name, *velocity))
         return self._viewer.add_button(name.replace("_", " "), lambda: self._queue_command(name))
 
     def _queue_target(self, name: str, position: Array) -> None:
@@ -115,6 +130,15 @@ class Interaction:
     def _queue_command(self, name: str) -> None:
         with self._lock:
             self._commands[name] = None
+
+    def _queue_velocity(self, name: str, vx: float, vy: float, wz: float) -> None:
+        with self._lock:
+            self._velocities[name] = vx, vy, wz
+
+
+def _walking(controller: Controller) -> dict[str, WalkingGenerator]:
+    """Return the generators of the present state that follow a velocity command."""
+    return {name: each for name, each in controller.generators.items() if isinstance(each, WalkingGenerator)}
 
 
 def _try(apply: Callable[..., Any], name: str, *values: Any) -> None:

@@ -230,7 +230,7 @@ def _run_in_viewer(
     try:
         console.print(f"[bold]{scenario.name}[/bold] in the viewer at {viewer.url}  (Ctrl-C ends)", soft_wrap=True)
         _open_browser(viewer.url)
-        interaction = Interaction(viewer)
+        interaction = Interaction(viewer.controls)
         while True:
             again.clear()
             snapshots.clear()

@@ -202,17 +202,22 @@ class Controller:
         if self.landing is not None:
             self.landing.update_forces(forces)
 
+    @property
+    def generators(self) -> Mapping[str, MotionGenerator]:
+        """The motion generators of the present state by name."""
+        return self._state_manager.generators.of_states[self.machine.phase.name]
+
     def generator(self, name: str) -> MotionGenerator:
         """Return a motion generator: of the present state, else of the first state that declares one of this name.
 
         Raises:
             ArgumentError: when no state has a generator of this name.
         """
-        generators = self._state_manager.generators
-        for each in (generators.of_states[self.machine.phase.name], *generators.of_states.values()):
+        of_states = self._state_manager.generators.of_states
+        for each in (self.generators, *of_states.values()):
             if name in each:
                 return each[name]
-        names = {one for each in generators.of_states.values() for one in each}
+        names = {one for each in of_states.values() for one in each}
         raise ArgumentError(unknown_name("generator", name, names))
 
     def warm_up(self) -> None:

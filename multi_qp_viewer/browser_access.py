@@ -11,6 +11,8 @@ import viser
 from websockets.datastructures import Headers
 from websockets.http11 import Request
 
+from multi_qp_viewer import velocity_pad
+
 #: Headers of every response: no framing, no Referer (the address contains the token), no copy on disk.
 SECURITY_HEADERS = {
     "Cache-Control": "no-store",
@@ -49,10 +51,9 @@ class Access:
             return "page of another origin"
         if not secrets.compare_digest(_query(request, "token").encode("utf-8", "replace"), self.token.encode()):
             return "missing or wrong token; open the address that was printed when the viewer started"
-        if is_handshake(request) and f"viser-v{viser.__version__}" not in request.headers.get_all(
-            "Sec-WebSocket-Protocol"
-        ):
-            return "page of another version; reload it"
+        if is_handshake(request) and not is_velocity(request):
+            if f"viser-v{viser.__version__}" not in request.headers.get_all("Sec-WebSocket-Protocol"):
+                return "page of another version; reload it"
         return None
 
     def redirection(self, request: Request) -> str | None:
@@ -74,6 +75,11 @@ class Access:
 def is_handshake(request: Request) -> bool:
     """Whether a request is a web socket handshake."""
     return any(value.lower() == "websocket" for value in request.headers.get_all("Upgrade"))
+
+
+def is_velocity(request: Request) -> bool:
+    """Whether a request is for the web socket of the velocity pads."""
+    return urlsplit(request.path).path == velocity_pad.PATH
 
 
 def _is_address(name: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import ceil, floor
 
 import numpy as np
@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from multi_qp_controller.snapshot import Snapshot
 from multi_qp_viewer import marks
 from multi_qp_viewer.browser_layers import Layer
-from multi_qp_viewer.playback import SPEEDS, PlaybackPosition
+from multi_qp_viewer.browser_scene import SceneDrawing
+from multi_qp_viewer.playback import SPEEDS, PlaybackPosition, Player
 
 Array = NDArray[np.float64]
 
@@ -27,43 +28,38 @@ class Panel:
     def __init__(
         self,
         server: viser.ViserServer,
+        player: Player,
         *,
-        on_play: Callable[[], None],
-        on_reset: Callable[[], None],
-        on_live: Callable[[], None],
-        on_seek: Callable[[float], None],
-        on_speed: Callable[[float], None],
         on_restart: Callable[[], None] | None,
     ) -> None:
         """Build the upper part of the panel."""
         self._server = server
         self._status = server.gui.add_html("")
         self._play = server.gui.add_button("Pause", icon=viser.Icon.PLAYER_PAUSE, color="blue")
-        self._play.on_click(lambda _: on_play())
-        jumps = {"Reset": on_reset, "Go live": on_live}
+        self._play.on_click(lambda _: player.toggle())
+        jumps = {"Reset": player.reset, "Go live": player.go_live}
         if on_restart is not None:
             jumps["Run again"] = on_restart
         self._jumps = server.gui.add_button_group("Go to", list(jumps))
         self._jumps.on_click(lambda event: jumps[event.target.value]())
         self.time = server.gui.add_slider("Time [s]", min=0.0, max=0.01, step=0.01, initial_value=0.0)
-        self.time.on_update(lambda event: on_seek(event.target.value) if event.client is not None else None)
+        self.time.on_update(lambda event: player.seek(event.target.value) if event.client is not None else None)
         names = [f"{speed:g}×" for speed in SPEEDS]
         self.speed = server.gui.add_dropdown("Speed", names, initial_value="1×")
-        self.speed.on_update(lambda event: on_speed(SPEEDS[names.index(event.target.value)]))
+        self.speed.on_update(lambda event: player.set_speed(SPEEDS[names.index(event.target.value)]))
         self.toggles: dict[str, viser.GuiCheckboxHandle] = {}
         self._targets: viser.GuiFolderHandle | None = None
 
-    def add_layers(
-        self, layers: Sequence[Layer], *, on_bodies: Callable[[bool], None], on_fade: Callable[[float], None]
-    ) -> None:
+    def add_layers(self, drawing: SceneDrawing) -> None:
         """Add a checkbox for the bodies and each layer, and a slider for the opacity of the bodies."""
+        body_meshes = drawing.bodies
         with self._server.gui.add_folder("Show", order=AFTER_TARGETS):
             bodies = self._server.gui.add_checkbox("Bodies", True)
-            bodies.on_update(lambda event: on_bodies(event.target.value))
+            bodies.on_update(lambda event: setattr(body_meshes, "visible", event.target.value))
             self.toggles["Bodies"] = bodies
             fade = self._server.gui.add_slider("Opacity", min=0.1, max=1.0, step=0.05, initial_value=1.0)
-            fade.on_update(lambda event: on_fade(event.target.value))
-            for layer in layers:
+            fade.on_update(lambda event: body_meshes.fade(event.target.value))
+            for layer in drawing.layers:
                 self._add_toggle(layer)
 
     def add_plot(self) -> None:
@@ -80,28 +76,16 @@ class Panel:
                 height=130,
             )
 
-    def add_target_slider(
-        self, name: str, minimum: float, maximum: float, initial: float, callback: Callable[[float], None]
-    ) -> viser.GuiSliderHandle[float]:
-        """Add a slider to the folder of targets."""
+    @property
+    def targets(self) -> viser.GuiFolderHandle:
+        """The folder of sliders and commands of the user."""
         if self._targets is None:
             self._targets = self._server.gui.add_folder("Targets", order=AFTER_TARGETS - 1)
-        with self._targets:
-            step = (maximum - minimum) / 200
-            slider = self._server.gui.add_slider(
-                name, min=float(minimum), max=float(maximum), step=step, initial_value=float(initial)
-            )
-        slider.on_update(lambda event: callback(min(max(float(event.target.value), minimum), maximum)))
-        return slider
+        return self._targets
 
-    def add_command_button(self, name: str, callback: Callable[[], None]) -> viser.GuiButtonHandle:
-        """Add a button to the folder of targets."""
-        if self._targets is None:
-            self._targets = self._server.gui.add_folder("Targets", order=AFTER_TARGETS - 1)
-        with self._targets:
-            button = self._server.gui.add_button(name)
-        button.on_click(lambda _: callback())
-        return button
+    def add_pad_folder(self, name: str) -> viser.GuiFolderHandle:
+        """Add the folder of a velocity pad."""
+        return self._server.gui.add_folder(f"Velocity ({name})", order=AFTER_TARGETS - 2)
 
     def show_status(self, snapshot: Snapshot | None, playhead: PlaybackPosition, realtime_factor: float | None) -> None:
         """Show the state and the figures of the displayed tick."""

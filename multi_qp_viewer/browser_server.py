@@ -19,16 +19,18 @@ import viser
 import websockets.asyncio.server as websocket_server
 from websockets.asyncio.server import ServerConnection
 from websockets.datastructures import Headers
+from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
 from multi_qp_scene.errors import MultiQpError
-from multi_qp_viewer.browser_access import SECURITY_HEADERS, Access, is_handshake
+from multi_qp_viewer.browser_access import SECURITY_HEADERS, Access, is_handshake, is_velocity
 from multi_qp_viewer.browser_messages import LARGEST_MESSAGE, Validator
+from multi_qp_viewer.velocity_pad import VelocityPads
 
 logger = logging.getLogger(__name__)
 
 MOST_CONNECTIONS = 64  # simultaneous TCP connections of any kind
-MOST_CLIENTS = 16  # simultaneous web sockets
+MOST_CLIENTS = 16  # simultaneous pages, and as many web sockets of velocity pads
 CLIENTS_PER_SECOND, CLIENTS_AT_ONCE = 1.0, 8  # the whole scene is sent to each
 FRAMES_PER_SECOND, FRAMES_AT_ONCE = 200.0, 600  # a page sends less than 100 a second
 REFUSAL_DELAY = 0.25  # before a refusal, which bounds the cost of many requests [s]
@@ -42,6 +44,7 @@ class PageServer:
 
     Attributes:
         viser: the server.
+        pads: receiver of the velocity pads' commands.
         url: the address to open in a browser; it contains the token.
     """
 
@@ -57,6 +60,7 @@ class PageServer:
             MultiQpError: when the address is not one of this machine, or no port is free.
         """
         self._guard = _Guard(Access(host))
+        self.pads = self._guard.pads
         listener = _listen(host, port)
         bound = listener.getsockname()[1]
         try:
@@ -95,9 +99,9 @@ class _Guard:
     """State shared by all connections of one server."""
 
     def __init__(self, access: Access) -> None:
-        self.access, self.validator = access, Validator()
+        self.access, self.validator, self.pads = access, Validator(), VelocityPads()
         self.connections = 0
-        self.clients: set[ServerConnection] = set()
+        self.clients: dict[bool, set[ServerConnection]] = {False: set(), True: set()}  # of pages, of velocity pads
         self._client_limit = _RateLimit(CLIENTS_PER_SECOND, CLIENTS_AT_ONCE)
         self._log_limit = _RateLimit(1.0 / LOG_INTERVAL, 3.0)
         self.started = False
@@ -111,8 +115,9 @@ class _Guard:
         """Return the response to a request; None accepts a web socket."""
         reason = self.access.refusal(request)
         if reason is None and is_handshake(request):
-            if len(self.clients) < MOST_CLIENTS and self._client_limit.acquire():
-                self.clients.add(connection)
+            of_kind = self.clients[is_velocity(request)]
+            if len(of_kind) < MOST_CLIENTS and (is_velocity(request) or self._client_limit.acquire()):
+                of_kind.add(connection)
                 return None
             reason = "too many connections; try again later"
         if reason is not None:
@@ -128,6 +133,17 @@ class _Guard:
             response.headers["Location"] = target
             return _secured(response)
         return _secured(serve_page(connection, request))
+
+    async def receive_velocities(self, connection: ServerConnection) -> None:
+        """Receive the commands of a page's velocity pads until it is closed."""
+        try:
+            with contextlib.suppress(ConnectionClosed):
+                async for raw in connection:
+                    fault = self.pads.receive(raw, connection)
+                    if fault is not None:
+                        self.report_error(f"ignored a message: {fault}")
+        finally:
+            self.pads.lose(connection)
 
 
 class _Connection(ServerConnection):
@@ -147,7 +163,8 @@ class _Connection(ServerConnection):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._guard.connections -= 1
-        self._guard.clients.discard(self)
+        for of_kind in self._guard.clients.values():
+            of_kind.discard(self)
         super().connection_lost(exc)
 
     def process_event(self, event: Any) -> None:
@@ -161,6 +178,8 @@ class _Connection(ServerConnection):
         """Return the next valid message."""
         while True:
             raw = await super().recv(decode)
+            if self.request is not None and is_velocity(self.request):
+                return raw  # validated by its receiver
             fault = self._guard.validator.fault(raw)
             if fault is None:
                 return raw
@@ -218,7 +237,12 @@ def _start(guard: _Guard, listener: socket.socket, *, host: str, port: int, titl
             "server_header": None,
             "sock": listener,
         }
-        return original(handler, process_request=partial(guard.answer, process_request), **options)
+
+        async def receive(connection: ServerConnection) -> None:
+            of_pads = connection.request is not None and is_velocity(connection.request)
+            await (guard.receive_velocities(connection) if of_pads else handler(connection))
+
+        return original(receive, process_request=partial(guard.answer, process_request), **options)
 
     with _starting, contextlib.redirect_stdout(io.StringIO()):  # viser writes to standard output
         websocket_server.serve = serve  # type: ignore[assignment,misc]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from multi_qp_viewer.browser import BrowserViewer
+    from multi_qp_viewer.user_controls import UserControls
 
 Array = NDArray[np.float64]
 
@@ -36,7 +36,7 @@ class GraphControls:
     the newest value is queued.
     """
 
-    def __init__(self, page: BrowserViewer, user: UserActions, loads: Mapping[str, tuple[float, float, float]]) -> None:
+    def __init__(self, page: UserControls, user: UserActions, loads: Mapping[str, tuple[float, float, float]]) -> None:
         """Add a slider for each load: minimum, maximum and present mass [kg]."""
         self._page, self._user = page, user
         self._lock = Lock()

@@ -29,6 +29,7 @@ class VelocityCommand(Stateful):
     The last command from outside applies until its time-out, and then zero; before the first one, the schedule.
 
     Attributes:
+        limits: limits of the command.
         velocity: present velocity, (3,).
         outside: last command from outside, (3,), None before the first one.
         received: time of the tick that dated it [s].
@@ -48,7 +49,7 @@ class VelocityCommand(Stateful):
 
     def __init__(self, schedule: Sequence[TimedVelocitySpec], limits: VelocityLimitsSpec) -> None:
         self._schedule = sorted(schedule, key=lambda entry: entry.at)
-        self._limits = limits
+        self.limits = limits
         self._lower = np.array([-limits.back, -limits.aside, -limits.turn])
         self._upper = np.array([limits.ahead, limits.aside, limits.turn])
         self._rates = np.array(limits.acceleration)
@@ -67,12 +68,12 @@ class VelocityCommand(Stateful):
         """
         for name, value in zip(_NAMES, (vx, vy, wz), strict=True):
             try:
-                fits = math.isfinite(value) and abs(value) <= self._limits.absurd
+                fits = math.isfinite(value) and abs(value) <= self.limits.absurd
             except TypeError:
                 fits = False
             if not fits:
                 self.refused += 1
-                self.refusal = f"{name} = {value!r}, expected a number within ± {self._limits.absurd:g}"
+                self.refusal = f"{name} = {value!r}, expected a number within ± {self.limits.absurd:g}"
                 _log.warning("velocity command refused: %s", self.refusal)
                 raise ArgumentError(f"velocity command: {self.refusal}")
         self.pending = np.array([vx, vy, wz], dtype=float)
@@ -95,7 +96,7 @@ class VelocityCommand(Stateful):
             self.outside, self.received, self.pending = self.pending, time, None
         if self.outside is None:
             wanted = self._scheduled(elapsed)
-        elif time - self.received > self._limits.timeout:
+        elif time - self.received > self.limits.timeout:
             wanted = np.zeros(3)
         else:
             wanted = self.outside

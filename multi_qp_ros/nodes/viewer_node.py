@@ -96,7 +96,7 @@ class ViewerNode(Node):
         )
         loads = self._scenario.scene.loads
         ranges = {name: (*loads.limits[name], mass) for name, mass in loads.masses.items()}
-        self._controls = GraphControls(self._page, user, ranges)
+        self._controls = GraphControls(self._page.controls, user, ranges)
         print(f"{self._scenario.name} in the viewer at {self._page.url}", file=sys.stderr, flush=True)
 
     def _begin(self) -> None:

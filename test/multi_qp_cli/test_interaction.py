@@ -13,6 +13,7 @@ from multi_qp_controller import Command, Controller
 from multi_qp_scene import load_scenario
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_simulator import Integrator, Run
+from multi_qp_viewer.velocity_pad import VelocityLimits
 
 
 class Control:
@@ -29,6 +30,7 @@ class FakeViewer:
         self.handles: dict[str, Control] = {}
         self.buttons: dict[str, Control] = {}
         self.sliders: dict[str, Control] = {}
+        self.pads: dict[str, Control] = {}
         self.positions: dict[str, np.ndarray] = {}
 
     def add_target_handle(self, name: str, position: np.ndarray, callback: Callable[..., None]) -> Control:
@@ -40,6 +42,10 @@ class FakeViewer:
 
     def add_button(self, name: str, callback: Callable[..., None]) -> Control:
         return Control(self.buttons, name, callback)
+
+    def add_velocity_pad(self, name: str, limits: VelocityLimits, callback: Callable[..., None]) -> Control:
+        self.limits = limits
+        return Control(self.pads, name, callback)
 
 
 def test_controls_exist_only_in_their_phase() -> None:
@@ -109,3 +115,29 @@ def test_inputs_after_the_end_do_not_affect_the_next_run() -> None:
     interaction.clear()
     run()
     assert not scenario.scene.loads.get_state().wanted
+
+
+def test_a_walking_robot_follows_the_velocity_pad_and_stops() -> None:
+    scenario = load_scenario("walk")
+    viewer = FakeViewer()
+    interaction = Interaction(viewer)
+    controller = Controller(scenario)
+    velocities = []
+
+    def user(controller: Controller, command: Command) -> None:
+        velocities.append(controller.generator("gait").velocity.velocity[0])
+        if command.time < 1.5:
+            viewer.pads["gait"].callback(0.3, 0.0, 0.0)
+        elif command.time < 1.5 + controller.dt / 2:
+            viewer.pads["gait"].callback(0.0, 0.0, 0.0)
+        if command.time < 0.01:
+            viewer.buttons["finish"].callback()  # pending until the robot stands
+
+    run = Run(scenario, controller, Integrator(scenario), duration=3.0, observers=[interaction, user], interactive=True)
+    log = run.execute().log
+    assert viewer.limits == VelocityLimits(ahead=0.8, back=0.5, aside=0.3, turn=1.0)
+    assert max(velocities) == pytest.approx(0.3) and velocities[-1] == 0.0  # not the schedule of the scenario
+    assert 0.2 < log.q[-1, 0] - log.q[0, 0] < 0.6
+    assert controller.machine.phase.name == "walk"
+    interaction.clear()
+    assert not viewer.pads

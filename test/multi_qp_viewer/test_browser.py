@@ -16,6 +16,7 @@ import pytest
 import viser
 
 from multi_qp_viewer import BrowserViewer, browser_studio
+from multi_qp_viewer.velocity_pad import VelocityLimits
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
 BROWSER_TIMEOUT = 60_000  # for software rendering on a loaded machine [ms]
@@ -43,7 +44,7 @@ def wait_for(condition, *, seconds=3.0):
 
 
 def body_position(viewer, name):
-    return viewer.bodies.positions[viewer.bodies.names.index(name)]
+    return viewer.drawing.bodies.positions[viewer.drawing.bodies.names.index(name)]
 
 
 def handle(viewer, name):
@@ -74,7 +75,7 @@ def test_show_is_cheap_for_the_control_loop(viewer, snapshots):
         start = time.perf_counter()
         viewer.show(snapshot)
         costs.append(time.perf_counter() - start)
-    assert len(viewer.history) == len(snapshots)
+    assert len(viewer.player.history) == len(snapshots)
     assert np.median(costs) < 50e-6
 
 
@@ -92,11 +93,11 @@ def test_viewer_thread_draws(viewer, snapshots):
 
 
 def test_scrubbing_poses_the_bodies(finished):
-    finished.seek(0.25)
+    finished.player.seek(0.25)
     shown = finished.refresh()
     assert shown.time == pytest.approx(0.24)
     np.testing.assert_allclose(body_position(finished, "red/pelvis_0"), shown.q[:3], atol=1e-9)
-    finished.seek(0.76)
+    finished.player.seek(0.76)
     assert finished.refresh().time == pytest.approx(0.76)
     assert body_position(finished, "red/pelvis_0")[1] < 0 < shown.q[1]
 
@@ -104,21 +105,21 @@ def test_scrubbing_poses_the_bodies(finished):
 def test_scrubbing_works_during_the_run(viewer, snapshots):
     for snapshot in snapshots[:50]:
         viewer.show(snapshot)
-    viewer.seek(0.1)
+    viewer.player.seek(0.1)
     viewer.show(snapshots[50])
     assert viewer.refresh().time == pytest.approx(0.1)
-    viewer.go_live()
+    viewer.player.go_live()
     assert viewer.refresh() is snapshots[50]
 
 
 def test_play_advances_at_the_selected_speed(finished):
-    finished.seek(0.5)
+    finished.player.seek(0.5)
     finished.refresh()
-    finished.set_speed(2.0)
-    finished.play()
+    finished.player.set_speed(2.0)
+    finished.player.play()
     first = finished.refresh().time
-    wait_for(lambda: finished.playhead.time > first + 0.2)
-    finished.pause()
+    wait_for(lambda: finished.player.position.time > first + 0.2)
+    finished.player.pause()
     held = finished.refresh().time
     time.sleep(0.1)
     assert finished.refresh().time == held
@@ -126,13 +127,13 @@ def test_play_advances_at_the_selected_speed(finished):
 
 def test_reset_replays_from_the_start(finished):
     finished.refresh()
-    finished.reset()
+    finished.player.reset()
     assert finished.refresh().time < 0.3
-    assert finished.playhead.playing
+    assert finished.player.position.playing
 
 
 def test_status_shows_state_status_and_tick(finished):
-    finished.seek(1.8)
+    finished.player.seek(1.8)
     finished._next_text = 0.0
     finished.refresh()
     text = finished.panel._status.content
@@ -165,7 +166,7 @@ def test_hidden_layers_stay_hidden(finished, title, node):
     finished.set_layer(title, True)
     assert handle(finished, node).visible
     finished.set_layer(title, False)
-    finished.seek(0.3)
+    finished.player.seek(0.3)
     finished.refresh()
     assert not handle(finished, node).visible
 
@@ -176,7 +177,7 @@ def test_unknown_layer_lists_the_known_ones(viewer):
 
 
 def test_force_arrows_start_at_contact_points(finished, snapshots):
-    finished.seek(0.0)
+    finished.player.seek(0.0)
     finished.refresh()
     arrows = handle(finished, "/forces").points
     assert arrows.shape == (8, 2, 3)
@@ -197,7 +198,7 @@ def test_contact_changes_create_no_new_meshes(viewer, snapshots):
 
 
 def test_pairs_are_coloured_by_distance(finished):
-    finished.seek(0.0)  # 15 cm: beyond influence; 5 cm: inside
+    finished.player.seek(0.0)  # 15 cm: beyond influence; 5 cm: inside
     finished.refresh()
     far, near = handle(finished, "/pairs/segments").colors[:2, 0].astype(int)
     assert np.ptp(far) < 20  # grey
@@ -213,20 +214,20 @@ def test_run_again_clears_the_history_and_calls_back(scene, snapshots):
         viewer.finish()
         viewer.restart()
         assert called.is_set()
-        assert len(viewer.history) == 0
+        assert len(viewer.player.history) == 0
         viewer.show(snapshots[0])
         assert viewer.refresh() is snapshots[0]
 
 
 def test_target_handles_and_sliders_call_back(viewer):
     heights = []
-    slider = viewer.add_slider("height", 0.0, 1.0, 0.5, heights.append)
+    slider = viewer.controls.add_slider("height", 0.0, 1.0, 0.5, heights.append)
     slider.value = 0.75
     assert heights == [0.75]
-    knob = viewer.add_target_handle("hand", np.array([0.1, 0.2, 0.3]), lambda position: None)
+    knob = viewer.controls.add_target_handle("hand", np.array([0.1, 0.2, 0.3]), lambda position: None)
     np.testing.assert_allclose(knob.position, [0.1, 0.2, 0.3])
     with pytest.raises(ValueError, match="not within"):
-        viewer.add_slider("height", 0.0, 1.0, 2.0, heights.append)
+        viewer.controls.add_slider("height", 0.0, 1.0, 2.0, heights.append)
 
 
 def test_wait_returns_when_closed(scene):
@@ -254,7 +255,7 @@ def browser():
 def test_page_in_a_real_browser(browser, finished):
     from PIL import Image
 
-    finished.seek(0.5)
+    finished.player.seek(0.5)
     page = browser.new_page(viewport={"width": 900, "height": 500})
     page.goto(finished.url)
     page.get_by_text("Lift").wait_for(timeout=BROWSER_TIMEOUT)
@@ -269,19 +270,52 @@ def test_page_in_a_real_browser(browser, finished):
 
 
 def test_page_can_be_reloaded_and_its_buttons_work(browser, finished):
-    finished.seek(1.8)
+    finished.player.seek(1.8)
     page = browser.new_page(viewport={"width": 900, "height": 500})
     page.goto(finished.url)
     page.get_by_text("Carry").wait_for(timeout=BROWSER_TIMEOUT)
     page.reload()
     page.get_by_text("Carry").wait_for(timeout=BROWSER_TIMEOUT)
-    finished.set_speed(0.1)
+    finished.player.set_speed(0.1)
     page.get_by_text("Reset", exact=True).click()
     page.get_by_text("Lift").wait_for(timeout=BROWSER_TIMEOUT)
-    assert finished.playhead.playing
-    assert finished.playhead.time < 1.0
+    assert finished.player.position.playing
+    assert finished.player.position.time < 1.0
     page.goto(finished.url.split("?")[0])
     assert "Refused" in page.content()
+
+
+def test_velocity_pad_by_arrow_keys_and_pointer(browser, finished):
+    got = []
+    limits = VelocityLimits(ahead=0.8, back=0.5, aside=0.3, turn=1.0)
+    finished.controls.add_velocity_pad("gait", limits, lambda *velocity: got.append(velocity))
+    page = browser.new_page(viewport={"width": 900, "height": 700})
+    page.goto(finished.url)
+    page.locator("[data-pad=gait]").wait_for(timeout=BROWSER_TIMEOUT)
+    wait_for(lambda: page.evaluate("window.velocityPads === true"), seconds=60.0)
+
+    def after(act):
+        """Return the distinct commands until the pad is at rest again."""
+        got.clear()
+        act()
+        wait_for(lambda: got and got[-1] == (0.0, 0.0, 0.0), seconds=60.0)
+        return list(dict.fromkeys(got))
+
+    assert after(lambda: page.keyboard.press("ArrowUp", delay=300)) == [(0.8, 0.0, 0.0), (0.0, 0.0, 0.0)]
+    assert after(lambda: page.keyboard.press("ArrowDown")) == [(-0.5, 0.0, 0.0), (0.0, 0.0, 0.0)]
+    assert after(lambda: page.keyboard.press("ArrowRight")) == [(0.0, 0.0, -1.0), (0.0, 0.0, 0.0)]
+    assert (0.0, 0.3, 0.0) in after(lambda: page.keyboard.press("Shift+ArrowLeft"))
+
+    def drag():
+        box = page.locator("[data-pad] [data-part=move]").bounding_box()
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.mouse.down()
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 4)
+        page.mouse.up()
+
+    assert max(after(drag)) == pytest.approx((0.4, 0.0, 0.0), abs=0.02)
+    page.keyboard.down("ArrowUp")
+    assert after(page.close)[-1] == (0.0, 0.0, 0.0)  # while the key is held
 
 
 FOREIGN_PAGE = """<html><body><script>

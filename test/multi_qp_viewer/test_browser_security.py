@@ -19,6 +19,7 @@ from websockets.sync.client import connect
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_viewer import BrowserViewer
 from multi_qp_viewer.browser_server import FRAMES_AT_ONCE, MOST_CLIENTS, MOST_CONNECTIONS
+from multi_qp_viewer.velocity_pad import VelocityLimits
 
 CAMERA = {
     "type": "ViewerCameraMessage",
@@ -41,9 +42,12 @@ def page(scene, snapshots, capfd, caplog):
     """Viewer with a handle, a slider, a button and a check box, and the values of their callbacks."""
     got: list[object] = []
     with BrowserViewer(scene, title="target", port=0) as viewer:
-        viewer.add_target_handle("hand", np.zeros(3), got.append)
-        slider = viewer.add_slider("mass", 1.0, 2.0, 1.5, got.append)
-        button = viewer.add_button("go", lambda: got.append("go"))
+        viewer.controls.add_target_handle("hand", np.zeros(3), got.append)
+        slider = viewer.controls.add_slider("mass", 1.0, 2.0, 1.5, got.append)
+        button = viewer.controls.add_button("go", lambda: got.append("go"))
+        viewer.controls.add_velocity_pad(
+            "gait", VelocityLimits(0.8, 0.5, 0.3, 1.0), lambda *velocity: got.append(velocity)
+        )
         for snapshot in snapshots:
             viewer.show(snapshot)
         viewer.finish()
@@ -63,12 +67,12 @@ def page(scene, snapshots, capfd, caplog):
     assert "never retrieved" not in caplog.text
 
 
-def client(page, *, token=None, origin="", host=None, version=viser.__version__):
+def client(page, *, token=None, origin="", host=None, version=viser.__version__, path="/"):
     """Connect like the page, except for the given arguments."""
     own = f"127.0.0.1:{page.port}"
     token = page.token if token is None else token
     return connect(
-        f"ws://{host or own}/?token={quote(token)}",
+        f"ws://{host or own}{path}?token={quote(token)}",
         sock=socket.create_connection(("127.0.0.1", page.port)),
         origin=f"http://{own}" if origin == "" else origin,
         subprotocols=[f"viser-v{version}"],
@@ -243,7 +247,7 @@ def test_widget_values_outside_their_range_are_ignored(page):
         (panel._status, ["<script>"]),
         ("no such widget", [1.0]),
     ]
-    before = (page.slider.value, panel.toggles["Bodies"].value, panel.speed.value, page.viewer.playhead.time)
+    before = (page.slider.value, panel.toggles["Bodies"].value, panel.speed.value, page.viewer.player.position.time)
     with client(page) as socket:
         socket.send(encode(CAMERA))
         for widget, values in names:
@@ -254,7 +258,7 @@ def test_widget_values_outside_their_range_are_ignored(page):
         socket.send(encode(update(page.slider, 1.75)))
         wait_for(lambda: page.got)
     assert page.got == [1.75]
-    assert before == (1.5, panel.toggles["Bodies"].value, panel.speed.value, page.viewer.playhead.time)
+    assert before == (1.5, panel.toggles["Bodies"].value, panel.speed.value, page.viewer.player.position.time)
 
 
 def test_handle_positions_are_clipped(page):
@@ -356,9 +360,9 @@ def test_client_that_does_not_read_delays_no_other(page):
     slow.send(encode(CAMERA))
     with client(page) as good:
         good.send(encode(CAMERA))
-        page.viewer.reset()
-        first = page.viewer.playhead.time
-        wait_for(lambda: page.viewer.playhead.time > first + 0.3)
+        page.viewer.player.reset()
+        first = page.viewer.player.position.time
+        wait_for(lambda: page.viewer.player.position.time > first + 0.3)
         good.send(encode(move(0.5)))
         wait_for(lambda: page.got)
         assert good.recv(timeout=5)
@@ -375,3 +379,51 @@ def test_other_servers_of_the_process_are_unaffected(page):
     import websockets.asyncio.server as server
 
     assert server.serve.__module__ == "websockets.asyncio.server"
+
+
+def test_velocities_within_the_limits_are_received_and_end_with_the_connection(page):
+    with client(page, path="/velocity") as socket:
+        socket.send('{"pad": "gait", "shares": [0.5, -1.0, 0.25]}')
+        wait_for(lambda: page.got)
+        assert page.got == [(0.4, -0.3, 0.25)]
+        with client(page, path="/velocity"):
+            pass  # a page that moves nothing stops nothing
+        socket.send('{"pad": "gait", "shares": [-1, 0, 0]}')
+        wait_for(lambda: len(page.got) == 2)
+    wait_for(lambda: len(page.got) == 3)
+    assert page.got[1:] == [(-0.5, 0.0, 0.0), (0.0, 0.0, 0.0)]
+
+
+@pytest.mark.parametrize("refused", [{"origin": "http://evil.example"}, {"origin": None}, {"token": "wrong"}])
+def test_velocities_of_another_origin_or_without_the_token_are_refused(page, refused):
+    with pytest.raises(websockets.InvalidStatus) as error, client(page, path="/velocity", **refused):
+        pass
+    assert error.value.response.status_code == 403
+    assert not page.got
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        '{"pad": "gait", "shares": [1.01, 0, 0]}',
+        '{"pad": "gait", "shares": [NaN, 0, 0]}',
+        '{"pad": "gait", "shares": [1e999, 0, 0]}',
+        '{"pad": "gait", "shares": [1, 0]}',
+        '{"pad": "gait", "shares": [true, 0, 0]}',
+        '{"pad": "gait", "shares": [0, 0, 0], "more": 1}',
+        '{"pad": "other", "shares": [1, 0, 0]}',
+        "[" * 10_000,
+        b"\x80",
+        encode(CAMERA),
+    ],
+)
+def test_malformed_velocities_are_ignored_and_logged(page, message):
+    with client(page, path="/velocity") as socket:
+        socket.send(message)
+        socket.send('{"pad": "gait", "shares": [0, 0, 1]}')
+        socket.send('{"pad": "gait", "shares": [0, 0, 0]}')
+        wait_for(lambda: len(page.got) >= 2)
+        assert page.got == [(0.0, 0.0, 1.0), (0.0, 0.0, 0.0)]
+    assert "ignored a message" in page.log.text
+    page.log.clear()
+    still_serves(page)

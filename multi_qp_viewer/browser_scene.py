@@ -1,0 +1,59 @@
+"""Drawing of a scene in the browser: bodies, and layers over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import viser
+from numpy.typing import NDArray
+
+from multi_qp_controller.snapshot import Snapshot
+from multi_qp_viewer.browser_bodies import BodyMeshes
+from multi_qp_viewer.browser_labels import View, view_of
+from multi_qp_viewer.browser_layers import Layer, all_layers
+from multi_qp_viewer.scene_view import DrawableScene, character_weight, scene_bounds
+
+Array = NDArray[np.float64]
+
+#: Makes the layers of a server.
+MakeLayers = Callable[[viser.ViserServer], Sequence[Layer]]
+
+HANDLE_REACH = 20.0  # margin around the initial scene within which handles can be dragged [m]
+
+
+class SceneDrawing:
+    """Bodies and layers of one scene.
+
+    Attributes:
+        bodies: meshes of the bodies.
+        layers: drawn over the bodies.
+        reach: lower and upper corner of the initial scene with a margin, (3,) each [m].
+    """
+
+    def __init__(self, server: viser.ViserServer, scene: DrawableScene, make_layers: MakeLayers | None = None) -> None:
+        """Add the scene to the page.
+
+        Args:
+            server: of the page.
+            scene: the scene.
+            make_layers: factory of the layers; by default `all_layers`.
+        """
+        self._server = server
+        lower, upper = scene_bounds(scene, scene.q0)
+        self.reach = lower - HANDLE_REACH, upper + HANDLE_REACH
+        self.bodies = BodyMeshes(server, scene)
+        self.layers = make_layers(server) if make_layers else all_layers(server, weight=character_weight(scene))
+        self._drawn: Snapshot | None = None
+        self._view: View | None = None
+
+    def draw(self, snapshot: Snapshot, *, follow_camera: bool) -> None:
+        """Draw a snapshot unless it is drawn already; a camera that has moved may change labels."""
+        view = view_of(self._server)
+        if snapshot is self._drawn and (view == self._view or not follow_camera):
+            return
+        self._view = view  # decides which labels are shown
+        self.bodies.move(snapshot.q)
+        for layer in self.layers:
+            layer.draw(snapshot)
+        self._drawn = snapshot
