@@ -29,7 +29,6 @@ from multi_qp_controller.qp.safe_torques import SafeTorques
 from multi_qp_controller.qp.solve_cascade import SolveResult
 from multi_qp_controller.state_check import FARTHEST, StateCheck, as_recorded
 from multi_qp_controller.state_machine.active_setup import ActiveSetup
-from multi_qp_controller.state_machine.state_machine import commands_in
 from multi_qp_controller.state_machine.state_manager import StateManager
 from multi_qp_controller.tasks import CoMTask, PoseTask, Task
 from multi_qp_controller.threads import use_one_thread
@@ -447,7 +446,7 @@ class Controller:
     @property
     def awaited_commands(self) -> tuple[str, ...]:
         """The commands that the transitions of the present state wait for."""
-        return commands_in(self.machine.phase.spec)
+        return self.machine.phase.spec.commands
 
     def set_target(self, name: str, position: Array, rotation: Array | None = None) -> None:
         """Move an interactive target: position (3,) [m] and rotation (3, 3), in the world.

@@ -10,7 +10,6 @@ from geometry_msgs.msg import Pose, PoseStamped
 from numpy.typing import NDArray
 from std_msgs.msg import Float64, String
 
-from multi_qp_controller.state_machine.state_machine import commands_in
 from multi_qp_ros import topics
 from multi_qp_ros.conversions import WORLD, to_pose
 from multi_qp_ros.inputs import interactive_targets
@@ -38,7 +37,7 @@ def user_inputs(scenario: Scenario) -> dict[str, UserInputs]:
     for name, state in scenario.spec.states.items():
         tasks = {**scenario.spec.tasks, **state.tasks}
         found = ((getattr(getattr(task, "target", None), "interactive", None), key) for key, task in tasks.items())
-        made[name] = UserInputs({target: key for target, key in found if target is not None}, commands_in(state))
+        made[name] = UserInputs({target: key for target, key in found if target is not None}, state.commands)
     return made
 
 

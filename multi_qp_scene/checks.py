@@ -10,9 +10,10 @@ from multi_qp_scene.mimic import mimic_violations
 from multi_qp_scene.names import Names
 from multi_qp_scene.plan_checks import check_plan, check_turns
 from multi_qp_scene.problems import Problems
-from multi_qp_scene.schema import states as st
 from multi_qp_scene.schema import tasks as tk
+from multi_qp_scene.schema.conditions import StateNames
 from multi_qp_scene.schema.scenario_file import ScenarioFile
+from multi_qp_scene.schema.states import StateSpec
 from multi_qp_scene.yaml_document import YamlDocument
 
 Key = tuple[str | int, ...]
@@ -229,9 +230,9 @@ class ScenarioChecker:
             for k, transition in enumerate(state.transitions):
                 at: Key = (*key, "transitions", k)
                 self.known((*at, "to"), "state", transition.to, states)
-                self._check_condition(transition.when, (*at, "when"), active, set(state.generators))
+                transition.when.check(self, (*at, "when"), StateNames(active, set(state.generators)))
 
-    def _check_generators(self, state: st.StateSpec, key: Key) -> None:
+    def _check_generators(self, state: StateSpec, key: Key) -> None:
         """Check the names in generators, and that no contact has two owners."""
         owners = dict.fromkeys(state.contacts, "the state")
         for name, spec in state.generators.items():
@@ -244,37 +245,6 @@ class ScenarioChecker:
                 if contact in owners:
                     self.report_error(at, f"the contact '{contact}' is owned by {owners[contact]} already")
                 owners[contact] = f"the generator '{name}'"
-
-    def _check_condition(self, condition: Any, key: Key, active_tasks: set[str], generators: set[str]) -> None:
-        contacts, names = self.written("contacts"), self.names
-        match condition:
-            case st.TaskCondition() | st.ReferenceCondition():
-                self.known((*key, "task"), "task of this state", condition.task, active_tasks)
-                if isinstance(condition, st.TaskCondition) and condition.error is None and condition.speed is None:
-                    self.report_error(key, "give `error`, `speed` or both")
-            case st.CoMInsideCondition():
-                self.check_group(condition.subsystems, key)
-                if not condition.contacts:
-                    self.report_error((*key, "contacts"), "name at least one contact")
-                for k, contact in enumerate(condition.contacts):
-                    self.known((*key, "contacts", k), "contact", contact, contacts)
-            case st.TouchingCondition() | st.SeparatedCondition():
-                self.known((*key, "contact"), "contact", condition.contact, contacts)
-            case st.JointCondition():
-                self.known((*key, "joint"), "joint", condition.joint, names.joints)
-                if condition.above is None and condition.below is None:
-                    self.report_error(key, "give `above`, `below` or both")
-            case st.VisitsCondition():
-                self.known((*key, "state"), "state", condition.state, self.written("states"))
-            case st.GeneratorCondition():
-                self.known((*key, "generator"), "generator of this state", condition.generator, generators)
-            case st.AllCondition() | st.AnyCondition():
-                if not condition.of:
-                    self.report_error((*key, "of"), "give at least one condition")
-                for k, part in enumerate(condition.of):
-                    self._check_condition(part, (*key, "of", k), active_tasks, generators)
-            case st.NotCondition():
-                self._check_condition(condition.of, (*key, "of"), active_tasks, generators)
 
     def _check_goals(self) -> None:
         for name, goal in self._spec.goals.items():

@@ -11,7 +11,7 @@ from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.state_machine.state_machine import Phase
 from multi_qp_controller.tasks import PoseTask, Task
 from multi_qp_scene.scenario import Scenario
-from multi_qp_scene.schema.states import AllCondition, AnyCondition, Condition, TouchingCondition
+from multi_qp_scene.schema.conditions import ConditionSpec, SeveralConditionsSpec, TouchingConditionSpec
 from multi_qp_scene.stateful import Stateful
 from multi_qp_scene.surfaces import Surface
 
@@ -75,12 +75,10 @@ class Landing(Stateful):
         return self.pending != before
 
 
-def _touching(condition: Condition) -> Iterator[str]:
-    match condition:
-        case TouchingCondition():
-            yield condition.contact
-        case AllCondition() | AnyCondition():
-            for part in condition.of:
-                yield from _touching(part)
-        case _:
-            return
+def _touching(condition: ConditionSpec) -> Iterator[str]:
+    """Yield the contacts that a condition waits for."""
+    if isinstance(condition, TouchingConditionSpec):
+        yield condition.contact
+    elif isinstance(condition, SeveralConditionsSpec):
+        for part in condition.of:
+            yield from _touching(part)

@@ -1,167 +1,304 @@
-"""Evaluation of transition conditions at the present tick."""
+"""Conditions of transitions: the built-in types, and the registry of all types."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import assert_never
+from abc import ABC, abstractmethod
+from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from multi_qp_controller.contacts.contact_gap import ContactGap, contact_gap, within_tolerance
-from multi_qp_controller.contacts.gap_kernel import GRASP, PLANAR, POINT, gap_between
 from multi_qp_controller.contacts.support_polygon import margin_inside
-from multi_qp_controller.dynamics.kinematics import Kinematics
-from multi_qp_controller.tasks.base import Task
+from multi_qp_controller.state_machine.transition_context import TransitionContext
+from multi_qp_scene.arguments import check_type
+from multi_qp_scene.errors import ArgumentError
 from multi_qp_scene.scalar_joint import ScalarJoint
-from multi_qp_scene.scenario import Scenario
-from multi_qp_scene.schema import states as st
-
-Array = NDArray[np.float64]
+from multi_qp_scene.schema import conditions as schema
 
 
-#: Kind of gap for each kind of surface; all others are planar.
-_KINDS = {"point": POINT, "grasp": GRASP}
-
-
-@dataclass(slots=True)
-class TransitionContext:
-    """Quantities that conditions depend on; one object is reused over ticks.
+class Condition(ABC):
+    """Condition of a transition.
 
     Attributes:
-        scenario: names of contacts and subsystems.
-        kinematics: kinematics at this tick.
-        tasks: the active tasks by name, as computed at the last tick.
-        time: present time [s].
-        entered: time at which the present state was entered [s].
-        commands: pending user commands, not yet consumed by a transition.
-        visited: names of all states so far, in order, including the present one.
-        interactive: whether a user is present.
-        done: names of the generators that are done.
-        measured_contacts: contacts with a measured force; None where contacts are detected by the distance of their
-            surfaces.
-        surfaces: cache, by contact: joint of a surface and its placement in that joint, for both, and the kind of gap.
+        Spec: its schema in scenario files.
+        spec: its keys in the scenario file, whose names have been checked.
+        parts: the conditions that it is composed of.
     """
 
-    scenario: Scenario
-    kinematics: Kinematics
-    tasks: Mapping[str, Task]
-    time: float
-    entered: float
-    commands: frozenset[str]
-    visited: Sequence[str] = ()
-    interactive: bool = False
-    measured_contacts: frozenset[str] | None = None
-    done: frozenset[str] = frozenset()
-    surfaces: dict[str, tuple[int, Array, int, Array, int]] = field(default_factory=dict)
+    Spec: ClassVar[type[schema.ConditionSpec]]
+    spec: schema.ConditionSpec
+
+    def __init__(self, spec: schema.ConditionSpec) -> None:
+        self.spec = spec
+        self.parts = tuple(make_condition(part) for part in spec.parts)
+
+    @abstractmethod
+    def holds(self, now: TransitionContext) -> bool:
+        """Return whether the condition holds at this tick."""
+
+    def unmet(self, now: TransitionContext) -> str:
+        """Describe what is missing for the condition to hold, for reports; called where it does not hold."""
+        return str(self.spec.type)  # type: ignore[attr-defined]  # each subclass has it
+
+    @property
+    def elements(self) -> tuple[Condition, ...]:
+        """The elementary conditions that it is composed of: itself, unless it has parts."""
+        return tuple(element for part in self.parts for element in part.elements) or (self,)
 
 
-def holds(condition: st.Condition, now: TransitionContext) -> bool:
-    """Return whether a condition holds."""
-    # the most frequent conditions first, by `type`: matching by class takes four times as long
-    if condition.type == "all":
-        return all(holds(part, now) for part in condition.of)
-    if condition.type == "any":
-        return any(holds(part, now) for part in condition.of)
-    if condition.type == "time":
-        return now.time - now.entered >= condition.after - 1e-9
-    if condition.type == "task":
-        return _task_reached(condition, now)
-    if condition.type == "reference_done":
-        return now.tasks[condition.task].reference_done(now.time)
-    match condition:
-        case st.CoMInsideCondition():
-            return _com_inside(condition, now)
-        case st.TouchingCondition():
-            return _touching(condition, now)
-        case st.SeparatedCondition():
-            return bool(gap(condition.contact, now)[0] >= condition.distance)
-        case st.JointCondition():
-            return _joint_between(condition, now)
-        case st.CommandCondition():
-            return condition.name in now.commands
-        case st.UnattendedCondition():
-            return not now.interactive
-        case st.VisitsCondition():
-            return now.visited.count(condition.state) >= condition.count
-        case st.GeneratorCondition():
-            return condition.generator in now.done
-        case st.NotCondition():
-            return not holds(condition.of, now)
-        case _:
-            assert_never(condition)
+class TimeCondition(Condition):
+    """The state has lasted for a time."""
+
+    Spec = schema.TimeConditionSpec
+    spec: schema.TimeConditionSpec
+
+    def holds(self, now: TransitionContext) -> bool:
+        """Return whether the time has passed."""
+        return now.time - now.entered >= self.spec.after - 1e-9
+
+    def unmet(self, now: TransitionContext) -> str:
+        """Return the time."""
+        return f"{self.spec.after:g} s to pass"
 
 
-def open_contacts(names: Iterable[str], now: TransitionContext) -> dict[str, ContactGap]:
-    """Return the contacts whose gap is too large for them to be made, with their gaps.
+class ReferenceCondition(Condition):
+    """The moving reference of a task has ended."""
 
-    A contact with a measured force is closed, wherever its surfaces are in the model.
+    Spec: ClassVar[type[schema.ConditionSpec]] = schema.ReferenceConditionSpec
+    spec: schema.ReferenceConditionSpec | schema.TaskConditionSpec
+
+    def holds(self, now: TransitionContext) -> bool:
+        """Return whether it has ended."""
+        return now.tasks[self.spec.task].reference_done(now.time)
+
+    def unmet(self, now: TransitionContext) -> str:
+        """Return the task with its error and speed."""
+        task = now.tasks[self.spec.task]
+        if not task.reference_done(now.time):
+            return f"task '{self.spec.task}' (its reference has not ended)"
+        return f"task '{self.spec.task}' (error {task.error:.3g}, speed {task.speed:.3g})"
+
+
+class TaskCondition(ReferenceCondition):
+    """A task has reached its target."""
+
+    Spec = schema.TaskConditionSpec
+    spec: schema.TaskConditionSpec
+
+    def holds(self, now: TransitionContext) -> bool:
+        """Return whether its reference has ended, and error and speed are small."""
+        if not super().holds(now):
+            return False
+        task, spec = now.tasks[self.spec.task], self.spec
+        near = spec.error is None or task.error <= spec.error
+        return near and (spec.speed is None or task.speed <= spec.speed)
+
+
+class CoMInsideCondition(Condition):
+    """A centre of mass is over the support polygon of some contacts."""
+
+    Spec = schema.CoMInsideConditionSpec
+    spec: schema.CoMInsideConditionSpec
+
+    def holds(self, now: TransitionContext) -> bool:
+        """Return whether it is inside by the margin."""
+        surfaces = [now.surfaces_of(name)[0] for name in self.spec.contacts]
+        com = now.kinematics.group(tuple(self.spec.subsystems)).com(now.kinematics)
+        return margin_inside(now.kinematics, surfaces, com) >= self.spec.margin
+
+    def unmet(self, now: TransitionContext) -> str:
+        """Return the group and the contacts."""
+        return f"the centre of mass of {', '.join(self.spec.subsystems)} over {', '.join(self.spec.contacts)}"
+
+
+class TouchingCondition(Condition):
+    """The surfaces of a contact are aligned and at rest relative to each other."""
+
+    Spec = schema.TouchingConditionSpec
+    spec: schema.TouchingConditionSpec
+
+    def holds(self, now: TransitionContext) -> bool:
+        """Return whether they touch, by measured force where there is one."""
+        spec = self.spec
+        if now.measured_contacts is not None and now.surfaces_of(spec.contact)[0].kind != "grasp":
+            return spec.contact in now.measured_contacts
+        gap = now.gap(spec.contact)
+        still = gap.speed <= spec.speed and gap.angular_speed <= 10.0 * spec.speed
+        return gap.distance <= spec.distance and gap.angle <= spec.angle and still
+
+    def unmet(self, now: TransitionContext) -> str:
+        """Return the gap."""
+        gap = now.gap(self.spec.contact)
+        return (
+            f"touching '{self.spec.contact}' ({1e3 * gap.distance:.3g} mm apart, {gap.angle:.3g} rad from aligned, "
+            f"at {1e3 * gap.speed:.3g} mm/s)"
+        )
+
+
+class SeparatedCondition(Condition):
+    """The surfaces of a contact have separated."""
+
+    Spec = schema.SeparatedConditionSpec
+    spec: schema.SeparatedConditionSpec
+
+    def holds(self, now: TransitionContext) -> bool:
+        """Return whether the distance is large enough."""
+        return now.gap(self.spec.contact).distance >= self.spec.distance
+
+    def unmet(self, now: TransitionContext) -> str:
+        """Return the distance."""
+        return f"separated '{self.spec.contact}' ({1e3 * now.gap(self.spec.contact).distance:.3g} mm apart)"
+
+
+class JointCondition(Condition):
+    """A joint is above and below given angles."""
+
+    Spec = schema.JointConditionSpec
+    spec: schema.JointConditionSpec
+
+    def holds(self, now: TransitionContext) -> bool:
+        """Return whether it is."""
+        angle = self._angle(now)
+        above = self.spec.above is None or angle >= self.spec.above
+        return above and (self.spec.below is None or angle <= self.spec.below)
+
+    def unmet(self, now: TransitionContext) -> str:
+        """Return the present angle."""
+        return f"{self.spec.joint} is at {self._angle(now):.4g}"
+
+    def _angle(self, now: TransitionContext) -> float:
+        return ScalarJoint.of(now.scenario.scene.model, self.spec.joint).angle(now.kinematics.q)
+
+
+class CommandCondition(Condition):
+    """The user has given a command."""
+
+    Spec = schema.CommandConditionSpec
+    spec: schema.CommandConditionSpec
+
+    def holds(self, now: TransitionContext) -> bool:
+        """Return whether it is pending."""
+        return self.spec.name in now.commands
+
+    def unmet(self, now: TransitionContext) -> str:
+        """Return the command."""
+        return f"command '{self.spec.name}'"
+
+
+class UnattendedCondition(Condition):
+    """The run is not interactive."""
+
+    Spec = schema.UnattendedConditionSpec
+
+    def holds(self, now: TransitionContext) -> bool:
+        """Return whether no user is present."""
+        return not now.interactive
+
+
+class VisitsCondition(Condition):
+    """A state has been entered a number of times."""
+
+    Spec = schema.VisitsConditionSpec
+    spec: schema.VisitsConditionSpec
+
+    def holds(self, now: TransitionContext) -> bool:
+        """Return whether it has."""
+        return now.visited.count(self.spec.state) >= self.spec.count
+
+    def unmet(self, now: TransitionContext) -> str:
+        """Return the number of times so far."""
+        return f"'{self.spec.state}' entered {now.visited.count(self.spec.state)} of {self.spec.count} times"
+
+
+class GeneratorCondition(Condition):
+    """A motion generator of the state is done."""
+
+    Spec = schema.GeneratorConditionSpec
+    spec: schema.GeneratorConditionSpec
+
+    def holds(self, now: TransitionContext) -> bool:
+        """Return whether it is done."""
+        return self.spec.generator in now.done
+
+    def unmet(self, now: TransitionContext) -> str:
+        """Return the generator."""
+        return f"generator '{self.spec.generator}' to be done"
+
+
+class AllCondition(Condition):
+    """All of several conditions hold."""
+
+    Spec = schema.AllConditionSpec
+
+    def holds(self, now: TransitionContext) -> bool:
+        """Return whether all hold."""
+        return all(part.holds(now) for part in self.parts)
+
+    def unmet(self, now: TransitionContext) -> str:
+        """Return the conditions that do not hold."""
+        return " and ".join(part.unmet(now) for part in self.parts if not part.holds(now))
+
+
+class OneOfCondition(Condition):
+    """Any of several conditions holds."""
+
+    Spec = schema.OneOfConditionSpec
+
+    def holds(self, now: TransitionContext) -> bool:
+        """Return whether any holds."""
+        return any(part.holds(now) for part in self.parts)
+
+    def unmet(self, now: TransitionContext) -> str:
+        """Return the conditions."""
+        return " or ".join(part.unmet(now) for part in self.parts)
+
+
+class NotCondition(Condition):
+    """A condition does not hold."""
+
+    Spec = schema.NotConditionSpec
+
+    def holds(self, now: TransitionContext) -> bool:
+        """Return whether it does not."""
+        return not self.parts[0].holds(now)
+
+
+_CONDITIONS: tuple[type[Condition], ...] = (
+    TimeCondition,
+    ReferenceCondition,
+    TaskCondition,
+    CoMInsideCondition,
+    TouchingCondition,
+    SeparatedCondition,
+    JointCondition,
+    CommandCondition,
+    UnattendedCondition,
+    VisitsCondition,
+    GeneratorCondition,
+    AllCondition,
+    OneOfCondition,
+    NotCondition,
+)
+#: Class of the condition of each type of specification.
+_BY_SPEC: dict[type[schema.ConditionSpec], type[Condition]] = {one.Spec: one for one in _CONDITIONS}
+
+
+def register_condition(condition: type[Condition]) -> None:
+    """Add a type of condition, before a scenario file is loaded that contains it.
+
+    Args:
+        condition: class with `Spec`, a subclass of `ConditionSpec` with `type: Literal["..."]`.
+
+    Raises:
+        ArgumentError: when the class is none of this kind, or its type has the name of another one.
     """
-    found = {}
-    for name in names:
-        if now.measured_contacts is not None and name in now.measured_contacts:
-            continue
-        surfaces = now.scenario.scene.surfaces
-        first, second = (surfaces[surface] for surface in now.scenario.spec.contacts[name].surfaces)
-        poses = now.kinematics.pose(first.frame_id), now.kinematics.pose(second.frame_id)
-        gap = contact_gap(first, second, poses[1].actInv(poses[0]))
-        if not within_tolerance(now.scenario, name, gap):
-            found[name] = gap
-    return found
+    check_type("condition", condition, type, "a class of conditions")
+    spec = getattr(condition, "Spec", None)
+    if not issubclass(condition, Condition) or not isinstance(spec, type) or not issubclass(spec, schema.ConditionSpec):
+        raise ArgumentError(
+            f"condition: expected a subclass of Condition with a `Spec` of ConditionSpec, got {condition.__name__}"
+        )
+    schema.CONDITION_SPECS.add(spec)
+    _BY_SPEC[spec] = condition
 
 
-def parts_of(condition: st.Condition) -> list[st.Condition]:
-    """Return the elementary conditions that a condition is composed of."""
-    match condition:
-        case st.AllCondition() | st.AnyCondition():
-            return [part for one in condition.of for part in parts_of(one)]
-        case st.NotCondition():
-            return parts_of(condition.of)
-        case _:
-            return [condition]
-
-
-def _task_reached(condition: st.TaskCondition, now: TransitionContext) -> bool:
-    task = now.tasks[condition.task]
-    if not task.reference_done(now.time):
-        return False
-    near = condition.error is None or task.error <= condition.error
-    return near and (condition.speed is None or task.speed <= condition.speed)
-
-
-def _com_inside(condition: st.CoMInsideCondition, now: TransitionContext) -> bool:
-    scene, contacts = now.scenario.scene, now.scenario.spec.contacts
-    surfaces = [scene.surfaces[contacts[name].surfaces[0]] for name in condition.contacts]
-    com = now.kinematics.group(tuple(condition.subsystems)).com(now.kinematics)
-    return margin_inside(now.kinematics, surfaces, com) >= condition.margin
-
-
-def gap(contact: str, now: TransitionContext) -> tuple[float, float, float, float]:
-    """Return the gap between the surfaces of a contact: distance [m], angle [rad], and the rates of both."""
-    if contact not in now.surfaces:
-        scene = now.scenario.scene
-        first, second = (scene.surfaces[name] for name in now.scenario.spec.contacts[contact].surfaces)
-        a, b = (now.kinematics.fixed_frame(surface.frame_id) for surface in (first, second))
-        now.surfaces[contact] = a.joint, a.place, b.joint, b.place, _KINDS.get(first.kind, PLANAR)
-    a_joint, a_place, b_joint, b_place, kind = now.surfaces[contact]
-    views = now.kinematics.views
-    return gap_between(a_joint, a_place, b_joint, b_place, views.poses, views.twists, kind)
-
-
-def _touching(condition: st.TouchingCondition, now: TransitionContext) -> bool:
-    if now.measured_contacts is not None and _kind(condition.contact, now) != "grasp":
-        return condition.contact in now.measured_contacts
-    distance, angle, speed, turning = gap(condition.contact, now)
-    still = speed <= condition.speed and turning <= 10.0 * condition.speed
-    return bool(distance <= condition.distance and angle <= condition.angle and still)
-
-
-def _kind(contact: str, now: TransitionContext) -> str:
-    return now.scenario.scene.surfaces[now.scenario.spec.contacts[contact].surfaces[0]].kind
-
-
-def _joint_between(condition: st.JointCondition, now: TransitionContext) -> bool:
-    angle = ScalarJoint.of(now.scenario.scene.model, condition.joint).angle(now.kinematics.q)
-    above = condition.above is None or angle >= condition.above
-    return above and (condition.below is None or angle <= condition.below)
+def make_condition(spec: schema.ConditionSpec) -> Condition:
+    """Create a condition from its specification, whose names have been checked."""
+    return _BY_SPEC[type(spec)](spec)

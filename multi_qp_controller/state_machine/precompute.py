@@ -11,9 +11,9 @@ from multi_qp_controller.dynamics.motion_table import Pair
 from multi_qp_controller.qp.condensed import BlockSolver
 from multi_qp_controller.qp.qp_data import QPData
 from multi_qp_controller.state_machine.active_setup import ActiveSetup
-from multi_qp_controller.state_machine.conditions import TransitionContext, holds, parts_of
 from multi_qp_controller.state_machine.running_generators import RunningGenerators
 from multi_qp_controller.state_machine.state_machine import Phase
+from multi_qp_controller.state_machine.transition_context import TransitionContext
 from multi_qp_controller.tasks import Task
 from multi_qp_scene.errors import MultiQpError
 
@@ -64,10 +64,10 @@ def _start_once(tasks: Iterable[Task], kinematics: Kinematics) -> None:
 
 def _evaluate_once(phase: Phase, now: TransitionContext) -> None:
     """Evaluate all elementary conditions of a state once, without short-circuit, for imports and compilation."""
-    for transition in phase.spec.transitions:
-        for part in parts_of(transition.when):
+    for transition in phase.transitions:
+        for condition in transition.when.elements:
             with suppress(MultiQpError, KeyError, ValueError):
-                holds(part, now)
+                condition.holds(now)
 
 
 def pairs_of(contacts: Iterable[ActiveContact], tasks: Iterable[Task]) -> list[Pair]:
@@ -89,6 +89,6 @@ def _setups(
     for phase in phases:
         for generated in generators.contact_sets(phase.name):
             yield phase, None, generated
-        for transition in phase.spec.transitions:
+        for transition in phase.transitions:
             if set(phase.contacts) - set(named[transition.to].contacts):
                 yield named[transition.to], phase, ()

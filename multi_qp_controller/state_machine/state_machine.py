@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from multi_qp_controller.state_machine.conditions import TransitionContext, holds, open_contacts, parts_of
+from multi_qp_controller.state_machine.conditions import Condition, make_condition
 from multi_qp_controller.state_machine.running_generators import RunningGenerators
+from multi_qp_controller.state_machine.transition_context import TransitionContext
 from multi_qp_scene.errors import ArgumentError
 from multi_qp_scene.scenario import Scenario
-from multi_qp_scene.schema.states import CommandCondition, StateSpec
+from multi_qp_scene.schema.states import StateSpec
 from multi_qp_scene.schema.tasks import TaskSpec
 from multi_qp_scene.stateful import Stateful
 from multi_qp_scene.suggestions import unknown_name
+
+
+class Transition(NamedTuple):
+    """Transition to another state.
+
+    Attributes:
+        to: name of that state.
+        when: its condition.
+    """
+
+    to: str
+    when: Condition
 
 
 @dataclass(frozen=True)
@@ -24,6 +38,7 @@ class Phase:
         contacts: names of the active contacts.
         tasks: the active tasks: those of the scenario, overridden by those of the state, and those of its generators.
         owned_contacts: names of the contacts that its generators make and break.
+        transitions: its transitions in order of precedence.
     """
 
     name: str
@@ -31,6 +46,7 @@ class Phase:
     contacts: tuple[str, ...]
     tasks: dict[str, TaskSpec]
     owned_contacts: tuple[str, ...] = ()
+    transitions: tuple[Transition, ...] = ()
 
 
 class StateMachine(Stateful):
@@ -56,11 +72,11 @@ class StateMachine(Stateful):
         """Create the states; `generators` are those of all states."""
         self._phases = {name: _phase(scenario, name, spec, generators) for name, spec in scenario.spec.states.items()}
         self.commands: frozenset[str] = frozenset()
-        self._known_commands = {name for phase in self._phases.values() for name in commands_in(phase.spec)}
+        self._known_commands = {name for phase in self._phases.values() for name in phase.spec.commands}
         self._new_contacts = {
             (phase.name, way.to): tuple(c for c in self._phases[way.to].contacts if c not in phase.contacts)
             for phase in self._phases.values()
-            for way in phase.spec.transitions
+            for way in phase.transitions
         }
         self.phase = self._phases[scenario.spec.initial_state]
         self.entered = 0.0
@@ -88,7 +104,7 @@ class StateMachine(Stateful):
     @property
     def finished(self) -> bool:
         """Whether the present state is final (without transitions)."""
-        return not self.phase.spec.transitions
+        return not self.phase.transitions
 
     def command(self, name: str) -> None:
         """Add a user command; it stays pending until a state has a transition for it.
@@ -110,8 +126,8 @@ class StateMachine(Stateful):
 
         A transition is due when its condition holds and the contacts that its state adds are closed.
         """
-        for transition in self.phase.spec.transitions:
-            if holds(transition.when, now) and not open_contacts(self.new_contacts(transition.to), now):
+        for transition in self.phase.transitions:
+            if transition.when.holds(now) and not now.open_contacts(self.new_contacts(transition.to)):
                 return transition.to
         return None
 
@@ -127,16 +143,12 @@ class StateMachine(Stateful):
         self.commands = frozenset()
 
 
-def commands_in(state: StateSpec) -> tuple[str, ...]:
-    """Return the user commands in the transition conditions of a state."""
-    parts = [part for transition in state.transitions for part in parts_of(transition.when)]
-    return tuple(dict.fromkeys(part.name for part in parts if isinstance(part, CommandCondition)))
-
-
 def _phase(scenario: Scenario, name: str, state: StateSpec, generators: RunningGenerators | None) -> Phase:
     tasks: dict[str, TaskSpec | None] = {**scenario.spec.tasks, **state.tasks}
     on = {task_name: task for task_name, task in tasks.items() if task is not None}
-    if generators is None:
-        return Phase(name, state, tuple(state.contacts), on)
-    on |= generators.task_specs(name)
-    return Phase(name, state, tuple(state.contacts), on, generators.owned_contacts(name))
+    owned: tuple[str, ...] = ()
+    if generators is not None:
+        on |= generators.task_specs(name)
+        owned = generators.owned_contacts(name)
+    transitions = tuple(Transition(way.to, make_condition(way.when)) for way in state.transitions)
+    return Phase(name, state, tuple(state.contacts), on, owned, transitions)

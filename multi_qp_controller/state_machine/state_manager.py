@@ -12,10 +12,10 @@ from multi_qp_controller.motion_generator import GeneratorInput
 from multi_qp_controller.qp.qp_data import QPData
 from multi_qp_controller.qp.solve_cascade import SolveCascade
 from multi_qp_controller.state_machine.active_setup import ActiveSetup
-from multi_qp_controller.state_machine.conditions import TransitionContext
 from multi_qp_controller.state_machine.precompute import pairs_of, precompute_plans
 from multi_qp_controller.state_machine.running_generators import RunningGenerators
 from multi_qp_controller.state_machine.state_machine import StateMachine
+from multi_qp_controller.state_machine.transition_context import TransitionContext
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.stateful import Stateful
 

@@ -30,6 +30,7 @@ from multi_qp_scene.schema.common import (
     Vector2,
     Vector3,
 )
+from multi_qp_scene.schema.conditions import CONDITION_SPECS
 from multi_qp_scene.schema.generators import GENERATOR_SPECS
 from multi_qp_scene.schema.goals import GoalSpec
 from multi_qp_scene.schema.health import HealthSpec
@@ -438,5 +439,6 @@ class ScenarioFile(StrictModel):
     camera: CameraSpec | None = None
 
 
+CONDITION_SPECS.users.append(ScenarioFile)
 TASK_SPECS.users.append(ScenarioFile)
 GENERATOR_SPECS.users.append(ScenarioFile)

@@ -15,7 +15,7 @@ class TaggedUnion:
 
     Attributes:
         models: the models by the value of `type`.
-        users: models with fields of this type, those without such parts first; they are built again for a new member.
+        users: models with fields of this type, parts of others first; they are built again for a new member.
     """
 
     discriminator = "type"
@@ -33,6 +33,13 @@ class TaggedUnion:
             ArgumentError: when the model has no key `type: Literal["..."]`, or another one has the same value of it.
         """
         self._add(model)
+        self.rebuild()
+
+    def rebuild(self) -> None:
+        """Build the users again with the present members."""
+        for user in self.users:  # the schemas of users that contain each other are all discarded first
+            if "__pydantic_core_schema__" in vars(user):
+                del user.__pydantic_core_schema__
         for user in self.users:
             user.model_rebuild(force=True)
 

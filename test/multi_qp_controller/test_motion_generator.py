@@ -88,8 +88,7 @@ def registered():
     register_generator(ProbeSpec, Probe)
     yield
     del GENERATORS["probe"], GENERATOR_SPECS.models["probe"]
-    for user in GENERATOR_SPECS.users:
-        user.model_rebuild(force=True)
+    GENERATOR_SPECS.rebuild()
 
 
 @pytest.fixture

@@ -13,9 +13,10 @@ from multi_qp_scene.config_file import YamlDocument
 from multi_qp_scene.resources import model_path, resource_dirs, scenario_names
 from multi_qp_scene.salvage import salvage
 from multi_qp_scene.scenario import load_scenario
+from multi_qp_scene.schema.conditions import AllConditionSpec, NotConditionSpec, TimeConditionSpec
 from multi_qp_scene.schema.model_file import ModelFile
 from multi_qp_scene.schema.scenario_file import ScenarioFile
-from multi_qp_scene.schema.states import AllCondition, NotCondition, StateSpec, TimeCondition
+from multi_qp_scene.schema.states import StateSpec
 from multi_qp_scene.schema.tasks import PoseTaskSpec
 
 MODELS = sorted({path.stem for folder in resource_dirs() for path in (folder / "config/models").glob("*.yaml")})
@@ -59,8 +60,9 @@ def test_the_schema_lists_all_formulations():
 
 def test_conditions_nest():
     data = {"type": "all", "of": [{"type": "not", "of": {"type": "time", "after": 1}}]}
-    condition = AllCondition.model_validate(data)
-    assert condition == AllCondition(type="all", of=[NotCondition(type="not", of=TimeCondition(type="time", after=1))])
+    condition = AllConditionSpec.model_validate(data)
+    inverse = NotConditionSpec(type="not", of=TimeConditionSpec(type="time", after=1))
+    assert condition == AllConditionSpec(type="all", of=[inverse])
 
 
 @pytest.mark.parametrize(

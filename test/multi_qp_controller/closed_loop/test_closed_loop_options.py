@@ -11,11 +11,12 @@ from multi_qp_controller.contacts.contact import ContactFeedback
 from multi_qp_controller.contacts.landing import FURTHEST, SPEED
 from multi_qp_controller.controller import Controller
 from multi_qp_controller.state_machine.active_setup import LARGEST_PENALTY, ActiveSetup
-from multi_qp_controller.state_machine.conditions import TransitionContext, holds
+from multi_qp_controller.state_machine.conditions import TouchingCondition
 from multi_qp_controller.state_machine.state_machine import Phase
+from multi_qp_controller.state_machine.transition_context import TransitionContext
 from multi_qp_scene.scene import State
+from multi_qp_scene.schema.conditions import TouchingConditionSpec
 from multi_qp_scene.schema.scenario_file import ClosedLoopSpec, ImpedanceSpec
-from multi_qp_scene.schema.states import TouchingCondition
 
 DT = 0.005
 
@@ -119,7 +120,7 @@ def test_touching_uses_measured_contacts_where_available(scenario, lab):
 
     def touches(contact, measured_contacts):
         now = TransitionContext(scenario, kinematics, {}, 0.0, 0.0, frozenset(), measured_contacts=measured_contacts)
-        return holds(TouchingCondition(type="touching", contact=contact), now)
+        return TouchingCondition(TouchingConditionSpec(type="touching", contact=contact)).holds(now)
 
     assert touches("left_foot", None) and not touches("left_foot", frozenset())
     assert touches("left_hand", frozenset({"left_hand"})) and not touches("left_hand", None)

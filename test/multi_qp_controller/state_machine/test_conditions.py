@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import pinocchio as pin
 import pytest
 from pydantic import TypeAdapter
 
-from multi_qp_controller.state_machine.conditions import TransitionContext, holds
+from multi_qp_controller.controller import Controller
+from multi_qp_controller.state_machine import Condition, conditions, register_condition
+from multi_qp_controller.state_machine.conditions import make_condition
+from multi_qp_controller.state_machine.transition_context import TransitionContext
 from multi_qp_controller.tasks import JointAngleTask
+from multi_qp_scene.errors import ArgumentError, MultiQpError
 from multi_qp_scene.scalar_joint import ScalarJoint
 from multi_qp_scene.scene import State
-from multi_qp_scene.schema.states import Condition
+from multi_qp_scene.schema.conditions import CONDITION_SPECS, AnyConditionSpec, ConditionSpec
 
 ENTERED = 10.0
 YES, NO = {"type": "command", "name": "go"}, {"type": "command", "name": "stop"}
 
 
 def parsed(**condition):
-    return TypeAdapter(Condition).validate_python(condition)
+    return TypeAdapter(AnyConditionSpec).validate_python(condition)
+
+
+def holds(spec, context):
+    return make_condition(spec).holds(context)
 
 
 @pytest.fixture
@@ -185,3 +195,94 @@ def test_joint_condition_on_a_continuous_joint(workshop, context):
 )
 def test_nesting(context, condition, expected):
     assert holds(parsed(**condition), context()) is expected
+
+
+class AboveConditionSpec(ConditionSpec):
+    type: Literal["above"]
+    frame: str
+    height: float
+
+    def check(self, scenario, key, state):
+        scenario.known((*key, "frame"), "link or surface", self.frame, scenario.names.frames)
+
+
+class AboveCondition(Condition):
+    Spec = AboveConditionSpec
+
+    def holds(self, now):
+        frame = now.scenario.scene.frame_id(self.spec.frame)
+        return bool(now.kinematics.pose(frame).translation[2] >= self.spec.height)
+
+
+@pytest.fixture
+def registered():
+    register_condition(AboveCondition)
+    yield
+    del CONDITION_SPECS.models["above"], conditions._BY_SPEC[AboveConditionSpec]
+    CONDITION_SPECS.rebuild()
+
+
+def lifting(workshop, when):
+    """Return a scenario with a block that is at rest, and a transition from its first state."""
+    workshop.block("block")
+    return workshop.load(
+        subsystems={"block": {"model": "block", "pose": {"xyz": [0.0, 0.0, 1.0]}}},
+        initial_state="wait",
+        states={"wait": {"transitions": [{"to": "end", "when": when}]}, "end": {}},
+    )
+
+
+ABOVE = {"type": "above", "frame": "block/body", "height": 0.9}
+
+
+@pytest.mark.parametrize(
+    ("when", "state"),
+    [
+        (ABOVE, "end"),
+        (ABOVE | {"height": 1.1}, "wait"),
+        ({"type": "not", "of": {"type": "all", "of": [ABOVE | {"height": 1.1}, NO]}}, "end"),
+    ],
+)
+def test_a_registered_condition_is_used_from_a_file(registered, workshop, when, state):
+    scenario = lifting(workshop, when)
+    controller = Controller(scenario)
+    controller.step(scenario.scene.initial_state(), 0.0)
+    controller.post_update()
+    assert controller.machine.state == state
+    again = type(scenario.spec).model_validate_json(scenario.spec.model_dump_json(by_alias=True))
+    assert again == scenario.spec
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"frame": "block/bodi"}, "unknown link or surface 'block/bodi'"),
+        ({"hight": 1.0}, "hight"),
+        ({"type": "abov"}, "above"),
+    ],
+)
+def test_mistakes_in_a_registered_condition_are_reported_with_their_place(registered, workshop, change, message):
+    with pytest.raises(MultiQpError) as error:
+        lifting(workshop, {"type": "any", "of": [NO, ABOVE | change]})
+    assert message in str(error.value) and ".yaml:" in str(error.value)
+
+
+def test_only_conditions_of_a_new_type_can_be_registered():
+    class SameType(AboveConditionSpec):
+        type: Literal["time"]
+
+    class OtherTime(AboveCondition):
+        Spec = SameType
+
+    for wrong, message in (
+        (5, "condition: expected a class of conditions"),
+        (Condition, "expected a subclass of Condition with a `Spec`"),
+        (OtherTime, "the type 'time' is TimeConditionSpec already"),
+    ):
+        with pytest.raises(ArgumentError) as error:
+            register_condition(wrong)
+        assert message in str(error.value)
+
+
+def test_every_type_of_condition_has_its_class():
+    assert {one for one in CONDITION_SPECS.models.values()} == conditions._BY_SPEC.keys()

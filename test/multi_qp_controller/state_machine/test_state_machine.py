@@ -6,8 +6,8 @@ import pinocchio as pin
 import pytest
 
 from multi_qp_controller.controller import Controller
-from multi_qp_controller.state_machine.conditions import TransitionContext
 from multi_qp_controller.state_machine.state_machine import StateMachine
+from multi_qp_controller.state_machine.transition_context import TransitionContext
 from multi_qp_controller.tasks import JointVelocityTask
 from multi_qp_scene.scene import State
 

@@ -70,8 +70,7 @@ def registered() -> Iterator[None]:
     register_task(DistanceTask)
     yield
     del TASK_SPECS.models["distance"], registry._BY_SPEC[DistanceTaskSpec]
-    for user in TASK_SPECS.users:
-        user.model_rebuild(force=True)
+    TASK_SPECS.rebuild()
 
 
 def scene_with(workshop, task):

@@ -1,0 +1,101 @@
+"""Quantities that transition conditions depend on, and gaps of contacts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multi_qp_controller.contacts.contact_gap import ContactGap, contact_gap, within_tolerance
+from multi_qp_controller.contacts.gap_kernel import GRASP, PLANAR, POINT, gap_between
+from multi_qp_controller.dynamics.kinematics import Kinematics
+from multi_qp_controller.tasks.base import Task
+from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.surfaces import Surface
+
+Array = NDArray[np.float64]
+
+#: Kind of gap for each kind of surface; all others are planar.
+_KINDS = {"point": POINT, "grasp": GRASP}
+
+
+class MovingGap(NamedTuple):
+    """Gap between the surfaces of a contact, and its rate.
+
+    Attributes:
+        distance: [m].
+        angle: [rad].
+        speed: relative linear speed [m/s].
+        angular_speed: [rad/s].
+    """
+
+    distance: float
+    angle: float
+    speed: float
+    angular_speed: float
+
+
+@dataclass(slots=True)
+class TransitionContext:
+    """Quantities that conditions depend on; one object is reused over ticks.
+
+    Attributes:
+        scenario: names of contacts and subsystems.
+        kinematics: kinematics at this tick.
+        tasks: the active tasks by name, as computed at the last tick.
+        time: present time [s].
+        entered: time at which the present state was entered [s].
+        commands: pending user commands, not yet consumed by a transition.
+        visited: names of all states so far, in order, including the present one.
+        interactive: whether a user is present.
+        done: names of the generators that are done.
+        measured_contacts: contacts with a measured force; None where contacts are detected by the distance of their
+            surfaces.
+        surfaces: cache, by contact: joint of a surface and its placement in that joint, for both, and the kind of gap.
+    """
+
+    scenario: Scenario
+    kinematics: Kinematics
+    tasks: Mapping[str, Task]
+    time: float
+    entered: float
+    commands: frozenset[str]
+    visited: Sequence[str] = ()
+    interactive: bool = False
+    measured_contacts: frozenset[str] | None = None
+    done: frozenset[str] = frozenset()
+    surfaces: dict[str, tuple[int, Array, int, Array, int]] = field(default_factory=dict)
+
+    def surfaces_of(self, contact: str) -> tuple[Surface, Surface]:
+        """Return the surfaces of a contact."""
+        first, second = self.scenario.spec.contacts[contact].surfaces
+        return self.scenario.scene.surfaces[first], self.scenario.scene.surfaces[second]
+
+    def gap(self, contact: str) -> MovingGap:
+        """Return the gap between the surfaces of a contact, and its rate."""
+        if contact not in self.surfaces:
+            first, second = self.surfaces_of(contact)
+            a, b = (self.kinematics.fixed_frame(surface.frame_id) for surface in (first, second))
+            self.surfaces[contact] = a.joint, a.place, b.joint, b.place, _KINDS.get(first.kind, PLANAR)
+        a_joint, a_place, b_joint, b_place, kind = self.surfaces[contact]
+        views = self.kinematics.views
+        return MovingGap(*gap_between(a_joint, a_place, b_joint, b_place, views.poses, views.twists, kind))
+
+    def open_contacts(self, names: Iterable[str]) -> dict[str, ContactGap]:
+        """Return those of these contacts whose gap is too large for them to be made, with their gaps.
+
+        A contact with a measured force is closed, wherever its surfaces are in the model.
+        """
+        found = {}
+        for name in names:
+            if self.measured_contacts is not None and name in self.measured_contacts:
+                continue
+            first, second = self.surfaces_of(name)
+            poses = self.kinematics.pose(first.frame_id), self.kinematics.pose(second.frame_id)
+            gap = contact_gap(first, second, poses[1].actInv(poses[0]))
+            if not within_tolerance(self.scenario, name, gap):
+                found[name] = gap
+        return found

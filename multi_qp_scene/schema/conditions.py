@@ -1,0 +1,327 @@
+"""Schema of the conditions of transitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+
+from pydantic import Field
+
+from multi_qp_scene.config_file import StrictModel
+from multi_qp_scene.schema.common import Angle, Coordinate, Length, Speed, Time, Tolerance
+from multi_qp_scene.schema.tagged_union import TaggedUnion
+
+if TYPE_CHECKING:
+    from multi_qp_scene.checks import Key, ScenarioChecker
+
+
+class StateNames(NamedTuple):
+    """Names in the state of a transition.
+
+    Attributes:
+        tasks: active tasks.
+        generators: motion generators.
+    """
+
+    tasks: set[str]
+    generators: set[str]
+
+
+class ConditionSpec(StrictModel):
+    """Base class of the specifications of conditions; a subclass has a key `type: Literal[...]`."""
+
+    @property
+    def parts(self) -> list[ConditionSpec]:
+        """The conditions that it is composed of."""
+        return []
+
+    @property
+    def elements(self) -> Iterator[ConditionSpec]:
+        """The elementary conditions that it is composed of: itself, unless it has parts."""
+        if not self.parts:
+            yield self
+        for part in self.parts:
+            yield from part.elements
+
+    def check(self, scenario: ScenarioChecker, key: Key, state: StateNames) -> None:
+        """Check the names in this specification, and report unknown ones at places below its own."""
+
+
+class TimeConditionSpec(ConditionSpec):
+    """True when the state has lasted for a time.
+
+    Attributes:
+        type: selects this type of condition.
+        after: time since the state was entered [s].
+    """
+
+    type: Literal["time"]
+    after: Time
+
+
+class TaskConditionSpec(ConditionSpec):
+    """True when a task has reached its target and its reference has ended.
+
+    Attributes:
+        type: selects this type of condition.
+        task: a task of this state.
+        error: maximum norm of x − x_ref, in the feature's unit (m and rad combined for a pose).
+        speed: maximum norm of ẋ, in the feature's unit per second.
+    """
+
+    type: Literal["task"]
+    task: str
+    error: Tolerance | None = None
+    speed: Speed | None = None
+
+    def check(self, scenario: ScenarioChecker, key: Key, state: StateNames) -> None:
+        """Check the name of the task, and that a bound is given."""
+        scenario.known((*key, "task"), "task of this state", self.task, state.tasks)
+        if self.error is None and self.speed is None:
+            scenario.report_error(key, "give `error`, `speed` or both")
+
+
+class ReferenceConditionSpec(ConditionSpec):
+    """True when the moving reference of a task has ended.
+
+    Attributes:
+        type: selects this type of condition.
+        task: a task of this state.
+    """
+
+    type: Literal["reference_done"]
+    task: str
+
+    def check(self, scenario: ScenarioChecker, key: Key, state: StateNames) -> None:
+        """Check the name of the task."""
+        scenario.known((*key, "task"), "task of this state", self.task, state.tasks)
+
+
+class CoMInsideConditionSpec(ConditionSpec):
+    """True when a centre of mass is over the support polygon of some contacts.
+
+    Attributes:
+        type: selects this type of condition.
+        subsystems: the group whose common centre of mass is tested.
+        contacts: contacts whose first surfaces span the polygon; they need not be active.
+        margin: minimum distance inside [m].
+    """
+
+    type: Literal["com_inside"]
+    subsystems: list[str]
+    contacts: list[str]
+    margin: Coordinate = 0.0
+
+    def check(self, scenario: ScenarioChecker, key: Key, state: StateNames) -> None:
+        """Check group and contacts."""
+        scenario.check_group(self.subsystems, key)
+        if not self.contacts:
+            scenario.report_error((*key, "contacts"), "name at least one contact")
+        for k, contact in enumerate(self.contacts):
+            scenario.known((*key, "contacts", k), "contact", contact, scenario.written("contacts"))
+
+
+class TouchingConditionSpec(ConditionSpec):
+    """True when the surfaces of a contact are aligned and at rest relative to each other (foot landed, grasp closed).
+
+    The distance is along the second surface's normal, to its plane, not to its edges: a foot level with a step but
+    beside it is also touching. A grasp's distance is between the axes of the two cylinders. With
+    `closed_loop.landing_force`, planar and point contacts are touching when their measured normal force reaches it.
+
+    Attributes:
+        type: selects this type of condition.
+        contact: name of the contact.
+        distance: maximum distance [m].
+        angle: maximum angle between the surfaces [rad].
+        speed: maximum relative linear speed [m/s]; the angular limit is ten times that in rad/s.
+    """
+
+    type: Literal["touching"]
+    contact: str
+    distance: Length = 0.001
+    angle: Tolerance = 0.02
+    speed: Speed = 0.02
+
+    def check(self, scenario: ScenarioChecker, key: Key, state: StateNames) -> None:
+        """Check the name of the contact."""
+        scenario.known((*key, "contact"), "contact", self.contact, scenario.written("contacts"))
+
+
+class SeparatedConditionSpec(ConditionSpec):
+    """True when the surfaces of a contact have separated.
+
+    Attributes:
+        type: selects this type of condition.
+        contact: name of the contact.
+        distance: minimum distance, measured as in `touching` [m].
+    """
+
+    type: Literal["separated"]
+    contact: str
+    distance: Length
+
+    def check(self, scenario: ScenarioChecker, key: Key, state: StateNames) -> None:
+        """Check the name of the contact."""
+        scenario.known((*key, "contact"), "contact", self.contact, scenario.written("contacts"))
+
+
+class JointConditionSpec(ConditionSpec):
+    """True when a joint is above and below the given angles [rad].
+
+    Attributes:
+        type: selects this type of condition.
+        joint: full name of the joint.
+        above: minimum angle [rad] or position [m].
+        below: maximum angle [rad] or position [m].
+    """
+
+    type: Literal["joint"]
+    joint: str
+    above: Angle | None = None
+    below: Angle | None = None
+
+    def check(self, scenario: ScenarioChecker, key: Key, state: StateNames) -> None:
+        """Check the name of the joint, and that a bound is given."""
+        scenario.known((*key, "joint"), "joint", self.joint, scenario.names.joints)
+        if self.above is None and self.below is None:
+            scenario.report_error(key, "give `above`, `below` or both")
+
+
+class CommandConditionSpec(ConditionSpec):
+    """True when the user has given this command: by its button in the viewer, or by `Controller.command`.
+
+    Attributes:
+        type: selects this type of condition.
+        name: of the command.
+    """
+
+    type: Literal["command"]
+    name: str
+
+
+class UnattendedConditionSpec(ConditionSpec):
+    """True when the run is not interactive (headless), to skip states for the user.
+
+    Attributes:
+        type: selects this type of condition.
+    """
+
+    type: Literal["unattended"]
+
+
+class VisitsConditionSpec(ConditionSpec):
+    """True when a state has been entered a number of times.
+
+    Attributes:
+        type: selects this type of condition.
+        state: name of the state; the present one counts as entered.
+        count: minimum number of times.
+    """
+
+    type: Literal["visits"]
+    state: str
+    count: Annotated[int, Field(ge=1)]
+
+    def check(self, scenario: ScenarioChecker, key: Key, state: StateNames) -> None:
+        """Check the name of the state."""
+        scenario.known((*key, "state"), "state", self.state, scenario.written("states"))
+
+
+class GeneratorConditionSpec(ConditionSpec):
+    """True when a motion generator of the state is done.
+
+    Attributes:
+        type: selects this type of condition.
+        generator: a generator of this state.
+    """
+
+    type: Literal["generator"]
+    generator: str
+
+    def check(self, scenario: ScenarioChecker, key: Key, state: StateNames) -> None:
+        """Check the name of the generator."""
+        scenario.known((*key, "generator"), "generator of this state", self.generator, state.generators)
+
+
+#: The types of conditions; `multi_qp_controller.state_machine.register_condition` adds one.
+CONDITION_SPECS = TaggedUnion(
+    TimeConditionSpec,
+    TaskConditionSpec,
+    ReferenceConditionSpec,
+    CoMInsideConditionSpec,
+    TouchingConditionSpec,
+    SeparatedConditionSpec,
+    JointConditionSpec,
+    CommandConditionSpec,
+    UnattendedConditionSpec,
+    VisitsConditionSpec,
+    GeneratorConditionSpec,
+)
+
+AnyConditionSpec = Annotated[ConditionSpec, CONDITION_SPECS]
+
+
+class SeveralConditionsSpec(ConditionSpec):
+    """Base class of conditions on several others."""
+
+    of: list[AnyConditionSpec]
+
+    @property
+    def parts(self) -> list[ConditionSpec]:
+        """The conditions."""
+        return self.of
+
+    def check(self, scenario: ScenarioChecker, key: Key, state: StateNames) -> None:
+        """Check the conditions."""
+        if not self.of:
+            scenario.report_error((*key, "of"), "give at least one condition")
+        for k, part in enumerate(self.of):
+            part.check(scenario, (*key, "of", k), state)
+
+
+class AllConditionSpec(SeveralConditionsSpec):
+    """True when all of the conditions are true.
+
+    Attributes:
+        type: selects this type of condition.
+        of: conditions.
+    """
+
+    type: Literal["all"]
+
+
+class OneOfConditionSpec(SeveralConditionsSpec):
+    """True when any of the conditions is true.
+
+    Attributes:
+        type: selects this type of condition.
+        of: conditions.
+    """
+
+    type: Literal["any"]
+
+
+class NotConditionSpec(ConditionSpec):
+    """True when the condition is false.
+
+    Attributes:
+        type: selects this type of condition.
+        of: a condition.
+    """
+
+    type: Literal["not"]
+    of: AnyConditionSpec
+
+    @property
+    def parts(self) -> list[ConditionSpec]:
+        """The condition."""
+        return [self.of]
+
+    def check(self, scenario: ScenarioChecker, key: Key, state: StateNames) -> None:
+        """Check the condition."""
+        self.of.check(scenario, (*key, "of"), state)
+
+
+CONDITION_SPECS.users += [AllConditionSpec, OneOfConditionSpec, NotConditionSpec]
+for _compound in (AllConditionSpec, OneOfConditionSpec, NotConditionSpec):
+    CONDITION_SPECS.add(_compound)
