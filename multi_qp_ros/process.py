@@ -36,6 +36,8 @@ TRANSPORT = {"FASTDDS_BUILTIN_TRANSPORTS": "UDPv4"}
 _ROS_ARGUMENTS = "expected -p NAME:=VALUE, -r FROM:=TO, --params-file FILE.yaml or --log-level LEVEL"
 #: Time for the running callback to finish after a signal, and for the shutdown [s].
 _PATIENCE, _LONGEST_END = 0.3, 1.5
+#: Largest domain whose UDP ports exist.
+_LARGEST_DOMAIN = 232
 #: Time to wait for other processes after a signal [s].
 _LONGEST_WAIT = 0.4
 #: Time to wait for the acknowledgement of the last messages [s].
@@ -128,6 +130,9 @@ def _init(arguments: Sequence[str]) -> None:
     Raises:
         MultiQpError: an invalid argument after `--ros-args`, parameter file or environment variable of ROS.
     """
+    domain = os.environ.get("ROS_DOMAIN_ID", "")
+    if domain.isdecimal() and int(domain) > _LARGEST_DOMAIN:  # rcl would end the process with a message of its own
+        raise MultiQpError(f"ROS_DOMAIN_ID is {domain}, expected 0 to {_LARGEST_DOMAIN}")
     try:
         remove_ros_args([*arguments])  # checks them; `rclpy.init` would log a line of its own before it raises
         # rclpy's own handlers would shut the context down before the last command is sent

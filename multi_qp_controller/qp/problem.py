@@ -10,10 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_controller.qp.labels import LabelBlock, Labels
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.npz_files import read_arrays
 
 Array = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
+_WHAT = "a QP problem of `QPProblem.save`"
+#: Largest size of the arrays of a file [B].
+_LARGEST_FILE = 500_000_000
 _ARRAYS = ("H", "g", "A", "b", "C", "l", "u", "lb", "ub", "relaxable_rows", "relaxable_bounds")
 
 
@@ -177,11 +182,19 @@ class QPProblem:
 
     @classmethod
     def load(cls, path: str | Path) -> QPProblem:
-        """Read a problem from a file of `save`."""
-        with np.load(path, allow_pickle=False) as file:
-            groups = json.loads(str(file["labels"]))
+        """Read a problem from a file of `save`.
+
+        Raises:
+            MultiQpError: when the file cannot be read or is no such file.
+        """
+        arrays = read_arrays(Path(path), (*_ARRAYS, "labels"), what=_WHAT, largest=_LARGEST_FILE)
+        try:
+            groups = json.loads(str(arrays.pop("labels")))
             labels = Labels(**{key: tuple(_block(entry) for entry in group) for key, group in groups.items()})
-            return cls(**{name: file[name] for name in _ARRAYS}, labels=labels)
+            kinds = {name: bool if name.startswith("relaxable") else np.float64 for name in _ARRAYS}
+            return cls(**{name: arrays[name].astype(kind) for name, kind in kinds.items()}, labels=labels)
+        except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
+            raise MultiQpError(f"'{path}' is not {_WHAT} ({type(error).__name__}: {error})") from None
 
 
 def _block(entry: dict[str, object]) -> LabelBlock:

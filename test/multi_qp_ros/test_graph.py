@@ -103,6 +103,7 @@ def test_an_unknown_parameter_is_refused(start):
         (["-q"], {}, "unknown ROS arguments ['-q']"),
         (["-p", "use_sim_time:=5"], {}, "parameter 'use_sim_time': expected true or false, got 5"),
         ([], {"ROS_DOMAIN_ID": "a"}, "ROS_DOMAIN_ID is not an integral number"),
+        ([], {"ROS_DOMAIN_ID": "5000"}, "ROS_DOMAIN_ID is 5000, expected 0 to 232"),
     ],
 )
 def test_a_malformed_ros_argument_is_one_message_and_status_2(ros_environment, given, variables, named):

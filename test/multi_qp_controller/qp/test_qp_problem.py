@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from qp_recipes import full_problem, random_problem
 
 from multi_qp_controller.qp import LabelBlock, Labels, QPProblem, Solution, make_solver
+from multi_qp_scene.errors import MultiQpError
 
 
 @pytest.fixture
@@ -82,6 +84,27 @@ def test_save_and_load_round_trip(tmp_path):
 def test_save_and_load_without_labels(problem, tmp_path):
     problem.save(tmp_path / "qp.npz")
     assert QPProblem.load(tmp_path / "qp.npz").labels == Labels()
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"H": np.eye(3)}, "H has shape (3, 3)"),
+        ({"g": np.array(["a", "b"])}, "is not a QP problem"),
+        ({"labels": np.array("{")}, "is not a QP problem"),
+        ({"labels": np.array('{"variables": [1]}')}, "is not a QP problem"),
+        ({"u": np.array([None], dtype=object)}, "is not a QP problem"),
+    ],
+)
+def test_a_damaged_file_is_one_message(problem, tmp_path, change, named):
+    problem.save(tmp_path / "qp.npz")
+    with np.load(tmp_path / "qp.npz") as file:
+        arrays = dict(file) | change
+    np.savez(tmp_path / "qp.npz", **arrays)
+    with pytest.raises(MultiQpError, match=re.escape(named)):
+        QPProblem.load(tmp_path / "qp.npz")
+    with pytest.raises(MultiQpError, match="nothing.npz"):
+        QPProblem.load(tmp_path / "nothing.npz")
 
 
 def test_slack_changes_nothing_when_the_problem_is_feasible(problem):
