@@ -22,7 +22,7 @@ from com_trajectory.solver import minimise
 from com_trajectory.timing import empirical_duration, shortest_duration
 from com_trajectory.trajectory import ComTrajectory
 from com_trajectory.transition import TransitionPoint
-from com_trajectory.windows import State, Window, windows_of
+from com_trajectory.windows import CoMState, Window, windows_of
 
 Array = NDArray[np.float64]
 
@@ -82,7 +82,7 @@ def dynamic_window(
     own: Sequence[PlannedPhase],
     cuts: _Cuts,
     first: int,
-    start: State,
+    start: CoMState,
     goal: Array,
     preferred: Array,
     duration: float,
@@ -159,7 +159,7 @@ def plan_dynamic(
     """
     cuts = _Cuts(phases)
     windows = windows_of(phases)
-    start: State = (phases[0].rest.point, np.zeros(3), np.zeros(3))
+    start: CoMState = (phases[0].rest.point, np.zeros(3), np.zeros(3))
     found: list[DynamicWindow] = []
     shares: list[float] = []
     for window in windows:
@@ -184,7 +184,7 @@ def _shortest(
     phases: Sequence[PlannedPhase],
     transitions: Sequence[TransitionPoint],
     cuts: _Cuts,
-    start: State,
+    start: CoMState,
 ) -> DynamicWindow | None:
     own = phases[window.first : window.last + 1]
     preferred = np.mean([transitions[number].point for number in range(window.first, window.last)], axis=0)
@@ -224,7 +224,7 @@ def _affine(base: Bezier, phase: PlannedPhase, low: float, high: float, pull: in
     return points, shares, wrench, turn
 
 
-def _junctions(found: Sequence[DynamicWindow]) -> Iterator[tuple[float, State]]:
+def _junctions(found: Sequence[DynamicWindow]) -> Iterator[tuple[float, CoMState]]:
     """Yield fractions of the last curve, with the states there, at which the next window may begin."""
     if not found:
         return

@@ -35,7 +35,7 @@ from multi_qp_scene.suggestions import unknown_name
 
 Array = NDArray[np.float64]
 
-Curve = Literal["2pac", "polyline", "smooth"]
+CurveKind = Literal["2pac", "polyline", "smooth"]
 Timing = Literal["feasible", "empirical"]
 
 
@@ -54,7 +54,7 @@ class PlanOptions:
         dynamic: satisfy (1) at every instant without static equilibrium; on failure use `curve` and add a note.
     """
 
-    curve: Curve = "2pac"
+    curve: CurveKind = "2pac"
     sliding: bool = True
     largest_window: int = 3
     timing: Timing = "feasible"

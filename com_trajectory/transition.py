@@ -13,7 +13,6 @@ common unit.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +25,6 @@ from com_trajectory.wrench_cone import WrenchCone
 from multi_qp_scene.equilibrium import EquilibriumRegion
 
 Array = NDArray[np.float64]
-QPData = Literal["region", "loads"]
 
 
 @dataclass(frozen=True, eq=False)

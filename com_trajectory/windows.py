@@ -18,7 +18,7 @@ from com_trajectory.transition import TransitionPoint
 from multi_qp_scene.contact_sequence import Contact
 
 Array = NDArray[np.float64]
-State = tuple[Array, Array, Array]  # position, velocity, acceleration
+CoMState = tuple[Array, Array, Array]  # position, velocity, acceleration
 
 _PULLS = (1, 2, 3, 5, 8)  # repetitions of an attractor, which draw the curve to the polyline
 _INSIDE = 1e-9  # [m]
@@ -95,7 +95,7 @@ def window_curve(
     window: Window,
     phases: Sequence[PlannedPhase],
     attractors: Sequence[TransitionPoint],
-    start: State,
+    start: CoMState,
     duration: float,
 ) -> WindowCurve:
     """Return the smooth curve of a window.
@@ -154,7 +154,7 @@ def joined(
 
     Source: [Tonneau2018] section 6.4.1.
     """
-    state: State = (phases[0].rest.point, np.zeros(3), np.zeros(3))
+    state: CoMState = (phases[0].rest.point, np.zeros(3), np.zeros(3))
     curves = [window_curve(windows[0], phases, attractors, state, durations[0])]
     for window, duration in zip(windows[1:], durations[1:], strict=True):
         last = curves[-1]
@@ -184,7 +184,7 @@ def _worse(first: Switching, second: Switching) -> bool:
     return first.kinematic >= second.kinematic - _INSIDE and first.static > second.static + 1e-4
 
 
-def _junctions(last: WindowCurve, phase: PlannedPhase, duration: float) -> Iterator[tuple[float, State]]:
+def _junctions(last: WindowCurve, phase: PlannedPhase, duration: float) -> Iterator[tuple[float, CoMState]]:
     """Yield fractions of a curve, with the states there, at which the next window may begin, the earliest first.
 
     The first three control points of the next curve must be in the reach of the common phase; all its control points

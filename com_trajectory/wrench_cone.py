@@ -57,7 +57,6 @@ class WrenchCone:
         self.origin: Array = np.empty(3)
         self.G: Array = np.empty((6, rays.shape[0] * rays.shape[1]))
         fill_generators(points, rays, self.origin, self.G)
-        self.point_loads: Array = points
         self.rays: Array = rays
 
     @classmethod

@@ -27,7 +27,7 @@ class Oscillation(MotionGenerator):
     """
 
     @dataclass
-    class State:
+    class Checkpoint:
         """Time and angles of the start."""
 
         started_at: float

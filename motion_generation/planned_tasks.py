@@ -14,7 +14,8 @@ from multi_qp_scene.scene import Scene
 from multi_qp_scene.subsystem import Subsystem
 
 Array = NDArray[np.float64]
-Task = dict[str, Any]
+#: An entry of a scenario file as plain data.
+Entry = dict[str, Any]
 
 #: Prefix of task names in a plan of one character.
 PLANNED = "planned"
@@ -29,7 +30,7 @@ def body_tasks(
     stem: str = PLANNED,
     duration: float | None = None,
     height: bool = False,
-) -> dict[str, Task]:
+) -> dict[str, Entry]:
     """Return the tasks that move a body to a posture, with its centre of mass at a target.
 
     Args:
@@ -41,7 +42,7 @@ def body_tasks(
         duration: of the motion [s]; a step if None.
         height: whether the height of the centre of mass is controlled; else it follows from the posture.
     """
-    tasks: dict[str, Task] = {
+    tasks: dict[str, Entry] = {
         f"{stem}_com": {
             "type": "com",
             "subsystems": [body.name],
@@ -69,7 +70,7 @@ def body_tasks(
     return tasks
 
 
-def limb_task(contact: Contact, pose: pin.SE3, duration: float, lift: float, via: Array | None = None) -> Task:
+def limb_task(contact: Contact, pose: pin.SE3, duration: float, lift: float, via: Array | None = None) -> Entry:
     """Return the task that moves the surface of a contact to a pose in the world.
 
     Args:

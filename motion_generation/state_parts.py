@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from motion_generation.planned_tasks import PLANNED, Task
+from motion_generation.planned_tasks import PLANNED, Entry
 from multi_qp_scene.contact_sequence import Contact
 from multi_qp_scene.schema.scenario_file import ContactSpec
 from multi_qp_scene.schema.states import StateSpec
@@ -55,7 +55,7 @@ class SequencePart:
     then: str | None = None
     stem: str = PLANNED
     contacts: tuple[str, ...] = ()
-    tasks: Mapping[str, Task] = field(default_factory=dict)
+    tasks: Mapping[str, Entry] = field(default_factory=dict)
 
     def contact(self, contact: Contact) -> str:
         """Return the name of a contact, prefixed by the character if others have contacts too."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from com_trajectory.trajectory import ComTrajectory
 from motion_generation.phase_curves import PhaseCurves
-from motion_generation.planned_tasks import Task, body_tasks, com_of, limb_task, numbers
+from motion_generation.planned_tasks import Entry, body_tasks, com_of, limb_task, numbers
 from motion_generation.state_parts import FOREVER, HALT, Pace, SequencePart, Written
 from motion_generation.swing_path import control_points
 from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence
@@ -157,7 +157,7 @@ class StateWriter:
         else:
             curve = self._curves.target(number)
             tasks, when = self._tasks(following, self._curves.duration(number), curve), self._when_passing(after)
-        halt: Task = {"to": self._called(f"halt_{label}"), "when": {"type": "command", "name": HALT}}
+        halt: Entry = {"to": self._called(f"halt_{label}"), "when": {"type": "command", "name": HALT}}
         self._state(self._called(f"shift_{label}"), contacts, tasks, [halt, when])
         self._halt(label, contacts)
 
@@ -176,8 +176,8 @@ class StateWriter:
         self, label: str, step: _Step, following: _Step, contacts: list[str], made: Sequence[Contact], after: str
     ) -> None:
         pace = self._pace
-        over: list[Task] = []
-        down: list[Task] = []
+        over: list[Entry] = []
+        down: list[Entry] = []
         if self._curves is None:
             duration = max(pace.least, *(self._swing_duration(step, following, contact) for contact in made))
             tasks = self._tasks(following, duration)
@@ -207,32 +207,32 @@ class StateWriter:
         self._state(self._called(f"swing_{label}"), contacts, tasks, [{"to": landed, "when": lands}])
         self._state(landed, contacts, landing, [{"to": after, "when": {"type": "all", "of": down}}])
 
-    def _when_there(self, to: str) -> Task:
+    def _when_there(self, to: str) -> Entry:
         return {"to": to, "when": {"type": "task", "task": self._com_task, "error": 0.01, "speed": 0.05}}
 
-    def _when_passing(self, to: str) -> Task:
+    def _when_passing(self, to: str) -> Entry:
         """Return the transition at the end of a phase's curve, without a stop of the centre of mass."""
         return {"to": to, "when": {"type": "task", "task": self._com_task, "error": 0.02}}
 
-    def _state(self, name: str, contacts: list[str], tasks: Mapping[str, Task], transitions: list[Task]) -> None:
+    def _state(self, name: str, contacts: list[str], tasks: Mapping[str, Entry], transitions: list[Entry]) -> None:
         timeout = round(max(map(_duration, tasks.values())) + self._pace.timeout, 6)
         self._states[name] = StateSpec.model_validate(
             {**self._shared(contacts, tasks), "transitions": transitions, "timeout": timeout}
         )
 
-    def _rest(self, name: str, what: str, contacts: list[str], tasks: Mapping[str, Task], hold: float) -> None:
+    def _rest(self, name: str, what: str, contacts: list[str], tasks: Mapping[str, Entry], hold: float) -> None:
         self._states[name] = StateSpec.model_validate(
             {**self._shared(contacts, tasks), "description": what, "hold": hold}
         )
 
-    def _shared(self, contacts: list[str], tasks: Mapping[str, Task]) -> Task:
+    def _shared(self, contacts: list[str], tasks: Mapping[str, Entry]) -> Entry:
         """Return the contacts and tasks of a state, with those of the surrounding motion."""
         return {"contacts": [*contacts, *self._part.contacts], "tasks": {**tasks, **self._part.tasks}}
 
     # -------------------------------------------------------------------------------------------------- tasks
     def _tasks(
         self, step: _Step, duration: float | None, curves: list[dict[str, object]] | None = None
-    ) -> dict[str, Task]:
+    ) -> dict[str, Entry]:
         """Return the tasks for a step's posture and centre of mass, or for curves."""
         target = {"curves": curves} if curves else {**self._com_target(step), "duration": duration}
         # the height is that of the posture: on a curve beyond the reach of the legs, the task would raise the arms
@@ -241,7 +241,7 @@ class StateWriter:
             self._scene, self._body, target, step.q, stem=self._part.stem, duration=duration, height=follows
         )
 
-    def _com_target(self, step: _Step) -> Task:
+    def _com_target(self, step: _Step) -> Entry:
         if self._curves is not None:
             return {"position": numbers(self._curves.end)}
         com = step.phase.com.get(self._name)
@@ -286,7 +286,7 @@ class StateWriter:
         return name
 
 
-def _duration(task: Task) -> float:
+def _duration(task: Entry) -> float:
     """Return the time that the reference of a task takes [s]."""
     target = task.get("target", task)
     parts = target.get("curves", [target])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from com_trajectory.equilibrium import equilibrium_region
 from motion_generation.planned_states import with_written, write_states
-from motion_generation.planned_tasks import Task, body_tasks, com_of, numbers
+from motion_generation.planned_tasks import Entry, body_tasks, com_of, numbers
 from motion_generation.planning import (
     joined,
     joined_postures,
@@ -155,13 +155,13 @@ class _IdlePlayers:
     """
 
     on: Mapping[str, ContactSpec]
-    tasks: Mapping[str, Task]
+    tasks: Mapping[str, Entry]
 
 
 def _idle_players(scenario: Scenario, stances: Mapping[str, Stance]) -> _IdlePlayers:
     scene, q = scenario.scene, scenario.scene.q0.copy()
     on: dict[str, ContactSpec] = {}
-    tasks: dict[str, Task] = {}
+    tasks: dict[str, Entry] = {}
     for name, stance in stances.items():
         for contact in stance.contacts.values():
             surfaces = (contact.surface, str(contact.other))

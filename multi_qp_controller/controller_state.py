@@ -16,7 +16,7 @@ from multi_qp_scene.scene import State
 class ControllerState:
     """Everything that the next step of a controller depends on besides its arguments.
 
-    Each part is a copy of the `State` of a component, see `Stateful`. `plain` converts it to data for a file.
+    Each part is a copy of the `Checkpoint` of a component, see `Stateful`. `plain` converts it to data for a file.
 
     Attributes:
         time: time of the last step [s].
@@ -32,10 +32,10 @@ class ControllerState:
     time: float
     fault: str
     interactive: bool
-    state_manager: StateManager.State
-    safe_torques: SafeTorques.State
-    closed_loop: ClosedLoop.State
-    loads: Loads.State
+    state_manager: StateManager.Checkpoint
+    safe_torques: SafeTorques.Checkpoint
+    closed_loop: ClosedLoop.Checkpoint
+    loads: Loads.Checkpoint
     forces: dict[str, float] | None
 
 

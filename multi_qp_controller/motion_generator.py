@@ -73,7 +73,7 @@ class MotionGenerator(Stateful, ABC):
     """
 
     @dataclass
-    class State:
+    class Checkpoint:
         """Everything that the next `update` depends on besides its input, see `Stateful`."""
 
     def __init__(self, name: str, spec: Any, scenario: Scenario) -> None:

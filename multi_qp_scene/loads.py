@@ -71,7 +71,7 @@ class Loads(Stateful):
     """
 
     @dataclass
-    class State:
+    class Checkpoint:
         """Masses and time."""
 
         masses: dict[str, float]
@@ -124,7 +124,7 @@ class Loads(Stateful):
             elif load.profile is not None:
                 self._put(name, load.profile.at(time))
 
-    def set_state(self, saved: State) -> None:
+    def set_state(self, saved: Checkpoint) -> None:
         """Restore a saved state, and the inertias of the model."""
         self.wanted, self.time = saved.wanted, saved.time
         for name, mass in saved.masses.items():

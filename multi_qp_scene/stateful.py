@@ -13,7 +13,7 @@ import pinocchio as pin
 
 
 class Stateful:
-    """Component with state between ticks: its attributes with the names of the fields of its dataclass `State`.
+    """Component with state between ticks: its attributes with the names of the fields of its dataclass `Checkpoint`.
 
     A field is a number, a text, None, a pose, an array, a dataclass, another component, or a list or mapping of these.
     Poses and dataclasses are not modified by the component, but replaced. A class with subclasses, such as a reference,
@@ -24,17 +24,19 @@ class Stateful:
     length. An array that is not annotated is a vector of any length.
     """
 
-    State: ClassVar[Any]
+    Checkpoint: ClassVar[Any]
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        if "State" in vars(cls):
+            raise TypeError(f"{cls.__name__}: the dataclass of its state is called `Checkpoint`, no longer `State`")
         _COPIES[cls] = cls.get_state
 
     def get_state(self) -> Any:
         """Return a copy of the state."""
-        state = object.__new__(self.State)  # not by __init__, which takes longer; states are recorded at every tick
+        state = object.__new__(self.Checkpoint)  # faster than __init__; states are recorded at every tick
         parts = state.__dict__
-        for name in _names(self.State):
+        for name in _names(self.Checkpoint):
             value = getattr(self, name)
             copy = _COPIES.get(type(value))
             parts[name] = value if copy is None else copy(value)
@@ -42,7 +44,7 @@ class Stateful:
 
     def set_state(self, saved: Any) -> None:
         """Restore a state that `conformed` returned; extended where the component has parts, or data that follow."""
-        for name in _names(self.State):
+        for name in _names(self.Checkpoint):
             setattr(self, name, getattr(saved, name))
 
 
@@ -89,7 +91,7 @@ def conformed(kind: Any, value: Any, scene: Any) -> Any:
     """Return a state, or its plain form, as an object of a type after a check: compiled code relies on array shapes.
 
     Args:
-        kind: type as in the fields of a `State`.
+        kind: type as in the fields of a `Checkpoint`.
         value: value to check and copy.
         scene: scene with the sizes that array shapes refer to.
 

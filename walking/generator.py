@@ -48,11 +48,11 @@ class WalkingGenerator(MotionGenerator):
     """
 
     @dataclass
-    class State:
+    class Checkpoint:
         """States of command and gait."""
 
         started_at: float
-        velocity: VelocityCommand.State
+        velocity: VelocityCommand.Checkpoint
         stepper: Walk
 
     def __init__(self, name: str, spec: WalkingSpec, scenario: Scenario) -> None:
@@ -261,7 +261,7 @@ class WalkingGenerator(MotionGenerator):
             angles[joint] += min(max(angle, -arm.limit), arm.limit)
         return posture_reference(angles, rates)
 
-    def set_state(self, saved: State) -> None:
+    def set_state(self, saved: Checkpoint) -> None:
         """Restore a saved state."""
         self.started_at = saved.started_at
         self.velocity.set_state(saved.velocity)

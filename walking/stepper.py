@@ -101,7 +101,7 @@ class Stepper(Stateful):
         choice: optimum of the last preview.
     """
 
-    State = Walk
+    Checkpoint = Walk
 
     def __init__(
         self,

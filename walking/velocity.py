@@ -39,7 +39,7 @@ class VelocityCommand(Stateful):
     """
 
     @dataclass
-    class State:
+    class Checkpoint:
         """Velocity and last command."""
 
         velocity: Annotated[Array, 3]

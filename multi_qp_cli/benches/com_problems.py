@@ -107,7 +107,7 @@ def verdicts(count: int, seed: int) -> list[EquilibriumQuery]:
 
 
 @dataclass(frozen=True, eq=False)
-class Transition:
+class TransitionCase:
     """Break of the last contact: transition point and curve of the centre of mass are to be found.
 
     Attributes:
@@ -135,12 +135,12 @@ class Transition:
         }
 
 
-def transitions(count: int, contacts: int, seed: int) -> list[Transition]:
+def transitions(count: int, contacts: int, seed: int) -> list[TransitionCase]:
     """Return transitions after which `contacts` contacts remain, each with a reach polytope of 60 faces."""
     from com_trajectory.equilibrium import equilibrium_region
 
     random = np.random.default_rng([seed, contacts])
-    found: list[Transition] = []
+    found: list[TransitionCase] = []
     while len(found) < count:
         before = contact_set(random, contacts + 1, tilt=0.15)
         after = ContactSet(before.points[:-4], before.normals[:-4], before.friction)
@@ -156,5 +156,5 @@ def transitions(count: int, contacts: int, seed: int) -> list[Transition]:
         start = np.append(0.2 * all_of_them.corners.mean(axis=0) + 0.8 * nearest, middle[2])
         goal = np.append(fewer.corners.mean(axis=0), middle[2])
         if reach.contains(np.array([start, goal])).all():
-            found.append(Transition(before, after, reach, start, goal))
+            found.append(TransitionCase(before, after, reach, start, goal))
     return found

@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 
 from multi_qp_cli.benches.qp_families import FAMILIES, Case, cases
 from multi_qp_cli.benches.result import BenchTable
-from multi_qp_controller.qp import QPProblem, Solution, Status, make_solver
+from multi_qp_controller.qp import QPProblem, Solution, SolverStatus, make_solver
 
 Array = NDArray[np.float64]
-Outcome = Literal["right", "failed", "wrong"]
+Grade = Literal["right", "failed", "wrong"]
 
 #: Required accuracy, ten times the tolerance of the solvers, in the units described at `verify`.
 ACCURACY = 1e-5
 #: Statuses that make no claim about the problem.
-_FAILURES: tuple[Status, ...] = ("numerical", "iteration_limit", "time_limit")
+_FAILURES: tuple[SolverStatus, ...] = ("numerical", "iteration_limit", "time_limit")
 
 
-def verify(case: Case, solution: Solution) -> tuple[Outcome, str]:
+def verify(case: Case, solution: Solution) -> tuple[Grade, str]:
     """Return the verification of a solution, with a reason where it is wrong; computed in extended precision.
 
     A solution must satisfy each row a'x <= b to 1e-5 (min(1, |a|) + |b|), have multipliers of the correct signs with a

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_controller.qp import QPProblem, Status
+from multi_qp_controller.qp import QPProblem, SolverStatus
 
 Array = NDArray[np.float64]
 Rng = np.random.Generator
@@ -26,7 +26,7 @@ class Case:
     """
 
     problem: QPProblem
-    expected: Status
+    expected: SolverStatus
     x: Array | None = None
 
 

@@ -32,13 +32,13 @@ class ClosedLoop(Stateful):
     """
 
     @dataclass
-    class State:
+    class Checkpoint:
         """States of the filters."""
 
-        estimate: StateEstimate.State | None
-        observer: DisturbanceObserver.State | None
-        impedance: JointImpedance.State | None
-        landing: Landing.State | None
+        estimate: StateEstimate.Checkpoint | None
+        observer: DisturbanceObserver.Checkpoint | None
+        impedance: JointImpedance.Checkpoint | None
+        landing: Landing.Checkpoint | None
 
     def __init__(self, scenario: Scenario, spec: ClosedLoopSpec | None, *, dt: float) -> None:
         """Create the filters for a control period dt [s]."""
@@ -92,7 +92,7 @@ class ClosedLoop(Stateful):
             if part is not None:
                 part.reset()
 
-    def set_state(self, saved: State) -> None:
+    def set_state(self, saved: Checkpoint) -> None:
         """Restore a saved state; that of a filter which this controller does not have is ignored."""
         for name in ("estimate", "observer", "impedance", "landing"):
             if (part := getattr(self, name)) is not None:

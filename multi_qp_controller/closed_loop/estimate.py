@@ -28,7 +28,7 @@ class StateEstimate(Stateful):
     """
 
     @dataclass
-    class State:
+    class Checkpoint:
         """Filtered velocity and last q̈."""
 
         v: Annotated[Array, "nv"] | None
@@ -89,7 +89,7 @@ class DisturbanceObserver(Stateful):
     """
 
     @dataclass
-    class State:
+    class Checkpoint:
         """Velocity and q̈ of the last tick, and the observed force."""
 
         v: Annotated[Array, "nv"] | None

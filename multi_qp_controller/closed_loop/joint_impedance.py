@@ -65,7 +65,7 @@ class JointImpedance(Stateful):
     """
 
     @dataclass
-    class State:
+    class Checkpoint:
         """Reference and effective inertias."""
 
         q: Annotated[Array, "nq"] | None

@@ -84,7 +84,7 @@ class BalanceConstraint(RowConstraint):
     """
 
     @dataclass
-    class State(RowConstraint.State):
+    class Checkpoint(RowConstraint.Checkpoint):
         """Standing groups."""
 
         groups: list[StandingGroup]
@@ -148,7 +148,7 @@ class BalanceConstraint(RowConstraint):
         one._near = self._near.copy()
         return one
 
-    def set_state(self, saved: State) -> None:
+    def set_state(self, saved: Checkpoint) -> None:
         """Restore a saved state."""
         super().set_state(saved)
         self._allocate()

@@ -28,7 +28,7 @@ class RowConstraint(Stateful, ABC):
     """
 
     @dataclass
-    class State:
+    class Checkpoint:
         """What the next tick depends on besides the state of the scene: nothing, unless a constraint extends it."""
 
     count = 0

@@ -73,7 +73,7 @@ class CollisionConstraint(RowConstraint):
     """
 
     @dataclass
-    class State(RowConstraint.State):
+    class Checkpoint(RowConstraint.Checkpoint):
         """Normals u of the pairs that were near at the last tick, by index."""
 
         near: list[int]
@@ -231,12 +231,12 @@ class CollisionConstraint(RowConstraint):
         one._active = self._active.copy()
         return one
 
-    def get_state(self) -> State:
+    def get_state(self) -> Checkpoint:
         """Return the normals of the last tick, whose change is u̇, of the pairs that were near."""
         near = np.flatnonzero(~np.isnan(self._normals[:, 0]))
-        return self.State(near.tolist(), self._normals[near])
+        return self.Checkpoint(near.tolist(), self._normals[near])
 
-    def set_state(self, saved: State) -> None:
+    def set_state(self, saved: Checkpoint) -> None:
         """Restore a saved state."""
         self._normals[:] = np.nan
         self._normals[saved.near] = saved.normals

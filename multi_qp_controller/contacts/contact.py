@@ -57,7 +57,7 @@ class ActiveContact(Stateful):
     """
 
     @dataclass
-    class State:
+    class Checkpoint:
         """Held pose and penalty."""
 
         held_at: pin.SE3 | None

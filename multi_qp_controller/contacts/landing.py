@@ -28,7 +28,7 @@ class Landing(Stateful):
     """
 
     @dataclass
-    class State:
+    class Checkpoint:
         """Measured contacts."""
 
         measured_contacts: frozenset[str] | None

@@ -3,7 +3,7 @@
 from multi_qp_controller.qp.explain import Explanation, explain_infeasibility
 from multi_qp_controller.qp.labels import Kind, LabelBlock, Labels
 from multi_qp_controller.qp.problem import QPProblem
-from multi_qp_controller.qp.solution import Solution, Status
+from multi_qp_controller.qp.solution import Solution, SolverStatus
 from multi_qp_controller.qp.solvers import Solver, make_solver, solver_names
 
 __all__ = [
@@ -14,7 +14,7 @@ __all__ = [
     "QPProblem",
     "Solution",
     "Solver",
-    "Status",
+    "SolverStatus",
     "explain_infeasibility",
     "make_solver",
     "solver_names",

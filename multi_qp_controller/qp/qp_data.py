@@ -171,7 +171,7 @@ class QPData:
         """Restore a saved state, with the contacts of that tick."""
         self._update_contacts(contacts)
         for constraint in self.rows:
-            constraint.set_state(conformed(constraint.State, saved[type(constraint).__name__], self.scene))
+            constraint.set_state(conformed(constraint.Checkpoint, saved[type(constraint).__name__], self.scene))
         self._allocate()
 
     def _update_contacts(self, contacts: tuple[ActiveContact, ...]) -> None:

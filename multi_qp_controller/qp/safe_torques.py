@@ -31,7 +31,7 @@ class SafeTorques(Stateful):
     """
 
     @dataclass
-    class State:
+    class Checkpoint:
         """Held torques, inertia and start of the failure."""
 
         held: Annotated[Array, "na"]

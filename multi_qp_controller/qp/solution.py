@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-Status = Literal[
+SolverStatus = Literal[
     "solved", "infeasible", "unbounded", "not_convex", "iteration_limit", "time_limit", "not_finite", "numerical"
 ]
 """Status of a solve.
@@ -47,7 +47,7 @@ class Solution:
 
     x: Array
     found: bool
-    status: Status
+    status: SolverStatus
     iterations: int = 0
     solve_time: float = 0.0
     y_eq: Array | None = None
@@ -56,6 +56,6 @@ class Solution:
     message: str = ""
 
     @classmethod
-    def failed(cls, n: int, *, status: Status, iterations: int = 0, message: str = "") -> Solution:
+    def failed(cls, n: int, *, status: SolverStatus, iterations: int = 0, message: str = "") -> Solution:
         """Return the result of a failed solve; its x is NaN, so that it cannot be used by mistake."""
         return cls(x=np.full(n, np.nan), found=False, status=status, iterations=iterations, message=message)

@@ -71,7 +71,7 @@ class SolveCascade(Stateful):
     """
 
     @dataclass
-    class State:
+    class Checkpoint:
         """Warm start, and whether the last tick failed."""
 
         warm_start: WarmStart | None
@@ -120,13 +120,13 @@ class SolveCascade(Stateful):
         """Discard the warm start."""
         self._last_solution = None
 
-    def get_state(self) -> State:
+    def get_state(self) -> Checkpoint:
         """Return the state; its arrays are not written to again."""
         last = self._last_solution
         warm = None if last is None else WarmStart(last.x, last.y_eq, last.z_ineq, last.z_bounds)
-        return self.State(warm, self._failing)
+        return self.Checkpoint(warm, self._failing)
 
-    def set_state(self, saved: State) -> None:
+    def set_state(self, saved: Checkpoint) -> None:
         """Restore a saved state, after `prepare`."""
         warm, self._failing = saved.warm_start, saved.failing
         self._last_solution = None if warm is None else Solution(found=True, status="solved", **vars(warm))

@@ -15,10 +15,10 @@ from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.tasks import PoseTargetSpec
 
 #: Creates the reference at the start of the task, from the present pose X_B_A.
-PoseGoal = Callable[[Kinematics, pin.SE3], PoseReference]
+PoseReferenceFactory = Callable[[Kinematics, pin.SE3], PoseReference]
 
 
-def pose_goal(target: PoseTargetSpec, frame_b: int | None, scene: Scene) -> PoseGoal:
+def pose_goal(target: PoseTargetSpec, frame_b: int | None, scene: Scene) -> PoseReferenceFactory:
     """Return the function that creates the reference of a target, for a pose in frame B; None is the world."""
     frame_of = None if target.frame in ("world", "entry") else scene.frame_id(target.frame)
     place = _target_pose(target, frame_of, frame_b)

@@ -40,10 +40,10 @@ class ActiveSetup(Stateful):
     """
 
     @dataclass
-    class State:
-        """States of contacts and tasks by name, and ramps; those of tasks are objects of `State` of their classes."""
+    class Checkpoint:
+        """States of contacts and tasks by name, and ramps; those of tasks are a `Checkpoint` of their classes."""
 
-        contacts: dict[str, ActiveContact.State]
+        contacts: dict[str, ActiveContact.Checkpoint]
         made_at: dict[str, float]
         left_at: dict[str, float]
         state_tasks: dict[str, Any]
@@ -214,7 +214,7 @@ class ActiveSetup(Stateful):
             self.contacts = {name: contact for name, contact in self.contacts.items() if name not in gone}
         return bool(gone)
 
-    def restore(self, saved: State, phase: Phase, kinematics: Kinematics) -> None:
+    def restore(self, saved: Checkpoint, phase: Phase, kinematics: Kinematics) -> None:
         """Restore a saved state, for a state of the state machine.
 
         Raises:
@@ -232,7 +232,7 @@ class ActiveSetup(Stateful):
         self._list_tasks()
         for name, state in (saved.state_tasks | saved.user_tasks).items():
             task = self.tasks[name]
-            task.set_state(conformed(task.State, state, self._scenario.scene))
+            task.set_state(conformed(task.Checkpoint, state, self._scenario.scene))
             task.restored(kinematics)
 
     def _new_contact(self, name: str, kinematics: Kinematics) -> ActiveContact:

@@ -119,13 +119,13 @@ class TouchingCondition(Condition):
         spec = self.spec
         if now.measured_contacts is not None and now.surfaces_of(spec.contact)[0].kind != "grasp":
             return spec.contact in now.measured_contacts
-        gap = now.gap(spec.contact)
+        gap = now.gap_to_alignment(spec.contact)
         still = gap.speed <= spec.speed and gap.angular_speed <= 10.0 * spec.speed
         return gap.distance <= spec.distance and gap.angle <= spec.angle and still
 
     def unmet(self, now: TransitionContext) -> str:
         """Return the gap."""
-        gap = now.gap(self.spec.contact)
+        gap = now.gap_to_alignment(self.spec.contact)
         return (
             f"touching '{self.spec.contact}' ({1e3 * gap.distance:.3g} mm apart, {gap.angle:.3g} rad from aligned, "
             f"at {1e3 * gap.speed:.3g} mm/s)"
@@ -140,11 +140,12 @@ class SeparatedCondition(Condition):
 
     def holds(self, now: TransitionContext) -> bool:
         """Return whether the distance is large enough."""
-        return now.gap(self.spec.contact).distance >= self.spec.distance
+        return now.gap_to_alignment(self.spec.contact).distance >= self.spec.distance
 
     def unmet(self, now: TransitionContext) -> str:
         """Return the distance."""
-        return f"separated '{self.spec.contact}' ({1e3 * now.gap(self.spec.contact).distance:.3g} mm apart)"
+        gap = now.gap_to_alignment(self.spec.contact)
+        return f"separated '{self.spec.contact}' ({1e3 * gap.distance:.3g} mm apart)"
 
 
 class JointCondition(Condition):

@@ -35,8 +35,8 @@ class RunningGenerators(Stateful):
     """
 
     @dataclass
-    class State:
-        """State of one generator, an object of `State` of its class, and its last output."""
+    class Checkpoint:
+        """State of one generator, an object of `Checkpoint` of its class, and its last output."""
 
         generator: Any
         contacts: list[str]
@@ -152,20 +152,20 @@ class RunningGenerators(Stateful):
             else:
                 task.give(_at_rest(task.given))
 
-    def get_state(self) -> dict[str, State]:
+    def get_state(self) -> dict[str, Checkpoint]:
         """Return the states of the present generators, those that have started."""
         return {
-            name: self.State(self.present[name].get_state(), list(out.contacts), sorted(out.references), out.done)
+            name: self.Checkpoint(self.present[name].get_state(), list(out.contacts), sorted(out.references), out.done)
             for name, out in self._outputs.items()
         }
 
-    def restore(self, saved: dict[str, State], state: str) -> None:
+    def restore(self, saved: dict[str, Checkpoint], state: str) -> None:
         """Restore saved states, for a state of the state machine; the references are restored with their tasks."""
         self._outputs = {}
         self.enter(state)
         for name, one in saved.items():
             generator = self.present[name]
-            generator.set_state(conformed(generator.State, one.generator, generator.scenario.scene))
+            generator.set_state(conformed(generator.Checkpoint, one.generator, generator.scenario.scene))
             references = dict.fromkeys(one.references, np.zeros(0))
             self._outputs[name] = GeneratorOutput(tuple(one.contacts), references, one.done)
         self.done = frozenset(name for name, output in self._outputs.items() if output.done)

@@ -60,7 +60,7 @@ class StateMachine(Stateful):
     """
 
     @dataclass
-    class State:
+    class Checkpoint:
         """Name of the present state, its entry time, visited states and pending commands."""
 
         state: str

@@ -33,16 +33,16 @@ class StateManager(Stateful):
     """
 
     @dataclass
-    class State:
+    class Checkpoint:
         """State of the state machine, and of everything that depends on its present state."""
 
         started: bool
-        machine: StateMachine.State
-        active_setup: ActiveSetup.State
-        generators: dict[str, RunningGenerators.State]
+        machine: StateMachine.Checkpoint
+        active_setup: ActiveSetup.Checkpoint
+        generators: dict[str, RunningGenerators.Checkpoint]
         watched: list[tuple[int, int | None]]
         constraints: dict[str, Any]
-        cascade: SolveCascade.State
+        cascade: SolveCascade.Checkpoint
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class StateManager(Stateful):
         """The states of the constraints."""
         return self.qp_data.get_state()
 
-    def set_state(self, saved: State) -> None:
+    def set_state(self, saved: Checkpoint) -> None:
         """Restore a saved state."""
         self.started = saved.started
         self.machine.set_state(saved.machine)

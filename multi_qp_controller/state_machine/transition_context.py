@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from multi_qp_controller.contacts.alignment_kernel import GRASP, PLANAR, POINT, alignment_gap
 from multi_qp_controller.contacts.contact_gap import ContactGap, contact_gap, within_tolerance
-from multi_qp_controller.contacts.gap_kernel import GRASP, PLANAR, POINT, gap_between
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.tasks.base import Task
 from multi_qp_scene.scenario import Scenario
@@ -22,11 +22,11 @@ Array = NDArray[np.float64]
 _KINDS = {"point": POINT, "grasp": GRASP}
 
 
-class MovingGap(NamedTuple):
-    """Gap between the surfaces of a contact, and its rate.
+class AlignmentGap(NamedTuple):
+    """Gap between the surfaces of a contact to the aligned pose, and its rate.
 
     Attributes:
-        distance: [m].
+        distance: to the second surface's plane, not to its edges as in `ContactGap` [m].
         angle: [rad].
         speed: relative linear speed [m/s].
         angular_speed: [rad/s].
@@ -74,15 +74,15 @@ class TransitionContext:
         first, second = self.scenario.spec.contacts[contact].surfaces
         return self.scenario.scene.surfaces[first], self.scenario.scene.surfaces[second]
 
-    def gap(self, contact: str) -> MovingGap:
-        """Return the gap between the surfaces of a contact, and its rate."""
+    def gap_to_alignment(self, contact: str) -> AlignmentGap:
+        """Return the gap between the surfaces of a contact to the aligned pose, and its rate."""
         if contact not in self.surfaces:
             first, second = self.surfaces_of(contact)
             a, b = (self.kinematics.fixed_frame(surface.frame_id) for surface in (first, second))
             self.surfaces[contact] = a.joint, a.place, b.joint, b.place, _KINDS.get(first.kind, PLANAR)
         a_joint, a_place, b_joint, b_place, kind = self.surfaces[contact]
         views = self.kinematics.views
-        return MovingGap(*gap_between(a_joint, a_place, b_joint, b_place, views.poses, views.twists, kind))
+        return AlignmentGap(*alignment_gap(a_joint, a_place, b_joint, b_place, views.poses, views.twists, kind))
 
     def open_contacts(self, names: Iterable[str]) -> dict[str, ContactGap]:
         """Return those of these contacts whose gap is too large for them to be made, with their gaps.

@@ -71,7 +71,7 @@ class Task(Stateful, ABC):
     """
 
     @dataclass
-    class State:
+    class Checkpoint:
         """State of a task beyond its specification; a task with more of it extends this dataclass."""
 
         weight: float

@@ -42,7 +42,7 @@ class CoMTask(Task):
     unit = "m"
 
     @dataclass
-    class State(Task.State):
+    class Checkpoint(Task.Checkpoint):
         """Start, goal and reference."""
 
         start_position: Annotated[Array, 3]

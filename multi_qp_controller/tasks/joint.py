@@ -28,7 +28,7 @@ class JointAngleTask(Task):
     Spec = JointAngleTaskSpec
 
     @dataclass
-    class State(Task.State):
+    class Checkpoint(Task.Checkpoint):
         """Angle at the start."""
 
         start_angle: float

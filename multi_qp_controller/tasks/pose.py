@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.dynamics.relative_motion import RelativeMotion, relative_motion
-from multi_qp_controller.references.pose_goal import PoseGoal, pose_goal
+from multi_qp_controller.references.pose_goal import PoseReferenceFactory, pose_goal
 from multi_qp_controller.references.random import RandomPoints
 from multi_qp_controller.references.references import MovablePose, PoseReference, PoseSample
 from multi_qp_controller.snapshot import TargetSnapshot
@@ -36,7 +36,7 @@ class PoseTask(Task):
     Spec = PoseTaskSpec
 
     @dataclass
-    class State(Task.State):
+    class Checkpoint(Task.Checkpoint):
         """Reference, and its offset."""
 
         reference: PoseReference | None
@@ -48,7 +48,7 @@ class PoseTask(Task):
         *,
         frame_a: int,
         frame_b: int | None = None,
-        goal: PoseGoal,
+        goal: PoseReferenceFactory,
         axes: Sequence[int] = (0, 1, 2, 3, 4, 5),
         max_speed: float | tuple[float, float] | None = None,
         weight: float = 1.0,

@@ -34,7 +34,7 @@ class PostureTask(Task):
     unit = "rad"
 
     @dataclass
-    class State(Task.State):
+    class Checkpoint(Task.Checkpoint):
         """Configuration at the start."""
 
         entry_q: Annotated[Array, "nq"] | None

@@ -47,8 +47,6 @@ class TaskRows:
         for task, rows in zip(tasks, self._slices, strict=True):
             if task.selects is not None:
                 self.selected[rows] = task.selects
-        self._selecting = np.flatnonzero(self.selected >= 0)
-        self._dense = _merged([rows for t, rows in zip(tasks, self._slices, strict=True) if t.selects is None])
         self._parts = [(t, self.J[rows], self.b[rows]) for t, rows in zip(tasks, self._slices, strict=True)]
         self._motions: MotionTable | None = None
         self._table: TaskTable | None = None
@@ -163,12 +161,6 @@ class TaskRows:
         """√w b, (k,)."""
         return self.scale * self.b
 
-    def times(self, Z: Array, *, out: Array) -> None:
-        """Write √w J Z, (k, n); rows that select an entry of q̈ need no product."""
-        out[self._selecting] = self.scale[self._selecting, None] * Z[self.selected[self._selecting]]
-        for rows in self._dense:
-            np.matmul(self.weighted[rows], Z, out=out[rows])
-
     def residuals(self, acceleration: Array) -> dict[str, float]:
         """Return the unweighted residual ‖J q̈ − b‖ of each task by name, for q̈, (nv,)."""
         residual = self.J @ acceleration - self.b
@@ -203,14 +195,3 @@ def _columns(task: Task, scene: Scene) -> NDArray[np.intp] | None:
     except Exception as error:
         _log.warning("the columns of task '%s' are unknown: %s", task.name, described(error))
         return None
-
-
-def _merged(slices: list[slice]) -> list[slice]:
-    """Merge adjacent slices."""
-    merged: list[slice] = []
-    for rows in slices:
-        if merged and merged[-1].stop == rows.start:
-            merged[-1] = slice(merged[-1].start, rows.stop)
-        else:
-            merged.append(rows)
-    return merged

@@ -73,11 +73,6 @@ class Touch:
                 of_bodies[other, one], of_bodies[one, other] = k + 1, -(k + 1)
         return np.ascontiguousarray(of_bodies[np.ix_(world.geom_bodyid, world.geom_bodyid)])
 
-    @property
-    def welds(self) -> tuple[str, ...]:
-        """Names of the grasp contacts."""
-        return tuple(self._welds)
-
     def hold(self, data: Any, made: Sequence[str]) -> None:
         """Close the grasps of the active contacts at their current poses; open the others."""
         for name, weld in self._welds.items():

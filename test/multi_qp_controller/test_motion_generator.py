@@ -58,7 +58,7 @@ class Probe(MotionGenerator):
     """Holds the centre of mass; the tests set what it does."""
 
     @dataclass
-    class State:
+    class Checkpoint:
         com: Annotated[np.ndarray, 3]
         contacts: list[str]
 

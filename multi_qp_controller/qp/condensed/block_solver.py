@@ -26,7 +26,7 @@ from multi_qp_controller.qp.condensed.plan import EliminationPlan, structure
 from multi_qp_controller.qp.condensed.row_selection_kernel import ROUNDING_ONLY
 from multi_qp_controller.qp.physical_solution import PhysicalSolution, Solved
 from multi_qp_controller.qp.qp_data import QPData
-from multi_qp_controller.qp.solution import Solution, Status
+from multi_qp_controller.qp.solution import Solution, SolverStatus
 from multi_qp_scene.kernel_data import KernelData
 
 Array = NDArray[np.float64]
@@ -38,24 +38,37 @@ _DEPENDENT_ROWS = 1e-9
 _MOST_CACHED = 1000
 #: Largest number of active rows, and its excess over the number of unknowns, which slack permits.
 _MOST_ACTIVE, _MORE_ACTIVE = 400, 40
-#: Largest number of changes of the active set in a search, and in a tick with the relaxed search; fallback solvers
-#: relax what takes longer.
-MOST_CHANGES = 300, 100
 #: Number of changes that are chosen by the largest violation; later ones by distance, see `farthest_rows`.
 EARLY_CHANGES = 2
-#: `MOST_CHANGES` of a time-limited solver. The eight scenes of the paper need at most 23 from a warm start and 27 from
-#: a cold start, as after every fallback; with a bound of 24 `box` did not recover from a fallback while it carried. A
-#: proof of infeasibility takes at most 24 in most cases.
-TIME_LIMITED_CHANGES = 40, 44
 #: Message for contact constraints that no q̈ satisfies, whatever limits are relaxed.
 INFEASIBLE_CONTACTS = "the contact constraints are infeasible"
-_STATUS: dict[int, Status] = {
+_STATUS: dict[int, SolverStatus] = {
     SOLVED: "solved",
     INFEASIBLE: "infeasible",
     LIMIT: "iteration_limit",
     NUMERICAL: "numerical",
     NOT_FINITE: "not_finite",
 }
+
+
+class ChangeLimits(NamedTuple):
+    """Largest numbers of changes of the active set in a tick.
+
+    Attributes:
+        search: in the search with all limits.
+        with_relaxed: in that search and the relaxed one, which is not begun if the first took more than half of them.
+    """
+
+    search: int
+    with_relaxed: int
+
+
+#: Without time limit; fallback solvers relax what takes longer.
+CHANGE_LIMITS = ChangeLimits(search=300, with_relaxed=100)
+#: With a time limit. The eight scenes of the paper need at most 23 from a warm start and 27 from a cold start, as after
+#: every fallback; with a bound of 24 `box` did not recover from a fallback while it carried. A proof of infeasibility
+#: takes at most 24 in most cases.
+TIME_LIMITED_CHANGES = ChangeLimits(search=40, with_relaxed=44)
 
 
 class _Buffers:
@@ -136,7 +149,7 @@ class BlockSolver:
 
     def __init__(self, qp_data: QPData) -> None:
         self._qp_data = qp_data
-        self._max_changes = MOST_CHANGES
+        self._change_limits = CHANGE_LIMITS
         self._changes = 0
         self._failed: Solution | None = None
         self._floating: frozenset[int] = frozenset()
@@ -152,7 +165,7 @@ class BlockSolver:
 
     def limit_time(self) -> None:
         """Limit the search from now on to `TIME_LIMITED_CHANGES`, less than about three ticks."""
-        self._max_changes = TIME_LIMITED_CHANGES
+        self._change_limits = TIME_LIMITED_CHANGES
 
     def prepare(self) -> None:
         """Discard the workspace; the next solve selects that of the present contacts and tasks."""
@@ -282,9 +295,9 @@ class BlockSolver:
         if self._failed is not None:
             return Solved(self._failed, None)
         acceleration, torque, reactions = np.empty(s.scene.nv), np.empty(s.scene.na), np.empty(len(s.contacts.rhs))
-        (most, in_all), early, softness = self._max_changes, EARLY_CHANGES, self._rows.none_relaxed
+        most, early, softness = self._change_limits.search, EARLY_CHANGES, self._rows.none_relaxed
         if penalty is not None:
-            early = most = in_all - self._changes
+            early = most = self._change_limits.with_relaxed - self._changes
             if most < self._changes:  # the relaxed solution has more active rows than the proof of infeasibility took
                 return Solved(Solution.failed(0, status="iteration_limit"), None)
             softness = self._rows.relaxable / penalty

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from multi_qp_controller.qp.equalities import EqualityForm
 from multi_qp_controller.qp.feasibility import is_feasible, is_unbounded
 from multi_qp_controller.qp.problem import QPProblem
-from multi_qp_controller.qp.solution import Solution, Status
+from multi_qp_controller.qp.solution import Solution, SolverStatus
 from multi_qp_controller.qp.solvers.polish import polished
 from multi_qp_controller.qp.solvers.repair import Rescaled, loosened, repair_bounds, without_distant_sides
 from multi_qp_controller.qp.verification import flaw, is_convex, with_multipliers
@@ -203,7 +203,7 @@ class Solver(ABC):
 
     def _verified(self, problem: QPProblem, solution: Solution) -> Solution:
         fault = flaw(problem, solution, self.tolerance)
-        status: Status = "numerical"
+        status: SolverStatus = "numerical"
         if not fault and not self.refuses_concave and not is_convex(problem.H):
             fault, status = "the Hessian has a negative eigenvalue", "not_convex"
         if not fault:

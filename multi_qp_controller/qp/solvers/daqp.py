@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_controller.qp.problem import QPProblem
-from multi_qp_controller.qp.solution import Solution, Status
+from multi_qp_controller.qp.solution import Solution, SolverStatus
 from multi_qp_controller.qp.solvers.base import Solver
 
 Array = NDArray[np.float64]
@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 # Bits of DAQP's `sense`: kind of a row, and side at which it is initially active.
 _ACTIVE, _LOWER, _EQUALITY = 1, 2, 5
 
-_STATUS: dict[int, Status] = {
+_STATUS: dict[int, SolverStatus] = {
     1: "solved",
     -1: "infeasible",
     -4: "iteration_limit",

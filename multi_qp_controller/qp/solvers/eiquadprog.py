@@ -10,7 +10,7 @@ from scipy.linalg import qr
 from scipy.linalg.lapack import dpotrf, dtrtri, dtrtrs
 
 from multi_qp_controller.qp.problem import QPProblem
-from multi_qp_controller.qp.solution import Solution, Status
+from multi_qp_controller.qp.solution import Solution, SolverStatus
 from multi_qp_controller.qp.solvers.base import Solver
 from multi_qp_controller.qp.solvers.repair import RANK_TOLERANCE
 from multi_qp_controller.tsid_compat import tsid
@@ -22,7 +22,7 @@ _TSID_REGULARISATION = 1e-8
 # Replaces infinity: eiquadprog sums violations, where inf - inf would be NaN.
 _FAR = 1e10
 
-_STATUS: dict[int, Status] = {0: "solved", 1: "infeasible", 3: "iteration_limit"}
+_STATUS: dict[int, SolverStatus] = {0: "solved", 1: "infeasible", 3: "iteration_limit"}
 
 
 class Eiquadprog(Solver):

@@ -8,10 +8,10 @@ import numpy as np
 import piqp
 
 from multi_qp_controller.qp.problem import QPProblem
-from multi_qp_controller.qp.solution import Solution, Status
+from multi_qp_controller.qp.solution import Solution, SolverStatus
 from multi_qp_controller.qp.solvers.base import Solver
 
-_STATUS: dict[int, Status] = {
+_STATUS: dict[int, SolverStatus] = {
     int(piqp.PIQP_SOLVED): "solved",
     int(piqp.PIQP_PRIMAL_INFEASIBLE): "infeasible",
     int(piqp.PIQP_MAX_ITER_REACHED): "iteration_limit",

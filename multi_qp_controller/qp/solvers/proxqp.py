@@ -9,13 +9,13 @@ import proxsuite
 from numpy.typing import NDArray
 
 from multi_qp_controller.qp.problem import QPProblem
-from multi_qp_controller.qp.solution import Solution, Status
+from multi_qp_controller.qp.solution import Solution, SolverStatus
 from multi_qp_controller.qp.solvers.base import Solver
 
 Array = NDArray[np.float64]
 
 _QP = proxsuite.proxqp
-_STATUS: dict[Any, Status] = {
+_STATUS: dict[Any, SolverStatus] = {
     _QP.PROXQP_SOLVED: "solved",
     _QP.PROXQP_PRIMAL_INFEASIBLE: "infeasible",
     _QP.PROXQP_MAX_ITER_REACHED: "iteration_limit",

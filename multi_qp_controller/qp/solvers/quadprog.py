@@ -8,7 +8,7 @@ import numpy as np
 import quadprog
 
 from multi_qp_controller.qp.problem import QPProblem
-from multi_qp_controller.qp.solution import Solution, Status
+from multi_qp_controller.qp.solution import Solution, SolverStatus
 from multi_qp_controller.qp.solvers.base import Solver
 from multi_qp_controller.qp.solvers.one_sided import OneSided
 
@@ -27,7 +27,7 @@ class Quadprog(Solver):
         try:
             x, _, _, iterations, multipliers, _ = quadprog.solve_qp(problem.H, -problem.g, rows.T, rhs, problem.m)
         except ValueError as error:
-            status: Status = "infeasible" if "inconsistent" in str(error) else "numerical"
+            status: SolverStatus = "infeasible" if "inconsistent" in str(error) else "numerical"
             return Solution.failed(problem.n, status=status, message=f"quadprog: {error}")
         z_ineq, z_bounds = sides.multipliers(multipliers[problem.m : -1])
         return Solution(

@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from multi_qp_controller.contacts.gap_kernel import GRASP, PLANAR, POINT, gap_between
+from multi_qp_controller.contacts.alignment_kernel import GRASP, PLANAR, POINT, alignment_gap
 from multi_qp_controller.dynamics.relative_motion import relative_motion
 
 PAIRS = {
@@ -52,7 +52,7 @@ def test_gaps_of_surfaces_are_those_of_the_motion(scene, lab, pair, seed):
         GRASP: [np.hypot(place[1], place[2]), np.arccos(abs(axes[0, 0]))],
     }
     for kind, gap in expected.items():
-        found = gap_between(*fixed, kinematics.views.poses, kinematics.views.twists, kind)
+        found = alignment_gap(*fixed, kinematics.views.poses, kinematics.views.twists, kind)
         np.testing.assert_allclose(found, gap + rates, atol=1e-10)
     assert min(rates) > 1e-3
 

@@ -77,7 +77,7 @@ def test_a_load_changes_the_part_that_carries_it(monkeypatch):
     parts = Kinematics(scene)
     name = next(iter(scene.loads.limits))
     for mass in scene.loads.limits[name]:
-        scene.loads.set_state(scene.loads.State({name: mass}, {}, 0.0))
+        scene.loads.set_state(scene.loads.Checkpoint({name: mass}, {}, 0.0))
         for kinematics in (complete, parts):
             kinematics.update(scene.initial_state())
         np.testing.assert_allclose(parts.N, complete.N, rtol=0, atol=1e-10)

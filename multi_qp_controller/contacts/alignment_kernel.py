@@ -17,7 +17,7 @@ PLANAR, POINT, GRASP = range(3)
 
 
 @compiled
-def gap_between(
+def alignment_gap(
     joint_a: int, place_a: Array, joint_b: int, place_b: Array, poses: Array, twists: Array, kind: int
 ) -> tuple[float, float, float, float]:
     """Return the gap from surface A to alignment with B: distance [m], angle [rad], and the rates of both.
