@@ -10,6 +10,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
+from multi_qp_ros.footprint import walking_robots
 from multi_qp_ros.node_table import (
     LAUNCH_ARGUMENTS,
     environment,
@@ -53,6 +54,7 @@ def start(context):
         controller={"exit_at_end": headless, "record": f"{scenario.name}.mcap" if on["record"] else ""},
         viewer=None if headless else viewer,
         **planning_nodes(scenario.spec.plan is not None, goal=given["goal"], headless=headless),
+        walks=bool(walking_robots(scenario)),
     )
     actions = [node_action(node, given) for node in nodes]
     if on["rviz"] and not headless:

@@ -14,6 +14,7 @@ from typing import Any
 from multi_qp_cli.node_processes import require_ros, running, wait_for
 from multi_qp_cli.options import add_scenario_options, load_from, output_path, require_within
 from multi_qp_cli.report_view import print_report
+from multi_qp_ros.footprint import walking_robots
 from multi_qp_ros.node_table import BACKENDS, NodeSpec, node_table, planning_nodes
 from multi_qp_scene.errors import MultiQpError
 
@@ -81,7 +82,8 @@ def run(options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory() as folder:
         written = Path(folder) / "report.json"
         planning = planning_nodes(scenario.spec.plan is not None, goal=goal, headless=options.headless)
-        nodes = _nodes(options, str(scenario.path.resolve()), written, planning)
+        walks = bool(walking_robots(scenario))
+        nodes = _nodes(options, str(scenario.path.resolve()), written, {**planning, "walks": walks})
         with running(nodes, namespace=options.namespace, log_level=options.log_level) as processes:
             essential = {node.name: processes[node.name] for node in nodes if node.essential}
             failures = {node.name: node.failure for node in nodes if node.failure is not None}
@@ -98,7 +100,7 @@ def run(options: argparse.Namespace) -> int:
     return status if status in (0, 1, 2) else 1
 
 
-def _nodes(options: argparse.Namespace, scenario: str, report: Path, planning: Mapping[str, Any]) -> list[NodeSpec]:
+def _nodes(options: argparse.Namespace, scenario: str, report: Path, more: Mapping[str, Any]) -> list[NodeSpec]:
     settings: dict[str, bool | int | float | str] = {"seed": options.seed}
     if options.realtime_priority is not None:
         settings["realtime_priority"] = options.realtime_priority
@@ -122,7 +124,7 @@ def _nodes(options: argparse.Namespace, scenario: str, report: Path, planning: M
         settings=settings,
         controller=controller,
         viewer={"port": options.port} if options.viewer else None,
-        **planning,
+        **more,
     )
 
 

@@ -195,9 +195,12 @@ class Controller:
         }
         return _restored, (self.scenario, settings, self.get_state())
 
-    def measure_forces(self, forces: Mapping[str, float]) -> None:
-        """Update the measured normal force of each contact [N], for motion generators and landing detection."""
-        self._forces = dict(forces)
+    def measure_forces(self, forces: Mapping[str, float] | None) -> None:
+        """Update the measured normal force of each contact [N], for motion generators and landing detection.
+
+        Without measurement, None, both use the positions of the limbs.
+        """
+        self._forces = None if forces is None else dict(forces)
         if self.landing is not None:
             self.landing.update_forces(forces)
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from multi_qp_controller.closed_loop.delay_prediction import Predictor
 from multi_qp_controller.command import Command, Status
 from multi_qp_controller.controller import Controller
+from multi_qp_ros.contact_forces import ContactForces, measured_contacts
 from multi_qp_ros.state_assembly import StateAssembler
 from multi_qp_ros.timing import ArrivalClock, CatchUpWindow, RateController
 from multi_qp_scene.scenario import Scenario
@@ -46,6 +47,7 @@ class ControlRun:
         prediction_time: duration of the prediction for the last command [s].
         end_reported: whether the end of the run has been reported.
         begun: whether a command was computed.
+        contact_forces: measured forces of the contacts.
     """
 
     def __init__(
@@ -90,6 +92,7 @@ class ControlRun:
         oldest = settings["max_state_age"] * period
         self.assembler = StateAssembler(self.scenario.scene, max_age=oldest, period=period, one_clock=simulated)
         self.arrivals = ArrivalClock(stamps=not simulated, most_ahead=oldest)
+        self.contact_forces = ContactForces(measured_contacts(self.scenario), max_age=oldest)
 
     def make_controller(self, scenario: Scenario) -> Controller:
         """Return a controller of a scenario, with the settings of this run.
@@ -166,6 +169,7 @@ class ControlRun:
             The state, its command, and the faults of the state.
         """
         state, faults = self.assembler.state(self.assembler.clock)
+        self.controller.measure_forces(self.contact_forces.forces(self.assembler.newest * 1e-9))
         return state, self._step(state, time), faults
 
     def wall_clock_command(self, now: float) -> tuple[State, Command, list[str]]:
@@ -192,6 +196,7 @@ class ControlRun:
             ahead = predictor.predict(checked[0], last.tau, contacts, delay, hold=hold)
             expected = state if check(ahead)[1] else ahead
         self.prediction_time = monotonic() - began
+        self.controller.measure_forces(self.contact_forces.forces(now))
         self._last = self._step(expected, now)
         return state, self._last, faults
 

@@ -14,6 +14,7 @@ PARAMETERS = (
     NodeParameter(
         "compensate_delay", True, "wall clock: predict the state to the time at which the command takes effect"
     ),
+    NodeParameter("stamped_cmd_vel", True, "velocity commands are TwistStamped, else Twist"),
     NodeParameter("marker_rate", 20.0, "rate of the markers [Hz]; 0: none", 0.0, 200.0),
     NodeParameter("descriptions", True, "publish the URDF of each part of the scene"),
     NodeParameter("interactive", False, "a user moves targets and gives commands"),

@@ -13,10 +13,11 @@ import numpy as np
 
 from multi_qp_controller.command import Command, Status
 from multi_qp_ros.control_run import ControlRun
+from multi_qp_ros.node_table import PATIENT_SIMULATOR
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
 from multi_qp_simulator.run_monitor import RunMonitor
-from multi_qp_simulator.simulated_robot import LONGEST_LAG, SimulatedRobot, TorqueWorld
+from multi_qp_simulator.simulated_robot import LONGEST_LAG, SimulatedRobot, make_world
 
 #: Time step [s].
 GRAIN = 5e-4
@@ -85,6 +86,8 @@ class DelayedGraph:
         delays: Delays | None = None,
         seed: int = 0,
         settings: dict[str, Any] | None = None,
+        backend: str = "integrator",
+        walks: bool = False,
     ) -> None:
         """Begin with robots at rest.
 
@@ -94,6 +97,8 @@ class DelayedGraph:
             delays: delays of messages and computations; the default ones if None.
             seed: seed of the delays.
             settings: settings of the controller node that differ from the defaults.
+            backend: simulator backend.
+            walks: whether the watchdogs are those of robots that walk dynamically.
         """
         scenario, self._robots = load(), load()
         self.dt = scenario.spec.dt if dt is None else dt
@@ -102,11 +107,12 @@ class DelayedGraph:
         given |= {"lock_step": True, "use_sim_time": False, "max_state_age": 5, "compensate_delay": True}
         self.run = ControlRun(scenario, given | (settings or {}), _make_monitor)
         self._substeps = ceil(self.dt * PHYSICS_RATE - 1e-9)
-        self.simulated_robot = SimulatedRobot(
-            self._robots, TorqueWorld(self._robots), dt=self.dt, substeps=self._substeps
-        )
+        world = make_world(backend, self._robots)
+        watchdog: Any = PATIENT_SIMULATOR if walks else {}
+        self.simulated_robot = SimulatedRobot(self._robots, world, dt=self.dt, substeps=self._substeps, **watchdog)
         self.delays, self._rng, self._order = delays or Delays(), np.random.default_rng(seed), count()
         self._states: list[tuple[float, int, str, int, State]] = []
+        self._forces: list[tuple[float, int, dict[str, Any]]] = []
         self._commands: list[tuple[float, int, str | None, Any]] = []
         self.now = self.fastest = self._shown = self._due = 0.0
         self._grains = 0
@@ -178,6 +184,9 @@ class DelayedGraph:
     def _receive_states(self) -> None:
         run, now = self.run, self.now
         assembler = run.assembler
+        while self._forces and self._forces[0][0] <= now:
+            for contact, wrench in heapq.heappop(self._forces)[2].items():
+                run.contact_forces.put(contact, -float(wrench[2]), now)
         while self._states and self._states[0][0] <= now:
             _, _, topic, stamp, state = heapq.heappop(self._states)
             at = run.arrivals.measured(topic, stamp, now)
@@ -221,6 +230,9 @@ class DelayedGraph:
         self._shown, state, stamp = self.now, self.simulated_robot.world.state, round(self.now * 1e9)
         if self.now < self._states_lost_until:
             return
+        if self.simulated_robot.wrenches is not None:
+            arrival = self.now + self.delays.state(self._rng)
+            heapq.heappush(self._forces, (arrival, next(self._order), self.simulated_robot.wrenches))
         for topic in self.run.assembler.topics:
             arrival = self.now + self.delays.state(self._rng)
             heapq.heappush(self._states, (arrival, next(self._order), topic, stamp, state))

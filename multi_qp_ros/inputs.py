@@ -1,17 +1,20 @@
-"""Subscriptions of the controller node: states of the subsystems, targets, loads and user commands."""
+"""Subscriptions of the controller node: states and forces, targets, loads, velocities and user commands."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
-from geometry_msgs.msg import PointStamped, PoseStamped
+from geometry_msgs.msg import PointStamped, PoseStamped, WrenchStamped
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, String
 
-from multi_qp_ros import conversions, topics
+from multi_qp_ros import conversions, topics, velocity_commands
+from multi_qp_ros.contact_forces import measured_contacts
+from multi_qp_ros.footprint import walking_robots
 from multi_qp_ros.health import Health
 from multi_qp_ros.publisher_watch import Topic
 from multi_qp_ros.raw_messages import JointReader, Joints, OdometryReader
@@ -45,6 +48,16 @@ class Listener(Protocol):
     def refuse_target(self, name: str, reason: str) -> None:
         """Report a rejected target."""
 
+    def take_force(self, contact: str, force: float, stamp: int) -> None:
+        """Process the measured normal force of a contact [N] and its stamp [ns]."""
+
+    def take_velocity(self, robot: str, message: Any) -> None:
+        """Process the velocity command of a walking robot.
+
+        Raises:
+            ValueError: when it cannot be followed.
+        """
+
     def take_command(self, name: str) -> None:
         """Process a user command.
 
@@ -61,7 +74,14 @@ class Inputs:
     """
 
     def __init__(
-        self, node: Any, health: Health, scenario: Scenario, state_topics: tuple[str, ...], listener: Listener
+        self,
+        node: Any,
+        health: Health,
+        scenario: Scenario,
+        state_topics: tuple[str, ...],
+        listener: Listener,
+        *,
+        stamped_velocity: bool,
     ) -> None:
         """Create the subscriptions.
 
@@ -71,6 +91,7 @@ class Inputs:
             scenario: scenario with the targets, loads and commands.
             state_topics: `<subsystem>/joint_states` and `<subsystem>/odom`.
             listener: receiver of the data.
+            stamped_velocity: whether velocity commands are TwistStamped, not Twist.
         """
         self._node, self._health, self._listener = node, health, listener
         self._subscriptions: list[Any] = []
@@ -94,6 +115,12 @@ class Inputs:
         for name in scenario.scene.loads.masses:
             self._subscribe_event(Float64, topics.target(scenario.name, name), partial(self._take_load, name))
         self._subscribe_event(String, topics.user_command(scenario.name), self._take_command)
+        for contact, surface in measured_contacts(scenario).items():
+            topic = topics.contact_force(surface.partition("/")[0], contact)
+            self._subscribe(WrenchStamped, topic, partial(self._take_wrench, contact), topics.STATE_QOS)
+        kind = velocity_commands.message_type(stamped=stamped_velocity)
+        for robot in walking_robots(scenario):
+            self._subscribe_event(kind, topics.cmd_vel(robot), partial(listener.take_velocity, robot))
 
     def _subscribe(
         self,
@@ -127,6 +154,12 @@ class Inputs:
             take()
         except ValueError as error:
             self._listener.refuse_target(name, str(error))
+
+    def _take_wrench(self, contact: str, message: WrenchStamped) -> None:
+        force = -message.wrench.force.z
+        if not math.isfinite(force):
+            raise ValueError("its force is not finite")
+        self._listener.take_force(contact, force, conversions.from_stamp(message.header.stamp))
 
     def _take_command(self, message: String) -> None:
         self._listener.take_command(message.data)

@@ -41,6 +41,9 @@ class LaunchArgument:
 
 
 _SWITCH = ("true", "false")
+#: Parameters where a robot walks dynamically: a stall of 50 ms leads neither to braking nor to a fallback.
+PATIENT_SIMULATOR: dict[str, Value] = {"watchdog_periods": 12, "watchdog_time": 0.06}
+PATIENT_CONTROLLER: dict[str, Value] = {"max_state_age": 12}
 #: Timeout of the simulator for a command when the speed is unlimited [s].
 LONG_PATIENCE = 30.0
 #: Simulator backends; "none": real robots.
@@ -164,6 +167,7 @@ def node_table(
     viewer: Mapping[str, Value] | None = None,
     com_trajectory: Mapping[str, Value] | None = None,
     contact_planner: Mapping[str, Value] | None = None,
+    walks: bool = False,
 ) -> list[NodeSpec]:
     """Return the nodes of a scenario.
 
@@ -180,6 +184,7 @@ def node_table(
         com_trajectory: additional parameters of the node that computes curves for contact sequences; None: no node.
         contact_planner: additional parameters of the node that computes contact sequences for goals; None: no such
             node. Requires `com_trajectory`.
+        walks: whether a robot walks dynamically; braked, or without a new command, it falls.
     """
     use_sim_time = use_sim_time and backend != "none"
     common: dict[str, Value] = {"scenario": scenario, "lock_step": use_sim_time, "closed_loop": backend != "integrator"}
@@ -189,10 +194,12 @@ def node_table(
         world: dict[str, Value] = {**common, "backend": backend, "speed": speed}
         if use_sim_time and not speed:  # slow nodes are waited for; a node that dies ends the graph
             world["patience"] = LONG_PATIENCE
+        world |= PATIENT_SIMULATOR if walks else {}
         world |= simulator or {}
         nodes.append(NodeSpec("simulator", "multi_qp_ros.nodes.simulator_node", "simulator_node", world))
     interactive = viewer is not None and bool(viewer.get("page", True))
     control: dict[str, Value] = {**common, "use_sim_time": use_sim_time, "autostart": True, "interactive": interactive}
+    control |= PATIENT_CONTROLLER if walks else {}
     control |= controller or {}
     nodes.append(NodeSpec("multi_qp_controller", "multi_qp_ros.nodes.controller_node", "controller_node", control))
     seen = {name: value for name, value in common.items() if name in _SEEN}

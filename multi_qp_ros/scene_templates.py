@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
@@ -12,6 +14,9 @@ from multi_qp_ros.cdr import Template
 from multi_qp_ros.state_assembly import joints_of
 from multi_qp_scene.scene import Scene, State
 from multi_qp_scene.subsystem import Subsystem
+
+if TYPE_CHECKING:
+    from multi_qp_ros.footprint import Footprint
 
 Array = NDArray[np.float64]
 
@@ -65,14 +70,15 @@ class OdometryTemplate:
     def __init__(self, subsystem: Subsystem) -> None:
         q, v = subsystem.q_slice.start, subsystem.v_slice.start
         self._q, self._v = slice(q, q + 7), slice(v, v + 6)
-        self._template = Template("nav_msgs/Odometry", partial(_odometry, subsystem.base_link), 13)
+        self._template = Template("nav_msgs/Odometry", partial(odometry, subsystem.base_link), 13)
 
     def fill(self, state: State, stamp: int) -> bytes:
         """Return the message of a state at a time [ns]."""
         return self._template.fill(stamp, np.concatenate([state.q[self._q], state.v[self._v]]))
 
 
-def _odometry(base_link: str, time: dict[str, int], x: list[float]) -> dict[str, object]:
+def odometry(base_link: str, time: dict[str, int], x: list[float]) -> dict[str, object]:
+    """Return an Odometry as nested mappings, of 13 numbers: pose in the world, twist in the frame `base_link`."""
     return {
         "header": {"stamp": time, "frame_id": WORLD},
         "child_frame_id": base_link,
@@ -96,10 +102,12 @@ def wrench_template(frame: str) -> Template:
 class FrameTemplates:
     """Transforms of all links and surfaces relative to their parent links: `world` -> link -> surface.
 
-    They are separated into fixed ones, published once, and moving ones, published with every state.
+    They are separated into fixed ones, published once, and moving ones, published with every state. Footprints of
+    walking robots are further children of `world`.
     """
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: Scene, footprints: Sequence[Footprint] = ()) -> None:
+        self._footprints = {False: tuple(footprints), True: ()}
         frames = scene.model.frames
         surfaces = {surface.frame_id for surface in scene.surfaces.values()}
         self._edges: dict[bool, list[tuple[int, int]]] = {True: [], False: []}  # parent and child, by fixed
@@ -114,6 +122,7 @@ class FrameTemplates:
 
     def _template(self, model: pin.Model, fixed: bool) -> Template:
         names = [(model.frames[a].name if a else WORLD, model.frames[b].name) for a, b in self._edges[fixed]]
+        names += [(WORLD, footprint.frame) for footprint in self._footprints[fixed]]
 
         def make(time: dict[str, int], x: list[float]) -> dict[str, object]:
             poses = np.reshape(x, (-1, 7)).tolist()
@@ -135,6 +144,7 @@ class FrameTemplates:
         poses = data.oMf
         edges = self._edges[fixed]
         found = [pin.SE3ToXYZQUAT(poses[b] if a == 0 else poses[a].actInv(poses[b])) for a, b in edges]
+        found += [pin.SE3ToXYZQUAT(footprint.pose(data)) for footprint in self._footprints[fixed]]
         return self._templates[fixed].fill(stamp, np.concatenate([*found, np.zeros(0)]))
 
 

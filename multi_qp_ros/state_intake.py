@@ -202,6 +202,8 @@ class StateIntake:
             self._health.refuse(topic, self._ahead.pop(topic))
         if self._simulated:
             self._check_clock(run)
+        if not self._lock_step and (lost := run.contact_forces.lost(now)):
+            self._health.warn(f"no measured force of {', '.join(lost)}: touchdowns are found by the height of the feet")
         if now - answered > LONG_WAIT:
             self._health.set_status(*self._waiting(run, now, answered), lasting=True)
 

@@ -1,16 +1,66 @@
-"""Publishers of joint states and odometry of all subsystems of a scene."""
+"""Publishers of joint states and odometry of all subsystems of a scene, and of footprints and contact forces."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
 from nav_msgs.msg import Odometry
+from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 
 from multi_qp_ros import topics
-from multi_qp_ros.scene_templates import JointStateTemplate, OdometryTemplate
+from multi_qp_ros.contact_forces import measured_contacts
+from multi_qp_ros.footprint import footprints
+from multi_qp_ros.scene_templates import JointStateTemplate, OdometryTemplate, wrench_template
 from multi_qp_ros.state_assembly import joints_of
+from multi_qp_scene.kinematic_trees import KinematicTrees
+from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene, State
+
+Array = NDArray[np.float64]
+
+
+class FootprintOutput:
+    """Publishers of the odometry of the footprints of walking robots."""
+
+    def __init__(self, node: Any, scenario: Scenario) -> None:
+        self._node, self._trees = node, KinematicTrees(scenario.scene.model)
+        self._outputs = [
+            (node.create_publisher(Odometry, topics.base_odom(robot), topics.OFFERED_STATE_QOS), footprint)
+            for robot, footprint in footprints(scenario).items()
+        ]
+
+    def publish(self, state: State, stamp: int) -> None:
+        """Publish the footprints at a state of a time [ns], unless the state is not finite."""
+        if self._outputs and state.is_finite:
+            data = self._trees.place(state.q)
+            for publisher, footprint in self._outputs:
+                publisher.publish(footprint.fill(data, state, stamp))
+
+    def destroy(self) -> None:
+        """Destroy the publishers."""
+        for publisher, _ in self._outputs:
+            self._node.destroy_publisher(publisher)
+
+
+class ContactForceOutput:
+    """Publishers of the measured wrenches of contacts."""
+
+    def __init__(self, node: Any, scenario: Scenario) -> None:
+        self._outputs = {}
+        for contact, surface in measured_contacts(scenario).items():
+            topic = topics.contact_force(surface.partition("/")[0], contact)
+            publisher = node.create_publisher(WrenchStamped, topic, topics.OFFERED_STATE_QOS)
+            self._outputs[contact] = publisher, wrench_template(surface)
+
+    def publish(self, wrenches: Mapping[str, Array] | None, stamp: int) -> None:
+        """Publish the wrenches at a time [ns]; see `SimulatedRobot.wrenches`."""
+        if wrenches is not None:
+            for contact, (publisher, template) in self._outputs.items():
+                publisher.publish(template.fill(stamp, wrenches[contact]))
 
 
 class StateOutput:

@@ -34,6 +34,21 @@ def odom(subsystem: str) -> str:
     return f"{subsystem}/odom"
 
 
+def contact_force(subsystem: str, contact: str) -> str:
+    """geometry_msgs/WrenchStamped: the measured wrench of a contact on this subsystem, robot to controller."""
+    return f"{subsystem}/contact_forces/{contact}"
+
+
+def cmd_vel(subsystem: str) -> str:
+    """geometry_msgs/TwistStamped, or Twist: velocity command of a walking robot."""
+    return f"{subsystem}/cmd_vel"
+
+
+def base_odom(subsystem: str) -> str:
+    """nav_msgs/Odometry of the footprint of a walking robot, for navigation."""
+    return f"{subsystem}/base_odom"
+
+
 def effort_commands(subsystem: str) -> str:
     """std_msgs/Float64MultiArray, as ros2_control's ForwardCommandController takes it."""
     return f"{subsystem}/effort_controller/commands"

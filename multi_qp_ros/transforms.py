@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
+from multi_qp_ros.footprint import footprints
 from multi_qp_ros.scene_templates import FrameTemplates
 from multi_qp_scene.kinematic_trees import KinematicTrees
-from multi_qp_scene.scene import Scene
+from multi_qp_scene.scenario import Scenario
 
 try:
     from tf2_msgs.msg import TFMessage
@@ -33,8 +34,9 @@ def has_tf() -> bool:
 class TransformOutput:
     """Publishers of the frames of a scene; requires `has_tf`."""
 
-    def __init__(self, node: Any, scene: Scene) -> None:
-        self._trees, self._frames = KinematicTrees(scene.model), FrameTemplates(scene)
+    def __init__(self, node: Any, scenario: Scenario) -> None:
+        scene, own = scenario.scene, tuple(footprints(scenario).values())
+        self._trees, self._frames = KinematicTrees(scene.model), FrameTemplates(scene, own)
         self._moving = node.create_publisher(TFMessage, TF, TF_QOS)
         self._fixed = node.create_publisher(TFMessage, TF_STATIC, TF_STATIC_QOS)
         self._fixed_sent = False

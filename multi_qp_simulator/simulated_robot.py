@@ -37,6 +37,9 @@ class TorqueWorld(Integrator):
     Bonds are bilateral: slip and lift-off are not simulated.
     """
 
+    #: Whether the wrenches of an outcome are those that sensors would measure.
+    measures_wrenches = False
+
     def advance(self, torque: Array, contacts: Sequence[str], dt: float) -> Outcome:
         """Simulate `dt` seconds under torques, (na,) [N m], with these contacts active."""
         self._made = tuple(contacts)
@@ -81,6 +84,8 @@ class EngineWorld:
 
     Only grasps use the contacts of the state machine, since they hold by more than friction.
     """
+
+    measures_wrenches = True
 
     def __init__(self, engine: Any, scenario: Scenario) -> None:
         self._engine, self._model, self._na = engine, TorqueWorld(scenario), scenario.scene.na
@@ -152,6 +157,8 @@ class SimulatedRobot:
         steps: number of steps so far.
         dt: duration of a step [s].
         contacts: active contacts.
+        wrenches: measured wrenches, mean of the present control period, on the body of each contact's first surface, in
+            its frame: force [N], then moment [N m]; None where the simulation does not measure them.
     """
 
     def __init__(
@@ -179,6 +186,8 @@ class SimulatedRobot:
         self.broken = False
         self.steps, self.dt = 0, dt / substeps
         self.contacts = scenario.spec.states[scenario.spec.initial_state].all_contacts
+        self.wrenches: dict[str, Array] | None = None
+        self._substeps = substeps
         self._scenario, self._scene = scenario, scenario.scene
         longest = max(watchdog_time / self.dt, MIN_WATCHDOG_PERIODS * substeps)
         self._watchdog_steps = min(watchdog_periods * substeps, ceil(longest - 1e-9))  # in steps
@@ -256,7 +265,7 @@ class SimulatedRobot:
         self._scene.loads.advance(self.time)
         before = self.world.state
         try:
-            self.world.advance(self._driven(), self.contacts, self.dt)
+            self._measure(self.world.advance(self._driven(), self.contacts, self.dt).wrenches)
             self.broken = not self.world.state.is_finite
         except np.linalg.LinAlgError:
             self.broken = True
@@ -264,6 +273,17 @@ class SimulatedRobot:
             self.world.state = before
         self.steps += 1
         return self.world.state
+
+    def _measure(self, wrenches: dict[str, Array]) -> None:
+        if not self.world.measures_wrenches:
+            return
+        done = self.steps % self._substeps
+        before = self.wrenches if done and self.wrenches is not None else {}
+        zero = np.zeros(6)
+        self.wrenches = {
+            name: (done * before.get(name, zero) + wrenches.get(name, zero)) / (done + 1)
+            for name in self._contact_names
+        }
 
     def _driven(self) -> Array:
         """Return the torques of the drives, (na,) [N m]."""

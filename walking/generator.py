@@ -42,6 +42,7 @@ class WalkingGenerator(MotionGenerator):
     """Walks by a velocity command, see docs/walking.md.
 
     Attributes:
+        subsystem: the robot.
         velocity: the velocity command.
         stepper: phases of the gait and preview.
         started_at: time of the start [s].
@@ -63,6 +64,7 @@ class WalkingGenerator(MotionGenerator):
         """
         super().__init__(name, spec, scenario)
         self._spec, scene = spec, scenario.scene
+        self.subsystem = spec.subsystem
         self._feet = list(spec.feet)
         surfaces = [scene.surfaces[scenario.spec.contacts[foot].surfaces[0]] for foot in self._feet]
         for foot, surface in zip(self._feet, surfaces, strict=True):

@@ -32,6 +32,8 @@ EARLIEST = 0.55
 URGENT, SHORTEST_DOUBLE = 0.06, 0.02
 #: Integral gain on the velocity error [1/s], and largest correction [m/s].
 CORRECTION_GAIN, CORRECTION = 0.5, 0.06
+#: Longest time between two ticks by which references advance [s].
+LONGEST_TICK = 0.1
 #: Duration of the weight shift before the first step [s].
 SHIFT_TIME = 0.2
 
@@ -74,6 +76,7 @@ class Walk:
         swings: references of the feet: position, velocity, acceleration of x, y, z [m] and yaw [rad], (n, 3, 4).
         recovering: whether the step reacts to a push.
         steps: number of steps so far.
+        time: time of the last tick [s]; NaN before the first one.
         correction: integral of the velocity error, in the heading, (2,) [m/s].
     """
 
@@ -89,6 +92,7 @@ class Walk:
     swings: Annotated[Array, None, 3, 4] = field(default_factory=lambda: np.zeros((0, 3, 4)))
     recovering: bool = False
     steps: int = 0
+    time: float = math.nan
     correction: Annotated[Array, 2] = field(default_factory=lambda: np.zeros(2))
 
 
@@ -114,7 +118,7 @@ class Stepper(Stateful):
         height_stiffness: float = 80.0,
     ) -> None:
         """Create it standing; `touch_force` [N], `swing_speed` [m/s] and `weights.height` as in the specification."""
-        self.robot, self.gait, self.dt = robot, gait, dt
+        self.robot, self.gait = robot, gait
         self._height_stiffness = height_stiffness
         self._touch_force, self._swing_speed = touch_force, swing_speed
         self.acceleration = np.zeros(2)
@@ -124,7 +128,8 @@ class Stepper(Stateful):
 
     def start(self, dt: float) -> None:
         """Stand on all feet; `dt` is the control period [s]."""
-        n, self.dt = len(self.robot.places), dt
+        n, self._period = len(self.robot.places), dt
+        self._elapsed = dt  # since the tick before, which is longer after a stall
         self.walk = Walk(lift_heights=np.zeros(n), in_contact=[True] * n, swings=np.zeros((n, 3, 4)))
 
     def com_height(self, now: Measured) -> float:
@@ -201,6 +206,8 @@ class Stepper(Stateful):
     def update(self, now: Measured, velocity: Array) -> None:
         """Advance by one tick with the body velocity (vx, vy, wz) [m/s, m/s, rad/s]."""
         walk, omega = self.walk, self.robot.omega
+        self._elapsed = self._period if math.isnan(walk.time) else min(max(now.time - walk.time, 0.0), LONGEST_TICK)
+        walk.time = now.time
         velocity = self._corrected(now, velocity)
         xi = now.com[:2] + now.velocity[:2] / omega
         if walk.phase == SWING:
@@ -232,7 +239,7 @@ class Stepper(Stateful):
             walk.correction = np.zeros(2)
             return velocity
         error = velocity[:2] - turned(now.velocity[:2], -self.heading(now))
-        walk.correction = np.clip(walk.correction + CORRECTION_GAIN * self.dt * error, -CORRECTION, CORRECTION)
+        walk.correction = np.clip(walk.correction + CORRECTION_GAIN * self._elapsed * error, -CORRECTION, CORRECTION)
         return np.array([*(velocity[:2] + walk.correction), velocity[2]])
 
     def _double_time(self) -> float:
@@ -407,7 +414,7 @@ class Stepper(Stateful):
         choice = self._preview(now, start, velocity, swinging=walk.swinging, elapsed=0.0, nominal_time=nominal_time)
         self.choice, walk.error = choice, min(choice.error, walk.error) if rest else choice.error
         target = centre + turned(np.array([choice.shift_x, choice.shift_y]), heading)
-        share = self.dt / max(rest, self.dt)
+        share = self._elapsed / max(rest, self._elapsed, 1e-6)
         return clipped_to(self.polygon(now), walk.zmp + share * (target - walk.zmp))
 
     def _swing(self, now: Measured) -> None:
@@ -428,7 +435,7 @@ class Stepper(Stateful):
                 now.time - walk.since,
                 self.gait.lift,
                 walk.lift_heights[k],
-                self.dt,
+                self._elapsed,
             )
 
 

@@ -36,6 +36,7 @@ class VelocityCommand(Stateful):
         pending: command from outside that the next tick dates, (3,), or None.
         refused: number of commands from outside that were refused.
         refusal: reason of the last refusal, or "".
+        silence: time since the last command from outside, if it was not zero and has timed out [s]; else 0.
     """
 
     @dataclass
@@ -58,6 +59,7 @@ class VelocityCommand(Stateful):
         self.received = -math.inf
         self.pending: Array | None = None
         self.refused, self.refusal = 0, ""
+        self.silence = 0.0
 
     def command(self, vx: float, vy: float, wz: float) -> None:
         """Set the command from outside; it is dated by the next tick.
@@ -77,6 +79,11 @@ class VelocityCommand(Stateful):
                 _log.warning("velocity command refused: %s", self.refusal)
                 raise ArgumentError(f"velocity command: {self.refusal}")
         self.pending = np.array([vx, vy, wz], dtype=float)
+
+    @property
+    def timeout(self) -> float:
+        """Time after which a command from outside is replaced by zero [s]."""
+        return self._limits.timeout
 
     def limited(self, wanted: Array) -> Array:
         """Return a velocity within the limits; combinations are reduced in proportion."""
@@ -98,8 +105,9 @@ class VelocityCommand(Stateful):
             wanted = self._scheduled(elapsed)
         elif time - self.received > self.limits.timeout:
             wanted = np.zeros(3)
+            self.silence = time - self.received if self.outside.any() else 0.0
         else:
-            wanted = self.outside
+            wanted, self.silence = self.outside, 0.0
         step = self._rates * dt
         self.velocity = self.velocity + np.clip(self.limited(wanted) - self.velocity, -step, step)
         return self.velocity
@@ -109,6 +117,8 @@ class VelocityCommand(Stateful):
         return np.array(begun[-1]) if begun else np.zeros(3)
 
     def is_over(self, elapsed: float) -> bool:
-        """Return whether the schedule has ended and the robot is commanded to stand."""
+        """Return whether the schedule has ended and the robot stands; never once it is commanded from outside."""
+        if self.outside is not None or self.pending is not None:
+            return False
         ended = not self._schedule or elapsed >= self._schedule[-1].at
         return ended and not self.velocity.any()

@@ -39,8 +39,11 @@ class Landing(Stateful):
         self.measured_contacts: frozenset[str] | None = None
         self.pending: frozenset[frozenset[str]] = frozenset()
 
-    def update_forces(self, forces: Mapping[str, float]) -> None:
-        """Update with the measured normal force of each contact [N]."""
+    def update_forces(self, forces: Mapping[str, float] | None) -> None:
+        """Update with the measured normal force of each contact [N]; None without force measurement."""
+        if forces is None:
+            self.measured_contacts = None
+            return
         self.measured_contacts = frozenset(name for name, force in forces.items() if force >= self._force)
 
     def enter(self, phase: Phase, tasks: Mapping[str, Task]) -> None:

@@ -33,7 +33,9 @@ from multi_qp_ros.recording.graph_recording import GraphRecording
 from multi_qp_ros.run_end import publish_report
 from multi_qp_ros.state_assembly import MessageStatus
 from multi_qp_ros.state_intake import StateIntake
+from multi_qp_ros.state_output import FootprintOutput
 from multi_qp_ros.timing_log import TimingLog
+from multi_qp_ros.velocity_commands import read_command, silences, walkers
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
@@ -119,10 +121,18 @@ class ControllerNode(LifecycleNode):
             self.get_logger().error(str(error))
             self._release()
             return TransitionCallbackReturn.FAILURE
-        inputs = Inputs(self, self._health, self._scenario, self._run.assembler.topics, self)
+        inputs = Inputs(
+            self,
+            self._health,
+            self._scenario,
+            self._run.assembler.topics,
+            self,
+            stamped_velocity=self._settings["stamped_cmd_vel"],
+        )
         self._parts.append(inputs)
         self._output = CommandOutput(self, self._scenario, every=self._lock_step)
-        self._parts.append(self._output)
+        self._footprints = FootprintOutput(self, self._scenario)
+        self._parts += [self._output, self._footprints]
         self._intake = StateIntake(
             self,
             self._health,
@@ -269,7 +279,7 @@ class ControllerNode(LifecycleNode):
         if not self._lock_step:
             return
         assembler = self._run.assembler
-        if not assembler.complete(assembler.clock):
+        if not assembler.complete(assembler.clock) or self._run.contact_forces.awaited(assembler.newest * 1e-9):
             return
         if assembler.instant != self._answered:
             self._tick(monotonic())
@@ -311,6 +321,22 @@ class ControllerNode(LifecycleNode):
         """Report a target that was rejected."""
         self._health.statistics.count("refused_targets")
         self._health.warn(f"target '{name}' was refused: {reason}")
+
+    def take_force(self, contact: str, force: float, stamp: int) -> None:
+        """Store the measured normal force of a contact [N]."""
+        if self._active:
+            self._run.contact_forces.put(contact, force, stamp * 1e-9 if self._lock_step else monotonic())
+            self._step_if_complete(MessageStatus.TAKEN)
+
+    def take_velocity(self, robot: str, message: Any) -> None:
+        """Pass a velocity command to the walking generator of a robot."""
+        velocity, age = read_command(message, robot, int(self.get_clock().now().nanoseconds))
+        generator = walkers(self._run.controller).get(robot) if self._active else None
+        if generator is None:
+            raise ValueError(f"'{robot}' does not walk in the present state" if self._active else "not active")
+        if age > generator.velocity.timeout:
+            raise ValueError(f"its stamp is {age:.3f} s old; commands time out after {generator.velocity.timeout:g} s")
+        generator.command(*velocity)
 
     def take_command(self, name: str) -> None:
         """Pass a user command to the controller."""
@@ -403,6 +429,7 @@ class ControllerNode(LifecycleNode):
         """Do the work that is outside the latency-critical path, after the command was sent."""
         run = self._run
         run.monitor.observe(state, command)
+        self._footprints.publish(state, stamp)
         if self._recording is not None:
             self._recording.record(run.controller, command, stamp, state)
             self._health.statistics.counts["ticks_not_recorded"] = self._recording.lost
@@ -426,6 +453,7 @@ class ControllerNode(LifecycleNode):
         diagnostics = command.diagnostics
         self._health.statistics.count(f"ticks_{diagnostics.status}")
         failure = "" if self._recording is None else self._recording.failure
+        failure = "; ".join(filter(None, [failure, silences(self._run.controller)]))
         if diagnostics.status is Status.OK:
             message = f"in state '{diagnostics.state}'"
             self._health.set_status(*((Level.WARN, f"{message}; {failure}") if failure else (Level.OK, message)))

@@ -18,7 +18,7 @@ from multi_qp_ros.health import Health
 from multi_qp_ros.parameters import SCENARIO_PARAMETERS, NodeParameter
 from multi_qp_ros.raw_messages import JointReader, Joints
 from multi_qp_ros.real_time import REAL_TIME_PARAMETERS, RealTime
-from multi_qp_ros.state_output import StateOutput
+from multi_qp_ros.state_output import ContactForceOutput, StateOutput
 from multi_qp_ros.subscriptions import read_json, subscribe
 from multi_qp_ros.timing_log import TimingLog
 from multi_qp_scene.errors import MultiQpError
@@ -100,6 +100,7 @@ class SimulatorNode(Node):
         """Create publishers and subscriptions."""
         scene = self._scene
         self._clock_out = self.create_publisher(Clock, topics.CLOCK, topics.OFFERED_STATE_QOS)
+        self._forces_out = ContactForceOutput(self, self._scenario)
         self._states_out = StateOutput(self, scene)
         qos = topics.COMMAND_QOS if self._lock_step else topics.LATEST_QOS
         for robot in self._simulated_robot.robots:
@@ -275,6 +276,7 @@ class SimulatorNode(Node):
             self._clock_out.publish(Clock(clock=conversions.to_stamp(stamp)))
         else:
             stamp = time_ns()
+        self._forces_out.publish(self._simulated_robot.wrenches, stamp)
         self._states_out.publish(self._simulated_robot.world.state, stamp)
 
     def _status(self) -> tuple[Level, str]:

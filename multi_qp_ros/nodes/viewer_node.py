@@ -70,7 +70,7 @@ class ViewerNode(Node):
         self._board, self._plan_markers = MarkerBoard(), PlanMarkers(scenario)
         self._plans = self.create_publisher(MarkerArray, topics.PLAN_MARKERS, topics.LATCHED_QOS)
         self._offers, user = user_inputs(scenario), UserOutput(self, scenario)
-        self._tf = TransformOutput(self, scenario.scene) if settings["publish_tf"] and has_tf() else None
+        self._tf = TransformOutput(self, scenario) if settings["publish_tf"] and has_tf() else None
         self._handles: InteractiveTargets | None = None
         if settings["interactive_markers"] and has_interactive_markers():
             self._handles = InteractiveTargets(self, user.pose)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from multi_qp_controller.command import Command, Status
 from multi_qp_ros import topic_names
 from multi_qp_ros.cdr import clock_template, encode, encode_string, stamp
+from multi_qp_ros.footprint import footprints
 from multi_qp_ros.scene_templates import (
     FrameTemplates,
     JointStateTemplate,
@@ -73,7 +74,7 @@ class SceneMessages:
         ]
         self._wrenches = {name: _Wrench(scenario, name) for name in scenario.spec.contacts}
         self._previous_wrenches: set[str] = set()
-        self._frames = FrameTemplates(scene)
+        self._frames = FrameTemplates(scene, tuple(footprints(scenario).values()))
         self.q0 = scene.q0
 
     def first(self) -> Iterator[SentMessages]:

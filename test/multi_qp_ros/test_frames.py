@@ -79,16 +79,19 @@ def test_only_moving_frames_are_published_again(scene):
     assert not moving & before.keys()
 
 
-def test_static_frames_are_published_first(scene, q):
+def test_static_frames_are_published_first():
     text: dict[str, list] = {}
     node = SimpleNamespace(
         create_publisher=lambda kind, topic, qos: SimpleNamespace(publish=text.setdefault(topic, []).append)
     )
-    output = transforms.TransformOutput(node, scene)
+    scenario = load_scenario("walk")
+    output, q = transforms.TransformOutput(node, scenario), scenario.scene.q0
     output.send(q, 1_000_000_000)
     output.send(q, 2_000_000_000)
     assert [len(messages) for messages in (text["/tf"], text["/tf_static"])] == [2, 1]
-    assert {m.header.stamp.sec for m in decoded(text["/tf"][-1])} == {2}
+    moving = decoded(text["/tf"][-1])
+    assert {m.header.stamp.sec for m in moving} == {2}
+    assert [m.header.frame_id for m in moving if m.child_frame_id == "humanoid/base_footprint"] == ["world"]
 
 
 def test_there_is_tf_where_tf2_msgs_is():
