@@ -265,7 +265,7 @@ class SimulatedRobot:
         self._scene.loads.advance(self.time)
         before = self.world.state
         try:
-            self._measure(self.world.advance(self._driven(), self.contacts, self.dt).wrenches)
+            self._measure(self.world.advance(self._driven(), self.contacts, self.dt))
             self.broken = not self.world.state.is_finite
         except np.linalg.LinAlgError:
             self.broken = True
@@ -274,14 +274,14 @@ class SimulatedRobot:
         self.steps += 1
         return self.world.state
 
-    def _measure(self, wrenches: dict[str, Array]) -> None:
+    def _measure(self, outcome: Outcome) -> None:
         if not self.world.measures_wrenches:
             return
         done = self.steps % self._substeps
         before = self.wrenches if done and self.wrenches is not None else {}
         zero = np.zeros(6)
         self.wrenches = {
-            name: (done * before.get(name, zero) + wrenches.get(name, zero)) / (done + 1)
+            name: (done * before.get(name, zero) + outcome.wrenches.get(name, zero)) / (done + 1)
             for name in self._contact_names
         }
 
