@@ -80,11 +80,6 @@ class VelocityCommand(Stateful):
                 raise ArgumentError(f"velocity command: {self.refusal}")
         self.pending = np.array([vx, vy, wz], dtype=float)
 
-    @property
-    def timeout(self) -> float:
-        """Time after which a command from outside is replaced by zero [s]."""
-        return self._limits.timeout
-
     def limited(self, wanted: Array) -> Array:
         """Return a velocity within the limits; combinations are reduced in proportion."""
         clipped = np.clip(wanted, self._lower, self._upper)
@@ -117,8 +112,6 @@ class VelocityCommand(Stateful):
         return np.array(begun[-1]) if begun else np.zeros(3)
 
     def is_over(self, elapsed: float) -> bool:
-        """Return whether the schedule has ended and the robot stands; never once it is commanded from outside."""
-        if self.outside is not None or self.pending is not None:
-            return False
+        """Return whether the schedule has ended and the robot is commanded to stand."""
         ended = not self._schedule or elapsed >= self._schedule[-1].at
         return ended and not self.velocity.any()

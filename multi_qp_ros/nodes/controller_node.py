@@ -334,9 +334,11 @@ class ControllerNode(LifecycleNode):
         generator = walkers(self._run.controller).get(robot) if self._active else None
         if generator is None:
             raise ValueError(f"'{robot}' does not walk in the present state" if self._active else "not active")
-        if age > generator.velocity.timeout:
-            raise ValueError(f"its stamp is {age:.3f} s old; commands time out after {generator.velocity.timeout:g} s")
+        timeout = generator.velocity.limits.timeout
+        if age > timeout:
+            raise ValueError(f"its stamp is {age:.3f} s old; commands time out after {timeout:g} s")
         generator.command(*velocity)
+        self._run.controller.interactive = True  # a user who pauses may go on
 
     def take_command(self, name: str) -> None:
         """Pass a user command to the controller."""
