@@ -11,7 +11,7 @@ import threading
 import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,7 @@ from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_simulator.backend import Backend
 from multi_qp_simulator.runner import BACKENDS, Observer, Run, RunResult, make_backend, make_controller
+from multi_qp_viewer.curves import Series
 
 #: Snapshots for the viewer and for videos [1/s].
 SNAPSHOT_RATE = 50.0
@@ -237,6 +238,7 @@ def _run_in_viewer(
             run = _make_run(scenario, controller, options, real_time=True)
             run.observe(every(SNAPSHOT_RATE, controller.dt, viewer.show, run.backend))
             run.observe(interaction)
+            viewer.show_curves(_RunSource(run))
             if film:
                 run.observe(every(SNAPSHOT_RATE, controller.dt, snapshots.append, run.backend))
             if recorder is not None:
@@ -260,6 +262,21 @@ def _run_in_viewer(
     finally:
         viewer.close()
     return result, snapshots
+
+
+class _RunSource:
+    """Curves of a run for the viewer."""
+
+    def __init__(self, run: Run) -> None:
+        self.scene, self._recorder = run.scenario.scene, run.recorder
+
+    def __len__(self) -> int:
+        return len(self._recorder)
+
+    def series(self, ticks: slice) -> Series:
+        """Return some of the ticks."""
+        log = self._recorder.log(ticks)
+        return Series(**{field.name: getattr(log, field.name) for field in fields(Series)})
 
 
 def _open_browser(url: str) -> None:

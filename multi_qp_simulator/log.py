@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -144,10 +144,17 @@ class LogRecorder:
             }
         )
 
-    def finish(self) -> Log:
-        """Return the log."""
+    def __len__(self) -> int:
+        """Return the number of ticks so far."""
+        return len(self._rows)
+
+    def log(self, ticks: slice = slice(None)) -> Log:
+        """Return the log of all ticks so far, or of some of them; also from another thread during the run."""
         scenario, scene = self._scenario, self._scenario.scene
         contacts = scenario.spec.contacts
+        rows = self._rows[ticks]  # before the errors, then the units: `record` appends to them in the opposite order
+        errors = self._errors[ticks][: len(rows)]
+        units = dict(self._units)
         about = {
             "name": scenario.name,
             "parameters": scenario.parameters,
@@ -155,10 +162,10 @@ class LogRecorder:
             "dt": self._dt,
         }
         return Log(
-            **self._columns(),
-            task_names=np.array(list(self._units), dtype=str),
-            task_units=np.array(list(self._units.values()), dtype=str),
-            task_error=self._task_errors(),
+            **self._columns(rows),
+            task_names=np.array(list(units), dtype=str),
+            task_units=np.array(list(units.values()), dtype=str),
+            task_error=_task_errors(errors, list(units)),
             contact_names=np.array(list(contacts), dtype=str),
             contact_surfaces=np.array([c.surfaces for c in contacts.values()], dtype=str).reshape(len(contacts), 2),
             contact_friction=np.array([c.friction for c in contacts.values()], dtype=float),
@@ -171,14 +178,7 @@ class LogRecorder:
             scenario=np.array(json.dumps(about, sort_keys=True)),
         )
 
-    def _task_errors(self) -> Array:
-        columns = {name: k for k, name in enumerate(self._units)}
-        table = np.full((len(self._errors), len(columns)), np.nan)
-        for row, errors in zip(table, self._errors, strict=True):
-            row[[columns[name] for name in errors]] = list(errors.values())
-        return table
-
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Return the time series, with their shapes even without ticks."""
         scene, contacts, loads = self._scenario.scene, len(self._contacts), self._scenario.scene.loads.masses
         shapes: dict[str, tuple[type, tuple[int, ...]]] = {
@@ -196,6 +196,15 @@ class LogRecorder:
             "qp_size": (int, (len(QP_SIZE),)),
         }
         return {
-            name: np.array([row[name] for row in self._rows], dtype=kind).reshape((len(self._rows), *shape))
+            name: np.array([row[name] for row in rows], dtype=kind).reshape((len(rows), *shape))
             for name, (kind, shape) in shapes.items()
         }
+
+
+def _task_errors(ticks: Sequence[Mapping[str, float]], names: Sequence[str]) -> Array:
+    """Return the errors of tasks, (T, P), NaN where a task is not active."""
+    columns = {name: k for k, name in enumerate(names)}
+    table = np.full((len(ticks), len(columns)), np.nan)
+    for row, errors in zip(table, ticks, strict=True):
+        row[[columns[name] for name in errors]] = list(errors.values())
+    return table

@@ -117,6 +117,7 @@ class Run:
         controller: the controller.
         backend: the simulator backend.
         time: [s].
+        recorder: of the log.
         result: result, None before the end.
     """
 
@@ -176,7 +177,7 @@ class Run:
         self._stopped = False
         self._started = perf_counter()
         self.result: RunResult | None = None
-        self._recorder, self._logged = LogRecorder(scenario, controller.dt), logged
+        self.recorder, self._logged = LogRecorder(scenario, controller.dt), logged
         self._measure = backend.measure if isinstance(backend, MeasuredBackend) else None
         self._forces = ForceCheck() if backend_name in MEASURED else None
         self._monitor = RunMonitor(scenario, controller, backend=backend_name, duration=duration)
@@ -236,7 +237,7 @@ class Run:
             controller.measure_forces({name: -float(wrench[2]) for name, wrench in outcome.wrenches.items()})
         if self._logged:
             errors = {name: e for task in controller.last_tasks.values() for name, e in task.errors().items()}
-            self._recorder.record(state, command, outcome, errors)
+            self.recorder.record(state, command, outcome, errors)
         if self._forces is not None:
             self._forces.observe(state, command, outcome)
         controller.post_update()
@@ -255,7 +256,7 @@ class Run:
         report = self._monitor.report(final=self.backend.state, ended=ended, touch_forces=forces)
         if self._forces is not None:
             report["contact_forces"] = self._forces.report()
-        self.result = RunResult(report, self._recorder.finish())
+        self.result = RunResult(report, self.recorder.log())
         return self.result
 
 

@@ -8,10 +8,11 @@ import time
 from collections.abc import Callable
 
 from multi_qp_controller.snapshot import Snapshot
-from multi_qp_viewer.browser_panel import Panel
+from multi_qp_viewer.browser_panel import AFTER_TARGETS, Panel
 from multi_qp_viewer.browser_scene import MakeLayers, SceneDrawing
 from multi_qp_viewer.browser_server import PageServer
 from multi_qp_viewer.browser_studio import set_up_page, simplify_if_slow
+from multi_qp_viewer.live_curves import CurveSource, LiveCurves
 from multi_qp_viewer.playback import Player
 from multi_qp_viewer.scene_view import DrawableScene
 from multi_qp_viewer.user_controls import UserControls
@@ -34,6 +35,7 @@ class BrowserViewer:
         controls: controls of the user of the run.
         panel: widgets of the viewer itself.
         drawing: bodies and layers.
+        curves: charts of the run, None before `show_curves`.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class BrowserViewer:
         self.panel.add_layers(self.drawing)
         self.panel.add_plot()
         self.controls = UserControls(self._page_server, self.panel, self.drawing.reach)
+        self.curves: LiveCurves | None = None
         self._thread = threading.Thread(target=self._run, name="multi_qp_viewer", daemon=True)
         self._thread.start()
 
@@ -89,6 +92,14 @@ class BrowserViewer:
         The snapshot's arrays must not be changed afterwards.
         """
         self.player.history.append(snapshot)
+
+    def show_curves(self, source: CurveSource) -> None:
+        """Offer the curves of a run; those that the user has chosen continue with the next run."""
+        with self._lock:
+            if self.curves is None:
+                self.curves = LiveCurves(self._server, source, order=AFTER_TARGETS - 0.5)
+            else:
+                self.curves.show(source)
 
     def finish(self) -> None:
         """Mark the run as finished; the page stays available for replay."""
@@ -152,6 +163,8 @@ class BrowserViewer:
         if now >= self._next_slow:
             self._next_slow = now + SLOW_TIME
             self.panel.show_ticks(*history.tick_curve())
+            if self.curves is not None:
+                self.curves.update()
 
     def _refresh_safely(self, elapsed: float) -> None:
         """Draw; an error is logged once and does not stop the viewer."""
