@@ -57,7 +57,12 @@ def test_curves_are_those_of_the_log_in_steps_of_any_size(walking, viewer):
     assert len(walking[1].time) > MOST_TICKS
     np.testing.assert_array_equal(curves._time, walking[1].time[::stride])
     whole = RunCurves(*walking)
-    for name in ("task/gait/com", "balance/humanoid/y/zmp", "balance/humanoid/margin/com", "force/left_foot/tangential"):
+    for name in (
+        "task/gait/com",
+        "balance/humanoid/y/zmp",
+        "balance/humanoid/margin/com",
+        "force/left_foot/tangential",
+    ):
         expected, shown = whole.curve(name), curves._curves[name]
         np.testing.assert_allclose(shown.values, expected.values[::stride], equal_nan=True)
         for side in ("lower", "upper"):
