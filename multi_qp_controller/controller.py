@@ -110,8 +110,6 @@ class Controller:
         self.collisions = next(one for one in constraints if isinstance(one, CollisionConstraint))
         self.qp_data = QPData(scene, constraints, cost=spec.regularisation)
         self.cascade = make_cascade(self.qp_data, self.formulation_name, self.solver_name, deadline)
-        for contact in spec.contacts.values():  # cached: about 10 ms each, too long for a tick
-            scene.surfaces[contact.surfaces[0]].facets(contact.friction)
         self._loop = ClosedLoop(scenario, closed_loop, dt=self.dt)
         self.landing = self._loop.landing
         ramp = 0.0 if closed_loop is None else closed_loop.force_ramp

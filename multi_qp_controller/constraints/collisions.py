@@ -129,7 +129,11 @@ class CollisionConstraint(RowConstraint):
         self._last_normals = self._normals.copy()
         self._has_normals = False
         self._active = np.zeros(len(pairs), dtype=np.intp)
-        self._near_data = KernelData(
+        self._near_data, self._damper_data = self._near_pair_data(), self._kernel_data()
+        self.names = tuple(pair.name for pair in pairs)
+
+    def _near_pair_data(self) -> KernelData:
+        return KernelData(
             NearPairData(
                 pieces=self._pieces,
                 poses=self._poses,
@@ -144,7 +148,9 @@ class CollisionConstraint(RowConstraint):
                 out=self._near,
             )
         )
-        self._damper_data = KernelData(
+
+    def _kernel_data(self) -> KernelData:
+        return KernelData(
             DamperData(
                 near=self._near,
                 found=self._distances.found,
@@ -163,7 +169,6 @@ class CollisionConstraint(RowConstraint):
                 active=self._active,
             )
         )
-        self.names = tuple(pair.name for pair in pairs)
 
     @classmethod
     def of(cls, scenario: Scenario, dt: float, horizon: float) -> CollisionConstraint:

@@ -70,6 +70,9 @@ class ActiveSetup(Stateful):
         self.user_tasks: dict[str, Task] = {}
         self.contacts: dict[str, ActiveContact] = {}
         self.tasks: dict[str, Task] = {}
+        margin = 1.0 if feedback is None else feedback.friction
+        for contact in scenario.spec.contacts.values():  # cached: about 10 ms each, too long for a tick
+            scenario.scene.surfaces[contact.surfaces[0]].facets(margin * contact.friction)
 
     def _list_tasks(self) -> None:
         self.tasks = self.state_tasks | self.user_tasks

@@ -94,7 +94,11 @@ class TaskTable:
         self._bound_poses = list(zip(self._poses, self._pose_errors, samples, strict=True))
         self._groups = [(centre.group, row) for centre, row in zip(self._centres, self._centroids, strict=True)]
         self._bound_centres = list(zip(self._centres, self._places, strict=True))
-        self._data = KernelData(
+        self._data = self._kernel_data(kinematics, J, b)
+
+    def _kernel_data(self, kinematics: Kinematics, J: Array, b: Array) -> KernelData:
+        motions = self._motions
+        return KernelData(
             TaskData(
                 timing=self._timing,
                 numbers_at=self._numbers_at,

@@ -7,12 +7,12 @@ import warnings
 import numpy as np
 import pinocchio as pin
 import pytest
+from numba.core import event
 
 from multi_qp_controller import Controller
 from multi_qp_controller.command import Status
 from multi_qp_controller.state_check import StateCheck
 from multi_qp_scene import load_scenario
-from multi_qp_scene.jit import COMPILED
 from multi_qp_scene.scene import State
 
 DT = 0.005
@@ -171,10 +171,6 @@ CONVERTED = {
 
 @pytest.mark.parametrize("how", CONVERTED)
 def test_all_numeric_types_are_converted_without_compilation(box, how):
-    if not COMPILED:
-        pytest.skip("nothing is compiled")
-    from numba.core import event
-
     Controller(box, dt=DT).step(box.scene.initial_state(), 0.0)
     compiled, good = [], box.scene.initial_state()
 

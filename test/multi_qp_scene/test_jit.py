@@ -12,7 +12,6 @@ import pytest
 from multi_qp_scene import jit
 
 
-@pytest.mark.skipif(not jit.COMPILED, reason="nothing is compiled here")
 def test_only_the_first_compilation_is_logged(caplog):
     jit.log_compilation.cache_clear()
     once, again = jit._njit(lambda x: x + 1), jit._njit(lambda x: x + 2)  # without a cache
@@ -36,7 +35,6 @@ def _sum_of_halves(values):
     return total
 
 
-@pytest.mark.skipif(not jit.COMPILED, reason="nothing is compiled here")
 def test_parts_are_linked_into_kernels_and_have_no_machine_code_of_their_own():
     """If this fails after an update of numba, `jit_parts` is incompatible, and `compiled_part` should not use it."""
     kernel, other = (jit._njit(lambda values, s=sign: s * _sum_of_halves(values)) for sign in (1.0, -1.0))
@@ -63,7 +61,6 @@ def test_kernels_call_parts_and_no_kernels():
         assert not called & set(kernels), function.name
 
 
-@pytest.mark.skipif(not jit.COMPILED, reason="nothing is compiled here")
 def test_a_cached_kernel_is_compiled_again_when_a_callee_has_changed(tmp_path, monkeypatch):
     """numba itself checks the file of the kernel only, and would use outdated code of other files."""
     monkeypatch.syspath_prepend(tmp_path)

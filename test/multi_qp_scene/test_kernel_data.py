@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from multi_qp_scene.jit import COMPILED, compiled
+from multi_qp_scene.jit import compiled
 from multi_qp_scene.kernel_data import (
     ColumnMajor,
     FlagVector,
@@ -105,7 +105,6 @@ def test_a_copy_has_copies_of_the_arrays():
     assert out[0] == 7.0
 
 
-@pytest.mark.skipif(not COMPILED, reason="nothing is read by address")
 @pytest.mark.parametrize(
     ("field", "entry"),
     [
