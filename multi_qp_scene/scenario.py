@@ -11,7 +11,6 @@ from typing import Any
 from multi_qp_scene.arguments import check_type, number, whole_number
 from multi_qp_scene.blocks import block_model
 from multi_qp_scene.builder import build_scene
-from multi_qp_scene.checks import ScenarioChecker
 from multi_qp_scene.config_file import validate
 from multi_qp_scene.errors import ConfigError, MultiQpError, shown_path
 from multi_qp_scene.former_names import SCENARIO_KEYS
@@ -26,6 +25,7 @@ from multi_qp_scene.salvage import salvage
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.common import Vector3
 from multi_qp_scene.schema.scenario_file import EnvironmentSpec, ParameterSpec, ScenarioFile
+from multi_qp_scene.section_checks import check_scenario
 from multi_qp_scene.sources import noted_files
 from multi_qp_scene.substitution import substitute
 from multi_qp_scene.suggestions import unknown_name
@@ -102,7 +102,7 @@ def _load(path: Path, parameters: Mapping[str, float], seed: int) -> Scenario:
     rest = spec or _salvage(document, data)
     if rest is not None:
         parts, names = _load_models(document, rest, path, problems)
-        ScenarioChecker(document, rest, names, problems).check()
+        check_scenario(document, rest, names, problems)
     problems.raise_if_any()
     if spec is None:
         raise MultiQpError(f"{shown_path(path)} is not a valid scenario")
