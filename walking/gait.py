@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from multi_qp_scene.jit import compiled
+
 Array = NDArray[np.float64]
 
 GRAVITY = 9.81
@@ -83,7 +85,8 @@ class NominalStep:
 
 def group_place(robot: WalkingRobot, gait: Gait, group: int) -> Array:
     """Return the nominal centre of a group of feet relative to the body, (2,) [m]."""
-    return robot.places[list(gait.groups[group])].mean(axis=0)
+    feet, places = gait.groups[group], robot.places
+    return np.array([sum(float(places[foot, axis]) for foot in feet) / len(feet) for axis in (0, 1)])
 
 
 def nominal_step(robot: WalkingRobot, gait: Gait, velocity: Array, *, stance: int) -> NominalStep:
@@ -92,27 +95,30 @@ def nominal_step(robot: WalkingRobot, gait: Gait, velocity: Array, *, stance: in
     Two steps repeat: r b⁺ = E b − d, with b the offset of the divergent component from the stance at the beginning of
     a step, r the turn of a step as a complex number, d the displacement to the next stance, E the growth.
     """
-    time = gait.step_time
-    vx, vy, wz = (float(value) for value in velocity)
+    y, other = group_place(robot, gait, stance), group_place(robot, gait, 1 - stance)
+    vx, vy, wz = velocity
+    numbers = _periodic(complex(*y), complex(*other), robot.omega, gait.step_time, vx, vy, wz, robot.least_width)
+    return NominalStep(np.array(numbers[:2]), numbers[2], np.array(numbers[3:]))
+
+
+@compiled
+def _periodic(
+    stance: complex, swinging: complex, omega: float, time: float, vx: float, vy: float, wz: float, least_width: float
+) -> tuple[float, float, float, float, float]:
+    """Return place (x, y), turn and offset (x, y) of `nominal_step`, for both groups' nominal places x + iy."""
     turn = wz * time
-    body = [complex(*group_place(robot, gait, k)) for k in (0, 1)]
-    middle = (body[0] + body[1]) / 2.0
-    spread = abs((body[0] - body[1]).imag)
+    middle, spread = 0.5 * (stance + swinging), abs((stance - swinging).imag)
     if spread > 0.0:
         # room for the trailing foot of a step aside, and for the inner foot of a turn
-        wanted = max(spread, robot.least_width + abs(vy) * time + 0.08 * abs(turn))
-        body = [middle + (place - middle) * wanted / spread for place in body]
+        wanted = max(spread, least_width + abs(vy) * time + 0.08 * abs(turn))
+        stance = middle + (stance - middle) * wanted / spread
+        swinging = middle + (swinging - middle) * wanted / spread
     r = cmath.exp(1j * turn)
-    # mean of the heading over the step
-    mean = cmath.exp(0.5j * turn)
-    moved = mean * complex(vx, vy) * time
-
-    def displacement(k: int) -> complex:
-        return moved + r * body[1 - k] - body[k]
-
-    growth = math.exp(robot.omega * time)
-    first, second = displacement(stance), displacement(1 - stance)
-    # offset at the beginning of this stance, then at the beginning of the next
+    # at the mean heading of the step
+    moved = cmath.exp(0.5j * turn) * complex(vx, vy) * time
+    first, second = moved + r * swinging - stance, moved + r * stance - swinging
+    growth = math.exp(omega * time)
+    # offset at the beginning of this stance
     begun = (first * growth / r**2 + second / r) / (growth**2 / r**2 - 1.0)
     offset = growth * begun - first
-    return NominalStep(np.array([first.real, first.imag]), turn, np.array([offset.real, offset.imag]))
+    return first.real, first.imag, turn, offset.real, offset.imag

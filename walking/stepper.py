@@ -123,6 +123,8 @@ class Stepper(Stateful):
         self._touch_force, self._swing_speed = touch_force, swing_speed
         self.acceleration = np.zeros(2)
         self.choice: StepChoice | None = None
+        self._framed: Measured | None = None
+        self._frames: list[tuple[Array, float]] = []
         self._times = RESOLUTION * np.arange(1, round(gait.longest_swing / RESOLUTION) + 1, dtype=np.float64)
         self.start(dt)
 
@@ -172,11 +174,16 @@ class Stepper(Stateful):
         self.walk = copy.deepcopy(saved)
 
     def _frame(self, group: int, now: Measured) -> tuple[Array, float]:
-        """Return the centre and the heading of a group of feet."""
+        """Return the centre and the heading of a group of feet; computed once for each measurement."""
+        if self._framed is not now:
+            self._framed, self._frames = now, [self._compute_frame(k, now) for k in (0, 1)]
+        return self._frames[group]
+
+    def _compute_frame(self, group: int, now: Measured) -> tuple[Array, float]:
         feet = list(self.gait.groups[group])
-        centre = now.feet[feet, :2].mean(axis=0)
         if len(feet) == 1:
-            return centre, float(now.yaws[feet[0]])
+            return now.feet[feet[0], :2], float(now.yaws[feet[0]])
+        centre = now.feet[feet, :2].mean(axis=0)
         nominal = self.robot.places[feet] - self.robot.places[feet].mean(axis=0)
         actual = now.feet[feet, :2] - centre
         cross = float((nominal[:, 0] * actual[:, 1] - nominal[:, 1] * actual[:, 0]).sum())
@@ -189,7 +196,8 @@ class Stepper(Stateful):
 
     def ground(self, now: Measured) -> float:
         """Return the mean height of the feet in contact [m]."""
-        return float(now.feet[self.walk.in_contact, 2].mean())
+        heights = [float(z) for z, on in zip(now.feet[:, 2], self.walk.in_contact, strict=True) if on]
+        return sum(heights) / len(heights)
 
     def polygon(self, now: Measured) -> Array:
         """Return the support polygon of the feet in contact, counter-clockwise, (k, 2) [m]."""
@@ -296,9 +304,7 @@ class Stepper(Stateful):
             best = min(
                 (0, 1),
                 key=lambda k: (
-                    self._preview(
-                        now, xi, velocity, swinging=k, elapsed=0.0, nominal_time=self.gait.recovery_swing
-                    ).cost
+                    self.preview(now, xi, velocity, swinging=k, elapsed=0.0, nominal_time=self.gait.recovery_swing).cost
                 ),
             )
             walk.swinging, walk.recovering, walk.error = best, True, outside
@@ -320,7 +326,7 @@ class Stepper(Stateful):
         growth = math.exp(omega * remaining)
         return clipped_to(self.polygon(now), (wanted - growth * xi) / (1.0 - growth))
 
-    def _preview(
+    def preview(
         self,
         now: Measured,
         xi: Array,
@@ -392,7 +398,7 @@ class Stepper(Stateful):
             return self._transfer(now, xi, velocity, nominal_time)
         elapsed, remaining = now.time - walk.since, walk.touchdown - now.time
         landing = None if remaining > FREEZE else (walk.place[:2], remaining)
-        choice = self._preview(
+        choice = self.preview(
             now, xi, velocity, swinging=swinging, elapsed=elapsed, nominal_time=nominal_time, landing=landing
         )
         if landing is None:
@@ -411,7 +417,7 @@ class Stepper(Stateful):
         # the zero-moment point moves at a constant rate, as if it stepped to the next stance in the middle of the rest
         middle = walk.zmp + (xi - walk.zmp) * math.exp(omega * rest / 2.0)
         start = centre + (middle - centre) * math.exp(omega * rest / 2.0)
-        choice = self._preview(now, start, velocity, swinging=walk.swinging, elapsed=0.0, nominal_time=nominal_time)
+        choice = self.preview(now, start, velocity, swinging=walk.swinging, elapsed=0.0, nominal_time=nominal_time)
         self.choice, walk.error = choice, min(choice.error, walk.error) if rest else choice.error
         target = centre + turned(np.array([choice.shift_x, choice.shift_y]), heading)
         share = self._elapsed / max(rest, self._elapsed, 1e-6)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from multi_qp_scene.jit import compiled
+
 Array = NDArray[np.float64]
 
 #: Speed of the planned landing [m/s], speed of the descent after a late touchdown [m/s], and its depth [m].
@@ -17,28 +19,31 @@ APEX = 0.45
 SHORTEST = 0.02
 
 
-def quintic(state: Array, goal: Array, duration: float, dt: float) -> Array:
-    """Return position, velocity, acceleration after `dt` on the quintic polynomial from a state to a goal.
+@compiled
+def quintic(
+    p: float, v: float, a: float, goal: float, speed: float, duration: float, dt: float
+) -> tuple[float, float, float]:
+    """Return position, velocity, acceleration after `dt` on the quintic polynomial to a goal without acceleration.
 
     Args:
-        state: position, velocity, acceleration at its start, (3, k).
-        goal: the same at its end, (3, k).
-        duration: time from start to end [s].
+        p: position at its start.
+        v: velocity at its start.
+        a: acceleration at its start.
+        goal: position at its end.
+        speed: velocity at its end.
+        duration: time from start to end, at least `SHORTEST` [s].
         dt: [s].
     """
     T, t = max(duration, SHORTEST), dt
-    p, v, a = state
-    h, w, b = goal[0] - p, goal[1], goal[2]
+    h, w = goal - p, speed
     c2 = 0.5 * a
-    c3 = (20 * h - (8 * w + 12 * v) * T - (3 * a - b) * T * T) / (2 * T**3)
-    c4 = (-30 * h + (14 * w + 16 * v) * T + (3 * a - 2 * b) * T * T) / (2 * T**4)
-    c5 = (12 * h - 6 * (w + v) * T + (b - a) * T * T) / (2 * T**5)
-    return np.array(
-        [
-            p + t * (v + t * (c2 + t * (c3 + t * (c4 + t * c5)))),
-            v + t * (2 * c2 + t * (3 * c3 + t * (4 * c4 + t * 5 * c5))),
-            2 * c2 + t * (6 * c3 + t * (12 * c4 + t * 20 * c5)),
-        ]
+    c3 = (20 * h - (8 * w + 12 * v) * T - 3 * a * T * T) / (2 * T**3)
+    c4 = (-30 * h + (14 * w + 16 * v) * T + 3 * a * T * T) / (2 * T**4)
+    c5 = (12 * h - 6 * (w + v) * T - a * T * T) / (2 * T**5)
+    return (
+        p + t * (v + t * (c2 + t * (c3 + t * (c4 + t * c5)))),
+        v + t * (2 * c2 + t * (3 * c3 + t * (4 * c4 + t * 5 * c5))),
+        2 * c2 + t * (6 * c3 + t * (12 * c4 + t * 20 * c5)),
     )
 
 
@@ -49,6 +54,7 @@ def resting(position: Array, yaw: float) -> Array:
     return reference
 
 
+@compiled
 def advance(
     reference: Array, goal: Array, remaining: float, elapsed: float, lift: float, start_height: float, dt: float
 ) -> None:
@@ -64,27 +70,24 @@ def advance(
         dt: [s].
     """
     ref = reference
-    end = np.zeros((3, 4))
-    end[0] = goal
     if remaining <= SHORTEST:
-        ref[0, [0, 1, 3]], ref[1:, [0, 1, 3]] = goal[[0, 1, 3]], 0.0
+        for axis in (0, 1, 3):
+            ref[0, axis], ref[1, axis], ref[2, axis] = goal[axis], 0.0, 0.0
+        ref[2, 2] = 0.0
         if ref[0, 2] > goal[2] - SEARCH_DEPTH:
             slower = max(ref[1, 2] - SEARCH_ACCELERATION * dt, -SEARCH_SPEED)
             ref[1, 2] = -LANDING_SPEED if remaining > 0.0 else slower
             ref[0, 2] += ref[1, 2] * dt
-            ref[2, 2] = 0.0
         else:
-            ref[1:, 2] = 0.0
+            ref[1, 2] = 0.0
         return
-    total = elapsed + remaining
-    vertical = end[:, 2:3].copy()
-    vertical[1] = -LANDING_SPEED
-    horizon = remaining
-    to_apex = APEX * total - elapsed
-    if to_apex > SHORTEST:
-        vertical[:, 0] = max(start_height, goal[2]) + lift, 0.0, 0.0
-        horizon = to_apex
-    plane = [0, 1, 3]
-    moved = quintic(ref[:, plane], end[:, plane], remaining, dt)
-    ref[:, 2:3] = quintic(ref[:, 2:3], vertical, horizon, dt)
-    ref[:, plane] = moved
+    to_apex = APEX * (elapsed + remaining) - elapsed
+    for axis in range(4):
+        end, speed, duration = goal[axis], 0.0, remaining
+        if axis == 2 and to_apex > SHORTEST:
+            end, duration = max(start_height, goal[2]) + lift, to_apex
+        elif axis == 2:
+            speed = -LANDING_SPEED
+        ref[0, axis], ref[1, axis], ref[2, axis] = quintic(
+            ref[0, axis], ref[1, axis], ref[2, axis], end, speed, duration, dt
+        )

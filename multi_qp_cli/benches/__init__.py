@@ -8,4 +8,5 @@ TARGETS: dict[str, str] = {
     "plan": "multi_qp_cli.benches.plan",
     "qp": "multi_qp_cli.benches.qp",
     "ros": "multi_qp_cli.benches.ros",
+    "walking": "multi_qp_cli.benches.walking",
 }

@@ -79,11 +79,14 @@ def test_the_preview_is_the_optimum_of_its_qp(seed):
 
 def test_a_quintic_ends_at_its_goal_and_its_rates_are_derivatives():
     random = np.random.default_rng(1)
-    state, goal = random.normal(size=(3, 4)), random.normal(size=(3, 4))
-    assert np.allclose(quintic(state, goal, 0.4, 0.0), state)
-    assert np.allclose(quintic(state, goal, 0.4, 0.4), goal)
-    before, here, after = (quintic(state, goal, 0.4, t) for t in (0.2 - 1e-5, 0.2, 0.2 + 1e-5))
-    assert np.allclose((after - before)[:2] / 2e-5, here[1:], atol=1e-4)
+    state, (goal, speed) = random.normal(size=3), random.normal(size=2)
+
+    def at(time):
+        return np.array(quintic(*state, goal, speed, 0.4, time))
+
+    assert np.allclose(at(0.0), state)
+    assert np.allclose(at(0.4), [goal, speed, 0.0])
+    assert np.allclose((at(0.2 + 1e-5) - at(0.2 - 1e-5))[:2] / 2e-5, at(0.2)[1:], atol=1e-4)
 
 
 def test_a_swing_lifts_lands_softly_and_searches_for_the_ground():
