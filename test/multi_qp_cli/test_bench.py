@@ -45,6 +45,16 @@ def test_bench_of_a_scene(tmp_path, capsys):
     assert "quadprog" in capsys.readouterr().out
 
 
+def test_bench_of_walking(tmp_path, capsys):
+    data = tmp_path / "bench.json"
+    assert main(["bench", "walking", "--walk-scene", "walk", "--seconds", "1.8", "--json", str(data)]) == 0
+    parts = json.loads(data.read_text())["scenes"]["walk"]
+    assert parts["generator"]["count"] == parts["tick"]["count"] == 340  # without the first 20
+    assert 50 < parts["preview"]["count"] <= 340  # while it steps
+    assert parts["preview"]["median"] < parts["generator"]["median"] < parts["tick"]["median"]
+    assert "preview" in capsys.readouterr().out
+
+
 def test_bench_of_random_families(tmp_path, capsys):
     data = tmp_path / "families.json"
     assert main(["bench", "--families", "28", "--solver", "daqp", "--json", str(data)]) == 0
