@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,14 @@ def limit_share(error: Array, *, stiffness: float, damping: float, max_speed: fl
 def axis_indices(axes: Sequence[str]) -> list[int]:
     """Return the rows of axes by name, sorted."""
     return sorted(_AXES.index(axis) for axis in axes)
+
+
+class Gains(TypedDict, total=False):
+    """Weight and gains of a task, as `Task` describes them: 1, 10 and 2√k where left out."""
+
+    weight: float
+    stiffness: float
+    damping: float | None
 
 
 class Task(Stateful, ABC):

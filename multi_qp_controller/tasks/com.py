@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from multi_qp_controller.dynamics.kinematics import Group, Kinematics
 from multi_qp_controller.references.bezier import Curves
 from multi_qp_controller.references.minimum_jerk import Path
 from multi_qp_controller.snapshot import TargetSnapshot
-from multi_qp_controller.tasks.base import DEFAULT_SPEEDS, Task, axis_indices, limit_share
+from multi_qp_controller.tasks.base import DEFAULT_SPEEDS, Gains, Task, axis_indices, limit_share
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.tasks import CoMTargetSpec, CoMTaskSpec
@@ -61,9 +61,7 @@ class CoMTask(Task):
         duration: float | None = None,
         curves: Curves | None = None,
         max_speed: float | None = None,
-        weight: float = 1.0,
-        stiffness: float = 10.0,
-        damping: float | None = None,
+        **gains: Unpack[Gains],
     ) -> None:
         """Create the task.
 
@@ -76,11 +74,9 @@ class CoMTask(Task):
             duration: duration of a minimum-jerk path to the goal [s]; a set-point if None.
             curves: Bézier curves to follow instead of a path to the goal.
             max_speed: bound on the speed at which a far reference is approached [m/s].
-            weight: w of (32).
-            stiffness: k of (33).
-            damping: 2√k if None.
+            gains: weight, stiffness and damping, see `Task`.
         """
-        super().__init__(name, weight=weight, stiffness=stiffness, damping=damping)
+        super().__init__(name, **gains)
         self._curves = self._given_curves = curves
         self.moved = False
         self.group = group

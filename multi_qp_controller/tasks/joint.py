@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.references.minimum_jerk import Path
-from multi_qp_controller.tasks.base import Task
+from multi_qp_controller.tasks.base import Gains, Task
 from multi_qp_scene.scalar_joint import ScalarJoint
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
@@ -43,9 +44,7 @@ class JointAngleTask(Task):
         joint: ScalarJoint,
         goal: float,
         duration: float | None = None,
-        weight: float = 1.0,
-        stiffness: float = 10.0,
-        damping: float | None = None,
+        **gains: Unpack[Gains],
     ) -> None:
         """Create the task.
 
@@ -54,11 +53,9 @@ class JointAngleTask(Task):
             joint: the joint; a continuous one takes the shorter direction.
             goal: goal angle [rad] or position [m].
             duration: duration of a minimum-jerk path to the goal [s]; a set-point if None.
-            weight: w of (32).
-            stiffness: k of (33).
-            damping: 2√k if None.
+            gains: weight, stiffness and damping, see `Task`.
         """
-        super().__init__(name, weight=weight, stiffness=stiffness, damping=damping)
+        super().__init__(name, **gains)
         self.goal = goal
         self._joint = joint
         self._duration = duration or 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Unpack
 
 import numpy as np
 import pinocchio as pin
@@ -17,7 +17,7 @@ from multi_qp_controller.references.pose_goal import PoseReferenceFactory, pose_
 from multi_qp_controller.references.random import RandomPoints
 from multi_qp_controller.references.references import MovablePose, PoseReference, PoseSample
 from multi_qp_controller.snapshot import TargetSnapshot
-from multi_qp_controller.tasks.base import DEFAULT_SPEEDS, Task, axis_indices, limit_share
+from multi_qp_controller.tasks.base import DEFAULT_SPEEDS, Gains, Task, axis_indices, limit_share
 from multi_qp_controller.vectors import cross
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
@@ -51,9 +51,7 @@ class PoseTask(Task):
         goal: PoseReferenceFactory,
         axes: Sequence[int] = (0, 1, 2, 3, 4, 5),
         max_speed: float | tuple[float, float] | None = None,
-        weight: float = 1.0,
-        stiffness: float = 10.0,
-        damping: float | None = None,
+        **gains: Unpack[Gains],
     ) -> None:
         """Create the task.
 
@@ -64,11 +62,9 @@ class PoseTask(Task):
             goal: creates the reference.
             axes: rows to use: 0..2 position, 3..5 orientation, in B's axes.
             max_speed: bound on the speed at which a far reference is approached [m/s], [rad/s]: one for both, or two.
-            weight: w of (32).
-            stiffness: k of (33).
-            damping: 2√k if None.
+            gains: weight, stiffness and damping, see `Task`.
         """
-        super().__init__(name, weight=weight, stiffness=stiffness, damping=damping)
+        super().__init__(name, **gains)
         self.dim = len(axes)
         self.frame_a = frame_a
         self.frame_b = frame_b

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Unpack
 
 import numpy as np
 import pinocchio as pin
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.references.minimum_jerk import Path, minimum_jerk
-from multi_qp_controller.tasks.base import Task
+from multi_qp_controller.tasks.base import Gains, Task
 from multi_qp_scene.configuration import set_joint_angles
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
@@ -47,9 +47,7 @@ class PostureTask(Task):
         q_reference: Array | None,
         row_weights: Array | None = None,
         duration: float | None = None,
-        weight: float = 1.0,
-        stiffness: float = 10.0,
-        damping: float | None = None,
+        **gains: Unpack[Gains],
     ) -> None:
         """Create the task.
 
@@ -60,11 +58,9 @@ class PostureTask(Task):
                 posture at the start of the task.
             row_weights: weight of each joint relative to `weight`, (dim,).
             duration: duration of a minimum-jerk path to the reference [s]; a set-point if None.
-            weight: w of (32).
-            stiffness: k of (33).
-            damping: 2√k if None.
+            gains: weight, stiffness and damping, see `Task`.
         """
-        super().__init__(name, weight=weight, stiffness=stiffness, damping=damping)
+        super().__init__(name, **gains)
         self.dim = len(v_index)
         self.row_weights = row_weights
         self._v_index = v_index
