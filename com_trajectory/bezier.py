@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from com_trajectory.bezier_kernel import fill_parts, fill_state, fill_wrenches
 from com_trajectory.wrench_cone import GRAVITY
-
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

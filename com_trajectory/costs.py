@@ -9,11 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import ContactPhase
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

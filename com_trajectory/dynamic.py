@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from com_trajectory.bezier import Bezier, part_matrix, wrench_points
 from com_trajectory.phases import PlannedPhase
@@ -23,8 +22,7 @@ from com_trajectory.timing import empirical_duration, shortest_duration
 from com_trajectory.trajectory import ComTrajectory
 from com_trajectory.transition import TransitionPoint
 from com_trajectory.windows import CoMState, Window, windows_of
-
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 _ROUNDS = 30
 _PARTS = 3  # parts of the curve in each phase; more are less conservative

@@ -16,15 +16,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from com_trajectory.simplex import projected_polygon
 from com_trajectory.wrench_cone import WrenchCone
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import Contact
 from multi_qp_scene.equilibrium import EquilibriumRegion
 from multi_qp_scene.errors import MultiQpError
-
-Array = NDArray[np.float64]
 
 HORIZON = 100.0
 """Extent at which an unbounded region is cut off, as between two walls [m]."""

@@ -8,7 +8,6 @@ from functools import cached_property
 from math import hypot, isfinite
 
 import numpy as np
-from numpy.typing import NDArray
 
 from com_trajectory.costs import QuadraticCost
 from com_trajectory.equilibrium import equilibrium_region
@@ -17,11 +16,10 @@ from com_trajectory.solver import minimise
 from com_trajectory.transition import TransitionPoint, transition_by_loads
 from com_trajectory.transition_kernel import height_range
 from com_trajectory.wrench_cone import WrenchCone
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence
 from multi_qp_scene.equilibrium import EquilibriumRegion
 from multi_qp_scene.errors import MultiQpError
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

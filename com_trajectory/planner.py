@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from com_trajectory.bezier import Bezier
 from com_trajectory.costs import COSTS, Cost, CostInput, QuadraticCost
@@ -28,12 +28,11 @@ from com_trajectory.trajectory import ComTrajectory, deviations
 from com_trajectory.transition import TransitionPoint, transition_by_loads
 from com_trajectory.windows import Window, WindowCurve, joined, windows_of
 from multi_qp_scene import former_names
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import ContactSequence
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.former_names import present_name
 from multi_qp_scene.suggestions import unknown_name
-
-Array = NDArray[np.float64]
 
 CurveKind = Literal["2pac", "polyline", "smooth"]
 Timing = Literal["feasible", "empirical"]

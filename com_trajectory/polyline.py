@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from com_trajectory.bezier import Bezier
 from com_trajectory.phases import PlannedPhase
@@ -16,8 +15,7 @@ from com_trajectory.switching import best_switching
 from com_trajectory.timing import COM_SPEED, SHORTEST, scaled, slowdown
 from com_trajectory.trajectory import ComTrajectory
 from com_trajectory.transition import TransitionPoint
-
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 _MOST_DEGREE = 64  # binomials of higher degrees lose accuracy
 

@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linprog
 from scipy.spatial import ConvexHull, HalfspaceIntersection, QhullError
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from com_trajectory.cone_kernel import fill_distances, least_step
 from com_trajectory.projection_kernel import NOT_BOUNDED, TOO_MANY_CORNERS, project
 from com_trajectory.simplex_kernel import workspace
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
-
-Array = NDArray[np.float64]
 
 _MOST_CORNERS = 2_000
 _ANGLES = 0.1 + 0.5 * np.pi * np.arange(4)

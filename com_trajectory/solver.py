@@ -10,7 +10,7 @@ import daqp
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 INFINITY = 1e30
 """Value that stands for no bound."""

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from com_trajectory.bezier import Bezier
 from com_trajectory.phases import PlannedPhase
 from com_trajectory.switching_kernel import cheapest_switching
-
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 PARTS = 24
 """Number of parts of a curve; contacts change between two of them."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from com_trajectory.bezier import Bezier, product_weights, wrench_rate
 from com_trajectory.bezier_kernel import fill_balanced_wrenches
@@ -13,8 +12,7 @@ from com_trajectory.phases import PlannedPhase
 from com_trajectory.simplex import least_step_inside
 from com_trajectory.transition import TransitionPoint
 from com_trajectory.windows import Window
-
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 COM_SPEED = 0.15
 """Typical mean speed of a centre of mass [m/s]."""

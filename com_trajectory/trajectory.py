@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from com_trajectory.bezier import Bezier
 from com_trajectory.phases import PlannedPhase
 from com_trajectory.transition import TransitionPoint
-
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

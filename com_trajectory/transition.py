@@ -15,16 +15,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from com_trajectory.costs import QuadraticCost
 from com_trajectory.polytope import Polytope
 from com_trajectory.solver import ProgramSolution, SolveStatus, minimise, solved
 from com_trajectory.transition_kernel import HEAVY, INSIDE, SMOOTH, append_violated, fill_loads
 from com_trajectory.wrench_cone import WrenchCone
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.equilibrium import EquilibriumRegion
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,15 +9,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from com_trajectory.bezier import Bezier, end_points
 from com_trajectory.phases import PlannedPhase
 from com_trajectory.switching import PARTS, Switching, best_switching
 from com_trajectory.transition import TransitionPoint
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import Contact
 
-Array = NDArray[np.float64]
 CoMState = tuple[Array, Array, Array]  # position, velocity, acceleration
 
 _PULLS = (1, 2, 3, 5, 8)  # repetitions of an attractor, which draw the curve to the polyline

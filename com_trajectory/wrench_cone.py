@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from com_trajectory.cone_kernel import fill_generators
 from com_trajectory.simplex import distances_to_cone
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import Contact
 from multi_qp_scene.errors import MultiQpError
-
-Array = NDArray[np.float64]
 
 GRAVITY = 9.81
 """Acceleration of free fall [m/s²]."""

@@ -8,17 +8,15 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multi_qp_controller.command import Command
 from multi_qp_controller.controller import Controller
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_viewer.velocity_pad import SendVelocity, VelocityLimits
 from walking.generator import WalkingGenerator
 
 logger = logging.getLogger(__name__)
-
-Array = NDArray[np.float64]
 
 
 class Removable(Protocol):

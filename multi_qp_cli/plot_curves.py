@@ -20,7 +20,6 @@ from multi_qp_viewer.curves import RunCurves, Series
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
 
 #: Kinds of dtype and shape of the arrays of a log that are read; letters are sizes, see `_sizes`.
 _ARRAYS: dict[str, tuple[str, tuple[str | int, ...]]] = {

@@ -5,12 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-import numpy as np
-from numpy.typing import NDArray
-
 from multi_qp_controller.closed_loop.joint_impedance import DriveReference
-
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 
 class Status(StrEnum):

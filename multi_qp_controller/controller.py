@@ -8,7 +8,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multi_qp_controller.closed_loop.closed_loop import ClosedLoop
 from multi_qp_controller.command import Command, Diagnostics, Status
@@ -33,14 +32,13 @@ from multi_qp_controller.state_machine.state_manager import StateManager
 from multi_qp_controller.tasks import CoMTask, PoseTask, Task
 from multi_qp_controller.threads import use_one_thread
 from multi_qp_scene.arguments import array, rotation_matrix
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import ArgumentError, MultiQpError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
 from multi_qp_scene.schema.scenario_file import ClosedLoopSpec
 from multi_qp_scene.stateful import conformed
 from multi_qp_scene.suggestions import unknown_name
-
-Array = NDArray[np.float64]
 
 
 class Controller:

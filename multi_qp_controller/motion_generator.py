@@ -14,18 +14,16 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.references.references import PoseSample
 from multi_qp_scene.arguments import check_type
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import ArgumentError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.generators import GENERATOR_SPECS, GeneratorSpec
 from multi_qp_scene.schema.tasks import TaskBase
 from multi_qp_scene.stateful import Stateful
-
-Array = NDArray[np.float64]
 
 _REST3, _REST6 = np.zeros(3), np.zeros(6)
 

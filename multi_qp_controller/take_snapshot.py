@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multi_qp_controller.command import Command
 from multi_qp_controller.constraints import PairDistance
@@ -13,10 +12,9 @@ from multi_qp_controller.incidents import described
 from multi_qp_controller.snapshot import ContactSnapshot, PairSnapshot, Snapshot, TargetSnapshot
 from multi_qp_controller.tasks import Task
 from multi_qp_scene.arguments import check_type
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.subsystem import SubsystemKind
 from multi_qp_scene.surfaces import PYRAMID_EDGES
-
-Array = NDArray[np.float64]
 
 
 def take_snapshot(controller: Controller, command: Command) -> Snapshot:

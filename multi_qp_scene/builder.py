@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.assembly import Assembler
 from multi_qp_scene.configuration import configurations, set_initial_pose
 from multi_qp_scene.couplings import Couplings
@@ -20,8 +20,6 @@ from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.model_file import GraspSurfaceSpec, PlanarSurfaceSpec, PointSurfaceSpec
 from multi_qp_scene.subsystem import Subsystem, SubsystemKind
 from multi_qp_scene.surfaces import Surface, grasp_points, planar_points, polygon_points, single_point
-
-Array = NDArray[np.float64]
 
 
 def build_scene(parts: SceneParts) -> Scene:

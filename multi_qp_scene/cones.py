@@ -6,9 +6,8 @@ from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 #: Distance below which a generator of norm 1 lies in a plane with a unit normal.
 _FLAT = 1e-9

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.couplings import Couplings
 from multi_qp_scene.joints import slices_of
 from multi_qp_scene.kinematic_trees import KinematicTrees
@@ -15,8 +14,6 @@ from multi_qp_scene.scalar_joint import ScalarJoint
 from multi_qp_scene.schema.scenario_file import SubsystemSpec
 from multi_qp_scene.subsystem import Subsystem
 from multi_qp_scene.surfaces import Surface
-
-Array = NDArray[np.float64]
 
 
 def configurations(

@@ -12,12 +12,11 @@ from functools import lru_cache
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.surfaces import SurfaceKind, planar_points, tangents
 
-Array = NDArray[np.float64]
 _UNIT = 1e-6  # [-] how far a normal's length may be from 1, and a rotation from orthogonal
 
 

@@ -11,10 +11,9 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.mimic import Mimic
 from multi_qp_scene.scalar_joint import ScalarJoint
-
-Array = NDArray[np.float64]
 
 #: Largest denominator of a ratio between two continuous joints whose error is evaluated from the angles.
 LARGEST_DENOMINATOR = 64

@@ -16,12 +16,10 @@ import trimesh
 from numpy.typing import NDArray
 from scipy.spatial import ConvexHull, QhullError
 
+from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.limits import excess
 from multi_qp_scene.surfaces import half_planes, tangents
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 #: Smallest width of a polygon that becomes a contact surface [m].
 WIDTH = 0.03

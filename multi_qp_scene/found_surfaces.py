@@ -10,9 +10,9 @@ from xml.etree.ElementTree import tostring
 import coal
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 from scipy.spatial import ConvexHull, QhullError
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.blocks import DEFAULT_COLOR, MESH_LINK, box_faces, mesh_urdf
 from multi_qp_scene.config_file import YamlDocument
 from multi_qp_scene.errors import MultiQpError, shown_path
@@ -26,8 +26,6 @@ from multi_qp_scene.schema.model_file import ModelFile, PlanarSurfaceSpec, Surfa
 from multi_qp_scene.sources import note
 from multi_qp_scene.stretch import UNSTRETCHED
 from multi_qp_scene.urdf import UrdfModel, read_urdf
-
-Array = NDArray[np.float64]
 
 _log = logging.getLogger(__name__)
 

@@ -6,13 +6,11 @@ from collections.abc import Collection
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.parts import SceneParts
 from multi_qp_scene.scene import JointLimits
 from multi_qp_scene.subsystem import PassiveJoints
-
-Array = NDArray[np.float64]
 
 
 def joints_of(model: pin.Model, subsystem: str) -> list[int]:

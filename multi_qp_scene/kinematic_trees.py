@@ -7,11 +7,9 @@ from functools import cached_property
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.pinocchio_views import JointViews
-
-Array = NDArray[np.float64]
 
 #: Number of degrees of freedom up to which a scene is one group. A `pinocchio.Data` always contains four tensors of nv³
 #: numbers, which are not used here: 70 MB at this size, 49 GB for 32 humanoids.

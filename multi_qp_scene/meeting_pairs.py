@@ -10,12 +10,11 @@ from itertools import combinations
 import coal
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.overlaps import OverlapSearch
 from multi_qp_scene.scene import Scene
 
-Array = NDArray[np.float64]
 LinkPair = tuple[str, str]
 
 #: Number of sampled configurations, and their seed.

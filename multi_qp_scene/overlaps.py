@@ -7,13 +7,10 @@ from collections.abc import Iterable
 import coal
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.geometry_data import geometry_data
 from multi_qp_scene.pinocchio_views import POSE, pose_views
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 def convex_geometry(collision_model: pin.GeometryModel, pairs: Iterable[tuple[int, int]]) -> pin.GeometryModel:

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 from numpy.lib.stride_tricks import as_strided
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 _LOG = logging.getLogger(__name__)
 

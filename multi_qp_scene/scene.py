@@ -8,16 +8,13 @@ from functools import cached_property
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 import multi_qp_scene.geometry_data  # noqa: F401 - before any distance is computed
+from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.couplings import Couplings
 from multi_qp_scene.loads import Loads
 from multi_qp_scene.subsystem import PassiveJoints, Subsystem, SubsystemKind
 from multi_qp_scene.surfaces import Surface
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True)

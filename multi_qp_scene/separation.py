@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.geometry_data import geometry_data
-
-Array = NDArray[np.float64]
 
 
 class Separation:

@@ -7,14 +7,12 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.schema.common import Vector3
 from multi_qp_scene.schema.model_file import GraspSurfaceSpec, PlanarSurfaceSpec, SurfaceSpec
 from multi_qp_scene.urdf_document import UrdfDocument
-
-Array = NDArray[np.float64]
 
 UNSTRETCHED: Vector3 = (1.0, 1.0, 1.0)
 _ROUND = {"sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length")}

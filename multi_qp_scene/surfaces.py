@@ -8,11 +8,10 @@ from typing import Literal
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.cones import facets_of
 
-Array = NDArray[np.float64]
 SurfaceKind = Literal["planar", "grasp", "point"]
 
 #: Edges of the friction pyramid of one contact point, the inner approximation of its friction cone; they lie in the

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.separation import Separation
-
-Array = NDArray[np.float64]
 
 _STEP = 0.4  # [rad or m] largest change of an entry of v in one iteration
 _MARGIN = 0.01  # [rad] minimum distance from joint limits

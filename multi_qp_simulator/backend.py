@@ -6,14 +6,12 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multi_qp_controller.command import Command
 from multi_qp_scene.arguments import check_type
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scene import Scene, State
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

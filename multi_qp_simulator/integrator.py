@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from multi_qp_controller.command import Command, Status
 from multi_qp_controller.contacts.contact import ActiveContact
@@ -13,11 +12,10 @@ from multi_qp_controller.dynamics.constrained_dynamics import bonded_acceleratio
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.state_check import as_state
 from multi_qp_scene.arguments import check_type, number
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
 from multi_qp_simulator.backend import Outcome, torques_of
-
-Array = NDArray[np.float64]
 
 
 class Integrator:

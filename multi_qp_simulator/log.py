@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_controller.command import Command
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.npz_files import read_arrays
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
 from multi_qp_simulator.backend import Outcome
-
-Array = NDArray[np.float64]
 
 #: Largest size of the arrays of a log, uncompressed, that is read [B].
 LARGEST = 4 << 30

@@ -6,13 +6,11 @@ from collections import deque
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene, State
 from multi_qp_scene.schema.mismatch import MismatchSpec, PushSpec
-
-Array = NDArray[np.float64]
 
 #: Every source of randomness has its own stream, so that options do not affect each other's draws.
 _STREAMS = {"world": 1, "senses": 2, "jitter": 3}

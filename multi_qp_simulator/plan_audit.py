@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import Contact
 from multi_qp_scene.scenario import Scenario
 
 if TYPE_CHECKING:
     from contact_planner.stance import ContactPlan
 
-Array = NDArray[np.float64]
 
 #: Tolerance of contact poses [m], [rad].
 PLACE, ANGLE = 1e-3, float(np.deg2rad(1.0))

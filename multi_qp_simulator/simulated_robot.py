@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.command import Command, Diagnostics, Status
 from multi_qp_controller.dynamics.constrained_dynamics import ConstrainedDynamics
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
 from multi_qp_simulator.backend import Outcome
 from multi_qp_simulator.integrator import Integrator
-
-Array = NDArray[np.float64]
 
 #: Time without a command after which a robot brakes [s], and minimum number of control periods for a slightly late
 #: command.

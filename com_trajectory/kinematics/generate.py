@@ -9,17 +9,15 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial import QhullError
 
 from com_trajectory.kinematics.inner_hull import hull_points, inner_hull
 from com_trajectory.kinematics.sampled_robot import SampledRobot
 from com_trajectory.kinematics.store import EffectorPolytope, RobotPolytopes, fingerprint_of
 from com_trajectory.polytope import Polytope
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.resources import model_path
-
-Array = NDArray[np.float64]
 
 #: Configurations per random stream; the samples do not depend on the number of processes.
 CHUNK = 2_000

@@ -5,10 +5,9 @@ from __future__ import annotations
 import heapq
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial import ConvexHull
 
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 
 def hull_points(points: Array) -> Array:

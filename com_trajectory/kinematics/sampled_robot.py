@@ -8,15 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError, shown_path
 from multi_qp_scene.geometry_data import geometry_data
 from multi_qp_scene.models import LoadedModel, load_model
 from multi_qp_scene.placement import pose_of
 from multi_qp_scene.problems import Problems
-
-Array = NDArray[np.float64]
 
 #: Fraction of the samples drawn between a posture of the model file and a uniform sample, instead of at the latter.
 NEAR_POSTURES = 0.3

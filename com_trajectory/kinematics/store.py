@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from com_trajectory.polytope import Polytope
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import Contact
 from multi_qp_scene.errors import MultiQpError, shown_path
 from multi_qp_scene.files import is_file, read_bytes
@@ -21,7 +21,6 @@ from multi_qp_scene.problems import Problems
 from multi_qp_scene.resources import model_path
 from multi_qp_scene.suggestions import shortened, unknown_name
 
-Array = NDArray[np.float64]
 _log = logging.getLogger(__name__)
 _DIGITS = 7
 

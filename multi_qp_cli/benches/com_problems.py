@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from com_trajectory.polytope import Polytope
 from com_trajectory.wrench_cone import WrenchCone
-
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 MOST_CONTACTS = 6
 

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multi_qp_cli.benches.qp_families import FAMILIES, Case, cases
 from multi_qp_cli.benches.result import BenchTable
 from multi_qp_controller.qp import QPProblem, Solution, SolverStatus, make_solver
+from multi_qp_scene.arrays import Array
 
-Array = NDArray[np.float64]
 Grade = Literal["right", "failed", "wrong"]
 
 #: Required accuracy, ten times the tolerance of the solvers, in the units described at `verify`.

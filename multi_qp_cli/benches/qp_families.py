@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multi_qp_controller.qp import QPProblem, SolverStatus
+from multi_qp_scene.arrays import Array
 
-Array = NDArray[np.float64]
 Rng = np.random.Generator
 
 

@@ -9,7 +9,6 @@ from time import thread_time
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multi_qp_controller.command import Command, Status
 from multi_qp_controller.constraints import JointLimitConstraint
@@ -17,11 +16,11 @@ from multi_qp_controller.controller import Controller
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.qp import Solution
 from multi_qp_controller.qp.physical_solution import Solved
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario, load_scenario
 from multi_qp_scene.scene import State
 from multi_qp_simulator.integrator import Integrator
 
-Array = NDArray[np.float64]
 #: Command, status, and CPU time [ms].
 TimedCommand = tuple[Command, str, float]
 Step = Callable[[Controller, State, int], TimedCommand]

@@ -9,16 +9,14 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from multi_qp_cli.benches.crowd import load_chain
 from multi_qp_cli.benches.result import spread
 from multi_qp_controller.controller import Controller
 from multi_qp_controller.tsid_compat import tsid
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
-
-Array = NDArray[np.float64]
 
 _TASKS: dict[str, Any] = {
     "balance": {

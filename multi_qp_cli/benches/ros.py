@@ -12,19 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multi_qp_cli.benches.result import BenchResult, BenchTable
 from multi_qp_cli.node_processes import on_this_machine, require_ros, running, wait_for
 from multi_qp_cli.options import require_known, require_within
 from multi_qp_ros.node_table import Value, node_table
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.resources import scenario_names
 from multi_qp_scene.scenario import load_scenario
 
 SUMMARY = "the ROS 2 graph by the wall clock: latency, rate and missed periods"
 
-Array = NDArray[np.float64]
 
 #: Value of the parameter `realtime_priority` for the default of the nodes.
 NODE_DEFAULT = -1

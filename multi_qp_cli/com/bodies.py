@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import coal
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from com_trajectory.kinematics.sampled_robot import SampledRobot
 from com_trajectory.trajectory import ComTrajectory
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.builder import build_scene
 from multi_qp_scene.contact_sequence import Contact
 from multi_qp_scene.models import load_model
@@ -22,8 +22,6 @@ from multi_qp_scene.schema.scenario_file import SubsystemSpec
 from multi_qp_scene.separation import Separation
 from multi_qp_scene.surfaces import Surface
 from multi_qp_scene.whole_body_ik import Placement, WholeBodyIk
-
-Array = NDArray[np.float64]
 
 NAME = "walker"
 REACHED = 5e-3

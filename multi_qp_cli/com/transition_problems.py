@@ -7,16 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from com_trajectory.equilibrium import equilibrium_region
 from com_trajectory.phases import planned_phases
 from com_trajectory.polytope import Polytope
 from multi_qp_cli.com.bodies import NAME, PosedRobot
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence
 from multi_qp_scene.sequence_file import load_contact_sequence
-
-Array = NDArray[np.float64]
 
 SEQUENCES = ("level_walking", "stairs", "uneven_stairs", "steep_slope", "chair", "climbing", "twister")
 _SHIFT, _TURN = 0.03, np.radians(10.0)  # largest random displacement of contacts in their planes [m], [rad]

@@ -5,19 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multi_qp_controller.closed_loop.estimate import DisturbanceObserver, StateEstimate
 from multi_qp_controller.closed_loop.joint_impedance import DriveReference, JointImpedance
 from multi_qp_controller.contacts.contact import ContactFeedback
 from multi_qp_controller.contacts.landing import Landing
 from multi_qp_controller.dynamics.kinematics import Kinematics
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State as SceneState
 from multi_qp_scene.schema.scenario_file import ClosedLoopSpec
 from multi_qp_scene.stateful import Stateful
-
-Array = NDArray[np.float64]
 
 
 class ClosedLoop(Stateful):

@@ -8,19 +8,18 @@ from math import ceil
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from multi_qp_controller.contacts.contact import ActiveContact
 from multi_qp_controller.dynamics.constrained_dynamics import ConstrainedDynamics
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.dynamics.motion_kernel import NoSlipData, no_slip_rows
 from multi_qp_controller.dynamics.motion_table import MotionTable
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.kernel_data import KernelData
 from multi_qp_scene.kinematic_trees import KinematicTrees
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene, State
 
-Array = NDArray[np.float64]
 _Rows = tuple[tuple[tuple[int, int], int], ...]
 
 #: Longest step of the prediction [s].

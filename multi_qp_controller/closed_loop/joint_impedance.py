@@ -7,14 +7,12 @@ from typing import Annotated
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.scene import State as SceneState
 from multi_qp_scene.schema.scenario_file import ImpedanceSpec
 from multi_qp_scene.stateful import Stateful
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multi_qp_controller.constraints.balance_kernel import edge_rows
 from multi_qp_controller.constraints.base import RowConstraint
@@ -16,14 +15,12 @@ from multi_qp_controller.contacts.contact import ActiveContact
 from multi_qp_controller.contacts.support_polygon_kernel import edges_of
 from multi_qp_controller.dynamics.kinematics import Group, Kinematics
 from multi_qp_controller.qp.labels import LabelBlock
+from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.scenario_file import BalanceSpec
 from multi_qp_scene.subsystem import SubsystemKind
 from multi_qp_scene.surfaces import Surface
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 GRAVITY = 9.81
 #: Smallest height of the centre of mass over its support [m]; it bounds the frequency of the pendulum.

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from multi_qp_controller.contacts.contact import ActiveContact
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.qp.labels import LabelBlock
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.stateful import Stateful
 
-Array = NDArray[np.float64]
 #: Pairs of links, by name.
 LinkPairs = frozenset[frozenset[str]]
 

@@ -23,14 +23,13 @@ from multi_qp_controller.constraints.damper_kernel import (
 from multi_qp_controller.constraints.distance_views import Distances
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.qp.labels import LabelBlock
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.geometry_data import geometry_data
 from multi_qp_scene.kernel_data import KernelData
 from multi_qp_scene.pairs import WatchedPair, watched_pairs
 from multi_qp_scene.pinocchio_views import POSE, pose_views
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene, columns_above
-
-Array = NDArray[np.float64]
 
 #: Largest speed at which bodies closer than δ_s separate [m/s].
 RECOVERY_SPEED = 0.1

@@ -8,11 +8,9 @@ from collections.abc import Sequence
 import coal
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.pinocchio_views import warn_of_copies
-
-Array = NDArray[np.float64]
 
 #: Entries of a measurement: distance, normal from the first piece to the second, witness points on both.
 MEASUREMENT = 10

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multi_qp_controller.constraints.base import Bound
 from multi_qp_controller.dynamics.kinematics import Kinematics
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario
-
-Array = NDArray[np.float64]
 
 
 class TorqueLimitConstraint(Bound):

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.dynamics.relative_motion import RelativeMotion, relative_motion
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.stateful import Stateful
 from multi_qp_scene.surfaces import Surface
-
-Array = NDArray[np.float64]
 
 #: Rotation from the axes of a surface to those of the aligned surface in contact with it.
 _OPPOSED = np.diag([1.0, -1.0, -1.0])

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
@@ -17,11 +16,10 @@ from multi_qp_controller.dynamics.motion_kernel import NoSlipData, no_slip_rows
 from multi_qp_controller.dynamics.motion_table import MotionTable
 from multi_qp_controller.qp import QPProblem, Solver, make_solver
 from multi_qp_controller.qp.labels import LabelBlock
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.couplings import Couplings
 from multi_qp_scene.kernel_data import KernelData
 from multi_qp_scene.schema.scenario_file import RegularisationSpec
-
-Array = NDArray[np.float64]
 
 #: Cost of the part of Λ in the null space of W: it selects one of the equivalent decompositions of the wrench.
 NULL_FORCE_COST = 1e-8

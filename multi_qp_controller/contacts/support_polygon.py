@@ -16,9 +16,8 @@ from multi_qp_controller.contacts.support_polygon_kernel import (
     margin_of,
 )
 from multi_qp_controller.dynamics.kinematics import Kinematics
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.surfaces import Surface
-
-Array = NDArray[np.float64]
 
 
 def contact_points(kinematics: Kinematics, surface: Surface) -> Array:

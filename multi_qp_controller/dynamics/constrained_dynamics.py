@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multi_qp_controller.dynamics.constrained_dynamics_kernel import accelerate, factorise, shift
 from multi_qp_controller.dynamics.kinematics import Kinematics
-
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 #: Regularisation μ of A, relative to its largest diagonal entry: rows of closed chains may be linearly dependent.
 RANK_TOLERANCE = 1e-10

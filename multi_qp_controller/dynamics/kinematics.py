@@ -16,13 +16,12 @@ from multi_qp_controller.dynamics.motion_table import FixedFrame, MotionTable, P
 from multi_qp_controller.dynamics.tree_dynamics import PartDynamics, gather_dynamics
 from multi_qp_controller.tsid_compat import tsid
 from multi_qp_controller.vectors import cross
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.kernel_data import KernelData
 from multi_qp_scene.kinematic_trees import KinematicTrees
 from multi_qp_scene.scene import Scene, State
 from multi_qp_scene.subsystem import Subsystem
 from multi_qp_scene.surfaces import Surface
-
-Array = NDArray[np.float64]
 
 
 class Kinematics:

@@ -10,10 +10,10 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from multi_qp_controller.dynamics.motion_kernel import MotionData, relative_motions
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.kernel_data import KernelData
 from multi_qp_scene.pinocchio_views import JointViews
 
-Array = NDArray[np.float64]
 #: Frame A and frame B by index, B = None for the world.
 Pair = tuple[int, int | None]
 

@@ -7,11 +7,10 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from multi_qp_controller.dynamics.dynamics_kernel import InertiaData, inertia_and_drifts
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.kernel_data import KernelData
 from multi_qp_scene.kinematic_trees import KinematicTrees, TreeGroup
 from multi_qp_scene.scene import columns_above
-
-Array = NDArray[np.float64]
 
 
 class PartDynamics:

@@ -8,12 +8,11 @@ from typing import Annotated
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from multi_qp_controller.references.minimum_jerk import minimum_jerk
 from multi_qp_controller.references.references import PoseReference, PoseSample
-
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 
 class Curves:

@@ -9,13 +9,11 @@ from typing import Annotated, Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from multi_qp_controller.references.minimum_jerk import minimum_jerk
 from multi_qp_controller.references.minimum_jerk_kernel import pose_on_path
 from multi_qp_controller.references.references import PoseReference, PoseSample
-
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 #: Largest number of points or knots.
 _MOST_POINTS = 100_000

@@ -8,12 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from multi_qp_controller.dynamics.rotation_kernel import turn_between
 from multi_qp_controller.references.minimum_jerk import SHARES, Path
-
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 #: Coefficients of the path of a constant pose.
 _STILL = np.zeros((24, SHARES))

@@ -9,16 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multi_qp_controller.incidents import IncidentLog, described
 from multi_qp_controller.motion_generator import GeneratorInput, GeneratorOutput, MotionGenerator, make_generator
 from multi_qp_controller.tasks import Task
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.tasks import CoMTaskSpec, PoseTaskSpec, TaskSpec
 from multi_qp_scene.stateful import Stateful, conformed
-
-Array = NDArray[np.float64]
 
 #: Largest number of combinations of contact sets of several generators for which plans are built in advance.
 MOST_COMBINATIONS = 64

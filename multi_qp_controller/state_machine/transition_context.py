@@ -6,17 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from multi_qp_controller.contacts.alignment_kernel import GRASP, PLANAR, POINT, alignment_gap
 from multi_qp_controller.contacts.contact_gap import ContactGap, contact_gap, within_tolerance
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.tasks.base import Task
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.surfaces import Surface
-
-Array = NDArray[np.float64]
 
 #: Kind of gap for each kind of surface; all others are planar.
 _KINDS = {"point": POINT, "grasp": GRASP}

@@ -15,12 +15,11 @@ from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.dynamics.motion_table import Pair
 from multi_qp_controller.references.minimum_jerk import Path
 from multi_qp_controller.snapshot import TargetSnapshot
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.tasks import TaskBase
 from multi_qp_scene.stateful import Stateful
-
-Array = NDArray[np.float64]
 
 _AXES = ("x", "y", "z", "roll", "pitch", "yaw")
 

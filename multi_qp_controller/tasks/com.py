@@ -15,12 +15,11 @@ from multi_qp_controller.references.bezier import Curves
 from multi_qp_controller.references.minimum_jerk import Path
 from multi_qp_controller.snapshot import TargetSnapshot
 from multi_qp_controller.tasks.base import DEFAULT_SPEEDS, Gains, Task, axis_indices, limit_share
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.tasks import CoMTargetSpec, CoMTaskSpec
 from multi_qp_scene.surfaces import Surface
-
-Array = NDArray[np.float64]
 
 #: Goal of the centre of mass, evaluated at the start of the task: present position (3,) -> goal (3,) [m].
 CoMGoal = Callable[[Kinematics, Array], Array]

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.references.minimum_jerk import Path
 from multi_qp_controller.tasks.base import Gains, Task
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.scalar_joint import ScalarJoint
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.tasks import JointAngleTaskSpec, JointVelocityTaskSpec
-
-Array = NDArray[np.float64]
 
 
 class JointAngleTask(Task):

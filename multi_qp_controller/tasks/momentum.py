@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.dynamics.kinematics import Group, Kinematics
 from multi_qp_controller.tasks.base import Task, axis_indices
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.tasks import MomentumTaskSpec
-
-Array = NDArray[np.float64]
 
 
 class MomentumTask(Task):

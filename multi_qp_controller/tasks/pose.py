@@ -19,11 +19,10 @@ from multi_qp_controller.references.references import MovablePose, PoseReference
 from multi_qp_controller.snapshot import TargetSnapshot
 from multi_qp_controller.tasks.base import DEFAULT_SPEEDS, Gains, Task, axis_indices, limit_share
 from multi_qp_controller.vectors import cross
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.tasks import PoseTaskSpec
-
-Array = NDArray[np.float64]
 
 
 class PoseTask(Task):

@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.references.minimum_jerk import Path, minimum_jerk
 from multi_qp_controller.tasks.base import Gains, Task
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.configuration import set_joint_angles
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.tasks import PostureTaskSpec
-
-Array = NDArray[np.float64]
 
 
 class PostureTask(Task):

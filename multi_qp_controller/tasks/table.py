@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.dynamics.motion_table import MotionTable
@@ -19,10 +18,8 @@ from multi_qp_controller.tasks.joint import JointAngleTask
 from multi_qp_controller.tasks.pose import PoseTask
 from multi_qp_controller.tasks.posture import PostureTask
 from multi_qp_controller.tasks.task_kernel import SPEED, TURN_SPEED, TaskData, task_rows
+from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.kernel_data import KernelData
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 #: Parameters of a task that may change between ticks: its gains, and the path of its reference.
 _PARAMETERS = attrgetter("stiffness", "damping", "path")

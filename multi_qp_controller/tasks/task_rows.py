@@ -13,9 +13,8 @@ from multi_qp_controller.dynamics.motion_table import MotionTable
 from multi_qp_controller.incidents import described
 from multi_qp_controller.tasks.base import Task
 from multi_qp_controller.tasks.table import TaskTable
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.scene import Scene
-
-Array = NDArray[np.float64]
 
 #: Task rows with larger entries make the QP fail [SI units].
 LARGEST = 1e20

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.tasks.base import Task
-
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 
 class TsidTask(Task):

@@ -6,14 +6,13 @@ import logging
 from collections import deque
 
 import mujoco
-import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from multi_qp_controller.closed_loop.joint_impedance import DriveReference
 from multi_qp_controller.command import Command, Status
 from multi_qp_controller.state_check import as_state
 from multi_qp_scene.arguments import number
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
 from multi_qp_scene.schema.mismatch import MismatchSpec
@@ -24,8 +23,6 @@ from multi_qp_simulator.mujoco_world.coordinates_kernel import principal_axes
 from multi_qp_simulator.mujoco_world.shapes import body_name
 from multi_qp_simulator.mujoco_world.touch import Touch
 from multi_qp_simulator.mujoco_world.world import PHYSICS_STEP, WorldOptions, build_world
-
-Array = NDArray[np.float64]
 
 # prevents MUJOCO_LOG.TXT in the working directory
 mujoco.set_mju_user_warning(logging.getLogger("multi_qp.mujoco").info)

@@ -11,13 +11,10 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.scene import State
 from multi_qp_simulator.mujoco_world.coordinates_kernel import write_state
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 class Coordinates:

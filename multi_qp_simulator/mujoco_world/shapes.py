@@ -9,12 +9,10 @@ import coal
 import mujoco
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scene import Scene
-
-Array = NDArray[np.float64]
 
 #: Minimum width of a fixed level box that is treated as ground, without edges [m].
 GROUND_WIDTH = 10.0

@@ -10,6 +10,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.meeting_pairs import link_of
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.surfaces import Surface
@@ -17,8 +18,6 @@ from multi_qp_simulator.backend import TouchForce
 from multi_qp_simulator.mujoco_world.pads import pad_name
 from multi_qp_simulator.mujoco_world.shapes import body_name
 from multi_qp_simulator.mujoco_world.touch_kernel import add_contacts, add_welds, mean_wrenches
-
-Array = NDArray[np.float64]
 
 _EQUALITY = int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)
 

@@ -8,15 +8,13 @@ from typing import Any
 import mujoco
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
 from multi_qp_simulator.mujoco_world.pads import add_pads
 from multi_qp_simulator.mujoco_world.shapes import add_shape, body_name, excluded_pairs, is_ground, wxyz
-
-Array = NDArray[np.float64]
 
 #: Largest physics step [s].
 PHYSICS_STEP = 0.001
