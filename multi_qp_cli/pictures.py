@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +33,19 @@ def size_of(text: str) -> tuple[int, int]:
 
 
 def write_video_of(
-    path: Path, scenario: Scenario, snapshots: list[Snapshot], size: tuple[int, int], options: argparse.Namespace
+    path: Path,
+    scenario: Scenario,
+    snapshots: list[Snapshot],
+    size: tuple[int, int],
+    options: argparse.Namespace,
+    progress: Callable[[float], None] | None = None,
 ) -> None:
-    """Write the video according to the options."""
+    """Write the video according to the options; `progress` receives the completed fraction."""
     from multi_qp_viewer import write_video
 
     camera = options.camera
     if camera == "fixed":
-        camera = _camera(scenario) or camera
+        camera = camera_of(scenario) or camera
     try:
         with writing(path):
             write_video(
@@ -51,6 +57,7 @@ def write_video_of(
                 height=size[1],
                 camera=camera,
                 speed=options.speed,
+                progress=progress,
             )
     except ValueError as error:
         raise MultiQpError(f"--video: {error}") from None
@@ -72,7 +79,7 @@ def write_still(
     moment = 0.5 * (snapshots[0].time + snapshots[-1].time) if at is None else at
     nearest = min(snapshots, key=lambda snapshot: abs(snapshot.time - moment))
     try:
-        frame = render_frame(scenario.scene, nearest, camera=_camera(scenario), width=size[0], height=size[1])
+        frame = render_frame(scenario.scene, nearest, camera=camera_of(scenario), width=size[0], height=size[1])
     except ValueError as error:
         raise MultiQpError(f"--still: {error}") from None
     with writing(path):
@@ -82,7 +89,7 @@ def write_still(
         print(f"multi-qp: --at: the last tick is at {end:.2f} s; '{path}' shows it, not {moment:g} s", file=sys.stderr)
 
 
-def _camera(scenario: Scenario) -> Any:
+def camera_of(scenario: Scenario) -> Any:
     """Return the scenario's camera, None where it has none."""
     from multi_qp_viewer import Camera
 

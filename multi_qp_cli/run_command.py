@@ -5,17 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
-import sys
-import threading
-import webbrowser
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from multi_qp_cli.interaction import Interaction
 from multi_qp_cli.mismatch_options import add_mismatch_options, mismatch_from, with_mismatch
 from multi_qp_cli.options import (
     add_qp_options,
@@ -26,24 +20,17 @@ from multi_qp_cli.options import (
     require_known,
     require_within,
 )
-from multi_qp_cli.output import Console, Failures, writing
+from multi_qp_cli.output import Failures, writing
 from multi_qp_cli.pictures import size_of, write_still, write_video_of
 from multi_qp_cli.plan_command import with_plan
 from multi_qp_cli.progress import run_progress
 from multi_qp_cli.report_view import print_report
-from multi_qp_controller.command import Command
-from multi_qp_controller.controller import Controller
+from multi_qp_cli.runs import SNAPSHOT_RATE, every, make_run
 from multi_qp_controller.snapshot import Snapshot
-from multi_qp_controller.take_snapshot import take_snapshot
 from multi_qp_ros.recording import BagRecorder
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
-from multi_qp_simulator.backend import Backend
-from multi_qp_simulator.runner import BACKENDS, Observer, Run, RunResult, make_backend, make_controller
-from multi_qp_viewer.curves import Series
-
-#: Snapshots for the viewer and for videos [1/s].
-SNAPSHOT_RATE = 50.0
+from multi_qp_simulator.runner import BACKENDS, RunResult
 
 
 def add_to(commands: Any) -> None:
@@ -83,10 +70,15 @@ def run(options: argparse.Namespace) -> int:
     paths = _Outputs(options)
     scenario, complete = with_plan(load_from(options))
     scenario = with_mismatch(scenario, mismatch_from(options, scenario.spec.mismatch))
-    execute = _run_once if options.headless else _run_in_viewer
     failures = Failures()
     with _recorder(paths.record, scenario, options, failures) as recorder:
-        result, snapshots = execute(scenario, options, recorder, film=paths.drawn)
+        if options.headless:
+            result, snapshots = _run_once(scenario, options, recorder, film=paths.drawn)
+        else:
+            from multi_qp_cli.viewer_session import ViewerSession  # imports a web server
+
+            session = ViewerSession(scenario, options, recorder, film=paths.drawn)
+            result, snapshots, scenario = session.execute()
     if recorder is not None:
         result.report["recording"] = recorder.report()
     print_report(result.report)
@@ -150,12 +142,6 @@ class _Outputs:
         return self.video is not None or self.still is not None
 
 
-def _prepare(scenario: Scenario, options: argparse.Namespace) -> Controller:
-    return make_controller(
-        scenario, options.backend, dt=options.dt, solver=options.solver, formulation=options.formulation
-    )
-
-
 @contextmanager
 def _recorder(
     path: Path | None, scenario: Scenario, options: argparse.Namespace, failures: Failures
@@ -176,124 +162,14 @@ def _run_once(
     scenario: Scenario, options: argparse.Namespace, recorder: BagRecorder | None, *, film: bool
 ) -> tuple[RunResult, list[Snapshot]]:
     snapshots: list[Snapshot] = []
-    controller = _prepare(scenario, options)
-    run = _make_run(scenario, controller, options, real_time=False)
+    run = make_run(scenario, options, real_time=False)
     if film:
-        run.observe(every(SNAPSHOT_RATE, controller.dt, snapshots.append, run.backend))
+        run.observe(every(SNAPSHOT_RATE, run, snapshots.append))
     if recorder is not None:
-        recorder.attach(controller)
+        recorder.attach(run.controller)
         run.observe(recorder)
     with run_progress(scenario.name) as progress:
         try:
             return run.execute(progress), snapshots
         except KeyboardInterrupt:
             return run.interrupted(), snapshots
-
-
-def _make_run(
-    scenario: Scenario,
-    controller: Controller,
-    options: argparse.Namespace,
-    *,
-    real_time: bool,
-) -> Run:
-    return Run(
-        scenario,
-        controller,
-        make_backend(options.backend, scenario),
-        backend_name=options.backend,
-        duration=options.duration,
-        real_time=real_time,
-        interactive=real_time,
-    )
-
-
-def _run_in_viewer(
-    scenario: Scenario, options: argparse.Namespace, recorder: BagRecorder | None, *, film: bool
-) -> tuple[RunResult, list[Snapshot]]:
-    """Run in real time in the viewer, again on request; Ctrl-C ends it."""
-    from multi_qp_viewer import BrowserViewer
-
-    controller = _prepare(scenario, options)
-    make_backend(options.backend, scenario)  # validates the backend before a page opens
-    again = threading.Event()
-    current: list[Run] = []
-
-    def restart() -> None:
-        again.set()
-        if current:
-            current[0].stop()
-
-    viewer = BrowserViewer(scenario.scene, title=f"multi-qp · {scenario.name}", port=options.port, on_restart=restart)
-    console = Console(stderr=True)
-    snapshots: list[Snapshot] = []
-    result = None
-    try:
-        console.print(f"[bold]{scenario.name}[/bold] in the viewer at {viewer.url}  (Ctrl-C ends)", soft_wrap=True)
-        _open_browser(viewer.url)
-        interaction = Interaction(viewer.controls)
-        while True:
-            again.clear()
-            snapshots.clear()
-            run = _make_run(scenario, controller, options, real_time=True)
-            run.observe(every(SNAPSHOT_RATE, controller.dt, viewer.show, run.backend))
-            run.observe(interaction)
-            viewer.show_curves(_RunSource(run))
-            if film:
-                run.observe(every(SNAPSHOT_RATE, controller.dt, snapshots.append, run.backend))
-            if recorder is not None:
-                recorder.attach(controller)
-                run.observe(recorder)
-            current[:] = [run]
-            result = run.execute()
-            viewer.finish()
-            if not again.is_set():
-                console.print(f"{result.report['ended']}; the viewer stays open, Ctrl-C ends")
-                again.wait()
-            interaction.clear()
-            scenario.scene.loads.reset()
-            viewer.restart()
-            controller = _prepare(scenario, options)
-    except KeyboardInterrupt:
-        if not current:
-            raise
-        if result is None or current[0].result is None:
-            result = current[0].interrupted()
-    finally:
-        viewer.close()
-    return result, snapshots
-
-
-class _RunSource:
-    """Curves of a run for the viewer."""
-
-    def __init__(self, run: Run) -> None:
-        self.scene, self._recorder = run.scenario.scene, run.recorder
-
-    def __len__(self) -> int:
-        return len(self._recorder)
-
-    def series(self, ticks: slice) -> Series:
-        """Return some of the ticks."""
-        log = self._recorder.log(ticks)
-        return Series(**{field.name: getattr(log, field.name) for field in fields(Series)})
-
-
-def _open_browser(url: str) -> None:
-    """Open the page in a browser if there is a display."""
-    if sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
-        webbrowser.open(url)
-
-
-def every(rate: float, dt: float, consume: Callable[[Snapshot], None], backend: Backend) -> Observer:
-    """Return an observer that takes snapshots of the simulated state, `rate` per second of simulated time."""
-    ticks = max(1, round(1.0 / (rate * dt)))
-    count = 0
-
-    def observe(controller: Controller, command: Command) -> None:
-        nonlocal count
-        if count % ticks == 0:
-            consume(replace(take_snapshot(controller, command), q=backend.state.q.copy()))
-        count += 1
-
-    return observe

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,8 +86,8 @@ class Log:
     qp_size: NDArray[np.int_]
     scenario: NDArray[np.str_]
 
-    def save(self, path: str | Path) -> None:
-        """Write an .npz file; reproducible to the byte except for `tick_ms`."""
+    def save(self, path: str | Path | BinaryIO) -> None:
+        """Write an .npz file, also into an open one; reproducible to the byte except for `tick_ms`."""
         np.savez_compressed(path, **{name: getattr(self, name) for name in self.__dataclass_fields__})
 
     @classmethod

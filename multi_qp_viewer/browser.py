@@ -5,15 +5,17 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from multi_qp_controller.snapshot import Snapshot
 from multi_qp_viewer.browser_panel import AFTER_TARGETS, Panel
 from multi_qp_viewer.browser_scene import MakeLayers, SceneDrawing
 from multi_qp_viewer.browser_server import PageServer
-from multi_qp_viewer.browser_studio import set_up_page, simplify_if_slow
+from multi_qp_viewer.browser_studio import frame_scene, set_up_page, simplify_if_slow
+from multi_qp_viewer.downloads import Downloads
 from multi_qp_viewer.live_curves import CurveSource, LiveCurves
 from multi_qp_viewer.playback import Player
+from multi_qp_viewer.scene_menu import SceneMenu, ScenePreview
 from multi_qp_viewer.scene_view import DrawableScene
 from multi_qp_viewer.user_controls import UserControls
 
@@ -36,6 +38,7 @@ class BrowserViewer:
         panel: widgets of the viewer itself.
         drawing: bodies and layers.
         curves: charts of the run, None before `show_curves`.
+        downloads: files of the run.
     """
 
     def __init__(
@@ -72,12 +75,14 @@ class BrowserViewer:
         self.player = Player(on_change=self._wake.set)
         set_up_page(self._server, scene)
         self._server.on_client_connect(lambda client: simplify_if_slow(self._server, client))
+        self._make_layers = make_layers
         self.drawing = SceneDrawing(self._server, scene, make_layers)
         self.panel = Panel(self._server, self.player, on_restart=self.restart if on_restart else None)
         self.panel.add_layers(self.drawing)
         self.panel.add_plot()
         self.controls = UserControls(self._page_server, self.panel, self.drawing.reach)
         self.curves: LiveCurves | None = None
+        self.downloads = Downloads(self._server, order=AFTER_TARGETS - 0.6)
         self._thread = threading.Thread(target=self._run, name="multi_qp_viewer", daemon=True)
         self._thread.start()
 
@@ -92,6 +97,31 @@ class BrowserViewer:
         The snapshot's arrays must not be changed afterwards.
         """
         self.player.history.append(snapshot)
+
+    def set_scene(self, scene: DrawableScene, *, title: str) -> None:
+        """Show another scene, before a run of it; its curves are offered by `show_curves`."""
+        with self._lock, self._server.atomic():
+            self.player.begin()
+            self.drawing.remove()
+            self.drawing = SceneDrawing(self._server, scene, self._make_layers)
+            self.panel.add_layers(self.drawing)
+            self.controls.reach = self.drawing.reach
+            if self.curves is not None:
+                self.curves.remove()
+                self.curves = None
+            frame_scene(self._server, scene)
+            self._server.gui.set_panel_label(title)
+
+    def add_scene_menu(
+        self,
+        names: Sequence[str],
+        present: str,
+        *,
+        preview: Callable[[str], ScenePreview],
+        on_run: Callable[[str, Mapping[str, float]], None],
+    ) -> SceneMenu:
+        """Add a choice of scenes, see `SceneMenu`."""
+        return SceneMenu(self._server, names, present, preview=preview, on_run=on_run, order=AFTER_TARGETS - 3)
 
     def show_curves(self, source: CurveSource) -> None:
         """Offer the curves of a run; those that the user has chosen continue with the next run."""

@@ -109,6 +109,10 @@ class Validator:
             case viser.GuiSliderHandle(min=least, max=most, step=step):
                 # The page rounds to steps, and the end of the run may have changed meanwhile.
                 valid = isinstance(value, float) and least - step <= value <= most + step
+            case viser.GuiNumberHandle(min=least, max=most):
+                valid = (
+                    isinstance(value, float) and (least is None or least <= value) and (most is None or value <= most)
+                )
             case viser.GuiTextHandle():
                 valid = isinstance(value, str)
             case viser.GuiDropdownHandle(options=options) | viser.GuiButtonGroupHandle(options=options):

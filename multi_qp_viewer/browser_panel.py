@@ -49,11 +49,19 @@ class Panel:
         self.speed.on_update(lambda event: player.set_speed(SPEEDS[names.index(event.target.value)]))
         self.toggles: dict[str, viser.GuiCheckboxHandle] = {}
         self._targets: viser.GuiFolderHandle | None = None
+        self._layers: viser.GuiFolderHandle | None = None
 
     def add_layers(self, drawing: SceneDrawing) -> None:
-        """Add a checkbox for the bodies and each layer, and a slider for the opacity of the bodies."""
+        """Add a checkbox for the bodies and each layer, and a slider for the opacity of the bodies.
+
+        They replace those of a former drawing.
+        """
         body_meshes = drawing.bodies
-        with self._server.gui.add_folder("Show", order=AFTER_TARGETS):
+        if self._layers is not None:
+            self._layers.remove()
+            self.toggles.clear()
+        self._layers = self._server.gui.add_folder("Show", order=AFTER_TARGETS)
+        with self._layers:
             bodies = self._server.gui.add_checkbox("Bodies", True)
             bodies.on_update(lambda event: setattr(body_meshes, "visible", event.target.value))
             self.toggles["Bodies"] = bodies

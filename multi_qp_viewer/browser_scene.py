@@ -19,6 +19,7 @@ Array = NDArray[np.float64]
 #: Makes the layers of a server.
 MakeLayers = Callable[[viser.ViserServer], Sequence[Layer]]
 
+KEPT = ("/lights", "/floor", "/WorldAxes")  # nodes that are no part of a scene
 HANDLE_REACH = 20.0  # margin around the initial scene within which handles can be dragged [m]
 
 
@@ -57,3 +58,10 @@ class SceneDrawing:
         for layer in self.layers:
             layer.draw(snapshot)
         self._drawn = snapshot
+
+    def remove(self) -> None:
+        """Remove everything but lights and floor from the 3-D view."""
+        nodes = self._server.scene._handle_from_node_name  # viser has no public list of them; its version is pinned
+        for name in sorted(nodes):  # parents first, which remove their children
+            if name.strip("/") and not name.startswith(KEPT):
+                self._server.scene.remove_by_name(name)

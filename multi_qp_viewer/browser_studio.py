@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from statistics import median
 
+import numpy as np
 import viser
 
 from multi_qp_viewer.camera import Camera
@@ -16,17 +17,24 @@ FRAME_PROBES, PROBE_PAUSE, PROBE_TIMEOUT = 5, 0.5, 3.0  # of its measurement; th
 
 
 def set_up_page(server: viser.ViserServer, scene: DrawableScene) -> None:
-    """Add theme, lights, floor and a three-quarter front view of the scene to an empty page."""
+    """Add theme, lights, floor and a view of the scene to an empty page."""
     server.gui.configure_theme(show_logo=False, show_share_button=False, brand_color=BLUE)
     server.gui.main_panel.dock_right()
     server.scene.set_up_direction("+z")
     _add_lights(server)
     _add_floor(server)
+    frame_scene(server, scene)
+
+
+def frame_scene(server: viser.ViserServer, scene: DrawableScene) -> None:
+    """Set a three-quarter front view of the scene, on open pages too."""
     lower, upper = scene_bounds(scene, scene.q0)
     camera = Camera.framing(lower, upper, aspect=1.4)
     server.initial_camera.position = camera.position
     server.initial_camera.look_at = camera.target
     server.initial_camera.fov = camera.fov
+    for client in server.get_clients().values():
+        client.camera.position, client.camera.look_at = np.array(camera.position), np.array(camera.target)
 
 
 def simplify_if_slow(server: viser.ViserServer, client: viser.ClientHandle) -> None:

@@ -77,6 +77,11 @@ class History:
                 return self._latest
             return self._snapshots[max(bisect_right(self._times, moment + 1e-9) - 1, 0)]
 
+    def snapshots(self) -> list[Snapshot]:
+        """Return the stored snapshots, oldest first."""
+        with self._lock:
+            return list(self._snapshots)
+
     @property
     def latest(self) -> Snapshot | None:
         """The newest snapshot."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import multiprocessing
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -126,6 +126,7 @@ def write_video(
     speed: float = 1.0,
     overlays: bool = True,
     workers: int | None = None,
+    progress: Callable[[float], None] | None = None,
 ) -> Path:
     """Write a run as .mp4 or .gif and return the path.
 
@@ -141,6 +142,7 @@ def write_video(
         speed: run time per video time; 2 is twice as fast.
         overlays: draw forces, centres of mass, pairs, targets and text too.
         workers: processes; None uses one per CPU for long videos and none for short ones.
+        progress: called after every picture with the completed fraction; by default a bar on a terminal.
 
     Raises:
         ValueError: for another suffix, no snapshots, or impossible sizes, rates or names.
@@ -159,7 +161,8 @@ def write_video(
         for snapshot, view in zip(chosen, views, strict=True)
     )
     pictures = _render_all(renderer.bodies, jobs, count=len(chosen), workers=workers)
-    encode(target, _with_progress(pictures, len(chosen), target.name), fps=fps, width=width, height=height)
+    shown = _with_progress(pictures, len(chosen), target.name) if progress is None else pictures
+    encode(target, _counted(shown, len(chosen), progress), fps=fps, width=width, height=height)
     return target
 
 
@@ -256,6 +259,13 @@ def _with_progress(pictures: Iterator[Frame], count: int, name: str) -> Iterator
     from rich.progress import track
 
     return iter(track(pictures, description=f"Rendering {name}", total=count, console=Console(stderr=True)))
+
+
+def _counted(pictures: Iterator[Frame], count: int, progress: Callable[[float], None] | None) -> Iterator[Frame]:
+    for done, picture in enumerate(pictures, 1):
+        yield picture
+        if progress is not None:
+            progress(done / count)
 
 
 def _body(piece: Piece, color: tuple[float, ...], group: int) -> ShadedBody:

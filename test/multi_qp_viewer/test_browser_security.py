@@ -236,8 +236,11 @@ def test_malformed_messages_are_ignored(page, message):
 
 
 def test_widget_values_outside_their_range_are_ignored(page):
-    panel = page.viewer.panel
+    panel, gui = page.viewer.panel, page.viewer._server.gui
+    number, text = gui.add_number("mass", 3.0, min=1.0, max=5.0), gui.add_text("names", "force")
     names = [
+        (number, [NAN, INF, 5.1, 0.9, "3", True, None]),
+        (text, [1.0, True, None, ["force"], "x" * 257]),
         (page.slider, [NAN, INF, 2.5, -1e9, "1.5", True, None, [1.5], 1 << 63]),
         (page.button, [False, 1.0, "go", None]),
         (panel.toggles["Bodies"], [1.0, "yes", None]),
@@ -259,6 +262,7 @@ def test_widget_values_outside_their_range_are_ignored(page):
         wait_for(lambda: page.got)
     assert page.got == [1.75]
     assert before == (1.5, panel.toggles["Bodies"].value, panel.speed.value, page.viewer.player.position.time)
+    assert (number.value, text.value) == (3.0, "force")
 
 
 def test_handle_positions_are_clipped(page):
