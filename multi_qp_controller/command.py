@@ -12,9 +12,10 @@ from multi_qp_scene.arrays import Array
 class Status(StrEnum):
     """Level of degradation of a command.
 
-    OK: the QP was solved. REDUCED: it was solved, but without tasks or motion generators whose computation failed.
-    RELAXED: it was solved with slack on collision and balance rows and on joint and velocity limits. FALLBACK: it was
-    not solved; safe torques hold the last command, then damp to rest.
+    OK: the QP was solved. REDUCED: it was solved, but without tasks that are given up, or tasks or motion
+    generators whose computation failed.
+    RELAXED: it was solved with slack on rows of `fallback.relax`, in the parts of the scene where it has no solution
+    without. FALLBACK: it was not solved; safe torques hold the last command, then damp to rest.
     """
 
     OK = "ok"
@@ -47,6 +48,7 @@ class Diagnostics:
         equalities: number of equality rows, counted likewise.
         inequalities: number of inequality rows, counted likewise.
         slack: relaxed rows: name -> (slack, unit).
+        given_up: tasks that were left out because the QP had no solution with them.
     """
 
     status: Status
@@ -63,6 +65,7 @@ class Diagnostics:
     equalities: int = 0
     inequalities: int = 0
     slack: dict[str, tuple[float, str]] = field(default_factory=dict)
+    given_up: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

@@ -30,6 +30,7 @@ from multi_qp_controller.state_check import FARTHEST, StateCheck, as_recorded
 from multi_qp_controller.state_machine.active_setup import ActiveSetup
 from multi_qp_controller.state_machine.state_manager import StateManager
 from multi_qp_controller.tasks import CoMTask, PoseTask, Task
+from multi_qp_controller.tasks.given_up import GivenUpTasks
 from multi_qp_controller.threads import use_one_thread
 from multi_qp_scene.arguments import array, rotation_matrix
 from multi_qp_scene.arrays import Array
@@ -106,7 +107,7 @@ class Controller:
         self.horizon = self.dt if closed_loop is None else max(self.dt, closed_loop.horizon)
         constraints = make_constraints(scenario, self.dt, self.horizon)
         self.collisions = next(one for one in constraints if isinstance(one, CollisionConstraint))
-        self.qp_data = QPData(scene, constraints, cost=spec.regularisation)
+        self.qp_data = QPData(scene, constraints, cost=spec.regularisation, relax=spec.fallback.relax)
         self.cascade = make_cascade(self.qp_data, self.formulation_name, self.solver_name, deadline)
         self._loop = ClosedLoop(scenario, closed_loop, dt=self.dt)
         self.landing = self._loop.landing
@@ -115,6 +116,7 @@ class Controller:
         self._active_setup = ActiveSetup(scenario, self._loop.contact_feedback, incidents=self.incidents, ramp=ramp)
         self._last_setup: tuple[dict[str, ActiveContact], dict[str, Task]] | None = None
         self._fallback = SafeTorques(scene, spec.fallback)
+        self._given_up = GivenUpTasks(spec.fallback.restore_after)
         self.check = StateCheck(scene, spec.state_check)
         parts = self._active_setup, self.kinematics, self.qp_data, self.cascade, self.landing
         self._state_manager = StateManager(scenario, *parts, self.incidents)
@@ -144,6 +146,7 @@ class Controller:
             interactive=self.interactive,
             state_manager=self._state_manager.get_state(),
             safe_torques=self._fallback.get_state(),
+            given_up=self._given_up.get_state(),
             closed_loop=self._loop.get_state(),
             loads=self.scenario.scene.loads.get_state(),
             forces=None if self._forces is None else dict(self._forces),
@@ -161,6 +164,7 @@ class Controller:
             state = conformed(ControllerState, saved, self.scenario.scene)
             self.scenario.scene.loads.set_state(state.loads)
             self._fallback.set_state(state.safe_torques)
+            self._given_up.set_state(state.given_up)
             self._loop.set_state(state.closed_loop)
             self._state_manager.set_state(state.state_manager)
             self._forces = state.forces
@@ -290,6 +294,7 @@ class Controller:
             self._state_manager.update_generators(GeneratorInput(time, self.dt, self.kinematics, self._forces))
             if self.landing is not None and self.landing.update(self.kinematics, time):
                 self.qp_data.allow_touching(self.landing.pending)
+            self.qp_data.given_up = tuple(self._given_up.names)
             self.qp_data.update(self.kinematics, time, self.horizon)
             return self._solve(state, time, started)
         except Exception as error:  # no fault of one tick ends the control loop
@@ -320,6 +325,10 @@ class Controller:
         physical = answer.physical
         if physical is None:
             return self._fall_back(state, time, started, answer.message, answer.solution)
+        if answer.infeasible is not None:
+            self._given_up.give_up(self.qp_data.tasks, answer.infeasible, physical.acceleration, time)
+        elif self._given_up.failing or self._given_up.names:
+            self._given_up.restore(self.qp_data.tasks, time)
         took = perf_counter() - started
         if took > self._deadline:
             message = f"the tick took {took * 1e3:.0f} ms, longer than its deadline of {self._deadline * 1e3:.0f} ms"
@@ -358,6 +367,7 @@ class Controller:
             equalities=size.equalities,
             inequalities=size.inequalities + self.qp_data.row_count,
             slack=answer.slack,
+            given_up=self.qp_data.given_up,
             tick_ms=(perf_counter() - started) * 1e3,
             post_update_ms=self._post_update_ms,
         )

@@ -8,6 +8,7 @@ from typing import Any
 from multi_qp_controller.closed_loop.closed_loop import ClosedLoop
 from multi_qp_controller.qp.safe_torques import SafeTorques
 from multi_qp_controller.state_machine.state_manager import StateManager
+from multi_qp_controller.tasks.given_up import GivenUpTasks
 from multi_qp_scene.loads import Loads
 from multi_qp_scene.scene import State
 
@@ -24,6 +25,7 @@ class ControllerState:
         interactive: whether a user is present.
         state_manager: state machine, contacts, tasks, constraints and solvers.
         safe_torques: torques and start of a failure.
+        given_up: tasks that are given up.
         closed_loop: filters.
         loads: masses of the scene's loads.
         forces: measured normal force of each contact [N]; None before the first measurement.
@@ -34,6 +36,7 @@ class ControllerState:
     interactive: bool
     state_manager: StateManager.Checkpoint
     safe_torques: SafeTorques.Checkpoint
+    given_up: GivenUpTasks.Checkpoint
     closed_loop: ClosedLoop.Checkpoint
     loads: Loads.Checkpoint
     forces: dict[str, float] | None

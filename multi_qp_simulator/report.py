@@ -30,6 +30,7 @@ class ReportBuilder:
         self._failures = 0
         self._relaxed = 0
         self._reduced = 0
+        self._given_up: dict[str, dict[str, Any]] = {}
         self._size = {"variables": 0, "equalities": 0, "inequalities": 0}
         self._points = {"planar": 0, "grasp": 0, "point": 0}
         self._counted: set[str] = set()
@@ -49,6 +50,9 @@ class ReportBuilder:
         self._relaxed += diagnostics.status is Status.RELAXED
         self._reduced += diagnostics.status is Status.REDUCED
         self.failures_in_a_row = self.failures_in_a_row + 1 if failed else 0
+        for name in diagnostics.given_up:
+            first = {"time": command.time, "state": diagnostics.state, "ticks": 0}
+            self._given_up.setdefault(name, first)["ticks"] += 1
         for name in self._size:
             self._size[name] = max(self._size[name], getattr(diagnostics, name))
         contacts = self._controller.contacts
@@ -134,6 +138,7 @@ class ReportBuilder:
             "qp_failures": self._failures,
             "relaxed_ticks": self._relaxed,
             "reduced_ticks": self._reduced,
+            "given_up": self._given_up,
             "failure": self._failure,
             "worst": worst,
             "touches": touches,

@@ -80,6 +80,8 @@ class BalanceConstraint(RowConstraint):
         groups: the standing groups, as computed when the contacts were set.
     """
 
+    group = "balance"
+
     @dataclass
     class Checkpoint(RowConstraint.Checkpoint):
         """Standing groups."""

@@ -25,6 +25,7 @@ class RowConstraint(Stateful, ABC):
 
     Attributes:
         count: number of rows that the last `update` wrote.
+        group: group of `fallback.relax` in which its rows get slack.
     """
 
     @dataclass
@@ -32,6 +33,7 @@ class RowConstraint(Stateful, ABC):
         """What the next tick depends on besides the state of the scene: nothing, unless a constraint extends it."""
 
     count = 0
+    group: ClassVar[Literal["collisions", "balance"]] = "collisions"
 
     @property
     @abstractmethod

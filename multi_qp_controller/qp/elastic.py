@@ -11,8 +11,8 @@ from multi_qp_controller.qp.problem import QPProblem
 Array = NDArray[np.float64]
 
 
-def elastic_problem(problem: QPProblem, *, weight: float, linear: float) -> QPProblem:
-    """Return min 1/2 x'Hx + g'x + sum(1/2 weight s^2 + linear s), a slack s for each relaxable row and bound.
+def elastic_problem(problem: QPProblem, *, weight: float, linear: float, step: int = 1) -> QPProblem:
+    """Return min 1/2 x'Hx + g'x + sum(1/2 weight s^2 + linear s), a slack s for each row and bound up to this step.
 
     Variables are (x, s). The inequality rows are: the other rows, then "c'x - s <= u", then "c'x + s >=
     l", the last two for the finite sides of relaxable rows, followed by relaxable bounds (whose bounds
@@ -23,12 +23,14 @@ def elastic_problem(problem: QPProblem, *, weight: float, linear: float) -> QPPr
     """
     if weight < 0 or linear < 0 or weight + linear == 0:
         raise ValueError(f"slack needs penalty weights >= 0, not both zero; got weight={weight}, linear={linear}")
-    rows = np.flatnonzero(problem.relaxable_rows & _limited(problem.l, problem.u))
-    bounds = np.flatnonzero(problem.relaxable_bounds & _limited(problem.lb, problem.ub))
+    soft_rows = (problem.relaxable_rows > 0) & (problem.relaxable_rows <= step)
+    soft_bounds = (problem.relaxable_bounds > 0) & (problem.relaxable_bounds <= step)
+    rows = np.flatnonzero(soft_rows & _limited(problem.l, problem.u))
+    bounds = np.flatnonzero(soft_bounds & _limited(problem.lb, problem.ub))
     soft = np.vstack([problem.C[rows], np.eye(problem.n)[bounds]])
     low = np.concatenate([problem.l[rows], problem.lb[bounds]])
     high = np.concatenate([problem.u[rows], problem.ub[bounds]])
-    hard_rows = np.flatnonzero(~problem.relaxable_rows)
+    hard_rows = np.flatnonzero(~soft_rows)
     upper, lower = np.flatnonzero(np.isfinite(high)), np.flatnonzero(np.isfinite(low))
     n, k = problem.n, len(soft)
     slack = np.eye(k)

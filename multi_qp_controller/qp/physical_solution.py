@@ -32,7 +32,9 @@ class Solved(NamedTuple):
     Attributes:
         solution: with x = q̈, and z_ineq over its inequality rows.
         physical: physical quantities; None without a solution.
+        relaxed: step of the relaxation of the component of each entry of v, 0 where nothing has slack, (nv,).
     """
 
     solution: Solution
     physical: PhysicalSolution | None
+    relaxed: NDArray[np.intp] | None = None

@@ -14,7 +14,7 @@ from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.npz_files import read_arrays
 
 Array = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
+Steps = NDArray[np.integer] | NDArray[np.bool_]
 
 _WHAT = "a QP problem of `QPProblem.save`"
 #: Largest size of the arrays of a file [B].
@@ -22,8 +22,8 @@ _LARGEST_FILE = 500_000_000
 _ARRAYS = ("H", "g", "A", "b", "C", "l", "u", "lb", "ub", "relaxable_rows", "relaxable_bounds")
 
 
-def _no_flags() -> BoolArray:
-    return np.zeros(0, dtype=bool)
+def _no_steps() -> Steps:
+    return np.zeros(0, dtype=np.int8)
 
 
 @dataclass(slots=True)
@@ -41,8 +41,8 @@ class QPProblem:
         lb: lower bounds of the variables, (n,); -inf if absent.
         ub: upper bounds of the variables, (n,); +inf if absent.
         labels: labels of variables and rows, shared between ticks.
-        relaxable_rows: inequality rows that may get a slack when the problem is infeasible, (p,).
-        relaxable_bounds: bounds that may get a slack when the problem is infeasible, (n,).
+        relaxable_rows: step of the relaxation from which each inequality row has slack; 0 or False: never, (p,).
+        relaxable_bounds: the same of the bounds of each variable, (n,).
 
     Raises:
         ValueError: if the shapes are inconsistent.
@@ -58,16 +58,16 @@ class QPProblem:
     lb: Array
     ub: Array
     labels: Labels = field(default_factory=Labels)
-    relaxable_rows: BoolArray = field(default_factory=_no_flags)
-    relaxable_bounds: BoolArray = field(default_factory=_no_flags)
+    relaxable_rows: Steps = field(default_factory=_no_steps)
+    relaxable_bounds: Steps = field(default_factory=_no_steps)
 
     def __post_init__(self) -> None:
-        """Check the shapes; fill in missing flags."""
+        """Check the shapes; fill in missing steps of the relaxation."""
         n, m, p = len(self.g), len(self.b), len(self.C)
         if not self.relaxable_rows.size:
-            self.relaxable_rows = np.zeros(p, dtype=bool)
+            self.relaxable_rows = np.zeros(p, dtype=np.int8)
         if not self.relaxable_bounds.size:
-            self.relaxable_bounds = np.zeros(n, dtype=bool)
+            self.relaxable_bounds = np.zeros(n, dtype=np.int8)
         shapes = ((n, n), (n,), (m, n), (m,), (p, n), (p,), (p,), (n,), (n,), (p,), (n,))
         for name, shape in zip(_ARRAYS, shapes, strict=True):
             if getattr(self, name).shape != shape:
@@ -159,7 +159,7 @@ class QPProblem:
         bad |= {name: np.isnan(getattr(self, name)) | np.isneginf(getattr(self, name)) for name in ("u", "ub")}
         return {name: np.argwhere(mask) for name, mask in bad.items() if mask.any()}
 
-    def with_slack(self, weight: float, *, linear: float | None = None) -> QPProblem:
+    def with_slack(self, weight: float, *, linear: float | None = None, step: int = 1) -> QPProblem:
         """Return the elastic problem, in which violations of relaxable rows and bounds are penalised.
 
         Each of them gets one slack s >= 0: l - s <= c'x <= u + s, at a cost of 1/2 weight s^2 + linear s.
@@ -170,10 +170,11 @@ class QPProblem:
         Args:
             weight: penalty weight of the squared slack.
             linear: penalty weight of the slack; `weight` by default.
+            step: step of the relaxation: rows of later steps have no slack.
         """
         from multi_qp_controller.qp.elastic import elastic_problem
 
-        return elastic_problem(self, weight=weight, linear=weight if linear is None else linear)
+        return elastic_problem(self, weight=weight, linear=weight if linear is None else linear, step=step)
 
     def save(self, path: str | Path) -> None:
         """Write the problem with its labels to an .npz file, for example for a test."""

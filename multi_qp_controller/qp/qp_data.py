@@ -15,6 +15,7 @@ from multi_qp_controller.contacts.rows import ContactRows
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.dynamics.residual_kernel import residual
 from multi_qp_controller.qp.labels import LabelBlock
+from multi_qp_controller.qp.relaxation import RelaxationOrder
 from multi_qp_controller.tasks.base import Task
 from multi_qp_controller.tasks.task_rows import TaskRows
 from multi_qp_scene.errors import ArgumentError
@@ -47,6 +48,8 @@ class QPData:
         torque_lower: bounds of τ at this tick, (na,).
         torque_upper: (na,).
         cost: regularisation weights of accelerations, torques, forces and moments.
+        relaxation: order in which groups of rows get slack if the QP is infeasible.
+        given_up: names of tasks to be left out.
     """
 
     def __init__(
@@ -55,9 +58,12 @@ class QPData:
         constraints: Iterable[RowConstraint | Bound],
         *,
         cost: RegularisationSpec,
+        relax: Iterable[str] = (),
     ) -> None:
         self.scene = scene
         self.cost = cost
+        self.relaxation = RelaxationOrder(relax, scene)
+        self.given_up: tuple[str, ...] = ()
         constraints = tuple(constraints)
         self.rows = tuple(one for one in constraints if isinstance(one, RowConstraint))
         self.bounds: tuple[Bound, ...] = ()
@@ -149,6 +155,18 @@ class QPData:
         """Return the labels of the active rows on q̈."""
         return tuple(constraint.label() for constraint in self.rows)
 
+    def steps_of_rows(self) -> NDArray[np.int8]:
+        """Return the step of the relaxation of each active row on q̈, (row_count,)."""
+        steps = [self.relaxation.of_rows(constraint.group) for constraint in self.rows]
+        return np.repeat(np.array(steps, dtype=np.int8), [constraint.count for constraint in self.rows])
+
+    def steps_of_forces(self) -> NDArray[np.int8]:
+        """Return the step of the relaxation of each entry of Λ, 0 for couplings, (nλ,)."""
+        steps = np.zeros(self.contacts.n_lambda, dtype=np.int8)
+        for contact, where in zip(self.contacts.contacts, self.contacts.lambda_slices, strict=True):
+            steps[where] = self.relaxation.of_contact(contact)
+        return steps
+
     def set_contacts(self, contacts: tuple[ActiveContact, ...], kinematics: Kinematics) -> None:
         """Set the active contacts; nothing changes if they are the present ones and have no feedback."""
         if contacts == self._active_contacts and all(contact.feedback is None for contact in contacts):
@@ -223,7 +241,7 @@ class QPData:
             self._torque_bounds[:] = self._constant_torque_bounds
             for bound in self._varying_torque:
                 bound.update(kinematics, self.torque_lower, self.torque_upper)
-        self.tasks.update(kinematics, time)
+        self.tasks.update(kinematics, time, self.given_up)
 
     def snapshot(self) -> QPData:
         """Return a copy of the data of this tick for `Formulation.build`; it cannot be updated."""

@@ -14,6 +14,7 @@ from multi_qp_controller.qp.formulations import Formulation
 from multi_qp_controller.qp.labels import Labels
 from multi_qp_controller.qp.physical_solution import PhysicalSolution
 from multi_qp_controller.qp.qp_data import QPData
+from multi_qp_controller.qp.relaxation import component_names, components
 from multi_qp_scene.stateful import Stateful
 
 Array = NDArray[np.float64]
@@ -24,10 +25,11 @@ ELASTIC_PENALTY = 1e6
 ELASTIC_NOISE = 1e-6
 #: Penalty weight of squared slack in the block solver, the first attempt to relax limits, and slack below which it
 #: is not reported: active rows have some slack.
-BLOCK_SOLVER_PENALTY, BLOCK_SOLVER_NOISE = 1e7, 1e-4
+BLOCK_SOLVER_PENALTY, BLOCK_SOLVER_NOISE = 1e4, 1e-4
+#: Distance of a wrench from its cone below which it is not reported [N or N m].
+CONE_NOISE = 1e-3
 #: Largest relative residual of the dynamics and of the no-slip rows of a solution.
 _EQUALITY_TOLERANCE = 1e-6
-_RELAXED = "collision, balance and joint limits were relaxed"
 #: Status for which fallback solvers are not called.
 _FINAL = "infeasible", "not_finite"
 
@@ -43,6 +45,7 @@ class SolveResult:
         message: error message, empty on success.
         slack: relaxed rows: name -> (slack, unit).
         dynamics_residual: relative residual of the dynamics, see `QPData.equality_residuals`.
+        infeasible: flags of the entries of v of the components with slack, (nv,); None if no row was relaxed.
     """
 
     status: Status
@@ -51,6 +54,7 @@ class SolveResult:
     message: str = ""
     slack: dict[str, tuple[float, str]] = field(default_factory=dict)
     dynamics_residual: float = 0.0
+    infeasible: NDArray[np.bool_] | None = None
 
 
 @dataclass
@@ -143,16 +147,21 @@ class SolveCascade(Stateful):
     def solve(self) -> SolveResult:
         """Solve the QP of this tick."""
         if self.block_solver is None:
-            return self._solve_generally(self._last_solution)
+            result = self._solve_generally(self._last_solution)
+            return result if result.physical is not None else self._relax_generally(self._build(), result.solution)
         result = self._solve_by_blocks(self.block_solver)
         if result.physical is not None:
             return result
-        solution = result.solution
+        solution, start = result.solution, self._last_solution
         self.reset()
-        if not self._time_limited and solution.status not in _FINAL:
-            return self._solve_generally(None, spent=solution.solve_time)
+        # the general solvers take hundreds of periods: while a failure lasts, they only relax
+        if not (self._time_limited or self._failing or solution.status in _FINAL):
+            result = self._solve_generally(None, spent=solution.solve_time)
+            if result.physical is not None:
+                return result
+            solution = result.solution
         self._record_failure(None)
-        result = self._relax_by_blocks(self.block_solver, solution)
+        result = self._relax_by_blocks(self.block_solver, start, solution)
         if result.physical is not None or self._time_limited or not _may_relax(solution):
             return result
         return self._relax_generally(self._build(), solution)
@@ -166,7 +175,7 @@ class SolveCascade(Stateful):
         return result
 
     def _solve_generally(self, start: Solution | None, *, spent: float = 0.0) -> SolveResult:
-        """Solve with the general solvers, from a warm start; relax limits if they fail.
+        """Solve with the general solvers, from a warm start; return a fallback if they fail.
 
         Args:
             start: warm start.
@@ -186,7 +195,7 @@ class SolveCascade(Stateful):
                 solution = result.solution
         self.reset()
         self._record_failure(problem)
-        return self._relax_generally(problem, solution)
+        return SolveResult(Status.FALLBACK, solution, None)
 
     def _succeeded(self, warm_start: Solution | None) -> None:
         """Store the warm start of the next tick."""
@@ -198,25 +207,35 @@ class SolveCascade(Stateful):
             self._failed = self._qp_data.snapshot() if problem is None else _copy(problem)
         self._failing = True
 
-    def _relax_by_blocks(self, block_solver: BlockSolver, solution: Solution) -> SolveResult:
-        """Relax limits with the block solver; return a fallback if that fails."""
-        message = f"the QP has no solution ({_reason(solution)}); "
-        relaxed = block_solver.solve(None, penalty=BLOCK_SOLVER_PENALTY) if _may_relax(solution) else None
-        if relaxed is None or relaxed.physical is None:
+    def _relax_by_blocks(self, block_solver: BlockSolver, start: Solution | None, solution: Solution) -> SolveResult:
+        """Relax rows of infeasible components with the block solver; return a fallback if that fails."""
+        message, qp_data = f"the QP has no solution ({_reason(solution)}); ", self._qp_data
+        relaxed = block_solver.solve(start, penalty=BLOCK_SOLVER_PENALTY) if _may_relax(solution) else None
+        if relaxed is None or relaxed.physical is None or relaxed.relaxed is None:
             return SolveResult(Status.FALLBACK, solution, None, message + "relaxing limits does not help")
-        slack = _acceleration_slack(self._qp_data, relaxed.physical.acceleration)
-        return self._verified(
-            SolveResult(Status.RELAXED, relaxed.solution, relaxed.physical, message + _RELAXED, slack)
-        )
+        names = component_names(qp_data.scene, relaxed.relaxed > 0)
+        message += f"{qp_data.relaxation.described(int(relaxed.relaxed.max()))} of {', '.join(names)} were relaxed"
+        result = SolveResult(Status.RELAXED, relaxed.solution, relaxed.physical, message)
+        result.slack, result.infeasible = _physical_slack(qp_data, relaxed.physical)
+        return self._verified(result)
 
     def _relax_generally(self, problem: QPProblem, solution: Solution) -> SolveResult:
-        """Relax limits with the last general solver; this may take many periods."""
-        message = f"the QP has no solution ({_reason(solution)}); "
-        relaxed = self._solvers[-1].solve(problem.with_slack(ELASTIC_PENALTY))
+        """Relax rows of all components with the last general solver; this may take many periods.
+
+        The penalty is exact: components with a solution keep it.
+        """
+        message, order, step = f"the QP has no solution ({_reason(solution)}); ", self._qp_data.relaxation, 0
+        relaxed = Solution.failed(problem.n, status="infeasible")
+        while not relaxed.found and step < len(order.steps):
+            step += 1
+            relaxed = self._solvers[-1].solve(problem.with_slack(ELASTIC_PENALTY, step=step))
         if not relaxed.found:
             return SolveResult(Status.FALLBACK, relaxed, None, message + "relaxing limits does not help")
-        slack, physical = _slack(problem, relaxed.x[: problem.n]), self._formulation.recover(relaxed.x)
-        return self._verified(SolveResult(Status.RELAXED, relaxed, physical, message + _RELAXED, slack))
+        physical = self._formulation.recover(relaxed.x)
+        result = SolveResult(Status.RELAXED, relaxed, physical, f"{message}{order.described(step)} were relaxed")
+        result.slack = _slack(problem, relaxed.x[: problem.n])
+        result.infeasible = _physical_slack(self._qp_data, physical)[1]
+        return self._verified(result)
 
     def _verified(self, result: SolveResult) -> SolveResult:
         """Return the result if it satisfies the dynamics and the no-slip rows, else a fallback with the residuals."""
@@ -266,17 +285,27 @@ def _slack(problem: QPProblem, x: Array) -> dict[str, tuple[float, str]]:
     return found
 
 
-def _acceleration_slack(qp_data: QPData, acceleration: Array) -> dict[str, tuple[float, str]]:
-    """Return the violations of joint limits and rows on q̈, by name."""
+def _physical_slack(
+    qp_data: QPData, physical: PhysicalSolution
+) -> tuple[dict[str, tuple[float, str]], NDArray[np.bool_]]:
+    """Return the violations of joint limits, rows on q̈ and wrench cones, by name, and flags of their components."""
+    acceleration, contacts = physical.acceleration, qp_data.contacts
     labels = Labels((qp_data.acceleration_label,), (), qp_data.row_labels())
     beyond = np.maximum(qp_data.lower - acceleration, acceleration - qp_data.upper)
     below = qp_data.d - qp_data.D @ acceleration
-    found = {}
+    found, involved = {}, beyond > BLOCK_SOLVER_NOISE
     for k in np.flatnonzero(below > BLOCK_SOLVER_NOISE):
         found[labels.name("inequality", int(k))] = float(below[k]), labels.unit("inequality", int(k))
+        involved |= qp_data.D[k] != 0.0
     for k in np.flatnonzero(beyond > BLOCK_SOLVER_NOISE):
         found[labels.name("bound", int(k))] = float(beyond[k]), labels.unit("variable", int(k))
-    return found
+    for contact, rows in zip(contacts.contacts, contacts.row_slices, strict=True):
+        outside = float(-(contact.F @ physical.reactions[rows]).min(initial=0.0))
+        if outside > CONE_NOISE:
+            found[f"friction cone {contact.name}"] = outside, "N or N m"
+            involved |= (contacts.J[rows] != 0.0).any(axis=0)
+    owner = components(qp_data)
+    return found, np.isin(owner, owner[involved])
 
 
 def _copy(problem: QPProblem) -> QPProblem:

@@ -72,6 +72,7 @@ class Task(Stateful, ABC):
         path: minimum-jerk path of the reference since the start, or None where it is of another form.
         given: numbers of the reference that a motion generator gives at each tick, see `sample`; None without one.
         pairs: pairs of frames whose relative motions the task uses.
+        importance: order in which tasks are given up while the QP has no solution, smallest first; None: never.
         unit: unit of `error`, empty if it has none.
         started_at: time of the start [s].
         Spec: class of its specification in a scenario file, where it can be used in one.
@@ -97,6 +98,7 @@ class Task(Stateful, ABC):
     path: Path | None = None
     given: Array | None = None
     pairs: tuple[Pair, ...] = ()
+    importance: int | None = 1
     unit: str = ""
 
     def __init__(

@@ -46,4 +46,6 @@ def register_task(task: type[Task]) -> None:
 
 def make_task(name: str, spec: TaskBase, scenario: Scenario) -> Task:
     """Create a task from its specification, whose names have been checked."""
-    return _BY_SPEC[type(spec)].of(name, spec, scenario)
+    task = _BY_SPEC[type(spec)].of(name, spec, scenario)
+    task.importance = spec.importance
+    return task

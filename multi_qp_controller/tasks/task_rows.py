@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import logging
+from collections.abc import Collection
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ from multi_qp_scene.scene import Scene
 
 #: Task rows with larger entries make the QP fail [SI units].
 LARGEST = 1e20
+#: Reason of tasks that are left out because the QP had no solution with them.
+GIVEN_UP = "given up, as the QP had no solution"
 _log = logging.getLogger(__name__)
 
 
@@ -57,8 +60,8 @@ class TaskRows:
         self._weighted: Array | None = None
         self._H: Array | None = None
 
-    def update(self, kinematics: Kinematics, time: float) -> None:
-        """Compute the rows of this tick."""
+    def update(self, kinematics: Kinematics, time: float, given_up: Collection[str] = ()) -> None:
+        """Compute the rows of this tick; the tasks `given_up` are left out."""
         if kinematics.motions is not self._motions:
             self.build_table(kinematics)
         if not self._is_bound and self._table is not None:
@@ -74,6 +77,8 @@ class TaskRows:
             except Exception as error:  # including user tasks: the tick continues without it
                 self._leave_out(task, error)
         self.update_weights()
+        for name in given_up:
+            self.left_out.setdefault(name, GIVEN_UP)
         if self.left_out:
             self._clear_left_out()
         self._weighted = self._H = None
@@ -159,6 +164,19 @@ class TaskRows:
     def weighted_b(self) -> Array:
         """√w b, (k,)."""
         return self.scale * self.b
+
+    @property
+    def jacobians(self) -> list[Array]:
+        """J of each task, (dim, nv)."""
+        return [self.J[rows] for rows in self._slices]
+
+    def costs(self, acceleration: Array) -> dict[str, float]:
+        """Return the weighted squared residual of each task by name, for q̈, (nv,)."""
+        residual = self.scale * (self.J @ acceleration - self.b)
+        return {
+            task.name: float(residual[rows] @ residual[rows])
+            for task, rows in zip(self.tasks, self._slices, strict=True)
+        }
 
     def residuals(self, acceleration: Array) -> dict[str, float]:
         """Return the unweighted residual ‖J q̈ − b‖ of each task by name, for q̈, (nv,)."""

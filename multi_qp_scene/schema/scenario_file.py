@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from multi_qp_scene.config_file import StrictModel
 from multi_qp_scene.schema.common import (
@@ -244,18 +244,39 @@ class RegularisationSpec(StrictModel):
     moment: NonNegative = 1e-3
 
 
+#: Groups of rows of the QP that can get slack.
+RelaxedGroup = Literal["collisions", "grips", "limits", "balance", "supports"]
+
+
 class FallbackSpec(StrictModel):
-    """Safe torques when no command can be computed: hold the last torques, then damp each joint to rest.
+    """What is given up when the QP has no solution, and safe torques when no command can be computed.
+
+    Safe torques hold the last torques, then damp each joint to rest.
 
     Attributes:
+        relax: groups of rows that get slack, one after the other, until the QP has a solution: `collisions`,
+            `grips` (friction cones of contacts between subsystems), `limits` (positions and speeds of joints),
+            `balance`, and `supports` (friction cones of contacts with the environment). Groups that are left out
+            never get slack.
+        restore_after: time with a solution after which a task that was given up is taken up again [s].
         hold: how long the last torques are repeated [s].
         time_constant: time constant of the damping [s].
         give_up_after: the run ends after this time without an unrelaxed QP solution [s].
     """
 
+    relax: list[RelaxedGroup] = ["collisions", "grips", "limits", "balance", "supports"]
+    restore_after: Duration = 0.5
     hold: Time = 0.05
     time_constant: Duration = 0.1
     give_up_after: Duration = 0.2
+
+    @field_validator("relax")
+    @classmethod
+    def _once(cls, relax: list[RelaxedGroup]) -> list[RelaxedGroup]:
+        twice = sorted({group for group in relax if relax.count(group) > 1})
+        if twice:
+            raise ValueError(f"{', '.join(twice)}: named twice, expected each group once at most")
+        return relax
 
 
 class StateCheckSpec(StrictModel):

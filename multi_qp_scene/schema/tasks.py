@@ -29,6 +29,8 @@ from multi_qp_scene.schema.tagged_union import TaggedUnion
 if TYPE_CHECKING:
     from multi_qp_scene.checks import Key, ScenarioChecker
 
+#: Place of a task in the order in which tasks are given up.
+Importance = Annotated[int, Field(ge=0, le=1000)]
 Axis = Literal["x", "y", "z", "roll", "pitch", "yaw"]
 
 
@@ -157,12 +159,14 @@ class TaskBase(StrictModel):
         weight: w in (32).
         stiffness: k in (33) [1/s²].
         damping: gain on the velocity error [1/s]; 2√k if left out.
+        importance: order in which tasks are given up while the QP has no solution, smallest first; null: never.
     """
 
     type: str
     weight: NonNegative = 1.0
     stiffness: NonNegative = 10.0
     damping: NonNegative | None = None
+    importance: Importance | None = 1
 
     @property
     def gains(self) -> dict[str, Any]:
@@ -186,6 +190,7 @@ class PostureTaskSpec(TaskBase):
         weight: w in (32).
         stiffness: k in (33) [1/s²].
         damping: gain on the velocity error [1/s]; 2√k if left out.
+        importance: order in which tasks are given up while the QP has no solution, smallest first; null: never.
         subsystem: name of the subsystem.
         posture: a posture of its model, `initial` (if left out), `entry` (the one when the task starts), or angles
             [rad] by joint, with the initial ones for other joints.
@@ -195,6 +200,7 @@ class PostureTaskSpec(TaskBase):
     """
 
     type: Literal["posture"]
+    importance: Importance | None = None
     subsystem: str
     posture: str | dict[str, Angle] | None = None
     joints: list[str] | None = None
@@ -226,6 +232,7 @@ class CoMTaskSpec(TaskBase):
         weight: w in (32).
         stiffness: k in (33) [1/s²].
         damping: gain on the velocity error [1/s]; 2√k if left out.
+        importance: order in which tasks are given up while the QP has no solution, smallest first; null: never.
         subsystems: the group.
         axes: controlled world axes.
         target: target position.
@@ -233,6 +240,7 @@ class CoMTaskSpec(TaskBase):
     """
 
     type: Literal["com"]
+    importance: Importance | None = None
     subsystems: list[str]
     axes: list[Literal["x", "y", "z"]] = ["x", "y", "z"]
     target: CoMTargetSpec = CoMTargetSpec()
@@ -263,6 +271,7 @@ class PoseTaskSpec(TaskBase):
         weight: w in (32).
         stiffness: k in (33) [1/s²].
         damping: gain on the velocity error [1/s]; 2√k if left out.
+        importance: order in which tasks are given up while the QP has no solution, smallest first; null: never.
         frame: full name of the link or surface.
         relative_to: full name of the link or surface that is the reference frame; the world if left out.
         axes: controlled axes, along and about the axes of the world (of `relative_to`).
@@ -305,6 +314,7 @@ class JointAngleTaskSpec(TaskBase):
         weight: w in (32).
         stiffness: k in (33) [1/s²].
         damping: gain on the velocity error [1/s]; 2√k if left out.
+        importance: order in which tasks are given up while the QP has no solution, smallest first; null: never.
         joint: full name; the joint needs no motor.
         target: angle [rad] or position [m].
         duration: duration of a minimum-jerk path to the target [s]; a set-point if left out.
@@ -328,6 +338,7 @@ class JointVelocityTaskSpec(TaskBase):
         weight: w in (32).
         stiffness: gain on the error [1/s].
         damping: not used.
+        importance: order in which tasks are given up while the QP has no solution, smallest first; null: never.
         joint: full name; the joint needs no motor.
         target: velocity [rad/s] or [m/s].
     """
@@ -349,6 +360,7 @@ class MomentumTaskSpec(TaskBase):
         weight: w in (32).
         stiffness: gain on the error [1/s].
         damping: not used.
+        importance: order in which tasks are given up while the QP has no solution, smallest first; null: never.
         subsystems: the group.
         axes: controlled world axes: x, y, z linear, roll, pitch, yaw angular.
         target: linear [N s], then angular [N m s].

@@ -29,7 +29,7 @@ def test_infeasible_limits_are_relaxed(box, formulation, solver, make_bench):
     assert diagnostics.message.startswith("the QP has no solution (infeasible); ")
     assert diagnostics.message.endswith("were relaxed")
     assert "joint limit humanoid/R_SHOULDER_P" in diagnostics.slack
-    assert all(name.startswith(("joint limit", "collision", "balance")) for name in diagnostics.slack)
+    assert all(name.startswith(("joint limit", "collision", "friction cone")) for name in diagnostics.slack)
     assert diagnostics.dynamics_residual < 1e-8
     assert (np.abs(command.tau) <= bench.scene.torque_limits * (1 + 1e-6)).all()
     violated = [entry.row for entry in bench.controller.explain_failure().violated]
@@ -38,16 +38,15 @@ def test_infeasible_limits_are_relaxed(box, formulation, solver, make_bench):
     assert bench.step().diagnostics.status is Status.OK
 
 
-@pytest.mark.parametrize(("waiting", "status"), [(True, Status.RELAXED), (False, Status.FALLBACK)])
-def test_fallback_solvers_are_used_only_without_deadline(box, waiting, status):
-    """They take many times as long as a tick, and the robot meanwhile moves away from any solution."""
+@pytest.mark.parametrize("deadline", [None, 1e9])
+def test_limits_are_relaxed_for_one_tick(box, deadline):
     box.spec.states["stand"].transitions.clear()
-    controller, state = Controller(box, deadline=None if waiting else 1e9), box.scene.initial_state()
+    controller, state = Controller(box, deadline=deadline), box.scene.initial_state()
     assert controller.step(state, 0.0).diagnostics.status is Status.OK
     v = state.v.copy()
     v[box.scene.velocity_names.index("humanoid/R_SHOULDER_P")] = -40.0
     diagnostics = controller.step(State(state.q, v), 0.005).diagnostics
-    assert diagnostics.status is status, diagnostics.message
+    assert diagnostics.status is Status.RELAXED, diagnostics.message
     assert diagnostics.message.startswith("the QP has no solution")
     assert controller.failed_problem is not None
     assert controller.step(state, 0.01).diagnostics.status is Status.OK

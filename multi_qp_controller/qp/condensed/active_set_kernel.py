@@ -14,7 +14,6 @@ from multi_qp_controller.qp.condensed.row_kernel import dot, dual, expand, row_v
 from multi_qp_controller.qp.condensed.row_selection_kernel import (
     ROUNDING,
     ROUNDING_ONLY,
-    VIOLATION,
     farthest_rows,
     measure_rows,
     scale,
@@ -48,6 +47,7 @@ def search(
     table: Any,
     count: int,
     softness: Array,
+    tolerance: float,
     max_iterations: int,
     early: int,
     start: Array,
@@ -62,6 +62,7 @@ def search(
         table: of `CondensedData`.
         count: number of rows of D.
         softness: slack of a row per unit of its multiplier, (rows,).
+        tolerance: violation of rows that are satisfied, relative to 1 + |side|.
         max_iterations: largest number of changes of the active set.
         early: number of changes after which rows are chosen by their distance in the metric of the cost.
         start: multipliers of an earlier tick, negative at a lower side, 0 for inactive rows, (rows,).
@@ -98,10 +99,10 @@ def search(
         mark_active(active, k, is_active)
         joining[:] = 0
         if data.counts[1] < early:
-            joining[0] = worst = worst_row(values, low, high, is_active, data.length)
+            joining[0] = worst = worst_row(values, low, high, is_active, data.length, tolerance)
         else:
-            measure_rows(table, values, low, high, is_active, data.length, line, D)
-            worst = farthest_rows(values, low, high, is_active, data.length, joining)
+            measure_rows(table, values, low, high, is_active, data.length, tolerance, line, D)
+            worst = farthest_rows(values, low, high, is_active, data.length, tolerance, joining)
         data.counts[0] = k
         if worst == -len(low) - 1:
             return NOT_FINITE
@@ -128,6 +129,7 @@ def search(
             _combine(phi, data.phi, data.Phi, slot, multipliers, k)
             if k:
                 continue
+        data.counts[2] = abs(joining[0]) - 1
         if data.counts[1] >= max_iterations or k > capacity:
             store_multipliers(z, active, multipliers, k)
             return LIMIT
@@ -135,9 +137,10 @@ def search(
             if joining[c] == 0 or k > capacity:
                 break
             active[k], row = joining[c], abs(joining[c]) - 1
+            data.counts[2] = row
             _activate(table, k, active, slot, D, data.Phi, data.T, softness, low, high, values_0, d, scratch)
             multipliers[k] = 0.0
-            if c and not _violation(k, data.T, d, multipliers) > VIOLATION * scale(row, low, high):
+            if c and not _violation(k, data.T, d, multipliers) > tolerance * scale(row, low, high):
                 continue  # no longer violated
             while True:
                 data.counts[1] += 1

@@ -23,9 +23,10 @@ from multi_qp_controller.qp.condensed.assembly_kernel import (
 )
 from multi_qp_controller.qp.condensed.data import CondensedData
 from multi_qp_controller.qp.condensed.plan import EliminationPlan, structure
-from multi_qp_controller.qp.condensed.row_selection_kernel import ROUNDING_ONLY
+from multi_qp_controller.qp.condensed.row_selection_kernel import ROUNDING, VIOLATION
 from multi_qp_controller.qp.physical_solution import PhysicalSolution, Solved
 from multi_qp_controller.qp.qp_data import QPData
+from multi_qp_controller.qp.relaxation import component_of_rows, components
 from multi_qp_controller.qp.solution import Solution, SolverStatus
 from multi_qp_scene.kernel_data import KernelData
 
@@ -56,7 +57,7 @@ class ChangeLimits(NamedTuple):
 
     Attributes:
         search: in the search with all limits.
-        with_relaxed: in that search and the relaxed one, which is not begun if the first took more than half of them.
+        with_relaxed: in that search and all relaxed ones.
     """
 
     search: int
@@ -64,11 +65,11 @@ class ChangeLimits(NamedTuple):
 
 
 #: Without time limit; fallback solvers relax what takes longer.
-CHANGE_LIMITS = ChangeLimits(search=300, with_relaxed=100)
+CHANGE_LIMITS = ChangeLimits(search=300, with_relaxed=900)
 #: With a time limit. The eight scenes of the paper need at most 23 from a warm start and 27 from a cold start, as after
 #: every fallback; with a bound of 24 `box` did not recover from a fallback while it carried. A proof of infeasibility
 #: takes at most 24 in most cases.
-TIME_LIMITED_CHANGES = ChangeLimits(search=40, with_relaxed=44)
+TIME_LIMITED_CHANGES = ChangeLimits(search=40, with_relaxed=240)
 
 
 class _Buffers:
@@ -125,9 +126,12 @@ class _Rows:
         first_d = first + na + int(ends[-1])
         count = first_d + s.largest_row_count
         self.low, self.high = np.full(count, 0.0), np.full(count, np.inf)
-        self.none_relaxed, self.relaxable = np.full(count, 0.0), np.full(count, 0.0)
+        self.none_relaxed = np.full(count, 0.0)
         self.none_active, self.length = np.full(count, 0.0), np.full(count, 0.0)
-        self.relaxable[:first] = self.relaxable[first_d:] = 1.0  # limits of q̈ and rows of D get a slack
+        self.steps = np.zeros(count, dtype=np.intp)
+        self.steps[:first], self.first_d = s.relaxation.limits, first_d
+        for contact, where in zip(contacts.contacts, self.where, strict=True):
+            self.steps[first + na + where.start : first + na + where.stop] = s.relaxation.of_contact(contact)
 
 
 class CondensedProblem(NamedTuple):
@@ -161,10 +165,10 @@ class BlockSolver:
         self._row_buffers: dict[tuple[object, ...], _Rows] = {}
         cost = qp_data.cost
         self._costs = np.array([np.sqrt(cost.torque), cost.acceleration, _DEPENDENT_ROWS])
-        self._counts = np.zeros(2, dtype=np.intp)
+        self._counts = np.zeros(3, dtype=np.intp)
 
     def limit_time(self) -> None:
-        """Limit the search from now on to `TIME_LIMITED_CHANGES`, less than about three ticks."""
+        """Limit the searches from now on to `TIME_LIMITED_CHANGES`."""
         self._change_limits = TIME_LIMITED_CHANGES
 
     def prepare(self) -> None:
@@ -283,30 +287,28 @@ class BlockSolver:
     def solve(self, start: Solution | None, *, penalty: float | None = None) -> Solved:
         """Solve the tick with a warm start.
 
-        With a `penalty`, to be used after the tick had no solution, limits of q̈ and rows of D get a slack s each at a
-        cost of ½ penalty s².
+        With a `penalty`, to be used after the tick had no solution, rows of infeasible components get a slack s each at
+        a cost of ½ penalty s².
         """
+        if penalty is not None:
+            return self._solve_relaxed(start, penalty)
         begun = perf_counter()
-        s = self._qp_data
-        if penalty is None:
-            fault = self.eliminate()
-            self._failed = self._failure(fault) if fault else None
-            self._rows.length[:] = 0.0
+        fault = self.eliminate()
+        self._failed = self._failure(fault) if fault else None
         if self._failed is not None:
             return Solved(self._failed, None)
+        self._rows.length[:] = 0.0
+        return self._search(start, self._rows.none_relaxed, VIOLATION, self._change_limits.search, begun)
+
+    def _search(self, start: Solution | None, softness: Array, tolerance: float, most: int, begun: float) -> Solved:
+        """Search the optimum of the elimination; see `search`."""
+        s = self._qp_data
         acceleration, torque, reactions = np.empty(s.scene.nv), np.empty(s.scene.na), np.empty(len(s.contacts.rhs))
-        most, early, softness = self._change_limits.search, EARLY_CHANGES, self._rows.none_relaxed
-        if penalty is not None:
-            early = most = self._change_limits.with_relaxed - self._changes
-            if most < self._changes:  # the relaxed solution has more active rows than the proof of infeasibility took
-                return Solved(Solution.failed(0, status="iteration_limit"), None)
-            softness = self._rows.relaxable / penalty
-            self._rows.length[:] = ROUNDING_ONLY  # multipliers, and their rounding errors, are as large as the penalty
         warm, z = None if start is None else start.z_ineq, np.zeros(len(self._rows.low))
         if warm is None or len(warm) != len(z):
             warm = self._rows.none_active
         table, outputs = self._current.data.table, (acceleration, torque, reactions)
-        status = search(table, s.row_count, softness, most, early, warm, z, *outputs)
+        status = search(table, s.row_count, softness, tolerance, most, EARLY_CHANGES, warm, z, *outputs)
         self._changes = iterations = int(self._counts[1])
         spent = perf_counter() - begun
         if status != SOLVED:
@@ -314,3 +316,34 @@ class BlockSolver:
             return Solved(Solution(x, False, _STATUS[status], iterations, spent), None)
         solution = Solution(acceleration, True, "solved", iterations, spent, z_ineq=z)
         return Solved(solution, PhysicalSolution(acceleration, torque, reactions))
+
+    def _solve_relaxed(self, start: Solution | None, penalty: float) -> Solved:
+        """Give slack to rows of components without a solution, step by step; all other rows hold exactly."""
+        if self._failed is not None:
+            return Solved(self._failed, None)
+        s, rows, begun, changes, first = self._qp_data, self._rows, perf_counter(), self._changes, self._changes
+        owner = components(s)
+        row_owner, step = self._component_of_rows(owner), np.zeros(s.scene.nv, dtype=np.intp)
+        rows.steps[rows.first_d : rows.first_d + s.row_count] = s.steps_of_rows()
+        most_steps = len(s.relaxation.steps)
+        while True:
+            failing = row_owner[self._counts[2]]
+            if step[failing] == most_steps or changes >= self._change_limits.with_relaxed:
+                return Solved(Solution.failed(0, status="infeasible", iterations=changes - first), None)
+            step[failing] += 1
+            soft = (rows.steps > 0) & (rows.steps <= step[row_owner])
+            rows.length[:] = 0.0
+            most = self._change_limits.with_relaxed - changes
+            # multipliers, and their rounding errors, are as large as the penalty
+            solved = self._search(start, soft / penalty, ROUNDING, most, begun)
+            changes += self._changes
+            solved.solution.iterations = changes - first
+            if solved.physical is not None or solved.solution.status == "not_finite":
+                return Solved(solved.solution, solved.physical, step[owner])
+
+    def _component_of_rows(self, owner: Indices) -> Indices:
+        """Return the component of each inequality row, by that of each entry of v."""
+        s, rows = self._qp_data, self._rows
+        facets = component_of_rows(s.contacts.J[rows.facet_rows[:, 0]], owner)
+        found = [owner[rows.limited], owner[s.scene.actuated_v], facets, component_of_rows(s.all_rows[0], owner)]
+        return np.concatenate(found)

@@ -50,7 +50,7 @@ class CondensedData(NamedTuple):
         low_all: lower bound of each inequality row; those of q̈, τ and D are filled by `search`.
         high_all: upper bound of each inequality row; those of q̈ and τ are filled by `search`.
         length: length of each row in the metric of the cost, 0 if it was not computed in this tick.
-        counts: number of active rows and of iterations, (2,); filled by `search`.
+        counts: number of active rows, of iterations, and the row of an unsuccessful end, (3,); filled by `search`.
     """
 
     nodes: IndexMatrix

@@ -36,7 +36,9 @@ def scale(row: int, low: Array, high: Array) -> float:
 
 
 @compiled_part
-def violation(row: int, values: Array, low: Array, high: Array, is_active: Flags, length: Array) -> float:
+def violation(
+    row: int, values: Array, low: Array, high: Array, is_active: Flags, length: Array, tolerance: float
+) -> float:
     """Return the violation of a row, negative at its upper side; 0 if it is satisfied or active; NaN for NaN."""
     if not values[row] * 0.0 == 0.0:
         return np.nan
@@ -44,17 +46,17 @@ def violation(row: int, values: Array, low: Array, high: Array, is_active: Flags
     most = max(below, above)
     if not most > 0.0 or is_active[row]:
         return 0.0
-    if not most > (ROUNDING if length[row] == ROUNDING_ONLY else VIOLATION) * scale(row, low, high):
+    if not most > (ROUNDING if length[row] == ROUNDING_ONLY else tolerance) * scale(row, low, high):
         return 0.0
     return below if below > above else -above
 
 
 @compiled_part
-def worst_row(values: Array, low: Array, high: Array, is_active: Flags, length: Array) -> int:
+def worst_row(values: Array, low: Array, high: Array, is_active: Flags, length: Array, tolerance: float) -> int:
     """Return 1 + the row with the largest relative violation, negative at its upper side; 0: none; -rows - 1: NaN."""
     most, found = 0.0, 0
     for i in range(len(values)):
-        beyond = violation(i, values, low, high, is_active, length)
+        beyond = violation(i, values, low, high, is_active, length, tolerance)
         if np.isnan(beyond):
             return -len(values) - 1
         if beyond == 0.0:
@@ -66,7 +68,9 @@ def worst_row(values: Array, low: Array, high: Array, is_active: Flags, length: 
 
 
 @compiled_part
-def farthest_rows(values: Array, low: Array, high: Array, is_active: Flags, length: Array, joining: Indices) -> int:
+def farthest_rows(
+    values: Array, low: Array, high: Array, is_active: Flags, length: Array, tolerance: float, joining: Indices
+) -> int:
     """Write the rows with the largest distances in the metric of the cost, as `worst_row`; return the first.
 
     The distance is the root of twice the cost of satisfying one row alone. It shows infeasibility after a few changes
@@ -75,7 +79,7 @@ def farthest_rows(values: Array, low: Array, high: Array, is_active: Flags, leng
     """
     far, violated = np.zeros(len(joining)), 0
     for i in range(len(values)):
-        beyond = violation(i, values, low, high, is_active, length)
+        beyond = violation(i, values, low, high, is_active, length, tolerance)
         if np.isnan(beyond):
             return -len(values) - 1
         if beyond == 0.0:
@@ -94,7 +98,15 @@ def farthest_rows(values: Array, low: Array, high: Array, is_active: Flags, leng
 
 @compiled_part
 def measure_rows(
-    table: Any, values: Array, low: Array, high: Array, is_active: Flags, length: Array, line: Array, D: Array
+    table: Any,
+    values: Array,
+    low: Array,
+    high: Array,
+    is_active: Flags,
+    length: Array,
+    tolerance: float,
+    line: Array,
+    D: Array,
 ) -> None:
     """Write missing lengths of violated rows in the metric of the cost, in batches.
 
@@ -105,7 +117,7 @@ def measure_rows(
     tails, n, pending = np.empty((0, _BATCH)), len(line) - len(data.last), 0
     for i in range(len(values) + 1):
         if i < len(values):
-            if length[i] > 0.0 or not abs(violation(i, values, low, high, is_active, length)) > 0.0:
+            if length[i] > 0.0 or not abs(violation(i, values, low, high, is_active, length, tolerance)) > 0.0:
                 continue
             if len(tails) != len(data.last):
                 tails = np.zeros((len(data.last), _BATCH))

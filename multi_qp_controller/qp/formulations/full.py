@@ -36,8 +36,9 @@ class FullFormulation(Formulation):
         self._lb = np.concatenate([np.full(nv, -np.inf), s.torque_lower, s.contacts.lower])
         self._ub = np.concatenate([np.full(nv, np.inf), s.torque_upper, np.full(nl, np.inf)])
         self._C = np.zeros((s.largest_row_count, n))
-        self._relaxable_bounds = np.zeros(n, dtype=bool)
-        self._relaxable_bounds[:nv] = s.limited
+        self._relaxable_bounds = np.concatenate(
+            [s.relaxation.limits * s.limited, np.zeros(na, dtype=np.int8), s.steps_of_forces()]
+        )
         self._variables = (s.acceleration_label, s.torque_label, *s.contacts.lambda_label)
         self._equalities = (s.dynamics_label, *s.contacts.row_label)
 
@@ -70,7 +71,7 @@ class FullFormulation(Formulation):
             lb=self._lb,
             ub=self._ub,
             labels=Labels(self._variables, self._equalities, s.row_labels()),
-            relaxable_rows=np.ones(p, dtype=bool),
+            relaxable_rows=s.steps_of_rows(),
             relaxable_bounds=self._relaxable_bounds,
         )
 

@@ -38,10 +38,7 @@ class ReducedFormulation(Formulation):
         self._u = np.full(len(self._C), np.inf)
         self._lb = np.concatenate([np.full(nv, -np.inf), s.contacts.lower])
         self._ub = np.full(n, np.inf)
-        self._relaxable_rows = np.ones(len(self._C), dtype=bool)
-        self._relaxable_rows[:na] = False
-        self._relaxable_bounds = np.zeros(n, dtype=bool)
-        self._relaxable_bounds[:nv] = s.limited
+        self._relaxable_bounds = np.concatenate([s.relaxation.limits * s.limited, s.steps_of_forces()])
         names = s.scene.velocity_names
         self._unactuated_label = LabelBlock("dynamics", "N or N m", tuple(names[k] for k in s.unactuated))
         self._torque_label = LabelBlock("torque limit", "N m", s.scene.actuated_joint_names)
@@ -86,7 +83,7 @@ class ReducedFormulation(Formulation):
             lb=self._lb,
             ub=self._ub,
             labels=Labels(self._variables, self._equalities, (self._torque_label, *s.row_labels())),
-            relaxable_rows=self._relaxable_rows[:p],
+            relaxable_rows=np.concatenate([np.zeros(na, dtype=np.int8), s.steps_of_rows()]),
             relaxable_bounds=self._relaxable_bounds,
         )
 

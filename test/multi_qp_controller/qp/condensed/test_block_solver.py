@@ -187,11 +187,11 @@ def test_number_of_joining_rows_grows_with_the_number_of_violated_rows(monkeypat
         some = values.copy()
         some[[i - 1 for i in order[violated - 1 :]] if violated else slice(None)] = 1.0
         joining = np.zeros(4, dtype=np.intp)
-        first = farthest(some, low, high, taken, length, joining)
+        first = farthest(some, low, high, taken, length, 1e-9, joining)
         assert joining.tolist() == [*order[:joins], *[0] * (4 - joins)]
         assert first == joining[0]
     values[7] = np.nan
-    assert farthest(values, low, high, taken, length, np.zeros(4, dtype=np.intp)) == -count - 1
+    assert farthest(values, low, high, taken, length, 1e-9, np.zeros(4, dtype=np.intp)) == -count - 1
 
 
 def test_infeasibility_is_proven_with_tiny_internal_force_costs(monkeypatch):
