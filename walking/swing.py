@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_scene.jit import compiled
+from multi_qp_scene.jit import compiled, compiled_part
 
 Array = NDArray[np.float64]
 
@@ -19,7 +19,7 @@ APEX = 0.45
 SHORTEST = 0.02
 
 
-@compiled
+@compiled_part
 def quintic(
     p: float, v: float, a: float, goal: float, speed: float, duration: float, dt: float
 ) -> tuple[float, float, float]:
