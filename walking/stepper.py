@@ -10,10 +10,11 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
+from multi_qp_controller.contacts.support_polygon import hull_corners
 from multi_qp_scene.stateful import Stateful
 from walking.gait import GRAVITY, Gait, WalkingRobot, group_place, nominal_step
 from walking.preview_kernel import StepChoice, best_step
-from walking.support import clipped_to, hull_of
+from walking.support import clipped_to
 from walking.swing import advance, resting
 
 Array = NDArray[np.float64]
@@ -209,7 +210,8 @@ class Stepper(Stateful):
             c, s = math.cos(now.yaws[k]), math.sin(now.yaws[k])
             for x, y in ((hx, hy), (hx, -hy), (-hx, hy), (-hx, -hy)):
                 points.append((now.feet[k, 0] + c * x - s * y, now.feet[k, 1] + s * x + c * y))
-        return hull_of(np.array(points))
+        corners = np.array(points)
+        return corners[hull_corners(corners)]
 
     def update(self, now: Measured, velocity: Array) -> None:
         """Advance by one tick with the body velocity (vx, vy, wz) [m/s, m/s, rad/s]."""

@@ -95,18 +95,8 @@ def _joints(leg: str) -> list[JointModel]:
         ("TIBIA_R", f"{lower}femur_link", "tibia_link", (0.0, -FEMUR, 0.0), "x", KNEE),
     )
     joints = [
-        JointModel(
-            upper + name,
-            parent,
-            lower + child,
-            xyz,
-            axis,
-            radians(limits[0]),
-            radians(limits[1]),
-            limits[2],
-            limits[3],
-        )
-        for name, parent, child, xyz, axis, limits in chain
+        JointModel(upper + name, parent, lower + child, xyz, axis, radians(low), radians(high), velocity, effort)
+        for name, parent, child, xyz, axis, (low, high, velocity, effort) in chain
     ]
     foot = JointModel(f"{lower}foot_fixed", f"{lower}tibia_link", f"{lower}foot", (0.0, -TIBIA, 0.0))
     return [*joints, foot]

@@ -99,18 +99,8 @@ def _leg_joints(end: str, ahead: float) -> list[JointModel]:
         ("KNEE_P", f"{lower}thigh_link", "shank_link", (0.0, 0.0, -THIGH), "y", KNEE),
     )
     joints = [
-        JointModel(
-            upper + name,
-            parent,
-            lower + child,
-            xyz,
-            axis,
-            radians(limits[0]),
-            radians(limits[1]),
-            limits[2],
-            limits[3],
-        )
-        for name, parent, child, xyz, axis, limits in chain
+        JointModel(upper + name, parent, lower + child, xyz, axis, radians(low), radians(high), velocity, effort)
+        for name, parent, child, xyz, axis, (low, high, velocity, effort) in chain
     ]
     foot = JointModel(f"{lower}foot_fixed", f"{lower}shank_link", f"{lower}foot", (0.0, 0.0, -SHANK))
     return [*joints, foot]
