@@ -216,3 +216,66 @@ def test_the_robot_of_the_scenario_page_runs(tmp_path, monkeypatch, capsys):
     assert [command[0] for command in commands] == ["check", "run"]
     assert main(commands[0]) == 0
     assert main([*commands[1], "--headless"]) == 0, capsys.readouterr().out
+
+
+GRASP = ROOT / "docs" / "first_grasp.md"
+
+
+@pytest.fixture
+def grasp(tmp_path, monkeypatch):
+    """The files of the page of the first grasp, in the working folder."""
+    named = re.findall(r"^`(\w+\.\w+)`:\n\n```\w+\n(.*?)```", text_of(GRASP), re.DOTALL | re.MULTILINE)
+    assert [name for name, _ in named] == ["gripper.urdf", "gripper.yaml", "cube.urdf", "cube.yaml", "grasp.yaml"]
+    for name, content in named:
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("chosen", [[1, 3], pytest.param([0, 2], marks=pytest.mark.slow)])
+def test_the_commands_of_the_first_grasp_succeed(grasp, capsys, chosen):
+    commands = [line.split()[1:] for block in blocks(GRASP, "console") for line in block.splitlines()]
+    assert [command[0] for command in commands] == ["show", "check", "run", "run"] and "mujoco" in commands[3]
+    for number in chosen:
+        assert main(commands[number]) == 0, capsys.readouterr().out
+
+
+MISTAKES = re.findall(
+    r"^\*\*(.*?)\*\*.*?```diff\n(.*?)```\n```text\n(.*?)```", text_of(GRASP), re.DOTALL | re.MULTILINE
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("title", "change", "messages"), MISTAKES, ids=[title for title, _, _ in MISTAKES])
+def test_a_mistake_of_the_first_grasp_is_named(grasp, capsys, title, change, messages):
+    before, after = ("".join(f"{line[1:]}\n" for line in change.splitlines() if line[0] == sign) for sign in "-+")
+    changed = [file for file in grasp.iterdir() if before in file.read_text("utf-8")]
+    assert len(changed) == 1, "the change fits one file"
+    changed[0].write_text(changed[0].read_text("utf-8").replace(before, after), encoding="utf-8")
+    backend = ["--backend", "mujoco"] if "MuJoCo" in title else []
+    assert main(["run", "grasp.yaml", "--headless", *backend]) in (1, 2)
+    printed = "".join(capsys.readouterr())
+    said = " ".join(printed.split())
+    assert [message for message in messages.splitlines() if message not in said] == [], said
+
+
+@pytest.mark.slow
+def test_the_tables_of_the_weights_page_are_what_its_block_prints(tmp_path):
+    page = ROOT / "docs" / "weights_and_gains.md"
+    (tmp_path / "page.py").write_text(blocks(page, "python")[0], encoding="utf-8")
+    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "page.py"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=True,
+    )
+    printed = [row.strip("| ").split(" | ") for row in done.stdout.splitlines()]
+    shown = [row.strip("| ").split(" | ") for row in re.findall(r"^\| \d.*", text_of(page), re.MULTILINE)]
+    assert len(shown) == 12
+    for is_cells, says_cells in zip(printed, shown, strict=True):
+        for found, said in zip(is_cells, says_cells, strict=True):
+            assert found == said or float(found.rstrip(" %")) == pytest.approx(float(said.rstrip(" %")), rel=0.1)
