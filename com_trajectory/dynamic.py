@@ -17,6 +17,7 @@ import numpy as np
 
 from com_trajectory.bezier import Bezier, part_matrix, wrench_points
 from com_trajectory.phases import PlannedPhase
+from com_trajectory.polytope import Polytope
 from com_trajectory.solver import minimise
 from com_trajectory.timing import empirical_duration, shortest_duration
 from com_trajectory.trajectory import ComTrajectory
@@ -32,10 +33,11 @@ _LONGER = 1.2  # ratio of consecutive durations tried
 _TRIES = 14
 _SPLITS = {
     2: ((0.5, 0.5), (0.3, 0.7), (0.7, 0.3)),
-    3: ((0.3, 0.4, 0.3), (0.25, 0.5, 0.25), (0.2, 0.4, 0.4), (0.4, 0.4, 0.2)),
+    3: ((0.15, 0.7, 0.15), (0.2, 0.6, 0.2), (0.3, 0.4, 0.3), (0.2, 0.4, 0.4), (0.4, 0.4, 0.2)),
 }
-_PULLS = (1, 2, 3)  # repetitions of the attractor; more keep the curve near it for longer
-_JUNCTION_FRACTIONS = (0.3, 0.6)  # fractions of the last phase at which the next window may begin
+_PULLS = (2, 4, 8)  # repetitions of the attractor; more keep the curve near it for longer
+_BEYOND = 0.03  # [m] of a curve's control points beyond its start and the rests of its window, along the world's axes
+_JUNCTION_FRACTIONS = (0.1, 0.3, 0.6)  # fractions of the last phase at which the next window may begin
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +86,7 @@ def dynamic_window(
     goal: Array,
     preferred: Array,
     duration: float,
-    split: Sequence[float],
+    split: Sequence[float] | Array,
     *,
     pull: int = 1,
 ) -> DynamicWindow | None:
@@ -109,6 +111,9 @@ def dynamic_window(
         for number in range(len(own))
         for limits in _divided(float(bounds[number]), min(1.0, float(bounds[number + 1])))
     ]
+    # the body's postures are near those at rest, from which a faster curve would lead away
+    near = _box_around(np.array([preferred, start[0], *(phase.rest.point for phase in own)]), _BEYOND)
+    reaches = [Polytope.intersection([phase.reach, near]) for phase in own]
     models = [_affine(base, own[number], low, high, pull) for number, low, high in pieces]
     reach_rows: list[Array] = []
     reach_limits: list[float] = []
@@ -116,14 +121,13 @@ def dynamic_window(
     for _ in range(_ROUNDS):
         worst = 0.0
         for (number, _, _), (points, shares, wrench, turn) in zip(pieces, models, strict=True):
-            reach = own[number].reach
-            if reach.size:
-                over = (points + shares[:, None] * x) @ reach.A.T - reach.b
-                where = np.argwhere(over > _INSIDE)
-                worst = max(worst, float(over.max()) if len(where) else 0.0)
-                for k, row in where[np.argsort(-over[tuple(where.T)])][:4]:
-                    reach_rows.append(shares[k] * reach.A[row])
-                    reach_limits.append(float(reach.b[row] - reach.A[row] @ points[k] - _TIGHTENING))
+            reach = reaches[number]
+            over = (points + shares[:, None] * x) @ reach.A.T - reach.b
+            where = np.argwhere(over > _INSIDE)
+            worst = max(worst, float(over.max()) if len(where) else 0.0)
+            for k, row in where[np.argsort(-over[tuple(where.T)])][:4]:
+                reach_rows.append(shares[k] * reach.A[row])
+                reach_limits.append(float(reach.b[row] - reach.A[row] @ points[k] - _TIGHTENING))
             worst = max(worst, cuts.add(first + number, wrench + turn @ x))
         if worst <= _INSIDE:
             points = base.points.copy()
@@ -146,7 +150,10 @@ def dynamic_window(
 
 
 def plan_dynamic(
-    phases: Sequence[PlannedPhase], transitions: Sequence[TransitionPoint], notes: Sequence[str]
+    phases: Sequence[PlannedPhase],
+    transitions: Sequence[TransitionPoint],
+    notes: Sequence[str],
+    least: Array,
 ) -> ComTrajectory | str:
     """Return a trajectory that obeys (1) at every instant without static equilibrium, or the reason for failure.
 
@@ -154,6 +161,7 @@ def plan_dynamic(
         phases: all phases.
         transitions: transition points near which the attractors are placed.
         notes: passed to the result.
+        least: minimum duration of each phase [s].
     """
     cuts = _Cuts(phases)
     windows = windows_of(phases)
@@ -164,7 +172,11 @@ def plan_dynamic(
         current = None
         for share, state in [*_junctions(found), (1.0, None)] if found else [(0.0, start)]:
             begin = state or (phases[window.first].rest.point, np.zeros(3), np.zeros(3))
-            current = _shortest(window, phases, transitions, cuts, begin)
+            durations = least[window.first : window.last + 1].copy()
+            if found:  # part of the first phase is in the last window
+                ends = found[-1].ends
+                durations[0] -= share * ends[-1] - ends[-2]
+            current = _shortest(window, phases, transitions, cuts, begin, durations)
             if current is not None:
                 if found:
                     shares.append(share)
@@ -183,6 +195,7 @@ def _shortest(
     transitions: Sequence[TransitionPoint],
     cuts: _Cuts,
     start: CoMState,
+    least: Array,
 ) -> DynamicWindow | None:
     own = phases[window.first : window.last + 1]
     preferred = np.mean([transitions[number].point for number in range(window.first, window.last)], axis=0)
@@ -190,12 +203,22 @@ def _shortest(
     duration = max(shortest_duration(window), 0.3 * empirical_duration(window, phases, transitions))
     for _ in range(_TRIES):
         for split in _SPLITS[len(own)]:
+            durations = np.maximum(duration * np.array(split), least)
+            total = float(durations.sum())
             for pull in _PULLS:
-                found = dynamic_window(own, cuts, window.first, start, goal, preferred, duration, split, pull=pull)
+                found = dynamic_window(
+                    own, cuts, window.first, start, goal, preferred, total, durations / total, pull=pull
+                )
                 if found is not None:
                     return found
         duration *= _LONGER
     return None
+
+
+def _box_around(points: Array, margin: float) -> Polytope:
+    """Return the least box that contains points, (k, 3) [m], larger by a margin [m] on each side."""
+    limits = np.concatenate([points.max(axis=0), -points.min(axis=0)]) + margin
+    return Polytope(np.vstack([np.eye(3), -np.eye(3)]), limits)
 
 
 def _divided(low: float, high: float) -> Iterator[tuple[float, float]]:

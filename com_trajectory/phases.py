@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import hypot, isfinite
 
@@ -20,6 +20,25 @@ from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence
 from multi_qp_scene.equilibrium import EquilibriumRegion
 from multi_qp_scene.errors import MultiQpError
+
+
+@dataclass(frozen=True)
+class Reserve:
+    """What trajectories leave unused of the contacts, for what a controller needs beside them.
+
+    Attributes:
+        edge: distance by which each contact point is moved to the centre of its phase's, at most half the way [m].
+        friction: fraction of the friction coefficients that is used.
+    """
+
+    edge: float = 0.0
+    friction: float = 1.0
+
+    def within(self, points: Array) -> Array:
+        """Return contact points in the world, (k, 3) [m], moved inwards."""
+        inwards = points.mean(axis=0) - points
+        ways = np.maximum(np.linalg.norm(inwards, axis=1, keepdims=True), 1e-9)
+        return points + inwards * np.minimum(0.5, self.edge / ways)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +62,7 @@ class PlacedContact:
     ahead: Array
 
     @classmethod
-    def of(cls, contact: Contact, polytopes: Mapping[str, Polytope]) -> PlacedContact:
+    def of(cls, contact: Contact, polytopes: Mapping[str, Polytope], reserve: Reserve) -> PlacedContact:
         """Return the geometry of a contact; polytopes are in the frames of the effectors' surfaces."""
         polytope, pose = polytopes.get(contact.effector), contact.pose
         reach = None if polytope is None else polytope.transformed(pose)
@@ -51,7 +70,8 @@ class PlacedContact:
         steepness = -float(rotation[2, 2])
         if steepness > _STANDING:
             ahead[:2] = rotation[:2, 0]
-        return cls(contact.points_in_world, contact.rays(), reach, pose.translation, steepness, ahead)
+        rays = replace(contact, friction=reserve.friction * contact.friction).rays()
+        return cls(contact.points_in_world, rays, reach, pose.translation, steepness, ahead)
 
 
 class PlannedPhase:
@@ -72,16 +92,18 @@ class PlannedPhase:
         polytopes: Mapping[str, Polytope],
         source: int | None,
         *,
+        reserve: Reserve | None = None,
         known: dict[int, PlacedContact] | None = None,
     ) -> None:
         """Compute the geometry of the contacts; `known` caches it by identity, as contacts are shared by phases."""
         self.phase = phase
         self.com = com
         self.limited = tuple(contact for contact in phase.contacts if contact.effector in polytopes)
+        self._reserve = reserve or Reserve()
         known = {} if known is None else known
         for contact in phase.contacts:
             if id(contact) not in known:
-                known[id(contact)] = PlacedContact.of(contact, polytopes)
+                known[id(contact)] = PlacedContact.of(contact, polytopes, self._reserve)
         self._placed = [known[id(contact)] for contact in phase.contacts]
         self.reach = Polytope.intersection(placed.reach for placed in self._placed if placed.reach is not None)
         self.source = source
@@ -89,7 +111,7 @@ class PlannedPhase:
     @cached_property
     def cone(self) -> WrenchCone:
         """Wrenches that the contacts can exert."""
-        points = np.concatenate([placed.points for placed in self._placed])
+        points = self._reserve.within(np.concatenate([placed.points for placed in self._placed]))
         return WrenchCone.of_rays(points, np.concatenate([placed.rays for placed in self._placed]))
 
     @cached_property
@@ -157,7 +179,9 @@ PRELOAD = 0.25
 """Share of the weight spread evenly over all friction rays where possible: a margin for accelerations."""
 
 
-def planned_phases(sequence: ContactSequence, subsystem: str, polytopes: Mapping[str, Polytope]) -> list[PlannedPhase]:
+def planned_phases(
+    sequence: ContactSequence, subsystem: str, polytopes: Mapping[str, Polytope], reserve: Reserve | None = None
+) -> list[PlannedPhase]:
     """Return the phases of one subsystem, each transition of which only makes or only breaks contacts.
 
     Where the sequence does both at once, a phase with the remaining contacts is inserted.
@@ -177,6 +201,7 @@ def planned_phases(sequence: ContactSequence, subsystem: str, polytopes: Mapping
                     "flight is not quasi-static, so there is no transition point"
                 )
             between = ContactPhase(remaining, f"{sources[number - 1].name} to {phase.name}")
-            phases.append(PlannedPhase(between, None, polytopes, None, known=known))
-        phases.append(PlannedPhase(phase, phase.com.get(subsystem), polytopes, number, known=known))
+            phases.append(PlannedPhase(between, None, polytopes, None, reserve=reserve, known=known))
+        com = phase.com.get(subsystem)
+        phases.append(PlannedPhase(phase, com, polytopes, number, reserve=reserve, known=known))
     return phases

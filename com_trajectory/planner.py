@@ -9,7 +9,7 @@ Example::
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from com_trajectory.bezier import Bezier
 from com_trajectory.costs import COSTS, Cost, CostInput, QuadraticCost
 from com_trajectory.dynamic import plan_dynamic
-from com_trajectory.phases import PRELOAD, PlannedPhase, planned_phases
+from com_trajectory.phases import PRELOAD, PlannedPhase, Reserve, planned_phases
 from com_trajectory.polyline import polyline, smooth
 from com_trajectory.polytope import Polytope
 from com_trajectory.switching import PARTS
@@ -29,7 +29,7 @@ from com_trajectory.transition import TransitionPoint, transition_by_loads
 from com_trajectory.windows import Window, WindowCurve, joined, windows_of
 from multi_qp_scene import former_names
 from multi_qp_scene.arrays import Array
-from multi_qp_scene.contact_sequence import ContactSequence
+from multi_qp_scene.contact_sequence import ContactPhase, ContactSequence
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.former_names import present_name
 from multi_qp_scene.suggestions import unknown_name
@@ -51,6 +51,8 @@ class PlanOptions:
         preload: share of the weight spread evenly over all friction rays at transition points, where possible.
         points: transition points by their index, (3,) [m]; each is projected into its polytope.
         dynamic: satisfy (1) at every instant without static equilibrium; on failure use `curve` and add a note.
+        least: returns the minimum duration of each phase [s], for limbs that need their time; none if None.
+        reserve: what is left unused of each contact.
     """
 
     curve: CurveKind = "2pac"
@@ -61,6 +63,8 @@ class PlanOptions:
     preload: float = PRELOAD
     points: Mapping[int, ArrayLike] = field(default_factory=dict)
     dynamic: bool = False
+    least: Callable[[Sequence[ContactPhase]], Sequence[float]] | None = None
+    reserve: Reserve = field(default_factory=Reserve)
 
 
 def plan_com(
@@ -94,24 +98,33 @@ def _planned(
     sequence: ContactSequence, polytopes: Mapping[str, Polytope], subsystem: str | None, options: PlanOptions
 ) -> ComTrajectory:
     """Return the trajectory, with notes on its transition points."""
-    phases = planned_phases(sequence, _chosen(sequence, subsystem), polytopes)
+    phases = planned_phases(sequence, _chosen(sequence, subsystem), polytopes, options.reserve)
+    least = np.zeros(len(phases)) if options.least is None else np.array(options.least([p.phase for p in phases]))
     transitions = transition_points(phases, options)
     notes = _notes(phases, transitions, options)
     if len(phases) == 1:
         return _at_rest(phases[0], options, notes)
     if options.dynamic:
-        found = plan_dynamic(phases, transitions, notes)
+        found = plan_dynamic(phases, transitions, notes, least)
         if isinstance(found, ComTrajectory):
             return found
         notes.append(f"not dynamic: {found}")
     if options.curve == "2pac":
         windows = windows_of(phases, largest=options.largest_window)
-        return _two_pac(windows, phases, transitions, options, notes)
+        return _not_shorter(_two_pac(windows, phases, transitions, options, notes), least)
     if options.curve == "polyline":
-        return polyline(phases, transitions, notes, feasible=options.timing == "feasible")
+        return polyline(phases, transitions, notes, least, feasible=options.timing == "feasible")
     if options.curve == "smooth":
-        return smooth(phases, transitions, notes, feasible=options.timing == "feasible")
+        return _not_shorter(smooth(phases, transitions, notes, feasible=options.timing == "feasible"), least)
     raise MultiQpError(unknown_name("curve", options.curve, ("2pac", "polyline", "smooth")))
+
+
+def _not_shorter(trajectory: ComTrajectory, least: Array) -> ComTrajectory:
+    """Return a trajectory without stops, slowed down as a whole so that no phase is shorter than its minimum."""
+    durations = np.diff(trajectory.phase_ends, prepend=0.0)
+    factor = max(1.0, float((least / np.maximum(durations, 1e-3)).max()))
+    pieces = tuple(piece.moved_to(factor * piece.start, slower=factor) for piece in trajectory.pieces)
+    return replace(trajectory, pieces=pieces, phase_ends=factor * trajectory.phase_ends)
 
 
 def transition_points(phases: Sequence[PlannedPhase], options: PlanOptions) -> list[TransitionPoint]:

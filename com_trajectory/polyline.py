@@ -26,7 +26,12 @@ def corner_points(phases: Sequence[PlannedPhase], transitions: Sequence[Transiti
 
 
 def polyline(
-    phases: Sequence[PlannedPhase], transitions: Sequence[TransitionPoint], notes: Sequence[str], *, feasible: bool
+    phases: Sequence[PlannedPhase],
+    transitions: Sequence[TransitionPoint],
+    notes: Sequence[str],
+    least: Array,
+    *,
+    feasible: bool,
 ) -> ComTrajectory:
     """Return the polyline through the transition points, with a stop and the contact change at each.
 
@@ -34,6 +39,7 @@ def polyline(
         phases: all phases.
         transitions: the point after each phase but the last.
         notes: passed to the result.
+        least: minimum duration of each phase [s].
         feasible: shortest duration for which (1) holds; else the empirical one.
 
     Source: [Tonneau2018] section 5.2.
@@ -42,12 +48,12 @@ def polyline(
     pieces: list[Bezier] = []
     ends: list[float] = []
     start = 0.0
-    for phase, first, last in zip(phases, corners[:-1], corners[1:], strict=True):
+    for phase, first, last, shortest in zip(phases, corners[:-1], corners[1:], least, strict=True):
         duration = max(SHORTEST, float(np.linalg.norm(last - first)) / COM_SPEED)
         piece = Bezier(np.array([first, first, first, last, last, last]), 0.0, duration)
         if feasible:
             piece = piece.moved_to(0.0, slower=slowdown(piece, [phase], [duration]))
-            piece = piece.moved_to(0.0, slower=max(1.0, SHORTEST / piece.duration))
+        piece = piece.moved_to(0.0, slower=max(1.0, SHORTEST / piece.duration, shortest / piece.duration))
         pieces.append(piece.moved_to(start))
         start = pieces[-1].end
         ends.append(start)

@@ -47,6 +47,8 @@ def with_states(
     """
     written = write_states(scenario, sequence, postures, pace=pace, hold=hold, trajectory=trajectory)
     surfaces = {contact.surface for phase in sequence.phases for contact in phase.contacts}
+    if scenario.spec.plan is not None:  # limbs that make no contact are free to collide as well
+        surfaces |= {f"{scenario.spec.plan.character}/{surface}" for surface in scenario.spec.plan.limbs.values()}
     return with_written(scenario, written, surfaces, hold=hold)
 
 
@@ -92,6 +94,10 @@ def _collisions(scene: Scene, spec: ScenarioFile, surfaces: Iterable[str]) -> Co
     """Return the scenario's pairs, and those of the limbs' ends with the fixed environment."""
     ends = sorted({scene.surfaces[surface].link for surface in surfaces})
     fixed = [link for piece in scene.environment.values() for link in piece.links]
-    # the ends become aligned with what they touch: their distances may close to zero, with soft bounds
-    pairs = [CollisionPairSpec(bodies=(end, link), influence=0.06, security=0.0002) for end in ends for link in fixed]
+    # the ends become aligned with what they touch: their distances may close to zero, fast enough for a landing
+    pairs = [
+        CollisionPairSpec(bodies=(end, link), influence=0.06, security=0.0002, damping=1.2)
+        for end in ends
+        for link in fixed
+    ]
     return spec.collisions.model_copy(update={"pairs": [*spec.collisions.pairs, *pairs]})

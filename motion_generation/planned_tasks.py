@@ -58,14 +58,14 @@ def body_tasks(
         posture = {joint: round(float(a), 5) for joint, a in zip(_joints(scene, body), angles, strict=True)}
     tasks[f"{stem}_posture"] = {
         "type": "posture", "subsystem": body.name, "posture": posture, "duration": duration,
-        "weight": 0.3 if height else 2, "stiffness": 20,
+        "weight": 0.3 if height else 4, "stiffness": 20,
     }  # fmt: skip
     if q is not None and body.floating:
         base = pin.XYZQUATToSE3(q[:7])
         tasks[f"{stem}_base"] = {
             "type": "pose", "frame": body.base_link, "axes": ["z", "roll", "pitch", "yaw"],
             "target": {"position": numbers(base.translation), "rpy": _rpy(base), "duration": duration},
-            "weight": 20, "stiffness": 20,
+            "weight": 200, "stiffness": 80,
         }  # fmt: skip
     return tasks
 

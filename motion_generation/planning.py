@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from com_trajectory.equilibrium import equilibrium_region
 from com_trajectory.kinematics import load_polytopes
+from com_trajectory.phases import Reserve
 from com_trajectory.planner import PlanOptions, plan_com
 from com_trajectory.polytope import Polytope
 from com_trajectory.trajectory import ComTrajectory
@@ -35,6 +37,9 @@ if TYPE_CHECKING:  # importing OMPL is slow and only needed for planning
     from contact_planner.stance import ContactPlan
 
 Array = NDArray[np.float64]
+
+#: What trajectories leave unused of each contact.
+RESERVE = Reserve(edge=0.03, friction=0.7)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,10 +180,11 @@ def plan_scenario(scenario: Scenario) -> PlannedScenario:
 
 def carried_out(scenario: Scenario, plan: ContactPlan) -> Scenario:
     """Return the scenario with the states that execute a plan."""
+    if plan.moves == 0:
+        return with_states(scenario, plan.sequence, plan.postures, pace=pace_of(scenario))
     polytopes = polytopes_of(scenario, plan.sequence.subsystems[0])
-    if plan.moves == 0 or polytopes is None:
-        return with_states(scenario, plan.sequence, plan.postures, pace=_pace(scenario))
-    return along_trajectory(scenario, plan.sequence, plan.postures, trajectory_through(plan.sequence, polytopes))
+    trajectory = trajectory_through(plan.sequence, plan.postures, polytopes, pace=pace_of(scenario))
+    return along_trajectory(scenario, plan.sequence, plan.postures, trajectory)
 
 
 def along_trajectory(
@@ -193,21 +199,22 @@ def along_trajectory(
         trajectory: through its phases, joined as by `joined`.
     """
     phase_postures = joined_postures(sequence, postures)
-    return with_states(scenario, joined(sequence), phase_postures, pace=_pace(scenario), trajectory=trajectory)
+    return with_states(scenario, joined(sequence), phase_postures, pace=pace_of(scenario), trajectory=trajectory)
 
 
-def _pace(scenario: Scenario) -> Pace:
-    spec = scenario.spec.plan
+def pace_of(scenario: Scenario) -> Pace:
+    """Return the speeds and foot heights of a scenario with a `plan` or `turns`; the default ones of another."""
+    spec = scenario.spec.plan or scenario.spec.turns
     return Pace() if spec is None else Pace(**spec.pace.model_dump())
 
 
-def polytopes_of(scenario: Scenario, name: str) -> dict[str, Polytope] | None:
-    """Return a robot's kinematic polytopes, or None if `multi-qp com polytopes` has not been run for it."""
+def polytopes_of(scenario: Scenario, name: str) -> dict[str, Polytope]:
+    """Return a robot's kinematic polytopes by surface; none if `multi-qp com polytopes` has not been run for it."""
     spec = scenario.spec.subsystems[name]
     try:
         effectors = load_polytopes(model_path(spec.model, relative_to=scenario.path.parent)).effectors
     except MultiQpError:
-        return None
+        return {}
     return {surface: effector.polytope for surface, effector in effectors.items()}
 
 
@@ -232,17 +239,27 @@ def _alike(sequence: ContactSequence) -> list[list[int]]:
     return groups
 
 
-def trajectory_through(sequence: ContactSequence, polytopes: Mapping[str, Polytope]) -> ComTrajectory:
-    """Return the 2PAC trajectory through the contacts of a plan, merged by `joined`.
+def trajectory_through(
+    sequence: ContactSequence, postures: Sequence[Array], polytopes: Mapping[str, Polytope], *, pace: Pace
+) -> ComTrajectory:
+    """Return the trajectory through the contacts of a plan, with one posture a phase, merged by `joined`.
 
     Its transition points are the centres of mass of the planner's postures, which are balanced and reachable: the
-    transition into a phase uses the posture at its start.
+    transition into a phase uses the posture at its start. The curve is the fastest in equilibrium at every instant that
+    gives limbs and postures their time, with the contacts' reserve or else without; if there is none, the polyline,
+    at rest at each transition point.
 
-    Source: [Tonneau2018] sections 5, 6.
+    Source: [Tonneau2018] sections 5, 6; [Fernbach2018].
     """
     name = sequence.subsystems[0]
     points = {number: sequence.phases[group[0]].com[name] for number, group in enumerate(_alike(sequence)[1:])}
-    return plan_com(joined(sequence), polytopes, options=PlanOptions(points=points))
+    least = partial(pace.least_durations, postures=joined_postures(sequence, postures))
+    options = PlanOptions("polyline", points=points, dynamic=True, least=least)
+    for reserve in (RESERVE, Reserve()):
+        found = plan_com(joined(sequence), polytopes, options=replace(options, reserve=reserve))
+        if found.method == "dynamic":
+            break
+    return found
 
 
 def schedule(trajectory: ComTrajectory) -> ContactSequence:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
 
 from motion_generation.planned_tasks import PLANNED, Entry
-from multi_qp_scene.contact_sequence import Contact
+from multi_qp_scene.arrays import Array
+from multi_qp_scene.contact_sequence import Contact, ContactPhase
 from multi_qp_scene.schema.scenario_file import ContactSpec
 from multi_qp_scene.schema.states import StateSpec
 
@@ -14,6 +18,8 @@ from multi_qp_scene.schema.states import StateSpec
 HALT = "halt"
 #: Duration of a state that only another plan ends [s].
 FOREVER = 1e9
+_BASE_SPEED, _JOINT_SPEED = 0.3, 1.0  # mean speeds between two postures [m/s], [rad/s]
+_FIRST = 1.0  # [s] duration of a limb's way to its first contact
 
 
 @dataclass(frozen=True)
@@ -31,12 +37,39 @@ class Pace:
     """
 
     com: float = 0.15
-    limb: float = 0.4
-    least: float = 0.6
-    landing: float = 0.4
+    limb: float = 0.5
+    least: float = 0.3
+    landing: float = 0.3
     above: float = 0.03
     lift: float = 0.08
     timeout: float = 8.0
+
+    def swing(self, way: float | None) -> float:
+        """Return the duration of a limb's swing over a distance [m], or of its first contact if None."""
+        return _FIRST if way is None else max(self.least, (way + 2.0 * self.lift) / self.limb)
+
+    def least_durations(self, phases: Sequence[ContactPhase], postures: Sequence[Array] | None = None) -> list[float]:
+        """Return the minimum duration of each phase [s]: of a shift, or of the swing and landing at its end.
+
+        Args:
+            phases: the phases.
+            postures: of a body with a floating base, one a phase, (nq,) each, towards which the phase before moves.
+        """
+        durations: list[float] = []
+        last: dict[str, Contact] = {}
+        for phase, following in zip(phases, [*phases[1:], None], strict=True):
+            last |= {contact.surface: contact for contact in phase.contacts}
+            swings = [self.swing(distance(last.get(c.surface), c)) for c in phase.made(following)] if following else []
+            durations.append(max(swings) + self.landing if swings else self.least)
+        for number, (q, towards) in enumerate(pairwise(postures or ())):
+            base, joints = np.linalg.norm(towards[:3] - q[:3]) / _BASE_SPEED, np.abs(towards[7:] - q[7:])
+            durations[number] = max(durations[number], float(base), float(joints.max(initial=0.0)) / _JOINT_SPEED)
+        return durations
+
+
+def distance(old: Contact | None, new: Contact) -> float | None:
+    """Return the distance of two contacts [m]; None without a first one."""
+    return None if old is None else float(np.linalg.norm(old.pose.translation - new.pose.translation))
 
 
 @dataclass(frozen=True)

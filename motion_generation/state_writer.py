@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from com_trajectory.trajectory import ComTrajectory
 from motion_generation.phase_curves import PhaseCurves
 from motion_generation.planned_tasks import Entry, body_tasks, com_of, limb_task, numbers
-from motion_generation.state_parts import FOREVER, HALT, Pace, SequencePart, Written
+from motion_generation.state_parts import FOREVER, HALT, Pace, SequencePart, Written, distance
 from motion_generation.swing_path import control_points
 from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence
 from multi_qp_scene.errors import MultiQpError
@@ -79,7 +79,7 @@ class StateWriter:
         curves, factor = PhaseCurves(trajectory), 1.0
         for number, (step, following) in enumerate(zip(self._steps, self._steps[1:], strict=False)):
             for contact in step.phase.made(following.phase):
-                swing = max(self._pace.least, self._swing_duration(step, following, contact)) + self._pace.landing
+                swing = self._pace.swing(distance(self._last(step, contact), contact)) + self._pace.landing
                 factor = max(factor, swing / max(curves.duration(number), 1e-3))
         return PhaseCurves(trajectory, slower=factor)
 
@@ -156,7 +156,9 @@ class StateWriter:
             tasks, when = self._tasks(following, self._com_duration(following)), self._when_there(after)
         else:
             curve = self._curves.target(number)
-            tasks, when = self._tasks(following, self._curves.duration(number), curve), self._when_passing(after)
+            # a posture at rest is assumed after the shift, whose curve ends elsewhere
+            towards = self._steps[number] if "rest" in after else following
+            tasks, when = self._tasks(towards, self._curves.duration(number), curve), self._when_passing(after)
         halt: Entry = {"to": self._called(f"halt_{label}"), "when": {"type": "command", "name": HALT}}
         self._state(self._called(f"shift_{label}"), contacts, tasks, [halt, when])
         self._halt(label, contacts)
@@ -179,7 +181,7 @@ class StateWriter:
         over: list[Entry] = []
         down: list[Entry] = []
         if self._curves is None:
-            duration = max(pace.least, *(self._swing_duration(step, following, contact) for contact in made))
+            duration = max(pace.swing(distance(self._last(step, contact), contact)) for contact in made)
             tasks = self._tasks(following, duration)
             landing = self._tasks(following, pace.landing)
         else:
@@ -255,14 +257,6 @@ class StateWriter:
         if here is None or there is None:
             return max(self._pace.least, 0.8)
         return max(self._pace.least, float(np.linalg.norm(there - here)) / self._pace.com)
-
-    def _swing_duration(self, step: _Step, following: _Step, contact: Contact) -> float:
-        """Return the duration of a limb's swing, from its last contact if there was one."""
-        old = self._last(step, contact)
-        if old is None:
-            return max(1.0, self._com_duration(following))
-        away = float(np.linalg.norm(old.pose.translation - contact.pose.translation))
-        return (away + 2.0 * self._pace.lift) / self._pace.limb
 
     def _last(self, step: _Step, contact: Contact) -> Contact | None:
         """Return the last contact of a limb, or None."""

@@ -18,11 +18,12 @@ from motion_generation.planning import (
     joined,
     joined_postures,
     model_of,
+    pace_of,
     polytopes_of,
     self_distance,
     trajectory_through,
 )
-from motion_generation.state_parts import Pace, SequencePart, Written
+from motion_generation.state_parts import SequencePart, Written
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.scenario_file import ContactSpec
@@ -134,13 +135,10 @@ def with_match(scenario: Scenario, match: Match) -> Scenario:
 
 
 def _turn(scenario: Scenario, turn: Turn, part: SequencePart) -> Written:
-    """Return the contacts and states of one turn, along a 2PAC curve if the player has polytopes."""
-    pace = Pace(**_spec(scenario).pace.model_dump())
+    """Return the contacts and states of one turn, along a curve of the centre of mass."""
+    pace = pace_of(scenario)
     sequence, postures = turn.plan.sequence, turn.plan.postures
-    polytopes = polytopes_of(scenario, turn.player)
-    if polytopes is None:
-        return write_states(scenario, sequence, postures, pace=pace, part=part)
-    curve = trajectory_through(sequence, polytopes)
+    curve = trajectory_through(sequence, postures, polytopes_of(scenario, turn.player), pace=pace)
     phase_postures = joined_postures(sequence, postures)
     return write_states(scenario, joined(sequence), phase_postures, pace=pace, trajectory=curve, part=part)
 

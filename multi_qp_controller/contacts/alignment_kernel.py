@@ -59,4 +59,6 @@ def alignment_gap(
         distance, angle = math.sqrt(place[1] ** 2 + place[2] ** 2), math.acos(min(1.0, abs(along)))
     elif kind == PLANAR:
         angle = math.acos(min(1.0, max(-1.0, -along)))
+    else:  # a point may rotate
+        turning = 0.0
     return distance, angle, math.sqrt(speed), math.sqrt(turning)

@@ -12,6 +12,9 @@ from multi_qp_scene.errors import ArgumentError
 from multi_qp_scene.scalar_joint import ScalarJoint
 from multi_qp_scene.schema import conditions as schema
 
+#: Speed below which surfaces are at rest [m/s], and time that a state must have lasted until they are [s].
+_REST, _SETTLED = 1e-3, 0.25
+
 
 class Condition(ABC):
     """Condition of a transition.
@@ -121,7 +124,16 @@ class TouchingCondition(Condition):
             return spec.contact in now.measured_contacts
         gap = now.gap_to_alignment(spec.contact)
         still = gap.speed <= spec.speed and gap.angular_speed <= 10.0 * spec.speed
-        return gap.distance <= spec.distance and gap.angle <= spec.angle and still
+        if gap.distance <= spec.distance and gap.angle <= spec.angle and still:
+            return True
+        return max(gap.speed, 0.1 * gap.angular_speed) <= _REST and self._have_come_to_rest(now)
+
+    def _have_come_to_rest(self, now: TransitionContext) -> bool:
+        """Whether surfaces at rest will not come closer, and are close enough for their contact to be made."""
+        if {"distance", "angle"} & self.spec.model_fields_set or now.time - now.entered < _SETTLED:
+            return False
+        ended = all(task.reference_done(now.time) for task in now.tasks.values())
+        return ended and not now.open_contacts([self.spec.contact])
 
     def unmet(self, now: TransitionContext) -> str:
         """Return the gap."""

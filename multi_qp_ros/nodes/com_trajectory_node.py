@@ -17,7 +17,7 @@ from com_trajectory.planner import PlanOptions
 from com_trajectory.polytope import Polytope
 from com_trajectory.trajectory import ComTrajectory
 from motion_generation.planned_tasks import com_of
-from motion_generation.planning import schedule, trajectory_through, with_postures
+from motion_generation.planning import pace_of, schedule, trajectory_through, with_postures
 from motion_generation.sequences import repaired, towards_the_smaller, with_centres
 from motion_generation.whole_body_check import WholeBodyCheck
 from multi_qp_ros import parameters, process, topics
@@ -146,8 +146,9 @@ class ComTrajectoryNode(Node):
     def _through(self, sequence: ContactSequence, message: JointTrajectory) -> dict[str, ComTrajectory]:
         """Return the curve through the centres of mass of a plan's postures."""
         name = sequence.subsystems[0]
-        planned = with_postures(sequence, postures_of(message, self._scenario, name), self._scenario)
-        return {name: trajectory_through(planned, self._reach(name))}
+        postures = postures_of(message, self._scenario, name)
+        planned = with_postures(sequence, postures, self._scenario)
+        return {name: trajectory_through(planned, postures, self._reach(name), pace=pace_of(self._scenario))}
 
     def _followed(self, sequence: ContactSequence, name: str) -> ComTrajectory:
         """Return a curve for contacts without postures, after computing the centre of mass and the postures."""

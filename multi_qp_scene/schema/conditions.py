@@ -125,8 +125,10 @@ class TouchingConditionSpec(ConditionSpec):
     """True when the surfaces of a contact are aligned and at rest relative to each other (foot landed, grasp closed).
 
     The distance is along the second surface's normal, to its plane, not to its edges: a foot level with a step but
-    beside it is also touching. A grasp's distance is between the axes of the two cylinders. With
-    `closed_loop.landing_force`, planar and point contacts are touching when their measured normal force reaches it.
+    beside it is also touching. A grasp's distance is between the axes of the two cylinders. Surfaces that have come to
+    rest, below 1 mm/s when all references have ended, touch if they are within `contact_tolerance`, unless `distance`
+    or `angle` is given. With `closed_loop.landing_force`, planar and point contacts are touching when their measured
+    normal force reaches it.
 
     Attributes:
         type: selects this type of condition.

@@ -76,21 +76,21 @@ class PaceSpec(StrictModel):
     """
 
     com: Speed = 0.15
-    limb: Speed = 0.4
-    least: Duration = 0.6
-    landing: Duration = 0.4
+    limb: Speed = 0.5
+    least: Duration = 0.3
+    landing: Duration = 0.3
     above: Distance = 0.03
     lift: Distance = 0.08
     timeout: Duration = 8.0
 
 
 class FollowSpec(StrictModel):
-    """A given contact sequence, followed with a centre-of-mass trajectory (2PAC) and swing trajectories of the limbs.
+    """A given contact sequence, followed with a centre-of-mass trajectory and swing trajectories of the limbs.
 
     Attributes:
         file: a file beside the scenario, a path, or the name of a shipped sequence; of one subsystem of the scenario.
-        curve: `2pac`: smooth, over windows of two and three phases; `polyline`: exact, with stops; `smooth`: one curve
-            over all phases.
+        curve: `dynamic`: the fastest that gives the limbs their time, else `polyline`; `polyline`: exact, with stops;
+            `2pac`: smooth, over windows of two and three phases; `smooth`: one curve over all phases.
         cost: criterion of the transition points: `nearest`, `short_and_low`, `alternating_sides`, `far_right` or `low`;
             the centre of the equilibrium region of the phase with fewer contacts if left out.
         budget: time for adapting transition points to the kinematic limits of the whole body [s].
@@ -98,7 +98,7 @@ class FollowSpec(StrictModel):
     """
 
     file: str
-    curve: Literal["2pac", "polyline", "smooth"] = "2pac"
+    curve: Literal["dynamic", "polyline", "2pac", "smooth"] = "dynamic"
     cost: str | None = None
     budget: Time = 5.0
     pace: PaceSpec = PaceSpec()

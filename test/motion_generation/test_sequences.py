@@ -151,7 +151,7 @@ RAILS = """
 
 
 def test_a_curve_may_last_longer_than_the_timeout_of_the_pace(scenario_of):
-    scenario = scenario_of("contact_sequence: {file: steps.yaml, pace: {limb: 0.1, timeout: 1.5}}")
+    scenario = scenario_of("contact_sequence: {file: steps.yaml, pace: {limb: 0.05, timeout: 1.5}}")
     result = run_scenario(follow_sequence(scenario).scenario)
     assert result.report["completed"], result.report["ended"]
     assert result.report["sim_time"] > 8.0

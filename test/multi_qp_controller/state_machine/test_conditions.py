@@ -127,6 +127,45 @@ def test_touching_requires_small_angular_velocity(context):
     assert holds(wide, context(v=v))
 
 
+@pytest.mark.parametrize(
+    ("height", "time", "speed", "more", "expected"),
+    [
+        (0.0, ENTERED, 0.0, {}, True),
+        (0.004, ENTERED + 0.5, 0.0, {}, True),
+        (0.004, ENTERED + 0.1, 0.0, {}, False),  # at the beginning of a motion
+        (0.004, ENTERED + 0.5, 0.002, {}, False),
+        (0.004, ENTERED + 0.5, 0.0, {"distance": 0.001}, False),
+        (0.006, ENTERED + 0.5, 0.0, {}, False),  # beyond the contact's tolerance
+    ],
+)
+def test_surfaces_at_rest_within_tolerance_touch(context, height, time, speed, more, expected):
+    v = np.zeros(context.scene.nv)
+    v[context.scene.subsystems["box"].v_slice.start + 2] = speed
+    now = context(q=shifted(context.scene, "box", (0, 0, height, 0, 0, 0)), v=v, time=time)
+    assert holds(parsed(type="touching", contact="box_on_table", **more), now) is expected
+
+
+def test_surfaces_at_rest_do_not_touch_before_the_references_have_ended(context, lab):
+    task = JointAngleTask("arm", joint=ScalarJoint(q_index=20, v_index=19), goal=0.0, duration=2.0)
+    task.start(lab.kinematics(context.scene, context.scene.initial_state()), ENTERED)
+    q = shifted(context.scene, "box", (0, 0, 0.004, 0, 0, 0))
+    for time, expected in ((ENTERED + 1.0, False), (ENTERED + 2.1, True)):
+        now = context(q=q, time=time, tasks={"arm": task})
+        assert holds(parsed(type="touching", contact="box_on_table"), now) is expected
+
+
+def test_a_point_that_rotates_touches(workshop, context):
+    workshop.block("leg", surfaces={"foot": {"type": "point", "link": "body", "rpy": [np.pi, 0, 0]}})
+    workshop.block("plate", surfaces={"top": {"type": "planar", "link": "body", "size": [1, 1]}})
+    scenario = workshop.load(
+        subsystems={"leg": {"model": "leg"}, "plate": {"model": "plate"}},
+        contacts={"stands": {"surfaces": ["leg/foot", "plate/top"]}},
+    )
+    v = np.zeros(scenario.scene.nv)
+    v[scenario.scene.subsystems["leg"].v_slice.start + 4] = 1.0
+    assert holds(parsed(type="touching", contact="stands"), context(v=v, source=scenario))
+
+
 @pytest.mark.parametrize(("lift", "expected"), [(0.0, False), (0.049, False), (0.051, True)])
 def test_separated(context, lift, expected):
     now = context(q=shifted(context.scene, "box", (0, 0, lift, 0, 0, 0)))
