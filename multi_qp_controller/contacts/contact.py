@@ -146,22 +146,12 @@ class ActiveContact(Stateful):
         apart = math.dist(now.rotation.ravel().tolist(), then.rotation.ravel().tolist())
         return distance, 2.0 * math.asin(min(1.0, apart / (2.0 * math.sqrt(2.0))))
 
-    def no_slip(self, dt: float) -> tuple[Array, Array]:
-        """Return (J, rhs) of J q̈ = rhs: the velocity after the step corrects the pose error, (rows, nv), (rows,).
-
-        With feedback, a spring acts on the pose error and a damper on the velocity: a foot on compliant ground is
-        never exactly at the held pose, and one period is too short to correct the error by torques.
-
-        Source: [Vaillant2015] (18), (20).
-        """
-        motion = self.motion
-        if self.feedback is not None:
-            return motion.J[: self.rows], self.feedback_rhs(motion.twist, motion.drift)
-        rhs = (self.pose_error() / dt - motion.twist) / dt - motion.drift
-        return motion.J[: self.rows], rhs[: self.rows]
-
     def feedback_rhs(self, twist: Array, drift: Array) -> Array:
-        """Return the right-hand side of no slip with feedback, from relative twist and drift, (rows,)."""
+        """Return the right-hand side of no slip with feedback, from relative twist and drift, (rows,).
+
+        A spring acts on the pose error and a damper on the velocity: a foot on compliant ground is never exactly at the
+        held pose, and one period is too short to correct the error by torques, as (20) would.
+        """
         feedback = self.feedback
         if feedback is None:
             raise ValueError(f"contact '{self.name}' has no feedback")

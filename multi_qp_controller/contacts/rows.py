@@ -81,9 +81,8 @@ class ContactRows:
         self._made = np.zeros((len(contacts), 4, 4))
         self._store_made_poses([None] * len(contacts))
         self._table: MotionTable | None = None
-        self._motions: KernelData | None = None
-        #: Kernel data for each table of motions; None for a table that does not begin with these contacts.
-        self._motions_cache: dict[MotionTable, KernelData | None] = {}
+        self._motions: KernelData
+        self._motions_cache: dict[MotionTable, KernelData] = {}
         self._held = [(k, c) for k, c in enumerate(contacts) if c.feedback is not None]
         self._cost = cost
         self._penalties = [contact.penalty for contact in contacts]
@@ -216,49 +215,43 @@ class ContactRows:
             contact.update(kinematics)
         if not self._is_held:
             self._hold()
-        if not self._update_together(kinematics, dt):
-            for contact, rows in zip(self.contacts, self.row_slices, strict=True):
-                self.J[rows], self.rhs[rows] = contact.no_slip(dt)
+        if self.contacts:
+            self._update_no_slip(kinematics, dt)
         if len(self.couplings):
             self.rhs[self._coupling_rows] = self.couplings.rhs(kinematics.q, kinematics.v, dt)
 
-    def _update_together(self, kinematics: Kinematics, dt: float) -> bool:
-        """Write all no-slip rows from the table of motions; return False where that does not begin with them."""
-        table, count = kinematics.motions, len(self.contacts)
-        if table is None or not count:
-            return table is not None
-        if self._table is not table:
-            self._table = table
-            if table not in self._motions_cache:
-                self._motions_cache[table] = self._motions_in(table)
-            self._motions = self._motions_cache[table]
-        if self._motions is None:
-            return False
+    def _update_no_slip(self, kinematics: Kinematics, dt: float) -> None:
+        """Write the no-slip rows from the table of motions."""
+        table = self._table
+        if table is None or table is not kinematics.motions:
+            table = self._use(kinematics.motions)
         no_slip_rows(dt, self._motions.table)
         for k, contact in self._held:
             self.rhs[self.row_slices[k]] = contact.feedback_rhs(table.twist[k], table.drift[k])
-        return True
 
-    def _motions_in(self, table: MotionTable) -> KernelData | None:
-        """Return the kernel data for a table of motions, None where it does not begin with the contacts."""
+    def _use(self, table: MotionTable | None) -> MotionTable:
+        """Use a table of motions, which must begin with the contacts, and return it."""
         count = len(self.contacts)
-        if [table.index.get(contact.frames) for contact in self.contacts] != list(range(count)):
-            return None
-        starts, columns = table.columns(count)
-        return KernelData(
-            NoSlipData(
-                made=self._made,
-                X=table.X[:count],
-                twist=table.twist[:count],
-                drift=table.drift[:count],
-                rows=self._counts,
-                starts=starts,
-                columns=columns,
-                J=table.J,
-                J_out=self.J,
-                rhs=self.rhs,
+        if table is None or table.pairs[:count] != tuple(contact.frames for contact in self.contacts):
+            raise ValueError("the watched pairs of frames do not begin with those of the contacts")
+        if table not in self._motions_cache:
+            starts, columns = table.columns(count)
+            self._motions_cache[table] = KernelData(
+                NoSlipData(
+                    made=self._made,
+                    X=table.X[:count],
+                    twist=table.twist[:count],
+                    drift=table.drift[:count],
+                    rows=self._counts,
+                    starts=starts,
+                    columns=columns,
+                    J=table.J,
+                    J_out=self.J,
+                    rhs=self.rhs,
+                )
             )
-        )
+        self._table, self._motions = table, self._motions_cache[table]
+        return table
 
     def reactions(self, forces: Array) -> Array:
         """Return the force along each row of J, (m,), from Λ: wrenches, then forces of couplings; G Λ = Jᵀ of it."""

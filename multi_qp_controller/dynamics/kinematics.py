@@ -92,9 +92,7 @@ class Kinematics:
     def watch(self, pairs: Iterable[Pair]) -> None:
         """Compute the relative motions of these pairs of frames together, now and at every `update`."""
         watched = self.watched = tuple(pairs)
-        # pinocchio returns a Jacobian of one column as a vector
-        together = bool(watched) and self.model.nv > 1
-        self.motions = self._table(watched) if together else None
+        self.motions = self._table(watched) if watched else None
         if self.motions is not None:
             self.motions.update()
 

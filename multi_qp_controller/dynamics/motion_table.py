@@ -36,7 +36,8 @@ class MotionTable:
     """Motions of frames A relative to frames B, as arrays with one entry per pair.
 
     Attributes:
-        index: index of each pair in the arrays.
+        pairs: the pairs.
+        index: index of each pair in the arrays, the last one of a repeated pair.
         J: Jacobians, rows 6 k to 6 k + 5 for pair k, (6 k, nv).
         X: X_B_A, (k, 4, 4).
         twist: (k, 6).
@@ -55,12 +56,12 @@ class MotionTable:
         known = {} if known is None else known
         J_world = data.J  # its address is constant
         J_world = J_world if J_world.ndim == 2 else J_world[:, None]  # pinocchio returns a single column as a vector
-        unique = tuple(dict.fromkeys(pairs))
-        self.index = {pair: k for k, pair in enumerate(unique)}
-        frames = tuple(dict.fromkeys(frame for pair in unique for frame in pair if frame is not None))
+        self.pairs = tuple(pairs)
+        self.index = {pair: k for k, pair in enumerate(self.pairs)}
+        frames = tuple(dict.fromkeys(frame for pair in self.pairs for frame in pair if frame is not None))
         place = {frame: k for k, frame in enumerate(frames)}
-        self._first = np.array([place[a] for a, _ in unique], dtype=np.intp)
-        self._second = np.array([-1 if b is None else place[b] for _, b in unique], dtype=np.intp)
+        self._first = np.array([place[a] for a, _ in self.pairs], dtype=np.intp)
+        self._second = np.array([-1 if b is None else place[b] for _, b in self.pairs], dtype=np.intp)
         for frame in frames:
             if frame not in known:
                 known[frame] = FixedFrame.of(model, frame)
@@ -71,7 +72,7 @@ class MotionTable:
         self._starts = np.concatenate([[0], np.cumsum([len(c) for c in columns])]).astype(np.intp)
         self._columns = np.concatenate([*columns, np.zeros(0)]).astype(np.intp)
         self._moving: dict[int, tuple[NDArray[np.intp], NDArray[np.intp]]] = {}
-        n = len(unique)
+        n = len(self.pairs)
         self.J = np.zeros((6 * n, model.nv))
         self.X = np.zeros((n, 4, 4))
         self.twist = np.zeros((n, 6))

@@ -73,9 +73,8 @@ def _evaluate_once(phase: Phase, now: TransitionContext) -> None:
 def pairs_of(contacts: Iterable[ActiveContact], tasks: Iterable[Task]) -> list[Pair]:
     """Return the pairs of frames whose relative motions contacts and tasks use, those of contacts first."""
     pairs: list[Pair] = [contact.frames for contact in contacts]
-    for task in tasks:
-        pairs += task.pairs
-    return pairs
+    others = dict.fromkeys(pair for task in tasks for pair in task.pairs)
+    return [*pairs, *(pair for pair in others if pair not in pairs)]
 
 
 def _setups(

@@ -87,6 +87,9 @@ class StateManager(Stateful):
             frames = {None, *range(self._kinematics.model.nframes)}
             if not frames.issuperset(frame for pair in saved.watched for frame in pair):
                 raise ValueError("a watched frame is not in the model")
+            frames_in_contact = [contact.frames for contact in self.active_setup.contacts.values()]
+            if saved.watched[: len(frames_in_contact)] != frames_in_contact:
+                raise ValueError("the watched pairs of frames do not begin with those of the contacts")
             self._kinematics.watch(saved.watched)
             self.qp_data.set_tasks(tuple(self.active_setup.tasks.values()))
             self.qp_data.restore(saved.constraints, tuple(self.active_setup.contacts.values()))

@@ -73,7 +73,7 @@ class TaskTable:
         self._centre_lines = _table(lines["centres"], 8)
         for _, row, _, v in lines["angles"]:
             J[row, v] = 1.0
-        self._starts, self._columns = motions.columns(len(motions.index))
+        self._starts, self._columns = motions.columns(len(motions.pairs))
         self._gains = np.zeros((len(self._tasks), 4))
         for line, task in zip(self._gains, self._tasks, strict=True):
             line[SPEED], line[TURN_SPEED] = task.speeds

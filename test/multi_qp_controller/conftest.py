@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from multi_qp_controller.command import Command, Status
+from multi_qp_controller.contacts.contact import ActiveContact
 from multi_qp_controller.controller import Controller
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.qp import QPProblem
@@ -80,6 +81,13 @@ class Lab:
         """Return the critically damped response of an error from 1, at rest, (steps,)."""
         x = np.sqrt(stiffness) * dt * np.arange(round(duration / dt))
         return (1.0 + x) * np.exp(-x)
+
+    @staticmethod
+    def no_slip(contact: ActiveContact, dt: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return J and rhs of a contact's no-slip rows, [Vaillant2015] (18), (20), from its relative motion."""
+        motion = contact.motion
+        rhs = (contact.pose_error() / dt - motion.twist) / dt - motion.drift
+        return motion.J[: contact.rows], rhs[: contact.rows]
 
 
 @pytest.fixture(scope="session")
