@@ -77,7 +77,7 @@ class WalkingGenerator(MotionGenerator):
         self._group_name = (spec.subsystem,)
         kinematics = Kinematics(scene)
         kinematics.update(scene.initial_state())
-        self.velocity = VelocityCommand(spec.velocity, spec.limits)
+        self.velocity = VelocityCommand(spec.velocity, spec.limits, spec.route)
         self._gait = _gait(spec)
         self._robot, self._heading, self._level = self._measure(kinematics, surfaces)
         self.stepper = Stepper(
@@ -205,6 +205,8 @@ class WalkingGenerator(MotionGenerator):
         """Stand on all feet."""
         self.started_at = now.time
         self.stepper.start(now.dt)
+        if self.velocity.route is not None:
+            self.velocity.route.start()
 
     def update(self, now: GeneratorInput) -> GeneratorOutput:
         """Advance the gait by one tick."""
@@ -219,7 +221,8 @@ class WalkingGenerator(MotionGenerator):
             forces=None if now.forces is None else np.array([now.forces.get(foot, 0.0) for foot in self._feet]),
         )
         elapsed = now.time - self.started_at
-        velocity = self.velocity.update(now.time, elapsed, now.dt)
+        place = np.array([*measured.com[:2], stepper.heading(measured)])
+        velocity = self.velocity.update(now.time, elapsed, now.dt, place)
         stepper.update(measured, velocity)
         done = stepper.walk.phase == STAND and self.velocity.is_over(elapsed)
         active = tuple(foot for foot, on in zip(self._feet, stepper.walk.in_contact, strict=True) if on)

@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_scene.errors import ArgumentError
-from multi_qp_scene.schema.generators import TimedVelocitySpec, VelocityLimitsSpec
+from multi_qp_scene.schema.generators import RouteSpec, TimedVelocitySpec, VelocityLimitsSpec
 from multi_qp_scene.stateful import Stateful
+from walking.route import Route
 
 Array = NDArray[np.float64]
 
 _log = logging.getLogger(__name__)
+_NOWHERE = np.zeros(3)
 _NAMES = ("vx", "vy", "wz")
 #: Share of each limit that the commands may use together: the norm of vx, vy, wz relative to their limits.
 TOGETHER = 1.2
@@ -26,9 +28,11 @@ TOGETHER = 1.2
 class VelocityCommand(Stateful):
     """Velocity (vx, vy, wz) of the body in its heading, limited in size and rate [m/s, m/s, rad/s].
 
-    The last command from outside applies until its time-out, and then zero; before the first one, the schedule.
+    The last command from outside applies until its time-out, and then zero; before the first one, the schedule or the
+    route.
 
     Attributes:
+        route: the route, if there is one.
         limits: limits of the command.
         velocity: present velocity, (3,).
         outside: last command from outside, (3,), None before the first one.
@@ -47,10 +51,14 @@ class VelocityCommand(Stateful):
         outside: Annotated[Array, 3] | None
         received: float
         pending: Annotated[Array, 3] | None
+        route: Route.Checkpoint | None
 
-    def __init__(self, schedule: Sequence[TimedVelocitySpec], limits: VelocityLimitsSpec) -> None:
+    def __init__(
+        self, schedule: Sequence[TimedVelocitySpec], limits: VelocityLimitsSpec, route: RouteSpec | None = None
+    ) -> None:
         self._schedule = sorted(schedule, key=lambda entry: entry.at)
         self.limits = limits
+        self.route = None if route is None else Route(route)
         self._lower = np.array([-limits.back, -limits.aside, -limits.turn])
         self._upper = np.array([limits.ahead, limits.aside, limits.turn])
         self._rates = np.array(limits.acceleration)
@@ -86,18 +94,19 @@ class VelocityCommand(Stateful):
         share = float(np.linalg.norm(clipped / self._upper))
         return clipped if share <= TOGETHER else clipped * (TOGETHER / share)
 
-    def update(self, time: float, elapsed: float, dt: float) -> Array:
+    def update(self, time: float, elapsed: float, dt: float, place: Array = _NOWHERE) -> Array:
         """Return the velocity of this tick, (3,).
 
         Args:
             time: [s].
             elapsed: time since the start of the state, for the schedule [s].
             dt: control period [s].
+            place: of the body, for a route: x, y [m], heading [rad], (3,).
         """
         if self.pending is not None:
             self.outside, self.received, self.pending = self.pending, time, None
         if self.outside is None:
-            wanted = self._scheduled(elapsed)
+            wanted = self._scheduled(elapsed) if self.route is None else self.route.velocity(place)
         elif time - self.received > self.limits.timeout:
             wanted = np.zeros(3)
             self.silence = time - self.received if self.outside.any() else 0.0
@@ -107,11 +116,26 @@ class VelocityCommand(Stateful):
         self.velocity = self.velocity + np.clip(self.limited(wanted) - self.velocity, -step, step)
         return self.velocity
 
+    def set_state(self, saved: Checkpoint) -> None:
+        """Restore a saved state.
+
+        Raises:
+            ValueError: when one of both has a route and the other one has not.
+        """
+        if (self.route is None) != (saved.route is None):
+            raise ValueError("the saved velocity command has another kind of command")
+        self.velocity, self.outside, self.pending = saved.velocity, saved.outside, saved.pending
+        self.received = saved.received
+        if self.route is not None and saved.route is not None:
+            self.route.set_state(saved.route)
+
     def _scheduled(self, elapsed: float) -> Array:
         begun = [entry.velocity for entry in self._schedule if elapsed >= entry.at - 1e-9]
         return np.array(begun[-1]) if begun else np.zeros(3)
 
     def is_over(self, elapsed: float) -> bool:
         """Return whether the schedule has ended and the robot is commanded to stand."""
+        if self.route is not None and self.outside is None:
+            return self.route.arrived and not self.velocity.any()
         ended = not self._schedule or elapsed >= self._schedule[-1].at
         return ended and not self.velocity.any()

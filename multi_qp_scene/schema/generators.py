@@ -122,6 +122,24 @@ class TimedVelocitySpec(StrictModel):
     velocity: tuple[Number, Number, Number]
 
 
+class RouteSpec(StrictModel):
+    """A route through points of the ground plane; with one point, a target to walk to.
+
+    Attributes:
+        points: x, y of each in the world [m]; the robot looks along the route.
+        heading: heading at the end [rad]; that of the last leg if left out.
+        speed: speed on the way [m/s], within the limits of the velocity.
+        tolerance: distance from the last point at which it has arrived [m].
+        heading_tolerance: error of the heading at which it has arrived [rad].
+    """
+
+    points: list[tuple[Number, Number]] = Field(min_length=1)
+    heading: Number | None = None
+    speed: Speed = 0.5
+    tolerance: Length = 0.05
+    heading_tolerance: Positive = 0.1
+
+
 class ArmSwingSpec(StrictModel):
     """Swing of a joint with a foot, for arms that swing against the legs.
 
@@ -179,6 +197,7 @@ class WalkingSpec(GeneratorSpec):
         touch_force: normal force from which a swing foot has landed [N].
         gait: timing of the gait.
         velocity: velocity commands over time; none if it is commanded from outside.
+        route: a path to follow, or a target to walk to, instead of `velocity`.
         limits: limits of the velocity command.
         arms: joints that swing with the feet, by joint, full names.
         weights: weights and gains of its tasks.
@@ -197,6 +216,7 @@ class WalkingSpec(GeneratorSpec):
     touch_force: Force = 25.0
     gait: GaitSpec = GaitSpec()
     velocity: list[TimedVelocitySpec] = []
+    route: RouteSpec | None = None
     limits: VelocityLimitsSpec = VelocityLimitsSpec()
     arms: dict[str, ArmSwingSpec] = {}
     weights: WalkingWeightsSpec = WalkingWeightsSpec()
@@ -219,6 +239,8 @@ class WalkingSpec(GeneratorSpec):
     @model_validator(mode="after")
     def _consistent(self) -> WalkingSpec:
         gait, offsets = self.gait, self.gait.offsets
+        if self.route is not None and self.velocity:
+            raise ValueError("`velocity` and `route` cannot be combined")
         if offsets is None and len(self.feet) not in (2, 4):
             raise ValueError(f"the gait of {len(self.feet)} feet needs `offsets`")
         if offsets is not None and len(offsets) != len(self.feet):
