@@ -6,6 +6,8 @@ CLOCK = "/clock"
 DIAGNOSTICS = "/diagnostics"
 #: JSON: stamp [ns], state, status, message, contacts, finished, tick_ms. The simulator reads the contacts.
 CONTROLLER_STATE = "multi_qp/state"
+#: std_msgs/Float64: tick time of the controller [ms], for plots.
+TICK_TIME = "multi_qp/tick_time"
 REPORT = "multi_qp/report"
 MARKERS = "multi_qp/markers"
 #: visualization_msgs/MarkerArray of plans, latched.
@@ -37,6 +39,16 @@ def odom(subsystem: str) -> str:
 def contact_force(subsystem: str, contact: str) -> str:
     """geometry_msgs/WrenchStamped: the measured wrench of a contact on this subsystem, robot to controller."""
     return f"{subsystem}/contact_forces/{contact}"
+
+
+def com(subsystem: str) -> str:
+    """geometry_msgs/PointStamped: centre of mass, for plots."""
+    return f"{subsystem}/com"
+
+
+def com_velocity(subsystem: str) -> str:
+    """geometry_msgs/Vector3Stamped: velocity of the centre of mass, for plots."""
+    return f"{subsystem}/com_velocity"
 
 
 def cmd_vel(subsystem: str) -> str:

@@ -17,8 +17,11 @@ from multi_qp_ros.topic_names import PLAN_MARKERS as PLAN_MARKERS
 from multi_qp_ros.topic_names import PLAN_STATUS as PLAN_STATUS
 from multi_qp_ros.topic_names import PLANNED_POSTURES as PLANNED_POSTURES
 from multi_qp_ros.topic_names import REPORT as REPORT
+from multi_qp_ros.topic_names import TICK_TIME as TICK_TIME
 from multi_qp_ros.topic_names import base_odom as base_odom
 from multi_qp_ros.topic_names import cmd_vel as cmd_vel
+from multi_qp_ros.topic_names import com as com
+from multi_qp_ros.topic_names import com_velocity as com_velocity
 from multi_qp_ros.topic_names import contact_force as contact_force
 from multi_qp_ros.topic_names import effort_commands as effort_commands
 from multi_qp_ros.topic_names import goal as goal

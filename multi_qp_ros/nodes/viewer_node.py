@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 from rclpy.node import Node
-from std_msgs.msg import String
+from std_msgs.msg import Float64, String
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 from visualization_msgs.msg import MarkerArray
 
 from multi_qp_ros import com_markers, markers, parameters, plan_markers, process, topics
+from multi_qp_ros.com_output import CoMOutput
 from multi_qp_ros.diagnostics import Level
 from multi_qp_ros.health import Health
 from multi_qp_ros.interactive_targets import InteractiveTargets, has_interactive_markers
@@ -70,6 +71,8 @@ class ViewerNode(Node):
         self._board, self._plan_markers = MarkerBoard(), PlanMarkers(scenario)
         self._plans = self.create_publisher(MarkerArray, topics.PLAN_MARKERS, topics.LATCHED_QOS)
         self._offers, user = user_inputs(scenario), UserOutput(self, scenario)
+        self._com = CoMOutput(self, scenario.scene)
+        self._tick_time = self.create_publisher(Float64, topics.TICK_TIME, topics.OFFERED_STATE_QOS)
         self._tf = TransformOutput(self, scenario) if settings["publish_tf"] and has_tf() else None
         self._handles: InteractiveTargets | None = None
         if settings["interactive_markers"] and has_interactive_markers():
@@ -125,6 +128,8 @@ class ViewerNode(Node):
         if not all(isinstance(value, int | float if key == "tick_ms" else str) for key, value in content.items()):
             raise ValueError("expected `state` and `status`, texts, and `tick_ms`, a number")
         self._controller_state, self._received_at = content, monotonic()
+        if "tick_ms" in content:
+            self._tick_time.publish(Float64(data=float(content["tick_ms"])))
 
     def _take_plan(self, make: Callable[[Any, int], MarkerArray], message: MultiDOFJointTrajectory) -> None:
         drawn = make(message, int(self.get_clock().now().nanoseconds))
@@ -162,6 +167,8 @@ class ViewerNode(Node):
         stamp = self._robots.assembler.newest
         if self._tf is not None and stamp:
             self._tf.send(self._q, stamp)
+        if stamp:
+            self._com.publish(state, stamp)
         self._offer()
         if self._page is not None:
             self._page.show(self._snapshot(stamp))

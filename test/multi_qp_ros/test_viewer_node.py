@@ -8,13 +8,16 @@ import urllib.error
 import urllib.request
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
-from geometry_msgs.msg import Quaternion, Transform, Vector3
+from geometry_msgs.msg import PointStamped, Quaternion, Transform, Vector3, Vector3Stamped
+from std_msgs.msg import Float64, String
 from trajectory_msgs.msg import MultiDOFJointTrajectory, MultiDOFJointTrajectoryPoint
 from visualization_msgs.msg import Marker, MarkerArray
 
 from multi_qp_ros import topics
+from multi_qp_scene import load_scenario
 
 OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
 
@@ -60,6 +63,35 @@ def test_it_waits_for_the_robots_then_serves_its_page(process, graph, fake_robot
         assert b"<html" in answer.read().lower()
     with pytest.raises(urllib.error.HTTPError, match="403"):
         urllib.request.urlopen(f"http://127.0.0.1:{port}", timeout=10)
+
+
+def test_centres_of_mass_and_tick_time_can_be_plotted(process, graph, fake_robots):
+    scene = load_scenario("box").scene
+    places, speeds, times = [], [], []
+    for kind, name, received in (
+        (PointStamped, topics.com("humanoid"), places),
+        (Vector3Stamped, topics.com_velocity("humanoid"), speeds),
+        (Float64, topics.TICK_TIME, times),
+    ):
+        graph.node.create_subscription(kind, name, received.append, 10)
+    controller = graph.node.create_publisher(String, topics.CONTROLLER_STATE, topics.LATCHED_QOS)
+
+    def all_received():
+        fake_robots.send(2)
+        controller.publish(String(data='{"state": "lift", "status": "ok", "tick_ms": 1.5}'))
+        return places and speeds and times
+
+    graph.until(all_received, what="the messages")
+    data = scene.model.createData()
+    joint = scene.subsystems["humanoid"].root_joints[0]
+    pin.centerOfMass(scene.model, data, scene.q0)
+    expected = data.oMi[joint].act(data.com[joint])
+    point = places[-1].point
+    np.testing.assert_allclose([point.x, point.y, point.z], expected, atol=1e-9)
+    assert places[-1].header.frame_id == "world" and times[-1].data == 1.5
+    speed = speeds[-1].vector
+    np.testing.assert_allclose([speed.x, speed.y, speed.z], 0.0, atol=1e-9)
+    graph.node.destroy_publisher(controller)
 
 
 def test_a_plan_becomes_markers_and_a_shorter_one_deletes(process, graph):
