@@ -99,6 +99,7 @@ def test_the_choice_continues_with_the_next_run(walking, viewer):
         assert len(viewer.curves._time) == 30 and len(viewer.curves._charts) == 1
 
 
+@pytest.mark.slow
 def test_a_chart_in_a_real_browser(walking):
     if CHROMIUM is None:
         pytest.skip("no Chromium or Chrome")
