@@ -4,8 +4,9 @@
 // [rad/s]. Shares of the limits, [ahead, left, turn to the left] within ±1, are sent to the web socket /velocity: at
 // each change, again every 100 ms while one of them is not zero, and as zeros on release.
 if (!window.velocityPads) {
-  window.velocityPads = true;
+  window.velocityPads = { connected: false };
   const REPEAT = 100; // [ms]
+  const RETRY = 3000; // shortest time between connections without input [ms]
   const KEYS = { ArrowUp: [0, 1], ArrowDown: [0, -1], ArrowLeft: [2, 1], ArrowRight: [2, -1] };
   const held = new Set(); // arrow keys
   const dragged = [0, 0, 0];
@@ -13,6 +14,7 @@ if (!window.velocityPads) {
   let pad = null; // name of the pad that is used
   let pointer = null; // its part that is dragged
   let socket = null;
+  let connecting = 0; // when the socket was made [ms]
   let last = [0, 0, 0]; // sent
 
   const pads = () => [...document.querySelectorAll("[data-pad]")];
@@ -32,9 +34,13 @@ if (!window.velocityPads) {
     if (socket === null || socket.readyState > WebSocket.OPEN) {
       const token = new URLSearchParams(location.search).get("token");
       socket = new WebSocket(`${location.origin.replace(/^http/, "ws")}/velocity?token=${encodeURIComponent(token)}`);
-      socket.onopen = send;
+      socket.onopen = () => {
+        window.velocityPads.connected = true;
+        send();
+      };
+      connecting = Date.now();
     }
-    return socket.readyState === WebSocket.OPEN;
+    return (window.velocityPads.connected = socket.readyState === WebSocket.OPEN);
   }
 
   function send() {
@@ -127,5 +133,7 @@ if (!window.velocityPads) {
   document.addEventListener("visibilitychange", () => document.hidden && release());
   window.setInterval(() => {
     if (last.some(Boolean)) send();
+    // before the first input: a short press would end before its connection is open
+    else if (present() !== undefined && Date.now() > connecting + RETRY) connected();
   }, REPEAT);
 }
