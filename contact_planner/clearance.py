@@ -15,6 +15,8 @@ Array = NDArray[np.float64]
 
 #: Penetration that is tolerated between the last link of a limb and a body that it touches, against rounding [m].
 _TOUCH = 2e-3
+#: The same at the end of a limb with a point contact: a ball foot whose leg tilts touches beside its point [m].
+_TOUCH_POINT = 5e-3
 #: Distance of the last link from all other bodies [m].
 _APART = 2e-3
 
@@ -47,7 +49,7 @@ class CollisionChecker:
         self.margin = margin
         own_geometries = [k for k, g in enumerate(body.geometry.geometryObjects) if g.name.startswith(f"{body.name}/")]
         rest = [k for k in range(body.geometry.ngeoms) if k not in set(own_geometries)]
-        ends = {limb.end_joint for limb in body.limbs.values()}
+        ends = {limb.end_joint: _touch(limb) for limb in body.limbs.values()}
         geometry = body.geometry.copy()
         geometry.removeAllCollisionPairs()
         others = {name for name in body.scene.subsystems if name not in touched}
@@ -56,13 +58,13 @@ class CollisionChecker:
             geometry.addCollisionPair(pin.CollisionPair(first, second))
             margins.append(own)
         for first in own_geometries:
-            touches = geometry.geometryObjects[first].parentJoint in ends
+            touches = ends.get(geometry.geometryObjects[first].parentJoint)
             for second in rest:
                 geometry.addCollisionPair(pin.CollisionPair(first, second))
                 if geometry.geometryObjects[second].name.split("/")[0] in others:
                     margins.append(margin if apart is None else apart)
                 else:
-                    margins.append(-_TOUCH if touches else margin)
+                    margins.append(margin if touches is None else -touches)
         objects = list(geometry.geometryObjects)
         self._rest = [(objects[k].name.split("/")[0], objects[k].geometry, objects[k].placement) for k in rest]
         self._ends = {
@@ -88,7 +90,7 @@ class CollisionChecker:
         for piece, place in self._ends[limb.end_joint]:
             X_world_piece = X_world_joint * place
             for owner, other, there in self._rest:
-                self._end_request.security_margin = -_TOUCH if owner == touched else _APART
+                self._end_request.security_margin = -_touch(limb) if owner == touched else _APART
                 self._end_result.clear()
                 if coal.collide(piece, X_world_piece, other, there, self._end_request, self._end_result):
                     return False
@@ -126,6 +128,10 @@ class CollisionChecker:
     def hits(self, q: Array) -> list[tuple[str, str]]:
         """Return the pairs of geometries that are too close."""
         return self._all.hits(q)
+
+
+def _touch(limb: Limb) -> float:
+    return _TOUCH_POINT if limb.surface.kind == "point" else _TOUCH
 
 
 class _CollisionPairs:
