@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.jit import compiled, compiled_part
-
-Array = NDArray[np.float64]
 
 
 @compiled_part

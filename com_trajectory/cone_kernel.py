@@ -8,11 +8,11 @@ from com_trajectory.simplex_kernel import (
     PIVOT,
     PIVOTS_TO_REFACTOR,
     ZERO,
-    Array,
     Indices,
     maximise,
     refactor,
 )
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.jit import compiled, compiled_part
 
 INSIDE, OUTSIDE = 0, 1

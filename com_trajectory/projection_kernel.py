@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from com_trajectory.simplex_kernel import UNBOUNDED, Array, Indices, maximise, refactor
+from com_trajectory.simplex_kernel import UNBOUNDED, Indices, maximise, refactor
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.jit import compiled, compiled_part
 
 EMPTY, NOT_BOUNDED, TOO_MANY_CORNERS = -1, -2, -3

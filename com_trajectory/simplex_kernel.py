@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.jit import compiled_part
 
-Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 OPTIMAL, UNBOUNDED, NOT_CONVERGED = 0, 1, 2

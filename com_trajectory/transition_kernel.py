@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from com_trajectory.solver import EQUALITY, INFINITY
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.jit import compiled
 
-Array = NDArray[np.float64]
 Integers = NDArray[np.int32]
 
 SMOOTH = 1e-9  # weight of |β|², and of c where a cost does not determine it: a unique optimum, moved by ≪ 1e-6 m

@@ -7,17 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.suggestions import unknown_name
 from multi_qp_scene.surfaces import Surface
 
 _BASE = 1  # index of the base's joint
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,10 +13,8 @@ from contact_planner.body import CharacterModel
 from contact_planner.clearance import CollisionChecker
 from contact_planner.faces import Face
 from contact_planner.reach import LimbReach
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import Contact, surface_pose
-
-Array = NDArray[np.float64]
-
 
 #: Passes in which placements are projected inside the edges of a non-rectangular face.
 _SWEEPS = 3

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 import coal
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.kinematic_trees import place_frames
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.surfaces import Surface
-
-Array = NDArray[np.float64]
 
 #: Thickness of the plates that represent faces in tests of reach [m].
 _PLATE = 1e-3

@@ -11,16 +11,14 @@ from dataclasses import dataclass, replace
 from time import thread_time
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contact_planner.planner import ContactPlanner
 from contact_planner.problem import PlanningProblem
 from contact_planner.reach import LimbReach
 from contact_planner.stance import ContactPlan, Stance
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.equilibrium import EquilibriumTest
 from multi_qp_scene.scene import Scene
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,12 +8,10 @@ from functools import cached_property
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from contact_planner.body import CharacterModel
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import Contact
-
-Array = NDArray[np.float64]
 
 #: Contacts define the height of the base if the cosine between their normal and the nominal one is above this.
 _SIMILAR_NORMAL = 0.7

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
 from contact_planner.body import CharacterModel, Limb
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.equilibrium import EquilibriumRegion
-
-Array = NDArray[np.float64]
 
 _DAMPING = 1e-7  # of the contact rows, which fixed joints can make linearly dependent
 _INSIDE = 1e-3  # [m] additional margin of the centre of mass inside its region

@@ -8,7 +8,6 @@ from time import thread_time
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from contact_planner.body import CharacterModel
 from contact_planner.candidates import Candidates, contact_at
@@ -21,12 +20,11 @@ from contact_planner.root_path import Reachability, find_root_path
 from contact_planner.search import ContactSearch
 from contact_planner.stance import ContactPlan, Stance, sequence_of
 from contact_planner.steps import Steps
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import Contact
 from multi_qp_scene.equilibrium import EquilibriumTest
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scene import Scene
-
-Array = NDArray[np.float64]
 
 
 class ContactPlanner:

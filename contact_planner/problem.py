@@ -7,12 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from contact_planner.candidates import CandidateWeights
 from contact_planner.moves import SearchSettings
-
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 
 @dataclass(frozen=True)

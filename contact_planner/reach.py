@@ -19,8 +19,7 @@ from scipy.spatial import ConvexHull
 
 from contact_planner.body import CharacterModel, Limb
 from contact_planner.clearance import CollisionChecker
-
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 #: Number of samples of a limb.
 SAMPLES = 20_000

@@ -12,7 +12,6 @@ from time import thread_time
 import coal
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 from ompl import base as ob
 from ompl import geometric as og
 from ompl import util as ou
@@ -21,8 +20,7 @@ from contact_planner.body import CharacterModel
 from contact_planner.clearance import CollisionChecker
 from contact_planner.faces import Face
 from contact_planner.reach import LimbReach
-
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 _SPACING = 0.04  # [m] distance between poses of the path; two radians count as a metre
 

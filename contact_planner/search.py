@@ -12,7 +12,6 @@ from dataclasses import replace
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from contact_planner.body import CharacterModel
 from contact_planner.candidates import Candidates, Place, Side
@@ -21,9 +20,8 @@ from contact_planner.moves import Moves, SearchSettings
 from contact_planner.reach import LimbReach
 from contact_planner.stance import Stance
 from contact_planner.steps import Steps
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import Contact
-
-Array = NDArray[np.float64]
 
 _SCATTER = 0.05  # [m] increase of the random part of a candidate's cost at each attempt
 _APART = 0.3  # share of the nominal distance of two limbs that they always keep

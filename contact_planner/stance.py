@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from contact_planner.body import CharacterModel
 from contact_planner.candidates import Place
@@ -15,10 +14,9 @@ from contact_planner.clearance import CollisionChecker
 from contact_planner.inverse_kinematics import InverseKinematics
 from contact_planner.reach import LimbReach
 from contact_planner.stance import Stance
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import Contact
 from multi_qp_scene.equilibrium import EquilibriumRegion, EquilibriumTest
-
-Array = NDArray[np.float64]
 
 _AWAY = 12  # samples that are tried for a colliding limb without contact
 

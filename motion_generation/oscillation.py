@@ -6,16 +6,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multi_qp_controller.motion_generator import GeneratorInput, GeneratorOutput, MotionGenerator, posture_reference
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scalar_joint import ScalarJoint
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.generators import OscillationSpec
 from multi_qp_scene.schema.tasks import PostureTaskSpec
-
-Array = NDArray[np.float64]
 
 
 class Oscillation(MotionGenerator):

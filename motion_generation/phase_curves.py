@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from com_trajectory.trajectory import ComTrajectory
-
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 _SHORTEST = 1e-6  # [s] shorter parts are dropped
 

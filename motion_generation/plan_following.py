@@ -8,18 +8,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from motion_generation.planned_tasks import com_of
 from motion_generation.standing import WAITING, standing, touching
 from multi_qp_controller.controller import Controller
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import Contact, ContactSequence
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.kinematic_trees import KinematicTrees
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
-
-Array = NDArray[np.float64]
 
 #: Tolerance between a surface's pose and its pose in a plan's first phase [m, rad].
 NEAR = 0.01

@@ -8,18 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from motion_generation.planning import make_planner
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
 
 if TYPE_CHECKING:
     from contact_planner.problem import PlanningGoal
     from contact_planner.stance import ContactPlan
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

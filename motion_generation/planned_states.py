@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from com_trajectory.trajectory import ComTrajectory
 from motion_generation.state_parts import Pace, SequencePart, Written
 from motion_generation.state_writer import StateWriter
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import ContactSequence
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.scenario_file import CollisionPairSpec, CollisionsSpec, ScenarioFile
-
-Array = NDArray[np.float64]
 
 
 def with_states(

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import Contact
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.subsystem import Subsystem
 
-Array = NDArray[np.float64]
 #: An entry of a scenario file as plain data.
 Entry = dict[str, Any]
 

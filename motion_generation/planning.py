@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from com_trajectory.equilibrium import equilibrium_region
 from com_trajectory.kinematics import load_polytopes
@@ -20,6 +19,7 @@ from com_trajectory.trajectory import ComTrajectory
 from motion_generation.planned_states import with_states
 from motion_generation.planned_tasks import com_of
 from motion_generation.state_parts import Pace
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.configuration import set_joint_angles
 from multi_qp_scene.contact_sequence import ContactSequence
 from multi_qp_scene.errors import MultiQpError
@@ -36,7 +36,6 @@ if TYPE_CHECKING:  # importing OMPL is slow and only needed for planning
     from contact_planner.problem import PlanningGoal
     from contact_planner.stance import ContactPlan
 
-Array = NDArray[np.float64]
 
 #: What trajectories leave unused of each contact.
 RESERVE = Reserve(edge=0.03, friction=0.7)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from com_trajectory.bezier import Bezier
 from com_trajectory.phases import PlannedPhase
 from com_trajectory.trajectory import ComTrajectory
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import ContactSequence
 from multi_qp_scene.errors import MultiQpError
-
-Array = NDArray[np.float64]
 
 #: Tolerance at samples that the curve does not interpolate [m].
 ACCURACY = 1e-6

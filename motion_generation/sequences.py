@@ -8,7 +8,6 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
-from numpy.typing import NDArray
 
 from com_trajectory.costs import Cost, CostInput, QuadraticCost
 from com_trajectory.kinematics import load_polytopes
@@ -20,6 +19,7 @@ from motion_generation.planned_tasks import com_of
 from motion_generation.planning import RESERVE
 from motion_generation.state_parts import Pace
 from motion_generation.whole_body_check import REACHED, Fault, WholeBodyCheck, WholeBodyResult
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.files import is_file
@@ -30,8 +30,6 @@ from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.plan import FollowSpec
 from multi_qp_scene.sequence_file import load_contact_sequence
 from multi_qp_scene.suggestions import unknown_name
-
-Array = NDArray[np.float64]
 
 _PLACED = 1e-3  # [m, rad] tolerance of the first posture at its contacts
 _MAX_GAP, _MAX_MISALIGNMENT = 5e-3, 0.02  # [m], [-] tolerances of a contact on a surface

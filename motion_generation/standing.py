@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from motion_generation.state_parts import FOREVER, contact_name
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import Contact
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.kinematic_trees import place_frames
@@ -23,7 +23,6 @@ from multi_qp_scene.surfaces import Surface
 if TYPE_CHECKING:
     from contact_planner.faces import Face
 
-Array = NDArray[np.float64]
 
 #: Name of the state before the first plan.
 WAITING = "waiting"

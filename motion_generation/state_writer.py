@@ -12,20 +12,18 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from com_trajectory.trajectory import ComTrajectory
 from motion_generation.phase_curves import PhaseCurves
 from motion_generation.planned_tasks import Entry, body_tasks, com_of, limb_task, numbers
 from motion_generation.state_parts import FOREVER, HALT, Pace, SequencePart, Written, distance
 from motion_generation.swing_path import control_points
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.scenario_file import ContactSpec
 from multi_qp_scene.schema.states import StateSpec
-
-Array = NDArray[np.float64]
 
 _REST = 2.0  # [s] duration of the motion to a rest posture
 _OFF = 0.02  # [m] distance from its last contact at which a limb has lifted off

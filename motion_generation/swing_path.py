@@ -6,11 +6,9 @@ from collections.abc import Iterable
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import Contact
-
-Array = NDArray[np.float64]
 
 #: Least distance of the outlines of a swinging and a standing foot, across the path [m].
 CLEARANCE = 0.03

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from com_trajectory.equilibrium import equilibrium_region
 from motion_generation.planned_states import with_written, write_states
@@ -24,6 +23,7 @@ from motion_generation.planning import (
     trajectory_through,
 )
 from motion_generation.state_parts import SequencePart, Written
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.scenario_file import ContactSpec
@@ -34,7 +34,6 @@ if TYPE_CHECKING:  # importing OMPL is slow and only needed for planning
     from contact_planner.game import Game, Match, Turn
     from contact_planner.stance import Stance
 
-Array = NDArray[np.float64]
 
 _HOLD = 0.5  # [s] duration of the last state
 

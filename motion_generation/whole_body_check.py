@@ -10,15 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from com_trajectory.trajectory import ComTrajectory
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import Contact
 from multi_qp_scene.geometry_data import geometry_data
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.whole_body_ik import Placement, WholeBodyIk
-
-Array = NDArray[np.float64]
 
 #: Minimum mass fraction of the bodies of the root, as [Tonneau2018] 7.2 calls the trunk.
 ROOT_SHARE = 0.15

@@ -12,11 +12,9 @@ import numpy as np
 from mcap.reader import make_reader
 from mcap.writer import CompressionType
 from mcap_ros2.writer import Writer
-from numpy.typing import NDArray
 
 from multi_qp_ros.schemas import schema
-
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 #: Encapsulation header that precedes the fields: little-endian CDR.
 _HEADER = b"\x00\x01\x00\x00"

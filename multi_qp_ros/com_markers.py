@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 from visualization_msgs.msg import Marker, MarkerArray
 
 from com_trajectory.phases import PlannedPhase
 from com_trajectory.trajectory import ComTrajectory
 from multi_qp_ros.marker_ledger import MarkerLedger, Rgb
 from multi_qp_scene.errors import MultiQpError
-
-Array = NDArray[np.float64]
 
 #: Description of each marker namespace.
 NAMESPACES = {

@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point, PointStamped, Pose, PoseStamped
-from numpy.typing import NDArray
 
 from multi_qp_ros.scene_templates import WORLD as WORLD
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.subsystem import Subsystem
-
-Array = NDArray[np.float64]
 
 
 def doubles(values: Array | Sequence[float]) -> array[float]:

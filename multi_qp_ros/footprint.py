@@ -7,15 +7,12 @@ from functools import partial
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from multi_qp_ros.cdr import Template
 from multi_qp_ros.scene_templates import odometry
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
 from multi_qp_scene.schema.generators import WalkingSpec
-
-Array = NDArray[np.float64]
 
 
 def walking_robots(scenario: Scenario) -> dict[str, tuple[str, ...]]:

@@ -19,6 +19,7 @@ from multi_qp_ros.health import Health
 from multi_qp_ros.publisher_watch import Topic
 from multi_qp_ros.raw_messages import JointReader, Joints, OdometryReader
 from multi_qp_ros.subscriptions import subscribe
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario
 
 
@@ -28,10 +29,10 @@ class Listener(Protocol):
     def take_joints(self, subsystem: str, joints: Joints) -> None:
         """Process a joint state of a subsystem."""
 
-    def take_root(self, subsystem: str, stamp: int, pose: conversions.Array, twist: conversions.Array) -> None:
+    def take_root(self, subsystem: str, stamp: int, pose: Array, twist: Array) -> None:
         """Process the state of a floating base: stamp [ns]; see `StateAssembler.put_root`."""
 
-    def take_target(self, name: str, position: conversions.Array, rotation: conversions.Array | None) -> None:
+    def take_target(self, name: str, position: Array, rotation: Array | None) -> None:
         """Move a target: position (3,) [m], rotation (3, 3) in the world frame.
 
         Raises:
@@ -137,7 +138,7 @@ class Inputs:
     def _subscribe_event(self, message: Any, topic: str, callback: Callable[[Any], None]) -> None:
         self._subscribe(message, topic, callback, topics.EVENT_QOS)
 
-    def _take_root(self, subsystem: str, message: tuple[int, conversions.Array, conversions.Array]) -> None:
+    def _take_root(self, subsystem: str, message: tuple[int, Array, Array]) -> None:
         self._listener.take_root(subsystem, *message)
 
     def _take_target(self, name: str, message: PoseStamped) -> None:

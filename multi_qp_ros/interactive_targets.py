@@ -7,18 +7,17 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import Pose
-from numpy.typing import NDArray
 from visualization_msgs.msg import InteractiveMarker, InteractiveMarkerControl, InteractiveMarkerFeedback, Marker
 
 from multi_qp_ros import topics
 from multi_qp_ros.conversions import WORLD, to_pose
+from multi_qp_scene.arrays import Array
 
 try:
     from interactive_markers import InteractiveMarkerServer
 except ImportError:
     InteractiveMarkerServer = None
 
-Array = NDArray[np.float64]
 
 #: Size of an interactive marker [m].
 SIZE = 0.25

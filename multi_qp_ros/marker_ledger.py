@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 from multi_qp_ros.conversions import WORLD, to_point, to_stamp
+from multi_qp_scene.arrays import Array
 
-Array = NDArray[np.float64]
 Rgb = tuple[float, float, float]
 
 

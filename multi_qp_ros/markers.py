@@ -6,13 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from visualization_msgs.msg import Marker, MarkerArray
 
 from multi_qp_controller.snapshot import ContactSnapshot, PairSnapshot, Snapshot, TargetSnapshot
 from multi_qp_ros.marker_ledger import MarkerLedger, Rgb
-
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 #: Description of each marker namespace; RViz can toggle them individually.
 NAMESPACES = {

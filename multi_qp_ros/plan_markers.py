@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 from visualization_msgs.msg import Marker, MarkerArray
 
 from multi_qp_ros.marker_ledger import MarkerLedger, Rgb
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.surfaces import planar_points
-
-Array = NDArray[np.float64]
 
 #: Description of each marker namespace.
 NAMESPACES = {

@@ -10,17 +10,15 @@ import numpy as np
 import pinocchio as pin
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import Quaternion, Transform, Twist, Vector3
-from numpy.typing import NDArray
 from trajectory_msgs.msg import MultiDOFJointTrajectory, MultiDOFJointTrajectoryPoint
 
 from com_trajectory.trajectory import ComTrajectory
 from multi_qp_ros.conversions import WORLD, to_stamp
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.suggestions import unknown_name
-
-Array = NDArray[np.float64]
 
 _OFF = Transform(translation=Vector3(x=math.nan, y=math.nan, z=math.nan), rotation=Quaternion(w=1.0))
 

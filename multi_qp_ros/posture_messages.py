@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from multi_qp_ros.conversions import WORLD, doubles, to_stamp
 from multi_qp_ros.state_assembly import joints_of
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.suggestions import unknown_name
-
-Array = NDArray[np.float64]
 
 #: Names of the coordinates of a floating base, as MoveIt's for a floating joint.
 BASE = ("trans_x", "trans_y", "trans_z", "rot_x", "rot_y", "rot_z", "rot_w")

@@ -12,13 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
-from numpy.typing import NDArray
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 from multi_qp_ros import conversions
-
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 #: Encapsulation header: plain CDR, little-endian. Other encodings are deserialised by rclpy.
 _HEADER = b"\x00\x01"

@@ -7,9 +7,7 @@ from functools import partial
 from time import monotonic
 from typing import Any
 
-import numpy as np
 from nav_msgs.msg import Odometry
-from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 
 from multi_qp_ros import conversions, topics
@@ -17,9 +15,8 @@ from multi_qp_ros.health import Health
 from multi_qp_ros.raw_messages import JointReader, OdometryReader
 from multi_qp_ros.state_assembly import MessageStatus, StateAssembler
 from multi_qp_ros.subscriptions import subscribe
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.scene import Scene, State
-
-Array = NDArray[np.float64]
 
 
 class RobotStates:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from multi_qp_ros.cdr import Template
 from multi_qp_ros.state_assembly import joints_of
@@ -18,7 +17,6 @@ from multi_qp_scene.subsystem import Subsystem
 if TYPE_CHECKING:
     from multi_qp_ros.footprint import Footprint
 
-Array = NDArray[np.float64]
 
 WORLD = "world"
 

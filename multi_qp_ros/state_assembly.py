@@ -13,12 +13,10 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scene import Scene, State
 from multi_qp_scene.subsystem import Subsystem
-
-Array = NDArray[np.float64]
-
 
 #: Topics that had a common instant within the last so many are synchronised: their next common instant is waited for.
 REMEMBERED = 8

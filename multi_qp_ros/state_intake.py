@@ -9,13 +9,14 @@ from typing import Any
 
 from rosgraph_msgs.msg import Clock
 
-from multi_qp_ros import conversions, topics
+from multi_qp_ros import topics
 from multi_qp_ros.control_run import ControlRun
 from multi_qp_ros.diagnostics import Level
 from multi_qp_ros.health import Health
 from multi_qp_ros.publisher_watch import PublisherWatch, Topic
 from multi_qp_ros.raw_messages import Joints
 from multi_qp_ros.state_assembly import MessageStatus
+from multi_qp_scene.arrays import Array
 
 #: Wall-clock time minus steady-clock time [ns] at the start: with it, stamps of arrival never decrease.
 _EPOCH = time_ns() - round(monotonic() * 1e9)
@@ -92,9 +93,7 @@ class StateIntake:
             )
         return message_status
 
-    def take_root(
-        self, run: ControlRun, subsystem: str, stamp: int, pose: conversions.Array, twist: conversions.Array
-    ) -> MessageStatus:
+    def take_root(self, run: ControlRun, subsystem: str, stamp: int, pose: Array, twist: Array) -> MessageStatus:
         """Pass odometry to the run; see `StateAssembler.put_root`."""
 
         def put(run: ControlRun, stamp: int, at: float | None) -> MessageStatus:

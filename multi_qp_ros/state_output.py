@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from nav_msgs.msg import Odometry
-from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 
 from multi_qp_ros import topics
@@ -16,11 +14,10 @@ from multi_qp_ros.contact_forces import measured_contacts
 from multi_qp_ros.footprint import footprints
 from multi_qp_ros.scene_templates import JointStateTemplate, OdometryTemplate, wrench_template
 from multi_qp_ros.state_assembly import joints_of
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.kinematic_trees import KinematicTrees
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene, State
-
-Array = NDArray[np.float64]
 
 
 class FootprintOutput:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from multi_qp_ros.footprint import footprints
 from multi_qp_ros.scene_templates import FrameTemplates
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.kinematic_trees import KinematicTrees
 from multi_qp_scene.scenario import Scenario
 
@@ -18,7 +17,6 @@ try:
 except ImportError:
     TFMessage = None
 
-Array = NDArray[np.float64]
 
 #: Topics and QoS profiles of tf2; absolute names, independent of the namespace, as tf2 expects.
 TF, TF_STATIC = "/tf", "/tf_static"

@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import Pose, PoseStamped
-from numpy.typing import NDArray
 from std_msgs.msg import Float64, String
 
 from multi_qp_ros import topics
 from multi_qp_ros.conversions import WORLD, to_pose
 from multi_qp_ros.inputs import interactive_targets
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 from geometry_msgs.msg import WrenchStamped
-from numpy.typing import NDArray
 
 from multi_qp_controller.contacts.contact import ActiveContact
 from multi_qp_ros import topics
 from multi_qp_ros.cdr import Template
 from multi_qp_ros.scene_templates import wrench_template
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario
-
-Array = NDArray[np.float64]
 
 #: Interval between queries of the subscription counts [ns], which cost more than publishing some of the wrenches.
 LOOK_EVERY = 100_000_000

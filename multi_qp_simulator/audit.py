@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multi_qp_controller.command import Command, Status
 from multi_qp_controller.controller import Controller
+from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.jit import compiled
 from multi_qp_scene.scene import Scene, State
 from multi_qp_simulator.slip import SlipWatch
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 #: Accuracy of distances: smaller penetrations count as touching [m].
 DISTANCE_ROUNDING = 1e-9

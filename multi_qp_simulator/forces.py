@@ -6,14 +6,12 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multi_qp_controller.command import Command, Status
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.jit import compiled
 from multi_qp_scene.scene import State
 from multi_qp_simulator.backend import Outcome
-
-Array = NDArray[np.float64]
 
 #: Duration of the transient after a contact change [s].
 CHANGE = 0.5

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from multi_qp_controller.contacts.contact import ActiveContact
 from multi_qp_controller.controller import Controller
 from multi_qp_controller.dynamics.motion_table import MotionTable
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.jit import compiled
-
-Array = NDArray[np.float64]
 
 
 class SlipWatch:

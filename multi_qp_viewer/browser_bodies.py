@@ -10,12 +10,11 @@ import viser
 import viser.transforms as vtf
 from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_viewer.browser_instances import instance_colors
 from multi_qp_viewer.meshes import Piece, pieces, rgba
 from multi_qp_viewer.pose import ScenePose
 from multi_qp_viewer.scene_view import DrawableScene, drawn_geometry
-
-Array = NDArray[np.float64]
 
 
 @dataclass

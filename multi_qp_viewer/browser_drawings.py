@@ -7,12 +7,11 @@ import viser
 from numpy.typing import NDArray
 
 from multi_qp_controller.snapshot import Snapshot
+from multi_qp_scene.arrays import Array
 from multi_qp_viewer.browser_instances import instance_colors
 from multi_qp_viewer.browser_labels import LabelPool
 from multi_qp_viewer.drawings import Drawing, DrawingShape, DrawnSnapshot
 from multi_qp_viewer.meshes import unit_shape
-
-Array = NDArray[np.float64]
 
 MAX_TEXTS = 24  # per group
 

@@ -7,11 +7,10 @@ import viser
 import viser.transforms as vtf
 from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_viewer.marks import Color
 from multi_qp_viewer.meshes import unit_shape
 from multi_qp_viewer.raytracer import from_srgb
-
-Array = NDArray[np.float64]
 
 AWAY = np.array([0.0, 0.0, -200.0])  # position of unused instances
 

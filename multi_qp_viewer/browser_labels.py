@@ -9,9 +9,8 @@ import numpy as np
 import viser
 from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_viewer.camera import Camera
-
-Array = NDArray[np.float64]
 
 FONT_SCALE = 0.8
 LETTER, MARGIN, HEIGHT = 5.9, 6.0, 16.0  # of a label at that scale: letter width, padding, height [CSS pixels]

@@ -7,15 +7,12 @@ from typing import Protocol
 import numpy as np
 import viser
 import viser.transforms as vtf
-from numpy.typing import NDArray
 
 from multi_qp_controller.snapshot import PairSnapshot, Snapshot
 from multi_qp_viewer import marks
 from multi_qp_viewer.browser_instances import AWAY, Instances, instance_colors
 from multi_qp_viewer.browser_labels import LabelPool
 from multi_qp_viewer.marks import Color
-
-Array = NDArray[np.float64]
 
 COM_RADIUS = 0.035  # [m]
 MARK_LIFT = 0.004  # of flat marks above the floor [m]

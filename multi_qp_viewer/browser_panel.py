@@ -8,15 +8,13 @@ from math import ceil, floor
 
 import numpy as np
 import viser
-from numpy.typing import NDArray
 
 from multi_qp_controller.snapshot import Snapshot
+from multi_qp_scene.arrays import Array
 from multi_qp_viewer import marks
 from multi_qp_viewer.browser_layers import Layer
 from multi_qp_viewer.browser_scene import SceneDrawing
 from multi_qp_viewer.playback import SPEEDS, PlaybackPosition, Player
-
-Array = NDArray[np.float64]
 
 HIDDEN_AT_START = ("Friction cones", "Target names")
 AFTER_TARGETS = 1e6  # viser orders widgets by creation; targets are created later but belong above the layers

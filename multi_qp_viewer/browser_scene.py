@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
 import viser
-from numpy.typing import NDArray
 
 from multi_qp_controller.snapshot import Snapshot
 from multi_qp_viewer.browser_bodies import BodyMeshes
 from multi_qp_viewer.browser_labels import View, view_of
 from multi_qp_viewer.browser_layers import Layer, all_layers
 from multi_qp_viewer.scene_view import DrawableScene, character_weight, scene_bounds
-
-Array = NDArray[np.float64]
 
 #: Makes the layers of a server.
 MakeLayers = Callable[[viser.ViserServer], Sequence[Layer]]

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
+
 Points = NDArray[np.floating[Any]]
 
 AZIMUTH = np.deg2rad(38.0)  # three-quarter front view of characters that face +x

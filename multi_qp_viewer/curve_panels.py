@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_viewer.curves import Curve
-
-Array = NDArray[np.float64]
 
 #: Colour-blind safe [Okabe, Ito], in the order of use.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")

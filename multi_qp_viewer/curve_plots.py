@@ -10,11 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_viewer.curve_panels import BOUND, COLOURS, SUPPORT, CurvePanel, panels_of
 from multi_qp_viewer.curves import POINTS, BalanceSeries, Curve, words
 from multi_qp_viewer.plots import draw_states, label_of
-
-Array = NDArray[np.float64]
 
 #: Largest number of panels of a figure.
 MOST_PANELS = 60

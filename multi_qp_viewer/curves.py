@@ -12,13 +12,12 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from multi_qp_controller.contacts.support_polygon import distance_inside, hull_corners
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.subsystem import Subsystem
 from multi_qp_scene.suggestions import unknown_name
 from multi_qp_scene.surfaces import Surface
-
-Array = NDArray[np.float64]
 
 #: Kinds of curves: the first part of each name.
 KINDS = ("balance", "force", "cop", "task", "torque", "joint", "velocity")

@@ -5,12 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-import numpy as np
-from numpy.typing import NDArray
-
 from multi_qp_controller.snapshot import Snapshot
-
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 
 class DrawingShape(StrEnum):

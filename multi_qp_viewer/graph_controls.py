@@ -7,13 +7,10 @@ from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
+from multi_qp_scene.arrays import Array
 
 if TYPE_CHECKING:
     from multi_qp_viewer.user_controls import UserControls
-
-Array = NDArray[np.float64]
 
 
 class UserActions(Protocol):

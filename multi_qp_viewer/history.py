@@ -8,11 +8,9 @@ from bisect import bisect_right
 from collections import deque
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multi_qp_controller.snapshot import Snapshot
-
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 SHORTEST_STEP = 0.01  # between stored snapshots [s]
 CAPACITY = 12_000  # stored snapshots; beyond, every second one is dropped

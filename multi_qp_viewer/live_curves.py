@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 import numpy as np
 import viser
-from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scene import Scene
 from multi_qp_viewer.curve_panels import BOUND, COLOURS, CurvePanel, panels_of
@@ -19,7 +19,6 @@ from multi_qp_viewer.curves import KINDS, Curve, RunCurves, Series
 
 logger = logging.getLogger(__name__)
 
-Array = NDArray[np.float64]
 
 #: Largest number of charts on the page.
 MOST_CHARTS = 8

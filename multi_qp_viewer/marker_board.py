@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_viewer.drawings import CORNERS, Drawing, DrawingShape
-
-Array = NDArray[np.float64]
 
 #: visualization_msgs/Marker: actions, and the types that can be shown.
 ADD, DELETE, DELETE_ALL = 0, 2, 3

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_controller.snapshot import PairSnapshot, Snapshot
+from multi_qp_scene.arrays import Array
 
-Array = NDArray[np.float64]
 Color = tuple[float, float, float]
 
 FORCE: Color = (0.10, 0.62, 0.35)

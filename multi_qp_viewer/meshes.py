@@ -17,7 +17,7 @@ import pinocchio as pin
 import trimesh
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 SECTIONS = 40  # segments of a full turn
 UNBOUNDED_SIZE = 20.0  # side of the patch that represents a plane [m]

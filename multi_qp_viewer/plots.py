@@ -13,9 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError, printable
-
-Array = NDArray[np.float64]
 
 _TICK, _PERIOD, _MEDIAN, _CHANGE = "#2a6fb0", "#c23b22", "#14395b", "#8a8a8a"
 _LONGEST_NAME = 60

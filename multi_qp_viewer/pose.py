@@ -6,11 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.kinematic_trees import KinematicTrees
-
-Array = NDArray[np.float64]
 
 
 class ScenePose:

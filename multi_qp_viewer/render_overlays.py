@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import trimesh
-from numpy.typing import NDArray
 
 from multi_qp_controller.snapshot import Snapshot
+from multi_qp_scene.arrays import Array
 from multi_qp_viewer import marks
 from multi_qp_viewer.marks import Color
 from multi_qp_viewer.meshes import TriangleShape, split_creases, unit_shape
 from multi_qp_viewer.picture import Overlay
 from multi_qp_viewer.raytracer import ShadedBody
-
-Array = NDArray[np.float64]
 
 SHAFT_RADIUS = 0.009  # [m]
 HEAD_RADIUS = 0.026  # [m]

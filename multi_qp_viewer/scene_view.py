@@ -7,12 +7,10 @@ from typing import Any, Protocol
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_viewer.meshes import is_unbounded, local_bounds
 from multi_qp_viewer.pose import ScenePose
-
-Array = NDArray[np.float64]
 
 # A fixed body with its top this near z = 0 and at least this width is the ground, which the floor represents.
 FLOOR_TOLERANCE = 2e-3  # [m]

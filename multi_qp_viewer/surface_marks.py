@@ -7,15 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 import pinocchio as pin
 import trimesh
-from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.surfaces import Surface
 from multi_qp_viewer import marks
 from multi_qp_viewer.meshes import split_creases
 from multi_qp_viewer.picture import Overlay
 from multi_qp_viewer.render_overlays import AXIS_COLORS, ball, overlay, rod
-
-Array = NDArray[np.float64]
 
 #: Length and radius of an axis, and radius of a contact point [m].
 AXIS, ROD, POINT = 0.08, 0.004, 0.008

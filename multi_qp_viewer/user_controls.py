@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 import viser
-from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_viewer.browser_labels import FONT_SCALE
 from multi_qp_viewer.browser_panel import Panel
 from multi_qp_viewer.browser_server import PageServer
 from multi_qp_viewer.velocity_pad import SCRIPT, SendVelocity, VelocityLimits, pad_html
-
-Array = NDArray[np.float64]
 
 
 class UserControls:

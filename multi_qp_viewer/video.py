@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_controller.snapshot import Snapshot
+from multi_qp_scene.arrays import Array
 from multi_qp_viewer import marks
 from multi_qp_viewer.camera import Camera
 from multi_qp_viewer.captions import Caption
@@ -36,7 +37,6 @@ from multi_qp_viewer.scene_view import (
     subsystem_of,
 )
 
-Array = NDArray[np.float64]
 Frame = NDArray[np.uint8]
 CameraChoice = Literal["fixed", "follow"] | Camera
 

@@ -6,14 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from com_trajectory.equilibrium import equilibrium_region
 from multi_qp_cli.com.bodies import PosedRobot
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import Contact, ContactPhase
 from multi_qp_scene.equilibrium import EquilibriumRegion
-
-Array = NDArray[np.float64]
 
 _MARGIN = 0.02  # [m] inside the equilibrium region, where it is large enough
 _SMALL_MARGIN = 0.005

@@ -7,11 +7,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.jit import compiled
-
-Array = NDArray[np.float64]
 
 GRAVITY = 9.81
 

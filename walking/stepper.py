@@ -8,16 +8,14 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multi_qp_controller.contacts.support_polygon import hull_corners
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.stateful import Stateful
 from walking.gait import GRAVITY, Gait, WalkingRobot, group_place, nominal_step
 from walking.preview_kernel import StepChoice, best_step
 from walking.support import clipped_to
 from walking.swing import advance, resting
-
-Array = NDArray[np.float64]
 
 STAND, SHIFT, SWING, DOUBLE = "stand", "shift", "swing", "double"
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.jit import compiled, compiled_part
-
-Array = NDArray[np.float64]
 
 #: Speed of the planned landing [m/s], speed of the descent after a late touchdown [m/s], and its depth [m].
 LANDING_SPEED, SEARCH_SPEED, SEARCH_DEPTH = 0.05, 0.25, 0.08

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multi_qp_controller import Controller
 from multi_qp_controller.dynamics.kinematics import Kinematics
@@ -17,12 +16,12 @@ from multi_qp_controller.qp import Explanation, LabelBlock, Labels, QPProblem, e
 from multi_qp_controller.qp.formulations import make_formulation
 from multi_qp_controller.tasks import JointAngleTask, Task
 from multi_qp_scene import load_scenario
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.scalar_joint import ScalarJoint
 from multi_qp_scene.scene import State
 from multi_qp_simulator import Integrator
 from multi_qp_simulator.simulated_robot import TorqueWorld
 
-Array = NDArray[np.float64]
 HERE = Path(__file__).resolve().parent
 DURATION = 2.0  # [s]
 #: The task: height of the block [m], stiffness of (34) [1/s²], weight.

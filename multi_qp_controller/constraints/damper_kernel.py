@@ -7,11 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.jit import compiled, compiled_part
 from multi_qp_scene.kernel_data import IndexMatrix, IndexVector, Matrix, Strided, Vector, unpack
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 class NearPairData(NamedTuple):

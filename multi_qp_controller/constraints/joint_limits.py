@@ -5,17 +5,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multi_qp_controller.constraints.base import Bound
 from multi_qp_controller.dynamics.kinematics import Kinematics
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.jit import compiled, compiled_part
 from multi_qp_scene.kernel_data import IndexVector, KernelData, Vector, unpack
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import JointLimits
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 #: Largest influence distance [rad].
 MAX_INFLUENCE = 0.3

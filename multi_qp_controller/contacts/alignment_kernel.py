@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multi_qp_controller.dynamics.motion_kernel import into_frame, place_frame
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.jit import compiled
-
-Array = NDArray[np.float64]
 
 #: Kinds of surfaces.
 PLANAR, POINT, GRASP = range(3)

@@ -5,14 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.jit import compiled
 from multi_qp_scene.kernel_data import ColumnMajor, FlagVector, IndexVector, Matrix, Strided, Vector, unpack
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 class InertiaData(NamedTuple):

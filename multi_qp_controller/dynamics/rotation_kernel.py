@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.jit import compiled, compiled_part
-
-Array = NDArray[np.float64]
 
 
 @compiled_part

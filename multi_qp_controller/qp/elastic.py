@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.qp.labels import LabelBlock, Labels
 from multi_qp_controller.qp.problem import QPProblem
-
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 
 def elastic_problem(problem: QPProblem, *, weight: float, linear: float, step: int = 1) -> QPProblem:

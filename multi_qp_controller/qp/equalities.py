@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.qp.problem import QPProblem
 from multi_qp_controller.qp.solution import Solution
+from multi_qp_scene.arrays import Array
 
-Array = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 INFINITE = 1e20

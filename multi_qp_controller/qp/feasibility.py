@@ -11,8 +11,8 @@ from scipy import sparse
 
 from multi_qp_controller.qp.labels import Kind
 from multi_qp_controller.qp.problem import QPProblem
+from multi_qp_scene.arrays import Array
 
-Array = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 #: Least remaining time for which a linear program is started [s].

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_controller.qp.solution import Solution
-
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 
 class PhysicalSolution(NamedTuple):

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_controller.qp.labels import LabelBlock, Labels
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.npz_files import read_arrays
 
-Array = NDArray[np.float64]
 Steps = NDArray[np.integer] | NDArray[np.bool_]
 
 _WHAT = "a QP problem of `QPProblem.save`"

@@ -18,12 +18,11 @@ from multi_qp_controller.qp.labels import LabelBlock
 from multi_qp_controller.qp.relaxation import RelaxationOrder
 from multi_qp_controller.tasks.base import Task
 from multi_qp_controller.tasks.task_rows import TaskRows
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import ArgumentError
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.scenario_file import RegularisationSpec
 from multi_qp_scene.stateful import conformed
-
-Array = NDArray[np.float64]
 
 
 class QPData:

@@ -8,13 +8,12 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.jit import compiled
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.scene import State as SceneState
 from multi_qp_scene.schema.scenario_file import FallbackSpec
 from multi_qp_scene.stateful import Stateful
-
-Array = NDArray[np.float64]
 
 
 class SafeTorques(Stateful):

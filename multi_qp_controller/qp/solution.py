@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 SolverStatus = Literal[
     "solved", "infeasible", "unbounded", "not_convex", "iteration_limit", "time_limit", "not_finite", "numerical"

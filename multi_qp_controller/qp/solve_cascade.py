@@ -15,9 +15,8 @@ from multi_qp_controller.qp.labels import Labels
 from multi_qp_controller.qp.physical_solution import PhysicalSolution
 from multi_qp_controller.qp.qp_data import QPData
 from multi_qp_controller.qp.relaxation import component_names, components
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.stateful import Stateful
-
-Array = NDArray[np.float64]
 
 #: Penalty weight of slack in the elastic problem of general solvers, far above any task weight.
 ELASTIC_PENALTY = 1e6

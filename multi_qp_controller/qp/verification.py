@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf
 
 from multi_qp_controller.qp.problem import QPProblem
 from multi_qp_controller.qp.solution import Solution
-
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 #: Share of the largest term of the gradient, times the tolerance, that is allowed as a residual of each entry.
 _SHARED = 1e-3

@@ -10,7 +10,6 @@ from typing import NoReturn
 import numpy as np
 import pinocchio as pin
 from geometry_msgs.msg import PoseStamped
-from numpy.typing import NDArray
 from rclpy.node import Node
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
@@ -30,8 +29,6 @@ from multi_qp_ros.posture_messages import postures_message
 from multi_qp_ros.robot_states import RobotStates
 from multi_qp_ros.subscriptions import read_json, subscribe
 from multi_qp_scene.errors import MultiQpError
-
-Array = NDArray[np.float64]
 
 OWN, NONE = "scenario", "none"
 PARAMETERS = (

@@ -18,7 +18,7 @@ from motion_generation.standing import WAITING
 from motion_generation.state_parts import HALT
 from multi_qp_controller.command import Command, Status
 from multi_qp_controller.controller import Controller
-from multi_qp_ros import conversions, parameters, process, topics
+from multi_qp_ros import parameters, process, topics
 from multi_qp_ros.broadcast import Broadcast
 from multi_qp_ros.command_output import CommandOutput
 from multi_qp_ros.control_run import ControlRun, Monitor
@@ -36,6 +36,7 @@ from multi_qp_ros.state_intake import StateIntake
 from multi_qp_ros.state_output import FootprintOutput
 from multi_qp_ros.timing_log import TimingLog
 from multi_qp_ros.velocity_commands import read_command, silences, walkers
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
@@ -270,7 +271,7 @@ class ControllerNode(LifecycleNode):
         if self._active:
             self._step_if_complete(self._intake.take_joints(self._run, subsystem, joints))
 
-    def take_root(self, subsystem: str, stamp: int, pose: conversions.Array, twist: conversions.Array) -> None:
+    def take_root(self, subsystem: str, stamp: int, pose: Array, twist: Array) -> None:
         """Process odometry."""
         if self._active:
             self._step_if_complete(self._intake.take_root(self._run, subsystem, stamp, pose, twist))
@@ -305,7 +306,7 @@ class ControllerNode(LifecycleNode):
         self._last_tick = monotonic()
         self._step_if_complete(MessageStatus.TAKEN)
 
-    def take_target(self, name: str, position: conversions.Array, rotation: conversions.Array | None) -> None:
+    def take_target(self, name: str, position: Array, rotation: Array | None) -> None:
         """Move a target."""
         if not self._active or name not in self._run.controller.targets:
             raise ValueError("the present state has no such target")

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from multi_qp_controller.command import Command, Status
 from multi_qp_ros import topic_names
@@ -23,13 +22,12 @@ from multi_qp_ros.scene_templates import (
     wrench_template,
 )
 from multi_qp_ros.state_assembly import joints_of
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.description import robot_descriptions
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.kinematic_trees import KinematicTrees
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
-
-Array = NDArray[np.float64]
 
 TF, TF_STATIC = "/tf", "/tf_static"
 _LEVEL = {Status.OK: 0, Status.REDUCED: 1, Status.RELAXED: 1, Status.FALLBACK: 2}

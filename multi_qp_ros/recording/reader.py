@@ -11,7 +11,6 @@ from typing import Annotated, Any, TypedDict
 import msgspec
 import numpy as np
 from msgspec import Meta
-from numpy.typing import NDArray
 
 from multi_qp_controller.command import Status
 from multi_qp_controller.controller_state import TickInput
@@ -22,8 +21,6 @@ from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.files import open_regular
 from multi_qp_scene.limits import check
 from multi_qp_scene.scene import State
-
-Array = NDArray[np.float64]
 
 #: Half-width of the window around the expected log time in which a tick is searched first [ns].
 _WINDOW = 300_000_000

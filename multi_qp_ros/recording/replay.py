@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from multi_qp_controller.command import Command
@@ -20,6 +19,7 @@ from multi_qp_controller.qp.choice import choose
 from multi_qp_controller.qp.qp_data import QPData
 from multi_qp_ros.recording.identity import identity, project_version
 from multi_qp_ros.recording.reader import Bag, RecordedTick
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.resources import resource_dirs
 from multi_qp_scene.scenario import Scenario, load_scenario
@@ -28,8 +28,6 @@ from multi_qp_scene.schema.scenario_file import RegularisationSpec, ScenarioFile
 from multi_qp_scene.sources import PackedFile, unpacked
 from multi_qp_scene.stateful import conformed
 from multi_qp_scene.suggestions import unknown_name
-
-Array = NDArray[np.float64]
 
 _TASK_SETTINGS = ("weight", "stiffness", "damping")
 _COSTS = "regularisation"

@@ -25,11 +25,10 @@ from multi_qp_controller.qp.condensed.warm_start_kernel import (
     store_multipliers,
     warm_active_set,
 )
+from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.jit import compiled, compiled_part
 from multi_qp_scene.kernel_data import unpack
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 Flags = NDArray[np.bool_]
 
 #: Distance of active rows from their sides, relative to 1 + |side|, above which the solution is refined.

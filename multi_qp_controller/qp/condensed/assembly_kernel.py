@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multi_qp_controller.qp.condensed.cost_kernel import couple, views, weigh
 from multi_qp_controller.qp.condensed.data import CondensedData
@@ -27,11 +26,9 @@ from multi_qp_controller.qp.condensed.plan import (
     V_SIZE,
 )
 from multi_qp_controller.qp.condensed.row_kernel import dot, expand
+from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.jit import compiled, compiled_part
 from multi_qp_scene.kernel_data import unpack
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 #: Status of a solve.
 SOLVED, INFEASIBLE, LIMIT, DEPENDENT, NUMERICAL, NOT_FINITE = 0, 1, 2, 3, 4, 5

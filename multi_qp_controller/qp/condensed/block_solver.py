@@ -8,7 +8,6 @@ from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multi_qp_controller.contacts.rows import COUPLING_FORCE_COST, ContactRows
 from multi_qp_controller.qp.condensed.active_set_kernel import search
@@ -28,10 +27,8 @@ from multi_qp_controller.qp.physical_solution import PhysicalSolution, Solved
 from multi_qp_controller.qp.qp_data import QPData
 from multi_qp_controller.qp.relaxation import component_of_rows, components
 from multi_qp_controller.qp.solution import Solution, SolverStatus
+from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.kernel_data import KernelData
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 #: Relative length of the independent part below which rows count as linearly dependent.
 _DEPENDENT_ROWS = 1e-9

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multi_qp_controller.qp.condensed.data import CondensedData
 from multi_qp_controller.qp.condensed.linear_kernel import cholesky
@@ -33,11 +32,9 @@ from multi_qp_controller.qp.condensed.plan import (
     V_SIZE,
     WIDE_0,
 )
+from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.jit import compiled_part
 from multi_qp_scene.kernel_data import unpack
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @compiled_part

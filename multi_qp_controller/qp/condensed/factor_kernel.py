@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multi_qp_controller.qp.condensed.row_kernel import dot, dual
+from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.jit import compiled_part
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @compiled_part

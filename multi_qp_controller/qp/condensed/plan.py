@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from multi_qp_controller.qp.qp_data import QPData
+from multi_qp_scene.arrays import Indices
 from multi_qp_scene.scene import columns_above
-
-Indices = NDArray[np.intp]
 
 # columns of `EliminationPlan.nodes`: sizes, and first indices of the lists and storage of a subsystem
 _COLUMNS = range(26)

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from multi_qp_controller.qp.condensed.data import CondensedData
 from multi_qp_controller.qp.condensed.linear_kernel import forward_band_together
 from multi_qp_controller.qp.condensed.row_kernel import dot, write_internal
+from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.jit import compiled_part
 from multi_qp_scene.kernel_data import unpack
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 Flags = NDArray[np.bool_]
 
 #: A row violated by more than this joins the active set, relative to 1 + |value of the side|.

@@ -7,10 +7,9 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.qp.condensed.factor_kernel import drop, shrink, solve
 from multi_qp_controller.qp.condensed.linear_kernel import cholesky
+from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.jit import compiled_part
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 Flags = NDArray[np.bool_]
 
 

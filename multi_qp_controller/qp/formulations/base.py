@@ -5,14 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from multi_qp_controller.qp.physical_solution import PhysicalSolution
 from multi_qp_controller.qp.problem import QPProblem
 from multi_qp_controller.qp.qp_data import QPData
-
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 
 class QpSize(NamedTuple):

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multi_qp_controller.qp.formulations.base import Formulation
 from multi_qp_controller.qp.labels import LabelBlock, Labels
 from multi_qp_controller.qp.physical_solution import PhysicalSolution
 from multi_qp_controller.qp.problem import QPProblem
-
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 
 class ReducedFormulation(Formulation):

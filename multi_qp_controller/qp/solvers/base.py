@@ -9,7 +9,6 @@ from time import perf_counter
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multi_qp_controller.qp.equalities import EqualityForm
 from multi_qp_controller.qp.feasibility import is_feasible, is_unbounded
@@ -18,8 +17,6 @@ from multi_qp_controller.qp.solution import Solution, SolverStatus
 from multi_qp_controller.qp.solvers.polish import polished
 from multi_qp_controller.qp.solvers.repair import Rescaled, loosened, repair_bounds, without_distant_sides
 from multi_qp_controller.qp.verification import flaw, is_convex, with_multipliers
-
-Array = NDArray[np.float64]
 
 #: Successive curvatures of the proximal-point iterations, for variables and rows scaled to 1.
 _CURVATURES = 1e-7, 1e-5, 1e-3

@@ -12,8 +12,6 @@ from multi_qp_controller.qp.problem import QPProblem
 from multi_qp_controller.qp.solution import Solution, SolverStatus
 from multi_qp_controller.qp.solvers.base import Solver
 
-Array = NDArray[np.float64]
-
 # Bits of DAQP's `sense`: kind of a row, and side at which it is initially active.
 _ACTIVE, _LOWER, _EQUALITY = 1, 2, 5
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import qr
 from scipy.linalg.lapack import dpotrf, dtrtri, dtrtrs
 
@@ -14,8 +13,7 @@ from multi_qp_controller.qp.solution import Solution, SolverStatus
 from multi_qp_controller.qp.solvers.base import Solver
 from multi_qp_controller.qp.solvers.repair import RANK_TOLERANCE
 from multi_qp_controller.tsid_compat import tsid
-
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 # tsid adds this to the diagonal of every Hessian; it is subtracted from the cost.
 _TSID_REGULARISATION = 1e-8

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_controller.qp.problem import QPProblem
+from multi_qp_scene.arrays import Array
 
-Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 

@@ -6,13 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import proxsuite
-from numpy.typing import NDArray
 
 from multi_qp_controller.qp.problem import QPProblem
 from multi_qp_controller.qp.solution import Solution, SolverStatus
 from multi_qp_controller.qp.solvers.base import Solver
-
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 _QP = proxsuite.proxqp
 _STATUS: dict[Any, SolverStatus] = {

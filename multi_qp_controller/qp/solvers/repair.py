@@ -10,8 +10,7 @@ from scipy.linalg import qr, solve_triangular
 
 from multi_qp_controller.qp.problem import QPProblem
 from multi_qp_controller.qp.solution import Solution
-
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 RANK_TOLERANCE = 1e-10
 """A row counts as dependent when less than this fraction of it lies outside the span of the others."""

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from multi_qp_controller.qp import LabelBlock, Labels, QPProblem
-
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 FRICTION = 0.7
 # Joint that carries the surface: direction, in its frame, of the force on it.
