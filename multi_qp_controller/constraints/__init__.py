@@ -6,11 +6,12 @@ from multi_qp_controller.constraints.balance import BalanceConstraint
 from multi_qp_controller.constraints.base import Bound, RowConstraint
 from multi_qp_controller.constraints.collisions import CollisionConstraint, PairDistance
 from multi_qp_controller.constraints.joint_limits import JointLimitConstraint
+from multi_qp_controller.constraints.stretch import StretchConstraint
 from multi_qp_controller.constraints.torque_limits import TorqueLimitConstraint
 from multi_qp_scene.scenario import Scenario
 
 #: All classes of constraints, in the order of their rows in D.
-CONSTRAINTS = (CollisionConstraint, BalanceConstraint, JointLimitConstraint, TorqueLimitConstraint)
+CONSTRAINTS = (CollisionConstraint, BalanceConstraint, StretchConstraint, JointLimitConstraint, TorqueLimitConstraint)
 
 
 def make_constraints(scenario: Scenario, dt: float, horizon: float) -> tuple[RowConstraint | Bound, ...]:
@@ -32,6 +33,7 @@ __all__ = [
     "JointLimitConstraint",
     "PairDistance",
     "RowConstraint",
+    "StretchConstraint",
     "TorqueLimitConstraint",
     "make_constraints",
 ]

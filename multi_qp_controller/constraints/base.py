@@ -33,7 +33,7 @@ class RowConstraint(Stateful, ABC):
         """What the next tick depends on besides the state of the scene: nothing, unless a constraint extends it."""
 
     count = 0
-    group: ClassVar[Literal["collisions", "balance"]] = "collisions"
+    group: ClassVar[Literal["collisions", "limits", "balance"]] = "collisions"
 
     @property
     @abstractmethod

@@ -27,18 +27,26 @@ _AXES = ("x", "y", "z", "roll", "pitch", "yaw")
 #: Largest speeds of approach of tasks from files that give none: of a position [m/s], of an orientation [rad/s]. A task
 #: whose target is out of reach demands at most 2√k v_max; without a limit it throws a standing robot off its balance.
 DEFAULT_SPEEDS = 0.5, 1.0
+#: Time in which a far target is approached at full speed [s].
+ACCELERATION_TIME = 0.5
 
 
-def limit_share(error: Array, *, stiffness: float, damping: float, max_speed: float) -> float:
-    """Return the factor on an error with which the feedback approaches at most at `max_speed`: k e = 2√k v_max.
+def limit_share(error: Array, speed: Array, *, stiffness: float, damping: float, max_speed: float) -> float:
+    """Return the factor on an error with which the feedback approaches at most at `max_speed` v_max: k e = 2√k v.
+
+    v is the present speed of approach plus v_max / (2√k T), but at most v_max, so that a far target is approached with
+    an acceleration of v_max / T, T = `ACCELERATION_TIME`. A task whose target is out of reach demands no more than
+    this, for as long as it cannot move.
 
     The factor also applies to velocity and acceleration of the reference: one that a frame cannot follow becomes a
     set-point.
     """
-    if stiffness == 0.0:
-        return 1.0
-    longest = max(damping, 2.0 * math.sqrt(stiffness)) * max_speed / stiffness
     length = math.sqrt(error @ error)
+    if stiffness == 0.0 or length == 0.0 or max_speed == math.inf:
+        return 1.0
+    damping = max(damping, 2.0 * math.sqrt(stiffness))
+    approach = max(0.0, -float(error @ speed) / length)
+    longest = damping * min(max_speed, approach + max_speed / (damping * ACCELERATION_TIME)) / stiffness
     return 1.0 if length <= longest else longest / length
 
 

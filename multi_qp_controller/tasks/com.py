@@ -150,7 +150,7 @@ class CoMTask(Task):
         self._error = (self.group.com(kinematics) - self.reference)[self.axes]
         self._speed = velocity[self.axes]
         gains = {"stiffness": self.stiffness, "damping": self.damping}
-        share = limit_share(self._error, max_speed=self.speeds[0], **gains)
+        share = limit_share(self._error, self._speed, max_speed=self.speeds[0], **gains)
         desired = self.feedback(share * self._error, (velocity - share * rate)[self.axes]) + share * second[self.axes]
         if self.along_with:
             J[:] = self._full_J[self.axes]

@@ -201,7 +201,7 @@ class PoseTask(Task):
         error[:3] = motion.X_B_A.translation - sample.position
         error[3:] = R @ pin.log3(sample.rotation.T @ R)
         velocity = _rotated(R, motion.twist)
-        share = self._shares(error)
+        share = self._shares(error, velocity)
         desired = self.feedback(share * error, velocity - share * sample.velocity) + share * sample.acceleration
         axes = self.axes
         self._error, self._speed = error[axes], velocity[axes]
@@ -228,13 +228,15 @@ class PoseTask(Task):
         X_world_a = kinematics.pose(self.frame_a)
         return X_world_a.copy() if self.frame_b is None else kinematics.pose(self.frame_b).actInv(X_world_a)
 
-    def _shares(self, error: Array) -> Array:
+    def _shares(self, error: Array, velocity: Array) -> Array:
         """Return the factors of `limit_share` for position and rotation along the tasked axes, (6,)."""
         tasked = np.zeros(6)
         tasked[self.axes] = error[self.axes]
         gains = {"stiffness": self.stiffness, "damping": self.damping}
-        parts = zip((tasked[:3], tasked[3:]), self.speeds, strict=True)
-        return np.repeat([limit_share(part, max_speed=speed, **gains) for part, speed in parts], 3)
+        moved = np.zeros(6)
+        moved[self.axes] = velocity[self.axes]
+        parts = zip((tasked[:3], tasked[3:]), (moved[:3], moved[3:]), self.speeds, strict=True)
+        return np.repeat([limit_share(e, s, max_speed=speed, **gains) for e, s, speed in parts], 3)
 
 
 def _rotated(R: Array, twist: Array) -> Array:

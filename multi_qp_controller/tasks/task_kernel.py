@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.dynamics.rotation_kernel import rotation_vector
 from multi_qp_controller.references.minimum_jerk import sample_paths
+from multi_qp_controller.tasks.base import ACCELERATION_TIME
 from multi_qp_scene.jit import compiled, compiled_part
 from multi_qp_scene.kernel_data import ColumnMajor, IndexMatrix, IndexVector, Matrix, Stack, Vector, unpack
 
@@ -124,19 +125,27 @@ def _pose_rows(table: Any, p: int, full: Array, w: Array) -> None:
         w[3 + i] = data.drift[k, 3 + i]
     stiffness, damping = data.gains[task, STIFFNESS], data.gains[task, DAMPING]
     linear = angular = 0.0  # squared norms of the error along the tasked axes
-    for r in range(rows):
-        axis = data.lists[axes + r]
-        if axis < 3:
-            linear += full[axis] ** 2
-        else:
-            angular += full[axis] ** 2
-    near = _share(linear, data.gains, task, SPEED), _share(angular, data.gains, task, TURN_SPEED)
+    away = turning_away = 0.0  # half their rates, for a reference at rest
     for r in range(rows):
         axis = data.lists[axes + r]
         i, o = axis % 3, 3 * (axis // 3)
         x, y, z = data.X[k, i, 0], data.X[k, i, 1], data.X[k, i, 2]
         rate = x * data.twist[k, o] + y * data.twist[k, o + 1] + z * data.twist[k, o + 2]
         data.error[row + r], data.speed[row + r] = full[axis], rate
+        if axis < 3:
+            linear += full[axis] ** 2
+            away += full[axis] * rate
+        else:
+            angular += full[axis] ** 2
+            turning_away += full[axis] * rate
+    near = (
+        _share(linear, away, data.gains, task, SPEED),
+        _share(angular, turning_away, data.gains, task, TURN_SPEED),
+    )
+    for r in range(rows):
+        axis, rate = data.lists[axes + r], data.speed[row + r]
+        i, o = axis % 3, 3 * (axis // 3)
+        x, y, z = data.X[k, i, 0], data.X[k, i, 1], data.X[k, i, 2]
         share = near[0] if o == 0 else near[1]
         desired = (
             share * data.pose_references[p, 18 + axis]
@@ -171,10 +180,12 @@ def _centre_rows(table: Any, c: int, error_3: Array, moved: Array) -> None:
                 moved[i] -= share * data.X[k, i, j] * data.twist[k, j]
                 moved[3 + i] -= share * data.X[k, i, j] * (data.drift[k, j] + turning)
         error_3[i] = 0.0
+    away = 0.0
     for r in range(rows):
         axis = data.lists[axes + r]
         error_3[axis] = data.centroids[c, axis] - data.places[c, axis]
-    near = _share(error_3[0] ** 2 + error_3[1] ** 2 + error_3[2] ** 2, data.gains, task, SPEED)
+        away += error_3[axis] * moved[axis]
+    near = _share(error_3[0] ** 2 + error_3[1] ** 2 + error_3[2] ** 2, away, data.gains, task, SPEED)
     for r in range(rows):
         axis = data.lists[axes + r]
         data.error[row + r], data.speed[row + r] = error_3[axis], moved[axis]
@@ -198,13 +209,13 @@ def _centre_rows(table: Any, c: int, error_3: Array, moved: Array) -> None:
 
 
 @compiled_part
-def _share(square: float, gains: Array, task: int, speed: int) -> float:
-    """Return the factor that limits an error of this squared norm to the largest speed; see `limit_share`."""
-    stiffness = gains[task, STIFFNESS]
-    if stiffness == 0.0:
+def _share(square: float, away: float, gains: Array, task: int, speed: int) -> float:
+    """Return the factor that limits an error of this squared norm, and half its rate, as `limit_share` does."""
+    stiffness, most, length = gains[task, STIFFNESS], gains[task, speed], math.sqrt(square)
+    if stiffness == 0.0 or length == 0.0 or most == math.inf:
         return 1.0
-    longest = max(gains[task, DAMPING], 2.0 * math.sqrt(stiffness)) * gains[task, speed] / stiffness
-    length = math.sqrt(square)
+    damping = max(gains[task, DAMPING], 2.0 * math.sqrt(stiffness))
+    longest = damping * min(most, max(0.0, -away / length) + most / (damping * ACCELERATION_TIME)) / stiffness
     return 1.0 if length <= longest else longest / length
 
 

@@ -205,12 +205,15 @@ class JointLimitsSpec(StrictModel):
         influence: δ_i / range; δ_i is at most 0.3 rad.
         security: δ_s / range; below `influence`, and reduced in proportion where δ_i is.
         damping: ξ / velocity limit; ξ is at most 4 rad/s.
+        stretch: distance of a limb in contact from its full length below which a damper slows its stretching, for
+            joints whose range passes the straight angle; 0: off [m].
         start: largest distance of a joint beyond its limits at the start [rad], [m]; a run beyond it is refused.
     """
 
     influence: Positive = 0.1
     security: NonNegative = 0.01
     damping: Positive = 0.5
+    stretch: Distance = 0.05
     start: Spread = 0.25
 
 

@@ -130,3 +130,8 @@ def test_random_targets_cause_no_fall(model, tmp_path):
 
 def test_a_path_that_cannot_be_followed_causes_no_fall(tmp_path):
     check(tmp_path, "humanoid", "integrator", [np.array([-1.2, 0.9, 2.2])], timing=", duration: 2.0")
+
+
+def test_a_base_beyond_the_reach_of_its_legs_causes_no_fall(tmp_path):
+    """The legs become nearly straight; without the damper on their stretch the QP is infeasible after 2.6 s."""
+    check(tmp_path, "quadruped", "integrator", [random_targets(10)[9]])
