@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 import coal
-import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from contact_planner.body import CharacterModel, Limb
-
-Array = NDArray[np.float64]
+from multi_qp_scene.arrays import Array
 
 #: Penetration that is tolerated between the last link of a limb and a body that it touches, against rounding [m].
 _TOUCH = 2e-3

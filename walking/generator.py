@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.motion_generator import (
@@ -20,6 +19,7 @@ from multi_qp_controller.motion_generator import (
     pose_reference,
     posture_reference,
 )
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scalar_joint import ScalarJoint
 from multi_qp_scene.scenario import Scenario
@@ -29,8 +29,6 @@ from multi_qp_scene.surfaces import Surface
 from walking.gait import Gait, WalkingRobot
 from walking.stepper import STAND, Measured, Stepper, Walk
 from walking.velocity import VelocityCommand
-
-Array = NDArray[np.float64]
 
 #: Height of the centre of mass relative to the initial one, where it is not given.
 CROUCH = 0.9

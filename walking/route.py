@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.schema.generators import RouteSpec
 from multi_qp_scene.stateful import Stateful
-
-Array = NDArray[np.float64]
 
 #: Distance ahead on the route of the point that the body moves towards [m].
 LOOK_AHEAD = 0.25

@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import ArgumentError
 from multi_qp_scene.schema.generators import RouteSpec, TimedVelocitySpec, VelocityLimitsSpec
 from multi_qp_scene.stateful import Stateful
 from walking.route import Route
-
-Array = NDArray[np.float64]
 
 _log = logging.getLogger(__name__)
 _NOWHERE = np.zeros(3)

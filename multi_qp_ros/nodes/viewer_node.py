@@ -9,7 +9,6 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 from rclpy.node import Node
 from std_msgs.msg import Float64, String
 from trajectory_msgs.msg import MultiDOFJointTrajectory
@@ -33,7 +32,6 @@ from multi_qp_viewer.marker_board import MarkerBoard
 if TYPE_CHECKING:
     from multi_qp_viewer.browser import BrowserViewer
 
-Array = NDArray[np.float64]
 
 PARAMETERS = (
     *(spec for spec in SCENARIO_PARAMETERS if spec.name in ("scenario", "set", "seed")),
