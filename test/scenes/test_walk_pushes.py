@@ -44,7 +44,7 @@ def test_a_push_beyond_planted_feet_makes_it_step_and_stand_again(direction):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sector", [0, 2, 3, 4, 6])
+@pytest.mark.parametrize("sector", [0, 2, 4])
 def test_standing_it_survives_half_as_much_again_as_planted_feet(sector):
     height, walk = pushed(STANDING[sector], 45.0 * sector)
     assert height > 0.6 and walk.phase == "stand" and walk.steps > 0
