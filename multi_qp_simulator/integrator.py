@@ -35,6 +35,7 @@ class Integrator:
         self._made: tuple[str, ...] = scenario.spec.states[scenario.spec.initial_state].all_contacts
         self._bonds: dict[str, ActiveContact] = {}
         self._rows: ContactRows | None = None
+        self._watching: Kinematics | None = None  # whose table of motions begins with the contacts of the rows
 
     @property
     def state(self) -> State:
@@ -91,8 +92,9 @@ class Integrator:
         """Return the rows of contacts, then of couplings."""
         scenario = self._scenario
         bonds = tuple(self._bond(name, kinematics) for name in names)
-        if self._rows is None or self._rows.contacts != bonds:
+        if self._rows is None or self._rows.contacts != bonds or self._watching is not kinematics:
             kinematics.watch([bond.frames for bond in bonds])
+            self._watching = kinematics
             self._rows = ContactRows(bonds, scenario.scene.couplings, scenario.spec.regularisation)
         self._rows.update(kinematics, dt)
         return self._rows
