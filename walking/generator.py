@@ -145,11 +145,13 @@ class WalkingGenerator(MotionGenerator):
     def _task_specs(self) -> dict[str, TaskSpec]:
         spec, weights, contacts = self._spec, self._spec.weights, self.scenario.spec.contacts
         here = PoseTargetSpec(frame="entry", position=(0.0, 0.0, 0.0))
+        # None is ever given up: conflicts are shorter than the time until a task is taken up again.
         tasks: dict[str, TaskSpec] = {
             "com": CoMTaskSpec(type="com", subsystems=[spec.subsystem], weight=weights.com, stiffness=weights.height)
         }
         for foot, flat in zip(self._feet, self._flat, strict=True):
             tasks[foot] = PoseTaskSpec(
+                importance=None,
                 type="pose",
                 frame=contacts[foot].surfaces[0],
                 axes=["x", "y", "z", "roll", "pitch", "yaw"] if flat else ["x", "y", "z"],
@@ -159,6 +161,7 @@ class WalkingGenerator(MotionGenerator):
             )
         for link in spec.upright:
             tasks[f"upright {link}"] = PoseTaskSpec(
+                importance=None,
                 type="pose",
                 frame=link,
                 axes=["roll", "pitch", "yaw"],

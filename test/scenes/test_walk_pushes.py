@@ -37,6 +37,11 @@ def test_a_weak_push_needs_no_step():
     assert height > 0.6 and walk.phase == "stand" and walk.steps == 0
 
 
+def test_no_task_of_the_gait_is_given_up_while_a_qp_has_no_solution():
+    generator = make_controller(load_scenario("walk"), "mujoco").generator("gait")
+    assert {name for name, spec in generator.tasks.items() if spec.importance is not None} == set()
+
+
 @pytest.mark.parametrize("direction", [0.0, pytest.param(180.0, marks=pytest.mark.slow)])
 def test_a_push_beyond_planted_feet_makes_it_step_and_stand_again(direction):
     height, walk = pushed(300.0, direction, seconds=4.5)
@@ -44,7 +49,7 @@ def test_a_push_beyond_planted_feet_makes_it_step_and_stand_again(direction):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sector", [0, 2, 4])
+@pytest.mark.parametrize("sector", [0, 2, 3, 4, 5, 6])
 def test_standing_it_survives_half_as_much_again_as_planted_feet(sector):
     height, walk = pushed(STANDING[sector], 45.0 * sector)
     assert height > 0.6 and walk.phase == "stand" and walk.steps > 0
@@ -56,3 +61,15 @@ def test_standing_it_survives_half_as_much_again_as_planted_feet(sector):
 def test_walking_it_survives_a_push(direction, at):
     height, _ = pushed(100.0, direction, velocity=(0.3, 0.0, 0.0), at=at, seconds=6.0)
     assert height > 0.6
+
+
+@pytest.mark.slow
+def test_walking_it_survives_30_of_32_pushes_of_150_newtons():
+    survived = 0
+    for direction in range(0, 360, 45):
+        for at in (3.0, 3.24, 3.48, 3.72):
+            try:
+                survived += pushed(150.0, direction, velocity=(0.3, 0.0, 0.0), at=at, seconds=6.0)[0] > 0.6
+            except AssertionError:  # the run ended early: it fell
+                continue
+    assert survived >= 30
