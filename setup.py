@@ -10,6 +10,7 @@ TOP_LEVEL_PACKAGES = (
     "multi_qp_scene",
     "contact_planner",
     "com_trajectory",
+    "contact_invariant",
     "multi_qp_controller",
     "motion_generation",
     "walking",
@@ -66,7 +67,11 @@ setup(
     package_data={"multi_qp_viewer": ["*.js"]},
     data_files=data_files(),
     install_requires=pinned("requirements.txt"),
-    extras_require={"test": pinned("requirements-test.txt"), "ros": pinned("requirements-ros.txt")},
+    extras_require={
+        "synthesis": pinned("requirements-synthesis.txt"),
+        "test": pinned("requirements-test.txt"),
+        "ros": pinned("requirements-ros.txt"),
+    },
     entry_points={
         "console_scripts": [
             "multi-qp = multi_qp_cli.entry:main",

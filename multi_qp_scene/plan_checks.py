@@ -1,10 +1,11 @@
-"""Checks of the sections `plan` and `turns` of a scenario: existence of names and unambiguous goals."""
+"""Checks of the sections `plan`, `turns` and `behaviour` of a scenario: existence of names and unambiguous goals."""
 
 from __future__ import annotations
 
 import fnmatch
 
 from multi_qp_scene.checks import Key, ScenarioChecker
+from multi_qp_scene.schema.behaviour import BehaviourSpec, StrikeTerm
 from multi_qp_scene.schema.plan import PlanGoalSpec, PlanSpec
 from multi_qp_scene.schema.turns import TurnsSpec
 
@@ -54,6 +55,25 @@ def check_turns(turns: TurnsSpec, scenario: ScenarioChecker) -> None:
         for k, pattern in enumerate(patterns):
             if not fnmatch.filter(others, pattern):
                 scenario.known(("turns", "colors", color, k), "surface", pattern, others)
+
+
+def check_behaviour(behaviour: BehaviourSpec, scenario: ScenarioChecker) -> None:
+    """Report each error in the section `behaviour`."""
+    names, character = scenario.names, behaviour.character
+    scenario.known(("behaviour", "character"), "subsystem", character, names.moving)
+    if character in names.moving and character not in names.unreadable:
+        own = scenario.surfaces_of(character)
+        for name, effector in behaviour.effectors.items():
+            scenario.known(("behaviour", "effectors", name, "surface"), "surface", effector.surface, own)
+        scenario.known(("behaviour", "posture"), "posture", behaviour.posture, names.postures[character])
+        if character not in names.floating:
+            message = "only the motion of a character with a free-flyer can be synthesised"
+            scenario.report_error(("behaviour", "character"), message)
+    for k, term in enumerate(behaviour.terms):
+        term.check(set(behaviour.effectors), scenario, ("behaviour", "terms", k))
+        if isinstance(term, StrikeTerm) and term.phase > behaviour.phases:
+            message = f"there are only {behaviour.phases} phases, got {term.phase}"
+            scenario.report_error(("behaviour", "terms", k, "phase"), message)
 
 
 def _check_goal(goal: PlanGoalSpec, at: Key, plan: PlanSpec, scenario: ScenarioChecker, others: set[str]) -> None:

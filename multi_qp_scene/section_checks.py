@@ -8,7 +8,7 @@ from typing import Any
 from multi_qp_scene.checks import Key, ScenarioChecker
 from multi_qp_scene.mimic import mimic_violations
 from multi_qp_scene.names import Names
-from multi_qp_scene.plan_checks import check_plan, check_turns
+from multi_qp_scene.plan_checks import check_behaviour, check_plan, check_turns
 from multi_qp_scene.problems import Problems
 from multi_qp_scene.schema.conditions import StateNames
 from multi_qp_scene.schema.scenario_file import ScenarioFile
@@ -137,14 +137,16 @@ def _check_states(scenario: ScenarioChecker) -> None:
         check_plan(scenario.spec.plan, scenario)
     if scenario.spec.turns is not None:
         check_turns(scenario.spec.turns, scenario)
-    writers = [key_name for key_name in ("plan", "contact_sequence", "turns") if key_name in top]
+    if scenario.spec.behaviour is not None:
+        check_behaviour(scenario.spec.behaviour, scenario)
+    writers = [key_name for key_name in ("plan", "contact_sequence", "turns", "behaviour") if key_name in top]
     if len(writers) > 1:
         scenario.report_error((writers[1],), f"give either `{writers[0]}` or `{writers[1]}`: both write the states")
     for key_name in ("initial_state", "states"):
         if key_name in top and writers:
             scenario.report_error((key_name,), f"give either `{writers[0]}` or `{key_name}`: a plan writes the states")
         elif key_name not in top and not writers:
-            message = "is missing (required, unless there is a `plan`, a `contact_sequence` or `turns`)"
+            message = "is missing (required, unless there is a `plan`, a `contact_sequence`, `turns` or a `behaviour`)"
             scenario.report_error((), f"the key '{key_name}' {message}")
     if "states" in top and not states and not writers:
         scenario.report_error(("states",), "expected at least one state")

@@ -30,6 +30,7 @@ PACKAGES = (
     "walking",
     "contact_planner",
     "com_trajectory",
+    "contact_invariant",
     "multi_qp_simulator",
     "multi_qp_viewer",
     "multi_qp_ros",

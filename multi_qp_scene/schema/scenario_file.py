@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 
 from multi_qp_scene.config_file import StrictModel
+from multi_qp_scene.schema.behaviour import BehaviourSpec
 from multi_qp_scene.schema.common import (
     Angle,
     Color,
@@ -427,6 +428,8 @@ class ScenarioFile(StrictModel):
             `states`.
         contact_sequence: a contact sequence from which the states are generated, instead of `plan` or states.
         turns: several characters that move one limb in turns, instead of `plan`, `contact_sequence` or states.
+        behaviour: task terms from which contacts and motion are found together, instead of `plan`, `contact_sequence`,
+            `turns` or states.
         initial_state: initial state of the state machine; required with `states`.
         states: states of the state machine by name; required unless they are generated.
         goals: success criteria of a run by name; the state machine must also reach a final state.
@@ -457,6 +460,7 @@ class ScenarioFile(StrictModel):
     plan: PlanSpec | None = None
     contact_sequence: FollowSpec | None = None
     turns: TurnsSpec | None = None
+    behaviour: BehaviourSpec | None = None
     initial_state: str = ""
     states: dict[str, StateSpec] = {}
     goals: dict[str, GoalSpec] = {}

@@ -1,0 +1,1 @@
+"""Contact-invariant optimisation: contacts and motion together, from task terms alone, [Mordatch2012]."""

@@ -1,0 +1,289 @@
+"""Audit of a synthesised motion on a fine grid, independent of the optimiser's samples, forces and joint angles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from scipy.optimize import nnls
+
+from contact_invariant.character import Character
+from contact_invariant.motion import Motion, angular_motion, rotations
+from contact_invariant.postures import Postures, postures_of
+from contact_invariant.residuals import GRAVITY
+from contact_invariant.surroundings import Surroundings
+from multi_qp_scene.arrays import Array
+from multi_qp_scene.overlaps import OverlapSearch
+from multi_qp_scene.scene import Scene
+
+#: Grid of the audit [s].
+STEP = 0.01
+#: Distance of a corner from a surface up to which it can push [m].
+REACH = 0.01
+#: Height below which a limb between two contacts has not left the surface [m].
+LIFTED = 0.002
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a motion must keep to.
+
+    Attributes:
+        distance: task features [m].
+        angle: task features [rad].
+        residual: RMS of the force that no contact explains, relative to the weight.
+        gap: distance of patches in contact from the surface [m].
+        slip: displacement of a patch during a contact [m].
+        reach: distance of the limbs of the full model, within joint limits, from their patches [m].
+        turn: the same as an angle [rad].
+        depth: penetration into surroundings or own links [m].
+        clearance: height of swinging limbs at speed [m].
+    """
+
+    distance: float = 0.03
+    angle: float = float(np.radians(5.0))
+    residual: float = 0.05
+    gap: float = 0.01
+    slip: float = 0.01
+    reach: float = 0.01
+    turn: float = float(np.radians(2.0))
+    depth: float = 0.01
+    clearance: float = 0.02
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One figure of the audit.
+
+    Attributes:
+        name: what it is.
+        value: its value.
+        bound: what it is compared with.
+        unit: unit of both.
+        where: where the worst value is.
+        met: whether the bound is met.
+    """
+
+    name: str
+    value: float
+    bound: float
+    unit: str
+    where: str
+    met: bool
+
+
+@dataclass(frozen=True)
+class Audit:
+    """Findings about a motion; `postures` are those of the full model on the grid."""
+
+    findings: tuple[Finding, ...]
+    postures: Postures
+
+    @property
+    def passed(self) -> bool:
+        """Whether all bounds are met."""
+        return all(finding.met for finding in self.findings)
+
+    def as_dict(self) -> dict[str, dict[str, float | str | bool]]:
+        """Return the findings by name, for JSON."""
+        return {finding.name: {k: v for k, v in asdict(finding).items() if k != "name"} for finding in self.findings}
+
+
+class Auditor:
+    """Audit of motions of one character in one scene."""
+
+    def __init__(
+        self, scene: Scene, character: Character, surroundings: Surroundings, *, friction: float, bounds: Bounds
+    ) -> None:
+        self._scene, self._character, self._surroundings = scene, character, surroundings
+        self._friction, self._bounds = friction, bounds
+        own: list[int] = []
+        other: list[int] = []
+        pieces = list(scene.collision_model.geometryObjects)
+        for k, piece in enumerate(pieces):
+            (own if piece.name.split("/")[0] == character.name else other).append(k)
+        link = {k: scene.model.frames[pieces[k].parentFrame].name for k in own}
+        apart = {frozenset(pair) for pair in character.apart}
+        self._outside = OverlapSearch(scene.model, scene.collision_model, [(a, b) for a in own for b in other])
+        pairs = [(a, b) for a in own for b in own if a < b and frozenset((link[a], link[b])) in apart]
+        self._inside = OverlapSearch(scene.model, scene.collision_model, pairs)
+        self._names = [piece.name for piece in pieces]
+
+    def audit(self, motion: Motion, features: Sequence[tuple[str, str, float]]) -> Audit:
+        """Measure a motion.
+
+        Args:
+            motion: the motion.
+            features: name, unit and final value of each task feature.
+        """
+        count = round(motion.duration / STEP)
+        times = np.minimum((np.arange(count) + 0.5) * STEP, motion.duration - 1e-9)
+        path = _Path(self._character, motion, times)
+        postures = postures_of(self._scene, self._character, motion, times)
+        findings = [
+            *self._task(features),
+            *self._physics(path),
+            *self._contacts(path),
+            *self._kinematics(postures),
+            *self._penetration(postures),
+            self._clearance(path),
+            self._flight(path),
+        ]
+        return Audit(tuple(findings), postures)
+
+    def _task(self, features: Sequence[tuple[str, str, float]]) -> list[Finding]:
+        found = []
+        for unit, bound, name in (
+            ("m", self._bounds.distance, "task distance"),
+            ("rad", self._bounds.angle, "task angle"),
+        ):
+            worst = max(((abs(v), n) for n, u, v in features if u == unit), default=(0.0, ""))
+            found.append(_at_most(name, worst[0], bound, unit, worst[1]))
+        return found
+
+    def _physics(self, path: _Path) -> list[Finding]:
+        """Explain root force and moment by forces inside the friction cones at corners that touch."""
+        needed, errors = path.root_wrench(), np.zeros((len(path.times), 6))
+        edges = self._friction * np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
+        for m in range(len(path.times)):
+            columns = []
+            for i, effector in enumerate(self._character.effectors):
+                if not path.in_contact[m, i]:
+                    continue
+                corners = path.corners[m, i]
+                near, normals = self._surroundings.touched(corners)
+                for corner, on, normal in zip(corners, near, normals, strict=True):
+                    if np.linalg.norm(corner - on) > REACH:
+                        continue
+                    axes = np.linalg.svd(normal[None])[2][1:]
+                    for edge in edges:
+                        force = normal + edge @ axes
+                        pushes = [force] if not effector.grip else [force, -force]
+                        columns += [np.append(f, np.cross(corner - path.p[m], f)) for f in pushes]
+            if columns:
+                errors[m] = needed[m] - np.array(columns).T @ nnls(np.array(columns).T, needed[m])[0]
+            else:
+                errors[m] = needed[m]
+        force, moment = np.linalg.norm(errors[:, :3], axis=1), np.linalg.norm(errors[:, 3:], axis=1)
+        bound = self._bounds.residual
+        return [
+            _at_most(name, float(np.sqrt((e**2).mean())), bound, unit, f"largest {e.max():.3f}, {path.at(e.argmax())}")
+            for name, e, unit in (
+                ("root force", force, "body weights"),
+                ("root moment", moment, "body weights · m"),
+            )
+        ]
+
+    def _contacts(self, path: _Path) -> list[Finding]:
+        gap, slip = (0.0, ""), (0.0, "")
+        for i, effector in enumerate(self._character.effectors):
+            for span in path.spans(i, True):
+                corners = path.corners[span, i]
+                near, _ = self._surroundings.touched(corners.reshape(-1, 3))
+                gaps = np.linalg.norm(corners.reshape(-1, 3) - near, axis=1).reshape(len(corners), -1).max(axis=1)
+                moved = np.linalg.norm(corners - corners[:1], axis=2).max(axis=1)
+                for worst, values in (("gap", gaps), ("slip", moved)):
+                    k = int(values.argmax())
+                    text = f"{effector.name}, {path.at(span.start + k)}"
+                    if worst == "gap":
+                        gap = max(gap, (float(values[k]), text))
+                    else:
+                        slip = max(slip, (float(values[k]), text))
+        return [
+            _at_most("contact gap", gap[0], self._bounds.gap, "m", gap[1]),
+            _at_most("contact slip", slip[0], self._bounds.slip, "m", slip[1]),
+        ]
+
+    def _kinematics(self, postures: Postures) -> list[Finding]:
+        found = []
+        for name, errors, bound, unit in (
+            ("reach", postures.position_errors, self._bounds.reach, "m"),
+            ("reach angle", postures.rotation_errors, self._bounds.turn, "rad"),
+        ):
+            m, i = np.unravel_index(int(errors.argmax()), errors.shape) if errors.size else (0, 0)
+            where = f"{self._character.limbs[i].name}, t = {postures.times[m]:.2f} s" if errors.size else ""
+            found.append(_at_most(name, float(errors.max(initial=0.0)), bound, unit, where))
+        return found
+
+    def _penetration(self, postures: Postures) -> list[Finding]:
+        found = []
+        for name, search in (("penetration", self._outside), ("own links", self._inside)):
+            worst = (0.0, "")
+            for time, q in zip(postures.times, postures.q, strict=True):
+                for pair, distance in search.distances(q).items():
+                    a, b = (self._names[k] for k in search.pairs[pair])
+                    worst = max(worst, (-distance, f"{a} in {b}, t = {time:.2f} s"))
+            found.append(_at_most(name, worst[0], self._bounds.depth, "m", worst[1]))
+        return found
+
+    def _clearance(self, path: _Path) -> Finding:
+        """Height of the lowest corner of limbs between two contacts, where they move at half of their top speed."""
+        least, where = np.inf, "no swings"
+        for i, limb in enumerate(self._character.limbs):
+            for span in path.spans(i, False):
+                if span.start == 0 or span.stop == len(path.times):
+                    continue
+                speed = np.linalg.norm(path.speeds[span, i, :2], axis=1)
+                shape = path.corners[span, i].reshape(-1, 3)
+                height = self._surroundings.distances(shape).reshape(len(speed), -1).min(axis=1)
+                if height.max() < LIFTED and speed.max() < 0.05:
+                    continue  # stands without a contact
+                fast = np.flatnonzero(speed >= 0.5 * speed.max())
+                k = int(fast[height[fast].argmin()])
+                if height[k] < least:
+                    least, where = float(height[k]), f"{limb.name}, {path.at(span.start + k)}"
+        bound = self._bounds.clearance
+        value = min(least, 1.0)
+        return Finding("swing clearance", value, bound, "m", where, value >= bound)
+
+    def _flight(self, path: _Path) -> Finding:
+        flying = ~path.in_contact.any(axis=1)
+        where = path.at(int(flying.argmax())) if flying.any() else ""
+        return _at_most("flight", float(flying.sum()) * STEP, 0.0, "s", where)
+
+
+class _Path:
+    """Patches along a motion on a grid: corners, (m, N, 4, 3), speeds, (m, limbs, 3), contacts, (m, N)."""
+
+    def __init__(self, character: Character, motion: Motion, times: Array) -> None:
+        self._character, self.times = character, times
+        self._x, self._rate, self._second = motion.features(times)
+        self.p, self.R = self._x[:, :3], rotations(self._x[:, 3:6])
+        self.in_contact = motion.contacts[[motion.phase(t) for t in times]]
+        corners = []
+        for i, effector in enumerate(character.effectors):
+            if effector.is_limb:
+                place = self._x[:, 6 + 6 * i : 9 + 6 * i]
+                turn = rotations(self._x[:, 9 + 6 * i : 12 + 6 * i]) @ effector.nominal.rotation
+            else:
+                place = self.p + self.R @ (effector.nominal.translation - character.com)
+                turn = self.R @ effector.nominal.rotation
+            signs = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
+            local = np.column_stack([signs * effector.half, np.zeros(4)])
+            corners.append(place[:, None] + np.einsum("mij,kj->mki", turn, local))
+        self.corners = np.stack(corners, axis=1)
+        self.speeds = np.stack([self._rate[:, 6 + 6 * i : 9 + 6 * i] for i in range(len(character.limbs))], axis=1)
+
+    def at(self, index: int) -> str:
+        """Return an instant for messages."""
+        return f"t = {self.times[index]:.2f} s"
+
+    def root_wrench(self) -> Array:
+        """Return force and moment about the centre of mass that contacts must give, by the weight, (m, 6)."""
+        omega, alpha = angular_motion(self._x[:, 3:6], self._rate[:, 3:6], self._second[:, 3:6])
+        inertia = self.R @ self._character.inertia @ self.R.transpose(0, 2, 1)
+        force = self._second[:, :3] / GRAVITY + [0.0, 0.0, 1.0]
+        turning = np.einsum("mij,mj->mi", inertia, omega)
+        moment = (np.einsum("mij,mj->mi", inertia, alpha) + np.cross(omega, turning)) / GRAVITY
+        return np.hstack([force, moment])
+
+    def spans(self, i: int, contact: bool) -> list[slice]:
+        """Return the intervals of the grid in which an effector is, or is not, in contact."""
+        flags = np.concatenate([[False], self.in_contact[:, i] == contact, [False]]).astype(int)
+        begins, ends = np.flatnonzero(np.diff(flags) == 1), np.flatnonzero(np.diff(flags) == -1)
+        return [slice(int(a), int(b)) for a, b in zip(begins, ends, strict=True)]
+
+
+def _at_most(name: str, value: float, bound: float, unit: str, where: str) -> Finding:
+    return Finding(name, value, bound, unit, where, bool(value <= bound))

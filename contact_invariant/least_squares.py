@@ -1,0 +1,182 @@
+"""Levenberg-Marquardt method for sums of squares with a chain of knots and variables local to an instant."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.linalg import LinAlgError, solveh_banded
+
+from multi_qp_scene.arrays import Array, Indices
+
+#: Damping: initial, least, factors after a rejected and an accepted step.
+DAMPING, LEAST, UP, DOWN = 1e-2, 1e-7, 4.0, 1.0 / 3.0
+#: Largest number of rejected steps in a row.
+REJECTED = 10
+
+
+@dataclass(frozen=True)
+class NormalBlocks:
+    """JᵀJ and Jᵀr of one group of instants or terms.
+
+    Attributes:
+        begins: index of the first knot variable that each instant depends on, (m,); it depends on the g following.
+        local: index of the first local variable of each instant, (m,), for l local variables each.
+        A: JᵀJ with respect to g knot variables and l local variables, (m, g + l, g + l).
+        b: Jᵀr, (m, g + l).
+        g: number of knot variables.
+    """
+
+    begins: Indices
+    local: Indices
+    A: Array
+    b: Array
+    g: int
+
+
+class Problem(Protocol):
+    """A sum of squares over z = (knot variables, local variables); the first `fixed` knot variables are constant."""
+
+    size: int
+    knots: int
+    fixed: int
+
+    def residuals(self, z: Array) -> list[Array]:
+        """Return the residuals of each group, (m, k) each."""
+
+    def normal_equations(self, z: Array) -> tuple[float, list[NormalBlocks]]:
+        """Return the cost, half the sum of squares, and JᵀJ and Jᵀr of each group."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Result of an optimisation.
+
+    Attributes:
+        z: best point.
+        costs: half the sum of squares after each iteration, from the start.
+        times: computing time since the start at each of them [s].
+        reason: why it ended.
+    """
+
+    z: Array
+    costs: list[float]
+    times: list[float]
+    reason: str
+
+
+def cost_of(residuals: Sequence[Array]) -> float:
+    """Return half the sum of squares."""
+    return 0.5 * sum(float(np.einsum("ij,ij->", r, r)) for r in residuals)
+
+
+def levenberg_marquardt(
+    problem: Problem,
+    z: Array,
+    *,
+    iterations: int,
+    tolerance: float = 1e-4,
+    deadline: float = float("inf"),
+    progress: Callable[[int, float], None] | None = None,
+) -> Fit:
+    """Minimise a sum of squares.
+
+    Args:
+        problem: the sum of squares.
+        z: initial point, (size,).
+        iterations: maximum number.
+        tolerance: relative decrease of the cost below which it ends.
+        deadline: value of `time.perf_counter()` after which it ends [s].
+        progress: called with number and cost of each iteration.
+    """
+    start, damping, reason = time.perf_counter(), DAMPING, "iterations"
+    cost, parts = problem.normal_equations(z)
+    costs, times = [cost], [0.0]
+    for number in range(1, iterations + 1):
+        system = _NormalEquations(problem, parts)
+        found = None
+        for _ in range(REJECTED):
+            step = system.step(damping)
+            if step is not None:
+                trial = z + step
+                trial_cost = cost_of(problem.residuals(trial))
+                if trial_cost < cost:
+                    found = trial
+                    break
+            damping *= UP
+            if time.perf_counter() > deadline:
+                break
+        if found is None:
+            reason = "time" if time.perf_counter() > deadline else "no decrease"
+            break
+        gain, z, cost = (cost - trial_cost) / cost, found, trial_cost
+        damping = max(damping * DOWN, LEAST)
+        costs.append(cost)
+        times.append(time.perf_counter() - start)
+        if progress is not None:
+            progress(number, cost)
+        if gain < tolerance:
+            reason = "converged"
+            break
+        if time.perf_counter() > deadline:
+            reason = "time"
+            break
+        _, parts = problem.normal_equations(z)
+    return Fit(z, costs, times, reason)
+
+
+class _NormalEquations:
+    """JᵀJ and Jᵀr in blocks; local variables are eliminated instant by instant, knots form a banded matrix."""
+
+    def __init__(self, problem: Problem, parts: Sequence[NormalBlocks]) -> None:
+        self._problem = problem
+        n, width = problem.knots, max(part.g for part in parts)
+        self._band = width
+        self._H, self._gradient = np.zeros((n, n)), np.zeros(n)
+        self._local = []
+        for part in parts:
+            g = part.g
+            for begin, block, gradient in zip(part.begins, part.A, part.b, strict=True):
+                window = slice(int(begin), int(begin) + g)
+                self._H[window, window] += block[:g, :g]
+                self._gradient[window] += gradient[:g]
+            if part.A.shape[1] > g:
+                self._local.append(part)
+        self._diagonal = np.diagonal(self._H) + 1e-6
+
+    def step(self, damping: float) -> Array | None:
+        """Return the step of the damped equations, (size,); None where they are numerically singular."""
+        H, gradient, eliminated = self._H.copy(), self._gradient.copy(), []
+        for part in self._local:
+            A, b, g = part.A, part.b, part.g
+            D = A[:, g:, g:].copy()
+            k = np.arange(D.shape[1])
+            D[:, k, k] += damping * D[:, k, k] + 1e-8
+            solved = np.linalg.solve(D, np.concatenate([A[:, g:, :g], b[:, g:, None]], axis=2))
+            schur = np.matmul(A[:, :g, g:], solved)
+            for begin, block in zip(part.begins, schur, strict=True):
+                window = slice(int(begin), int(begin) + g)
+                H[window, window] -= block[:, :g]
+                gradient[window] -= block[:, g]
+            eliminated.append((part, solved))
+        diagonal = np.arange(len(H))
+        H[diagonal, diagonal] += damping * self._diagonal
+        fixed = self._problem.fixed
+        H, n = H[fixed:, fixed:], len(H) - fixed
+        band = np.zeros((min(self._band, n), n))
+        for below in range(len(band)):
+            band[below, : n - below] = np.diagonal(H, -below)
+        try:
+            free = solveh_banded(band, -gradient[fixed:], lower=True, overwrite_ab=True, check_finite=False)
+        except LinAlgError:
+            return None
+        step = np.zeros(self._problem.size)
+        step[fixed : self._problem.knots] = free
+        for part, solved in eliminated:
+            for begin, local, block in zip(part.begins, part.local, solved, strict=True):
+                moved = step[int(begin) : int(begin) + part.g]
+                step[int(local) : int(local) + len(block)] = -block[:, -1] - block[:, :-1] @ moved
+        return step

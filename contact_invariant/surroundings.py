@@ -1,0 +1,137 @@
+"""Surfaces and solids around a character: nearest points of (3) and signed distances."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import coal
+import numpy as np
+import pinocchio as pin
+
+from contact_invariant.symbols import ca
+from multi_qp_scene.arrays import Array
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.scene import Scene
+
+#: k of (3) [1/m²].
+SHARPNESS = 1e4
+
+
+@dataclass(frozen=True)
+class Face:
+    """A rectangle that can be touched.
+
+    Attributes:
+        name: full name of the surface.
+        pose: in the world; z is the outward normal.
+        half: half extents along x and y, (2,) [m].
+    """
+
+    name: str
+    pose: pin.SE3
+    half: Array
+
+
+@dataclass(frozen=True)
+class Solid:
+    """A box that must not be entered: pose in the world, half extents, (3,) [m]."""
+
+    pose: pin.SE3
+    half: Array
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Faces and solids of the fixed environment."""
+
+    faces: tuple[Face, ...]
+    solids: tuple[Solid, ...]
+
+    def nearest(self, p: Any) -> tuple[Any, Any]:
+        """Return the virtual nearest point of a symbolic point and the normal there, (3, 1) each.
+
+        Source: [Mordatch2012] (3).
+        """
+        total, point, normal = 0, ca.SX.zeros(3), ca.SX.zeros(3)
+        for face in self.faces:
+            n = self._on(face, p)
+            eta = 1 / (1 + SHARPNESS * ca.sumsqr(p - n))
+            total, point = total + eta, point + eta * n
+            normal = normal + eta * ca.DM(face.pose.rotation[:, 2])
+        return point / total, normal / total
+
+    @staticmethod
+    def _on(face: Face, p: Any) -> Any:
+        R, origin, half = ca.DM(face.pose.rotation), ca.DM(face.pose.translation), face.half
+        d = R.T @ (p - origin)
+        x, y = (ca.fmin(ca.fmax(d[k], -half[k]), half[k]) for k in range(2))
+        return origin + R @ ca.vertcat(x, y, 0)
+
+    def distance(self, p: Any) -> Any:
+        """Return the signed distance of a symbolic point from the nearest solid [m]."""
+        found = None
+        for solid in self.solids:
+            d = ca.fabs(ca.DM(solid.pose.rotation).T @ (p - ca.DM(solid.pose.translation))) - ca.DM(solid.half)
+            outside = ca.sqrt(sum(ca.fmax(d[k], 0) ** 2 for k in range(3)) + 1e-12)
+            signed = outside + ca.fmin(ca.fmax(ca.fmax(d[0], d[1]), d[2]), 0)
+            found = signed if found is None else ca.fmin(found, signed)
+        return found
+
+    def distances(self, points: Array) -> Array:
+        """Return the signed distance of points, (m, 3), from the nearest solid, (m,) [m]."""
+        found = np.full(len(points), np.inf)
+        for solid in self.solids:
+            d = np.abs((points - solid.pose.translation) @ solid.pose.rotation) - solid.half
+            signed = np.linalg.norm(np.maximum(d, 0.0), axis=1) + np.minimum(d.max(axis=1), 0.0)
+            found = np.minimum(found, signed)
+        return found
+
+    def touched(self, points: Array) -> tuple[Array, Array]:
+        """Return the nearest point on any face and that face's normal, for points, (m, 3); (m, 3) each."""
+        best, near, normals = np.full(len(points), np.inf), points.copy(), np.zeros_like(points)
+        for face in self.faces:
+            local = (points - face.pose.translation) @ face.pose.rotation
+            local[:, :2], local[:, 2] = np.clip(local[:, :2], -face.half, face.half), 0.0
+            on = local @ face.pose.rotation.T + face.pose.translation
+            distance = np.linalg.norm(points - on, axis=1)
+            closer = distance < best
+            best[closer], near[closer] = distance[closer], on[closer]
+            normals[closer] = face.pose.rotation[:, 2]
+        return near, normals
+
+
+def surroundings_of(scene: Scene, *, apart_from: str) -> Surroundings:
+    """Return the fixed environment of a scene.
+
+    Args:
+        scene: the scene.
+        apart_from: name of the character; other subsystems are not supported.
+
+    Raises:
+        MultiQpError: there is no planar surface, another moving subsystem, or a shape that is not a box.
+    """
+    others = [name for name in scene.subsystems if name != apart_from]
+    if others:
+        raise MultiQpError(f"behaviour: expected the character and fixed surroundings, found '{others[0]}' as well")
+    data = scene.model.createData()
+    pin.framesForwardKinematics(scene.model, data, scene.q0)
+    faces = []
+    for surface in scene.surfaces.values():
+        owner = surface.name.split("/")[0]
+        if owner == apart_from or surface.kind != "planar" or surface.name.endswith("/bottom"):
+            continue
+        outline = surface.points[:, :2]
+        middle = (outline.min(axis=0) + outline.max(axis=0)) / 2.0
+        pose = data.oMf[surface.frame_id] * pin.SE3(np.eye(3), np.append(middle, 0.0))
+        faces.append(Face(surface.name, pose, np.ptp(outline, axis=0) / 2.0))
+    if not faces:
+        raise MultiQpError("behaviour: the surroundings have no planar surface to make contact with")
+    solids = []
+    for piece in scene.collision_model.geometryObjects:
+        if piece.name.split("/")[0] == apart_from:
+            continue
+        if not isinstance(piece.geometry, coal.Box):
+            raise MultiQpError(f"behaviour: expected surroundings made of boxes, '{piece.name}' is another shape")
+        solids.append(Solid(piece.placement, np.asarray(piece.geometry.halfSide).copy()))
+    return Surroundings(tuple(faces), tuple(solids))

@@ -1,0 +1,152 @@
+"""Synthesis of a behaviour: continuation in stages, noise between them, several seeds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from contact_invariant.character import Character, behaviour_of, character_of
+from contact_invariant.least_squares import Fit, levenberg_marquardt
+from contact_invariant.motion import Motion
+from contact_invariant.problem import SynthesisProblem
+from contact_invariant.surroundings import surroundings_of
+from multi_qp_scene.arrays import Array
+from multi_qp_scene.scenario import Scenario
+
+#: Standard deviation of the noise between stages [m], [rad], [body weights].
+NOISE = 0.01
+#: Largest logit of a contact variable at the start of a stage: further out there is no gradient.
+LOGIT = 2.0
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Weights of a stage of the continuation, and its largest number of iterations."""
+
+    name: str
+    weights: dict[str, float]
+    iterations: int = 60
+    fresh: bool = False  # whether contact variables begin at one half
+
+
+_COMMON = {"effort": 0.05, "torque": 0.1, "acceleration": 0.02, "prior": 0.03, "posture": 0.2}
+#: First task terms alone, the rest only for uniqueness; then all terms, with rising weights of physics and contacts.
+STAGES = (
+    Stage("task", {**_COMMON, "contact": 0.1, "physics": 0.01, "kinematics": 3.0, "task": 10.0, "penetration": 3.0,
+                   "absent": 0.01, "cone": 1.0, "drag": 0.0, "support": 0.0}),
+    Stage("contacts", {**_COMMON, "contact": 10.0, "physics": 3.0, "kinematics": 10.0, "task": 10.0,
+                       "penetration": 10.0, "absent": 2.0, "cone": 3.0, "drag": 0.3,
+                       "support": 3.0}, fresh=True),
+    Stage("physics", {**_COMMON, "contact": 30.0, "physics": 10.0, "kinematics": 30.0, "task": 20.0,
+                      "penetration": 30.0, "absent": 4.0, "cone": 10.0, "drag": 1.0, "support": 3.0}),
+    Stage("refinement", {**_COMMON, "contact": 300.0, "physics": 60.0, "kinematics": 100.0, "task": 40.0,
+                         "penetration": 150.0, "absent": 8.0, "cone": 30.0, "drag": 5.0, "support": 3.0}),
+)  # fmt: skip
+
+Progress = Callable[[str, int, float], None]
+"""Called with the stage, the iteration and the cost."""
+
+
+@dataclass(frozen=True)
+class Synthesis:
+    """Result of a synthesis.
+
+    Attributes:
+        seed: seed of the noise.
+        motion: motion and contacts.
+        costs: share of each term in the final cost.
+        stages: name and course of each stage.
+        features: name, unit and final value of each task feature.
+        seconds: computing time [s].
+        complete: whether all stages ended before the time limit.
+    """
+
+    seed: int
+    motion: Motion
+    costs: dict[str, float]
+    stages: list[tuple[str, Fit]]
+    features: list[tuple[str, str, float]]
+    seconds: float
+    complete: bool
+
+
+class Synthesiser:
+    """Contact-invariant optimisation of one behaviour, for any number of seeds.
+
+    Attributes:
+        character: simplified character.
+        problem: cost.
+    """
+
+    def __init__(self, scenario: Scenario) -> None:
+        """Build the cost.
+
+        Raises:
+            MultiQpError: there is no behaviour, or the scene does not fit it.
+        """
+        self._scenario = scenario
+        self._behaviour = behaviour_of(scenario)
+        self.character: Character = character_of(scenario)
+        surroundings = surroundings_of(scenario.scene, apart_from=self.character.name)
+        self.problem = SynthesisProblem(self.character, surroundings, self._behaviour)
+        q = scenario.scene.q0
+        angles = np.concatenate([q[limb.q_index] for limb in self.character.limbs] or [np.zeros(0)])
+        self._start = self.problem.initial(self.character.features_at(scenario.scene, q), angles)
+
+    def run(self, seed: int | None = None, *, progress: Progress | None = None) -> Synthesis:
+        """Synthesise the motion; with the behaviour's seed if none is given."""
+        seed = self._behaviour.seed if seed is None else seed
+        begin, problem, rng = time.perf_counter(), self.problem, np.random.default_rng(seed)
+        deadline, z, stages = begin + self._behaviour.time_limit, self._start.copy(), []
+        with threadpool_limits(1):  # matrices are small
+            for number, stage in enumerate(STAGES):
+                if number:
+                    z[problem.fixed :] += NOISE * rng.normal(size=len(z) - problem.fixed)
+                logits = problem.logits(z)
+                logits[:] = 0.0 if stage.fresh else np.clip(logits, -LOGIT, LOGIT)
+                problem.weights.update(stage.weights)
+                fit = levenberg_marquardt(
+                    problem,
+                    z,
+                    iterations=stage.iterations,
+                    deadline=deadline,
+                    progress=None if progress is None else _named(progress, stage.name),
+                )
+                z = fit.z
+                stages.append((stage.name, fit))
+                if fit.reason == "time":
+                    break
+        motion = self._motion(z)
+        ends = list(zip(motion.x[1:], motion.rates[1:], strict=True))
+        return Synthesis(
+            seed=seed,
+            motion=motion,
+            costs=dict(problem.breakdown(z)),
+            stages=stages,
+            features=problem.terms.values(ends),
+            seconds=time.perf_counter() - begin,
+            complete=len(stages) == len(STAGES) and stages[-1][1].reason != "time",
+        )
+
+    def _motion(self, z: Array) -> Motion:
+        problem, behaviour = self.problem, self._behaviour
+        x, rates = problem.knot_values(z)
+        forces, angles = problem.local_values(z)
+        return Motion(
+            effectors=tuple(effector.name for effector in self.character.effectors),
+            knots=np.array([behaviour.phase_duration * k for k in range(behaviour.phases + 1)]),
+            x=x.copy(),
+            rates=rates.copy(),
+            c=1.0 / (1.0 + np.exp(-problem.logits(z))),
+            times=problem.times.copy(),
+            forces=forces.copy(),
+            angles=angles.copy(),
+        )
+
+
+def _named(progress: Progress, stage: str) -> Callable[[int, float], None]:
+    return lambda number, cost: progress(stage, number, cost)

@@ -1,0 +1,171 @@
+"""Task terms of (10): residuals of the features at the end of a phase."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from contact_invariant.character import Character
+from contact_invariant.surroundings import Surroundings
+from contact_invariant.symbols import angular_velocity, ca, exponential_map
+from multi_qp_scene.arrays import Array
+from multi_qp_scene.schema.behaviour import (
+    BehaviourSpec,
+    DirectionTerm,
+    PositionTerm,
+    StandTerm,
+    StrikeTerm,
+    TermBase,
+)
+
+#: What an angle of 1 rad, a speed of 1 m/s and a rotation of 1 rad/s count, against a distance of 1 m.
+ANGLE, SPEED, SPIN = 1.0, 0.3, 0.1
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One entry h_b − h*_b of (10).
+
+    Attributes:
+        name: what it measures, for messages.
+        unit: `m`, `rad`, `m/s` or `rad/s`.
+        values: symbolic column, in that unit.
+    """
+
+    name: str
+    unit: str
+    values: Any
+
+    @property
+    def scaled(self) -> Any:
+        """The values as lengths [m], for the cost."""
+        return self.values * {"m": 1.0, "rad": ANGLE, "m/s": SPEED, "rad/s": SPIN}[self.unit]
+
+
+@dataclass(frozen=True)
+class State:
+    """Symbolic features at one instant.
+
+    Attributes:
+        p: centre of mass, (3, 1).
+        R: rotation of the trunk.
+        places: position of each effector's patch.
+        turns: rotation of each effector's patch.
+        x: all features.
+        rate: their time derivatives.
+    """
+
+    p: Any
+    R: Any
+    places: list[Any]
+    turns: list[Any]
+    x: Any
+    rate: Any
+
+
+def state_at(character: Character, x: Any, rate: Any) -> State:
+    """Return trunk and patches of symbolic features and their rates."""
+    p, R = x[:3], exponential_map(x[3:6])
+    places, turns = [], []
+    for i, effector in enumerate(character.effectors):
+        nominal = effector.nominal
+        if effector.is_limb:
+            places.append(x[6 + 6 * i : 9 + 6 * i])
+            turns.append(exponential_map(x[9 + 6 * i : 12 + 6 * i]) @ ca.DM(nominal.rotation))
+        else:
+            places.append(p + R @ ca.DM(nominal.translation - character.com))
+            turns.append(R @ ca.DM(nominal.rotation))
+    return State(p, R, places, turns, x, rate)
+
+
+class TaskTerms:
+    """The task terms of a behaviour.
+
+    Attributes:
+        phases: index of the phase at whose end each term is evaluated.
+        residuals: of each term, a function of (x, ẋ): values as lengths and their Jacobian.
+        features: name and unit of each entry of each term, and a function of (x, ẋ) with the values.
+    """
+
+    def __init__(self, behaviour: BehaviourSpec, character: Character, surroundings: Surroundings) -> None:
+        self._character, self._surroundings = character, surroundings
+        self.phases: list[int] = []
+        self.residuals: list[Any] = []
+        self.features: list[tuple[list[tuple[str, str]], Any]] = []
+        x, rate = ca.SX.sym("x", character.features), ca.SX.sym("rate", character.features)
+        state = state_at(character, x, rate)
+        for term in behaviour.terms:
+            found = _MAKERS[type(term)](self, term, state)
+            scaled = ca.vertcat(*(feature.scaled for feature in found))
+            J = ca.densify(ca.jacobian(scaled, ca.vertcat(x, rate)))
+            self.phases.append(term.phase - 1 if isinstance(term, StrikeTerm) else behaviour.phases - 1)
+            self.residuals.append(ca.Function("term", [x, rate], [scaled, J]))
+            names = [(f"{term.type}: {f.name}", f.unit) for f in found for _ in range(f.values.numel())]
+            values = ca.vertcat(*(feature.values for feature in found))
+            self.features.append((names, ca.Function("features", [x, rate], [values])))
+
+    def values(self, knots: Sequence[tuple[Array, Array]]) -> list[tuple[str, str, float]]:
+        """Return name, unit and value of each feature, for the features at the end of each phase."""
+        found = []
+        for phase, (names, function) in zip(self.phases, self.features, strict=True):
+            values = np.array(function(*knots[phase])).ravel()
+            found += [(name, unit, float(value)) for (name, unit), value in zip(names, values, strict=True)]
+        return found
+
+    def _stand(self, term: StandTerm, at: State) -> list[Feature]:
+        feet = [self._character.index(name) for name in term.feet]
+        middle = sum(at.places[i] for i in feet) / len(feet)
+        found = [
+            Feature("centre of mass over the feet", "m", (at.p - middle)[:2]),
+            Feature("trunk upright", "rad", at.R[:2, 2]),
+            Feature("velocity of the centre of mass", "m/s", at.rate[:3]),
+            Feature("rotation of the trunk", "rad/s", at.rate[3:6]),
+        ]
+        for i in feet:
+            foot = self._character.effectors[i]
+            base = at.p + at.R @ ca.DM(_base(self._character, i))
+            length = float(np.linalg.norm(foot.nominal.translation - self._character.com - _base(self._character, i)))
+            near, normal = self._surroundings.nearest(at.places[i])
+            found += [
+                Feature(f"{foot.name} extended", "m", ca.norm_2(at.places[i] - base) - length),
+                Feature(f"{foot.name} on a surface", "m", at.places[i] - near),
+                Feature(f"{foot.name} flat", "rad", at.turns[i][:, 2] + normal),
+            ]
+        return found
+
+    def _position(self, term: PositionTerm, at: State) -> list[Feature]:
+        return [Feature("centre of mass", "m", at.p[: len(term.target)] - ca.DM(term.target))]
+
+    def _direction(self, term: DirectionTerm, at: State) -> list[Feature]:
+        turned = ca.DM(pin.utils.rotate("z", -term.yaw)) @ at.R
+        return [Feature("heading", "rad", ca.atan2(turned[1, 0], turned[0, 0]))]
+
+    def _strike(self, term: StrikeTerm, at: State) -> list[Feature]:
+        i = self._character.index(term.effector)
+        if self._character.effectors[i].is_limb:
+            speed = at.rate[6 + 6 * i : 9 + 6 * i]
+        else:
+            speed = at.rate[:3] + ca.cross(angular_velocity(at.x[3:6], at.rate[3:6]), at.places[i] - at.p)
+        return [
+            Feature(f"{term.effector} at the target", "m", at.places[i] - ca.DM(term.target)),
+            Feature(f"{term.effector} velocity", "m/s", speed - ca.DM(term.velocity)),
+        ]
+
+
+_MAKERS: dict[type[TermBase], Callable[..., list[Feature]]] = {
+    StandTerm: TaskTerms._stand,
+    PositionTerm: TaskTerms._position,
+    DirectionTerm: TaskTerms._direction,
+    StrikeTerm: TaskTerms._strike,
+}
+
+
+def _base(character: Character, i: int) -> Array:
+    """Return the first joint of a limb relative to the centre of mass in the root frame, (3,) [m]."""
+    effector = character.effectors[i]
+    base = effector.placements[0].translation if effector.is_limb else effector.nominal.translation
+    return np.asarray(base - character.com)

@@ -1,0 +1,127 @@
+"""Schema of a scenario's `behaviour`: task terms from which contacts and motion are found together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from multi_qp_scene.config_file import StrictModel
+from multi_qp_scene.limits import Within
+from multi_qp_scene.schema.common import Angle, Coordinate, Duration, Friction, Positive, Seed, Vector3, Velocity
+
+if TYPE_CHECKING:
+    from multi_qp_scene.checks import Key, ScenarioChecker
+
+
+class EffectorSpec(StrictModel):
+    """A potential contact: a planar surface of the character.
+
+    Attributes:
+        surface: name of the character's surface.
+        grip: whether it can pull as well as push, without a friction cone, as a hand that grips.
+        effort: factor of the cost of its forces in (7); the paper's hands have 4.
+    """
+
+    surface: str
+    grip: bool = False
+    effort: Positive = 1.0
+
+
+class TermBase(StrictModel):
+    """A task term; its residual is in `contact_invariant/task_terms.py`."""
+
+    def check(self, effectors: set[str], scenario: ScenarioChecker, key: Key) -> None:
+        """Report each name that does not exist in the behaviour."""
+
+
+class StandTerm(TermBase):
+    """Stands at the end: at rest, upright, centre of mass above the middle of the feet, the legs as in the posture.
+
+    Attributes:
+        type: selects this term.
+        feet: effectors to stand on.
+    """
+
+    type: Literal["stand"]
+    feet: list[str] = Field(min_length=1)
+
+    def check(self, effectors: set[str], scenario: ScenarioChecker, key: Key) -> None:
+        """Check the names of the feet."""
+        for k, foot in enumerate(self.feet):
+            scenario.known((*key, "feet", k), "effector", foot, effectors)
+
+
+class PositionTerm(TermBase):
+    """The centre of mass is at a place at the end.
+
+    Attributes:
+        type: selects this term.
+        target: x and y, or x, y and z in the world [m].
+    """
+
+    type: Literal["position"]
+    target: Annotated[list[Coordinate], Field(min_length=2, max_length=3)]
+
+
+class DirectionTerm(TermBase):
+    """The trunk faces a direction at the end.
+
+    Attributes:
+        type: selects this term.
+        yaw: heading of its x axis in the world [rad].
+    """
+
+    type: Literal["direction"]
+    yaw: Angle
+
+
+class StrikeTerm(TermBase):
+    """An effector is at a place at the end of a phase, with a velocity.
+
+    Attributes:
+        type: selects this term.
+        effector: name of the effector.
+        target: position in the world [m].
+        velocity: in the world [m/s].
+        phase: number of the phase at whose end it strikes, counted from 1.
+    """
+
+    type: Literal["strike"]
+    effector: str
+    target: Vector3
+    velocity: tuple[Velocity, Velocity, Velocity] = (0.0, 0.0, 0.0)
+    phase: Annotated[int, Field(ge=1)]
+
+    def check(self, effectors: set[str], scenario: ScenarioChecker, key: Key) -> None:
+        """Check the name of the effector."""
+        scenario.known((*key, "effector"), "effector", self.effector, effectors)
+
+
+TaskTerm = Annotated[StandTerm | PositionTerm | DirectionTerm | StrikeTerm, Field(discriminator="type")]
+
+
+class BehaviourSpec(StrictModel):
+    """What a character shall have achieved; contacts and motion are found by contact-invariant optimisation.
+
+    Attributes:
+        character: name of the subsystem, with a floating base.
+        effectors: potential contacts by name. Those whose surface is moved by joints of their own are limbs.
+        posture: nominal posture.
+        phases: number of phases; contacts are constant within a phase.
+        phase_duration: duration of a phase [s].
+        friction: Coulomb coefficient of all contacts.
+        terms: what is true at the end, or at a given time.
+        seed: seed of the noise between the stages; `${seed}` is the run's `--seed`.
+        time_limit: computing time after which the best motion so far is returned [s].
+    """
+
+    character: str
+    effectors: dict[str, EffectorSpec] = Field(min_length=1)
+    posture: str = "zero"
+    phases: Annotated[int, Field(ge=1, le=40)] = 10
+    phase_duration: Duration = 0.5
+    friction: Friction = 0.7
+    terms: list[TaskTerm] = Field(min_length=1)
+    seed: Seed = 0
+    time_limit: Annotated[float, Field(gt=0), Within("time")] = 300.0

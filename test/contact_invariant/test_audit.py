@@ -1,0 +1,110 @@
+"""The audit of motions: a static stance is true, and each cheat is found."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from contact_invariant.audit import Auditor, Bounds
+from contact_invariant.character import character_of
+from contact_invariant.motion import Motion
+from contact_invariant.surroundings import surroundings_of
+from multi_qp_scene.scenario import load_scenario
+
+SCENARIO = """
+description: stands
+subsystems:
+  humanoid: {model: humanoid, posture: half_sitting, place: {surfaces: [left_sole, right_sole], onto: ground/floor}}
+environment:
+  ground: {model: ground}
+  block: {box: [0.4, 0.6, 0.2], pose: {xyz: [0.5, 0, 0.1]}}
+behaviour:
+  character: humanoid
+  posture: half_sitting
+  effectors: {left_foot: {surface: left_sole}, right_foot: {surface: right_sole}, left_hand: {surface: left_palm}}
+  phases: 3
+  terms: [{type: stand, feet: [left_foot, right_foot]}]
+"""
+LEFT = slice(6, 9)
+
+
+@pytest.fixture(scope="module")
+def stance(tmp_path_factory):
+    path = tmp_path_factory.mktemp("behaviour") / "stand.yaml"
+    path.write_text(SCENARIO)
+    scenario = load_scenario(str(path))
+    character = character_of(scenario)
+    scene = scenario.scene
+    auditor = Auditor(scene, character, surroundings_of(scene, apart_from="humanoid"), friction=0.7, bounds=Bounds())
+    x = np.tile(character.features_at(scene, scene.q0), (4, 1))
+    angles = np.tile(np.concatenate([scene.q0[limb.q_index] for limb in character.limbs]), (2, 1))
+    c = np.tile([1.0, 1.0, 0.0], (3, 1))
+    names = tuple(effector.name for effector in character.effectors)
+    times = np.array([0.05, 0.55])
+    motion = Motion(names, 0.2 * np.arange(4.0), x, np.zeros_like(x), c, times, np.zeros((2, 3, 6)), angles)
+    return auditor, motion
+
+
+def violated(stance, motion, features=()):
+    return {finding.name for finding in stance[0].audit(motion, features).findings if not finding.met}
+
+
+def moved(motion, column, by, knots):
+    x = motion.x.copy()
+    x[np.ix_(knots, np.arange(x.shape[1])[column])] += by
+    return replace(motion, x=x)
+
+
+def test_a_static_stance_is_true(stance):
+    audit = stance[0].audit(stance[1], [("stand: centre of mass over the feet", "m", 0.001)])
+    assert audit.passed, audit.findings
+    assert audit.as_dict()["root force"]["value"] < 1e-6
+
+
+def test_missed_tasks_are_found(stance):
+    assert violated(stance, stance[1], [("position", "m", 0.04), ("heading", "rad", -0.1)]) == {
+        "task distance",
+        "task angle",
+    }
+
+
+def test_forces_at_a_distance_and_gaps_are_found(stance):
+    lifted = moved(moved(stance[1], LEFT, [0, 0, 0.03], [2]), slice(12, 15), [0, 0, 0.03], [2])
+    assert {"contact gap", "root force"} <= violated(stance, lifted)
+
+
+def test_skating_is_found(stance):
+    assert "contact slip" in violated(stance, moved(stance[1], LEFT, [0.03, 0, 0], [2, 3]))
+
+
+def test_flight_and_missing_forces_are_found(stance):
+    c = stance[1].c.copy()
+    c[1] = 0.0
+    found = violated(stance, replace(stance[1], c=c))
+    assert {"flight", "root force"} <= found
+
+
+def test_a_centre_of_mass_outside_the_support_is_found(stance):
+    assert "root moment" in violated(stance, moved(stance[1], slice(0, 1), 0.25, [1, 2, 3]))
+
+
+def test_limbs_that_are_too_long_are_found(stance):
+    assert "reach" in violated(stance, moved(stance[1], slice(2, 3), 0.15, [2]))
+
+
+def test_a_swing_through_a_block_between_samples_is_found(stance):
+    motion = moved(stance[1], LEFT, [0.3, 0, 0.02], [2])
+    c = motion.c.copy()
+    c[1:3, 0] = 0.0
+    assert "penetration" in violated(stance, moved(replace(motion, c=c), slice(0, 1), 0.15, [2]))
+
+
+def test_a_foot_that_skims_the_ground_is_found(stance):
+    motion = moved(stance[1], LEFT, [0.2, 0, 0], [2, 3])
+    c = motion.c.copy()
+    c[1, 0] = 0.0
+    assert "swing clearance" in violated(stance, replace(motion, c=c))
+
+
+def test_legs_through_each_other_are_found(stance):
+    assert "own links" in violated(stance, moved(stance[1], LEFT, [0, -0.12, 0], [2, 3]))

@@ -1,0 +1,153 @@
+"""Simplified character, surroundings and residuals against the full model and finite differences."""
+
+import casadi as ca
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from contact_invariant.character import character_of
+from contact_invariant.least_squares import cost_of
+from contact_invariant.problem import SynthesisProblem
+from contact_invariant.surroundings import surroundings_of
+from contact_invariant.symbols import angular_acceleration, angular_velocity, exponential_map
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.scenario import load_scenario
+
+SCENARIO = """
+description: stands up straight
+subsystems:
+  humanoid: {model: humanoid, posture: half_sitting, place: {surfaces: [left_sole, right_sole], onto: ground/floor}}
+environment:
+  ground: {model: ground}
+  block: {box: [0.4, 0.6, 0.2], pose: {xyz: [0.8, 0, 0.1]}}
+behaviour:
+  character: humanoid
+  posture: half_sitting
+  effectors:
+    left_foot: {surface: left_sole}
+    right_foot: {surface: right_sole}
+    left_hand: {surface: left_palm, effort: 4}
+    seat: {surface: seat}
+  phases: 2
+  terms: [{type: stand, feet: [left_foot, right_foot]}]
+"""
+
+
+@pytest.fixture(scope="module")
+def scenario(tmp_path_factory):
+    path = tmp_path_factory.mktemp("behaviour") / "stand.yaml"
+    path.write_text(SCENARIO)
+    return load_scenario(str(path))
+
+
+@pytest.fixture(scope="module")
+def character(scenario):
+    return character_of(scenario)
+
+
+@pytest.fixture(scope="module")
+def surroundings(scenario):
+    return surroundings_of(scenario.scene, apart_from="humanoid")
+
+
+@pytest.fixture(scope="module")
+def problem(character, surroundings, scenario):
+    return SynthesisProblem(character, surroundings, scenario.spec.behaviour)
+
+
+def test_the_rigid_body_is_that_of_the_full_model(scenario, character):
+    scene, data = scenario.scene, scenario.scene.model.createData()
+    pin.ccrba(scene.model, data, scene.q0, np.zeros(scene.nv))
+    assert character.mass == pytest.approx(39.0)
+    np.testing.assert_allclose(character.features_at(scene, scene.q0)[:3], data.com[0], atol=1e-9)
+    np.testing.assert_allclose(character.inertia * character.mass, data.Ig.inertia, atol=1e-9)
+
+
+def test_limbs_have_their_own_joints_and_shared_ones_are_held(character):
+    names = [effector.name for effector in character.effectors]
+    assert names == ["left_foot", "right_foot", "left_hand", "seat"]
+    assert [len(effector.joints) for effector in character.effectors] == [6, 6, 9, 0]
+
+
+def test_initial_kinematics_match_and_only_forces_cost(scenario, character, problem):
+    x = character.features_at(scenario.scene, scenario.scene.q0)
+    angles = np.concatenate([scenario.scene.q0[limb.q_index] for limb in character.limbs])
+    costs = problem.breakdown(problem.initial(x, angles))
+    for name in ("limb kinematics", "joint limits", "penetration", "slip", "drag", "acceleration", "posture"):
+        assert costs[name] == pytest.approx(0.0, abs=1e-6), name
+    assert costs["root force"] > 0.0
+
+
+def test_gradient_matches_finite_differences(scenario, character, problem):
+    rng = np.random.default_rng(1)
+    x = character.features_at(scenario.scene, scenario.scene.q0)
+    angles = np.concatenate([scenario.scene.q0[limb.q_index] for limb in character.limbs])
+    z = problem.initial(x, angles)
+    z[problem.fixed :] += 0.05 * rng.normal(size=len(z) - problem.fixed)
+    along = np.zeros(len(z))
+    along[problem.fixed :] = rng.normal(size=len(z) - problem.fixed)
+    cost, blocks = problem.normal_equations(z)
+    assert cost == pytest.approx(cost_of(problem.residuals(z)))
+    slope = 0.0
+    for part in blocks:
+        for begin, local, b in zip(part.begins, np.broadcast_to(part.local, len(part.b)), part.b, strict=True):
+            slope += b[: part.g] @ along[begin : begin + part.g]
+            slope += b[part.g :] @ along[local : local + len(b) - part.g]
+    step = 1e-6
+    ahead, behind = (cost_of(problem.residuals(z + sign * step * along)) for sign in (1.0, -1.0))
+    assert slope == pytest.approx((ahead - behind) / (2.0 * step), rel=1e-6)
+
+
+def test_rotating_vectors():
+    r, rate, second = np.array([0.4, -1.1, 0.3]), np.array([0.5, 0.2, -0.7]), np.array([0.1, -0.4, 0.2])
+    h = 1e-5
+
+    def R(t):
+        return np.array(ca.DM(ca.evalf(exponential_map(ca.SX(ca.DM(r + t * rate + t**2 / 2 * second))))))
+
+    def omega(t):
+        return np.array(
+            ca.DM(ca.evalf(angular_velocity(ca.SX(ca.DM(r + t * rate + t**2 / 2 * second)), ca.DM(rate + t * second))))
+        ).ravel()
+
+    turning = (R(h) - R(-h)) / (2 * h) @ R(0).T
+    np.testing.assert_allclose(omega(0.0), [turning[2, 1], turning[0, 2], turning[1, 0]], atol=1e-7)
+    np.testing.assert_allclose(R(0), pin.exp3(r), atol=1e-7)
+    found = ca.DM(ca.evalf(angular_acceleration(ca.SX(ca.DM(r)), ca.SX(ca.DM(rate)), ca.SX(ca.DM(second)))))
+    np.testing.assert_allclose(np.array(found).ravel(), (omega(h) - omega(-h)) / (2 * h), atol=1e-6)
+
+
+@pytest.mark.parametrize("point", [(0.7, 0.1, 0.25), (0.8, 0.0, 0.15), (0.3, 0.0, 0.1), (0.0, 0.0, -0.03)])
+def test_symbolic_and_numeric_surroundings_agree(surroundings, point):
+    p = ca.SX(ca.DM(point))
+    numeric = surroundings.distances(np.array([point]))[0]
+    assert float(ca.evalf(surroundings.distance(p))) == pytest.approx(numeric, abs=1e-5)
+
+
+def test_the_virtual_nearest_point_is_the_nearest_one_close_to_a_surface(surroundings):
+    point, normal = surroundings.nearest(ca.SX(ca.DM([0.8, 0.1, 0.201])))
+    np.testing.assert_allclose(np.array(ca.evalf(point)).ravel(), [0.8, 0.1, 0.2], atol=0.02)
+    assert np.array(ca.evalf(normal)).ravel()[2] > 0.9
+    near, normals = surroundings.touched(np.array([[0.8, 0.1, 0.21], [2.0, 0.0, 0.3]]))
+    np.testing.assert_allclose(near, [[0.8, 0.1, 0.2], [2.0, 0.0, 0.0]], atol=1e-12)
+    np.testing.assert_allclose(normals, [[0, 0, 1], [0, 0, 1]])
+
+
+def test_a_point_surface_is_refused(tmp_path):
+    path = tmp_path / "bad.yaml"
+    path.write_text(SCENARIO.replace("surface: left_palm", "surface: left_grip"))
+    with pytest.raises(MultiQpError, match="left_hand: expected a planar surface, got a grasp"):
+        character_of(load_scenario(str(path)))
+
+
+def test_names_and_phases_are_checked_with_their_lines(tmp_path):
+    path = tmp_path / "bad.yaml"
+    path.write_text(
+        SCENARIO.replace("feet: [left_foot, right_foot]", "feet: [left_foot, rihgt_foot]")
+        .replace("posture: half_sitting\n  effectors", "posture: half_siting\n  effectors")
+        .replace("[{type: stand", "[{type: strike, effector: seat, target: [0, 0, 1], phase: 3}, {type: stand")
+    )
+    with pytest.raises(MultiQpError) as caught:
+        load_scenario(str(path))
+    message = str(caught.value)
+    assert "rihgt_foot" in message and "half_siting" in message and "there are only 2 phases, got 3" in message

@@ -1,0 +1,60 @@
+"""Levenberg-Marquardt method on a chain of knots with local variables."""
+
+import numpy as np
+import pytest
+
+from contact_invariant.least_squares import NormalBlocks, levenberg_marquardt
+
+
+class Chain:
+    """Linear residuals J z − y of windows of three knot variables with two local variables each."""
+
+    def __init__(self, *, slope: float = 0.0):
+        rng = np.random.default_rng(0)
+        self.size, self.knots, self.fixed = 5 + 2 * 3, 5, 1
+        self.begins, self.local = np.array([0, 1, 2]), np.array([5, 7, 9])
+        self.J, self.y = rng.normal(size=(3, 7, 5)), rng.normal(size=(3, 7))
+        self.slope = slope
+        self.columns = np.hstack([self.begins[:, None] + np.arange(3), self.local[:, None] + np.arange(2)])
+
+    def residuals(self, z):
+        moved = z + self.slope * z**2
+        return [np.einsum("mkj,mj->mk", self.J, moved[self.columns]) - self.y]
+
+    def normal_equations(self, z):
+        (r,) = self.residuals(z)
+        J = self.J * (1 + 2 * self.slope * z[self.columns])[:, None]
+        blocks = NormalBlocks(self.begins, self.local, J.transpose(0, 2, 1) @ J, np.einsum("mkj,mk->mj", J, r), 3)
+        return 0.5 * float((r**2).sum()), [blocks]
+
+    def dense_solution(self, z0):
+        A, b = np.zeros((21, self.size)), self.y.ravel()
+        for m in range(3):
+            A[7 * m : 7 * m + 7, self.columns[m]] = self.J[m]
+        free = np.arange(self.fixed, self.size)
+        z = z0.copy()
+        z[free] = np.linalg.lstsq(A[:, free], b - A[:, 0] * z0[0], rcond=None)[0]
+        return z
+
+
+def test_a_linear_problem_is_solved_like_by_a_dense_method():
+    chain, z0 = Chain(), np.full(11, 0.7)
+    fit = levenberg_marquardt(chain, z0, iterations=60, tolerance=1e-14)
+    np.testing.assert_allclose(fit.z, chain.dense_solution(z0), atol=1e-5)
+    assert fit.z[0] == 0.7
+
+
+def test_the_cost_never_increases():
+    fit = levenberg_marquardt(Chain(slope=0.3), np.full(11, 0.5), iterations=40)
+    assert all(b < a for a, b in zip(fit.costs, fit.costs[1:], strict=False))
+    assert fit.reason in ("converged", "no decrease")
+
+
+def test_it_ends_at_its_deadline():
+    fit = levenberg_marquardt(Chain(slope=0.3), np.full(11, 0.5), iterations=40, deadline=0.0)
+    assert fit.reason == "time" and len(fit.costs) <= 2
+
+
+@pytest.mark.parametrize("iterations", [0, 1])
+def test_the_number_of_iterations_is_bounded(iterations):
+    assert len(levenberg_marquardt(Chain(), np.full(11, 0.5), iterations=iterations).costs) == iterations + 1
