@@ -5,7 +5,12 @@ import os
 # before numpy is imported: two threads for small matrices cost ten times the processor time of one
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import signal
+
 import pytest
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started by a script with `&`: commands would inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(optionalhook=True)  # only called by xdist
