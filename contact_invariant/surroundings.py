@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 
 from contact_invariant.symbols import ca
-from multi_qp_scene.arrays import Array
+from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scene import Scene
 
@@ -89,16 +89,24 @@ class Surroundings:
 
     def touched(self, points: Array) -> tuple[Array, Array]:
         """Return the nearest point on any face and that face's normal, for points, (m, 3); (m, 3) each."""
-        best, near, normals = np.full(len(points), np.inf), points.copy(), np.zeros_like(points)
-        for face in self.faces:
+        near, index = self._projected(points)
+        return near, np.array([face.pose.rotation[:, 2] for face in self.faces])[index]
+
+    def name_at(self, point: Array) -> str:
+        """Return the full name of the surface nearest to a point, (3,)."""
+        return self.faces[int(self._projected(point[None])[1][0])].name
+
+    def _projected(self, points: Array) -> tuple[Array, Indices]:
+        """Return the nearest point on any face, and the index of that face."""
+        best, near, index = np.full(len(points), np.inf), points.copy(), np.zeros(len(points), dtype=np.intp)
+        for k, face in enumerate(self.faces):
             local = (points - face.pose.translation) @ face.pose.rotation
             local[:, :2], local[:, 2] = np.clip(local[:, :2], -face.half, face.half), 0.0
             on = local @ face.pose.rotation.T + face.pose.translation
             distance = np.linalg.norm(points - on, axis=1)
             closer = distance < best
-            best[closer], near[closer] = distance[closer], on[closer]
-            normals[closer] = face.pose.rotation[:, 2]
-        return near, normals
+            best[closer], near[closer], index[closer] = distance[closer], on[closer], k
+        return near, index
 
 
 def surroundings_of(scene: Scene, *, apart_from: str) -> Surroundings:

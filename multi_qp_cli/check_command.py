@@ -32,6 +32,8 @@ def run(options: argparse.Namespace) -> int:
         found += f", {len(check_sequence(scenario).phases)} contact phases"
     elif scenario.spec.turns is not None:
         found += f", {scenario.spec.turns.count} turns for the contact planner"
+    elif scenario.spec.behaviour is not None:
+        found += f", {len(scenario.spec.behaviour.terms)} task terms for the synthesis of a motion"
     elif scenario.spec.plan is None:
         pairs = watched_pairs(scene, scenario.spec.collisions)
         found += (

@@ -21,6 +21,7 @@ COMMANDS = {
     "list": "list the scenarios",
     "run": "run a scenario",
     "plan": "plan the contacts of a scenario that has a goal instead of states",
+    "synthesize": "find contacts and motion of a scenario from task terms",
     "ros": "run a scenario as a ROS 2 graph",
     "check": "check a scenario file",
     "show": "draw a model and its contact surfaces",

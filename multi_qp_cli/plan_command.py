@@ -11,6 +11,7 @@ from rich.table import Table
 
 from multi_qp_cli.options import add_scenario_options, load_from, output_path
 from multi_qp_cli.output import Console, writing
+from multi_qp_cli.progress import run_progress, synthesis_progress
 from multi_qp_controller.snapshot import Snapshot
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
@@ -72,7 +73,7 @@ def _run_turns(scenario: Scenario, output: Path | None, picture: Path | None) ->
                 q[body[turn.player]] = posture
                 postures.append((f"{turn.player} {turn.limb}", q))
         with writing(picture):
-            _draw_sheet(scenario, postures, picture)
+            draw_sheet(scenario, postures, picture)
     return 0 if played.match.complete else 1
 
 
@@ -87,6 +88,8 @@ def with_plan(scenario: Scenario) -> tuple[Scenario, bool]:
         if not played.match.complete:
             Console(stderr=True).print(f"[bold]the game ends early[/bold]: {played.match.reason}")
         return played.scenario, played.match.complete
+    if scenario.spec.behaviour is not None:
+        return _synthesised(scenario)
     if scenario.spec.plan is None:
         return scenario, True
     from motion_generation.planning import plan_scenario
@@ -98,6 +101,20 @@ def with_plan(scenario: Scenario) -> tuple[Scenario, bool]:
     if not answer.plan.complete:
         console.print(f"[bold]the plan does not reach the goal[/bold]: {answer.plan.reason}; the partial plan is run")
     return answer.scenario, answer.plan.complete
+
+
+def _synthesised(scenario: Scenario) -> tuple[Scenario, bool]:
+    """Return a scenario with the states of its synthesised motion, and whether this passes its audit."""
+    from motion_generation.synthesised_states import synthesise_scenario
+
+    console = Console(stderr=True)
+    with run_progress(scenario.name) as bar:
+        answer = synthesise_scenario(scenario, progress=synthesis_progress(bar))
+    if not answer.computed:
+        console.print("the motion of an earlier synthesis is used")
+    if not answer.passed:
+        console.print(f"[bold]the motion does not pass its audit[/bold]: {answer.missed}; it is run")
+    return answer.scenario, answer.passed
 
 
 def _followed(scenario: Scenario) -> Scenario:
@@ -149,10 +166,10 @@ def _draw(planned: PlannedScenario, path: Path) -> None:
         q = scenario.scene.q0.copy()
         q[part] = posture
         postures.append((phase.name, q))
-    _draw_sheet(scenario, postures, path)
+    draw_sheet(scenario, postures, path)
 
 
-def _draw_sheet(scenario: Scenario, postures: list[tuple[str, np.ndarray]], path: Path) -> None:
+def draw_sheet(scenario: Scenario, postures: list[tuple[str, np.ndarray]], path: Path) -> None:
     """Write one image of configurations of the whole scene, (nq,) each, with their names."""
     from PIL import Image
 

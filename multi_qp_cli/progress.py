@@ -21,3 +21,18 @@ def run_progress(name: str) -> Iterator[Callable[[float, str], None] | None]:
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(name, total=1.0)
         yield lambda fraction, state: bar.update(task, completed=fraction, description=f"{name}: {state}")
+
+
+def synthesis_progress(update: Callable[[float, str], None] | None) -> Callable[[str, int, float], None] | None:
+    """Return what a synthesis calls in each iteration, to update a progress bar."""
+    if update is None:
+        return None
+    from contact_invariant.synthesis import STAGES
+
+    names = [stage.name for stage in STAGES]
+
+    def progress(stage: str, number: int, cost: float) -> None:
+        k = names.index(stage)
+        update((k + number / STAGES[k].iterations) / len(names), f"{stage}, iteration {number}, cost {cost:.3g}")
+
+    return progress

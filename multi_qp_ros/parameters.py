@@ -147,6 +147,10 @@ def load(settings: dict[str, Any]) -> Scenario:
         from motion_generation.turns import play_scenario
 
         return play_scenario(scenario).scenario
+    if scenario.spec.behaviour is not None:  # likewise; the first node to end stores it
+        from motion_generation.synthesised_states import synthesise_scenario
+
+        return synthesise_scenario(scenario).scenario
     if scenario.spec.plan is not None:
         from motion_generation.standing import ready_for_plans
 

@@ -266,7 +266,40 @@ class WalkingSpec(GeneratorSpec):
         return [0.0, 0.5] if len(self.feet) == 2 else [0.0, 0.5, 0.5, 0.0]
 
 
+class MotionPlaybackSpec(GeneratorSpec):
+    """Plays a synthesised motion: its contacts, centre of mass, trunk, swinging limbs and postures over time.
+
+    Attributes:
+        type: selects this type of generator.
+        subsystem: the character.
+        file: the motion, as `multi-qp synthesize --output` writes it; a path, or one relative to the scenario.
+        contacts: contact by effector and touched surface, "<effector> <surface>" as in the motion's file.
+        com: weight of the centre of mass.
+        trunk: weight of the orientation of the trunk.
+        limb: weight of limbs that make contact again later.
+        posture: weight of the joint angles.
+    """
+
+    type: Literal["motion_playback"]
+    subsystem: str
+    file: str
+    contacts: dict[str, str] = Field(min_length=1)
+    com: NonNegative = 1000.0
+    trunk: NonNegative = 100.0
+    limb: NonNegative = 200.0
+    posture: NonNegative = 3.0
+
+    @property
+    def owned_contacts(self) -> tuple[str, ...]:
+        """All contacts of the motion."""
+        return tuple(self.contacts.values())
+
+    def check(self, scenario: ScenarioChecker, key: Key) -> None:
+        """Check the name of the subsystem."""
+        scenario.known((*key, "subsystem"), "subsystem", self.subsystem, scenario.names.moving)
+
+
 #: The types of generators; `multi_qp_controller.motion_generator.register_generator` adds one.
-GENERATOR_SPECS = TaggedUnion(OscillationSpec, WalkingSpec)
+GENERATOR_SPECS = TaggedUnion(OscillationSpec, WalkingSpec, MotionPlaybackSpec)
 
 AnyGeneratorSpec = Annotated[GeneratorSpec, GENERATOR_SPECS]

@@ -35,6 +35,7 @@ def synthesiser(folder, phases, terms=""):
     return found, Auditor(scenario.scene, found.character, surroundings, friction=0.7, bounds=Bounds())
 
 
+@pytest.mark.slow
 def test_standing_still_satisfies_stand(tmp_path):
     maker, auditor = synthesiser(tmp_path, 2)
     seen = []

@@ -1,0 +1,110 @@
+"""Timed plan of a synthesised motion: what a controller plays, and its file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contact_invariant.character import Character
+from contact_invariant.motion import Motion, rotations
+from contact_invariant.postures import Postures
+from contact_invariant.surroundings import Surroundings
+from multi_qp_scene.arrays import Array
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.npz_files import read_arrays
+from multi_qp_scene.scene import Scene
+
+#: Largest size of a file [B].
+LARGEST = 50_000_000
+#: Distance of a patch from a surface at the end up to which it stays there [m].
+TOUCHING = 0.01
+
+
+@dataclass(frozen=True)
+class TimedPlan:
+    """Contacts, features and postures over time.
+
+    Attributes:
+        effectors: name of each effector, limbs first, (N,).
+        surfaces: full name of its surface, (N,).
+        touched: full name of the surface that each effector touches in each phase, "" for none, (K + 1, N); the last
+            row is what stays in contact after the end.
+        limbs: number of limbs.
+        knots: time of the phases' ends, from 0, (K + 1,) [s].
+        x: features of (12) there, (K + 1, features).
+        rates: their time derivatives.
+        rest: rotation of the trunk and of each limb's patch for which the rotation vector is zero, (1 + limbs, 3, 3).
+        times: of the postures, (m,) [s].
+        postures: configurations of the character, (m, nq).
+    """
+
+    effectors: NDArray[np.str_]
+    surfaces: NDArray[np.str_]
+    touched: NDArray[np.str_]
+    limbs: Array
+    knots: Array
+    x: Array
+    rates: Array
+    rest: Array
+    times: Array
+    postures: Array
+
+    def save(self, path: Path) -> None:
+        """Write it to an .npz file."""
+        with path.open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **vars(self))
+
+    @classmethod
+    def load(cls, path: Path) -> TimedPlan:
+        """Read a file.
+
+        Raises:
+            MultiQpError: when it is not such a file.
+        """
+        names = [field.name for field in fields(cls)]
+        return cls(**read_arrays(path, names, what="a synthesised motion", largest=LARGEST))
+
+
+def timed_plan(
+    scene: Scene, character: Character, surroundings: Surroundings, motion: Motion, postures: Postures
+) -> TimedPlan:
+    """Return the plan of a motion with its postures.
+
+    Raises:
+        MultiQpError: nothing is in contact at the end.
+    """
+    touched = np.full((len(motion.c) + 1, len(character.effectors)), "", dtype=object)
+    for i in range(len(character.effectors)):
+        places = _places(character, motion, i)
+        for phase in np.flatnonzero(motion.contacts[:, i]):
+            middle = 0.5 * (places[phase] + places[phase + 1])
+            touched[phase, i] = surroundings.name_at(middle)
+        near, _ = surroundings.touched(places[-1:])
+        if motion.contacts[-1, i] or (motion.contacts[:, i].any() and np.linalg.norm(near - places[-1]) < TOUCHING):
+            touched[-1, i] = surroundings.name_at(places[-1])
+    if not any(touched[-1]):
+        raise MultiQpError("the motion ends without a contact: there is nothing to stand on")
+    part = scene.subsystems[character.name].q_slice
+    return TimedPlan(
+        effectors=np.array([effector.name for effector in character.effectors]),
+        surfaces=np.array([effector.surface for effector in character.effectors]),
+        touched=touched.astype(str),
+        limbs=np.array(len(character.limbs)),
+        knots=motion.knots,
+        x=motion.x,
+        rates=motion.rates,
+        rest=np.stack([np.eye(3), *(limb.nominal.rotation for limb in character.limbs)]),
+        times=postures.times,
+        postures=postures.q[:, part],
+    )
+
+
+def _places(character: Character, motion: Motion, i: int) -> Array:
+    """Return the position of a patch at each knot, (K + 1, 3) [m]."""
+    if i < len(character.limbs):
+        return motion.x[:, 6 + 6 * i : 9 + 6 * i]
+    arm = character.effectors[i].nominal.translation - character.com
+    return np.asarray(motion.x[:, :3] + rotations(motion.x[:, 3:6]) @ arm)

@@ -1,0 +1,152 @@
+"""Motion generator that plays a synthesised motion: contacts, centre of mass, trunk, limbs and postures over time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.interpolate import CubicHermiteSpline, CubicSpline
+
+from contact_invariant.motion import angular_motion, rotations
+from contact_invariant.timed_plan import TimedPlan
+from multi_qp_controller.motion_generator import (
+    GeneratorInput,
+    GeneratorOutput,
+    MotionGenerator,
+    com_reference,
+    pose_reference,
+    posture_reference,
+)
+from multi_qp_scene.arrays import Array
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.schema.generators import MotionPlaybackSpec
+from multi_qp_scene.schema.tasks import CoMTaskSpec, PoseTargetSpec, PoseTaskSpec, PostureTaskSpec
+
+#: Stiffness of the tasks [1/s²].
+COM, TRUNK, LIMB, POSTURE = 60.0, 100.0, 900.0, 60.0
+#: Time between the postures that are interpolated [s]: noise of the inverse kinematics is not differentiated.
+POSTURE_STEP = 0.1
+
+
+class MotionPlayback(MotionGenerator):
+    """Plays a timed plan from the start of its state on; afterwards it holds the last posture.
+
+    Attributes:
+        started_at: time of the start [s].
+        plan: contacts, features and postures.
+    """
+
+    @dataclass
+    class Checkpoint:
+        """Time of the start."""
+
+        started_at: float
+
+    def __init__(self, name: str, spec: MotionPlaybackSpec, scenario: Scenario) -> None:
+        """Read the motion.
+
+        Raises:
+            MultiQpError: when the file is no motion of this character, or a contact of it has no name.
+        """
+        super().__init__(name, spec, scenario)
+        self._spec, self.started_at = spec, 0.0
+        path = Path(spec.file)
+        self.plan = TimedPlan.load(path if path.is_absolute() else scenario.path.parent / path)
+        body, plan = scenario.scene.subsystems[spec.subsystem], self.plan
+        if plan.postures.shape[1] != body.q_slice.stop - body.q_slice.start:
+            raise MultiQpError(f"generator '{name}': '{path}' is a motion of another character than '{body.name}'")
+        self._active = [self._contacts(row) for row in plan.touched]
+        self._features = CubicHermiteSpline(plan.knots, plan.x, plan.rates)
+        model = scenario.scene.model
+        couplings = set(scenario.scene.couplings.v_index)
+        joints = [
+            j
+            for j in range(1, model.njoints)
+            if body.joint_v_slice.start <= model.joints[j].idx_v < body.joint_v_slice.stop
+            and model.joints[j].nv == model.joints[j].nq == 1
+            and model.joints[j].idx_v not in couplings
+        ]
+        columns = np.array([model.joints[j].idx_q for j in joints]) - body.q_slice.start
+        grid = np.linspace(0.0, plan.knots[-1], max(2, round(float(plan.knots[-1]) / POSTURE_STEP) + 1))
+        angles = np.array([np.interp(grid, plan.times, column) for column in plan.postures[:, columns].T]).T
+        self._angles = CubicSpline(grid, angles, bc_type="clamped")
+        self._limbs = int(plan.limbs)
+        here = PoseTargetSpec(frame="entry", position=(0.0, 0.0, 0.0))
+        self.tasks["com"] = CoMTaskSpec(type="com", subsystems=[body.name], weight=spec.com, stiffness=COM)
+        self.tasks["trunk"] = PoseTaskSpec(
+            type="pose",
+            frame=body.base_link,
+            axes=["roll", "pitch", "yaw"],
+            target=here,
+            weight=spec.trunk,
+            stiffness=TRUNK,
+        )
+        for i in range(self._limbs):
+            if not self._returns(i, -1):
+                continue  # only its posture is followed
+            self.tasks[str(plan.effectors[i])] = PoseTaskSpec(
+                type="pose",
+                frame=str(plan.surfaces[i]),
+                axes=["x", "y", "z", "roll", "pitch", "yaw"],
+                target=here,
+                weight=spec.limb,
+                stiffness=LIMB,
+            )
+        self.tasks["posture"] = PostureTaskSpec(
+            type="posture",
+            subsystem=body.name,
+            joints=[model.names[j].partition("/")[2] for j in joints],
+            weight=spec.posture,
+            stiffness=POSTURE,
+        )
+
+    def _contacts(self, touched: Array) -> dict[int, str]:
+        """Return the contact of each effector that touches a surface in a phase."""
+        found = {}
+        for i, surface in enumerate(touched.tolist()):
+            if surface:
+                key = f"{self.plan.effectors[i]} {surface}"
+                if key not in self._spec.contacts:
+                    raise MultiQpError(f"generator '{self.name}': `contacts` has no '{key}', which the motion makes")
+                found[i] = self._spec.contacts[key]
+        return found
+
+    def contact_sets(self) -> Iterable[tuple[str, ...]]:
+        """Return the contacts of each phase."""
+        return list(dict.fromkeys(tuple(contacts.values()) for contacts in self._active))
+
+    def start(self, now: GeneratorInput) -> None:
+        """Start the motion."""
+        self.started_at = now.time
+
+    def update(self, now: GeneratorInput) -> GeneratorOutput:
+        """Return contacts and references at this time of the motion."""
+        plan, end = self.plan, float(self.plan.knots[-1])
+        elapsed = now.time - self.started_at
+        over = elapsed >= end - 1e-9
+        t = min(elapsed, end)
+        phase = len(plan.touched) - 1 if over else int(np.searchsorted(plan.knots, t + 1e-9, side="right")) - 1
+        moving = 0.0 if over else 1.0
+        x = self._features(t)
+        rate, second = moving * self._features(t, 1), moving * self._features(t, 2)
+        references = {"com": com_reference(x[:3], rate[:3], second[:3])}
+        references["posture"] = posture_reference(
+            self._angles(t), moving * self._angles(t, 1), moving * self._angles(t, 2)
+        )
+        for i in range(-1, self._limbs):
+            name = "trunk" if i < 0 else str(plan.effectors[i])
+            if i < 0 or (i not in self._active[phase] and self._returns(i, phase)):
+                at = slice(3, 6) if i < 0 else slice(9 + 6 * i, 12 + 6 * i)
+                place = slice(0, 3) if i < 0 else slice(6 + 6 * i, 9 + 6 * i)
+                omega, alpha = angular_motion(x[None, at], rate[None, at], second[None, at])
+                R = rotations(x[None, at])[0] @ plan.rest[i + 1]
+                twist, change = np.append(rate[place], omega[0]), np.append(second[place], alpha[0])
+                references[name] = pose_reference(x[place], R, twist, change)
+        return GeneratorOutput(tuple(self._active[phase].values()), references, done=over)
+
+    def _returns(self, i: int, phase: int) -> bool:
+        """Return whether a limb makes contact again after a phase."""
+        return any(i in contacts for contacts in self._active[phase + 1 :])

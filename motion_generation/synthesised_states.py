@@ -1,0 +1,95 @@
+"""States that carry out the synthesised motion of a scenario with a `behaviour`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from contact_invariant.character import behaviour_of
+from contact_invariant.timed_plan import TimedPlan
+from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.schema.conditions import GeneratorConditionSpec
+from multi_qp_scene.schema.generators import MotionPlaybackSpec
+from multi_qp_scene.schema.scenario_file import ContactSpec
+from multi_qp_scene.schema.states import StateSpec, TransitionSpec
+
+#: Duration of the rest after the motion [s].
+HOLD = 1.0
+
+
+@dataclass(frozen=True)
+class SynthesisedScenario:
+    """A scenario with the states of its motion.
+
+    Attributes:
+        scenario: contains the states.
+        passed: whether the motion passed its audit.
+        computed: whether it was computed now, instead of read from the store.
+        missed: what the audit found, if it did not pass.
+    """
+
+    scenario: Scenario
+    passed: bool
+    computed: bool
+    missed: str = ""
+
+
+def synthesise_scenario(
+    scenario: Scenario, *, progress: Callable[[str, int, float], None] | None = None
+) -> SynthesisedScenario:
+    """Synthesise the motion of a scenario with a `behaviour`, or take the stored one, and write its states.
+
+    A stored motion that did not pass the audit is not used again.
+
+    Raises:
+        MultiQpError: the scene does not fit, or the motion ends without a contact.
+    """
+    from contact_invariant.starts import Starts, best, cache_path, store, stored  # imports CasADi
+
+    plan = stored(scenario)
+    if plan is not None:
+        return SynthesisedScenario(with_motion(scenario, plan, cache_path(scenario)), True, computed=False)
+    starts = Starts(scenario)
+    chosen = best(starts.until_one_passes(progress=progress))
+    plan = starts.plan(chosen)
+    path = store(scenario, plan, passed=chosen.audit.passed)
+    written = with_motion(scenario, plan, path)
+    missed = ", ".join(f.name for f in chosen.audit.findings if not f.met)
+    return SynthesisedScenario(written, chosen.audit.passed, computed=True, missed=missed)
+
+
+def with_motion(scenario: Scenario, plan: TimedPlan, path: Path) -> Scenario:
+    """Return the scenario with contacts and states that play a motion.
+
+    Args:
+        scenario: has a `behaviour`; its own contacts and tasks are retained.
+        plan: the motion.
+        path: its file.
+    """
+    behaviour, contacts, names = behaviour_of(scenario), {}, {}
+    for row in plan.touched:
+        for effector, own, other in zip(plan.effectors, plan.surfaces, row, strict=True):
+            if other:
+                name = f"{effector}_on_{str(other).replace('/', '_')}"
+                names[f"{effector} {other}"] = name
+                contacts[name] = ContactSpec(surfaces=(str(own), str(other)), friction=behaviour.friction)
+    play = MotionPlaybackSpec(
+        type="motion_playback", subsystem=behaviour.character, file=str(path.resolve()), contacts=names
+    )
+    done = GeneratorConditionSpec(type="generator", generator="motion")
+    states = {
+        "motion": StateSpec(
+            description="plays the synthesised motion",
+            generators={"motion": play},
+            transitions=[TransitionSpec(to="rest", when=done)],
+        ),
+        "rest": StateSpec(description="holds the last posture", generators={"motion": play}, hold=HOLD),
+    }
+    update = {
+        "contacts": {**scenario.spec.contacts, **contacts},
+        "states": states,
+        "initial_state": "motion",
+        "duration": max(scenario.spec.duration, float(plan.knots[-1]) + HOLD + 1.0),
+    }
+    return replace(scenario, spec=scenario.spec.model_copy(update=update))

@@ -1,0 +1,185 @@
+"""Command `multi-qp synthesize`: contacts and motion from the task terms of a scenario, with their audit."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.table import Table
+
+from multi_qp_cli.options import add_scenario_options, load_from, output_path
+from multi_qp_cli.output import Console, writing
+from multi_qp_cli.pictures import size_of, write_video_of
+from multi_qp_cli.plan_command import draw_sheet
+from multi_qp_cli.progress import run_progress, synthesis_progress
+from multi_qp_controller.snapshot import Snapshot
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.scenario import Scenario
+
+if TYPE_CHECKING:  # CasADi is an optional dependency
+    from contact_invariant.starts import Start
+
+#: Postures of the picture.
+STILLS = 12
+#: Costs that are named for a motion that does not pass.
+WORST = 5
+
+
+def add_to(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "synthesize",
+        description="Find contacts and motion of a scenario with a `behaviour` by contact-invariant optimisation.",
+        epilog="Exit status: 0 the best motion passes the audit, 1 it does not (what it misses is shown), 2 bad input.",
+    )
+    add_scenario_options(parser)
+    parser.add_argument("--seeds", type=int, metavar="N", help="make N motions, of --seed and the seeds after it")
+    parser.add_argument("--json", metavar="FILE.json", help="write audits, costs and times of all motions here")
+    parser.add_argument("--output", metavar="FILE.npz", help="write the best motion here")
+    parser.add_argument("--plot", metavar="FILE.png", help="plot the cost over iterations, and contacts over phases")
+    parser.add_argument("--picture", metavar="FILE.png", help="write a picture of postures of the best motion")
+    parser.add_argument("--video", metavar="FILE", help="render a video of the best motion: .mp4 or .gif")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Synthesise, and return the exit status."""
+    paths = {
+        "json": output_path("--json", options.json),
+        "output": output_path("--output", options.output, suffixes=(".npz",)),
+        "plot": output_path("--plot", options.plot, suffixes=(".png",)),
+        "picture": output_path("--picture", options.picture, suffixes=(".png",)),
+        "video": output_path("--video", options.video, suffixes=(".mp4", ".gif")),
+    }
+    if options.seeds is not None and not 1 <= options.seeds <= 1000:
+        raise MultiQpError(f"--seeds: expected a number from 1 to 1000, got {options.seeds}")
+    scenario = load_from(options)
+    from contact_invariant.starts import Starts, best
+
+    maker = Starts(scenario)
+    with run_progress(scenario.name) as bar:
+        progress = synthesis_progress(bar)
+        if options.seeds is None:
+            starts = maker.until_one_passes(progress=progress)
+        else:
+            starts = [maker.one(options.seed + k, progress) for k in range(options.seeds)]
+    chosen = best(starts)
+    _print(scenario.name, starts, chosen)
+    if (path := paths["json"]) is not None:
+        with writing(path):
+            path.write_text(json.dumps(_data(scenario.name, starts), indent=2) + "\n", encoding="utf-8")
+    if (path := paths["plot"]) is not None:
+        with writing(path):
+            _plot(chosen, path)
+    if (path := paths["output"]) is not None:
+        with writing(path):
+            maker.plan(chosen).save(path)
+    _draw(scenario, chosen, paths["picture"], paths["video"])
+    return 0 if chosen.audit.passed else 1
+
+
+def _draw(scenario: Scenario, start: Start, picture: Path | None, video: Path | None) -> None:
+    found = start.audit.postures
+    if picture is not None:
+        shown = np.linspace(0, len(found.q) - 1, STILLS).round().astype(int)
+        with writing(picture):
+            draw_sheet(scenario, [(f"{found.times[k]:.2f} s", found.q[k]) for k in shown], picture)
+    if video is not None:
+        snapshots = [Snapshot(float(t), q, "motion", "ok", 0.0) for t, q in zip(found.times, found.q, strict=True)]
+        film = argparse.Namespace(camera="fixed", fps=25.0, speed=1.0)
+        write_video_of(video, scenario, snapshots, size_of("960x540"), film)
+
+
+def _print(name: str, starts: list[Start], chosen: Start) -> None:
+    console = Console()
+    passed = sum(start.audit.passed for start in starts)
+    console.print(
+        f"[bold]{name}[/bold]: {passed} of {len(starts)} motions pass the audit; seed {chosen.synthesis.seed}:"
+    )
+    table = Table(box=None, header_style="dim")
+    for column in ("seed", "time [s]", "iterations", "cost", "not met"):
+        table.add_column(column, justify="left" if column == "not met" else "right")
+    for start in starts:
+        synthesis = start.synthesis
+        missed = ", ".join(finding.name for finding in start.audit.findings if not finding.met)
+        iterations = "+".join(str(len(fit.costs) - 1) for _, fit in synthesis.stages)
+        cost = synthesis.stages[-1][1].costs[-1]
+        table.add_row(str(synthesis.seed), f"{synthesis.seconds:.1f}", iterations, f"{cost:.1f}", missed or "-")
+    console.print(table)
+    motion = chosen.synthesis.motion
+    width = max(map(len, motion.effectors))
+    for i, effector in enumerate(motion.effectors):
+        bars = " ".join("██" if made else "··" for made in motion.contacts[:, i])
+        console.print(f"  {effector.ljust(width)}  {bars}")
+    table = Table(box=None, header_style="dim")
+    for column in ("audit", "value", "bound", "unit", "worst", ""):
+        table.add_column(column, justify="right" if column in ("value", "bound") else "left")
+    for finding in chosen.audit.findings:
+        verdict = "" if finding.met else "not met"
+        table.add_row(
+            finding.name, f"{finding.value:.4f}", f"{finding.bound:.4f}", finding.unit, finding.where, verdict
+        )
+    console.print(table)
+    if not chosen.audit.passed:
+        costs = sorted(chosen.synthesis.costs.items(), key=lambda item: -item[1])[:WORST]
+        console.print("largest costs: " + ", ".join(f"{term} {cost:.3g}" for term, cost in costs))
+        if not chosen.synthesis.complete:
+            console.print(f"the time limit ended it in the stage '{chosen.synthesis.stages[-1][0]}'")
+
+
+def _data(name: str, starts: list[Start]) -> dict[str, Any]:
+    return {
+        "scenario": name,
+        "passed": sum(start.audit.passed for start in starts),
+        "motions": [
+            {
+                "seed": start.synthesis.seed,
+                "passed": start.audit.passed,
+                "complete": start.synthesis.complete,
+                "seconds": start.synthesis.seconds,
+                "duration": start.synthesis.motion.duration,
+                "stages": {
+                    stage: {"costs": fit.costs, "seconds": fit.times, "ended": fit.reason}
+                    for stage, fit in start.synthesis.stages
+                },
+                "costs": start.synthesis.costs,
+                "contacts": {
+                    effector: start.synthesis.motion.contacts[:, i].tolist()
+                    for i, effector in enumerate(start.synthesis.motion.effectors)
+                },
+                "audit": start.audit.as_dict(),
+            }
+            for start in starts
+        ],
+    }
+
+
+def _plot(start: Start, path: Path) -> None:
+    """Draw the cost over the iterations of each stage, and the contact variables over the phases."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    motion, stages = start.synthesis.motion, start.synthesis.stages
+    count = len(motion.effectors)
+    figure, axes = pyplot.subplots(count + 1, 1, figsize=(8.0, 3.0 + 0.7 * count), height_ratios=[4] + [1] * count)
+    begin = 0
+    for stage, fit in stages:
+        axes[0].semilogy(np.arange(begin, begin + len(fit.costs)), fit.costs, label=stage)
+        begin += len(fit.costs) - 1
+    axes[0].set(xlabel="iteration", ylabel="cost")
+    axes[0].grid(alpha=0.3)
+    axes[0].legend(fontsize=8, frameon=False, ncols=len(stages))
+    for i, effector in enumerate(motion.effectors):
+        colours = ["tab:green" if made else "lightgray" for made in motion.contacts[:, i]]
+        axes[i + 1].bar(motion.knots[:-1], motion.c[:, i], width=np.diff(motion.knots), align="edge", color=colours)
+        axes[i + 1].set(ylim=(0.0, 1.0), xlim=(0.0, motion.duration), yticks=[])
+        axes[i + 1].set_ylabel(effector, rotation=0, ha="right", va="center", fontsize=8)
+    axes[-1].set_xlabel("time [s]; contact variables, green where contact is made")
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+    pyplot.close(figure)

@@ -1,0 +1,103 @@
+"""Synthesised motions as states of the controller: storage, playback, errors."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from contact_invariant.timed_plan import TimedPlan
+from motion_generation.synthesised_states import synthesise_scenario, with_motion
+from multi_qp_controller.controller import Controller
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.scenario import load_scenario
+from multi_qp_simulator.runner import run_scenario
+
+SCENARIO = """
+description: a humanoid stands still
+subsystems:
+  humanoid: {model: humanoid, posture: half_sitting, place: {surfaces: [left_sole, right_sole], onto: ground/floor}}
+environment: {ground: {model: ground}}
+behaviour:
+  character: humanoid
+  posture: half_sitting
+  effectors: {left_foot: {surface: left_sole}, right_foot: {surface: right_sole}, left_hand: {surface: left_palm}}
+  phases: 2
+  phase_duration: 0.3
+  terms: [{type: stand, feet: [left_foot, right_foot]}]
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("motion")
+
+
+@pytest.fixture(scope="module")
+def scenario(folder):
+    (folder / "stand.yaml").write_text(SCENARIO)
+    return load_scenario(str(folder / "stand.yaml"))
+
+
+@pytest.fixture(scope="module")
+def made(folder, scenario):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder))
+        return synthesise_scenario(scenario), synthesise_scenario(scenario)
+
+
+def test_a_motion_that_passes_is_computed_once(made):
+    first, second = made
+    assert (first.passed, first.computed) == (True, True)
+    assert (second.passed, second.computed) == (True, False)
+    assert first.scenario.spec.states == second.scenario.spec.states
+
+
+def test_it_is_carried_out(made):
+    result = run_scenario(made[1].scenario)
+    assert result.succeeded and result.report["qp_failures"] == 0
+    contacts = made[1].scenario.spec.states["motion"].generators["motion"].owned_contacts
+    assert set(contacts) == {"left_foot_on_ground_floor", "right_foot_on_ground_floor"}
+
+
+def test_the_file_has_what_was_synthesised(folder, made):
+    (path,) = folder.glob("multi_qp_controller/motions/*.npz")
+    plan = TimedPlan.load(path)
+    assert plan.effectors.tolist() == ["left_foot", "right_foot", "left_hand"]
+    assert plan.touched[-1].tolist() == ["ground/floor", "ground/floor", ""]
+    assert plan.knots.tolist() == pytest.approx([0.0, 0.3, 0.6])
+    np.testing.assert_allclose(plan.postures[-1, :7], made[0].scenario.scene.q0[:7], atol=0.03)
+
+
+def test_another_behaviour_is_another_motion(folder, scenario, monkeypatch):
+    from contact_invariant.starts import cache_path
+
+    behaviour = scenario.spec.behaviour.model_copy(update={"friction": 0.5})
+    other = replace(scenario, spec=scenario.spec.model_copy(update={"behaviour": behaviour}))
+    assert cache_path(other) != cache_path(scenario) == cache_path(scenario)
+
+
+def test_a_motion_of_another_character_is_refused(folder, scenario, made):
+    (path,) = folder.glob("multi_qp_controller/motions/*.npz")
+    plan = TimedPlan.load(path)
+    other = folder / "other.npz"
+    replace(plan, postures=plan.postures[:, :-1]).save(other)
+    with pytest.raises(MultiQpError, match="is a motion of another character than 'humanoid'"):
+        Controller(with_motion(scenario, plan, other))
+
+
+def test_a_file_that_is_no_motion_is_refused(folder, scenario, made):
+    (path,) = folder.glob("multi_qp_controller/motions/*.npz")
+    bad = folder / "bad.npz"
+    bad.write_bytes(b"nothing")
+    with pytest.raises(MultiQpError, match="is not a synthesised motion"):
+        Controller(with_motion(scenario, TimedPlan.load(path), bad))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["integrator", "mujoco"])
+def test_walking_is_carried_out(backend, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    made = synthesise_scenario(load_scenario("walk_to"))
+    assert made.passed
+    result = run_scenario(made.scenario, backend=backend)
+    assert result.succeeded and result.report["qp_failures"] == 0
