@@ -20,6 +20,7 @@ from motion_generation.sequences import follow_sequence
 from motion_generation.turns import play_scenario
 from multi_qp_controller.command import Command
 from multi_qp_controller.controller import Controller
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario, load_scenario
 from multi_qp_scene.schema.mismatch import MismatchSpec, PushSpec
 from multi_qp_simulator.run_monitor import succeeded
@@ -120,11 +121,15 @@ def run_job(job: RunJob) -> RunSummary:
 
 
 class _FallDetector:
-    """Observer that ends a run after a fall, to save time."""
+    """Observer that ends a run after a fall, to save time.
+
+    A character falls when its centre of mass drops, in the world and relative to its contacts, as it may walk downhill.
+    """
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._height: dict[str, float] = {}
+        self._heights: dict[str, Array] = {}
+        self._support: dict[str, float] = {}
         self._next = 0.0
         self.fallen = ""
 
@@ -135,12 +140,20 @@ class _FallDetector:
         passed, self._next = command.time + FALL_CHECK_PERIOD - self._next, command.time + FALL_CHECK_PERIOD
         for character in controller.scenario.scene.characters:
             height = float(controller.kinematics.com(character)[2])
-            highest = max(self._height.get(character.name, height), height)
-            # the reference height follows slow, intended changes
-            self._height[character.name] = highest + (height - highest) * min(1.0, passed)
-            if height < self._height[character.name] - FALLEN:
+            heights = np.array([height, height - self._support_height(controller, character.name)])
+            highest = np.maximum(self._heights.get(character.name, heights), heights)
+            # the reference heights follow slow, intended changes
+            self._heights[character.name] = highest + (heights - highest) * min(1.0, passed)
+            if (heights < self._heights[character.name] - FALLEN).all():
                 self.fallen = character.name
                 self._run.stop()
+
+    def _support_height(self, controller: Controller, name: str) -> float:
+        """Return the mean height of a character's active contacts, the last one while it has none [m]."""
+        frames = [c.first.frame_id for c in controller.contacts.values() if c.first.name.startswith(f"{name}/")]
+        if frames:
+            self._support[name] = float(np.mean([controller.kinematics.pose(k).translation[2] for k in frames]))
+        return self._support.get(name, 0.0)
 
 
 def _summary(seed: int, report: dict[str, Any], *, fallen: str, cpu_time: float) -> RunSummary:

@@ -28,6 +28,7 @@ from multi_qp_scene.schema.tasks import CoMTaskSpec, PoseTargetSpec, PoseTaskSpe
 from multi_qp_scene.surfaces import Surface
 from walking.gait import Gait, WalkingRobot
 from walking.stepper import STAND, Measured, Stepper, Walk
+from walking.terrain import Terrain, outline_of, patch_of
 from walking.velocity import VelocityCommand
 
 #: Height of the centre of mass relative to the initial one, where it is not given.
@@ -64,6 +65,7 @@ class WalkingGenerator(MotionGenerator):
         self._spec, scene = spec, scenario.scene
         self.subsystem = spec.subsystem
         self._feet = list(spec.feet)
+        self._contacts = [[foot, *spec.treads.get(foot, [])] for foot in self._feet]  # by patch of the terrain
         surfaces = [scene.surfaces[scenario.spec.contacts[foot].surfaces[0]] for foot in self._feet]
         for foot, surface in zip(self._feet, surfaces, strict=True):
             if surface.kind == "grasp" or surface.name.split("/")[0] != spec.subsystem:
@@ -85,6 +87,8 @@ class WalkingGenerator(MotionGenerator):
             touch_force=spec.touch_force,
             swing_speed=spec.swing_speed,
             height_stiffness=spec.weights.height,
+            terrain=self._terrain(kinematics, surfaces),
+            rise=spec.rise,
         )
         self._joints = self._posture_joints()
         self._angles = np.array([joint.angle(scene.q0) for joint in self._joints.values()])
@@ -118,6 +122,35 @@ class WalkingGenerator(MotionGenerator):
             least_width=max(0.0, width - ROOM) if spec.least_width is None else spec.least_width,
         )
         return robot, heading, [to_body @ pose.rotation for pose in poses]
+
+    def _terrain(self, kinematics: Kinematics, surfaces: list[Surface]) -> Terrain | None:
+        """Return the patches that the feet may step on; None where there is only the ground.
+
+        Raises:
+            MultiQpError: when a contact in `treads` is not one of this foot with a level surface of the environment, or
+                when the feet have other surfaces to step on.
+        """
+        if not self._spec.treads:
+            return None
+        where, scene = f"generator '{self.name}': `treads`", self.scenario.scene
+        onto = [[self.scenario.spec.contacts[contact].surfaces for contact in own] for own in self._contacts]
+        for foot, own in zip(self._feet, onto, strict=True):
+            if any(first != own[0][0] for first, _ in own):
+                raise MultiQpError(f"{where} of '{foot}' must be contacts of the surface '{own[0][0]}'")
+            if [second for _, second in own] != [second for _, second in onto[0]]:
+                raise MultiQpError(f"{where} of '{foot}' must be with the same surfaces as those of '{self._feet[0]}'")
+        outlines, heights = [], []
+        for _, name in onto[0]:
+            surface = scene.surfaces[name]
+            level = surface.kind == "planar" and surface.joint_id == 0
+            patch = patch_of(surface.points, kinematics.pose(surface.frame_id)) if level else None
+            if patch is None:
+                raise MultiQpError(f"{where}: '{name}' must be a level planar surface of the environment")
+            outlines.append(patch[0])
+            heights.append(patch[1])
+        soles = [(R @ s.points.T).T[:, :2] for R, s in zip(self._level, surfaces, strict=True)]
+        feet = [outline_of(scene, s, R) for R, s in zip(self._level, surfaces, strict=True)]
+        return Terrain(outlines, heights, soles, feet)
 
     def _half_sole(self, surface: Surface) -> Array:
         """Return half length and half width of a sole without the margin, (2,) [m]."""
@@ -195,12 +228,19 @@ class WalkingGenerator(MotionGenerator):
         self.velocity.command(vx, vy, wz)
 
     def contact_sets(self) -> Iterable[tuple[str, ...]]:
-        """Return all feet, and all feet without those of a group that swings."""
-        yield tuple(self._feet)
-        for group in self._gait.groups:
-            landed = [()] if len(group) == 1 else [(), *((k,) for k in group)]
-            for early in landed:
-                yield tuple(foot for k, foot in enumerate(self._feet) if k not in group or k in early)
+        """Return all feet, and all without those of a group that swings, on neighbouring patches of the terrain."""
+        terrain, spec = self.stepper.terrain, self._spec
+        patches = [(0, 0)] if terrain is None else terrain.neighbours(spec.rise, spec.reach[0])
+        sets: dict[tuple[str, ...], None] = {}
+        for pair in patches:
+            of_foot = {k: pair[g] for g, group in enumerate(self._gait.groups) for k in group}
+            names = [self._contacts[k][of_foot[k]] for k in range(len(self._feet))]
+            sets[tuple(names)] = None
+            for group in self._gait.groups:
+                landed = [()] if len(group) == 1 else [(), *((k,) for k in group)]
+                for early in landed:
+                    sets[tuple(name for k, name in enumerate(names) if k not in group or k in early)] = None
+        return sets
 
     def start(self, now: GeneratorInput) -> None:
         """Stand on all feet."""
@@ -219,14 +259,19 @@ class WalkingGenerator(MotionGenerator):
             velocity=group.com_velocity(kinematics),
             feet=np.array([pose.translation for pose in poses]),
             yaws=np.array([self._yaw(k, pose) for k, pose in enumerate(poses)]),
-            forces=None if now.forces is None else np.array([now.forces.get(foot, 0.0) for foot in self._feet]),
+            forces=None,
         )
+        if now.forces is not None:
+            forces = np.array([[now.forces.get(contact, 0.0) for contact in own] for own in self._contacts])
+            measured.forces, measured.patches = forces.max(axis=1), forces.argmax(axis=1).tolist()
         elapsed = now.time - self.started_at
-        place = np.array([*measured.com[:2], stepper.heading(measured)])
+        # between the feet, as the centre of mass sways from foot to foot
+        place = np.array([*measured.feet[:, :2].mean(axis=0), stepper.heading(measured)])
         velocity = self.velocity.update(now.time, elapsed, now.dt, place)
         stepper.update(measured, velocity)
         done = stepper.walk.phase == STAND and self.velocity.is_over(elapsed)
-        active = tuple(foot for foot, on in zip(self._feet, stepper.walk.in_contact, strict=True) if on)
+        walk = stepper.walk
+        active = tuple(self._contacts[k][walk.patches[k]] for k, on in enumerate(walk.in_contact) if on)
         return GeneratorOutput(active, self._references(measured), done)
 
     def _yaw(self, k: int, pose: pin.SE3) -> float:
@@ -238,7 +283,7 @@ class WalkingGenerator(MotionGenerator):
     def _references(self, now: Measured) -> dict[str, Array]:
         stepper, walk = self.stepper, self.stepper.walk
         position, velocity, acceleration = now.com.copy(), now.velocity.copy(), np.zeros(3)
-        position[2], velocity[2] = stepper.com_height(now), 0.0
+        position[2], velocity[2], acceleration[2] = stepper.com_height()
         acceleration[:2] = stepper.acceleration
         references = {"com": com_reference(position, velocity, acceleration)}
         for k, foot in enumerate(self._feet):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -15,7 +16,8 @@ from multi_qp_scene.stateful import Stateful
 from walking.gait import GRAVITY, Gait, WalkingRobot, group_place, nominal_step
 from walking.preview_kernel import StepChoice, best_step
 from walking.support import clipped_to
-from walking.swing import advance, resting
+from walking.swing import APEX, EARLY_APEX, LATE_APEX, LATER, advance, resting
+from walking.terrain import Terrain
 
 STAND, SHIFT, SWING, DOUBLE = "stand", "shift", "swing", "double"
 
@@ -35,6 +37,12 @@ CORRECTION_GAIN, CORRECTION = 0.5, 0.06
 LONGEST_TICK = 0.1
 #: Duration of the weight shift before the first step [s].
 SHIFT_TIME = 0.2
+#: Factor by which the divergent component may be farther from the middle of the feet when the robot stops.
+SETTLED = 1.4
+#: Natural frequency of the filter of the ground height below the centre of mass [1/s].
+GROUND_RATE = 12.0
+#: Part of a swing after which its patch of the terrain is fixed.
+CHOSEN = 0.4
 
 
 @dataclass
@@ -48,6 +56,7 @@ class Measured:
         feet: positions of the soles, (n, 3) [m].
         yaws: headings of the soles, (n,) [rad].
         forces: measured normal force of each foot, (n,) [N]; None where it is not measured.
+        patches: patch of the terrain that each foot presses on, where forces are measured on a terrain.
     """
 
     time: float
@@ -56,6 +65,7 @@ class Measured:
     feet: Array
     yaws: Array
     forces: Array | None
+    patches: list[int] | None = None
 
 
 @dataclass
@@ -69,7 +79,11 @@ class Walk:
         touchdown: planned touchdown [s].
         place: planned centre of the swinging group's landing, (3,): x, y [m], heading [rad].
         zmp: zero-moment point of the last tick, (2,) [m].
-        lift_heights: z of each foot at lift-off, (n,) [m].
+        lift_places: place of each foot at lift-off, (n, 3) [m].
+        landings: planned place of each foot that swings, (n, 3) [m].
+        patches: patch of the terrain of each foot, of its landing while it swings; -1 before it is chosen.
+        ground: filtered height of the ground below the centre of mass, its rate and second derivative, (3,) [m]; NaN
+            before the first tick.
         error: last deviation of the divergent component [m].
         in_contact: whether each foot is in contact, (n,).
         swings: references of the feet: position, velocity, acceleration of x, y, z [m] and yaw [rad], (n, 3, 4).
@@ -85,7 +99,10 @@ class Walk:
     touchdown: float = 0.0
     place: Annotated[Array, 3] = field(default_factory=lambda: np.zeros(3))
     zmp: Annotated[Array, 2] = field(default_factory=lambda: np.zeros(2))
-    lift_heights: Array = field(default_factory=lambda: np.zeros(0))
+    lift_places: Annotated[Array, None, 3] = field(default_factory=lambda: np.zeros((0, 3)))
+    landings: Annotated[Array, None, 3] = field(default_factory=lambda: np.zeros((0, 3)))
+    patches: list[int] = field(default_factory=list)
+    ground: Annotated[Array, 3] = field(default_factory=lambda: np.full(3, math.nan))
     error: float = 0.0
     in_contact: list[bool] = field(default_factory=list)
     swings: Annotated[Array, None, 3, 4] = field(default_factory=lambda: np.zeros((0, 3, 4)))
@@ -115,9 +132,15 @@ class Stepper(Stateful):
         touch_force: float = 25.0,
         swing_speed: float = 2.2,
         height_stiffness: float = 80.0,
+        terrain: Terrain | None = None,
+        rise: float = 0.2,
     ) -> None:
-        """Create it standing; `touch_force` [N], `swing_speed` [m/s] and `weights.height` as in the specification."""
+        """Create it standing; `touch_force` [N], `swing_speed` [m/s], `weights.height`, `rise` as in the specification.
+
+        Without a terrain, the ground is level at the height of the feet in contact.
+        """
         self.robot, self.gait = robot, gait
+        self.terrain, self._rise = terrain, rise
         self._height_stiffness = height_stiffness
         self._touch_force, self._swing_speed = touch_force, swing_speed
         self.acceleration = np.zeros(2)
@@ -131,11 +154,18 @@ class Stepper(Stateful):
         """Stand on all feet; `dt` is the control period [s]."""
         n, self._period = len(self.robot.places), dt
         self._elapsed = dt  # since the tick before, which is longer after a stall
-        self.walk = Walk(lift_heights=np.zeros(n), in_contact=[True] * n, swings=np.zeros((n, 3, 4)))
+        self.walk = Walk(
+            lift_places=np.zeros((n, 3)),
+            landings=np.zeros((n, 3)),
+            patches=[0] * n,
+            in_contact=[True] * n,
+            swings=np.zeros((n, 3, 4)),
+        )
 
-    def com_height(self, now: Measured) -> float:
-        """Return the reference height of the centre of mass [m]."""
-        return self.ground(now) + self.robot.com_height
+    def com_height(self) -> tuple[float, float, float]:
+        """Return the reference height of the centre of mass, its rate and second derivative [m], [m/s], [m/s²]."""
+        height, rate, second = self.walk.ground.tolist()
+        return height + self.robot.com_height, rate, second
 
     def foot_motion(self, foot: int, now: Measured) -> tuple[Array, Array]:
         """Return position and velocity of a foot in the plane, of its reference while it swings, (2,) each."""
@@ -168,7 +198,8 @@ class Stepper(Stateful):
             ValueError: when it is of another number of feet.
         """
         n = len(self.robot.places)
-        if not n == len(saved.swings) == len(saved.in_contact) == len(saved.lift_heights):
+        sizes = {len(saved.swings), len(saved.in_contact), len(saved.lift_places), len(saved.landings)}
+        if sizes != {n} or len(saved.patches) != n:
             raise ValueError(f"the saved gait is not one of {n} feet")
         self.walk = copy.deepcopy(saved)
 
@@ -198,6 +229,43 @@ class Stepper(Stateful):
         heights = [float(z) for z, on in zip(now.feet[:, 2], self.walk.in_contact, strict=True) if on]
         return sum(heights) / len(heights)
 
+    def _spots(self, now: Measured) -> list[Array]:
+        """Return the present footholds of both groups, and the one that comes next, (3,) each [m]."""
+        walk, spots = self.walk, []
+        for group in self.gait.groups:
+            feet = list(group)
+            if all(walk.in_contact[k] for k in feet):
+                spots.append(now.feet[feet].mean(axis=0))
+            else:
+                spots += [walk.lift_places[feet].mean(axis=0), walk.landings[feet].mean(axis=0)]
+        return spots
+
+    def _ground_below(self, point: Array, now: Measured, velocity: Array) -> float:
+        """Return the height at a point, (2,), of lines that connect the footholds along the direction of travel [m].
+
+        A centre of mass at a constant height above these lines is a linear pendulum, however high the steps are.
+        Without a terrain it is the height of the feet in contact.
+        """
+        if self.terrain is None:
+            return self.ground(now)
+        heading = self.heading(now)
+        ahead = velocity[:2] if np.abs(velocity[:2]).max() > 1e-3 else np.array([1.0, 0.0])
+        direction = turned(ahead / float(np.linalg.norm(ahead)), heading)
+        spots = sorted(self._spots(now), key=lambda spot: float(direction @ spot[:2]))
+        return float(np.interp(direction @ point, [direction @ spot[:2] for spot in spots], [s[2] for s in spots]))
+
+    def _follow_ground(self, now: Measured, velocity: Array) -> None:
+        """Filter the height of the ground below the centre of mass, with its rate as the robot moves."""
+        ground, step = self.walk.ground, self._period
+        here = self._ground_below(now.com[:2], now, velocity)
+        if math.isnan(ground[0]):
+            ground[:] = here, 0.0, 0.0
+        soon = self._ground_below(now.com[:2] + step * now.velocity[:2], now, velocity)
+        rate = (soon - here) / step
+        ground[2] = GROUND_RATE**2 * (here - ground[0]) + 2.0 * GROUND_RATE * (rate - ground[1])
+        ground[1] += self._elapsed * ground[2]
+        ground[0] += self._elapsed * ground[1]
+
     def polygon(self, now: Measured) -> Array:
         """Return the support polygon of the feet in contact, counter-clockwise, (k, 2) [m]."""
         points = []
@@ -218,6 +286,7 @@ class Stepper(Stateful):
         walk.time = now.time
         velocity = self._corrected(now, velocity)
         xi = now.com[:2] + now.velocity[:2] / omega
+        self._follow_ground(now, velocity)
         if walk.phase == SWING:
             self._touch(now)
         if walk.phase == DOUBLE and now.time - walk.since >= self._double_time() - 1e-9:
@@ -235,9 +304,10 @@ class Stepper(Stateful):
             zmp = self._step(now, xi, velocity)
         walk.zmp = zmp
         # of a point mass on the force from the zero-moment point, at the height and vertical acceleration of this tick
-        below, k = now.com[2] - self.com_height(now), self._height_stiffness
-        vertical = GRAVITY - k * below - 2.0 * math.sqrt(k) * now.velocity[2]
-        height = max(now.com[2] - self.ground(now), 0.5 * self.robot.com_height)
+        height, rate, second = self.com_height()
+        below, k = now.com[2] - height, self._height_stiffness
+        vertical = GRAVITY + second - k * below - 2.0 * math.sqrt(k) * (now.velocity[2] - rate)
+        height = max(now.com[2] - self._ground_below(zmp, now, velocity), 0.5 * self.robot.com_height)
         self.acceleration = max(vertical, 0.0) / height * (now.com[:2] - zmp)
 
     def _corrected(self, now: Measured, velocity: Array) -> Array:
@@ -263,9 +333,10 @@ class Stepper(Stateful):
             if now.forces is not None:
                 landed = now.forces[k] > self._touch_force
             else:
-                landed = progress >= 1.0 - 1e-9 and now.feet[k, 2] <= self.ground(now) + 1e-3
+                landed = progress >= 1.0 - 1e-9 and now.feet[k, 2] <= walk.landings[k, 2] + 1e-3
             if landed:
                 walk.in_contact[k] = True
+                walk.patches[k] = walk.patches[k] if now.patches is None else now.patches[k]
         if all(walk.in_contact):
             walk.phase, walk.since = DOUBLE, now.time
             walk.swinging = 1 - walk.swinging
@@ -276,7 +347,8 @@ class Stepper(Stateful):
         walk.phase, walk.since, walk.touchdown = SWING, now.time, now.time + swing_time
         for k in self.gait.groups[walk.swinging]:
             walk.in_contact[k] = False
-            walk.lift_heights[k] = now.feet[k, 2]
+            walk.lift_places[k] = walk.landings[k] = now.feet[k]
+            walk.patches[k] = -1
             walk.swings[k] = resting(now.feet[k], float(now.yaws[k]))
 
     def _after_double(self, now: Measured, xi: Array, velocity: Array) -> None:
@@ -293,8 +365,8 @@ class Stepper(Stateful):
         other, yaw = self._frame(1, now)
         apart = turned(other - centre, -heading) - nominal.place
         middle = 0.5 * (centre + other)
-        inside = clipped_to(self.polygon(now), xi + 3.0 * (xi - middle) / self.robot.omega)
-        holds = math.dist(inside, xi + 3.0 * (xi - middle) / self.robot.omega) < 1e-6
+        enlarged = middle + SETTLED * (xi - middle)
+        holds = math.dist(clipped_to(self.polygon(now), enlarged), enlarged) < 1e-6
         return bool(np.abs(apart).max() < 0.03 and abs(_wrapped(yaw - heading)) < 0.1 and holds)
 
     def _consider_walking(self, now: Measured, xi: Array, velocity: Array) -> None:
@@ -335,7 +407,8 @@ class Stepper(Stateful):
         swinging: int,
         elapsed: float,
         nominal_time: float,
-        landing: tuple[Array, float] | None = None,
+        place: Array | None = None,
+        remaining: float | None = None,
     ) -> StepChoice:
         """Return the optimal step of a group.
 
@@ -346,19 +419,22 @@ class Stepper(Stateful):
             swinging: the group that swings.
             elapsed: time since its lift-off [s].
             nominal_time: nominal duration of its swing [s].
-            landing: place, (2,) [m], and time until touchdown [s] where these are fixed already.
+            place: of the landing, (2,) [m], where it is fixed already.
+            remaining: time until touchdown [s], where it is fixed already.
         """
         gait, robot, times = self.gait, self.robot, self._times
         centre, heading = self._frame(1 - swinging, now)
         step = nominal_step(robot, gait, velocity, stance=1 - swinging)
-        if landing is None:
+        if remaining is None:
             low = max(gait.least_swing - elapsed, FREEZE)
             high = max(gait.longest_swing - elapsed, low)
+            if place is not None:  # when the foot can be there
+                reach = float(np.abs(place - self._frame(swinging, now)[0]).max()) / self._swing_speed
+                low = min(max(low, reach), high)
             times = times[(times >= low - 1e-9) & (times <= high + 1e-9)]
-            box = self._box(swinging)
         else:
-            place = turned(landing[0] - centre, -heading)
-            times, box = np.maximum([landing[1]], 0.0), np.stack([place, place], axis=1)
+            times = np.maximum([remaining], 0.0)
+        box = self._box(swinging) if place is None else np.repeat(turned(place - centre, -heading), 2).reshape(2, 2)
         stance = list(gait.groups[1 - swinging])
         shifts = robot.half_soles[stance[0]] if len(stance) == 1 else np.zeros(2)
         return best_step(
@@ -397,14 +473,19 @@ class Stepper(Stateful):
         if walk.phase == DOUBLE:
             return self._transfer(now, xi, velocity, nominal_time)
         elapsed, remaining = now.time - walk.since, walk.touchdown - now.time
-        landing = None if remaining > FREEZE else (walk.place[:2], remaining)
-        choice = self.preview(
-            now, xi, velocity, swinging=swinging, elapsed=elapsed, nominal_time=nominal_time, landing=landing
+        preview = partial(
+            self.preview, now, xi, velocity, swinging=swinging, elapsed=elapsed, nominal_time=nominal_time
         )
-        if landing is None:
-            walk.touchdown = now.time + choice.remaining
+        if remaining > FREEZE:
+            choice = preview()
+            turn = velocity[2] * (elapsed + choice.remaining + gait.double_support)
             walk.place[:2] = centre + turned(np.array([choice.x, choice.y]), heading)
-            walk.place[2] = heading + velocity[2] * (elapsed + choice.remaining + gait.double_support)
+            walk.place[2] = heading + turn
+            if self._land_on_patches(now, elapsed / (elapsed + choice.remaining)):
+                choice = preview(place=walk.place[:2])
+            walk.touchdown = now.time + choice.remaining
+        else:
+            choice = preview(place=walk.place[:2], remaining=remaining)
         self.choice, walk.error = choice, choice.error
         self._swing(now)
         return centre + turned(np.array([choice.shift_x, choice.shift_y]), heading)
@@ -423,25 +504,48 @@ class Stepper(Stateful):
         share = self._elapsed / max(rest, self._elapsed, 1e-6)
         return clipped_to(self.polygon(now), walk.zmp + share * (target - walk.zmp))
 
-    def _swing(self, now: Measured) -> None:
-        walk = self.walk
-        group = list(self.gait.groups[walk.swinging])
-        middle = self.robot.places[group].mean(axis=0)
-        goal = np.zeros(4)
+    def _land_on_patches(self, now: Measured, progress: float) -> bool:
+        """Set the landing of each swinging foot; return whether the terrain moved the place of the group."""
+        walk, group = self.walk, list(self.gait.groups[self.walk.swinging])
+        middle, moved = self.robot.places[group].mean(axis=0), False
         for k in group:
             if walk.in_contact[k]:
                 continue
-            goal[:2] = walk.place[:2] + turned(self.robot.places[k] - middle, walk.place[2])
-            goal[2] = self.ground(now)
+            place = np.array([*(walk.place[:2] + turned(self.robot.places[k] - middle, walk.place[2])), walk.place[2]])
+            walk.landings[k] = *place[:2], self.ground(now)
+            if self.terrain is None:
+                continue
+            stance = max(float(now.feet[j, 2]) for j, on in enumerate(walk.in_contact) if on)
+            found = self.terrain.landing(
+                k, place, stance=stance, rise=self._rise, chosen=walk.patches[k], fixed=progress > CHOSEN
+            )
+            if found is not None:
+                moved = moved or math.dist(found.place, place[:2]) > 1e-6
+                walk.patches[k] = found.patch
+                walk.landings[k] = *found.place, found.height
+        if moved:
+            walk.place[:2] = walk.landings[group, :2].mean(axis=0)
+        return moved
+
+    def _swing(self, now: Measured) -> None:
+        walk, elapsed = self.walk, now.time - self.walk.since
+        goal = np.zeros(4)
+        for k in self.gait.groups[walk.swinging]:
+            if walk.in_contact[k]:
+                continue
+            goal[:3] = walk.landings[k]
+            if self.terrain is None:
+                goal[2] = self.ground(now)
             goal[3] = walk.swings[k][0, 3] + _wrapped(walk.place[2] - walk.swings[k][0, 3])
+            begin, remaining, lift = walk.lift_places[k], walk.touchdown - now.time, self.gait.lift
+            apex, before, after, top = APEX, 0.0, 0.0, max(begin[2], goal[2])
+            if self.terrain is not None:
+                apex = min(max(APEX + LATER * (goal[2] - begin[2]), EARLY_APEX), LATE_APEX)
+                yaw = float(walk.swings[k][0, 3])
+                before, after, top = self.terrain.passing(k, begin, goal[:3].copy(), yaw=yaw, lift=lift, apex=apex)
+            total = elapsed + remaining
             advance(
-                walk.swings[k],
-                goal,
-                walk.touchdown - now.time,
-                now.time - walk.since,
-                self.gait.lift,
-                walk.lift_heights[k],
-                self._elapsed,
+                walk.swings[k], goal, remaining, elapsed, top + lift, apex, before * total, after * total, self._elapsed
             )
 
 

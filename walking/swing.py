@@ -11,8 +11,9 @@ from multi_qp_scene.jit import compiled, compiled_part
 LANDING_SPEED, SEARCH_SPEED, SEARCH_DEPTH = 0.05, 0.25, 0.08
 #: Acceleration to the speed of the descent [m/s²].
 SEARCH_ACCELERATION = 4.0
-#: Fraction of the swing at which the foot is highest.
-APEX = 0.45
+#: Fraction of the swing at which the foot is highest on level ground, its change by the height of a step [1/m], and its
+#: bounds.
+APEX, LATER, EARLY_APEX, LATE_APEX = 0.45, 0.5, 0.45, 0.65
 #: Shortest horizon of a polynomial [s].
 SHORTEST = 0.02
 
@@ -54,7 +55,15 @@ def resting(position: Array, yaw: float) -> Array:
 
 @compiled
 def advance(
-    reference: Array, goal: Array, remaining: float, elapsed: float, lift: float, start_height: float, dt: float
+    reference: Array,
+    goal: Array,
+    remaining: float,
+    elapsed: float,
+    top: float,
+    apex: float,
+    before: float,
+    after: float,
+    dt: float,
 ) -> None:
     """Advance by dt towards a goal.
 
@@ -63,8 +72,10 @@ def advance(
         goal: x, y, z [m] and yaw [rad] of the landing, (4,).
         remaining: time until touchdown [s]; 0 when it is late.
         elapsed: time since lift-off [s].
-        lift: height of the swing above the higher end [m].
-        start_height: z at lift-off [m].
+        top: largest height [m].
+        apex: fraction of the swing at which it is there.
+        before: time after lift-off in which the foot only rises [s].
+        after: time before touchdown in which it only descends [s].
         dt: [s].
     """
     ref = reference
@@ -79,11 +90,18 @@ def advance(
         else:
             ref[1, 2] = 0.0
         return
-    to_apex = APEX * (elapsed + remaining) - elapsed
+    to_apex = apex * (elapsed + remaining) - elapsed
     for axis in range(4):
         end, speed, duration = goal[axis], 0.0, remaining
+        if axis != 2:
+            if elapsed < before:
+                continue
+            duration -= after
+            if after > 0.0 and duration <= SHORTEST:
+                ref[0, axis], ref[1, axis], ref[2, axis] = end, 0.0, 0.0
+                continue
         if axis == 2 and to_apex > SHORTEST:
-            end, duration = max(start_height, goal[2]) + lift, to_apex
+            end, duration = top, to_apex
         elif axis == 2:
             speed = -LANDING_SPEED
         ref[0, axis], ref[1, axis], ref[2, axis] = quintic(

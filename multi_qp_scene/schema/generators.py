@@ -187,6 +187,9 @@ class WalkingSpec(GeneratorSpec):
         type: selects this type of generator.
         subsystem: the robot.
         feet: contacts of the feet with the ground.
+        treads: further contacts of each foot in `feet`, with level surfaces that it may step on, in the same order of
+            surfaces for all feet; without them, the ground is taken as level at the height of the present support.
+        rise: largest height of a step relative to the supporting foot [m].
         upright: links whose orientation is kept, in the heading of the robot.
         height: height of the centre of mass above the feet [m]; 0.9 of the initial one if left out.
         reach: largest step ahead or back, and largest distance of the feet aside [m].
@@ -206,6 +209,8 @@ class WalkingSpec(GeneratorSpec):
     type: Literal["walking"]
     subsystem: str
     feet: list[str] = Field(min_length=2)
+    treads: dict[str, list[str]] = {}
+    rise: Length = 0.2
     upright: list[str] = []
     height: Length | None = None
     reach: tuple[Length, Length] = (0.5, 0.45)
@@ -224,7 +229,7 @@ class WalkingSpec(GeneratorSpec):
     @property
     def owned_contacts(self) -> tuple[str, ...]:
         """The contacts of the feet."""
-        return tuple(self.feet)
+        return tuple(contact for foot in self.feet for contact in (foot, *self.treads.get(foot, [])))
 
     def check(self, scenario: ScenarioChecker, key: Key) -> None:
         """Check the names of subsystem, links, joints and feet."""
@@ -232,6 +237,8 @@ class WalkingSpec(GeneratorSpec):
         scenario.known((*key, "subsystem"), "subsystem", self.subsystem, names.moving)
         for k, link in enumerate(self.upright):
             scenario.known((*key, "upright", k), "link or surface", link, names.frames)
+        for foot in self.treads:
+            scenario.known((*key, "treads", foot), "foot of this generator", foot, self.feet)
         for joint, swing in self.arms.items():
             scenario.known((*key, "arms", joint), "joint", joint, names.joints)
             scenario.known((*key, "arms", joint, "foot"), "foot of this generator", swing.foot, self.feet)
