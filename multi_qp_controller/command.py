@@ -15,7 +15,8 @@ class Status(StrEnum):
     OK: the QP was solved. REDUCED: it was solved, but without tasks that are given up, or tasks or motion
     generators whose computation failed.
     RELAXED: it was solved with slack on rows of `fallback.relax`, in the parts of the scene where it has no solution
-    without. FALLBACK: it was not solved; safe torques hold the last command, then damp to rest.
+    without. FALLBACK: it was not solved, or the state of a part of the scene is invalid: there, safe torques hold the
+    last command, then damp to rest.
     """
 
     OK = "ok"
@@ -75,7 +76,7 @@ class Command:
     Attributes:
         time: time of the state that the command was computed for [s].
         tau: torques, in the order of `Scene.actuated_joint_names`, (na,) [N m].
-        a: q̈, the solution of the QP, (nv,); NaN in a fallback.
+        a: q̈, the solution of the QP, (nv,); NaN in a fallback, where the torques are safe ones.
         wrenches: wrench of each contact: force, then moment, at the first surface's origin, in its frame, on its body,
             (6,).
         diagnostics: diagnostics of the tick.

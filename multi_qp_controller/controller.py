@@ -18,6 +18,7 @@ from multi_qp_controller.controller_parts import check_arguments, make_cascade
 from multi_qp_controller.controller_state import ControllerState, TickInput
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.incidents import IncidentLog, described
+from multi_qp_controller.lost_subsystems import LostSubsystems, replace_lost
 from multi_qp_controller.motion_generator import GeneratorInput, MotionGenerator
 from multi_qp_controller.qp import Explanation, QPProblem, Solution, explain_infeasibility
 from multi_qp_controller.qp.choice import choose
@@ -128,6 +129,8 @@ class Controller:
         self._fault = ""
         self._post_update_ms = 0.0
         self._deadline = np.inf if deadline is None else deadline
+        self._valid_q: Array | None = None
+        self._lost: frozenset[str] = frozenset()  # subsystems whose state was invalid in the last step
         self.reactions: Array | None = None
         self.interactive = False
         self.records_input = False
@@ -150,6 +153,8 @@ class Controller:
             closed_loop=self._loop.get_state(),
             loads=self.scenario.scene.loads.get_state(),
             forces=None if self._forces is None else dict(self._forces),
+            valid_q=self._valid_q,  # never written to
+            lost=sorted(self._lost),
         )
 
     def set_state(self, saved: ControllerState | dict[str, Any]) -> None:
@@ -167,7 +172,7 @@ class Controller:
             self._given_up.set_state(state.given_up)
             self._loop.set_state(state.closed_loop)
             self._state_manager.set_state(state.state_manager)
-            self._forces = state.forces
+            self._forces, self._valid_q, self._lost = state.forces, state.valid_q, frozenset(state.lost)
         except (KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
             raise MultiQpError(f"the saved state does not fit this scenario: {type(error).__name__}: {error}") from None
         self._time, self._fault, self.interactive = state.time, state.fault, state.interactive
@@ -245,7 +250,8 @@ class Controller:
         """Compute the command for a state.
 
         No exception is raised, whatever the arguments: for an invalid state or time, the fallback command is returned,
-        with the cause in its diagnostics.
+        with the cause in its diagnostics. Where the state of some subsystems only is invalid, they and those that
+        contacts, couplings, tasks or constraints connect with them get safe torques, all others the solution of the QP.
 
         Args:
             state: state of the whole scene; it is copied. Lists, and arrays of any real type, are converted.
@@ -257,10 +263,22 @@ class Controller:
         now, time_fault = self._checked_time(time)
         if self.records_input:
             self.last_input = self._input(state, np.nan if time_fault else now)
-        self._time, state = now, usable
-        if fault or time_fault:
-            return self._fall_back(state, now, started, fault or time_fault)
-        return self._compute(state, now, started)
+        self._time = now
+        scene = self.scenario.scene
+        lost = LostSubsystems.of(scene, usable, fault) if fault else None
+        if time_fault or (lost is not None and (lost.entries[scene.actuated_v].all() or self._valid_q is None)):
+            return self._fall_back(usable, now, started, fault or time_fault)
+        return self._compute(usable, now, started, lost)
+
+    def _use(self, measured: State, lost: LostSubsystems | None) -> State:
+        """Return the state to compute with: lost subsystems are at rest where they were seen last."""
+        names = frozenset() if lost is None else lost.names
+        if not self._lost <= names:  # the filters of a subsystem that is back start anew
+            self._loop.reset()
+        self._lost = names
+        state = measured if lost is None or self._valid_q is None else lost.bridged(self.scenario.scene, self._valid_q)
+        self._valid_q = state.q
+        return self._loop.measured(state)
 
     def _input(self, state: Any, time: float) -> TickInput | None:
         """Return the input of a step for a recorder; None where `get_state` fails, as that of a user task may."""
@@ -280,25 +298,26 @@ class Controller:
             fault = f"the time is a {type(time).__name__}, expected a number of seconds"
         return self._time + self.dt, fault
 
-    def _compute(self, state: State, time: float, started: float) -> Command:
+    def _compute(self, measured: State, time: float, started: float, lost: LostSubsystems | None) -> Command:
+        state = measured
         try:
-            state = self._loop.measured(state)
+            state = self._use(measured, lost)
             self.kinematics.update(state)
             self._loop.disturb(self.kinematics)
             if self._fault:
                 fault, self._fault, self._to_update = self._fault, "", time
-                return self._fall_back(state, time, started, fault)
+                return self._fall_back(measured, time, started, fault)
             if not self._state_manager.started:
                 self._state_manager.start(time)
-            self._to_update = time
+            self._to_update = time if lost is None else None  # no transition by the state of a lost subsystem
             self._state_manager.update_generators(GeneratorInput(time, self.dt, self.kinematics, self._forces))
             if self.landing is not None and self.landing.update(self.kinematics, time):
                 self.qp_data.allow_touching(self.landing.pending)
             self.qp_data.given_up = tuple(self._given_up.names)
             self.qp_data.update(self.kinematics, time, self.horizon)
-            return self._solve(state, time, started)
+            return self._solve(state if lost is None else measured, time, started, lost)
         except Exception as error:  # no fault of one tick ends the control loop
-            return self._fall_back(state, time, started, described(error))
+            return self._fall_back(state if lost is None else measured, time, started, described(error))
 
     def post_update(self) -> None:
         """Take the transition that is due after the last step, outside the latency-critical path.
@@ -316,7 +335,7 @@ class Controller:
             self._fault = described(error)
         self._post_update_ms = (perf_counter() - begun) * 1e3
 
-    def _solve(self, state: State, time: float, started: float) -> Command:
+    def _solve(self, state: State, time: float, started: float, lost: LostSubsystems | None) -> Command:
         answer = self.cascade.solve()
         if answer.physical is None and self.qp_data.tasks.leave_out_invalid():
             answer = self.cascade.solve()
@@ -333,8 +352,24 @@ class Controller:
         if took > self._deadline:
             message = f"the tick took {took * 1e3:.0f} ms, longer than its deadline of {self._deadline * 1e3:.0f} ms"
             return self._fall_back(state, time, started, message, answer.solution)
+        if lost is not None:
+            return self._command_of_others(lost, time, started, answer, physical)
         self._fallback.record(physical.torque, self.qp_data.M)
         return self._command(time, started, answer, physical)
+
+    def _command_of_others(
+        self, lost: LostSubsystems, time: float, started: float, answer: SolveResult, physical: PhysicalSolution
+    ) -> Command:
+        """Return the command with safe torques for lost subsystems and those that are connected with them."""
+        entries, scene = lost.connected(self.qp_data), self.scenario.scene
+        failing = entries[scene.actuated_v]
+        if failing.all():
+            return self._fall_back(lost.measured, time, started, lost.fault, answer.solution)
+        self._fallback.record(physical.torque, self.qp_data.M, failing)
+        safe = self._fallback.torque(lost.measured, time, failing)
+        self.incidents.warn(f"in state '{self.machine.phase.name}': {lost.fault}")
+        command = self._command(time, started, answer, physical)
+        return replace_lost(command, lost, entries, safe, scene, self.qp_data.contacts)
 
     def _report_left_out(self, answer: SolveResult) -> None:
         """Report tasks and generators whose computation failed, in the log and in the status of the solution."""

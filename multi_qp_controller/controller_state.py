@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from multi_qp_controller.closed_loop.closed_loop import ClosedLoop
 from multi_qp_controller.qp.safe_torques import SafeTorques
 from multi_qp_controller.state_machine.state_manager import StateManager
 from multi_qp_controller.tasks.given_up import GivenUpTasks
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.loads import Loads
 from multi_qp_scene.scene import State
 
@@ -29,6 +30,8 @@ class ControllerState:
         closed_loop: filters.
         loads: masses of the scene's loads.
         forces: measured normal force of each contact [N]; None before the first measurement.
+        valid_q: last valid configuration, (nq,); None before the first one.
+        lost: subsystems whose state was invalid in the last step.
     """
 
     time: float
@@ -40,6 +43,8 @@ class ControllerState:
     closed_loop: ClosedLoop.Checkpoint
     loads: Loads.Checkpoint
     forces: dict[str, float] | None
+    valid_q: Annotated[Array, "nq"] | None
+    lost: list[str]
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ class SafeTorques(Stateful):
     Attributes:
         held: last valid torques, (na,) [N m].
         inertia: M_ii of the actuated joints at the last solved tick, (na,).
-        since: start of the present failure [s], None without failure.
+        since: start of the present failure of each actuated joint [s], NaN without failure, (na,).
     """
 
     @dataclass
@@ -35,7 +35,7 @@ class SafeTorques(Stateful):
 
         held: Annotated[Array, "na"]
         inertia: Annotated[Array, "na"]
-        since: float | None
+        since: Annotated[Array, "na"]
 
     def __init__(self, scene: Scene, spec: FallbackSpec) -> None:
         self._actuated_v = scene.actuated_v
@@ -43,44 +43,63 @@ class SafeTorques(Stateful):
         self._spec = spec
         self.held = np.zeros(scene.na)
         self.inertia = np.zeros(scene.na)
-        self.since: float | None = None
+        self.since = np.full(scene.na, np.nan)
+        self._none, self._all = np.zeros(scene.na, dtype=bool), np.ones(scene.na, dtype=bool)
 
-    def record(self, torque: Array, M: Array) -> None:
+    def record(self, torque: Array, M: Array, failing: NDArray[np.bool_] | None = None) -> None:
         """Clip the torques of a solved tick, (na,), to their limits; store them, and the diagonal of M, (nv, nv).
 
-        Solvers satisfy their rows up to rounding only, while motor limits are hard.
+        Solvers satisfy their rows up to rounding only, while motor limits are hard. Of failing joints, (na,), nothing
+        is stored.
         """
-        self.since = None
-        store_clipped(torque, M, self._actuated_v, self._limits, self.held, self.inertia)
+        failing = self._none if failing is None else failing
+        store_clipped(torque, M, self._actuated_v, self._limits, failing, self.held, self.inertia, self.since)
 
-    def torque(self, state: SceneState, time: float) -> Array:
-        """Return the torques of a failing tick, (na,) [N m]; velocities that are not finite count as unknown."""
-        if self.since is None:
-            self.since = time
-        if time - self.since < self._spec.hold - 1e-9:
-            return self.held.copy()
+    def torque(self, state: SceneState, time: float, failing: NDArray[np.bool_] | None = None) -> Array:
+        """Return the torques of a failing tick, (na,) [N m]; velocities that are not finite count as unknown.
+
+        Args:
+            state: the state.
+            time: time of the tick [s].
+            failing: the joints that fail in it, (na,); all if None.
+        """
+        failing = self._all if failing is None else failing
+        self.since[failing & np.isnan(self.since)] = time
         speed = state.v[self._actuated_v]
         braking = -self.inertia / self._spec.time_constant * np.where(np.isfinite(speed), speed, 0.0)
-        return np.clip(braking, -self._limits, self._limits)
+        long = time - self.since >= self._spec.hold - 1e-9
+        return np.where(long, np.clip(braking, -self._limits, self._limits), self.held)
 
 
 @compiled
 def store_clipped(
-    torque: Array, M: Array, motors: NDArray[np.intp], limits: Array, held: Array, inertia: Array
+    torque: Array,
+    M: Array,
+    motors: NDArray[np.intp],
+    limits: Array,
+    failing: NDArray[np.bool_],
+    held: Array,
+    inertia: Array,
+    since: Array,
 ) -> None:
     """Clip torques to their limits; copy them into `held`, and M_ii of their joints into `inertia`.
+
+    Joints that do not fail have no start of a failure afterwards.
 
     Args:
         torque: (na,) [N m].
         M: (nv, nv).
         motors: entries of v of the motors, (na,).
         limits: of torques, (na,) [N m].
+        failing: joints of which nothing is stored, (na,).
         held: output, (na,).
         inertia: output, (na,).
+        since: start of the failure of each joint [s], output, (na,).
     """
     for k in range(len(torque)):
         if torque[k] > limits[k]:
             torque[k] = limits[k]
         elif torque[k] < -limits[k]:
             torque[k] = -limits[k]
-        held[k], inertia[k] = torque[k], M[motors[k], motors[k]]
+        if not failing[k]:
+            held[k], inertia[k], since[k] = torque[k], M[motors[k], motors[k]], np.nan

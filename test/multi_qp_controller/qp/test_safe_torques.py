@@ -24,11 +24,11 @@ def moving(scene, speed):
 def test_holds_the_last_valid_torque_then_brakes(scene, fallback):
     held = np.linspace(-5, 5, scene.na)
     fallback.record(held, np.diag(np.full(scene.nv, 0.4)))
-    assert fallback.since is None
+    assert np.isnan(fallback.since).all()
     state = moving(scene, 2.0)
     np.testing.assert_array_equal(fallback.torque(state, 1.0), held)
     np.testing.assert_array_equal(fallback.torque(state, 1.04), held)
-    assert fallback.since == 1.0
+    assert (fallback.since == 1.0).all()
     np.testing.assert_allclose(fallback.torque(state, 1.05), -0.4 / 0.2 * 2.0)
 
 
@@ -75,3 +75,15 @@ def test_a_new_failure_restarts_the_hold(scene, fallback):
 def test_torque_is_zero_before_the_first_solved_tick(scene, fallback):
     for time in (0.0, 1.0):
         assert not fallback.torque(moving(scene, 1.0), time).any()
+
+
+def test_joints_fail_one_by_one(scene, fallback):
+    failing = np.arange(scene.na) < 3
+    M = np.diag(np.full(scene.nv, 0.4))
+    fallback.record(np.ones(scene.na), M)
+    fallback.record(np.full(scene.na, 2.0), M, failing)
+    held = fallback.torque(moving(scene, 2.0), 1.0, failing)
+    np.testing.assert_array_equal(held, np.where(failing, 1.0, 2.0))
+    assert (fallback.since[failing] == 1.0).all() and np.isnan(fallback.since[~failing]).all()
+    later = fallback.torque(moving(scene, 2.0), 1.2)  # now all fail
+    np.testing.assert_allclose(later, np.where(failing, -0.4 / 0.2 * 2.0, 2.0))
