@@ -19,17 +19,19 @@ from multi_qp_scene.subsystem import Subsystem
 
 #: Joints without an effort limit count with this one [N m].
 DEFAULT_EFFORT = 200.0
+#: Distance of the spheres along a capsule, relative to its radius.
+SPACING = 1.2
 
 
 @dataclass(frozen=True)
-class Sphere:
-    """A sphere inside a link's collision geometry.
+class Capsule:
+    """Approximation of one piece of a link's collision geometry.
 
     Attributes:
         link: full name of the link.
         limb: index of the effector whose chain moves it, None for the trunk.
         joint: index in that chain.
-        centre: in the frame of that joint, or in the root frame for the trunk, (3,) [m].
+        ends: of its axis, in the frame of that joint, or in the root frame for the trunk, (2, 3) [m].
         radius: that fits into the geometry [m].
         apart: radius for the distance to other links [m], which covers the geometry's middle extent.
     """
@@ -37,9 +39,17 @@ class Sphere:
     link: str
     limb: int | None
     joint: int
-    centre: Array
+    ends: Array
     radius: float
     apart: float
+
+    @property
+    def fractions(self) -> Array:
+        """Places along its axis, 0..1, of spheres that cover it, (k,)."""
+        length = float(np.linalg.norm(self.ends[1] - self.ends[0]))
+        if length < 1e-6:
+            return np.array([0.5])
+        return np.linspace(0.0, 1.0, 1 + math.ceil(length / (SPACING * self.radius)))
 
 
 @dataclass(frozen=True)
@@ -90,7 +100,7 @@ class Effector:
 
 @dataclass(frozen=True)
 class Character:
-    """A character: trunk, effectors and collision spheres.
+    """A character: trunk, effectors and approximate collision geometry.
 
     Attributes:
         name: of the subsystem.
@@ -99,7 +109,7 @@ class Character:
         inertia: about it, in axes of the root frame, divided by the mass, (3, 3) [m²].
         root: index of its root joint in the scene's model.
         effectors: limbs first, then patches of the trunk.
-        spheres: collision spheres.
+        capsules: approximate collision geometry.
         apart: pairs of links that stay apart, full names.
         nominal: nominal configuration of the whole scene, (nq,).
     """
@@ -110,7 +120,7 @@ class Character:
     inertia: Array
     root: int
     effectors: tuple[Effector, ...]
-    spheres: tuple[Sphere, ...]
+    capsules: tuple[Capsule, ...]
     apart: tuple[tuple[str, str], ...]
     nominal: Array
 
@@ -170,7 +180,7 @@ def character_of(scenario: Scenario) -> Character:
         inertia=np.asarray(inertia.inertia) / inertia.mass,
         root=root,
         effectors=tuple(effectors),
-        spheres=tuple(_spheres(scene, body, effectors, root, upright)),
+        capsules=tuple(_capsules(scene, body, effectors, root, upright)),
         apart=scene.self_collisions.get(body.name, ()),
         nominal=nominal,
     )
@@ -196,12 +206,13 @@ def _chains(scene: Scene, spec: BehaviourSpec, root: int) -> dict[str, list[int]
             raise MultiQpError(f"behaviour.effectors.{name}: expected a planar surface, got a {surface.kind}")
         joints[name] = surface.joint_id
         chains[name] = [j for j in scene.model.supports[surface.joint_id] if j > root]
+    own = {}
     for name, chain in chains.items():
         others = {j for other, above in chains.items() if joints[other] != joints[name] for j in above}
-        chains[name] = [j for j in chain if j not in others]
-        if any(joints[other] == joints[name] for other in chains if other != name) and chains[name]:
+        own[name] = [j for j in chain if j not in others]
+        if any(joints[other] == joints[name] for other in chains if other != name) and own[name]:
             raise MultiQpError(f"behaviour.effectors.{name}: another effector is on the same link of a limb")
-    return chains
+    return own
 
 
 def _effector(
@@ -251,7 +262,7 @@ def _effector(
     )
 
 
-def _spheres(scene: Scene, body: Subsystem, effectors: Sequence[Effector], root: int, upright: Array) -> list[Sphere]:
+def _capsules(scene: Scene, body: Subsystem, effectors: Sequence[Effector], root: int, upright: Array) -> list[Capsule]:
     owner = {j: (i, k) for i, effector in enumerate(effectors) for k, j in enumerate(effector.joints)}
     data = scene.model.createData()
     pin.forwardKinematics(scene.model, data, upright)
@@ -264,20 +275,19 @@ def _spheres(scene: Scene, body: Subsystem, effectors: Sequence[Effector], root:
         X = piece.placement
         if limb is None:
             X = data.oMi[root].actInv(data.oMi[piece.parentJoint]).act(X)
-        for centre, radius, apart in _cover(piece.geometry):
-            found.append(Sphere(link, limb, joint, np.asarray(X.act(centre)), radius, apart))
+        ends, radius, apart = _fitted(piece.geometry)
+        placed = ends @ X.rotation.T + X.translation
+        found.append(Capsule(link, limb, joint, placed, radius, apart))
     return found
 
 
-def _cover(shape: coal.CollisionGeometry) -> list[tuple[Array, float, float]]:
-    """Return spheres along the longest axis of a shape: centre, radius inside it, radius across it."""
+def _fitted(shape: coal.CollisionGeometry) -> tuple[Array, float, float]:
+    """Return a capsule along the longest axis of a shape: ends of its axis, radius inside it, radius across it."""
     shape.computeLocalAABB()
     low, high = np.asarray(shape.aabb_local.min_), np.asarray(shape.aabb_local.max_)
     middle, half = (low + high) / 2.0, (high - low) / 2.0
     order = np.argsort(half)
     radius, apart, axis = float(half[order[0]]), float(half[order[1]]), int(order[2])
-    reach = float(half[axis]) - radius
-    count = 1 if reach < 1e-6 else 2 + int(reach / (1.5 * apart))
-    centres = np.tile(middle, (count, 1))
-    centres[:, axis] += np.linspace(-reach, reach, count) if count > 1 else 0.0
-    return [(centre, radius, apart) for centre in centres]
+    ends = np.tile(middle, (2, 1))
+    ends[:, axis] += np.array([-1.0, 1.0]) * (half[axis] - radius)
+    return ends, radius, apart

@@ -89,10 +89,10 @@ def levenberg_marquardt(
         z: initial point, (size,).
         iterations: maximum number.
         tolerance: relative decrease of the cost below which it ends.
-        deadline: value of `time.perf_counter()` after which it ends [s].
+        deadline: value of `time.process_time()` after which it ends [s].
         progress: called with number and cost of each iteration.
     """
-    start, damping, reason = time.perf_counter(), DAMPING, "iterations"
+    start, damping, reason = time.process_time(), DAMPING, "iterations"
     cost, parts = problem.normal_equations(z)
     costs, times = [cost], [0.0]
     for number in range(1, iterations + 1):
@@ -107,21 +107,21 @@ def levenberg_marquardt(
                     found = trial
                     break
             damping *= UP
-            if time.perf_counter() > deadline:
+            if time.process_time() > deadline:
                 break
         if found is None:
-            reason = "time" if time.perf_counter() > deadline else "no decrease"
+            reason = "time" if time.process_time() > deadline else "no decrease"
             break
         gain, z, cost = (cost - trial_cost) / cost, found, trial_cost
         damping = max(damping * DOWN, LEAST)
         costs.append(cost)
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
         if progress is not None:
             progress(number, cost)
         if gain < tolerance:
             reason = "converged"
             break
-        if time.perf_counter() > deadline:
+        if time.process_time() > deadline:
             reason = "time"
             break
         _, parts = problem.normal_equations(z)

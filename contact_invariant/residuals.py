@@ -18,7 +18,7 @@ K0, K1 = 1e-2, 1e-3
 #: Weights of the cost, see docs/contact_invariant.md; those of a stage are in `continuation.py`.
 WEIGHTS = (
     "contact", "physics", "kinematics", "task", "effort", "torque", "acceleration",
-    "penetration", "absent", "cone", "prior", "posture", "drag", "support",
+    "penetration", "absent", "cone", "prior", "posture", "drag", "support", "ramp",
 )  # fmt: skip
 #: What an angle of 1 rad counts against a distance of 1 m, in contact and in kinematics.
 ANGLE = 0.2
@@ -124,7 +124,7 @@ def dynamic_rows(character: Character, surroundings: Surroundings, at: Instant, 
     rows.add("contact variables", "prior", at.a)
     scales = np.tile([1.0, 1.0, 1.0, 0.3, 0.3, 0.3], character.features // 6)
     rows.add("acceleration", "acceleration", ca.DM(scales) * second)
-    _sphere_rows(character, surroundings, at.state, links, rows)
+    _collision_rows(character, surroundings, at.state, links, rows)
 
 
 def _cone(wrench: Any, effector: Effector, friction: float) -> list[Any]:
@@ -163,25 +163,39 @@ def _limb_rows(
     return frames
 
 
-def _sphere_rows(
+def _collision_rows(
     character: Character, surroundings: Surroundings, state: State, links: list[list[tuple[Any, Any]]], rows: Rows
 ) -> None:
-    """Append the penetration of collision spheres into solids and into each other."""
-    base, centres = state.p - state.R @ ca.DM(character.com), []
-    for sphere in character.spheres:
-        if sphere.limb is None:
-            centre = base + state.R @ ca.DM(sphere.centre)
-        else:
-            origin, R = links[sphere.limb][sphere.joint]
-            centre = origin + R @ ca.DM(sphere.centre)
-        centres.append(centre)
-        rows.add("penetration", "penetration", hinge(sphere.radius - surroundings.distance(centre)))
+    """Append the penetration of links into solids and into each other."""
+    base, axes = state.p - state.R @ ca.DM(character.com), []
+    for capsule in character.capsules:
+        origin, R = (base, state.R) if capsule.limb is None else links[capsule.limb][capsule.joint]
+        a, b = (origin + R @ ca.DM(end) for end in capsule.ends)
+        axes.append((a, b))
+        for u in capsule.fractions:
+            distance = surroundings.distance((1 - u) * a + u * b)
+            rows.add("penetration", "penetration", hinge(capsule.radius - distance))
     for one, other in character.apart:
-        for j, a in enumerate(character.spheres):
-            for k, b in enumerate(character.spheres):
-                if a.link == one and b.link == other:
-                    gap = ca.sqrt(ca.sumsqr(centres[j] - centres[k]) + 1e-8)
-                    rows.add("own links", "penetration", hinge(a.apart + b.apart + LINK_MARGIN - gap))
+        for (a, b), first in zip(axes, character.capsules, strict=True):
+            for (c, d), second in zip(axes, character.capsules, strict=True):
+                if first.link == one and second.link == other:
+                    gap = segment_distance(a, b, c, d)
+                    rows.add("own links", "penetration", hinge(first.apart + second.apart + LINK_MARGIN - gap))
+
+
+def segment_distance(a: Any, b: Any, c: Any, d: Any) -> Any:
+    """Return the distance of the symbolic segments ab and cd."""
+    u, v, w = b - a, d - c, a - c
+    uu, vv, uv = ca.sumsqr(u) + 1e-9, ca.sumsqr(v) + 1e-9, ca.dot(u, v)
+    uw, vw = ca.dot(u, w), ca.dot(v, w)
+    s = _clamped((uv * vw - uw * vv) / (uu * vv - uv**2 + 1e-9))
+    t = _clamped((uv * s + vw) / vv)
+    s = _clamped((uv * t - uw) / uu)
+    return ca.sqrt(ca.sumsqr(w + s * u - t * v) + 1e-8)
+
+
+def _clamped(value: Any) -> Any:
+    return ca.fmin(ca.fmax(value, 0), 1)
 
 
 def path_rows(character: Character, surroundings: Surroundings, state: State, rows: Rows) -> None:
@@ -193,6 +207,7 @@ def path_rows(character: Character, surroundings: Surroundings, state: State, ro
                 arm = state.turns[i] @ ca.DM([side_x * limb.half[0], side_y * limb.half[1], 0.0])
                 distance = surroundings.distance(state.places[i] + arm)
                 rows.add("penetration", "penetration", hinge(-distance))
+                rows.add("ramps", "ramp", hinge(-surroundings.height_above(state.places[i] + arm)))
                 speed = state.rate[6 + 6 * i : 9 + 6 * i] + ca.cross(spin, arm)
                 rows.add("drag", "drag", ca.exp(-((hinge(distance) / DRAG_HEIGHT) ** 2)) * speed[:2])
 

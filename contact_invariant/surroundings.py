@@ -16,6 +16,8 @@ from multi_qp_scene.scene import Scene
 
 #: k of (3) [1/m²].
 SHARPNESS = 1e4
+#: Slope of the ramps of `Surroundings.height_above`.
+RAMP = 3.0
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,20 @@ class Surroundings:
             outside = ca.sqrt(sum(ca.fmax(d[k], 0) ** 2 for k in range(3)) + 1e-12)
             signed = outside + ca.fmin(ca.fmax(ca.fmax(d[0], d[1]), d[2]), 0)
             found = signed if found is None else ca.fmin(found, signed)
+        return found
+
+    def height_above(self, p: Any) -> Any:
+        """Return the height of a symbolic point above the solids, whose sides are ramps [m].
+
+        Inside a solid its gradient points up, where that of `distance` may point back to the side it came from.
+        """
+        found = None
+        for solid in self.solids:
+            d = ca.fabs(ca.DM(solid.pose.rotation).T @ (p - ca.DM(solid.pose.translation))) - ca.DM(solid.half)
+            aside = ca.sqrt(ca.fmax(d[0], 0) ** 2 + ca.fmax(d[1], 0) ** 2 + 1e-12)
+            top = float(solid.pose.translation[2] + np.abs(solid.pose.rotation[2]) @ solid.half)
+            height = p[2] - (top - RAMP * aside)
+            found = height if found is None else ca.fmin(found, height)
         return found
 
     def distances(self, points: Array) -> Array:

@@ -37,14 +37,14 @@ _COMMON = {"effort": 0.05, "torque": 0.1, "acceleration": 0.02, "prior": 0.03, "
 #: First task terms alone, the rest only for uniqueness; then all terms, with rising weights of physics and contacts.
 STAGES = (
     Stage("task", {**_COMMON, "contact": 0.1, "physics": 0.01, "kinematics": 3.0, "task": 10.0, "penetration": 3.0,
-                   "absent": 0.01, "cone": 1.0, "drag": 0.0, "support": 0.0}),
+                   "absent": 0.01, "cone": 1.0, "drag": 0.0, "support": 0.0, "ramp": 10.0}),
     Stage("contacts", {**_COMMON, "contact": 10.0, "physics": 3.0, "kinematics": 10.0, "task": 10.0,
                        "penetration": 10.0, "absent": 2.0, "cone": 3.0, "drag": 0.3,
-                       "support": 3.0}, fresh=True),
+                       "support": 3.0, "ramp": 20.0}, fresh=True),
     Stage("physics", {**_COMMON, "contact": 30.0, "physics": 10.0, "kinematics": 30.0, "task": 20.0,
-                      "penetration": 30.0, "absent": 4.0, "cone": 10.0, "drag": 1.0, "support": 3.0}),
-    Stage("refinement", {**_COMMON, "contact": 300.0, "physics": 60.0, "kinematics": 100.0, "task": 40.0,
-                         "penetration": 150.0, "absent": 8.0, "cone": 30.0, "drag": 5.0, "support": 3.0}),
+                      "penetration": 30.0, "absent": 4.0, "cone": 10.0, "drag": 1.0, "support": 3.0, "ramp": 20.0}),
+    Stage("refinement", {**_COMMON, "contact": 300.0, "physics": 60.0, "kinematics": 300.0, "task": 40.0,
+                         "penetration": 400.0, "absent": 8.0, "cone": 30.0, "drag": 5.0, "support": 3.0, "ramp": 0.0}),
 )  # fmt: skip
 
 Progress = Callable[[str, int, float], None]
@@ -100,7 +100,7 @@ class Synthesiser:
     def run(self, seed: int | None = None, *, progress: Progress | None = None) -> Synthesis:
         """Synthesise the motion; with the behaviour's seed if none is given."""
         seed = self._behaviour.seed if seed is None else seed
-        begin, problem, rng = time.perf_counter(), self.problem, np.random.default_rng(seed)
+        begin, problem, rng = time.process_time(), self.problem, np.random.default_rng(seed)
         deadline, z, stages = begin + self._behaviour.time_limit, self._start.copy(), []
         with threadpool_limits(1):  # matrices are small
             for number, stage in enumerate(STAGES):
@@ -128,7 +128,7 @@ class Synthesiser:
             costs=dict(problem.breakdown(z)),
             stages=stages,
             features=problem.terms.values(ends),
-            seconds=time.perf_counter() - begin,
+            seconds=time.process_time() - begin,
             complete=len(stages) == len(STAGES) and stages[-1][1].reason != "time",
         )
 

@@ -135,6 +135,9 @@ class TaskTerms:
                 Feature(f"{foot.name} on a surface", "m", at.places[i] - near),
                 Feature(f"{foot.name} flat", "rad", at.turns[i][:, 2] + normal),
             ]
+            if foot.is_limb:
+                found.append(Feature(f"velocity of {foot.name}", "m/s", at.rate[6 + 6 * i : 9 + 6 * i]))
+                found.append(Feature(f"rotation of {foot.name}", "rad/s", at.rate[9 + 6 * i : 12 + 6 * i]))
         return found
 
     def _position(self, term: PositionTerm, at: State) -> list[Feature]:

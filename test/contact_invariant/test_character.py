@@ -8,6 +8,7 @@ import pytest
 from contact_invariant.character import character_of
 from contact_invariant.least_squares import cost_of
 from contact_invariant.problem import SynthesisProblem
+from contact_invariant.residuals import segment_distance
 from contact_invariant.surroundings import surroundings_of
 from contact_invariant.symbols import angular_acceleration, angular_velocity, exponential_map
 from multi_qp_scene.errors import MultiQpError
@@ -27,6 +28,7 @@ behaviour:
     left_foot: {surface: left_sole}
     right_foot: {surface: right_sole}
     left_hand: {surface: left_palm, effort: 4}
+    right_hand: {surface: right_palm, effort: 4}
     seat: {surface: seat}
   phases: 2
   terms: [{type: stand, feet: [left_foot, right_foot]}]
@@ -65,8 +67,8 @@ def test_the_rigid_body_is_that_of_the_full_model(scenario, character):
 
 def test_limbs_have_their_own_joints_and_shared_ones_are_held(character):
     names = [effector.name for effector in character.effectors]
-    assert names == ["left_foot", "right_foot", "left_hand", "seat"]
-    assert [len(effector.joints) for effector in character.effectors] == [6, 6, 9, 0]
+    assert names == ["left_foot", "right_foot", "left_hand", "right_hand", "seat"]
+    assert [len(effector.joints) for effector in character.effectors] == [6, 6, 7, 7, 0]
 
 
 def test_initial_kinematics_match_and_only_forces_cost(scenario, character, problem):
@@ -151,3 +153,20 @@ def test_names_and_phases_are_checked_with_their_lines(tmp_path):
         load_scenario(str(path))
     message = str(caught.value)
     assert "rihgt_foot" in message and "half_siting" in message and "there are only 2 phases, got 3" in message
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_distance_of_segments_is_that_of_capsules(seed):
+    rng = np.random.default_rng(seed)
+    a, b, c, d = rng.normal(size=(4, 3))
+    found = float(ca.evalf(segment_distance(*(ca.SX(ca.DM(p)) for p in (a, b, c, d)))))
+    s = np.linspace(0.0, 1.0, 400)
+    first, second = a + s[:, None] * (b - a), c + s[:, None] * (d - c)
+    assert found == pytest.approx(np.linalg.norm(first[:, None] - second[None], axis=2).min(), abs=5e-3)
+
+
+def test_inside_a_solid_the_way_out_is_up(surroundings):
+    p = ca.SX.sym("p", 3)
+    up = ca.Function("up", [p], [surroundings.height_above(p), ca.gradient(surroundings.height_above(p), p)])
+    height, slope = (np.array(value).ravel() for value in up([0.65, 0.0, 0.05]))
+    assert height[0] == pytest.approx(-0.15, abs=1e-4) and slope == pytest.approx([0.0, 0.0, 1.0], abs=1e-3)
