@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +12,13 @@ from numpy.typing import NDArray
 from contact_invariant.character import Character
 from contact_invariant.motion import Motion, rotations
 from contact_invariant.postures import Postures
-from contact_invariant.surroundings import Surroundings
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.npz_files import read_arrays
 from multi_qp_scene.scene import Scene
+
+if TYPE_CHECKING:  # CasADi is an optional dependency, not needed to play a motion
+    from contact_invariant.surroundings import Surroundings
 
 #: Largest size of a file [B].
 LARGEST = 50_000_000

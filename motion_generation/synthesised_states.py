@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from contact_invariant.character import behaviour_of
+from contact_invariant.store import cache_path, store, stored
 from contact_invariant.timed_plan import TimedPlan
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.conditions import GeneratorConditionSpec
@@ -45,11 +46,11 @@ def synthesise_scenario(
     Raises:
         MultiQpError: the scene does not fit, or the motion ends without a contact.
     """
-    from contact_invariant.starts import Starts, best, cache_path, store, stored  # imports CasADi
-
     plan = stored(scenario)
     if plan is not None:
         return SynthesisedScenario(with_motion(scenario, plan, cache_path(scenario)), True, computed=False)
+    from contact_invariant.starts import Starts, best  # imports CasADi
+
     starts = Starts(scenario)
     chosen = best(starts.until_one_passes(progress=progress))
     plan = starts.plan(chosen)

@@ -20,6 +20,7 @@ FALLBACK_FORMULATION, FALLBACK_SOLVERS = "reduced", ("piqp_sparse", "daqp")
 _STATE_SOURCES = {
     "plan": "the scenario of `motion_generation.planning.plan_scenario(scenario)`",
     "contact_sequence": "the scenario of `motion_generation.sequences.follow_sequence(scenario)`",
+    "behaviour": "the scenario of `motion_generation.synthesised_states.synthesise_scenario(scenario)`",
     "turns": "the scenario of `motion_generation.turns.play_scenario(scenario)`",
     "states": "one with states",
 }

@@ -17,6 +17,7 @@ import numpy as np
 
 from motion_generation.planning import plan_scenario
 from motion_generation.sequences import follow_sequence
+from motion_generation.synthesised_states import synthesise_scenario
 from motion_generation.turns import play_scenario
 from multi_qp_controller.command import Command
 from multi_qp_controller.controller import Controller
@@ -103,6 +104,8 @@ def prepare(job: RunJob) -> Scenario:
         scenario = follow_sequence(scenario).scenario
     elif scenario.spec.turns is not None:
         scenario = play_scenario(scenario).scenario
+    elif scenario.spec.behaviour is not None:
+        scenario = synthesise_scenario(scenario).scenario
     elif scenario.spec.plan is not None:
         scenario = plan_scenario(scenario).scenario
     return replace(scenario, spec=scenario.spec.model_copy(update={"mismatch": job.mismatch}))

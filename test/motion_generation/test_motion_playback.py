@@ -1,10 +1,13 @@
 """Synthesised motions as states of the controller: storage, playback, errors."""
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from contact_invariant.store import cache_path
 from contact_invariant.timed_plan import TimedPlan
 from motion_generation.synthesised_states import synthesise_scenario, with_motion
 from multi_qp_controller.controller import Controller
@@ -69,8 +72,6 @@ def test_the_file_has_what_was_synthesised(folder, made):
 
 
 def test_another_behaviour_is_another_motion(folder, scenario, monkeypatch):
-    from contact_invariant.starts import cache_path
-
     behaviour = scenario.spec.behaviour.model_copy(update={"friction": 0.5})
     other = replace(scenario, spec=scenario.spec.model_copy(update={"behaviour": behaviour}))
     assert cache_path(other) != cache_path(scenario) == cache_path(scenario)
@@ -91,6 +92,21 @@ def test_a_file_that_is_no_motion_is_refused(folder, scenario, made):
     bad.write_bytes(b"nothing")
     with pytest.raises(MultiQpError, match="is not a synthesised motion"):
         Controller(with_motion(scenario, TimedPlan.load(path), bad))
+
+
+def test_a_stored_motion_is_played_without_casadi():
+    code = """
+import sys
+sys.modules["casadi"] = None
+import motion_generation.motion_playback, motion_generation.synthesised_states
+from multi_qp_scene.errors import MultiQpError
+try:
+    import contact_invariant.synthesis
+except MultiQpError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert "the synthesis of motions needs CasADi: pip install" in done.stdout
 
 
 @pytest.mark.slow
