@@ -24,8 +24,8 @@ WEIGHTS = (
 ANGLE = 0.2
 #: Distance that joints keep from their limits [rad].
 JOINT_MARGIN = 0.04
-#: Distance that own links keep between the instants [m].
-LINK_MARGIN = 0.01
+#: Distance that own links keep: the collision dampers of the controller act below 8 cm and keep 1 cm [m].
+LINK_MARGIN = 0.03
 #: Height over which a moving patch is dragging [m].
 DRAG_HEIGHT = 0.03
 
