@@ -171,6 +171,7 @@ class _ProcessEnd:
             if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP
                 signal.signal(number, self._on_signal)
         signal.signal(signal.SIGALRM, self._interrupt)
+        sys.unraisablehook = _print_unraisable
 
     def leave(self) -> None:
         """Raise no more KeyboardInterrupt."""
@@ -190,6 +191,12 @@ class _ProcessEnd:
     def _interrupt(self, *_: object) -> None:
         if not self._leaving:
             raise KeyboardInterrupt
+
+
+def _print_unraisable(unraisable: sys.UnraisableHookArgs) -> None:
+    """Print an exception of a callback from C, but for KeyboardInterrupt: the timer raises it again."""
+    if not isinstance(unraisable.exc_value, KeyboardInterrupt):
+        sys.__unraisablehook__(unraisable)
 
 
 def _turn(node: Worker, executor: Any) -> None:

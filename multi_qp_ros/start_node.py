@@ -10,6 +10,9 @@ from functools import partial
 from runpy import run_module
 from time import sleep
 
+if __name__ == "__main__":  # before the imports, which take a second
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 from multi_qp_ros.node_table import PARENT
 
 #: Period of the check for the parent process [s].
