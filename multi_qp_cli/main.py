@@ -22,6 +22,7 @@ COMMANDS = {
     "run": "run a scenario",
     "plan": "plan the contacts of a scenario that has a goal instead of states",
     "synthesize": "find contacts and motion of a scenario from task terms",
+    "motion": "retarget a recorded motion of a person to a robot",
     "ros": "run a scenario as a ROS 2 graph",
     "check": "check a scenario file",
     "show": "draw a model and its contact surfaces",

@@ -39,6 +39,7 @@ class Limit:
 #: All limits by name. A file at its size limits is read within some seconds and 1 GB.
 LIMITS: dict[str, Limit] = {
     "yaml_bytes": Limit(0, 2e6, "size of a YAML or JSON file [B]"),
+    "motion_bytes": Limit(0, 1e8, "size of a recorded motion [B]"),
     "yaml_values": Limit(0, 40_000, "values of a YAML file, with what its aliases and merge keys repeat"),
     "yaml_depth": Limit(0, 60, "nesting of lists and mappings in a YAML file"),
     "name_length": Limit(0, 250, "characters of a name"),

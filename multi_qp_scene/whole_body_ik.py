@@ -26,11 +26,13 @@ class Placement:
         frame_id: index in the scene's model.
         pose: pose in the world.
         turns: whether its orientation is free, as for a point contact.
+        weight: of its error, beside those of other placements where not all can be reached.
     """
 
     frame_id: int
     pose: pin.SE3
     turns: bool = False
+    weight: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -152,8 +154,8 @@ class WholeBodyIk:
                 J = pin.getFrameJacobian(model, data, frame, pin.LOCAL)
                 error = pin.log6(data.oMf[frame].actInv(placement.pose)).vector
             contact_error = max(contact_error, float(np.abs(error).max()))
-            rows.append(J[:, self._columns])
-            errors.append(error)
+            rows.append(placement.weight * J[:, self._columns])
+            errors.append(placement.weight * error)
         if com is not None:
             pin.centerOfMass(model, data, q, True)
             error = com - data.oMi[self._root].act(data.com[self._root])  # before the Jacobian, which modifies the data

@@ -134,6 +134,25 @@ class MotorSpec(StrictModel):
         return self.rotor_inertia * self.gear_ratio**2
 
 
+Landmark = Literal[
+    "chest",
+    "left_hip",
+    "left_knee",
+    "left_ankle",
+    "left_shoulder",
+    "left_elbow",
+    "left_wrist",
+    "left_sole",
+    "right_hip",
+    "right_knee",
+    "right_ankle",
+    "right_shoulder",
+    "right_elbow",
+    "right_wrist",
+    "right_sole",
+]
+
+
 class ModelFile(StrictModel):
     """A robot, an object or an environment model: its URDF and additional data.
 
@@ -151,6 +170,9 @@ class ModelFile(StrictModel):
         passive_joints: springs, dampers and friction by joint, with a motor or without. Other joints without a motor
             have the URDF's `<dynamics>`; other joints with one have none.
         motors: rotors by actuated joint.
+        landmarks: joint whose origin is at each landmark of a person (`left_hip`, `left_knee`, `left_ankle`,
+            `left_shoulder`, `left_elbow`, `left_wrist`, the same on the right, `chest`), and the surface of each sole
+            (`left_sole`, `right_sole`); recorded motions are retargeted by them.
         srdf: an SRDF beside this file, or a URI: its `<group_state>`s are postures, its `<rotor_params>` motors, unless
             this file has one of that name; without `self_collisions`, these are all pairs that it does not disable.
     """
@@ -165,4 +187,5 @@ class ModelFile(StrictModel):
     self_collisions: list[tuple[str, str]] = []
     passive_joints: dict[str, PassiveJointSpec] = {}
     motors: dict[str, MotorSpec] = {}
+    landmarks: dict[Landmark, str] = {}
     srdf: str | None = None

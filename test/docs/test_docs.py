@@ -159,10 +159,11 @@ def test_the_commands_of_the_pages_have_these_options(capsys):
         with pytest.raises(SystemExit):
             main([command, "--help"])
         helps[command] = capsys.readouterr().out
-    for subcommand in (*SUBCOMMANDS, "stairs"):  # of `multi-qp com`, and any contact sequence
+    subcommands = [("com", name) for name in (*SUBCOMMANDS, "stairs")]  # and any contact sequence
+    for command, subcommand in (*subcommands, ("motion", "import")):
         with pytest.raises(SystemExit):
-            main(["com", subcommand, "--help"])
-        helps["com"] += capsys.readouterr().out
+            main([command, subcommand, "--help"])
+        helps[command] += capsys.readouterr().out
     used = re.findall(r"multi-qp (\w+)([^\n`#]*)", "\n".join(map(text_of, PAGES)))
     assert {command for command, _ in used} <= set(helps)
     for command, rest in used:

@@ -128,6 +128,9 @@ def model_text(robot: Robot) -> str:
         lines += _nested(robot.postures)
     lines += _heading(robot, "surfaces")
     lines += [f"  {name}: {_surface_text(surface)}" for name, surface in robot.surfaces.items()]
+    if robot.landmarks:
+        lines += _heading(robot, "landmarks")
+        lines += [f"  {name}: {place}" for name, place in robot.landmarks.items()]
     if robot.effort_limits:
         lines += _heading(robot, "effort_limits")
         lines += _nested(robot.effort_limits)

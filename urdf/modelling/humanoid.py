@@ -82,8 +82,10 @@ def humanoid(figures: HumanoidFigures) -> Robot:
             "robot": effort_set("robot", figures.motors),
             "superhuman": dict.fromkeys(joint_order(), SUPERHUMAN),
         },
+        landmarks=_landmarks(),
         self_collisions=WATCHED,
         notes={
+            "landmarks": "joints and soles where a person has them: recorded motions are retargeted by them",
             "postures": "joint angles [rad]; joints not named are at zero",
             "surfaces": "+z of a surface points out of the body; a grasp's cylinder lies along its x",
             "effort_limits": (
@@ -94,6 +96,16 @@ def humanoid(figures: HumanoidFigures) -> Robot:
             "self_collisions": "pairs of links that everyday movements bring close",
         },
     )
+
+
+def _landmarks() -> dict[str, str]:
+    joints = {"hip": "HIP_P", "knee": "KNEE_P", "ankle": "ANKLE_P"}
+    joints |= {"shoulder": "SHOULDER_P", "elbow": "ELBOW_P", "wrist": "WRIST_P"}
+    found = {"chest": "CHEST_Y"}
+    for side in ("left", "right"):
+        found |= {f"{side}_{part}": f"{side[0].upper()}_{joint}" for part, joint in joints.items()}
+        found[f"{side}_sole"] = f"{side}_sole"
+    return found
 
 
 def _base_links(figures: HumanoidFigures) -> list[Link]:

@@ -163,6 +163,7 @@ class Robot:
         surfaces: Surfaces by name.
         postures: Joint angles by posture [rad]; missing joints are 0.
         effort_limits: Torques by set and joint [N m]; the first set is the default.
+        landmarks: Joints and soles by landmark of a person.
         self_collisions: Pairs of links for self-collision avoidance.
         passive_joints: Stiffness, rest, damping and friction of joints without a motor [SI].
         notes: Comment lines by key of the model file.
@@ -178,6 +179,7 @@ class Robot:
     surfaces: dict[str, SurfaceModel] = field(default_factory=dict)
     postures: dict[str, dict[str, float]] = field(default_factory=dict)
     effort_limits: dict[str, dict[str, float]] = field(default_factory=dict)
+    landmarks: dict[str, str] = field(default_factory=dict)
     self_collisions: tuple[tuple[str, str], ...] = ()
     passive_joints: dict[str, dict[str, float]] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)

@@ -1,0 +1,121 @@
+"""Command `multi-qp motion`: recorded motions of people as reference motions of a robot."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from multi_qp_cli.options import output_path
+from multi_qp_cli.output import Console, writing
+from multi_qp_cli.pictures import size_of
+from multi_qp_controller.snapshot import Snapshot
+from multi_qp_scene.builder import build_scene
+from multi_qp_scene.errors import MultiQpError, shown_path
+from multi_qp_scene.models import load_model
+from multi_qp_scene.motions.bvh import read_bvh
+from multi_qp_scene.motions.deepmimic import read_deepmimic
+from multi_qp_scene.motions.reference import ReferenceMotion
+from multi_qp_scene.motions.retarget import LIMBS, SIDES, RetargetedMotion, Retargeting
+from multi_qp_scene.motions.skeleton import SkeletonMotion
+from multi_qp_scene.parts import SceneParts
+from multi_qp_scene.problems import Problems
+from multi_qp_scene.resources import model_path
+from multi_qp_scene.scene import Scene
+from multi_qp_scene.schema.common import PoseSpec
+from multi_qp_scene.schema.scenario_file import SubsystemSpec
+
+#: Frames per second of reference motions and of their videos.
+RATE, FPS = 60.0, 25.0
+
+
+def add_to(commands: Any) -> None:
+    """Declare the command."""
+    parser = commands.add_parser("motion", description=__doc__)
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    text = "retarget a recorded motion (.bvh, or .json of the DeepMimic release) to a robot"
+    taken = actions.add_parser("import", help=text, description=text)
+    taken.add_argument("file", help="recording: .bvh, or .json of the DeepMimic release")
+    taken.add_argument("--robot", default="humanoid", metavar="MODEL", help="model with landmarks (default humanoid)")
+    taken.add_argument("--scale", type=float, default=1.0, help="length of one unit of a .bvh file [m] (default 1)")
+    taken.add_argument("--output", metavar="FILE.npz", help="write the reference motion here")
+    taken.add_argument("--video", metavar="FILE", help="draw the motion as .mp4 or .gif")
+    taken.add_argument("--size", default="640x480", metavar="WxH", help="size of the video (default 640x480)")
+    taken.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Read, retarget, report and write the motion."""
+    output = output_path("--output", options.output, suffixes=(".npz",))
+    video = output_path("--video", options.video, suffixes=(".mp4", ".gif"))
+    width, height = size_of(options.size)
+    if not (math.isfinite(options.scale) and 1e-6 <= options.scale <= 1e3):
+        raise MultiQpError(f"--scale is {options.scale:g}, expected a length of 1e-06 to 1000 m")
+    recorded = _read(Path(options.file), options.scale)
+    scene, name, landmarks = _robot(options.robot)
+    found = Retargeting(scene, name, landmarks).retarget(recorded, rate=RATE)
+    Console().print(_table(found))
+    if output is not None:
+        joints = [full.partition("/")[2] for full in scene.velocity_names[6:]]
+        soles = tuple(landmarks[f"{side}_sole"] for side in SIDES)
+        motion = ReferenceMotion(found.times, found.q, tuple(joints), found.contacts, soles, name, recorded.source)
+        with writing(output):
+            motion.save(output)
+    if video is not None:
+        _draw(video, scene, found, width, height)
+    return 0
+
+
+def _read(path: Path, scale: float) -> SkeletonMotion:
+    if path.suffix.lower() == ".bvh":
+        return read_bvh(path, scale=scale)
+    if path.suffix.lower() == ".json":
+        return read_deepmimic(path)
+    raise MultiQpError(f"'{path}': expected a .bvh file, or a .json of the DeepMimic release")
+
+
+def _robot(model: str) -> tuple[Scene, str, dict[str, str]]:
+    """Return a scene of one robot, its name, and its landmarks.
+
+    Raises:
+        MultiQpError: when the model is unknown or invalid, or has no floating base.
+    """
+    file, problems = model_path(model), Problems()
+    loaded = load_model(file, problems)
+    problems.raise_if_any()
+    if loaded is None or loaded.spec.root != "free_flyer":
+        raise MultiQpError(f"{shown_path(file)} is not a model of a robot with a floating base")
+    spec = SubsystemSpec(model=str(file), pose=PoseSpec())
+    scene = build_scene(SceneParts(subsystems={file.stem: (loaded, spec)}))
+    return scene, file.stem, {str(name): place for name, place in loaded.spec.landmarks.items()}
+
+
+def _table(found: RetargetedMotion) -> Table:
+    """Return what the motion is, and its errors."""
+    table = Table(box=None, show_header=False)
+    table.add_row("motion", f"{found.times[-1]:.2f} s in {len(found.times)} frames")
+    limbs = [f"{side} {a}-{b}" for side in SIDES for a, b in LIMBS]
+    errors = np.degrees(found.direction_errors)
+    middle, largest = np.median(errors, axis=0), errors.max(axis=0)
+    for limb, m, most in zip(limbs, middle, largest, strict=True):
+        table.add_row(f"direction of {limb}", f"median {m:.1f}°, largest {most:.1f}°")
+    table.add_row("foot skate", f"{1e3 * found.skate:.1f} mm")
+    table.add_row("soles under the ground", f"{1e3 * found.depth:.1f} mm")
+    for side, planted in zip(SIDES, found.contacts.T, strict=True):
+        table.add_row(f"{side} foot planted", f"{100.0 * planted.mean():.0f} % of the time")
+    return table
+
+
+def _draw(path: Path, scene: Scene, found: RetargetedMotion, width: int, height: int) -> None:
+    from multi_qp_viewer import write_video
+
+    snapshots: Sequence[Snapshot] = [
+        Snapshot(float(time), q, "", "ok", 0.0) for time, q in zip(found.times, found.q, strict=True)
+    ]
+    with writing(path):
+        write_video(path, scene, snapshots, fps=FPS, width=width, height=height, overlays=False)
