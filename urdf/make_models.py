@@ -21,7 +21,7 @@ from modelling.humanoid_figures import HumanoidFigures
 from modelling.lever import lever
 from modelling.litter import litter
 from modelling.loft import detail
-from modelling.props import carton, ground, mat, table
+from modelling.props import carton, ground, long_table, mat, table
 from modelling.quadruped import quadruped
 from modelling.robot import Robot
 from modelling.sword import sword
@@ -33,7 +33,7 @@ def models() -> list[Robot]:
     """All the models of the project."""
     with detail(0.6):  # their meshes stay below a megabyte together
         others = [humanoid(tall()), quadruped(), hexapod()]
-    props = [carton(), table(), ground(), beam(), barbell(), litter(), sword(), podium(), mat()]
+    props = [carton(), table(), long_table(), ground(), beam(), barbell(), litter(), sword(), podium(), mat()]
     return [humanoid(HumanoidFigures()), *others, *props, door(), valve(), lever()]
 
 

@@ -6,7 +6,7 @@ from math import pi
 
 from .mesh import Mesh, merged, rounded_box
 from .robot import Link, Robot, SurfaceModel, Visual
-from .solids import Box, Triple
+from .solids import Box, Capsule, Triple
 
 
 def carton(size: Triple = (0.24, 0.30, 0.22), mass: float = 3.0) -> Robot:
@@ -128,5 +128,53 @@ def mat(tile: float = 0.25, tiles: tuple[int, int] = (6, 8), thickness: float = 
             ),
         ),
         materials=colors,
+        surfaces=surfaces,
+    )
+
+
+def long_table(
+    top: tuple[float, float] = (1.1, 0.66),
+    height: float = 0.54,
+    thickness: float = 0.03,
+    rail: tuple[float, float] = (2.24, 0.54),
+    handles: float = 0.94,
+    mass: float = 16.0,
+) -> Robot:
+    """A table on two rails, to be carried by two; its link frame is midway between the rails, x ahead, z up.
+
+    Args:
+        top: Extent of the top along x and y [m].
+        height: Top surface above the feet [m].
+        thickness: Thickness of the top [m].
+        rail: Length of the rails, and the distance between their axes [m].
+        handles: Middle of the table to the handles, forwards and backwards [m].
+        mass: Mass [kg].
+    """
+    radius, leg = 0.02, 0.045
+    half, side = rail[0] / 2, rail[1] / 2
+    rails = [Capsule((radius - half, y, 0.0), (half - radius, y, 0.0), radius) for y in (side, -side)]
+    board = Box((0.0, 0.0, radius + thickness / 2), (top[0], top[1], thickness))
+    length = height - thickness
+    corners = [(x, y) for x in (-0.45 * top[0], 0.45 * top[0]) for y in (-0.4 * top[1], 0.4 * top[1])]
+    legs = [Box((x, y, radius - length / 2), (leg, leg, length)) for x, y in corners]
+    surfaces = {"top": SurfaceModel("table_link", (0.0, 0.0, radius + thickness), size=top)}
+    for name, x in (("front", handles), ("back", -handles)):
+        for hand, y in (("left", side), ("right", -side)):
+            surfaces[f"{name}_{hand}_handle"] = SurfaceModel(
+                "table_link", (x, y, 0.0), radius=radius, length=0.08, encloses=False
+            )
+    poles = [rounded_box((0.0, y, 0.0), (rail[0], 2 * radius, 2 * radius), 0.8 * radius) for y in (side, -side)]
+    visuals = (
+        Visual("long_table_top", rounded_box(board.center, board.size, 0.008), "tint"),
+        Visual("long_table_rails", merged(poles), "wood"),
+        Visual("long_table_legs", merged([rounded_box(b.center, b.size, 0.006) for b in legs]), "wood"),
+    )
+    return Robot(
+        name="long_table",
+        description=f"table on two rails for two carriers, top {top[0]:.2f} x {top[1]:.2f} m, {mass:g} kg",
+        root="free_flyer",
+        links=(Link("table_link", mass, collisions=(*rails, board, *legs), visuals=visuals),),
+        materials={"tint": (0.62, 0.45, 0.30), "wood": (0.33, 0.21, 0.13)},
+        color=(0.62, 0.45, 0.30),
         surfaces=surfaces,
     )
