@@ -69,8 +69,8 @@ class WarmStart:
 class SolveCascade(Stateful):
     """Solver of the QP of each tick with levels of graceful degradation.
 
-    The warm start is the solution of the last tick that was solved with all limits. It is discarded when contacts or
-    tasks change, by a tick without such a solution, and by `reset`.
+    The warm start is the solution of the last tick that the first solver has solved with all limits. It is discarded
+    when the state or the contacts change, by a tick without such a solution, and by `reset`.
     """
 
     @dataclass

@@ -124,11 +124,12 @@ class CoMInsideConditionSpec(ConditionSpec):
 class TouchingConditionSpec(ConditionSpec):
     """True when the surfaces of a contact are aligned and at rest relative to each other (foot landed, grasp closed).
 
-    The distance is along the second surface's normal, to its plane, not to its edges: a foot level with a step but
-    beside it is also touching. A grasp's distance is between the axes of the two cylinders. Surfaces that have come to
-    rest, below 1 mm/s when all references have ended, touch if they are within `contact_tolerance`, unless `distance`
-    or `angle` is given. With `closed_loop.landing_force`, planar and point contacts are touching when their measured
-    normal force reaches it.
+    The distance is that of the first surface's origin from the plane of the second one, on either side and not to its
+    edges: a foot level with a step but beside it is touching, although its contact is then refused. A grasp's distance
+    is between the axes of the two cylinders. Surfaces that have come to rest, below 1 mm/s and 0.01 rad/s when all
+    references have ended, touch if they are within `contact_tolerance`, unless `distance` or `angle` is given. With
+    `closed_loop.landing_force`, planar and point contacts are touching when their measured normal force reaches it;
+    grasps are judged by position.
 
     Attributes:
         type: selects this type of condition.
