@@ -150,7 +150,11 @@ def load(settings: dict[str, Any]) -> Scenario:
     if scenario.spec.behaviour is not None:  # likewise; the first node to end stores it
         from motion_generation.synthesised_states import synthesise_scenario
 
-        return synthesise_scenario(scenario).scenario
+        answer = synthesise_scenario(scenario)
+        if not answer.passed:
+            missed = f"does not pass its audit: {answer.missed}"
+            raise MultiQpError(f"{scenario.name}: the synthesised motion {missed}; it is not played")
+        return answer.scenario
     if scenario.spec.plan is not None:
         from motion_generation.standing import ready_for_plans
 
