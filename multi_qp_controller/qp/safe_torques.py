@@ -44,7 +44,12 @@ class SafeTorques(Stateful):
         self.held = np.zeros(scene.na)
         self.inertia = np.zeros(scene.na)
         self.since = np.full(scene.na, np.nan)
-        self._none, self._all = np.zeros(scene.na, dtype=bool), np.ones(scene.na, dtype=bool)
+        self._has_failed = False
+
+    def set_state(self, saved: Checkpoint) -> None:
+        """Restore a saved state."""
+        super().set_state(saved)
+        self._has_failed = True  # `since` may have entries
 
     def record(self, torque: Array, M: Array, failing: NDArray[np.bool_] | None = None) -> None:
         """Clip the torques of a solved tick, (na,), to their limits; store them, and the diagonal of M, (nv, nv).
@@ -52,8 +57,16 @@ class SafeTorques(Stateful):
         Solvers satisfy their rows up to rounding only, while motor limits are hard. Of failing joints, (na,), nothing
         is stored.
         """
-        failing = self._none if failing is None else failing
-        store_clipped(torque, M, self._actuated_v, self._limits, failing, self.held, self.inertia, self.since)
+        if failing is None:
+            store_clipped(torque, M, self._actuated_v, self._limits, self.held, self.inertia)
+            if self._has_failed:
+                self.since[:], self._has_failed = np.nan, False
+            return
+        np.clip(torque, -self._limits, self._limits, out=torque)
+        solved = ~failing
+        self.held[solved] = torque[solved]
+        self.inertia[solved] = np.diagonal(M)[self._actuated_v[solved]]
+        self.since[solved] = np.nan
 
     def torque(self, state: SceneState, time: float, failing: NDArray[np.bool_] | None = None) -> Array:
         """Return the torques of a failing tick, (na,) [N m]; velocities that are not finite count as unknown.
@@ -63,8 +76,8 @@ class SafeTorques(Stateful):
             time: time of the tick [s].
             failing: the joints that fail in it, (na,); all if None.
         """
-        failing = self._all if failing is None else failing
-        self.since[failing & np.isnan(self.since)] = time
+        starting = np.isnan(self.since) if failing is None else failing & np.isnan(self.since)
+        self.since[starting], self._has_failed = time, True
         speed = state.v[self._actuated_v]
         braking = -self.inertia / self._spec.time_constant * np.where(np.isfinite(speed), speed, 0.0)
         long = time - self.since >= self._spec.hold - 1e-9
@@ -77,29 +90,22 @@ def store_clipped(
     M: Array,
     motors: NDArray[np.intp],
     limits: Array,
-    failing: NDArray[np.bool_],
     held: Array,
     inertia: Array,
-    since: Array,
 ) -> None:
     """Clip torques to their limits; copy them into `held`, and M_ii of their joints into `inertia`.
-
-    Joints that do not fail have no start of a failure afterwards.
 
     Args:
         torque: (na,) [N m].
         M: (nv, nv).
         motors: entries of v of the motors, (na,).
         limits: of torques, (na,) [N m].
-        failing: joints of which nothing is stored, (na,).
         held: output, (na,).
         inertia: output, (na,).
-        since: start of the failure of each joint [s], output, (na,).
     """
     for k in range(len(torque)):
         if torque[k] > limits[k]:
             torque[k] = limits[k]
         elif torque[k] < -limits[k]:
             torque[k] = -limits[k]
-        if not failing[k]:
-            held[k], inertia[k], since[k] = torque[k], M[motors[k], motors[k]], np.nan
+        held[k], inertia[k] = torque[k], M[motors[k], motors[k]]
