@@ -76,10 +76,8 @@ class StretchConstraint(RowConstraint):
         """
         self._scene, self._dt, self._influence = scene, dt, influence
         self._bends: dict[tuple[int, int], Bend] = {}
-        data = scene.model.createData()
-        pin.computeJointJacobians(scene.model, data, pin.neutral(scene.model))
         for surface in scene.surfaces.values():
-            for joint, bend in _bends(scene, surface, data):
+            for joint, bend in _bends(scene, surface):
                 self._bends.setdefault((surface.frame_id, joint), bend)
         self._of_frame: dict[int, list[Bend]] = {}
         for (frame, _), bend in self._bends.items():
@@ -141,8 +139,8 @@ class StretchConstraint(RowConstraint):
         self.count = len(self._near)
 
 
-def _bends(scene: Scene, surface: Surface, data: pin.Data) -> list[tuple[int, Bend]]:
-    """Return the middle joints of the limb of a surface, by their joint index; `data` has the joint Jacobians."""
+def _bends(scene: Scene, surface: Surface) -> list[tuple[int, Bend]]:
+    """Return the middle joints of the limb of a surface, by their joint index."""
     model, limits = scene.model, scene.limits
     chain = [int(k) for k in model.supports[surface.joint_id] if k]
     found = []
@@ -153,7 +151,7 @@ def _bends(scene: Scene, surface: Surface, data: pin.Data) -> list[tuple[int, Be
         frame = model.frames[surface.frame_id]
         after = model.jointPlacements[chain[k + 1]].translation if k + 1 < len(chain) else frame.placement.translation
         before = model.jointPlacements[joint].actInv(np.zeros(3))
-        axis = _axis(model, data, joint)
+        axis = _axis(model.joints[joint], scene.q0)
         if axis is None:
             continue
         (upper, above), (lower, below) = _across(before, axis), _across(after, axis)
@@ -171,10 +169,12 @@ def _bends(scene: Scene, surface: Surface, data: pin.Data) -> list[tuple[int, Be
     return found
 
 
-def _axis(model: pin.Model, data: pin.Data, joint: int) -> Array | None:
-    """Return the axis of a revolute joint in its frame, (3,); None for other joints."""
-    column = pin.getJointJacobian(model, data, joint, pin.LOCAL)[:, model.joints[joint].idx_v]
-    return np.asarray(column[3:]) if np.linalg.norm(column[3:]) > 0.5 else None
+def _axis(joint: pin.JointModel, q: Array) -> Array | None:
+    """Return the axis of a revolute joint in its frame, (3,); None for other joints. q: (nq,)."""
+    data = joint.createData()  # one of the whole model takes a gigabyte for eight humanoids
+    joint.calc(data, q)
+    angular = np.asarray(data.S).reshape(6, -1)[3:, 0]
+    return angular if np.linalg.norm(angular) > 0.5 else None
 
 
 def _across(point: Array, axis: Array) -> tuple[Array, float]:
