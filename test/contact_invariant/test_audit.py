@@ -9,30 +9,14 @@ from contact_invariant.audit import Auditor, Bounds
 from contact_invariant.character import character_of
 from contact_invariant.motion import Motion
 from contact_invariant.surroundings import surroundings_of
-from multi_qp_scene.scenario import load_scenario
 
-SCENARIO = """
-description: stands
-subsystems:
-  humanoid: {model: humanoid, posture: half_sitting, place: {surfaces: [left_sole, right_sole], onto: ground/floor}}
-environment:
-  ground: {model: ground}
-  block: {box: [0.4, 0.6, 0.2], pose: {xyz: [0.5, 0, 0.1]}}
-behaviour:
-  character: humanoid
-  posture: half_sitting
-  effectors: {left_foot: {surface: left_sole}, right_foot: {surface: right_sole}, left_hand: {surface: left_palm}}
-  phases: 3
-  terms: [{type: stand, feet: [left_foot, right_foot]}]
-"""
+EFFECTORS = "{left_foot: {surface: left_sole}, right_foot: {surface: right_sole}, left_hand: {surface: left_palm}}"
 LEFT = slice(6, 9)
 
 
 @pytest.fixture(scope="module")
-def stance(tmp_path_factory):
-    path = tmp_path_factory.mktemp("behaviour") / "stand.yaml"
-    path.write_text(SCENARIO)
-    scenario = load_scenario(str(path))
+def stance(behaviour):
+    scenario = behaviour(phases=3, block=0.5, effectors=EFFECTORS)
     character = character_of(scenario)
     scene = scenario.scene
     auditor = Auditor(scene, character, surroundings_of(scene, apart_from="humanoid"), friction=0.7, bounds=Bounds())

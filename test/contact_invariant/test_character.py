@@ -12,34 +12,11 @@ from contact_invariant.residuals import segment_distance
 from contact_invariant.surroundings import surroundings_of
 from contact_invariant.symbols import angular_acceleration, angular_velocity, exponential_map
 from multi_qp_scene.errors import MultiQpError
-from multi_qp_scene.scenario import load_scenario
-
-SCENARIO = """
-description: stands up straight
-subsystems:
-  humanoid: {model: humanoid, posture: half_sitting, place: {surfaces: [left_sole, right_sole], onto: ground/floor}}
-environment:
-  ground: {model: ground}
-  block: {box: [0.4, 0.6, 0.2], pose: {xyz: [0.8, 0, 0.1]}}
-behaviour:
-  character: humanoid
-  posture: half_sitting
-  effectors:
-    left_foot: {surface: left_sole}
-    right_foot: {surface: right_sole}
-    left_hand: {surface: left_palm, effort: 4}
-    right_hand: {surface: right_palm, effort: 4}
-    seat: {surface: seat}
-  phases: 2
-  terms: [{type: stand, feet: [left_foot, right_foot]}]
-"""
 
 
 @pytest.fixture(scope="module")
-def scenario(tmp_path_factory):
-    path = tmp_path_factory.mktemp("behaviour") / "stand.yaml"
-    path.write_text(SCENARIO)
-    return load_scenario(str(path))
+def scenario(behaviour):
+    return behaviour(block=0.8)
 
 
 @pytest.fixture(scope="module")
@@ -135,22 +112,16 @@ def test_the_virtual_nearest_point_is_the_nearest_one_close_to_a_surface(surroun
     np.testing.assert_allclose(normals, [[0, 0, 1], [0, 0, 1]])
 
 
-def test_a_point_surface_is_refused(tmp_path):
-    path = tmp_path / "bad.yaml"
-    path.write_text(SCENARIO.replace("surface: left_palm", "surface: left_grip"))
+def test_a_point_surface_is_refused(behaviour):
+    effectors = "{left_foot: {surface: left_sole}, right_foot: {surface: right_sole}, left_hand: {surface: left_grip}}"
     with pytest.raises(MultiQpError, match="left_hand: expected a planar surface, got a grasp"):
-        character_of(load_scenario(str(path)))
+        character_of(behaviour(effectors=effectors))
 
 
-def test_names_and_phases_are_checked_with_their_lines(tmp_path):
-    path = tmp_path / "bad.yaml"
-    path.write_text(
-        SCENARIO.replace("feet: [left_foot, right_foot]", "feet: [left_foot, rihgt_foot]")
-        .replace("posture: half_sitting\n  effectors", "posture: half_siting\n  effectors")
-        .replace("[{type: stand", "[{type: strike, effector: seat, target: [0, 0, 1], phase: 3}, {type: stand")
-    )
+def test_names_and_phases_are_checked_with_their_lines(behaviour):
+    terms = "{type: strike, effector: seat, target: [0, 0, 1], phase: 3}, {type: stand, feet: [left_foot, rihgt_foot]}"
     with pytest.raises(MultiQpError) as caught:
-        load_scenario(str(path))
+        behaviour(posture="half_siting", terms=terms)
     message = str(caught.value)
     assert "rihgt_foot" in message and "half_siting" in message and "there are only 2 phases, got 3" in message
 

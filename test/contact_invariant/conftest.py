@@ -1,0 +1,43 @@
+"""A scenario with a behaviour, for all tests of contact-invariant optimisation."""
+
+import pytest
+
+from multi_qp_scene.scenario import load_scenario
+
+FILE = """
+description: a humanoid on the ground stands up straight
+subsystems:
+  humanoid: {model: humanoid, posture: half_sitting, place: {surfaces: [left_sole, right_sole], onto: ground/floor}}
+environment: ENVIRONMENT
+behaviour:
+  character: humanoid
+  posture: POSTURE
+  effectors: EFFECTORS
+  phases: PHASES
+  terms: [{type: stand, feet: [left_foot, right_foot]}, TERMS]
+"""
+EFFECTORS = """{left_foot: {surface: left_sole}, right_foot: {surface: right_sole},
+    left_hand: {surface: left_palm, effort: 4}, right_hand: {surface: right_palm, effort: 4}, seat: {surface: seat}}"""
+
+
+@pytest.fixture(scope="session")
+def behaviour(tmp_path_factory):
+    """Return a function that loads the scenario with a block at a distance, with more terms and so on."""
+
+    def load(*, phases=2, terms="", block=None, effectors=EFFECTORS, posture="half_sitting"):
+        box = "" if block is None else f", block: {{box: [0.4, 0.6, 0.2], pose: {{xyz: [{block}, 0, 0.1]}}}}"
+        values = {
+            "ENVIRONMENT": f"{{ground: {{model: ground}}{box}}}",
+            "EFFECTORS": effectors,
+            "POSTURE": posture,
+            "PHASES": str(phases),
+            "TERMS": terms,
+        }
+        text = FILE
+        for key, value in values.items():
+            text = text.replace(key, value)
+        path = tmp_path_factory.mktemp("behaviour") / "behaviour.yaml"
+        path.write_text(text)
+        return load_scenario(str(path))
+
+    return load
