@@ -228,7 +228,7 @@ class Controller:
         raise ArgumentError(unknown_name("generator", name, names))
 
     def warm_up(self) -> None:
-        """Step once at the initial configuration in each state of the state machine.
+        """Step once at the initial configuration in each state of the state machine, and warm up its generators.
 
         Compiled kernels, imported modules and cached surface data are then available to all other controllers of this
         process: without it the first tick of a process takes a hundred times as long as the second. Discard this
@@ -237,6 +237,7 @@ class Controller:
         self.incidents.enabled = False
         state = self.scenario.scene.initial_state()
         self.step(state, 0.0)
+        generators = self._state_manager.generators
         for name in self.scenario.spec.states:
             self.post_update()  # otherwise the next step would call it, and leave the state again
             self.machine.enter(name, 0.0)
@@ -245,6 +246,7 @@ class Controller:
             except (MultiQpError, KeyError, ValueError):  # a target may refer to a frame that does not exist yet
                 continue
             self.step(state, 0.0)
+            generators.warm_up(GeneratorInput(0.0, self.dt, self.kinematics, None))
 
     def step(self, state: State, time: float) -> Command:
         """Compute the command for a state.

@@ -94,6 +94,9 @@ class MotionGenerator(Stateful, ABC):
         After an exception its contacts remain, its references are held, and the command has the status `REDUCED`.
         """
 
+    def warm_up(self, now: GeneratorInput) -> None:  # noqa: B027  (optional)
+        """Run every kernel once that a later tick may use; the generator is discarded afterwards."""
+
 
 #: Class of each type of generator, or the place of it, which is imported when a scenario uses it.
 GENERATORS: dict[str, type[MotionGenerator] | str] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio as pin
@@ -35,6 +35,8 @@ from walking.velocity import VelocityCommand
 CROUCH = 0.9
 #: Room between the least and the nominal distance of the feet aside, where it is not given [m].
 ROOM = 0.03
+#: Simulated time of the warm-up, in which the robot starts to walk [s].
+WARM_UP_TIME = 1.0
 
 
 class WalkingGenerator(MotionGenerator):
@@ -273,6 +275,13 @@ class WalkingGenerator(MotionGenerator):
         walk = stepper.walk
         active = tuple(self._contacts[k][walk.patches[k]] for k, on in enumerate(walk.in_contact) if on)
         return GeneratorOutput(active, self._references(measured), done)
+
+    def warm_up(self, now: GeneratorInput) -> None:
+        """Update the gait as if the robot, at rest, were commanded to walk."""
+        self.start(now)
+        for k in range(round(WARM_UP_TIME / now.dt)):
+            self.command(self.velocity.limits.ahead, 0.0, 0.0)
+            self.update(replace(now, time=now.time + k * now.dt))
 
     def _yaw(self, k: int, pose: pin.SE3) -> float:
         if not self._flat[k]:

@@ -114,6 +114,14 @@ class RunningGenerators(Stateful):
         self.done = frozenset(name for name, output in self._outputs.items() if output.done)
         return tuple(contacts)
 
+    def warm_up(self, now: GeneratorInput) -> None:
+        """Warm up the generators of the present state."""
+        for name, generator in self.present.items():
+            try:
+                generator.warm_up(now)
+            except Exception as error:  # of a user's code
+                self._incidents.warn(f"generator '{name}' was not warmed up: {described(error)}")
+
     def _give(self, name: str, output: GeneratorOutput, tasks: Mapping[str, Task]) -> None:
         """Give the references of this tick; tasks without one have zero weight.
 
