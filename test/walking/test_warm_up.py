@@ -3,7 +3,6 @@
 import subprocess
 import sys
 
-
 SCRIPT = """
 import gc
 from numba.core.dispatcher import Dispatcher
