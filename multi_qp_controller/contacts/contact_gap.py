@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.kinematic_trees import place_frames
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
 from multi_qp_scene.surfaces import Surface
@@ -35,16 +37,16 @@ def contact_gap(first: Surface, second: Surface, X_second_first: pin.SE3) -> Con
 
     Beside a planar second surface, the distance includes that from its edges.
     """
-    x, y, z = X_second_first.translation
-    R = X_second_first.rotation
+    place, R = X_second_first.translation, X_second_first.rotation
+    _, y, z = place.tolist()
     if first.kind == "grasp":
-        return ContactGap(float(np.hypot(y, z)), float(np.arccos(min(1.0, abs(R[0, 0])))))
+        return ContactGap(math.hypot(y, z), math.acos(min(1.0, abs(R[0, 0]))))
     beside = 0.0
     if second.kind == "planar":
         N, d = second.edges
-        beside = max(0.0, float(np.max(N @ np.array([x, y]) - d)))
-    angle = float(np.arccos(np.clip(-R[2, 2], -1.0, 1.0))) if first.kind == "planar" else 0.0
-    return ContactGap(float(np.hypot(z, beside)), angle)
+        beside = max(0.0, float((N @ place[:2] - d).max()))
+    angle = math.acos(min(max(-R[2, 2], -1.0), 1.0)) if first.kind == "planar" else 0.0
+    return ContactGap(math.hypot(z, beside), angle)
 
 
 def within_tolerance(scenario: Scenario, contact: str, gap: ContactGap) -> bool:
@@ -71,8 +73,7 @@ def check_start(scenario: Scenario, state: State | None = None) -> None:
     _check_limits(scenario, scene.q0 if state is None else state.q)
     if spec.initial_state not in spec.states or (state is not None and not state.is_finite):
         return
-    data = scene.model.createData()
-    pin.framesForwardKinematics(scene.model, data, scene.q0 if state is None else state.q)
+    data = place_frames(scene.model, scene.q0 if state is None else state.q)
     open_contacts = []
     for name in spec.states[spec.initial_state].contacts:
         first, second = (scene.surfaces[surface] for surface in spec.contacts[name].surfaces)

@@ -47,6 +47,7 @@ def precompute_plans(
         block_solver.eliminate()
         qp_data.cache_tasks(kinematics)
         _start_once(tasks, kinematics)
+        now.open_contacts(contact.name for contact in contacts)  # computes the edges of their surfaces
         now.tasks = {task.name: task for task in tasks}
         _evaluate_once(phase, now)
     kinematics.watch(())

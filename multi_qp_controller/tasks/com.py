@@ -208,7 +208,7 @@ class CoMTask(Task):
         """Return p, world frame, (3,) [m]."""
         if not self.along_with:
             return np.zeros(3)
-        return np.mean([kinematics.pose(frame).translation for frame in self.along_with], axis=0)
+        return np.add.reduce([kinematics.pose(frame).translation for frame in self.along_with]) / len(self.along_with)
 
 
 def _goal(target: CoMTargetSpec, surfaces: list[Surface]) -> CoMGoal:
