@@ -1,4 +1,4 @@
-"""Command `multi-qp motion`: recorded motions of people as reference motions of a robot."""
+"""Command `multi-qp motion`: recordings of people, and logs of runs, as reference motions of a robot."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.table import Table
 
 from multi_qp_cli.options import output_path
 from multi_qp_cli.output import Console, writing
 from multi_qp_cli.pictures import size_of
 from multi_qp_controller.snapshot import Snapshot
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.builder import build_scene
 from multi_qp_scene.errors import MultiQpError, shown_path
 from multi_qp_scene.models import load_model
@@ -29,6 +31,8 @@ from multi_qp_scene.resources import model_path
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.common import PoseSpec
 from multi_qp_scene.schema.scenario_file import SubsystemSpec
+from multi_qp_simulator.log import Log
+from multi_qp_simulator.log_motion import motion_of, scenario_of
 
 #: Frames per second of reference motions and of their videos.
 RATE, FPS = 60.0, 25.0
@@ -38,11 +42,16 @@ def add_to(commands: Any) -> None:
     """Declare the command."""
     parser = commands.add_parser("motion", description=__doc__)
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    text = "retarget a recorded motion (.bvh, or .json of the DeepMimic release) to a robot"
+    text = (
+        "make a reference motion of a robot from a recording of a person (.bvh, or .json of the DeepMimic release), "
+        "which is retargeted, or from the log of a run (.npz of `multi-qp run --log`), which is taken as it is"
+    )
     taken = actions.add_parser("import", help=text, description=text)
-    taken.add_argument("file", help="recording: .bvh, or .json of the DeepMimic release")
+    taken.add_argument("file", help=".bvh, .json of the DeepMimic release, or .npz of `multi-qp run --log`")
     taken.add_argument("--robot", default="humanoid", metavar="MODEL", help="model with landmarks (default humanoid)")
     taken.add_argument("--scale", type=float, default=1.0, help="length of one unit of a .bvh file [m] (default 1)")
+    taken.add_argument("--scenario", metavar="SCENARIO", help="scenario of a log (default: by the name in it)")
+    taken.add_argument("--subsystem", metavar="NAME", help="robot of a log (default: the only one)")
     taken.add_argument("--output", metavar="FILE.npz", help="write the reference motion here")
     taken.add_argument("--video", metavar="FILE", help="draw the motion as .mp4 or .gif")
     taken.add_argument("--size", default="640x480", metavar="WxH", help="size of the video (default 640x480)")
@@ -56,18 +65,27 @@ def run(options: argparse.Namespace) -> int:
     width, height = size_of(options.size)
     if not (math.isfinite(options.scale) and 1e-6 <= options.scale <= 1e3):
         raise MultiQpError(f"--scale is {options.scale:g}, expected a length of 1e-06 to 1000 m")
-    recorded = _read(Path(options.file), options.scale)
-    scene, name, landmarks = _robot(options.robot)
-    found = Retargeting(scene, name, landmarks).retarget(recorded, rate=RATE)
-    Console().print(_table(found))
-    if output is not None:
-        joints = [full.partition("/")[2] for full in scene.velocity_names[6:]]
+    path = Path(options.file)
+    if path.suffix.lower() == ".npz":
+        log = Log.load(path)
+        scenario = scenario_of(log, options.scenario)
+        motion = motion_of(log, scenario, options.subsystem)
+        scene, drawn = scenario.scene, log.q
+        table = _contact_table(motion.times, motion.surfaces, motion.contacts)
+    else:
+        recorded = _read(path, options.scale)
+        scene, name, landmarks = _robot(options.robot)
+        found = Retargeting(scene, name, landmarks).retarget(recorded, rate=RATE)
+        joints = tuple(full.partition("/")[2] for full in scene.velocity_names[6:])
         soles = tuple(landmarks[f"{side}_sole"] for side in SIDES)
-        motion = ReferenceMotion(found.times, found.q, tuple(joints), found.contacts, soles, name, recorded.source)
+        motion = ReferenceMotion(found.times, found.q, joints, found.contacts, soles, name, recorded.source)
+        drawn, table = found.q, _table(found)
+    Console().print(table)
+    if output is not None:
         with writing(output):
             motion.save(output)
     if video is not None:
-        _draw(video, scene, found, width, height)
+        _draw(video, scene, motion.times, drawn, width, height)
     return 0
 
 
@@ -97,8 +115,7 @@ def _robot(model: str) -> tuple[Scene, str, dict[str, str]]:
 
 def _table(found: RetargetedMotion) -> Table:
     """Return what the motion is, and its errors."""
-    table = Table(box=None, show_header=False)
-    table.add_row("motion", f"{found.times[-1]:.2f} s in {len(found.times)} frames")
+    table = _contact_table(found.times, [f"{side} foot" for side in SIDES], found.contacts)
     limbs = [f"{side} {a}-{b}" for side in SIDES for a, b in LIMBS]
     errors = np.degrees(found.direction_errors)
     middle, largest = np.median(errors, axis=0), errors.max(axis=0)
@@ -106,16 +123,23 @@ def _table(found: RetargetedMotion) -> Table:
         table.add_row(f"direction of {limb}", f"median {m:.1f}°, largest {most:.1f}°")
     table.add_row("foot skate", f"{1e3 * found.skate:.1f} mm")
     table.add_row("soles under the ground", f"{1e3 * found.depth:.1f} mm")
-    for side, planted in zip(SIDES, found.contacts.T, strict=True):
-        table.add_row(f"{side} foot planted", f"{100.0 * planted.mean():.0f} % of the time")
     return table
 
 
-def _draw(path: Path, scene: Scene, found: RetargetedMotion, width: int, height: int) -> None:
+def _contact_table(times: Array, names: Sequence[str], contacts: NDArray[np.bool_]) -> Table:
+    """Return duration and contacts of a motion."""
+    table = Table(box=None, show_header=False)
+    table.add_row("motion", f"{times[-1]:.2f} s in {len(times)} frames")
+    for name, planted in zip(names, contacts.T, strict=True):
+        table.add_row(f"{name} planted", f"{100.0 * planted.mean():.0f} % of the time")
+    return table
+
+
+def _draw(path: Path, scene: Scene, times: Array, configurations: Array, width: int, height: int) -> None:
     from multi_qp_viewer import write_video
 
     snapshots: Sequence[Snapshot] = [
-        Snapshot(float(time), q, "", "ok", 0.0) for time, q in zip(found.times, found.q, strict=True)
+        Snapshot(float(time), q, "", "ok", 0.0) for time, q in zip(times, configurations, strict=True)
     ]
     with writing(path):
         write_video(path, scene, snapshots, fps=FPS, width=width, height=height, overlays=False)

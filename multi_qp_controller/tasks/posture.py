@@ -11,10 +11,13 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from multi_qp_controller.dynamics.kinematics import Kinematics
+from multi_qp_controller.references.joint_motion import JointMotion
 from multi_qp_controller.references.minimum_jerk import Path, minimum_jerk
 from multi_qp_controller.tasks.base import Gains, Task
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.configuration import set_joint_angles
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.motions.reference import ReferenceMotion
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.tasks import PostureTaskSpec
@@ -46,6 +49,7 @@ class PostureTask(Task):
         q_reference: Array | None,
         row_weights: Array | None = None,
         duration: float | None = None,
+        motion: JointMotion | None = None,
         **gains: Unpack[Gains],
     ) -> None:
         """Create the task.
@@ -56,7 +60,9 @@ class PostureTask(Task):
             q_reference: configuration of the whole scene, of which the joints' entries are used, (nq,); None for the
                 posture at the start of the task.
             row_weights: weight of each joint relative to `weight`, (dim,).
-            duration: duration of a minimum-jerk path to the reference [s]; a set-point if None.
+            duration: duration of a minimum-jerk path to the reference [s]; a set-point if None. Of a motion: time in
+                which the distance between its beginning and the posture at the start of the task is reduced to zero.
+            motion: motion of the joints since the start of the task, instead of `q_reference`.
             gains: weight, stiffness and damping, see `Task`.
         """
         super().__init__(name, **gains)
@@ -68,6 +74,8 @@ class PostureTask(Task):
         self._q_reference = q_reference
         self.entry_q: Array | None = None
         self._duration = duration or 0.0
+        self._motion = motion
+        self._distance = np.zeros(self.dim)
         self._path: tuple[Array, Array] | None = None
         self._angles: NDArray[np.intp] | None = None
         self._q_index: NDArray[np.intp] | None = None
@@ -88,16 +96,17 @@ class PostureTask(Task):
         return cls(
             name,
             v_index=indices,
-            q_reference=_configuration(spec, scene),
+            q_reference=None if spec.target is not None else _configuration(spec, scene),
             row_weights=weights,
             duration=spec.duration,
+            motion=None if spec.target is None else _motion(name, spec.target.motion, own, indices, scenario),
             **spec.gains,
         )
 
     @property
     def duration(self) -> float:
         """Duration of the reference motion [s]."""
-        return self._duration
+        return self._duration if self._motion is None else max(self._duration, self._motion.duration)
 
     def start(self, kinematics: Kinematics, time: float) -> None:
         """Start at the present posture."""
@@ -118,6 +127,10 @@ class PostureTask(Task):
             self._angles = scene.angle_index[self._v_index]
             self._q_index = None if (self._angles < 0).any() else self._angles
         self.path, self._path = None, None
+        if self._motion is not None:
+            if self._duration and self.entry_q is not None:
+                self._distance = self.entry_q[self._angles] - self._motion.sample(0.0)[0]
+            return
         if self._duration and self.entry_q is not None:
             self._path = self.entry_q, pin.difference(scene.model, self.entry_q, self._goal)
         if self._q_index is None or self.given is not None:
@@ -133,6 +146,17 @@ class PostureTask(Task):
     def restored(self, kinematics: Kinematics) -> None:
         """Compute the path."""
         self._update_path(kinematics.scene)
+
+    def sample(self, time: float, position: Array | None = None) -> Array:
+        """Return angle, rate and acceleration of each joint, (3 dim,)."""
+        if self.given is not None or self._motion is None:
+            return super().sample(time)
+        elapsed = time - self.started_at
+        reference = np.stack(self._motion.sample(elapsed), axis=1)  # (dim, 3)
+        if elapsed < self._duration:
+            s, ds, dds = minimum_jerk(elapsed, self._duration)
+            reference += self._distance[:, None] * [1.0 - s, -ds, -dds]
+        return reference.ravel()
 
     @property
     def reference_size(self) -> int:
@@ -177,3 +201,19 @@ def _configuration(spec: PostureTaskSpec, scene: Scene) -> Array | None:
     if isinstance(spec.posture, dict):
         set_joint_angles(scene.model, q, spec.subsystem, spec.posture)
     return q
+
+
+def _motion(name: str, file: str, joints: list[str], v_index: NDArray[np.intp], scenario: Scenario) -> JointMotion:
+    """Return the motion of joints of a subsystem, by name and by index in v.
+
+    Raises:
+        MultiQpError: when the motion lacks one, or the configuration of one is not a single number.
+    """
+    motion = ReferenceMotion.beside(file, scenario.path)
+    for joint, where in zip(joints, scenario.scene.angle_index[v_index], strict=True):
+        if joint not in motion.joints:
+            raise MultiQpError(f"task '{name}': the motion '{file}' has no joint '{joint}'; leave it out of `joints`")
+        if where < 0:
+            raise MultiQpError(f"task '{name}': the continuous joint '{joint}' cannot follow a motion")
+    columns = [7 + motion.joints.index(joint) for joint in joints]
+    return JointMotion(motion.times, motion.q[:, columns])

@@ -12,6 +12,7 @@ from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.limits import limit
 from multi_qp_scene.npz_files import read_arrays
+from multi_qp_scene.sources import note, packed_path
 
 _NAMES = "times", "q", "joints", "contacts", "surfaces", "robot", "source"
 
@@ -41,7 +42,20 @@ class ReferenceMotion:
     def save(self, path: Path) -> None:
         """Write the motion to an .npz file."""
         arrays = {name: np.asarray(getattr(self, name)) for name in _NAMES}
+        arrays |= {name: np.array(getattr(self, name), dtype=str) for name in ("joints", "surfaces")}  # also if empty
         np.savez_compressed(path, allow_pickle=False, **arrays)
+
+    @classmethod
+    def beside(cls, file: str, scenario: Path) -> ReferenceMotion:
+        """Read a motion that a scenario file names by an absolute path, or by one relative to its folder.
+
+        Raises:
+            MultiQpError: as `load`.
+        """
+        path = packed_path(scenario.parent / file)
+        motion = cls.load(path)
+        note(path)
+        return motion
 
     @classmethod
     def load(cls, path: Path) -> ReferenceMotion:

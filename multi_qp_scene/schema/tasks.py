@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from multi_qp_scene.config_file import StrictModel
+from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.limits import Within, excess
 from multi_qp_scene.schema.common import (
     Angle,
@@ -182,8 +184,19 @@ class TaskBase(StrictModel):
         """
 
 
+class MotionTargetSpec(StrictModel):
+    """A motion over time as the reference of a posture.
+
+    Attributes:
+        motion: file of a reference motion, as `multi-qp motion import` writes it; a path, or one relative to the
+            scenario.
+    """
+
+    motion: str
+
+
 class PostureTaskSpec(TaskBase):
-    """Joint posture of one subsystem.
+    """Joint posture of one subsystem: constant, a path to it, or a motion over time.
 
     Attributes:
         type: selects this type of task.
@@ -196,13 +209,16 @@ class PostureTaskSpec(TaskBase):
             [rad] by joint, with the initial ones for other joints.
         joints: names or patterns with `*` of the joints; all if left out.
         joint_weights: weight relative to `weight` by joint name or pattern; the last match applies.
-        duration: duration of a minimum-jerk path to the posture [s]; a set-point if left out.
+        target: a motion instead of `posture`, from the start of the task on; afterwards its last posture is held.
+        duration: duration of a minimum-jerk path to the posture [s]; a set-point if left out. Of a motion: time in
+            which the distance between its beginning and the posture at the start of the task is reduced to zero.
     """
 
     type: Literal["posture"]
     importance: Importance | None = None
     subsystem: str
     posture: str | dict[str, Angle] | None = None
+    target: MotionTargetSpec | None = None
     joints: list[str] | None = None
     joint_weights: dict[str, NonNegative] = {}
     duration: Duration | None = None
@@ -222,6 +238,25 @@ class PostureTaskSpec(TaskBase):
                 scenario.known((*key, "posture", joint), "joint", joint, own_joints)
         scenario.check_patterns((*key, "joints"), "joint", self.joints or [], own_joints)
         scenario.check_patterns((*key, "joint_weights"), "joint", self.joint_weights, own_joints)
+        if self.target is not None:
+            if self.posture is not None:
+                scenario.report_error((*key, "target"), "give either `posture` or `target`, not both")
+            check_motion(scenario, (*key, "target", "motion"), self.target.motion, self.subsystem)
+
+
+def check_motion(scenario: ScenarioChecker, key: Key, file: str, subsystem: str) -> None:
+    """Report a file that is no reference motion of a subsystem."""
+    from multi_qp_scene.motions.reference import ReferenceMotion
+
+    path = scenario.document.path
+    try:
+        motion = ReferenceMotion.beside(file, Path() if path is None else path)
+    except MultiQpError as error:
+        scenario.report_error(key, str(error))
+        return
+    foreign = sorted(set(motion.joints) - scenario.joints_of(subsystem))
+    if foreign:
+        scenario.report_error(key, f"a motion of '{motion.robot}': '{subsystem}' has no joint '{foreign[0]}'")
 
 
 class CoMTaskSpec(TaskBase):
