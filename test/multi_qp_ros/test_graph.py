@@ -41,7 +41,7 @@ def test_box_reaches_its_goals_over_the_graph_and_is_recorded(ros_environment, t
 def test_a_recording_on_a_full_disk_is_reported_and_the_run_continues(ros_environment, tmp_path):
     file, bag = tmp_path / "run.json", tmp_path / "full.mcap"
     bag.symlink_to("/dev/full")
-    done = multi_qp(ros_environment, "box", "--set", "path.duration=2", "--report", str(file), "--record", str(bag))
+    done = multi_qp(ros_environment, "stand", "--headless", "--report", str(file), "--record", str(bag))
     report = json.loads(file.read_text(encoding="utf-8"))
     assert report["completed"], "the run came to its end"
     assert report["recording"]["failure"] == "No space left on device" and report["recording"]["ticks"] == 0
