@@ -32,7 +32,8 @@ run: set-up
 	@$(BIN)/multi-qp run "$(SCENARIO)" $(if $(filter-out 0 no false,$(HEADLESS)),--headless) $(ARGS)
 
 # A process for each core, up to four; a file is run by one of them, for what it has set up. ARGS="-n 0" for a debugger.
-PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+# In the order of the folders, which ends with short files: those with few tests, which come last by default, are long.
+PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 test: set-up
 	@$(PYTEST) $(ARGS)
