@@ -139,7 +139,7 @@ class PlanFollower:
             controller: current controller.
         """
         machine = controller.machine
-        waiting = machine.phase.name == WAITING
+        waiting = machine.present.name == WAITING
         if (machine.finished, waiting) != (self.status.standing, self.status.waiting):
             self.status = replace(self.status, standing=machine.finished, waiting=waiting)
         if waiting and not self._stands:

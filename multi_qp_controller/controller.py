@@ -212,7 +212,7 @@ class Controller:
     @property
     def generators(self) -> Mapping[str, MotionGenerator]:
         """The motion generators of the present state by name."""
-        return self._state_manager.generators.of_states[self.machine.phase.name]
+        return self._state_manager.generators.of_states[self.machine.present.name]
 
     def generator(self, name: str) -> MotionGenerator:
         """Return a motion generator: of the present state, else of the first state that declares one of this name.
@@ -369,7 +369,7 @@ class Controller:
             return self._fall_back(lost.measured, time, started, lost.fault, answer.solution)
         self._fallback.record(physical.torque, self.qp_data.M, failing)
         safe = self._fallback.torque(lost.measured, time, failing)
-        self.incidents.warn(f"in state '{self.machine.phase.name}': {lost.fault}")
+        self.incidents.warn(f"in state '{self.machine.present.name}': {lost.fault}")
         command = self._command(time, started, answer, physical)
         return replace_lost(command, lost, entries, safe, scene, self.qp_data.contacts)
 
@@ -394,7 +394,7 @@ class Controller:
         diagnostics = Diagnostics(
             status=answer.status,
             message=answer.message,
-            state=self.machine.phase.name,
+            state=self.machine.present.name,
             finished=self.machine.finished,
             solver_status=answer.solution.status,
             iterations=answer.solution.iterations,
@@ -418,12 +418,12 @@ class Controller:
         self.qp_data.reset()
         self.reactions, self._last_setup = None, (self._active_setup.contacts, self._active_setup.tasks)
         self._loop.reset()
-        self.incidents.warn(f"fallback in state '{self.machine.phase.name}': {message}")
+        self.incidents.warn(f"fallback in state '{self.machine.present.name}': {message}")
         torque = self._fallback.torque(state, time)
         diagnostics = Diagnostics(
             status=Status.FALLBACK,
             message=message,
-            state=self.machine.phase.name,
+            state=self.machine.present.name,
             finished=self.machine.finished,
             solver_status=solution.status if solution else "",
             iterations=solution.iterations if solution else 0,
@@ -492,7 +492,7 @@ class Controller:
     @property
     def awaited_commands(self) -> tuple[str, ...]:
         """The commands that the transitions of the present state wait for."""
-        return self.machine.phase.spec.commands
+        return self.machine.present.spec.commands
 
     def set_target(self, name: str, position: Array, rotation: Array | None = None) -> None:
         """Move an interactive target: position (3,) [m] and rotation (3, 3), in the world.
@@ -505,7 +505,7 @@ class Controller:
         targets = self.targets
         task = targets.get(name) if isinstance(name, str) else None
         if task is None:
-            raise ArgumentError(unknown_name(f"target in state '{self.machine.phase.name}'", name, targets))
+            raise ArgumentError(unknown_name(f"target in state '{self.machine.present.name}'", name, targets))
         position = array(f"position of target '{name}'", position, (3,), unit="m", most=FARTHEST)
         rotation = None if rotation is None else rotation_matrix(f"rotation of target '{name}'", rotation)
         if isinstance(task, PoseTask | CoMTask):

@@ -129,7 +129,7 @@ class DelayedGraph:
     @property
     def phase(self) -> str:
         """Name of the controller's state."""
-        return self.run.controller.machine.phase.name
+        return self.run.controller.machine.present.name
 
     def stall(self, stall: Stall) -> None:
         """Begin a stall now."""

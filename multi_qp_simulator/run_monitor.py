@@ -93,11 +93,11 @@ class RunMonitor:
         if controller.interactive and (controller.targets or controller.awaited_commands):
             if self._waits_for_user:
                 return None
-        elif command.diagnostics.finished and self._time - machine.entered >= machine.phase.spec.hold - 1e-9:
+        elif command.diagnostics.finished and self._time - machine.entered >= machine.present.spec.hold - 1e-9:
             return COMPLETED
         elif machine.timed_out(self._time):
             self._waited_for = self._missing()
-            return f"state '{machine.phase.name}' took longer than its timeout of {machine.phase.spec.timeout:g} s"
+            return f"state '{machine.present.name}' took longer than its timeout of {machine.present.spec.timeout:g} s"
         if self.sim_time >= self._duration - 1e-9:
             return f"the duration of {self._duration:g} s is over"
         return None

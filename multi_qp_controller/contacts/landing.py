@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from multi_qp_controller.dynamics.kinematics import Kinematics
-from multi_qp_controller.state_machine.state_machine import Phase
+from multi_qp_controller.state_machine.state_machine import MachineState
 from multi_qp_controller.tasks import PoseTask, Task
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.conditions import ConditionSpec, SeveralConditionsSpec, TouchingConditionSpec
@@ -46,11 +46,11 @@ class Landing(Stateful):
             return
         self.measured_contacts = frozenset(name for name, force in forces.items() if force >= self._force)
 
-    def enter(self, phase: Phase, tasks: Mapping[str, Task]) -> None:
+    def enter(self, state: MachineState, tasks: Mapping[str, Task]) -> None:
         """Find the tasks of a state that move surfaces to a contact that its transitions wait for."""
         scene, contacts = self._scenario.scene, self._scenario.spec.contacts
         self._awaited, self.pending = [], frozenset()
-        for name in dict.fromkeys(n for t in phase.spec.transitions for n in _touching(t.when)):
+        for name in dict.fromkeys(n for t in state.spec.transitions for n in _touching(t.when)):
             first, second = (scene.surfaces[surface] for surface in contacts[name].surfaces)
             for task in tasks.values():
                 if first.kind == "grasp" or not isinstance(task, PoseTask):

@@ -8,7 +8,7 @@ from typing import Any
 from multi_qp_controller.contacts.contact import ActiveContact, ContactFeedback
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.incidents import IncidentLog, described
-from multi_qp_controller.state_machine.state_machine import Phase
+from multi_qp_controller.state_machine.state_machine import MachineState
 from multi_qp_controller.tasks import Task
 from multi_qp_controller.tasks.registry import make_task
 from multi_qp_scene.arguments import check_type, number, whole_number
@@ -141,24 +141,24 @@ class ActiveSetup(Stateful):
             except Exception as error:  # `compute` then fails as well, and the task is left out
                 self._incidents.warn(f"task '{task.name}' cannot be started: {described(error)}")
 
-    def enter(self, phase: Phase, kinematics: Kinematics, time: float) -> None:
+    def enter(self, state: MachineState, kinematics: Kinematics, time: float) -> None:
         """Activate the contacts and tasks of a state; those already active continue unchanged."""
         # all are created before any is activated: after an exception the old set-up is still valid
-        kept = [name for name in phase.owned_contacts if name in self.contacts]  # until their generator is updated
+        kept = [name for name in state.owned_contacts if name in self.contacts]  # until their generator is updated
         contacts = {
-            name: self.contacts.get(name) or self._new_contact(name, kinematics) for name in (*phase.contacts, *kept)
+            name: self.contacts.get(name) or self._new_contact(name, kinematics) for name in (*state.contacts, *kept)
         }
         self._start_ramps(contacts, time)
-        tasks = {name: self._running_task(name, spec, kinematics, time) for name, spec in phase.tasks.items()}
-        self.contacts, self._specs, self.state_tasks = contacts, phase.tasks, tasks
+        tasks = {name: self._running_task(name, spec, kinematics, time) for name, spec in state.tasks.items()}
+        self.contacts, self._specs, self.state_tasks = contacts, state.tasks, tasks
         self._list_tasks()
 
-    def change_generated(self, phase: Phase, names: tuple[str, ...], kinematics: Kinematics) -> bool:
+    def change_generated(self, state: MachineState, names: tuple[str, ...], kinematics: Kinematics) -> bool:
         """Activate these contacts of the present state's generators and no others; return whether any has changed.
 
         They change without ramps: generators decide in the tick in which the limb lands or lifts off.
         """
-        owned = phase.owned_contacts
+        owned = state.owned_contacts
         if [name for name in self.contacts if name in owned] == [name for name in owned if name in names]:
             return False
         contacts = {name: contact for name, contact in self.contacts.items() if name not in owned}
@@ -169,17 +169,17 @@ class ActiveSetup(Stateful):
         return True
 
     def expected(
-        self, phase: Phase, before: Phase | None, generated: tuple[str, ...], kinematics: Kinematics
+        self, state: MachineState, before: MachineState | None, generated: tuple[str, ...], kinematics: Kinematics
     ) -> tuple[list[ActiveContact], list[Task]]:
         """Return the contacts and tasks that a state will have after another one, not started.
 
         The task objects are the ones that are used when the state is entered; `generated` are the active contacts of
         its generators.
         """
-        names = [*phase.contacts, *(name for name in phase.owned_contacts if name in generated)]
+        names = [*state.contacts, *(name for name in state.owned_contacts if name in generated)]
         if before is not None and self._ramp:
-            names += [name for name in before.contacts if name not in phase.contacts]
-        tasks = [self._task(name, spec) for name, spec in phase.tasks.items()]
+            names += [name for name in before.contacts if name not in state.contacts]
+        tasks = [self._task(name, spec) for name, spec in state.tasks.items()]
         return [self._new_contact(name, kinematics) for name in names], [*tasks, *self.user_tasks.values()]
 
     def _start_ramps(self, contacts: dict[str, ActiveContact], time: float) -> None:
@@ -217,7 +217,7 @@ class ActiveSetup(Stateful):
             self.contacts = {name: contact for name, contact in self.contacts.items() if name not in gone}
         return bool(gone)
 
-    def restore(self, saved: Checkpoint, phase: Phase, kinematics: Kinematics) -> None:
+    def restore(self, saved: Checkpoint, state: MachineState, kinematics: Kinematics) -> None:
         """Restore a saved state, for a state of the state machine.
 
         Raises:
@@ -230,12 +230,12 @@ class ActiveSetup(Stateful):
         for name, contact in saved.contacts.items():
             self.contacts[name].set_state(contact)
         self.made_at, self.left_at = saved.made_at, saved.left_at
-        self._specs = {name: phase.tasks[name] for name in saved.state_tasks}
+        self._specs = {name: state.tasks[name] for name in saved.state_tasks}
         self.state_tasks = {name: self._task(name, spec) for name, spec in self._specs.items()}
         self._list_tasks()
-        for name, state in (saved.state_tasks | saved.user_tasks).items():
+        for name, checkpoint in (saved.state_tasks | saved.user_tasks).items():
             task = self.tasks[name]
-            task.set_state(conformed(task.Checkpoint, state, self._scenario.scene))
+            task.set_state(conformed(task.Checkpoint, checkpoint, self._scenario.scene))
             task.restored(kinematics)
 
     def _new_contact(self, name: str, kinematics: Kinematics) -> ActiveContact:

@@ -12,14 +12,14 @@ from multi_qp_controller.qp.condensed import BlockSolver
 from multi_qp_controller.qp.qp_data import QPData
 from multi_qp_controller.state_machine.active_setup import ActiveSetup
 from multi_qp_controller.state_machine.running_generators import RunningGenerators
-from multi_qp_controller.state_machine.state_machine import Phase
+from multi_qp_controller.state_machine.state_machine import MachineState
 from multi_qp_controller.state_machine.transition_context import TransitionContext
 from multi_qp_controller.tasks import Task
 from multi_qp_scene.errors import MultiQpError
 
 
 def precompute_plans(
-    phases: tuple[Phase, ...],
+    states: tuple[MachineState, ...],
     now: TransitionContext,
     active_setup: ActiveSetup,
     generators: RunningGenerators,
@@ -33,9 +33,9 @@ def precompute_plans(
     which rows are linearly dependent, hence how subsystems are eliminated; where this differs at run time, the tick
     builds a new plan.
     """
-    for phase, before, generated in _setups(phases, generators):
+    for state, before, generated in _setups(states, generators):
         try:
-            contacts, tasks = active_setup.expected(phase, before, generated, kinematics)
+            contacts, tasks = active_setup.expected(state, before, generated, kinematics)
         except (MultiQpError, KeyError, ValueError):  # a target may refer to a frame that does not exist yet
             continue
         kinematics.watch(pairs_of(contacts, tasks))
@@ -49,7 +49,7 @@ def precompute_plans(
         _start_once(tasks, kinematics)
         now.open_contacts(contact.name for contact in contacts)  # computes the edges of their surfaces
         now.tasks = {task.name: task for task in tasks}
-        _evaluate_once(phase, now)
+        _evaluate_once(state, now)
     kinematics.watch(())
     qp_data.set_tasks(())
     qp_data.set_contacts((), kinematics)
@@ -63,9 +63,9 @@ def _start_once(tasks: Iterable[Task], kinematics: Kinematics) -> None:
             task.start(kinematics, 0.0)
 
 
-def _evaluate_once(phase: Phase, now: TransitionContext) -> None:
+def _evaluate_once(state: MachineState, now: TransitionContext) -> None:
     """Evaluate all elementary conditions of a state once, without short-circuit, for imports and compilation."""
-    for transition in phase.transitions:
+    for transition in state.transitions:
         for condition in transition.when.elements:
             with suppress(MultiQpError, KeyError, ValueError):
                 condition.holds(now)
@@ -79,16 +79,16 @@ def pairs_of(contacts: Iterable[ActiveContact], tasks: Iterable[Task]) -> list[P
 
 
 def _setups(
-    phases: tuple[Phase, ...], generators: RunningGenerators
-) -> Iterator[tuple[Phase, Phase | None, tuple[str, ...]]]:
+    states: tuple[MachineState, ...], generators: RunningGenerators
+) -> Iterator[tuple[MachineState, MachineState | None, tuple[str, ...]]]:
     """Yield each state with each set of generated contacts, and each transition that breaks a contact.
 
     Each is (state, previous state or None, active contacts of the state's generators).
     """
-    named = {phase.name: phase for phase in phases}
-    for phase in phases:
-        for generated in generators.contact_sets(phase.name):
-            yield phase, None, generated
-        for transition in phase.transitions:
-            if set(phase.contacts) - set(named[transition.to].contacts):
-                yield named[transition.to], phase, ()
+    named = {state.name: state for state in states}
+    for state in states:
+        for generated in generators.contact_sets(state.name):
+            yield state, None, generated
+        for transition in state.transitions:
+            if set(state.contacts) - set(named[transition.to].contacts):
+                yield named[transition.to], state, ()

@@ -29,7 +29,7 @@ class Transition(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Phase:
+class MachineState:
     """One state: its active contacts and tasks.
 
     Attributes:
@@ -53,7 +53,7 @@ class StateMachine(Stateful):
     """State machine of a scenario.
 
     Attributes:
-        phase: the present state.
+        present: the present state.
         entered: time at which it was entered [s].
         visited: names of all states so far, in order.
         commands: pending user commands.
@@ -70,41 +70,43 @@ class StateMachine(Stateful):
 
     def __init__(self, scenario: Scenario, generators: RunningGenerators | None = None) -> None:
         """Create the states; `generators` are those of all states."""
-        self._phases = {name: _phase(scenario, name, spec, generators) for name, spec in scenario.spec.states.items()}
-        self.commands: frozenset[str] = frozenset()
-        self._known_commands = {name for phase in self._phases.values() for name in phase.spec.commands}
-        self._new_contacts = {
-            (phase.name, way.to): tuple(c for c in self._phases[way.to].contacts if c not in phase.contacts)
-            for phase in self._phases.values()
-            for way in phase.transitions
+        self._states = {
+            name: _machine_state(scenario, name, spec, generators) for name, spec in scenario.spec.states.items()
         }
-        self.phase = self._phases[scenario.spec.initial_state]
+        self.commands: frozenset[str] = frozenset()
+        self._known_commands = {name for state in self._states.values() for name in state.spec.commands}
+        self._new_contacts = {
+            (state.name, way.to): tuple(c for c in self._states[way.to].contacts if c not in state.contacts)
+            for state in self._states.values()
+            for way in state.transitions
+        }
+        self.present = self._states[scenario.spec.initial_state]
         self.entered = 0.0
-        self.visited = [self.phase.name]
+        self.visited = [self.present.name]
 
     @property
-    def phases(self) -> tuple[Phase, ...]:
+    def states(self) -> tuple[MachineState, ...]:
         """All states."""
-        return tuple(self._phases.values())
+        return tuple(self._states.values())
 
     @property
-    def named(self) -> dict[str, Phase]:
+    def named(self) -> dict[str, MachineState]:
         """All states by name; read-only."""
-        return self._phases
+        return self._states
 
     @property
     def state(self) -> str:
         """Name of the present state."""
-        return self.phase.name
+        return self.present.name
 
     @state.setter
     def state(self, name: str) -> None:
-        self.phase = self._phases[name]
+        self.present = self._states[name]
 
     @property
     def finished(self) -> bool:
         """Whether the present state is final (without transitions)."""
-        return not self.phase.transitions
+        return not self.present.transitions
 
     def command(self, name: str) -> None:
         """Add a user command; it stays pending until a state has a transition for it.
@@ -118,7 +120,7 @@ class StateMachine(Stateful):
 
     def timed_out(self, time: float) -> bool:
         """Return whether the present state has exceeded its timeout."""
-        timeout = self.phase.spec.timeout
+        timeout = self.present.spec.timeout
         return timeout is not None and time - self.entered > timeout
 
     def due(self, now: TransitionContext) -> str | None:
@@ -126,24 +128,26 @@ class StateMachine(Stateful):
 
         A transition is due when its condition holds and the contacts that its state adds are closed.
         """
-        for transition in self.phase.transitions:
+        for transition in self.present.transitions:
             if transition.when.holds(now) and not now.open_contacts(self.new_contacts(transition.to)):
                 return transition.to
         return None
 
     def new_contacts(self, name: str) -> tuple[str, ...]:
         """Return the contacts of a state that the present one does not have."""
-        return self._new_contacts[self.phase.name, name]
+        return self._new_contacts[self.present.name, name]
 
     def enter(self, name: str, time: float) -> None:
         """Enter a state at a time [s]; pending commands are discarded."""
-        self.phase = self._phases[name]
+        self.present = self._states[name]
         self.entered = time
         self.visited.append(name)
         self.commands = frozenset()
 
 
-def _phase(scenario: Scenario, name: str, state: StateSpec, generators: RunningGenerators | None) -> Phase:
+def _machine_state(
+    scenario: Scenario, name: str, state: StateSpec, generators: RunningGenerators | None
+) -> MachineState:
     tasks: dict[str, TaskSpec | None] = {**scenario.spec.tasks, **state.tasks}
     on = {task_name: task for task_name, task in tasks.items() if task is not None}
     owned: tuple[str, ...] = ()
@@ -151,4 +155,4 @@ def _phase(scenario: Scenario, name: str, state: StateSpec, generators: RunningG
         on |= generators.task_specs(name)
         owned = generators.owned_contacts(name)
     transitions = tuple(Transition(way.to, make_condition(way.when)) for way in state.transitions)
-    return Phase(name, state, tuple(state.contacts), on, owned, transitions)
+    return MachineState(name, state, tuple(state.contacts), on, owned, transitions)

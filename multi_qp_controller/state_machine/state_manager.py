@@ -64,7 +64,7 @@ class StateManager(Stateful):
         kinematics.update(kinematics.scene.initial_state())
         if cascade.block_solver is not None:
             setups = active_setup, self.generators
-            precompute_plans(self.machine.phases, self._now, *setups, kinematics, qp_data, cascade.block_solver)
+            precompute_plans(self.machine.states, self._now, *setups, kinematics, qp_data, cascade.block_solver)
 
     @property
     def watched(self) -> list[tuple[int, int | None]]:
@@ -80,8 +80,8 @@ class StateManager(Stateful):
         """Restore a saved state."""
         self.started = saved.started
         self.machine.set_state(saved.machine)
-        self.active_setup.restore(saved.active_setup, self.machine.phase, self._kinematics)
-        self.generators.restore(saved.generators, self.machine.phase.name)
+        self.active_setup.restore(saved.active_setup, self.machine.present, self._kinematics)
+        self.generators.restore(saved.generators, self.machine.present.name)
         if self.started:
             self._kinematics.update(self._kinematics.scene.initial_state())  # placements of fixed frames
             frames = {None, *range(self._kinematics.model.nframes)}
@@ -97,7 +97,7 @@ class StateManager(Stateful):
             self.cascade.set_state(saved.cascade)
         self._now.entered, self._now.tasks = self.machine.entered, self.active_setup.tasks
         if self._landing is not None:
-            self._landing.enter(self.machine.phase, self.active_setup.tasks)
+            self._landing.enter(self.machine.present, self.active_setup.tasks)
 
     def start(self, time: float) -> None:
         """Enter the first state, at the state of the scene in the first tick."""
@@ -107,10 +107,10 @@ class StateManager(Stateful):
 
     def update_generators(self, now: GeneratorInput) -> None:
         """Update the motion generators; their contacts and references apply in this tick."""
-        setup, phase = self.active_setup, self.machine.phase
+        setup, state = self.active_setup, self.machine.present
         if self.generators.present:
             contacts = self.generators.update(now, setup.tasks)
-            if setup.change_generated(phase, contacts, self._kinematics):
+            if setup.change_generated(state, contacts, self._kinematics):
                 self._activate()
 
     def advance(self, time: float, *, interactive: bool) -> None:
@@ -134,13 +134,13 @@ class StateManager(Stateful):
 
     def enter_state(self, time: float, *, starting: bool = False) -> None:
         """Activate the contacts and tasks of the present state."""
-        phase, active_setup = self.machine.phase, self.active_setup
-        active_setup.enter(phase, self._kinematics, time)
-        self.generators.enter(phase.name)
+        state, active_setup = self.machine.present, self.active_setup
+        active_setup.enter(state, self._kinematics, time)
+        self.generators.enter(state.name)
         if starting:
             active_setup.start_user_tasks(self._kinematics, time)
         if self._landing is not None:
-            self._landing.enter(phase, active_setup.tasks)
+            self._landing.enter(state, active_setup.tasks)
             self.qp_data.allow_touching(self._landing.pending)
         active_setup.advance(time)
         self._activate()

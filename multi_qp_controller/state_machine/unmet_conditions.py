@@ -41,7 +41,7 @@ def describe_unmet_conditions(
         machine.visited,
         measured_contacts=measured_contacts,
     )
-    return "; ".join(f"'{way.to}' waits for {_missing(way, machine, now)}" for way in machine.phase.transitions)
+    return "; ".join(f"'{way.to}' waits for {_missing(way, machine, now)}" for way in machine.present.transitions)
 
 
 def _missing(way: Transition, machine: StateMachine, now: TransitionContext) -> str:

@@ -37,7 +37,7 @@ class GoalMonitor:
     def observe(self, controller: Controller, state: State, time: float) -> None:
         """Process one tick."""
         machine = controller.machine
-        moment = Moment(controller, state, time, machine.phase.name, time - machine.entered)
+        moment = Moment(controller, state, time, machine.present.name, time - machine.entered)
         for goal in self._goals.values():
             goal.observe(moment)
 

@@ -88,7 +88,7 @@ def test_it_maintains_its_configuration_anywhere(scenario):
         command = controller.step(world.state, 0.01 * tick)
         world.step(command, 0.01)
         assert command.diagnostics.status == "ok"
-    assert controller.machine.finished and controller.machine.phase.name == WAITING
+    assert controller.machine.finished and controller.machine.present.name == WAITING
     np.testing.assert_allclose(world.state.q, q, atol=2e-3)
 
 
@@ -96,7 +96,7 @@ def test_a_plan_that_begins_here_is_activated(scenario, state):
     follower, controller = follower_of(scenario), Controller(scenario)
     controller.step(state, 0.0)
     found = controller_after(follower, 5, lambda: plan_of(scenario, state.q), state, controller)
-    assert found is not None and found.machine.phase.name == "settle"
+    assert found is not None and found.machine.present.name == "settle"
     assert (follower.status.plan, follower.status.waiting, follower.status.standing) == (5, False, False)
 
 
@@ -173,7 +173,7 @@ def test_a_halt_ends_a_plan_at_a_stance_from_which_another_can_begin(scenario, s
         command = controller.step(world.state, 0.01 * tick)
         world.step(command, 0.01)
         if tick == 5:
-            assert controller.machine.phase.name == "shift_00" and not controller.machine.finished
+            assert controller.machine.present.name == "shift_00" and not controller.machine.finished
             controller.command(HALT)
         if controller.machine.finished:
             break

@@ -56,8 +56,8 @@ def test_controls_exist_only_in_their_phase() -> None:
     seen = []
 
     def user(controller: Controller, command: Command) -> None:
-        seen.append((controller.machine.phase.name, sorted(viewer.handles), sorted(viewer.buttons)))
-        if controller.machine.phase.name != "play":
+        seen.append((controller.machine.present.name, sorted(viewer.handles), sorted(viewer.buttons)))
+        if controller.machine.present.name != "play":
             return
         since = command.time - controller.machine.entered
         if since < 0.01:
@@ -138,6 +138,6 @@ def test_a_walking_robot_follows_the_velocity_pad_and_stops() -> None:
     assert viewer.limits == VelocityLimits(ahead=0.8, back=0.5, aside=0.3, turn=1.0)
     assert max(velocities) == pytest.approx(0.3) and velocities[-1] == 0.0  # not the schedule of the scenario
     assert 0.1 < log.q[-1, 0] - log.q[0, 0] < 0.4
-    assert controller.machine.phase.name == "walk"
+    assert controller.machine.present.name == "walk"
     interaction.clear()
     assert not viewer.pads

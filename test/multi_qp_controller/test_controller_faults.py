@@ -116,7 +116,7 @@ def test_fallback_is_logged_once_for_each_cause(bench, caplog):
 def test_after_post_update_queries_refer_to_the_last_step(box, make_bench):
     """Forces and snapshots use the contacts of the last step, also when `post_update` changes them."""
     bench, changes = make_bench(load_scenario("box")), 0
-    while bench.controller.machine.phase.name != "lift":
+    while bench.controller.machine.present.name != "lift":
         command = bench.step()
         contacts, forces = dict(bench.controller.contacts), bench.controller.forces
         snapshot = take_snapshot(bench.controller, command)

@@ -181,7 +181,7 @@ def test_user_commands_targets_and_loads_are_restored(workshop) -> None:
         command = controller.step(world.state, time)
         inputs.append((controller.last_input, command))
         world.step(command, controller.dt)
-    assert controller.machine.phase.name == "other"
+    assert controller.machine.present.name == "other"
     again = Controller(load_scenario(scenario.path))
     for given_, command in inputs:
         again.set_state(given_.controller_state)
@@ -271,7 +271,7 @@ def test_running_controller_can_be(how, closed) -> None:
     scenario = load_scenario("box", parameters={"path.duration": 2.0})
     controller = Controller(scenario, dt=0.02, closed_loop=scenario.spec.closed_loop if closed else None)
     world, tick = Integrator(scenario), 0
-    while controller.machine.phase.name != "lift":
+    while controller.machine.present.name != "lift":
         world.step(controller.step(world.state, tick * 0.02), 0.02)
         tick += 1
     other = COPIES[how](controller)

@@ -46,7 +46,7 @@ def test_with_computation_of_two_periods_every_second_state_gets_a_command():
     assert set(worlds.statuses) == {Status.OK}
     assert 80 < len(worlds.statuses) < 160  # of 240 periods
     assert worlds.run.rate_controller.missed > 60
-    assert worlds.run.controller.machine.phase.name == "reach"
+    assert worlds.run.controller.machine.present.name == "reach"
     assert np.abs(worlds.simulated_robot.world.state.v).max() < 1.0
     assert worlds.run.monitor.report()["worst"]["contact_slip_m"] < 1e-3
 

@@ -58,7 +58,7 @@ def drift_in_interaction(name, seconds):
     random, tick, began, start, centre = np.random.default_rng(0), 0, None, None, None
     while began is None or (tick - began) * controller.dt < seconds:
         backend.step(controller.step(backend.measure(), tick * controller.dt), controller.dt)
-        if began is None and controller.machine.phase.name == state:
+        if began is None and controller.machine.present.name == state:
             began, start = tick, planted(controller)
             centre = controller.targets[target].target(controller.kinematics).position
         elif began is not None and (tick - began) % round(2.0 / controller.dt) == 0:

@@ -39,7 +39,7 @@ class Watcher:
         self.largest_jump = 0.0
 
     def __call__(self, controller: Controller, command: Command) -> None:
-        phase = controller.machine.phase.name
+        phase = controller.machine.present.name
         if self._last is not None and phase == self._phase:
             self.largest_jump = max(self.largest_jump, float(np.abs(command.a - self._last).max()))
         self._last, self._phase = command.a.copy(), phase
@@ -63,7 +63,7 @@ class WildUser(Watcher):
 
     def __call__(self, controller: Controller, command: Command) -> None:
         super().__call__(controller, command)
-        if controller.machine.phase.name != "play":
+        if controller.machine.present.name != "play":
             return
         com = Group.of(controller.scenario.scene, ["top"]).com(controller.kinematics)
         self._home = com if self._home is None else self._home

@@ -21,7 +21,7 @@ class WildUser:
         self.least_margin = np.inf
 
     def __call__(self, controller: Controller, command: Command) -> None:
-        if controller.machine.phase.name != "play":
+        if controller.machine.present.name != "play":
             return
         if self._ticks % 60 == 0:
             controller.set_target("box", np.array([0.4, 0.0, 1.0]) + self._random.uniform(-1.5, 1.5, 3))

@@ -74,7 +74,7 @@ def test_only_the_joints_of_the_door_are_tasked_while_it_is_held() -> None:
     machine = StateMachine(scenario)
     for state in HELD:
         machine.enter(state, 0.0)
-        moving = {name: task for name, task in machine.phase.tasks.items() if name not in BODY_TASKS}
+        moving = {name: task for name, task in machine.present.tasks.items() if name not in BODY_TASKS}
         assert {task.joint for task in moving.values() if task.type == "joint_angle"} == {"door/hinge", "door/knob"}
         assert len(moving) == 2
 

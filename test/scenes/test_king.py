@@ -156,7 +156,7 @@ class WildUser:
         polygon = support_polygon(controller.kinematics, feet)
         com = Group.of(controller.scenario.scene, EVERYBODY).com(controller.kinematics)
         self.least_margin = min(self.least_margin, distance_inside(polygon, com))
-        if controller.machine.phase.name != "user":
+        if controller.machine.present.name != "user":
             return
         which, self._ticks = self._ticks // self._ticks_each, self._ticks + 1
         try:

@@ -41,7 +41,7 @@ class WildUser:
     def __call__(self, controller: Controller, command: Command) -> None:
         margins = [margin(controller, group, group[0]) for group in (["opponent"], ["swordsman", "sword"])]
         self.least_margins = np.minimum(self.least_margins, margins)
-        if controller.machine.phase.name != "play":
+        if controller.machine.present.name != "play":
             return
         if self._ticks % self._every == 0:
             place = BETWEEN + self._reach * self._random.uniform(-1.0, 1.0, 3)

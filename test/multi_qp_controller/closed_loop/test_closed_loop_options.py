@@ -12,7 +12,7 @@ from multi_qp_controller.contacts.landing import FURTHEST, SPEED
 from multi_qp_controller.controller import Controller
 from multi_qp_controller.state_machine.active_setup import LARGEST_PENALTY, ActiveSetup
 from multi_qp_controller.state_machine.conditions import TouchingCondition
-from multi_qp_controller.state_machine.state_machine import Phase
+from multi_qp_controller.state_machine.state_machine import MachineState
 from multi_qp_controller.state_machine.transition_context import TransitionContext
 from multi_qp_scene.scene import State
 from multi_qp_scene.schema.conditions import TouchingConditionSpec
@@ -57,7 +57,7 @@ def test_reference_integrates_accelerations_and_decays(scene):
 
 
 def phase(scenario, *contacts):
-    return Phase("made by a test", scenario.spec.states["stand"], contacts, {})
+    return MachineState("made by a test", scenario.spec.states["stand"], contacts, {})
 
 
 def test_ending_contact_stays_until_its_ramp_ends(scenario, lab):

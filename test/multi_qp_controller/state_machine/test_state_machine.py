@@ -72,7 +72,7 @@ def test_first_transition_that_holds_is_taken(arm):
     machine.command("next")
     assert machine.due(context(arm, machine, 2.0)) == "two"
     machine.enter("two", 2.0)
-    assert machine.phase.name == "two"
+    assert machine.present.name == "two"
     assert machine.entered == 2.0
     assert machine.visited == ["one", "two"]
 
@@ -112,11 +112,11 @@ def test_state_times_out(arm):
 
 def test_tasks_of_a_state_override_those_of_the_scenario(arm):
     machine = StateMachine(arm)
-    assert set(machine.phase.tasks) == {"stays", "changes", "goes"}
+    assert set(machine.present.tasks) == {"stays", "changes", "goes"}
     machine.enter("two", 0.0)
-    assert set(machine.phase.tasks) == {"stays", "changes"}
-    assert machine.phase.tasks["changes"].target == -0.5
-    assert machine.phase.tasks["stays"] is arm.spec.tasks["stays"]
+    assert set(machine.present.tasks) == {"stays", "changes"}
+    assert machine.present.tasks["changes"].target == -0.5
+    assert machine.present.tasks["stays"] is arm.spec.tasks["stays"]
 
 
 def test_continuing_tasks_are_not_restarted(arm):

@@ -43,12 +43,12 @@ def test_commands_are_equal_when_step_calls_post_update() -> None:
 def test_transition_takes_effect_in_the_next_tick(scenario) -> None:
     for tick, (controller, command) in enumerate(run(scenario, post_update=False)):
         state = command.diagnostics.state
-        assert state == controller.machine.phase.name  # after a step, queries refer to its tick
+        assert state == controller.machine.present.name  # after a step, queries refer to its tick
         assert set(command.wrenches) == set(controller.contacts)
         if tick == 25:
             assert state == "stand"  # at 0.5 s, the tick after which the transition is due
             controller.post_update()
-            assert controller.machine.phase.name == "reach"
+            assert controller.machine.present.name == "reach"
             assert controller.machine.entered == pytest.approx(0.5)
             assert controller.tasks["left_palm"].started_at == pytest.approx(0.5)
             tasks = controller.tasks
@@ -78,7 +78,7 @@ def test_contact_before_its_first_tick_is_restored_as_not_held() -> None:
     for controller, command in ticks:
         if command.diagnostics.state == "close":
             controller.post_update()
-            if controller.machine.phase.name == "lift":
+            if controller.machine.present.name == "lift":
                 break
     assert not {contact.name: contact for contact in controller.qp_data.contacts.contacts}["left_hand"].is_held
     other = Controller(load_scenario("box"), dt=DT)

@@ -24,7 +24,7 @@ def shifting() -> Controller:
     controller, world = Controller(scenario), Integrator(scenario)
     for tick in range(25):
         world.step(controller.step(world.state, tick * controller.dt), controller.dt)
-    assert controller.machine.phase.name == "over_right"
+    assert controller.machine.present.name == "over_right"
     return controller
 
 

@@ -286,7 +286,7 @@ def test_iterations_of_an_infeasible_tick_are_bounded_with_a_time_limit(monkeypa
 def test_every_state_is_planned_before_the_first_tick(monkeypatch):
     controller = Controller(load_scenario("box"))
     blocks, late = controller.cascade.block_solver, []
-    monkeypatch.setattr(direct, "EliminationPlan", lambda *_, **__: late.append(controller.machine.phase.name))
+    monkeypatch.setattr(direct, "EliminationPlan", lambda *_, **__: late.append(controller.machine.present.name))
     controller.warm_up()
     assert blocks._workspaces and not late
 
