@@ -14,6 +14,7 @@ TOP_LEVEL_PACKAGES = (
     "multi_qp_controller",
     "motion_generation",
     "walking",
+    "modal_control",
     "multi_qp_viewer",
     "multi_qp_simulator",
     "multi_qp_ros",

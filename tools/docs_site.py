@@ -28,6 +28,7 @@ PACKAGES = (
     "multi_qp_controller",
     "motion_generation",
     "walking",
+    "modal_control",
     "contact_planner",
     "com_trajectory",
     "contact_invariant",

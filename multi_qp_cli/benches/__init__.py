@@ -5,6 +5,7 @@ from __future__ import annotations
 #: Module of each target. It is imported with the command-line parser, so its imports must be cheap.
 TARGETS: dict[str, str] = {
     "com": "multi_qp_cli.benches.com",
+    "modal": "multi_qp_cli.benches.modal",
     "plan": "multi_qp_cli.benches.plan",
     "qp": "multi_qp_cli.benches.qp",
     "ros": "multi_qp_cli.benches.ros",

@@ -20,6 +20,7 @@ from multi_qp_scene.schema.common import (
     Time,
 )
 from multi_qp_scene.schema.tagged_union import TaggedUnion
+from multi_qp_scene.schema.tasks import check_motion
 
 if TYPE_CHECKING:
     from multi_qp_scene.checks import Key, ScenarioChecker
@@ -306,7 +307,57 @@ class MotionPlaybackSpec(GeneratorSpec):
         scenario.known((*key, "subsystem"), "subsystem", self.subsystem, scenario.names.moving)
 
 
+class ModalSpec(GeneratorSpec):
+    """Follows a reference motion whose contacts do not change, by a plan of the contact forces of a window.
+
+    Attributes:
+        type: selects this type of generator.
+        subsystem: the robot.
+        motion: file of a reference motion, as `multi-qp motion import` writes it; a path, or one relative to the
+            scenario.
+        contacts: contact by surface of the motion, without the robot's name.
+        window: number of steps of the plan.
+        step: duration of a step [s].
+        position: W₁ of translations, on rigid modes of mass 1.
+        rotation: W₁ of rotations.
+        rate: W₂ of the velocities.
+        force: W₃ of the impulses of the contact forces.
+        feed_forward: whether W₃ weights the deviation from the weight of the body, instead of the forces.
+        momentum: weight of the task on the rate of the momentum.
+        posture: weight of the joint angles.
+        stiffness: stiffness of the joint angles [1/s²].
+    """
+
+    type: Literal["modal"]
+    subsystem: str
+    motion: str
+    contacts: dict[str, str] = Field(min_length=1)
+    window: int = Field(default=16, ge=1, le=120)
+    step: Duration = 1.0 / 120.0
+    position: Positive = 0.1
+    rotation: Positive = 0.5
+    rate: Positive = 1.0
+    force: Positive = 1e-3
+    feed_forward: bool = True
+    momentum: NonNegative = 100.0
+    posture: NonNegative = 5.0
+    stiffness: NonNegative = 100.0
+
+    @property
+    def owned_contacts(self) -> tuple[str, ...]:
+        """The contacts of the motion."""
+        return tuple(self.contacts.values())
+
+    def check(self, scenario: ScenarioChecker, key: Key) -> None:
+        """Check the names of subsystem and surfaces, and the motion."""
+        scenario.known((*key, "subsystem"), "subsystem", self.subsystem, scenario.names.moving)
+        own = scenario.surfaces_of(self.subsystem)
+        for surface in self.contacts:
+            scenario.known((*key, "contacts", surface), "surface", surface, own)
+        check_motion(scenario, (*key, "motion"), self.motion, self.subsystem)
+
+
 #: The types of generators; `multi_qp_controller.motion_generator.register_generator` adds one.
-GENERATOR_SPECS = TaggedUnion(OscillationSpec, WalkingSpec, MotionPlaybackSpec)
+GENERATOR_SPECS = TaggedUnion(OscillationSpec, WalkingSpec, MotionPlaybackSpec, ModalSpec)
 
 AnyGeneratorSpec = Annotated[GeneratorSpec, GENERATOR_SPECS]

@@ -55,6 +55,15 @@ def test_bench_of_walking(tmp_path, capsys):
     assert "preview" in capsys.readouterr().out
 
 
+def test_bench_of_modal_control(tmp_path, capsys):
+    data = tmp_path / "bench.json"
+    assert main(["bench", "modal", "--window", "12", "--push", "0", "--steps", "40", "--json", str(data)]) == 0
+    rows = json.loads(data.read_text())["tracking"]
+    assert {row["weights"] for row in rows} == {"as printed", "W3 = 0.001", "feed-forward"}
+    assert all(row["fallen"] is None and row["unsolved"] == 0 and row["worst_m"] < 0.05 for row in rows)
+    assert "a step" in capsys.readouterr().out.replace("\n", " ")
+
+
 def test_bench_of_random_families(tmp_path, capsys):
     data = tmp_path / "families.json"
     assert main(["bench", "--families", "28", "--solver", "daqp", "--json", str(data)]) == 0

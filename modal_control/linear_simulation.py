@@ -1,0 +1,145 @@
+"""The linear simulation of [Jain2011]: the state after each step is the closed-form response of the modes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from modal_control.character import Character, displaced
+from modal_control.complementarity import correct, preference
+from modal_control.control import ControlSettings, ModalControl
+from modal_control.reference import Reference
+from modal_control.responses import free_response, impulse_response
+from multi_qp_scene.arrays import Array
+
+#: Height below which a point is in contact [m].
+CONTACT_HEIGHT = 0.005
+#: Height of the base relative to that of the reference at which the character has fallen.
+FALLEN = 0.5
+
+
+@dataclass(frozen=True)
+class Push:
+    """A force on a link for some steps.
+
+    Attributes:
+        frame: link or joint frame, full name.
+        force: world axes, (3,) [N].
+        start: first step.
+        steps: number of steps.
+    """
+
+    frame: str
+    force: tuple[float, float, float]
+    start: int
+    steps: int
+
+
+@dataclass
+class LinearRun:
+    """Result of a run.
+
+    Attributes:
+        q: configurations, (steps + 1, nq).
+        v: velocities, (steps + 1, nv).
+        contact_forces: sum of the contact forces of each step, (steps, 3) [N].
+        errors: distance of the base from its reference, (steps + 1,) [m].
+        fallen: step at which the character has fallen; None if it has not.
+        unsolved: steps whose complementarity problem had no solution.
+        force_residual: largest residual of the dual problem.
+        correction_residual: largest violation of the complementarity conditions, relative.
+        penetration: largest depth of a contact point under the ground [m].
+    """
+
+    q: Array
+    v: Array
+    contact_forces: Array
+    errors: Array
+    fallen: int | None = None
+    unsolved: list[int] = field(default_factory=list)
+    force_residual: float = 0.0
+    correction_residual: float = 0.0
+    penetration: float = 0.0
+
+    @property
+    def worst(self) -> float:
+        """Largest distance of the base from its reference [m]."""
+        return float(self.errors.max())
+
+
+class LinearSimulation:
+    """Control and simulation of a reference motion, with pushes that the control senses after a reaction time."""
+
+    def __init__(self, character: Character, reference: Reference, settings: ControlSettings) -> None:
+        self._character, self._reference, self._settings = character, reference, settings
+
+    def run(self, *, pushes: tuple[Push, ...] = (), reaction: float = 0.2, steps: int | None = None) -> LinearRun:
+        """Run the motion.
+
+        Args:
+            pushes: disturbing forces.
+            reaction: time since the start of a push in which the plan is made as if the state were that of the
+                reference [s].
+            steps: number of steps; that of the reference if None.
+        """
+        count = len(self._reference) - 1 if steps is None else steps
+        control = ModalControl(self._character, self._reference, self._settings)
+        q, v = (each.copy() for each in self._reference.state(0))
+        run = LinearRun(np.array([q]), np.array([v]), np.zeros((0, 3)), np.zeros(1))
+        configurations, velocities, forces, errors = [q], [v], [], [0.0]
+        for step in range(count):
+            blind = any(0 <= step - p.start < round(reaction / self._settings.dt) for p in pushes)
+            disturbance = [p for p in pushes if 0 <= step - p.start < p.steps]
+            q, v, force = self._step(control, step, q, v, blind, disturbance, run)
+            wanted = self._reference.state(step + 1)[0]
+            configurations.append(q)
+            velocities.append(v)
+            forces.append(force)
+            errors.append(float(np.linalg.norm(q[:3] - wanted[:3])))
+            if not np.isfinite(q).all() or q[2] < FALLEN * wanted[2]:
+                run.fallen = step + 1
+                break
+        run.q, run.v, run.errors = np.array(configurations), np.array(velocities), np.array(errors)
+        run.contact_forces = np.array(forces).reshape(-1, 3)
+        return run
+
+    def _step(
+        self, control: ModalControl, step: int, q: Array, v: Array, blind: bool, pushes: list[Push], run: LinearRun
+    ) -> tuple[Array, Array, Array]:
+        """Return the state after one step, (23) and (24), and the sum of the contact forces."""
+        s = self._settings
+        dynamics, modes = control.linearised(q)
+        heights = dynamics.points[:, 2]
+        run.penetration = max(run.penetration, float(-heights.min()))
+        touching = np.flatnonzero(heights < CONTACT_HEIGHT)
+        if blind:
+            expected_q, expected_v = self._reference.state(step)
+            plan = control.plan(step, *control.linearised(expected_q), expected_v, touching)
+        else:
+            plan = control.plan(step, dynamics, modes, v, touching)
+        run.force_residual = max(run.force_residual, plan.residual)
+        J = dynamics.J[touching]
+        Z = s.dt * modes.Phi.T @ J.reshape(-1, len(v)).T
+        by_contacts = Z @ plan.forces.ravel()
+        actuation = modes.Phi.T @ plan.actuation
+        actuation[modes.rigid] = 0.0
+        actuation[modes.high] = control.high_actuation(step, dynamics, modes, v, by_contacts)
+        pushed = np.zeros(len(v))
+        for push in pushes:
+            pushed += self._character.point_jacobian(q, push.frame, np.zeros(3)).T @ np.array(push.force)
+        outer = s.dt * modes.Phi.T @ pushed
+        free = free_response(np.zeros(len(v)), modes.inverse @ v, modes.Phi.T @ dynamics.b, modes.squares, s.dt)
+        response, rate = (each[0] for each in impulse_response(modes.squares, np.array([s.dt])))
+        planned = free[0] + response * (by_contacts + actuation + outer)
+        X = preference(modes, response, Z, rigid=1.0, low=1.0, actuation=s.correction)
+        found = correct(
+            J, modes.Phi, planned, response, Z, X, plan.forces, gaps=heights[touching], friction=s.rigid.friction
+        )
+        if found.solved:
+            run.correction_residual = max(run.correction_residual, found.residual)
+        else:
+            run.unsolved.append(step)
+        impulses = Z @ found.forces.ravel() + actuation + found.actuation + outer
+        p, rates = free[0] + response * impulses, free[1] + rate * impulses
+        return displaced(q, modes.Phi @ p), modes.Phi @ rates, found.forces.sum(axis=0)

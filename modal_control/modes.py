@@ -1,0 +1,71 @@
+"""Modes of linear dynamics: generalised eigenproblem K φ = ω² M φ, [Jain2011] sections 3.1 and 4."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from modal_control.character import LinearDynamics
+from modal_control.rigid_plan import rigid_axes
+from multi_qp_scene.arrays import Array
+
+#: Number of rigid modes.
+RIGID = 6
+
+
+@dataclass(frozen=True)
+class Modes:
+    """Modes with ΦᵀMΦ = 1 and ΦᵀKΦ = diag(ω²): six rigid ones, then by frequency.
+
+    Rigid modes are translations along the world's axes, then rotations about the principal axes of inertia through the
+    centre of mass, so that their velocities are momentum divided by √mass and by √inertia.
+
+    Attributes:
+        Phi: columns are modes, (nv, nv); Δq = Φ p.
+        inverse: Φ⁻¹ = ΦᵀM, (nv, nv).
+        squares: ω² of each, 0 for rigid ones, (nv,) [1/s²].
+        low_end: index of the first mode of high frequency; the low ones are from 6 to it.
+    """
+
+    Phi: Array
+    inverse: Array
+    squares: Array
+    low_end: int
+
+    @property
+    def rigid(self) -> slice:
+        """Rigid modes."""
+        return slice(0, RIGID)
+
+    @property
+    def low(self) -> slice:
+        """Modes of low frequency."""
+        return slice(RIGID, self.low_end)
+
+    @property
+    def high(self) -> slice:
+        """Modes of high frequency."""
+        return slice(self.low_end, len(self.squares))
+
+
+def modes_of(dynamics: LinearDynamics, *, threshold: float) -> Modes:
+    """Return the modes; those with ω² below the threshold [1/s²] are low.
+
+    The base has no springs: a deformation mode moves it by φ_b = −M_bb⁻¹ M_bj φ_j, so that no momentum arises, and the
+    joints' part solves K_jj φ_j = ω² (M_jj − M_jb M_bb⁻¹ M_bj) φ_j.
+    """
+    M, nv = dynamics.M, len(dynamics.K)
+    coupling = np.linalg.solve(M[:RIGID, :RIGID], M[:RIGID, RIGID:])
+    reduced = M[RIGID:, RIGID:] - M[RIGID:, :RIGID] @ coupling
+    squares, joints = scipy.linalg.eigh(np.diag(dynamics.K[RIGID:]), 0.5 * (reduced + reduced.T))
+    Phi = np.zeros((nv, nv))
+    Phi[:3, :3] = np.eye(3) / np.sqrt(dynamics.mass)
+    axes = rigid_axes(dynamics.inertia)
+    Phi[3:6, 3:6] = axes
+    Phi[:3, 3:6] = np.cross(axes.T, dynamics.q[:3] - dynamics.com).T
+    Phi[RIGID:, RIGID:] = joints
+    Phi[:RIGID, RIGID:] = -coupling @ joints
+    low_end = RIGID + int(np.searchsorted(squares, threshold))
+    return Modes(Phi, Phi.T @ M, np.concatenate([np.zeros(RIGID), squares]), low_end)
