@@ -9,6 +9,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
+from multi_qp_cli.main import SUCCESS, main
 from multi_qp_controller import Command, Controller
 from multi_qp_controller.contacts.support_polygon import distance_inside, support_polygon
 from multi_qp_controller.dynamics.kinematics import Group
@@ -236,3 +237,9 @@ def test_the_farther_points_are_reached_only_because_the_carriers_help(tmp_path:
     run_scenario(scenario, observers=[lambda controller, _: record_points(controller, seen)])
     assert seen[-1].finished
     assert sum(seen[-1].reached) <= 14
+
+
+@pytest.mark.slow
+def test_all_points_are_reached_under_model_mismatch() -> None:
+    """Seeds with points that the hand reaches only when the carriers move, against the tasks that hold them."""
+    assert main(["robustness", "king", "--seed", "4", "--runs", "2"]) == SUCCESS
