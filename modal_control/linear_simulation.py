@@ -104,6 +104,12 @@ class LinearSimulation:
         run.contact_forces = np.array(forces).reshape(-1, 3)
         return run
 
+    def low_modes(self, configurations: Array) -> tuple[int, int]:
+        """Return the least and the largest number of low modes at some configurations, (n, nq)."""
+        control = ModalControl(self._character, self._reference, self._settings)
+        counts = [modes.low.stop - modes.low.start for _, modes in map(control.linearised, configurations[::10])]
+        return min(counts), max(counts)
+
     def _step(
         self, control: ModalControl, step: int, q: Array, v: Array, blind: bool, pushes: list[Push], run: LinearRun
     ) -> tuple[Array, Array, Array]:

@@ -33,6 +33,8 @@ def add_options(group: Any) -> None:
     group.add_argument("--window", action="append", type=int, metavar="STEPS", help=text)
     text = "push on the torso; repeatable (default 75, 150, 250); 0 for none"
     group.add_argument("--push", action="append", type=float, metavar="N", help=text)
+    text = "ω² below which a mode is low [1/s²]; repeatable (default 100)"
+    group.add_argument("--threshold", action="append", type=float, metavar="SQUARE", help=text)
     group.add_argument("--steps", type=int, help="steps of the motion (default all)")
 
 
@@ -46,10 +48,19 @@ def run(options: argparse.Namespace) -> BenchResult:
         raise MultiQpError("--push: expected 0 to 10000 N")
     if options.steps is not None and not 1 <= options.steps <= 10_000:
         raise MultiQpError(f"--steps: expected 1 to 10000, got {options.steps}")
-    tracked = [_tracked(window, variant, options.steps) for window in windows for variant in VARIANTS]
-    pushed = [
-        _pushed(window, variant, push, reaction)
+    thresholds = options.threshold or [100.0]
+    if not all(0.0 <= threshold <= 1e9 for threshold in thresholds):
+        raise MultiQpError("--threshold: expected 0 to 1e+09")
+    tracked = [
+        _tracked(window, threshold, variant, options.steps)
         for window in windows
+        for threshold in thresholds
+        for variant in VARIANTS
+    ]
+    pushed = [
+        _pushed(window, threshold, variant, push, reaction)
+        for window in windows
+        for threshold in thresholds
         for variant in list(VARIANTS)[1:]
         for reaction in (0.0, 0.2)
         for push in pushes
@@ -60,7 +71,7 @@ def run(options: argparse.Namespace) -> BenchResult:
     return BenchResult(tables, {"tracking": tracked, "pushes": pushed})
 
 
-def _simulation(window: int, variant: str) -> LinearSimulation:
+def _simulation(window: int, threshold: float, variant: str) -> LinearSimulation:
     from modal_control.character import Character
     from modal_control.control import ControlSettings
     from modal_control.linear_simulation import LinearSimulation
@@ -70,20 +81,22 @@ def _simulation(window: int, variant: str) -> LinearSimulation:
     from multi_qp_scene.resources import find_resource
     from multi_qp_scene.scenario import load_scenario
 
-    settings = ControlSettings(window=window, rigid=RigidWeights(**VARIANTS[variant]))
+    settings = ControlSettings(window=window, threshold=threshold, rigid=RigidWeights(**VARIANTS[variant]))
     scene = load_scenario("stand").scene
     character = Character(scene, ["humanoid/left_sole", "humanoid/right_sole"], scene.q0)
     motion = ReferenceMotion.load(find_resource("config/motions/squat.npz"))
     return LinearSimulation(character, Reference.of(motion, character, prefix="humanoid/", dt=settings.dt), settings)
 
 
-def _tracked(window: int, variant: str, steps: int | None) -> dict[str, Any]:
-    simulation = _simulation(window, variant)
+def _tracked(window: int, threshold: float, variant: str, steps: int | None) -> dict[str, Any]:
+    simulation = _simulation(window, threshold, variant)
     simulation.run(steps=1)  # compiles
     began = thread_time()
     found = simulation.run(steps=steps)
     return {
         "window": window,
+        "threshold": threshold,
+        "low_modes": simulation.low_modes(found.q),
         "weights": variant,
         "worst_m": found.worst,
         "fallen": found.fallen,
@@ -92,14 +105,21 @@ def _tracked(window: int, variant: str, steps: int | None) -> dict[str, Any]:
     }
 
 
-def _pushed(window: int, variant: str, push: float, reaction: float) -> dict[str, Any]:
+def _pushed(window: int, threshold: float, variant: str, push: float, reaction: float) -> dict[str, Any]:
     from modal_control.linear_simulation import Push
 
-    simulation, recovered = _simulation(window, variant), {}
+    simulation, recovered = _simulation(window, threshold, variant), {}
     for name, (x, y) in _DIRECTIONS.items():
         force = Push("humanoid/torso", (push * x, push * y, 0.0), PUSHED_AT, PUSHED_STEPS)
         recovered[name] = _recovered(simulation.run(pushes=(force,), reaction=reaction))
-    return {"window": window, "weights": variant, "push_N": push, "reaction_s": reaction, "recovered": recovered}
+    return {
+        "window": window,
+        "threshold": threshold,
+        "weights": variant,
+        "push_N": push,
+        "reaction_s": reaction,
+        "recovered": recovered,
+    }
 
 
 def _recovered(found: LinearRun) -> bool:
@@ -110,6 +130,7 @@ def _tracking_table(rows: list[dict[str, Any]]) -> BenchTable:
     lines = [
         [
             str(row["window"]),
+            "{} to {}".format(*row["low_modes"]),
             row["weights"],
             f"{100.0 * row['worst_m']:.1f}",
             "no" if row["fallen"] is None else f"step {row['fallen']}",
@@ -118,7 +139,7 @@ def _tracking_table(rows: list[dict[str, Any]]) -> BenchTable:
         ]
         for row in rows
     ]
-    columns = ("window", "weights", "largest error of the base [cm]", "falls", "unsolved", "a step [ms]")
+    columns = ("window", "low modes", "weights", "largest error of the base [cm]", "falls", "unsolved", "a step [ms]")
     note = "[Jain2011] tracks its squat with a window of 16; a step is 8.33 ms. CPU time of the thread, compiled."
     return BenchTable("squat, linear simulation", columns, lines, note)
 

@@ -59,6 +59,7 @@ def test_bench_of_modal_control(tmp_path, capsys):
     data = tmp_path / "bench.json"
     assert main(["bench", "modal", "--window", "12", "--push", "0", "--steps", "40", "--json", str(data)]) == 0
     rows = json.loads(data.read_text())["tracking"]
+    assert all(6 <= low <= high <= 20 for low, high in (row["low_modes"] for row in rows))
     assert {row["weights"] for row in rows} == {"as printed", "W3 = 0.001", "feed-forward"}
     assert all(row["fallen"] is None and row["unsolved"] == 0 and row["worst_m"] < 0.05 for row in rows)
     assert "a step" in capsys.readouterr().out.replace("\n", " ")
