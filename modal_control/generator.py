@@ -173,6 +173,7 @@ class ModalGenerator(MotionGenerator):
             weight=-float(load[2]),
             weights=self._weights,
             start=self.multipliers,
+            held=True,
         )
         self.multipliers = plan.multipliers
         forces = plan.forces[: len(points)]

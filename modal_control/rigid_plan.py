@@ -65,6 +65,7 @@ def plan_window(
     weight: float,
     weights: RigidWeights,
     start: Array | None,
+    held: bool = False,
 ) -> ForcePlan:
     """Return the contact forces of a window, (12) to (16), stacked by step.
 
@@ -76,13 +77,15 @@ def plan_window(
         weight: of the body [N].
         weights: of (14).
         start: multipliers of the last window.
+        held: whether forces are constant over each step, as if their impulse were in its middle; in the paper it is at
+            its start, where a constant force f moves the body further, by f (n Δt)² / 2 n m.
     """
     n = len(active)
     if not sum(map(len, active)):
         return ForcePlan(np.zeros((0, 3)), np.zeros(12), 0.0)
     counts = np.array([len(points) for points in active])
     impulses = dt * by_force[:, np.concatenate(active)]  # (6, k, 3)
-    left = np.repeat(dt * np.arange(n, 0, -1), counts)  # rigid modes: A = t, Ȧ = 1
+    left = np.repeat(dt * (np.arange(n, 0, -1) - (0.5 if held else 0.0)), counts)  # rigid modes: A = t, Ȧ = 1
     A = np.concatenate([left[:, None] * impulses, impulses]).reshape(12, -1)
     nominal = np.zeros((len(left), 3))
     if weights.feed_forward:

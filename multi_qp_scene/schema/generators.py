@@ -332,12 +332,12 @@ class ModalSpec(GeneratorSpec):
     subsystem: str
     motion: str
     contacts: dict[str, str] = Field(min_length=1)
-    window: int = Field(default=16, ge=1, le=120)
+    window: int = Field(default=36, ge=1, le=120)
     step: Duration = 1.0 / 120.0
     position: Positive = 0.1
     rotation: Positive = 0.5
     rate: Positive = 1.0
-    force: Positive = 1e-3
+    force: Positive = 1e-4
     feed_forward: bool = True
     momentum: NonNegative = 100.0
     posture: NonNegative = 5.0
