@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import coal
 import numpy as np
 import pinocchio as pin
 
@@ -19,7 +20,16 @@ from multi_qp_scene.placement import pose_of
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.model_file import GraspSurfaceSpec, PlanarSurfaceSpec, PointSurfaceSpec
 from multi_qp_scene.subsystem import Subsystem, SubsystemKind
-from multi_qp_scene.surfaces import Surface, grasp_points, planar_points, polygon_points, single_point
+from multi_qp_scene.surfaces import (
+    FITTING,
+    NO_BALL,
+    Ball,
+    Surface,
+    grasp_points,
+    planar_points,
+    polygon_points,
+    single_point,
+)
 
 
 def build_scene(parts: SceneParts) -> Scene:
@@ -36,7 +46,7 @@ def build_scene(parts: SceneParts) -> Scene:
         assembler.append(name, loaded, mass=spec.mass, placement=fixed_at, color=spec.color)
     model = assembler.model
     set_motors(model, parts)
-    surfaces = _add_surface_frames(model, parts)
+    surfaces = _add_surface_frames(model, assembler.collision_model, parts)
     limits = effort_limits(model, parts)
     actuated = [
         f"{name}/{joint}" for name, (loaded, _) in parts.subsystems.items() for joint in loaded.urdf.actuated_joints
@@ -91,7 +101,7 @@ def _driven(actuated: list[str], mimics: dict[str, Mimic]) -> set[str]:
     return set(actuated) | {joint for joint, mimic in mimics.items() if mimic.leader in actuated}
 
 
-def _add_surface_frames(model: pin.Model, parts: SceneParts) -> dict[str, Surface]:
+def _add_surface_frames(model: pin.Model, shapes: pin.GeometryModel, parts: SceneParts) -> dict[str, Surface]:
     surfaces = {}
     everything = [(name, loaded) for name, (loaded, _) in parts.environment.items()]
     everything += [(name, loaded) for name, (loaded, _) in parts.subsystems.items()]
@@ -117,8 +127,23 @@ def _add_surface_frames(model: pin.Model, parts: SceneParts) -> dict[str, Surfac
                 X_link_surface=X_link_surface,
                 points=points,
                 normals=normals,
+                ball=_ball(shapes, frame) if spec.type == "point" else NO_BALL,
             )
     return surfaces
+
+
+def _ball(shapes: pin.GeometryModel, point: pin.Frame) -> Ball:
+    """Return the ball on which a point lies, of those that move with it; `NO_BALL` if it lies on none."""
+    balls = []
+    for item in shapes.geometryObjects:
+        if item.parentJoint != point.parentJoint or not isinstance(item.geometry, coal.Sphere | coal.Capsule):
+            continue
+        half = item.geometry.halfLength if isinstance(item.geometry, coal.Capsule) else 0.0
+        for end in {-half, half}:
+            centre = point.placement.actInv(item.placement.act(np.array([0.0, 0.0, end])))
+            balls.append(Ball(centre, float(item.geometry.radius)))
+    on_it = [ball for ball in balls if abs(np.linalg.norm(ball.centre) - ball.radius) <= FITTING]
+    return min(on_it, key=lambda ball: abs(np.linalg.norm(ball.centre) - ball.radius), default=NO_BALL)
 
 
 def _contact_points(spec: PlanarSurfaceSpec | GraspSurfaceSpec | PointSurfaceSpec) -> tuple[Array, Array]:

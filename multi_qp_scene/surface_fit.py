@@ -10,10 +10,7 @@ import numpy as np
 import pinocchio as pin
 
 from multi_qp_scene.scene import Scene
-from multi_qp_scene.surfaces import Surface
-
-#: Largest distance of the contact points from a shape that fits [m].
-FITTING = 1e-3
+from multi_qp_scene.surfaces import FITTING, Surface
 
 
 @dataclass(frozen=True)

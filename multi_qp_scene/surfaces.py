@@ -17,6 +17,25 @@ SurfaceKind = Literal["planar", "grasp", "point"]
 #: Edges of the friction pyramid of one contact point, the inner approximation of its friction cone; they lie in the
 #: planes through the normal and the two tangents, so the friction coefficient is exact along these.
 PYRAMID_EDGES = 4
+#: Largest distance of the contact points from a collision shape that fits [m].
+FITTING = 1e-3
+
+
+@dataclass(frozen=True)
+class Ball:
+    """The ball on which a point surface lies: it touches at its lowest point when its link tilts.
+
+    Attributes:
+        centre: in the surface frame, (3,) [m].
+        radius: [m].
+    """
+
+    centre: Array
+    radius: float
+
+
+#: A ball without extent, for surfaces that lie on none.
+NO_BALL = Ball(np.zeros(3), 0.0)
 
 
 @dataclass(frozen=True)
@@ -32,6 +51,7 @@ class Surface:
         X_link_surface: placement of the surface frame in the link frame; +z is the outward normal.
         points: contact points in the surface frame, (k, 3) [m].
         normals: unit direction of the contact force on the body at each point, in the surface frame, (k, 3).
+        ball: of a point surface: the sphere, or end of a capsule, among the shapes of its link on which it lies.
     """
 
     name: str
@@ -42,6 +62,7 @@ class Surface:
     X_link_surface: pin.SE3
     points: Array
     normals: Array
+    ball: Ball = NO_BALL
     _generators: dict[float, Array] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def generators(self, friction: float) -> Array:

@@ -16,12 +16,19 @@ PLANAR, POINT, GRASP = range(3)
 
 @compiled
 def alignment_gap(
-    joint_a: int, place_a: Array, joint_b: int, place_b: Array, poses: Array, twists: Array, kind: int
+    joint_a: int,
+    place_a: Array,
+    joint_b: int,
+    place_b: Array,
+    poses: Array,
+    twists: Array,
+    kind: int,
+    centre: Array,
+    radius: float,
 ) -> tuple[float, float, float, float]:
     """Return the gap from surface A to alignment with B: distance [m], angle [rad], and the rates of both.
 
     Planar and point: aligned with opposed normals, at any angle about them, anywhere on B; a point may rotate. Grasp:
-    it may close anywhere around the handle's axis, so only the axes must coincide.
 
     Args:
         joint_a: joint that moves A.
@@ -31,6 +38,8 @@ def alignment_gap(
         poses: poses of all joints, see `JointViews`, (joints, 12).
         twists: twists of all joints, (joints, 6).
         kind: kind of surface A.
+        centre: of the ball on which a point A lies, in A, (3,).
+        radius: of that ball, or 0.
     """
     A, B, a, b = np.empty((4, 4)), np.empty((4, 4)), np.empty(6), np.empty(6)
     place_frame(poses[joint_a], place_a, A)
@@ -59,4 +68,9 @@ def alignment_gap(
         angle = math.acos(min(1.0, max(-1.0, -along)))
     else:  # a point may rotate
         turning = 0.0
+        lowest = place[2] - radius
+        for i in range(3):
+            for j in range(3):
+                lowest += B[i, 2] * A[i, j] * centre[j]
+        distance = max(min(lowest, place[2]), -max(lowest, place[2]), 0.0)
     return distance, angle, math.sqrt(speed), math.sqrt(turning)

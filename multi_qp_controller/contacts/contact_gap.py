@@ -21,7 +21,8 @@ class ContactGap:
     """Gap between two surfaces.
 
     Attributes:
-        distance: of the first surface's origin from the second surface, or of the axes of a grasp [m].
+        distance: of the first surface's origin from the second surface, or of the axes of a grasp [m]; 0 where the ball
+            of a point touches beside the point.
         angle: between the opposed normals, or between the axes of a grasp [rad]; 0 for a point, which may rotate.
     """
 
@@ -35,7 +36,8 @@ class ContactGap:
 def contact_gap(first: Surface, second: Surface, X_second_first: pin.SE3) -> ContactGap:
     """Return the gap at a pose of the first surface in the second's frame.
 
-    Beside a planar second surface, the distance includes that from its edges.
+    Beside a planar second surface, the distance includes that from its edges. A ball may touch anywhere between its
+    point and its side that is nearest to the second surface.
     """
     place, R = X_second_first.translation, X_second_first.rotation
     _, y, z = place.tolist()
@@ -46,6 +48,9 @@ def contact_gap(first: Surface, second: Surface, X_second_first: pin.SE3) -> Con
         N, d = second.edges
         beside = max(0.0, float((N @ place[:2] - d).max()))
     angle = math.acos(min(max(-R[2, 2], -1.0), 1.0)) if first.kind == "planar" else 0.0
+    if first.ball.radius:
+        lowest = z + float(R[2] @ first.ball.centre) - first.ball.radius
+        z = max(min(lowest, z), -max(lowest, z), 0.0)
     return ContactGap(math.hypot(z, beside), angle)
 
 

@@ -50,7 +50,8 @@ class TransitionContext:
         done: names of the generators that are done.
         measured_contacts: contacts with a measured force; None where contacts are detected by the distance of their
             surfaces.
-        surfaces: cache, by contact: joint of a surface and its placement in that joint, for both, and the kind of gap.
+        surfaces: cache, by contact: joint of a surface and its placement in that joint, for both, the kind of gap, and
+            centre and radius of the first surface's ball.
     """
 
     scenario: Scenario
@@ -63,7 +64,7 @@ class TransitionContext:
     interactive: bool = False
     measured_contacts: frozenset[str] | None = None
     done: frozenset[str] = frozenset()
-    surfaces: dict[str, tuple[int, Array, int, Array, int]] = field(default_factory=dict)
+    surfaces: dict[str, tuple[int, Array, int, Array, int, Array, float]] = field(default_factory=dict)
 
     def surfaces_of(self, contact: str) -> tuple[Surface, Surface]:
         """Return the surfaces of a contact."""
@@ -75,10 +76,11 @@ class TransitionContext:
         if contact not in self.surfaces:
             first, second = self.surfaces_of(contact)
             a, b = (self.kinematics.fixed_frame(surface.frame_id) for surface in (first, second))
-            self.surfaces[contact] = a.joint, a.place, b.joint, b.place, _KINDS.get(first.kind, PLANAR)
-        a_joint, a_place, b_joint, b_place, kind = self.surfaces[contact]
-        views = self.kinematics.views
-        return AlignmentGap(*alignment_gap(a_joint, a_place, b_joint, b_place, views.poses, views.twists, kind))
+            kind, ball = _KINDS.get(first.kind, PLANAR), first.ball
+            self.surfaces[contact] = a.joint, a.place, b.joint, b.place, kind, ball.centre, ball.radius
+        a_joint, a_place, b_joint, b_place, kind, centre, radius = self.surfaces[contact]
+        poses, twists = self.kinematics.views.poses, self.kinematics.views.twists
+        return AlignmentGap(*alignment_gap(a_joint, a_place, b_joint, b_place, poses, twists, kind, centre, radius))
 
     def open_contacts(self, names: Iterable[str]) -> dict[str, ContactGap]:
         """Return those of these contacts whose gap is too large for them to be made, with their gaps.

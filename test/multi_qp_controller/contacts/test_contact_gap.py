@@ -7,9 +7,11 @@ import pinocchio as pin
 import pytest
 
 from multi_qp_cli.main import main
+from multi_qp_controller.contacts.alignment_kernel import POINT, alignment_gap
 from multi_qp_controller.contacts.contact_gap import check_start, contact_gap
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import load_scenario
+from multi_qp_scene.scene import State
 from multi_qp_simulator.runner import run_scenario
 
 #: A standing humanoid; its feet are `height` above the floor at the start.
@@ -105,6 +107,74 @@ def test_gap_of_planar_surfaces_counts_the_distance_beside_the_second():
     turned = pin.SE3(facing @ pin.rpy.rpyToMatrix(0.1, 0.0, 0.0), np.zeros(3))
     assert contact_gap(palm, side, turned).angle == pytest.approx(0.1)
     assert contact_gap(palm, side, pin.SE3.Identity()).angle == pytest.approx(np.pi)
+
+
+BALL = """\
+<robot name="ball"><link name="ball">
+  <inertial><mass value="2"/><inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial>
+  <collision><origin xyz="0 0 0.1"/><geometry><sphere radius="{radius}"/></geometry></collision>
+</link></robot>
+"""
+BALL_MODEL = """\
+urdf: ball.urdf
+surfaces:
+  lowest: {type: point, link: ball, xyz: [0, 0, 0.05], rpy: [3.14159265359, 0, 0]}
+"""
+BALL_SCENE = """\
+description: a ball lies on a table, tilted
+subsystems:
+  ball: {{model: ball.yaml, pose: {{xyz: [0, 0, {z}], rpy: [0.8, 0, 0]}}}}
+environment:
+  table: {{box: [1, 1, 0.2], pose: {{xyz: [0, 0, -0.1]}}}}
+contacts:
+  lies: {{surfaces: [ball/lowest, table/top]}}
+initial_state: lie
+states:
+  lie: {{contacts: [lies], hold: 0.5}}
+"""
+
+
+@pytest.fixture
+def ball_scene(tmp_path):
+    def make(height, radius=0.05):
+        """Return a scene with a tilted ball whose middle is at a height [m]."""
+        (tmp_path / "ball.urdf").write_text(BALL.format(radius=radius))
+        (tmp_path / "ball.yaml").write_text(BALL_MODEL)
+        path = tmp_path / "scene.yaml"
+        path.write_text(BALL_SCENE.format(z=height - 0.1 * np.cos(0.8)))
+        return load_scenario(path)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("height", "gap"),
+    [(0.06, 0.01), (0.05, 0.0), (0.04, 0.0), (0.05 * np.cos(0.8), 0.0), (0.02, 0.05 * np.cos(0.8) - 0.02)],
+)
+def test_a_tilted_ball_touches_beside_its_point(ball_scene, lab, height, gap):
+    """A ball closes a contact while the surface is between its declared point and its lowest one."""
+    scenario = ball_scene(height)
+    scene, (first, second) = scenario.scene, scenario.spec.contacts["lies"].surfaces
+    first, second = scene.surfaces[first], scene.surfaces[second]
+    np.testing.assert_allclose(first.ball.centre, [0.0, 0.0, -0.05], atol=1e-9)
+    data = scene.model.createData()
+    pin.framesForwardKinematics(scene.model, data, scene.q0)
+    X = data.oMf[second.frame_id].actInv(data.oMf[first.frame_id])
+    assert contact_gap(first, second, X).distance == pytest.approx(gap, abs=1e-9)
+    kinematics = lab.kinematics(scene, State(scene.q0, np.zeros(scene.nv)))
+    fixed = [part for s in (first, second) for part in kinematics.fixed_frame(s.frame_id)[:2]]
+    views = kinematics.views
+    found = alignment_gap(*fixed, views.poses, views.twists, POINT, first.ball.centre, first.ball.radius)
+    assert found[0] == pytest.approx(gap, abs=1e-9)
+
+
+def test_a_point_beside_the_sphere_of_its_link_lies_on_no_ball(ball_scene):
+    assert ball_scene(0.05, radius=0.03).scene.surfaces["ball/lowest"].ball.radius == 0.0
+
+
+def test_a_tilted_ball_rests_in_mujoco(ball_scene):
+    """At its declared point the gap would be 15 mm: the start would be refused."""
+    assert run_scenario(ball_scene(0.05), backend="mujoco").report["completed"]
 
 
 def test_gap_of_a_grasp_is_between_the_axes():
