@@ -19,8 +19,9 @@ from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.surfaces import Surface
 
-#: Smallest length of the shorter of the two links at a middle joint, relative to the sum of both.
-SHORTEST_LINK = 0.25
+#: Smallest length of the shorter of the two links at a middle joint, relative to the limb's length: a knee has two long
+#: links; an ankle or a wrist, which is straight most of the time, limits no motion of the base.
+SHORTEST_LINK = 0.2
 #: Smallest distance of the straight angle from the joint's limits; nearer ones the damper of the limit guards [rad].
 INSIDE = 0.1
 #: Stretch that is left at least, as a fraction of the distance below which the damper acts.
@@ -143,12 +144,14 @@ def _bends(scene: Scene, surface: Surface) -> list[tuple[int, Bend]]:
     """Return the middle joints of the limb of a surface, by their joint index."""
     model, limits = scene.model, scene.limits
     chain = [int(k) for k in model.supports[surface.joint_id] if k]
+    frame = model.frames[surface.frame_id]
+    links = [model.jointPlacements[k].translation for k in chain[2:]] + [frame.placement.translation]
+    limb = sum(float(np.linalg.norm(link)) for link in links)
     found = []
     for k, joint in enumerate(chain[1:], start=1):
         entries = np.flatnonzero(limits.v_index == model.joints[joint].idx_v)
         if model.joints[joint].nv != 1 or not len(entries) or model.joints[chain[k - 1]].nv == 6:
             continue  # the trunk above the first joint of a limb is no link of it
-        frame = model.frames[surface.frame_id]
         after = model.jointPlacements[chain[k + 1]].translation if k + 1 < len(chain) else frame.placement.translation
         before = model.jointPlacements[joint].actInv(np.zeros(3))
         axis = _axis(model.joints[joint], scene.q0)
@@ -156,7 +159,7 @@ def _bends(scene: Scene, surface: Surface) -> list[tuple[int, Bend]]:
             continue
         (upper, above), (lower, below) = _across(before, axis), _across(after, axis)
         r1, r2 = np.linalg.norm(upper), np.linalg.norm(lower)
-        if min(r1, r2) < SHORTEST_LINK * (r1 + r2) or r1 + r2 == 0.0:
+        if min(r1, r2) < SHORTEST_LINK * limb or r1 + r2 == 0.0:
             continue
         # the angle that turns `lower` from its direction at q = 0 to that opposite to `upper`
         straight = math.atan2(float(axis @ np.cross(lower, -upper)), float(lower @ -upper))

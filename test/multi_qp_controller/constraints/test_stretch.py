@@ -32,6 +32,50 @@ def test_robots_whose_knees_end_at_the_straight_angle_have_none():
     assert StretchConstraint.of(load_scenario("box"), DT, DT) is None
 
 
+#: A leg with a knee and an ankle of two axes 2 cm apart, as of many humanoids; every joint passes its straight angle.
+LEG = """\
+<robot name="leg">
+  <link name="pelvis"><inertial><mass value="9"/><inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/>
+  </inertial></link>
+  {joints}
+</robot>
+"""
+JOINT = """\
+<joint name="{name}" type="revolute"><parent link="{parent}"/><child link="{name}_link"/>
+  <origin xyz="0 0 {z}"/><axis xyz="{axis}"/><limit lower="-1.5" upper="1.5" velocity="9" effort="90"/></joint>
+<link name="{name}_link"><inertial><mass value="1"/>
+  <inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+"""
+LEG_SCENE = """\
+description: a leg
+subsystems: {leg: {model: leg.yaml}}
+environment: {ground: {model: ground}}
+initial_state: fly
+states: {fly: {hold: 1}}
+"""
+
+
+def test_ankles_are_no_knees(tmp_path):
+    """G1's ankles and wrists were nearly straight at the start: 12 rows kept it from lifting a box."""
+    parent, joints = "pelvis", ""
+    for name, z, axis in [
+        ("hip_roll", -0.1, "1 0 0"),
+        ("hip_pitch", -0.02, "0 1 0"),
+        ("knee", -0.3, "0 1 0"),
+        ("ankle_pitch", -0.3, "0 1 0"),
+        ("ankle_roll", -0.02, "1 0 0"),
+    ]:
+        joints += JOINT.format(name=name, parent=parent, z=z, axis=axis)
+        parent = f"{name}_link"
+    (tmp_path / "leg.urdf").write_text(LEG.format(joints=joints))
+    (tmp_path / "leg.yaml").write_text(
+        "urdf: leg.urdf\nsurfaces: {sole: {type: planar, link: ankle_roll_link, xyz: [0, 0, -0.03], size: [0.2, 0.1]}}\n"
+    )
+    (tmp_path / "scene.yaml").write_text(LEG_SCENE)
+    constraint = StretchConstraint(load_scenario(tmp_path / "scene.yaml").scene, dt=DT, influence=INFLUENCE)
+    assert [bend.name for bends in constraint._of_frame.values() for bend in bends] == ["leg/knee"]
+
+
 def test_it_can_be_switched_off(trot):
     limits = trot.spec.joint_limits.model_copy(update={"stretch": 0.0})
     spec = trot.spec.model_copy(update={"joint_limits": limits})
