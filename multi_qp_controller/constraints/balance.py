@@ -11,6 +11,7 @@ import numpy as np
 
 from multi_qp_controller.constraints.balance_kernel import edge_rows
 from multi_qp_controller.constraints.base import RowConstraint
+from multi_qp_controller.constraints.load_kernel import carried_offsets
 from multi_qp_controller.contacts.contact import ActiveContact
 from multi_qp_controller.contacts.support_polygon_kernel import edges_of
 from multi_qp_controller.dynamics.kinematics import Group, Kinematics
@@ -29,6 +30,8 @@ LEAST_HEIGHT = 0.2
 LEVEL = 0.85
 #: Largest speed at which a capture point outside returns [m/s].
 RECOVERY_SPEED = 0.1
+#: Share of its torque limits with which a leg on a point carries weight; the rest brakes its motion.
+LOAD = 0.7
 
 
 @dataclass
@@ -37,17 +40,41 @@ class StandingGroup:
 
     Attributes:
         subsystems: names of the subsystems.
-        corners: a point on each edge of the support polygon, (k, 2) [m].
+        corners: corners of the support polygon, (corners, 2) [m].
         normals: inward normals of the edges, (k, 2).
         ground: mean height of the polygon [m].
         offsets: distance of each edge from the origin along its normal, (k,) [m].
+        feet: names of the ground surfaces of a group that stands on points only: the edges are followed by a line that
+            cuts off each corner, and all are shifted inwards to what the legs can carry. Else empty.
     """
 
     subsystems: tuple[str, ...]
-    corners: Annotated[Array, "edges", 2]
+    corners: Annotated[Array, None, 2]
     normals: Annotated[Array, "edges", 2]
     ground: float
     offsets: Annotated[Array, "edges"]
+    feet: tuple[str, ...] = ()
+
+
+class _Legs(NamedTuple):
+    """Legs that stand on points, as arguments of `carried_offsets`."""
+
+    joints: Indices
+    points: Array
+    starts: Indices
+    columns: Indices
+    effort: Array
+
+    @classmethod
+    def of(cls, kinematics: Kinematics, feet: list[Surface]) -> _Legs:
+        """Create it from the surfaces of the feet."""
+        scene = kinematics.scene
+        limits = dict(zip(scene.actuated_v.tolist(), scene.torque_limits.tolist(), strict=True))
+        motors = [[c for c in kinematics.fixed_frame(foot.frame_id).columns.tolist() if c in limits] for foot in feet]
+        starts = np.array([0, *itertools.accumulate(len(leg) for leg in motors)], dtype=np.intp)
+        columns = np.array([c for leg in motors for c in leg], dtype=np.intp)
+        effort = LOAD * np.array([limits[c] for c in columns])
+        return cls(*kinematics.points_on(tuple(feet)), starts, columns, effort)
 
 
 class _Ground(NamedTuple):
@@ -58,6 +85,7 @@ class _Ground(NamedTuple):
     axes: Array
     joints: Indices
     points: Array
+    feet: tuple[str, ...]
 
     @classmethod
     def of(cls, kinematics: Kinematics, subsystems: tuple[str, ...], surfaces: tuple[Surface, ...]) -> _Ground:
@@ -65,7 +93,8 @@ class _Ground(NamedTuple):
         frames = [kinematics.fixed_frame(surface.frame_id) for surface in surfaces]
         frame_joints = np.array([frame.joint for frame in frames], dtype=np.intp)
         axes = np.array([frame.place[:, 2] for frame in frames])
-        return cls(subsystems, frame_joints, axes, *kinematics.points_on(surfaces))
+        feet = tuple(surface.name for surface in surfaces) if all(s.kind == "point" for s in surfaces) else ()
+        return cls(subsystems, frame_joints, axes, *kinematics.points_on(surfaces), feet)
 
 
 class BalanceConstraint(RowConstraint):
@@ -95,6 +124,7 @@ class BalanceConstraint(RowConstraint):
             [spec.influence, spec.security, spec.damping, GRAVITY, LEAST_HEIGHT, RECOVERY_SPEED], dtype=float
         )
         self._ground_cache: dict[tuple[str, ...], list[_Ground]] = {}
+        self._legs_cache: dict[tuple[str, ...], _Legs] = {}
         self._group_cache: dict[tuple[str, ...], Group] = {}
         self._allocate()
 
@@ -135,10 +165,7 @@ class BalanceConstraint(RowConstraint):
             edges = np.empty((len(found.points), 5))  # of each: a point, the normal, the offset
             count, height = edges_of(found.frame_joints, found.axes, LEVEL, found.joints, found.points, poses, edges)
             if count:
-                edges = edges[:count]
-                groups.append(
-                    StandingGroup(found.subsystems, edges[:, :2], edges[:, 2:4].copy(), height, edges[:, 4].copy())
-                )
+                groups.append(_standing_group(found.subsystems, edges[:count], height, found.feet))
         return groups
 
     def snapshot(self) -> BalanceConstraint:
@@ -157,6 +184,15 @@ class BalanceConstraint(RowConstraint):
             self._group_cache[subsystems] = Group.of(self._scene, list(subsystems))
         return self._group_cache[subsystems]
 
+    def _carry(self, standing: StandingGroup, kinematics: Kinematics) -> None:
+        """Shift the edges of a group on points to what its legs can carry at this tick."""
+        if standing.feet not in self._legs_cache:
+            feet = [self._scene.surfaces[name] for name in standing.feet]
+            self._legs_cache[standing.feet] = _Legs.of(kinematics, feet)
+        legs, weight = self._legs_cache[standing.feet], GRAVITY * self._group(standing.subsystems).mass(kinematics)
+        poses, J, N = kinematics.views.poses, kinematics.J, kinematics.N
+        carried_offsets(*legs, poses, J, N, weight, standing.normals, standing.offsets)
+
     def _allocate(self) -> None:
         first = [0, *itertools.accumulate(len(standing.normals) for standing in self.groups)]
         self._near = np.zeros(first[-1], dtype=np.intp)
@@ -170,8 +206,23 @@ class BalanceConstraint(RowConstraint):
     def update(self, kinematics: Kinematics, D: Array, d: Array) -> None:
         """Write the rows of the edges within the influence distance of a capture point."""
         self.count = 0
+        for standing in self.groups:
+            if standing.feet:
+                self._carry(standing, kinematics)
         for group, arguments in self._edges:
             self.count = edge_rows(*arguments, kinematics.centroid(group), kinematics.Ag, self.count, D, d)
+
+
+def _standing_group(subsystems: tuple[str, ...], edges: Array, height: float, feet: tuple[str, ...]) -> StandingGroup:
+    """Return a group from the edges of its polygon; see `edges_of`."""
+    corners, normals, offsets = edges[:, :2], edges[:, 2:4], edges[:, 4]
+    if feet:
+        # the line through a corner parallel to that through its neighbours: shifted inwards, it bounds the corner's load
+        along = np.roll(corners, -1, axis=0) - np.roll(corners, 1, axis=0)
+        cuts = np.stack([-along[:, 1], along[:, 0]], axis=1) / np.linalg.norm(along, axis=1, keepdims=True)
+        normals = np.vstack([normals, cuts])
+        offsets = np.concatenate([offsets, np.einsum("ij,ij->i", cuts, corners)])
+    return StandingGroup(subsystems, corners.copy(), normals.copy(), height, offsets.copy(), feet)
 
 
 def _standing(scene: Scene, contacts: tuple[ActiveContact, ...]) -> list[tuple[list[str], list[ActiveContact]]]:

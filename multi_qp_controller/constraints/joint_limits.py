@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -146,7 +147,8 @@ def least_acceleration(
 ) -> float:
     """Return the smallest acceleration away from a limit that satisfies the damper.
 
-    Beyond δ_i it only prevents a fast joint from passing δ_s within the next step.
+    Beyond δ_i the speed may be that from which the damper's deceleration at δ_i, ξ²/(δ_i − δ_s), leads to ξ there: a
+    faster joint would need any deceleration when it comes within δ_i. Nor may it pass δ_s within the next step.
 
     Args:
         distance: distance to the limit; negative outside it.
@@ -158,7 +160,8 @@ def least_acceleration(
         dt: control period [s].
     """
     if distance > influence:
-        return ((security - distance) / dt - speed) / dt
+        fastest = damping * math.sqrt(1.0 + 2.0 * (distance - influence) / (influence - security))
+        return (max((security - distance) / dt, -fastest) - speed) / dt
     allowed = -damping * (distance - security) / (influence - security)
     braking = (min(allowed, 0.0) - speed) / dt
     if allowed <= 0.0:

@@ -308,7 +308,8 @@ class PoseTaskSpec(TaskBase):
         damping: gain on the velocity error [1/s]; 2√k if left out.
         importance: order in which tasks are given up while the QP has no solution, smallest first; null: never.
         frame: full name of the link or surface.
-        relative_to: full name of the link or surface that is the reference frame; the world if left out.
+        relative_to: full name of the link or surface that is the reference frame; the world if left out. A target with
+            `position` or `rpy` then needs its own `frame`.
         axes: controlled axes, along and about the axes of the world (of `relative_to`).
         target: target pose.
         max_speed: maximum speed [m/s], [rad/s] towards a reference that is far away; 0.5 m/s and 1 rad/s if left out.
@@ -337,6 +338,10 @@ class PoseTaskSpec(TaskBase):
         scenario.known((*key, "frame"), "link or surface", self.frame, frames)
         if self.relative_to is not None:
             scenario.known((*key, "relative_to"), "link or surface", self.relative_to, frames)
+            placed = self.frame != self.relative_to and (target.position or target.rpy)
+            if placed and "frame" not in target.model_fields_set:
+                message = f"with `relative_to`, name the frame of `position` and `rpy`: {self.relative_to}, or world"
+                scenario.report_error((*at, "frame"), message)
         if target.frame not in ("world", "entry"):
             scenario.known((*at, "frame"), "link or surface", target.frame, frames)
 

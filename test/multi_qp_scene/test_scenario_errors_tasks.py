@@ -105,6 +105,14 @@ MISTAKES = {
         "states.wait.tasks.reach.relative_to",
         "a frame cannot be placed relative to itself",
     ),
+    "relative target without a frame": (
+        "scene.yaml",
+        "axes: [x, z]",
+        "relative_to: arm/base",
+        "reach:",
+        "states.wait.tasks.reach.target.frame",
+        "with `relative_to`, name the frame of `position` and `rpy`: arm/base, or world",
+    ),
 }
 
 

@@ -7,14 +7,15 @@ import math
 import numpy as np
 import pinocchio as pin
 import pytest
+from scipy.optimize import linprog
 
 from multi_qp_controller import Controller, Status
-from multi_qp_controller.constraints.balance import GRAVITY, BalanceConstraint
+from multi_qp_controller.constraints.balance import GRAVITY, LOAD, BalanceConstraint
 from multi_qp_controller.contacts.contact import ActiveContact
 from multi_qp_controller.contacts.support_polygon import distance_inside, support_polygon
 from multi_qp_controller.dynamics.kinematics import Group, Kinematics
 from multi_qp_controller.tasks import CoMTask
-from multi_qp_scene import State, load_scenario
+from multi_qp_scene import Scene, State, load_scenario
 from multi_qp_scene.schema.scenario_file import BalanceSpec
 
 
@@ -77,3 +78,42 @@ def test_task_beyond_the_support_polygon_causes_no_fall(direction: tuple[float, 
         v = state.v + command.a * controller.dt
         state = State(pin.integrate(scene.model, state.q, v * controller.dt), v)
     assert least > 0.005
+
+
+def _can_carry(scene: Scene, feet: list[str], com: np.ndarray) -> bool:
+    """Return whether vertical forces on feet hold a centre of mass within the share of the torques, by LP."""
+    data = scene.model.createData()
+    pin.computeAllTerms(scene.model, data, scene.q0, np.zeros(scene.nv))
+    frames = [scene.surfaces[name].frame_id for name in feet]
+    pin.updateFramePlacements(scene.model, data)
+    axes = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+    lifts = np.array([pin.getFrameJacobian(scene.model, data, f, axes)[2, scene.actuated_v] for f in frames]).T
+    places = np.array([data.oMf[f].translation[:2] for f in frames])
+    own, most = data.nle[scene.actuated_v], LOAD * scene.torque_limits
+    weight = GRAVITY * data.mass[0]
+    balanced = np.vstack([np.ones(len(feet)), places.T]), np.array([1.0, *com]) * weight
+    limits = np.vstack([lifts, -lifts]), np.concatenate([most + own, most - own])
+    return bool(linprog(np.zeros(len(feet)), *limits, *balanced, bounds=(0, None)).status == 0)
+
+
+def test_on_points_the_legs_bound_where_the_centre_of_mass_may_be() -> None:
+    """A leg of the quadruped cannot carry its weight: the region is the one that linear programs find."""
+    scene = load_scenario("trot").scene
+    kinematics = Kinematics(scene)
+    kinematics.update(scene.initial_state())
+    feet = [f"quadruped/{side}_{end}_foot" for side in ("left", "right") for end in ("front", "hind")]
+    ground = scene.surfaces["ground/floor"]
+    contacts = [ActiveContact(name, scene.surfaces[name], ground, friction=0.7, kinematics=kinematics) for name in feet]
+    constraint = BalanceConstraint(scene, BalanceSpec())
+    constraint.set_contacts(contacts, kinematics)
+    constraint.update(kinematics, np.zeros((constraint.size, scene.nv)), np.zeros(constraint.size))
+    (group,) = constraint.groups
+    corners, random = group.corners, np.random.default_rng(0)
+    outside = 0
+    for _ in range(200):
+        com = random.dirichlet(np.full(4, 0.5)) @ corners
+        least = float(np.min(group.normals @ com - group.offsets))
+        if abs(least) > 1e-6:
+            assert _can_carry(scene, feet, com) == (least > 0.0)
+        outside += least < 0.0
+    assert 20 < outside < 180

@@ -69,7 +69,7 @@ def test_ankles_are_no_knees(tmp_path):
         parent = f"{name}_link"
     (tmp_path / "leg.urdf").write_text(LEG.format(joints=joints))
     (tmp_path / "leg.yaml").write_text(
-        "urdf: leg.urdf\nsurfaces: {sole: {type: planar, link: ankle_roll_link, xyz: [0, 0, -0.03], size: [0.2, 0.1]}}\n"
+        "urdf: leg.urdf\nsurfaces: {sole: {type: planar, link: ankle_roll_link, xyz: [0, 0, -0.03], size: [1, 1]}}\n"
     )
     (tmp_path / "scene.yaml").write_text(LEG_SCENE)
     constraint = StretchConstraint(load_scenario(tmp_path / "scene.yaml").scene, dt=DT, influence=INFLUENCE)
