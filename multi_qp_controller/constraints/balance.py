@@ -217,7 +217,7 @@ def _standing_group(subsystems: tuple[str, ...], edges: Array, height: float, fe
     """Return a group from the edges of its polygon; see `edges_of`."""
     corners, normals, offsets = edges[:, :2], edges[:, 2:4], edges[:, 4]
     if feet:
-        # the line through a corner parallel to that through its neighbours: shifted inwards, it bounds the corner's load
+        # a line through a corner, parallel to that through its neighbours: shifted inwards it bounds the load there
         along = np.roll(corners, -1, axis=0) - np.roll(corners, 1, axis=0)
         cuts = np.stack([-along[:, 1], along[:, 0]], axis=1) / np.linalg.norm(along, axis=1, keepdims=True)
         normals = np.vstack([normals, cuts])

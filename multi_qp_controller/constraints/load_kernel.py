@@ -24,8 +24,8 @@ def carried_offsets(
 ) -> None:
     """Write the least of n·x over the centres of mass x that the feet can carry, for each normal n.
 
-    x = Σ λᵢ pᵢ with Σ λᵢ = 1 and 0 ≤ λᵢ ≤ cᵢ, pᵢ the feet and cᵢ the largest vertical force that the motors of leg i can
-    bear, |N − Jᵀf| ≤ τ_max, over the weight. Where all feet together cannot carry it, offsets are not written.
+    x = Σ λᵢ pᵢ with Σ λᵢ = 1 and 0 ≤ λᵢ ≤ cᵢ, pᵢ the feet and cᵢ the largest vertical force that the motors of leg i
+    can bear, |N − Jᵀf| ≤ τ_max, over the weight. Where all feet together cannot carry it, offsets are not written.
 
     Args:
         joints: joints that carry the feet, (k,).
