@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 
@@ -206,6 +207,13 @@ class ContactRows:
         along = solve_triangular(factor[:rank, :rank], rhs[:rank], lower=True, check_finite=False)
         residual = np.abs(rhs[rank:] - factor[rank:, :rank] @ along)
         return bool(residual.max(initial=0.0) > INCONSISTENCY * (1.0 + np.abs(rhs).max(initial=0.0)))
+
+    def reconcile(self) -> Array:
+        """Replace the right-hand sides by the nearest that J q̈ = rhs can have; return the changes, (m,)."""
+        nearest = self.J @ np.linalg.lstsq(self.J, self.rhs, rcond=math.sqrt(DEPENDENT_GRAM))[0]
+        change = nearest - self.rhs
+        self.rhs[:] = nearest
+        return change
 
     def update(self, kinematics: Kinematics, dt: float) -> None:
         """Compute the rows and generalised forces of this tick."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_controller.command import Status
+from multi_qp_controller.contacts.rows import INCONSISTENCY
 from multi_qp_controller.qp import QPProblem, Solution, Solver
 from multi_qp_controller.qp.condensed import INFEASIBLE_CONTACTS, BlockSolver
 from multi_qp_controller.qp.formulations import Formulation
@@ -160,6 +161,8 @@ class SolveCascade(Stateful):
                 return result
             solution = result.solution
         self._record_failure(None)
+        if solution.message == INFEASIBLE_CONTACTS and not self._time_limited:
+            return self._reconcile_contacts(solution)
         result = self._relax_by_blocks(self.block_solver, start, solution)
         if result.physical is not None or self._time_limited or not _may_relax(solution):
             return result
@@ -217,6 +220,24 @@ class SolveCascade(Stateful):
         result = SolveResult(Status.RELAXED, relaxed.solution, relaxed.physical, message)
         result.slack, result.infeasible = _physical_slack(qp_data, relaxed.physical)
         return self._verified(result)
+
+    def _reconcile_contacts(self, solution: Solution) -> SolveResult:
+        """Solve with contacts that contradict each other followed as far as possible; others are not changed.
+
+        Rows of other components of the scene are consistent, so that their least-squares solution is exact.
+        """
+        contacts = self._qp_data.contacts
+        change = np.abs(contacts.reconcile())
+        failing, labels = self._failing, Labels((), contacts.row_label, ())
+        changed = [k for k in np.flatnonzero(change > INCONSISTENCY * (1.0 + np.abs(contacts.rhs).max()))]
+        result = self._solve_generally(None, spent=solution.solve_time)
+        self._failing = failing
+        if result.physical is None:
+            return result
+        names = component_names(self._qp_data.scene, (contacts.J[changed] != 0.0).any(axis=0))
+        message = f"contacts of {', '.join(names)} contradict each other: they are followed as far as possible"
+        slack = {labels.name("equality", int(k)): (float(change[k]), labels.unit("equality", int(k))) for k in changed}
+        return replace(result, status=Status.RELAXED, message=message, slack=slack)
 
     def _relax_generally(self, problem: QPProblem, solution: Solution) -> SolveResult:
         """Relax rows of all components with the last general solver; this may take many periods.

@@ -156,3 +156,50 @@ def test_groups_that_are_not_listed_are_never_relaxed(tmp_path, carried):
 def test_a_group_named_twice_is_refused(tmp_path):
     with pytest.raises(MultiQpError, match="limits.*twice"):
         scenario_with(tmp_path, ENOUGH, {"relax": ["limits", "limits"]})
+
+
+@COMPILED_ONLY
+def test_contradicting_contacts_of_one_robot_leave_the_other_its_solution(tmp_path, monkeypatch):
+    """Both are followed half way; the other humanoid moves as if nothing had happened."""
+    scenario = scenario_with(tmp_path, ENOUGH)
+    controller, same = Controller(scenario), Controller(scenario)
+    state, qp_data = scenario.scene.initial_state(), controller.qp_data
+    for one in (controller, same):
+        one.step(state, 0.0)
+    contacts, update = qp_data.contacts, qp_data.update
+    rows = dict(zip(controller.contacts, contacts.row_slices, strict=True))
+    left, right = rows["left_foot"], rows["right_foot"]
+
+    def contradict(*arguments):
+        update(*arguments)
+        contacts.J[right] = contacts.J[left]
+        contacts.rhs[right] = contacts.rhs[left] + 1.0
+
+    monkeypatch.setattr(qp_data, "update", contradict)
+    command, expected = (one.step(state, one.dt) for one in (controller, same))
+    assert command.diagnostics.status is Status.RELAXED
+    assert command.diagnostics.message.startswith("contacts of humanoid contradict each other")
+    assert {name.rsplit(" ", 2)[0] for name in command.diagnostics.slack} == {"no slip left_foot", "no slip right_foot"}
+    assert all(value[0] == pytest.approx(0.5) for value in command.diagnostics.slack.values())
+    other = scenario.scene.subsystems["other"]
+    np.testing.assert_allclose(command.a[other.v_slice], expected.a[other.v_slice], atol=1e-5)
+    np.testing.assert_allclose(command.tau[other.actuated], expected.tau[other.actuated], atol=1e-4)
+    missed = contacts.J[left] @ command.a - contacts.rhs[left]
+    assert np.abs(missed).max() < 1e-6
+
+
+@COMPILED_ONLY
+def test_with_a_deadline_contradicting_contacts_fall_back(tmp_path, monkeypatch):
+    scenario = scenario_with(tmp_path, ENOUGH)
+    controller = Controller(scenario, deadline=10.0)
+    state, qp_data = scenario.scene.initial_state(), controller.qp_data
+    controller.step(state, 0.0)
+    contacts, update = qp_data.contacts, qp_data.update
+
+    def contradict(*arguments):
+        update(*arguments)
+        contacts.J[6:12] = contacts.J[:6]
+        contacts.rhs[6:12] = contacts.rhs[:6] + 1.0
+
+    monkeypatch.setattr(qp_data, "update", contradict)
+    assert controller.step(state, controller.dt).diagnostics.status is Status.FALLBACK

@@ -225,7 +225,7 @@ def test_nearly_dependent_active_rows_are_solved(monkeypatch):
     ("fault", "reason"), [("inertia", "not_finite"), ("contacts", "the contact constraints are infeasible")]
 )
 def test_nan_and_infeasible_contacts_are_found_by_the_elimination(fault, reason, monkeypatch):
-    controller = Controller(load_scenario("box"))
+    controller = Controller(load_scenario("box"), deadline=10.0)
     state, qp_data = controller.scenario.scene.initial_state(), controller.qp_data
     assert controller.step(state, 0.0).diagnostics.status is Status.OK
     contacts, update = qp_data.contacts, qp_data.update
