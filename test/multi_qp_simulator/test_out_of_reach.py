@@ -38,6 +38,7 @@ contacts:
 {contacts}
 balance: {{}}
 collisions:
+  self_collisions: [robot]
   pairs: [{hands}]
 tasks:
   reach:
