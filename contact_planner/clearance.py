@@ -33,6 +33,7 @@ class CollisionChecker:
         apart: float | None = None,
         own: float = 0.0,
         touched: Collection[str] = (),
+        overlap: float | None = None,
     ) -> None:
         """Select collision pairs: self-collision pairs of the model file, and all pairs with other bodies.
 
@@ -42,11 +43,12 @@ class CollisionChecker:
             apart: least distance to other characters [m]; `margin` by default.
             own: least distance between bodies of the character itself [m].
             touched: names of other characters that may be touched, beside the environment.
+            overlap: tolerated overlap with the environment of links that touch [m]; a small one by default.
         """
         self.margin = margin
         own_geometries = [k for k, g in enumerate(body.geometry.geometryObjects) if g.name.startswith(f"{body.name}/")]
         rest = [k for k in range(body.geometry.ngeoms) if k not in set(own_geometries)]
-        ends = {limb.end_joint: _touch(limb) for limb in body.limbs.values()}
+        ends = {limb.end_joint: _touch(limb) if overlap is None else overlap for limb in body.limbs.values()}
         geometry = body.geometry.copy()
         geometry.removeAllCollisionPairs()
         others = {name for name in body.scene.subsystems if name not in touched}

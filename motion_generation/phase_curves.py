@@ -63,5 +63,10 @@ class PhaseCurves:
         return [_written([place] * 3 + [end - 2.0 * step, end - step, end], last)]
 
 
+def at_rest(place: Array, duration: float) -> list[dict[str, object]]:
+    """Return the curve that stays at a position, (3,) [m]."""
+    return [_written([place] * 2, duration)]
+
+
 def _written(points: Sequence[Array] | Array, duration: float) -> dict[str, object]:
     return {"points": [[round(float(x), 6) for x in point] for point in points], "duration": round(duration, 6)}

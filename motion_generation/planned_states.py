@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from com_trajectory.trajectory import ComTrajectory
-from motion_generation.state_parts import Pace, SequencePart, Written
+from motion_generation.state_parts import Pace, SequencePart, Ways, Written
 from motion_generation.state_writer import StateWriter
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import ContactSequence
@@ -23,6 +23,7 @@ def with_states(
     pace: Pace | None = None,
     hold: float = 0.5,
     trajectory: ComTrajectory | None = None,
+    ways: Ways | None = None,
 ) -> Scenario:
     """Return the scenario with states that execute a contact sequence.
 
@@ -36,12 +37,13 @@ def with_states(
         hold: duration of the last state [s].
         trajectory: of the centre of mass through the phases of this sequence, followed with its velocity and
             acceleration, and slowed down as a whole to the pace of the limbs; if None, the motion is from rest to rest.
+        ways: ways of free limbs around obstacles, by phase.
 
     Raises:
         MultiQpError: the sequence is not of exactly one subsystem of the scenario, does not specify what a contact
             touches, or the number of phases differs from that of postures.
     """
-    written = write_states(scenario, sequence, postures, pace=pace, hold=hold, trajectory=trajectory)
+    written = write_states(scenario, sequence, postures, pace=pace, hold=hold, trajectory=trajectory, ways=ways)
     surfaces = {contact.surface for phase in sequence.phases for contact in phase.contacts}
     if scenario.spec.plan is not None:  # limbs that make no contact are free to collide as well
         surfaces |= {f"{scenario.spec.plan.character}/{surface}" for surface in scenario.spec.plan.limbs.values()}
@@ -57,12 +59,14 @@ def write_states(
     hold: float = 0.5,
     trajectory: ComTrajectory | None = None,
     part: SequencePart | None = None,
+    ways: Ways | None = None,
 ) -> Written:
     """Return the contacts and states that execute a contact sequence.
 
     Args and errors are those of `with_states`; `part` describes the surrounding motion.
     """
-    return StateWriter(scenario, sequence, postures, pace or Pace(), hold, trajectory, part or SequencePart()).write()
+    part = part or SequencePart()
+    return StateWriter(scenario, sequence, postures, pace or Pace(), hold, trajectory, part, ways or {}).write()
 
 
 def with_written(scenario: Scenario, written: Written, surfaces: Iterable[str], *, hold: float) -> Scenario:

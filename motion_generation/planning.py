@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,6 +38,8 @@ if TYPE_CHECKING:  # importing OMPL is slow and only needed for planning
     from contact_planner.stance import ContactPlan
 
 
+#: CPU time for the way of a limb around obstacles [s].
+_WAY_BUDGET = 2.0
 #: What trajectories leave unused of each contact.
 RESERVE = Reserve(edge=0.03, friction=0.7)
 
@@ -197,8 +200,35 @@ def along_trajectory(
         postures: one for each of its phases, (nq,) each.
         trajectory: through its phases, joined as by `joined`.
     """
-    phase_postures = joined_postures(sequence, postures)
-    return with_states(scenario, joined(sequence), phase_postures, pace=pace_of(scenario), trajectory=trajectory)
+    own, phase_postures = joined(sequence), joined_postures(sequence, postures)
+    ways = ways_around(scenario, own, phase_postures)
+    return with_states(scenario, own, phase_postures, pace=pace_of(scenario), trajectory=trajectory, ways=ways)
+
+
+def ways_around(scenario: Scenario, sequence: ContactSequence, postures: Sequence[Array]) -> dict[int, list[Array]]:
+    """Return the ways of limbs that are free before they make a contact, where obstacles are between, by phase.
+
+    Limbs that have just broken a contact are not among them: their swing rises from it.
+    """
+    from contact_planner.limb_path import LimbPaths
+
+    ways: dict[int, list[Array]] = {}
+    surfaces = {contact.surface for phase in sequence.phases for contact in phase.contacts}
+    paths: LimbPaths | None = None
+    for number, (phase, following) in enumerate(pairwise(sequence.phases)):
+        made = phase.made(following)
+        before = sequence.phases[number - 1].contacts if number else ()
+        if len(made) != 1 or made[0].surface in {contact.surface for contact in before}:
+            continue
+        if paths is None:
+            limbs = {surface: surface for surface in sorted(surfaces)}
+            paths = LimbPaths(scenario.scene, sequence.subsystems[0], limbs, postures[number])
+        start, end = postures[number], postures[number + 1]
+        lift = pace_of(scenario).lift
+        way = paths.around(made[0].surface, made[0].pose, start, end, lift=lift, budget=_WAY_BUDGET, seed=0)
+        if way:
+            ways[number] = way
+    return ways
 
 
 def pace_of(scenario: Scenario) -> Pace:

@@ -14,11 +14,14 @@ from multi_qp_scene.contact_sequence import Contact, ContactPhase
 from multi_qp_scene.schema.scenario_file import ContactSpec
 from multi_qp_scene.schema.states import StateSpec
 
+#: Configurations of a body, (nq,) each, that lead a free limb around obstacles before the swing of a phase, by phase.
+Ways = Mapping[int, Sequence[Array]]
+
 #: User command that ends a plan at the next stance, before its next limb is lifted.
 HALT = "halt"
 #: Duration of a state that only another plan ends [s].
 FOREVER = 1e9
-_BASE_SPEED, _JOINT_SPEED = 0.3, 1.0  # mean speeds between two postures [m/s], [rad/s]
+_BASE_SPEED, JOINT_SPEED = 0.3, 1.0  # mean speeds between two postures [m/s], [rad/s]
 _FIRST = 1.0  # [s] duration of a limb's way to its first contact
 
 
@@ -63,7 +66,7 @@ class Pace:
             durations.append(max(swings) + self.landing if swings else self.least)
         for number, (q, towards) in enumerate(pairwise(postures or ())):
             base, joints = np.linalg.norm(towards[:3] - q[:3]) / _BASE_SPEED, np.abs(towards[7:] - q[7:])
-            durations[number] = max(durations[number], float(base), float(joints.max(initial=0.0)) / _JOINT_SPEED)
+            durations[number] = max(durations[number], float(base), float(joints.max(initial=0.0)) / JOINT_SPEED)
         return durations
 
 

@@ -8,15 +8,26 @@ constraints avoid them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import pinocchio as pin
 
 from com_trajectory.trajectory import ComTrajectory
-from motion_generation.phase_curves import PhaseCurves
+from motion_generation.phase_curves import PhaseCurves, at_rest
 from motion_generation.planned_tasks import Entry, body_tasks, com_of, limb_task, numbers
-from motion_generation.state_parts import FOREVER, HALT, Pace, SequencePart, Written, distance
+from motion_generation.state_parts import (
+    FOREVER,
+    HALT,
+    JOINT_SPEED,
+    Pace,
+    SequencePart,
+    Ways,
+    Written,
+    distance,
+)
+from motion_generation.swing_clearance import SwingClearance
 from motion_generation.swing_path import control_points
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence
@@ -26,6 +37,7 @@ from multi_qp_scene.schema.scenario_file import ContactSpec
 from multi_qp_scene.schema.states import StateSpec
 
 _REST = 2.0  # [s] duration of the motion to a rest posture
+_FOLLOWED = 40.0  # weight of the posture on a limb's way around obstacles
 _OFF = 0.02  # [m] distance from its last contact at which a limb has lifted off
 
 
@@ -49,6 +61,7 @@ class StateWriter:
         hold: float,
         trajectory: ComTrajectory | None,
         part: SequencePart,
+        ways: Ways,
     ) -> None:
         if len(sequence.subsystems) != 1:
             named = ", ".join(sequence.subsystems)
@@ -60,6 +73,8 @@ class StateWriter:
             raise MultiQpError(f"expected {len(sequence.phases)} postures, one a phase, got {len(postures)}")
         self._scene = scenario.scene
         self._data = scenario.scene.model.createData()
+        self._clearance = SwingClearance(scenario.scene)
+        self._ways = ways
         self._pace, self._hold, self._part = pace, hold, part
         self._com_task = f"{part.stem}_com"
         self._body = scenario.scene.subsystems[self._name]
@@ -89,7 +104,9 @@ class StateWriter:
             made = step.phase.made(following.phase)
             after = self._entry(number + 1)
             if made:
-                if self._rests(number, made):
+                if number in self._ways:
+                    self._go_around(number, names[number], self._ways[number])
+                elif self._rests(number, made):
                     self._come_to_rest(label, number, names[number])
                 self._swing(label, step, following, names[number], made, after)
             else:
@@ -110,6 +127,8 @@ class StateWriter:
         if number == len(self._steps) - 1:
             return self._called("settle")
         made = self._steps[number].phase.made(self._steps[number + 1].phase)
+        if made and number in self._ways:
+            return self._called(f"way_{number:02d}_1")
         kind = ("rest" if self._rests(number, made) else "swing") if made else "shift"
         return self._called(f"{kind}_{number:02d}")
 
@@ -142,11 +161,29 @@ class StateWriter:
             self._called(f"rest_{label}"), contacts, tasks, [{"to": self._called(f"swing_{label}"), "when": ends}]
         )
 
+    def _go_around(self, number: int, contacts: list[str], way: Sequence[Array]) -> None:
+        """Write the states that lead a free limb around obstacles, with the rest of the body in the phase's posture."""
+        step, task, place = self._steps[number], f"{self._part.stem}_posture", self._com_at_rest(number)
+        for k, (before, q) in enumerate(pairwise([self._posture_of(step), *way]), 1):
+            duration = max(self._pace.least, float(np.abs(q[7:] - before[7:]).max()) / JOINT_SPEED)
+            if k == 1 and number:
+                duration = max(duration, _REST)
+            com = None
+            if self._curves is not None:
+                com = self._curves.to_rest(number, place, duration) if k == 1 else at_rest(place, duration)
+            tasks = self._tasks(replace(step, q=q), duration, com)
+            tasks[task]["weight"] = _FOLLOWED
+            after = f"way_{number:02d}_{k + 1}" if k < len(way) else f"swing_{number:02d}"
+            ends = {"to": self._called(after), "when": {"type": "reference_done", "task": task}}
+            self._state(self._called(f"way_{number:02d}_{k}"), contacts, tasks, [ends])
+
+    def _posture_of(self, step: _Step) -> Array:
+        if step.q is None:
+            raise ValueError("a step has no posture")
+        return step.q
+
     def _com_at_rest(self, number: int) -> Array:
-        q = self._steps[number].q
-        if q is None:
-            raise ValueError(f"phase {number} has no posture")
-        return com_of(self._scene, self._name, self._with(q))
+        return com_of(self._scene, self._name, self._with(self._posture_of(self._steps[number])))
 
     def _shift(self, label: str, following: _Step, contacts: list[str], after: str) -> None:
         number = self._steps.index(following) - 1
@@ -186,7 +223,7 @@ class StateWriter:
             number = self._steps.index(step)
             duration = self._curves.duration(number) - pace.landing
             curve = self._curves.target(number, 0.0, duration)
-            if self._rests(number, made):
+            if number in self._ways or self._rests(number, made):
                 curve = self._curves.from_rest(number, self._com_at_rest(number), duration)
             tasks = self._tasks(following, duration, curve)
             landing = self._tasks(following, pace.landing, self._curves.target(number, duration))
@@ -199,7 +236,10 @@ class StateWriter:
             old = self._last(step, contact)
             kept = step.phase.contacts
             via = None if old is None else control_points(old, contact, above, kept, pace.lift)
-            tasks[task] = limb_task(contact, above, duration, pace.lift, via)
+            if old is not None and via is None:
+                via = self._clearance.raised(contact.surface, old.pose, above, pace.lift)
+            lift = 0.0 if self._steps.index(step) in self._ways else pace.lift
+            tasks[task] = limb_task(contact, above, duration, lift, via)
             landing[task] = {**limb_task(contact, pressed, pace.landing, 0.0), "weight": 4000}
             over += [{"type": "reference_done", "task": task}, {"type": "task", "task": task, "error": 0.05}]
             down.append({"type": "touching", "contact": self._contact(contact)})

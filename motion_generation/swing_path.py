@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import pinocchio as pin
 
+from motion_generation.swing_clearance import MIDDLE
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import Contact
 
@@ -14,8 +15,6 @@ from multi_qp_scene.contact_sequence import Contact
 CLEARANCE = 0.03
 #: Least vertical component of the normal of a contact that a foot stands on.
 _LEVEL = 0.7
-#: Weight of the two control points together in the middle of the curve: degree 7, B_3(1/2) + B_4(1/2).
-_MIDDLE = 70.0 / 128.0
 #: Their weight at 0.3 and 0.7 of the duration, an eighth of the way from the ends; in between the foot is aside.
 _EARLY = 0.324
 
@@ -54,7 +53,7 @@ def control_points(
             aside = shift
     if aside == 0.0:
         return None
-    height = max(start.pose.translation[2], end.translation[2]) + lift / _MIDDLE
+    height = max(start.pose.translation[2], end.translation[2]) + lift / MIDDLE
     sideways = aside / _EARLY * axes[1]
     return np.array([[*(point[:2] + sideways), height] for point in (start.pose.translation, end.translation)])
 

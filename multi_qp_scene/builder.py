@@ -84,6 +84,7 @@ def build_scene(parts: SceneParts) -> Scene:
             name: tuple((f"{name}/{a}", f"{name}/{b}") for a, b in loaded.spec.self_collisions)
             for name, (loaded, _) in parts.subsystems.items()
         },
+        disabled_by_srdf=frozenset(name for name, (loaded, _) in parts.subsystems.items() if loaded.spec.srdf),
     )
 
 

@@ -13,8 +13,10 @@ from multi_qp_scene.overlaps import OverlapSearch
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.scenario_file import CollisionsSpec
 
-#: Distance at the start below which sampled pairs are left out [m].
+#: Distance at the start below which sampled pairs are left out, for models that list no pairs [m].
 CLOSE_AT_START = 0.01
+#: Largest δ_i and δ_s of sampled pairs that a model's list does not name [m]; many of them are close in most postures.
+UNLISTED_INFLUENCE, UNLISTED_SECURITY = 0.03, 0.002
 
 
 @dataclass(frozen=True)
@@ -82,20 +84,40 @@ def watched_pairs(scene: Scene, spec: CollisionsSpec) -> tuple[WatchedPair, ...]
                 watch(link_a, link_b, *parameters)
     for subsystem in spec.self_collisions:
         listed = scene.self_collisions[subsystem]
-        for link_a, link_b in listed or _sampled_pairs(scene, subsystem):
+        for link_a, link_b in listed or _sampled_pairs(scene, subsystem, CLOSE_AT_START):
             watch(link_a, link_b, spec.influence, spec.security, spec.damping)
+        if spec.self_pairs == "all":
+            influence, security = min(spec.influence, UNLISTED_INFLUENCE), min(spec.security, UNLISTED_SECURITY)
+            for link_a, link_b in unlisted_pairs(scene, subsystem, security):
+                watch(link_a, link_b, influence, security, spec.damping)
     return tuple(found)
 
 
-def _sampled_pairs(scene: Scene, subsystem: str) -> list[tuple[str, str]]:
-    """Return all pairs of links of a subsystem that can meet, except those closer than 1 cm at the start.
+def unlisted_pairs(scene: Scene, subsystem: str, apart: float = 0.0) -> list[tuple[str, str]]:
+    """Return the pairs of links of a subsystem that can meet and that its model's list does not name.
+
+    None for a model with an SRDF, which names all pairs that it does not disable.
+
+    Args:
+        scene: the scene.
+        subsystem: name.
+        apart: pairs that are closer at the start are left out [m].
+    """
+    listed = {frozenset(pair) for pair in scene.self_collisions.get(subsystem, ())}
+    if listed and subsystem in scene.disabled_by_srdf:
+        return []
+    return [pair for pair in _sampled_pairs(scene, subsystem, apart) if frozenset(pair) not in listed]
+
+
+def _sampled_pairs(scene: Scene, subsystem: str, apart: float) -> list[tuple[str, str]]:
+    """Return all pairs of links of a subsystem that can meet, except those closer than a distance at the start [m].
 
     These stay close by design or posture: a damper would push them apart from the first tick.
     """
     pieces = _pieces_by_link(scene)
     meeting = [(f"{subsystem}/{a}", f"{subsystem}/{b}") for a, b in self_pairs(scene, subsystem).meeting]
     pairs = [((a, b), pair) for a, b in meeting for pair in product(pieces[a], pieces[b])]
-    search = OverlapSearch(scene.model, scene.collision_model, [pair for _, pair in pairs], margin=CLOSE_AT_START)
+    search = OverlapSearch(scene.model, scene.collision_model, [pair for _, pair in pairs], margin=apart)
     close = {pairs[k][0] for k in search.distances(scene.q0)}
     return [both for both in meeting if both not in close]
 

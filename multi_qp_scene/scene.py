@@ -77,6 +77,7 @@ class Scene:
         couplings: couplings of mimicking joints.
         loads: variable masses.
         self_collisions: pairs of links given by the model files, by subsystem.
+        disabled_by_srdf: subsystems whose pairs are all those that an SRDF does not disable.
     """
 
     model: pin.Model
@@ -94,6 +95,7 @@ class Scene:
     couplings: Couplings
     loads: Loads
     self_collisions: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    disabled_by_srdf: frozenset[str] = frozenset()
 
     @cached_property
     def nq(self) -> int:

@@ -190,6 +190,8 @@ class CollisionsSpec(StrictModel):
         pairs: the pairs of bodies; the damper is inactive while an active contact connects the two bodies.
         self_collisions: subsystems whose own links are included: the pairs of the model file's `self_collisions`, or,
             if it has none, all that can meet, found by sampling, except those closer than 1 cm at the start.
+        self_pairs: "listed": only the list of a model file that has one, as in the paper; "all": beside it all other
+            pairs that can meet, found by sampling, with δ_i of at most 3 cm and δ_s of at most 2 mm.
     """
 
     influence: Length = 0.08
@@ -197,6 +199,7 @@ class CollisionsSpec(StrictModel):
     damping: Speed = 0.4
     pairs: list[CollisionPairSpec] = []
     self_collisions: list[str] = []
+    self_pairs: Literal["listed", "all"] = "listed"
 
 
 class JointLimitsSpec(StrictModel):

@@ -8,6 +8,7 @@ import pytest
 
 from multi_qp_scene import load_scenario, meeting_pairs
 from multi_qp_scene.meeting_pairs import self_pairs
+from multi_qp_scene.overlaps import OverlapSearch
 from multi_qp_scene.pairs import body_pair_count, watched_pairs
 from multi_qp_scene.schema.scenario_file import CollisionsSpec
 
@@ -62,11 +63,27 @@ def test_pairs_without_relative_motion_are_left_out(scene):
     assert all(a != b for a, b in zip(parents[::2], parents[1::2], strict=True))
 
 
-def test_self_collisions_are_those_of_the_model_file(scene):
-    pairs = watch(scene, self_collisions=["humanoid"], influence=0.05, security=0.02, damping=0.3)
+def test_listed_self_collisions_are_those_of_the_model_file(scene):
+    options = {"influence": 0.05, "security": 0.02, "damping": 0.3}
+    pairs = watch(scene, self_collisions=["humanoid"], **options)
     links = {frozenset(p.links) for p in pairs}
     assert links == {frozenset(pair) for pair in scene.self_collisions["humanoid"]}
     assert all((p.influence, p.security, p.damping) == (0.05, 0.02, 0.3) for p in pairs)
+
+
+def test_self_collisions_are_completed_by_all_pairs_that_can_meet(scene):
+    """Listed pairs keep the scenario's distances; the others have smaller ones, and none is violated at the start."""
+    pairs = watch(scene, self_collisions=["humanoid"], self_pairs="all", influence=0.05, security=0.02)
+    listed = {frozenset(pair) for pair in scene.self_collisions["humanoid"]}
+    others = [p for p in pairs if frozenset(p.links) not in listed]
+    meeting = {frozenset(f"humanoid/{link}" for link in pair) for pair in self_pairs(scene, "humanoid").meeting}
+    assert {frozenset(p.links) for p in pairs} == meeting
+    assert {(p.influence, p.security) for p in pairs if p not in others} == {(0.05, 0.02)}
+    assert {(p.influence, p.security) for p in others} == {(0.03, 0.002)}
+    shins = frozenset(("humanoid/r_ankle_roll_link", "humanoid/l_knee_pitch_link"))
+    assert shins in {frozenset(p.links) for p in others}
+    search = OverlapSearch(scene.model, scene.collision_model, [(p.first, p.second) for p in others])
+    assert not search.distances(scene.q0)
 
 
 def test_there_are_no_pairs_by_default(scene):
