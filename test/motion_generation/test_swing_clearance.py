@@ -63,16 +63,13 @@ def test_hand_goes_around_the_edge_of_a_table(scenes):
     sequence, postures = joined(plan.sequence), joined_postures(plan.sequence, plan.postures)
     ways = ways_around(scenario, sequence, postures)
     assert 0 in ways
-    hand = scenario.scene.surfaces["humanoid/left_palm"]
-    assert hand.link == "humanoid/l_wrist_roll_link"
     report = run_scenario(carried_out(scenario, plan)).report
     assert report["goals"]["arrived"]["reached"] and report["health"]["problems"] == []
     assert not [touch for touch in report["touches"] if touch["overlap_m"] > 2e-3]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", ["integrator", "mujoco"])
-@pytest.mark.parametrize("name", ["beam", "slope_30", "field", "table", "stones"])
-def test_plans_of_randomised_scenes_are_executed(scenes, name, backend):
+@pytest.mark.parametrize("name", ["table", "ramp", "stones"])
+def test_plans_of_randomised_scenes_are_executed(scenes, name):
     module, folder = scenes
-    assert module.execute(folder, name, 3, backend).failure == ""
+    assert module.execute(folder, name, 3, "mujoco").failure == ""
