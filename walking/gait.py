@@ -12,6 +12,8 @@ from multi_qp_scene.arrays import Array
 from multi_qp_scene.jit import compiled
 
 GRAVITY = 9.81
+#: Room between the feet that a turn of the next one needs [m/rad].
+TURNING_ROOM = 0.14
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ def _periodic(
     middle, spread = 0.5 * (stance + swinging), abs((stance - swinging).imag)
     if spread > 0.0:
         # room for the trailing foot of a step aside, and for the inner foot of a turn
-        wanted = max(spread, least_width + abs(vy) * time + 0.08 * abs(turn))
+        wanted = max(spread, least_width + abs(vy) * time + TURNING_ROOM * abs(turn))
         stance = middle + (stance - middle) * wanted / spread
         swinging = middle + (swinging - middle) * wanted / spread
     r = cmath.exp(1j * turn)

@@ -29,7 +29,7 @@ from multi_qp_scene.surfaces import Surface
 from walking.gait import Gait, WalkingRobot
 from walking.stepper import STAND, Measured, Stepper, Walk
 from walking.terrain import Terrain, outline_of, patch_of
-from walking.velocity import VelocityCommand
+from walking.velocity import VelocityCommand, random_schedule
 
 #: Height of the centre of mass relative to the initial one, where it is not given.
 CROUCH = 0.9
@@ -79,7 +79,9 @@ class WalkingGenerator(MotionGenerator):
         self._group_name = (spec.subsystem,)
         kinematics = Kinematics(scene)
         kinematics.update(scene.initial_state())
-        self.velocity = VelocityCommand(spec.velocity, spec.limits, spec.route)
+        drawn = spec.random is not None and spec.random.duration > 0.0
+        schedule = random_schedule(spec.random, spec.limits) if drawn else spec.velocity
+        self.velocity = VelocityCommand(schedule, spec.limits, spec.route)
         self._gait = _gait(spec)
         self._robot, self._heading, self._level = self._measure(kinematics, surfaces)
         self.stepper = Stepper(

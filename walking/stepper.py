@@ -13,7 +13,7 @@ import numpy as np
 from multi_qp_controller.contacts.support_polygon import hull_corners
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.stateful import Stateful
-from walking.gait import GRAVITY, Gait, WalkingRobot, group_place, nominal_step
+from walking.gait import GRAVITY, TURNING_ROOM, Gait, WalkingRobot, group_place, nominal_step
 from walking.preview_kernel import StepChoice, best_step
 from walking.support import clipped_to
 from walking.swing import APEX, EARLY_APEX, LATE_APEX, LATER, advance, resting
@@ -434,7 +434,10 @@ class Stepper(Stateful):
             times = times[(times >= low - 1e-9) & (times <= high + 1e-9)]
         else:
             times = np.maximum([remaining], 0.0)
-        box = self._box(swinging) if place is None else np.repeat(turned(place - centre, -heading), 2).reshape(2, 2)
+        turn = float(velocity[2]) * (max(nominal_time, elapsed) + gait.double_support)
+        box = (
+            self._box(swinging, turn) if place is None else np.repeat(turned(place - centre, -heading), 2).reshape(2, 2)
+        )
         stance = list(gait.groups[1 - swinging])
         shifts = robot.half_soles[stance[0]] if len(stance) == 1 else np.zeros(2)
         return best_step(
@@ -453,15 +456,15 @@ class Stepper(Stateful):
             WEIGHTS,
         )
 
-    def _box(self, swinging: int) -> Array:
-        """Return the bounds of the next place relative to the stance centre."""
+    def _box(self, swinging: int, turn: float) -> Array:
+        """Return the bounds of the next place relative to the stance centre; `turn`: of the next foot [rad]."""
         robot, gait = self.robot, self.gait
-        ahead, aside = robot.reach
+        (ahead, aside), least = robot.reach, robot.least_width + TURNING_ROOM * abs(turn)
         spread = group_place(robot, gait, swinging)[1] - group_place(robot, gait, 1 - swinging)[1]
         if spread > 0.0:
-            return np.array([[-ahead, ahead], [robot.least_width, aside]])
+            return np.array([[-ahead, ahead], [least, max(least, aside)]])
         if spread < 0.0:
-            return np.array([[-ahead, ahead], [-aside, -robot.least_width]])
+            return np.array([[-ahead, ahead], [-max(least, aside), -least]])
         return np.array([[-ahead, ahead], [-aside, aside]])
 
     def _step(self, now: Measured, xi: Array, velocity: Array) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import ArgumentError
-from multi_qp_scene.schema.generators import RouteSpec, TimedVelocitySpec, VelocityLimitsSpec
+from multi_qp_scene.schema.generators import RandomVelocitySpec, RouteSpec, TimedVelocitySpec, VelocityLimitsSpec
 from multi_qp_scene.stateful import Stateful
 from walking.route import Route
 
@@ -21,6 +21,20 @@ _NOWHERE = np.zeros(3)
 _NAMES = ("vx", "vy", "wz")
 #: Share of each limit that the commands may use together: the norm of vx, vy, wz relative to their limits.
 TOGETHER = 1.2
+
+
+def random_schedule(random: RandomVelocitySpec, limits: VelocityLimitsSpec) -> list[TimedVelocitySpec]:
+    """Return random velocity commands over time, with zero at the end."""
+    draws, schedule, at = np.random.default_rng(random.seed), [], 0.0
+    while at < random.duration:
+        vx, vy, wz = (
+            random.scale * float(draws.uniform(low, high))
+            for low, high in ((-limits.back, limits.ahead), (-limits.aside, limits.aside), (-limits.turn, limits.turn))
+        )
+        rests = draws.uniform() < random.rest
+        schedule.append(TimedVelocitySpec(at=at, velocity=(0.0, 0.0, 0.0) if rests else (vx, vy, wz)))
+        at += random.every * float(draws.uniform(0.5, 1.5))
+    return [*schedule, TimedVelocitySpec(at=random.duration, velocity=(0.0, 0.0, 0.0))]
 
 
 class VelocityCommand(Stateful):

@@ -16,6 +16,7 @@ from multi_qp_scene.schema.common import (
     NonNegative,
     Number,
     Positive,
+    Seed,
     Speed,
     Time,
 )
@@ -123,6 +124,25 @@ class TimedVelocitySpec(StrictModel):
     velocity: tuple[Number, Number, Number]
 
 
+class RandomVelocitySpec(StrictModel):
+    """Random velocity commands, uniform within the limits; zero at last.
+
+    Attributes:
+        seed: seed of the random numbers; `${seed}` is the run's `--seed`.
+        duration: time from the start of the state until the last, zero command [s]; 0: no random commands, `velocity`
+            applies.
+        every: mean time between two commands; each lasts between half and one and a half times it [s].
+        rest: share of the commands that are zero.
+        scale: factor of the commands; those beyond the limits are reduced to them.
+    """
+
+    seed: Seed
+    duration: Time = 60.0
+    every: Duration = 3.0
+    rest: Fraction = 0.2
+    scale: Positive = 1.0
+
+
 class RouteSpec(StrictModel):
     """A route through points of the ground plane; with one point, a target to walk to.
 
@@ -201,6 +221,7 @@ class WalkingSpec(GeneratorSpec):
         touch_force: normal force from which a swing foot has landed [N].
         gait: timing of the gait.
         velocity: velocity commands over time; none if it is commanded from outside.
+        random: random velocity commands, instead of `velocity`.
         route: a path to follow, or a target to walk to, instead of `velocity`.
         limits: limits of the velocity command.
         arms: joints that swing with the feet, by joint, full names.
@@ -222,6 +243,7 @@ class WalkingSpec(GeneratorSpec):
     touch_force: Force = 25.0
     gait: GaitSpec = GaitSpec()
     velocity: list[TimedVelocitySpec] = []
+    random: RandomVelocitySpec | None = None
     route: RouteSpec | None = None
     limits: VelocityLimitsSpec = VelocityLimitsSpec()
     arms: dict[str, ArmSwingSpec] = {}
@@ -240,6 +262,8 @@ class WalkingSpec(GeneratorSpec):
             scenario.known((*key, "upright", k), "link or surface", link, names.frames)
         for foot in self.treads:
             scenario.known((*key, "treads", foot), "foot of this generator", foot, self.feet)
+        if self.random is not None and self.random.seed < 0:
+            scenario.report_error((*key, "random", "seed"), f"a seed is 0 or above, got {self.random.seed}")
         for joint, swing in self.arms.items():
             scenario.known((*key, "arms", joint), "joint", joint, names.joints)
             scenario.known((*key, "arms", joint, "foot"), "foot of this generator", swing.foot, self.feet)
@@ -247,8 +271,8 @@ class WalkingSpec(GeneratorSpec):
     @model_validator(mode="after")
     def _consistent(self) -> WalkingSpec:
         gait, offsets = self.gait, self.gait.offsets
-        if self.route is not None and self.velocity:
-            raise ValueError("`velocity` and `route` cannot be combined")
+        if self.route is not None and (self.velocity or self.random is not None):
+            raise ValueError("`route` cannot be combined with `velocity` or `random`")
         if offsets is None and len(self.feet) not in (2, 4):
             raise ValueError(f"the gait of {len(self.feet)} feet needs `offsets`")
         if offsets is not None and len(offsets) != len(self.feet):

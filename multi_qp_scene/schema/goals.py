@@ -8,6 +8,7 @@ from pydantic import Field
 
 from multi_qp_scene.config_file import StrictModel
 from multi_qp_scene.schema.common import Angle, Coordinate, Length, Positive, Time, Tolerance, Vector3, Velocity
+from multi_qp_scene.schema.generators import WalkingSpec
 
 if TYPE_CHECKING:
     from multi_qp_scene.checks import Key, ScenarioChecker
@@ -211,6 +212,32 @@ class ClearanceGoal(GoalBase):
     at_least: Coordinate = 0.0
 
 
+class VelocityGoal(GoalBase):
+    """Mean velocity of a walking robot relative to its command, for each of vx, vy, wz.
+
+    Attributes:
+        type: selects this type of goal.
+        generator: a generator of type `walking`.
+        tolerance: maximum deviation of the mean, relative to the command.
+        after: time since the last change of the command before evaluation begins [s].
+    """
+
+    type: Literal["velocity"]
+    generator: str
+    tolerance: Positive
+    after: Time = 1.0
+
+    def check(self, scenario: ScenarioChecker, key: Key) -> None:
+        """Check the name of the generator."""
+        walking = [
+            name
+            for state in scenario.spec.states.values()
+            for name, spec in state.generators.items()
+            if isinstance(spec, WalkingSpec)
+        ]
+        scenario.known((*key, "generator"), "generator of type walking", self.generator, walking)
+
+
 GoalSpec = Annotated[
     TrackingGoal
     | PoseGoal
@@ -220,6 +247,7 @@ GoalSpec = Annotated[
     | JointVelocityGoal
     | TiltGoal
     | BalanceGoal
-    | ClearanceGoal,
+    | ClearanceGoal
+    | VelocityGoal,
     Field(discriminator="type"),
 ]

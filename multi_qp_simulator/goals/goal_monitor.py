@@ -13,6 +13,7 @@ from multi_qp_simulator.goals.base import GoalResult, Moment, MonitoredGoal
 from multi_qp_simulator.goals.joints import JointAngle, JointVelocity
 from multi_qp_simulator.goals.places import Balance, MinimumDistance, Pose, Tilt
 from multi_qp_simulator.goals.progress import Points, Tracking, Visited
+from multi_qp_simulator.goals.velocity import MeanVelocity
 
 #: The class that measures each type of goal.
 _GOALS: dict[type[goals.GoalBase], Callable[[Any, Scene], MonitoredGoal]] = {
@@ -25,6 +26,7 @@ _GOALS: dict[type[goals.GoalBase], Callable[[Any, Scene], MonitoredGoal]] = {
     goals.TiltGoal: Tilt,
     goals.BalanceGoal: Balance,
     goals.ClearanceGoal: MinimumDistance,
+    goals.VelocityGoal: MeanVelocity,
 }
 
 

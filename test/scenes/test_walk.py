@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from multi_qp_scene import load_scenario
+from multi_qp_simulator.robustness import RANDOMISED, RunJob, run_job
 from multi_qp_simulator.runner import Run, make_backend, make_controller, run_scenario
 
 
@@ -39,6 +40,10 @@ def test_the_first_steps(backend):
     checked(result)
     base = result.log.q[:, :3]
     assert base[-1, 0] > 0.8 and np.ptp(base[200:, 2]) < 0.03 and abs(base[-1, 1]) < 0.1
+    goal = result.report["goals"]["velocity"]
+    assert goal["reached"] and goal["value"][1:] == [None, None]
+    # over one whole stride by the log alone: its velocity goal compares with the command of 0.4 m/s
+    assert (base[-1, 0] - base[-193, 0]) / 0.96 == pytest.approx(0.4 * goal["value"][0], rel=0.05)
 
 
 @pytest.mark.slow
@@ -64,6 +69,14 @@ def test_the_mean_velocity_is_the_commanded_one(velocity):
         assert (yaw[last] - yaw[first]) / elapsed == pytest.approx(velocity[2], rel=0.1)
     else:
         assert (log.q[last, :2] - log.q[first, :2]) / elapsed == pytest.approx(velocity[:2], rel=0.1, abs=0.01)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 12, 17])
+def test_it_walks_by_random_commands_under_mismatch(seed):
+    run = run_job(RunJob("walk", seed, (("random.duration", 60.0),), RANDOMISED))
+    assert run.succeeded, (run.ended, run.missed, run.problems)
+    assert run.qp_failures == 0 and run.torque_ratio <= 1.0 + 1e-9
 
 
 def test_arms_swing_against_the_legs_and_knees_bend_forwards():

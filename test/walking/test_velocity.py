@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from multi_qp_scene.errors import ArgumentError
-from multi_qp_scene.schema.generators import TimedVelocitySpec, VelocityLimitsSpec
-from walking.velocity import TOGETHER, VelocityCommand
+from multi_qp_scene.schema.generators import RandomVelocitySpec, TimedVelocitySpec, VelocityLimitsSpec
+from walking.velocity import TOGETHER, VelocityCommand, random_schedule
 
 DT = 0.005
 LIMITS = VelocityLimitsSpec()
@@ -32,6 +32,24 @@ def test_a_schedule_is_followed_with_limited_acceleration():
         if k * DT == 1.9:
             assert np.allclose(now, [0.4, 0.0, 0.0])
     assert command.is_over(4.0) and not command.is_over(1.5)
+
+
+def test_random_commands_are_within_the_limits_and_end_with_zero():
+    random = RandomVelocitySpec(seed=3, duration=60.0, every=2.0, rest=0.25)
+    schedule = random_schedule(random, LIMITS)
+    times, velocities = np.array([entry.at for entry in schedule]), np.array([entry.velocity for entry in schedule])
+    lengths = np.diff(times)
+    assert times[0] == 0.0 and times[-1] == 60.0 and not velocities[-1].any()
+    assert (lengths[:-1] >= 1.0).all() and (lengths <= 3.0).all() and lengths.std() > 0.2
+    low, high = (
+        np.array([-LIMITS.back, -LIMITS.aside, -LIMITS.turn]),
+        np.array([LIMITS.ahead, LIMITS.aside, LIMITS.turn]),
+    )
+    assert (velocities >= low).all() and (velocities <= high).all()
+    assert (velocities.min(axis=0) < 0.6 * low).all() and (velocities.max(axis=0) > 0.6 * high).all()
+    assert 2 <= (~velocities.any(axis=1)).sum() <= 14
+    assert random_schedule(random, LIMITS) == schedule
+    assert random_schedule(random.model_copy(update={"seed": 4}), LIMITS) != schedule
 
 
 def test_commands_are_reduced_to_the_limits():
