@@ -79,8 +79,10 @@ class WalkingGenerator(MotionGenerator):
         self._group_name = (spec.subsystem,)
         kinematics = Kinematics(scene)
         kinematics.update(scene.initial_state())
-        drawn = spec.random is not None and spec.random.duration > 0.0
-        schedule = random_schedule(spec.random, spec.limits) if drawn else spec.velocity
+        random = spec.random
+        schedule = spec.velocity
+        if random is not None and random.duration > 0.0:
+            schedule = random_schedule(random, spec.limits)
         self.velocity = VelocityCommand(schedule, spec.limits, spec.route)
         self._gait = _gait(spec)
         self._robot, self._heading, self._level = self._measure(kinematics, surfaces)
