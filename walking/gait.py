@@ -28,6 +28,7 @@ class Gait:
         longest_swing: longest swing.
         recovery_swing: nominal duration of the swing that a push triggers.
         lift: height of a swing.
+        landing_speed: vertical speed of the planned landing [m/s].
     """
 
     groups: tuple[tuple[int, ...], tuple[int, ...]]
@@ -37,6 +38,7 @@ class Gait:
     longest_swing: float = 0.55
     recovery_swing: float = 0.30
     lift: float = 0.05
+    landing_speed: float = 0.05
 
     @property
     def step_time(self) -> float:

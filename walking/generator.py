@@ -347,4 +347,5 @@ def _gait(spec: WalkingSpec) -> Gait:
         longest_swing=gait.longest_swing,
         recovery_swing=gait.recovery_swing,
         lift=gait.lift,
+        landing_speed=gait.landing_speed,
     )

@@ -547,9 +547,8 @@ class Stepper(Stateful):
                 yaw = float(walk.swings[k][0, 3])
                 before, after, top = self.terrain.passing(k, begin, goal[:3].copy(), yaw=yaw, lift=lift, apex=apex)
             total = elapsed + remaining
-            advance(
-                walk.swings[k], goal, remaining, elapsed, top + lift, apex, before * total, after * total, self._elapsed
-            )
+            waits, landing = (before * total, after * total), self.gait.landing_speed
+            advance(walk.swings[k], goal, remaining, elapsed, top + lift, apex, *waits, landing, self._elapsed)
 
 
 def _wrapped(angle: float) -> float:

@@ -7,8 +7,8 @@ import numpy as np
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.jit import compiled, compiled_part
 
-#: Speed of the planned landing [m/s], speed of the descent after a late touchdown [m/s], and its depth [m].
-LANDING_SPEED, SEARCH_SPEED, SEARCH_DEPTH = 0.05, 0.25, 0.08
+#: Speed of the descent after a late touchdown [m/s], and its depth [m].
+SEARCH_SPEED, SEARCH_DEPTH = 0.25, 0.08
 #: Acceleration to the speed of the descent [m/s²].
 SEARCH_ACCELERATION = 4.0
 #: Fraction of the swing at which the foot is highest on level ground, its change by the height of a step [1/m], and its
@@ -63,6 +63,7 @@ def advance(
     apex: float,
     before: float,
     after: float,
+    landing: float,
     dt: float,
 ) -> None:
     """Advance by dt towards a goal.
@@ -76,6 +77,7 @@ def advance(
         apex: fraction of the swing at which it is there.
         before: time after lift-off in which the foot only rises [s].
         after: time before touchdown in which it only descends [s].
+        landing: speed of the planned landing [m/s].
         dt: [s].
     """
     ref = reference
@@ -85,7 +87,7 @@ def advance(
         ref[2, 2] = 0.0
         if ref[0, 2] > goal[2] - SEARCH_DEPTH:
             slower = max(ref[1, 2] - SEARCH_ACCELERATION * dt, -SEARCH_SPEED)
-            ref[1, 2] = -LANDING_SPEED if remaining > 0.0 else slower
+            ref[1, 2] = -landing if remaining > 0.0 else slower
             ref[0, 2] += ref[1, 2] * dt
         else:
             ref[1, 2] = 0.0
@@ -103,7 +105,7 @@ def advance(
         if axis == 2 and to_apex > SHORTEST:
             end, duration = top, to_apex
         elif axis == 2:
-            speed = -LANDING_SPEED
+            speed = -landing
         ref[0, axis], ref[1, axis], ref[2, axis] = quintic(
             ref[0, axis], ref[1, axis], ref[2, axis], end, speed, duration, dt
         )

@@ -79,6 +79,8 @@ class GaitSpec(StrictModel):
         longest_swing: longest swing that the preview may choose [s].
         recovery_swing: duration of the swing that a disturbance triggers [s].
         lift: height of a swing above the higher of its ends [m].
+        landing_speed: vertical speed of the planned landing; faster feet slip less in quick steps, slower ones recover
+            better from pushes [m/s].
     """
 
     offsets: list[Fraction] | None = None
@@ -88,6 +90,7 @@ class GaitSpec(StrictModel):
     longest_swing: Duration = 0.55
     recovery_swing: Duration = 0.3
     lift: Length = 0.05
+    landing_speed: Speed = 0.05
 
 
 class VelocityLimitsSpec(StrictModel):

@@ -84,7 +84,7 @@ def test_a_swing_over_a_tread_touches_no_edge(ends):
     assert highest == 2 * RISE and (before if Z > z else after) > 0.05
     swing, landing = resting(begin, 0.0), np.array([*goal, 0.0])
     for k in range(round(total / dt)):
-        advance(swing, landing, total - k * dt, k * dt, highest + lift, 0.5, before * total, after * total, dt)
+        advance(swing, landing, total - k * dt, k * dt, highest + lift, 0.5, before * total, after * total, 0.05, dt)
         px, pz = swing[0, 0], swing[0, 2]
         under = [n for n in range(3) if px + 0.11 > FIRST + n * RUN and px - 0.11 < FIRST + (n + 1) * RUN]
         below = (max(under) + 1) * RISE if under else 0.0
