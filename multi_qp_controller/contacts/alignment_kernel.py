@@ -28,7 +28,9 @@ def alignment_gap(
 ) -> tuple[float, float, float, float]:
     """Return the gap from surface A to alignment with B: distance [m], angle [rad], and the rates of both.
 
-    Planar and point: aligned with opposed normals, at any angle about them, anywhere on B; a point may rotate. Grasp:
+    Planar and point: aligned with opposed normals, at any angle about them, anywhere on B; a point may rotate, and one
+    on a ball is aligned where the ball touches beside the point. Grasp: it may close anywhere around the handle's axis,
+    so only the axes must coincide.
 
     Args:
         joint_a: joint that moves A.
