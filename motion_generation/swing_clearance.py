@@ -39,8 +39,8 @@ class SwingClearance:
         """Return the inner control points of a swing over an obstacle, (k, 3) [m]; None if the direct path is free.
 
         The direct path is straight, with `lift` added in the middle. A stair's edge may be in its way: the raised path
-        first goes up, then ahead, and down. The first of eight that is free is chosen, of two or four control points
-        and four heights; else the direct path.
+        first goes up, then ahead, and down. The first of eight that is free is chosen, of four heights, the lowest
+        first, with two or four control points; else the direct path.
 
         Args:
             surface: full name of the limb's surface.
@@ -51,8 +51,8 @@ class SwingClearance:
         if self._is_free(surface, start, end, direct(start, end, lift)):
             return None
         top = max(start.translation[2], end.translation[2])
-        for count, weight in ((1, MIDDLE), (2, _MIDDLE_OF_FOUR)):
-            for factor in _RAISED:
+        for factor in _RAISED:
+            for count, weight in ((1, MIDDLE), (2, _MIDDLE_OF_FOUR)):
                 height = top + factor * lift / weight
                 via = np.array([[*pose.translation[:2], height] for pose in (start, end) for _ in range(count)])
                 if self._is_free(surface, start, end, around(start, end, via)):
