@@ -1,8 +1,9 @@
-"""Generator of the tables of parameters and launch arguments in docs/ros2.md: `python tools/ros_parameters.py`."""
+"""Generator of the lists of parameters and launch arguments in docs/ros2.md: `python tools/ros_parameters.py`."""
 
 from __future__ import annotations
 
 import re
+import textwrap
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -19,41 +20,42 @@ NODES = {
 }
 
 
-def rows(specs: tuple[Any, ...]) -> list[str]:
-    """Return the rows of a table: name, default, range or choices, description."""
-    found = []
-    for spec in specs:
+def item(name: str, default: str, values: str, description: str) -> str:
+    """Return an item of a list, wrapped at 120 columns: name, default, range or choices, description."""
+    terms = f" ({values})" if values else ""
+    text = f"- `{name}`{default and ' = '}{default}{terms}: {description}"
+    return textwrap.fill(text, 120, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+
+
+def parameter_list(node: str) -> str:
+    """Return the list of parameters of one node."""
+    items = []
+    for spec in import_module(NODES[node]).PARAMETERS:
         values = ""
         if spec.choices:
             values = ", ".join(choice for choice in spec.choices if choice)
         elif spec.minimum is not None:
             values = f"{spec.minimum:g} … {spec.maximum:g}"
         default = str(spec.default).lower() if isinstance(spec.default, bool) else str(spec.default)
-        found.append(f"| `{spec.name}` | {default} | {values} | {spec.description} |")
-    return found
+        items.append(item(spec.name, default, values, spec.description))
+    return "\n".join(items)
 
 
-def table(node: str) -> str:
-    """Return the table of one node."""
-    head = ["| parameter | default | values | what it is |", "|---|---|---|---|"]
-    return "\n".join([*head, *rows(import_module(NODES[node]).PARAMETERS)])
-
-
-def launch_table(arguments: dict[str, Any]) -> str:
-    """Return the table of the arguments of a launch file."""
-    found = ["| argument | default | values | what it is |", "|---|---|---|---|"]
+def launch_list(arguments: dict[str, Any]) -> str:
+    """Return the list of the arguments of a launch file."""
+    items = []
     for name, argument in arguments.items():
-        default = "must be given" if argument.default is None else argument.default
-        found.append(f"| `{name}` | {default} | {', '.join(argument.choices)} | {argument.description} |")
-    return "\n".join(found)
+        values = "must be given" if argument.default is None else ", ".join(argument.choices)
+        items.append(item(name, argument.default or "", values, argument.description))
+    return "\n".join(items)
 
 
 def main() -> None:
     """Write the page."""
     text = PAGE.read_text(encoding="utf-8")
-    tables = {f"parameters of {node}": table(node) for node in NODES}
-    tables["launch"] = launch_table(LAUNCH_ARGUMENTS)
-    for name, lines in tables.items():
+    lists = {f"parameters of {node}": parameter_list(node) for node in NODES}
+    lists["launch"] = launch_list(LAUNCH_ARGUMENTS)
+    for name, lines in lists.items():
         place = rf"(<!-- {name} -->\n).*?(<!-- end -->)"
         text, count = re.subn(place, lambda m, new=lines: f"{m[1]}{new}\n{m[2]}", text, flags=re.DOTALL)
         if count != 1:

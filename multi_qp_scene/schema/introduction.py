@@ -1,4 +1,4 @@
-"""Hand-written introductions of the sections of `docs/scenario_format.md`; the tables are generated."""
+"""Hand-written introductions of the sections of `docs/scenario_format.md`; the lists of keys are generated."""
 
 SCENARIOS = """\
 # Scenario and model files
@@ -67,7 +67,7 @@ goals:
 
 Save it as `shift.yaml`, then `multi-qp check shift.yaml` and `multi-qp run shift.yaml`.
 
-The tables below give each key, its type, its default (*required* where there is none) and its meaning.
+Each key below has its type, its default (*required* where there is none) and its meaning.
 
 ## The scenario file
 """

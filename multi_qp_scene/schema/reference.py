@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
@@ -75,7 +76,7 @@ def _sections(top: Model) -> Iterator[str]:
     headings = models_of(top)
     for model, heading in headings.items():
         title = f"### {heading}\n\n" if heading else ""
-        yield f"{title}{_summary(model)}\n\n{_table(model, headings)}"
+        yield f"{title}{_summary(model)}\n\n{_keys(model, headings)}"
 
 
 def _parts(model: Model, path: str) -> Iterator[tuple[str, Model, str]]:
@@ -108,13 +109,19 @@ def _children(model: Model) -> dict[str, Expectation]:
     return {key: whole.child(key) for key in sorted(whole.keys, key=lambda key: key != "type")}
 
 
-def _table(model: Model, headings: Headings) -> str:
+def _keys(model: Model, headings: Headings) -> str:
+    """Return one item of a list for each key: type, default and meaning."""
     words = descriptions(model)
-    rows = ["| key | type | default | meaning |", "|---|---|---|---|"]
+    items = []
     for key, expected in _children(model).items():
-        cells = (f"`{key}`", _takes(expected, headings), _default(model, key), words.get(key, ""))
-        rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join(rows)
+        terms = ", ".join(term for term in (_takes(expected, headings), _default(model, key)) if term)
+        items.append(wrapped(f"- `{key}` ({terms}): {words.get(key, '')}"))
+    return "\n".join(items)
+
+
+def wrapped(item: str) -> str:
+    """Return an item of a list, wrapped at 120 columns."""
+    return textwrap.fill(item, 120, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def _takes(expected: Expectation, headings: Headings) -> str:
@@ -135,7 +142,7 @@ def _default(model: Model, key: str) -> str:
     value = field.get_default(call_default_factory=True)
     if value is None or isinstance(value, BaseModel) or value in ("", [], {}):
         return ""
-    return f"`{_written(value)}`"
+    return f"default `{_written(value)}`"
 
 
 def _written(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Tables of docs/ros2.md against parameters, publishers and subscriptions of the nodes on a real graph."""
+"""Lists and tables of docs/ros2.md against parameters, publishers and subscriptions of the nodes on a real graph."""
 
 from __future__ import annotations
 
@@ -37,11 +37,23 @@ OF_EVERY_NODE = ("/rosout", "/parameter_events")
 LOADS = "\nloads:\n  ballast: {link: box/box_link, xyz: [0, 0, 0], mass: 0, min: 0, max: 2}\n"
 
 
-def rows(name: str) -> list[list[str]]:
-    """Return the cells of a table of the page, without its head."""
+#: An item of the lists: topics with their type and nodes, parameters with default and values.
+TOPIC = re.compile(r"- `(\S+)` \((\S+)\)(?:, from (.*?))?(?:, to (.*?))?: .+")
+PARAMETER = re.compile(r"- `(\w+)`(?: = \S+)?(?: \(([^)]*)\))?: (.+)")
+
+
+def part(name: str) -> list[str]:
+    """Return the lines of a marked part of the page; the lines of an item are joined."""
     found = re.search(rf"<!-- {name} -->\n(.*?)\n<!-- end -->", PAGE, re.DOTALL)
     assert found, name
-    return [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in found[1].splitlines()[2:]]
+    return found[1].strip().replace("\n  ", " ").splitlines()
+
+
+def items(name: str, form: re.Pattern[str]) -> list[tuple[str, ...]]:
+    """Return the groups of each item of a list of the page."""
+    found = [form.fullmatch(line) for line in part(name)]
+    assert found and all(found), name
+    return [match.groups(default="") for match in found if match]
 
 
 @pytest.fixture(scope="module")
@@ -100,11 +112,10 @@ def general(topic: str, scenario) -> str:
     return "/".join(parts)
 
 
-def written_in(table: str):
-    """Return (topic, type, node, direction) of a table of the page, as far as the packages are here."""
+def written_in(name: str):
+    """Return (topic, type, node, direction) of a list of the page, as far as the packages are here."""
     found = set()
-    for topic, kind, sources, sinks, _ in rows(table):
-        topic = topic.strip("`")
+    for topic, kind, sources, sinks in items(name, TOPIC):
         if topic in OPTIONAL and find_spec(OPTIONAL[topic]) is None:
             continue
         for direction, names in (("from", sources), ("to", sinks)):
@@ -166,7 +177,7 @@ def test_the_topics_of_a_node(nodes, scenario_file, node):
 def test_the_topics_of_a_node_that_plans_go_through(planning_nodes, node):
     scenario = ready_for_plans(load_scenario(PLANNED))
     of_plans = {row for row in written_in("topics of plans") if row[2] == node}
-    # the planner's table is complete; of the other nodes, the first table has what they have in every scenario
+    # the planner's list is complete; of the other nodes, the first list has what they have in every scenario
     common = set() if node == "contact_planner" else {row for row in written_in("topics") if row[2] == node}
     found = discovered(lambda observing: live(observing, node, scenario, SPACE) - common, of_plans - common)
     assert found == of_plans - common
@@ -180,10 +191,10 @@ def test_the_parameters_of_a_node(nodes, planning_nodes, graph, node):
     names = [name for name in names if not name.startswith("qos_overrides")]
     request = DescribeParameters.Request(names=names)
     described = graph.call(DescribeParameters, f"{place}/describe_parameters", request).descriptors
-    table = {row[0].strip("`"): row for row in rows(f"parameters of {node}")}
+    table = {row[0]: row for row in items(f"parameters of {node}", PARAMETER)}
     assert table.keys() == set(names)
     for descriptor in described:
-        _, _, values, description = table[descriptor.name]
+        _, values, description = table[descriptor.name]
         assert description == descriptor.description
         for limits in (*descriptor.floating_point_range, *descriptor.integer_range):
             assert values == f"{limits.from_value:g} … {limits.to_value:g}"
@@ -191,16 +202,17 @@ def test_the_parameters_of_a_node(nodes, planning_nodes, graph, node):
             assert values and all(f"'{choice}'" in descriptor.additional_constraints for choice in values.split(", "))
 
 
-def test_the_generated_tables_are_up_to_date():
+def test_the_generated_lists_are_up_to_date():
     spec = spec_from_file_location("ros_parameters", ROOT / "tools" / "ros_parameters.py")
     tool = module_from_spec(spec)
     spec.loader.exec_module(tool)
-    tables = {f"parameters of {node}": tool.table(node) for node in (*NODES, "contact_planner")}
-    tables["launch"] = tool.launch_table(LAUNCH_ARGUMENTS)
-    for name, table in tables.items():
-        assert f"<!-- {name} -->\n{table}\n<!-- end -->" in PAGE, "run python tools/ros_parameters.py"
+    lists = {f"parameters of {node}": tool.parameter_list(node) for node in (*NODES, "contact_planner")}
+    lists["launch"] = tool.launch_list(LAUNCH_ARGUMENTS)
+    for name, text in lists.items():
+        assert f"<!-- {name} -->\n{text}\n<!-- end -->" in PAGE, "run python tools/ros_parameters.py"
 
 
 def test_the_namespaces_of_markers():
-    table = {name.strip("`"): text for name, text in rows("markers")}
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in part("markers")[2:]]
+    table = {name.strip("`"): text for name, text in rows}
     assert table == {**markers.NAMESPACES, **plan_markers.NAMESPACES, **com_markers.NAMESPACES}
