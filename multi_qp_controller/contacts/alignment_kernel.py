@@ -25,8 +25,11 @@ def alignment_gap(
     kind: int,
     centre: Array,
     radius: float,
-) -> tuple[float, float, float, float]:
-    """Return the gap from surface A to alignment with B: distance [m], angle [rad], and the rates of both.
+    edges: Array,
+) -> tuple[float, float, float, float, float]:
+    """Return the gap from surface A to alignment with B: distance [m], angle [rad], the rates of both, overhang [m].
+
+    The overhang is the distance of A's origin from B's edges, 0 inside them.
 
     Planar and point: aligned with opposed normals, at any angle about them, anywhere on B; a point may rotate, and one
     on a ball is aligned where the ball touches beside the point. Grasp: it may close anywhere around the handle's axis,
@@ -42,6 +45,7 @@ def alignment_gap(
         kind: kind of surface A.
         centre: of the ball on which a point A lies, in A, (3,).
         radius: of that ball, or 0.
+        edges: edges of B, n x ≤ d: n and d of each; none where B has no edges, (k, 3).
     """
     A, B, a, b = np.empty((4, 4)), np.empty((4, 4)), np.empty(6), np.empty(6)
     place_frame(poses[joint_a], place_a, A)
@@ -75,4 +79,7 @@ def alignment_gap(
             for j in range(3):
                 lowest += B[i, 2] * A[i, j] * centre[j]
         distance = max(min(lowest, place[2]), -max(lowest, place[2]), 0.0)
-    return distance, angle, math.sqrt(speed), math.sqrt(turning)
+    overhang = 0.0
+    for i in range(len(edges)):
+        overhang = max(overhang, edges[i, 0] * place[0] + edges[i, 1] * place[1] - edges[i, 2])
+    return distance, angle, math.sqrt(speed), math.sqrt(turning), overhang

@@ -99,10 +99,9 @@ class ActiveContact(Stateful):
             new.W, new.F = self.W.copy(), self.F.copy()
         return new
 
-    def hold(self) -> None:
-        """Hold the contact at the relative pose of this tick, unless it is held already."""
-        if self.held_at is None:
-            self.held_at = self.motion.X_B_A
+    def hold(self, X_second_first: Array) -> None:
+        """Hold the contact at a relative pose of its surfaces, (4, 4)."""
+        self.held_at = pin.SE3(X_second_first)
 
     @property
     def is_held(self) -> bool:

@@ -107,12 +107,12 @@ class ContactRows:
             if contact is not old and contact.is_held:
                 made[:] = contact.X_second_first.homogeneous
 
-    def _hold(self) -> None:
+    def _hold(self, table: MotionTable) -> None:
         """Hold the contacts whose first tick this is."""
-        for made, contact in zip(self._made, self.contacts, strict=True):
+        for made, contact, X in zip(self._made, self.contacts, table.X, strict=False):
             if not contact.is_held:
-                contact.hold()
-                made[:] = contact.X_second_first.homogeneous
+                contact.hold(X)
+                made[:] = X
         self._is_held = True
 
     @cached_property
@@ -221,8 +221,6 @@ class ContactRows:
         self._update_penalties()
         for contact in self.contacts:
             contact.update(kinematics)
-        if not self._is_held:
-            self._hold()
         if self.contacts:
             self._update_no_slip(kinematics, dt)
         if len(self.couplings):
@@ -233,6 +231,8 @@ class ContactRows:
         table = self._table
         if table is None or table is not kinematics.motions:
             table = self._use(kinematics.motions)
+        if not self._is_held:
+            self._hold(table)
         no_slip_rows(dt, self._motions.table)
         for k, contact in self._held:
             self.rhs[self.row_slices[k]] = contact.feedback_rhs(table.twist[k], table.drift[k])

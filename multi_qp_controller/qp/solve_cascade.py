@@ -70,8 +70,9 @@ class WarmStart:
 class SolveCascade(Stateful):
     """Solver of the QP of each tick with levels of graceful degradation.
 
-    The warm start is the solution of the last tick that the first solver has solved with all limits. It is discarded
-    when the state or the contacts change, by a tick without such a solution, and by `reset`.
+    The warm start is the solution of the last tick that the first solver has solved with all limits. When contacts or
+    tasks change, the block solver keeps its active limits and friction cones. It is discarded by a tick without such a
+    solution, and by `reset`.
     """
 
     @dataclass
@@ -111,14 +112,14 @@ class SolveCascade(Stateful):
         self._failed: QPProblem | QPData | None = None
 
     def prepare(self) -> None:
-        """Prepare for the present contacts of the QP data; discard the warm start."""
+        """Prepare for the present contacts and tasks; the block solver transfers the warm start, others discard it."""
         if self.block_solver is not None:
-            self.block_solver.prepare()
+            self._last_solution = self.block_solver.prepare(self._last_solution)
             self._formulation_is_ready = False
         else:
             self._formulation.prepare()
             self._formulation_is_ready = True
-        self.reset()
+            self.reset()
 
     def reset(self) -> None:
         """Discard the warm start."""

@@ -58,9 +58,12 @@ class Path:
 
         With zero duration, the path is at its end at all times.
         """
-        numbers, change = np.zeros(3 * len(first)), np.zeros((3 * len(first), SHARES))
-        write_straight(first, step, bool(duration), numbers, change)
-        return cls(numbers, change, start=start, duration=duration)
+        numbers, change = np.zeros((len(first), 3)), np.zeros((len(first), 3, SHARES))
+        numbers[:, 0] = first if duration else first + step
+        if duration:
+            for i in range(3):
+                change[:, i, i] = step
+        return cls(numbers.ravel(), change.reshape(-1, SHARES), start=start, duration=duration)
 
     def shifted(self, start: float, shift: Array) -> Path:
         """Return the path with another start time [s] and its first three numbers shifted."""
@@ -74,16 +77,6 @@ class Path:
         numbers, places = np.empty(len(self.first)), np.array([[0, len(self.first)]], dtype=np.intp)
         numbers_at(time, np.array([self.timing]), places, self.first, self.change, numbers)
         return numbers
-
-
-@compiled
-def write_straight(first: Array, step: Array, moves: bool, numbers: Array, change: Array) -> None:
-    """Write a straight path of k values: start numbers, (3 k,), and coefficients, (3 k, 5), both zero on entry."""
-    for k in range(len(first)):
-        numbers[3 * k] = first[k] if moves else first[k] + step[k]
-        if moves:
-            for i in range(3):
-                change[3 * k + i, i] = step[k]
 
 
 @compiled_part

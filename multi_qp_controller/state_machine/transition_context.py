@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+
 from multi_qp_controller.contacts.alignment_kernel import GRASP, PLANAR, POINT, alignment_gap
-from multi_qp_controller.contacts.contact_gap import ContactGap, contact_gap, within_tolerance
+from multi_qp_controller.contacts.contact_gap import ContactGap, within_tolerance
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.tasks.base import Task
 from multi_qp_scene.arrays import Array
@@ -26,12 +29,14 @@ class AlignmentGap(NamedTuple):
         angle: [rad].
         speed: relative linear speed [m/s].
         angular_speed: [rad/s].
+        overhang: distance of the first surface's origin from the second's edges, 0 inside them [m].
     """
 
     distance: float
     angle: float
     speed: float
     angular_speed: float
+    overhang: float
 
 
 @dataclass(slots=True)
@@ -50,8 +55,8 @@ class TransitionContext:
         done: names of the generators that are done.
         measured_contacts: contacts with a measured force; None where contacts are detected by the distance of their
             surfaces.
-        surfaces: cache, by contact: joint of a surface and its placement in that joint, for both, the kind of gap, and
-            centre and radius of the first surface's ball.
+        surfaces: cache, by contact: joint of a surface and its placement in that joint, for both, the kind of gap,
+            centre and radius of the first surface's ball, and the edges of the second surface.
     """
 
     scenario: Scenario
@@ -64,7 +69,7 @@ class TransitionContext:
     interactive: bool = False
     measured_contacts: frozenset[str] | None = None
     done: frozenset[str] = frozenset()
-    surfaces: dict[str, tuple[int, Array, int, Array, int, Array, float]] = field(default_factory=dict)
+    surfaces: dict[str, tuple[int, Array, int, Array, int, Array, float, Array]] = field(default_factory=dict)
 
     def surfaces_of(self, contact: str) -> tuple[Surface, Surface]:
         """Return the surfaces of a contact."""
@@ -77,10 +82,10 @@ class TransitionContext:
             first, second = self.surfaces_of(contact)
             a, b = (self.kinematics.fixed_frame(surface.frame_id) for surface in (first, second))
             kind, ball = _KINDS.get(first.kind, PLANAR), first.ball
-            self.surfaces[contact] = a.joint, a.place, b.joint, b.place, kind, ball.centre, ball.radius
-        a_joint, a_place, b_joint, b_place, kind, centre, radius = self.surfaces[contact]
-        poses, twists = self.kinematics.views.poses, self.kinematics.views.twists
-        return AlignmentGap(*alignment_gap(a_joint, a_place, b_joint, b_place, poses, twists, kind, centre, radius))
+            edges = np.column_stack(second.edges) if second.kind == "planar" else np.zeros((0, 3))
+            self.surfaces[contact] = a.joint, a.place, b.joint, b.place, kind, ball.centre, ball.radius, edges
+        cached, views = self.surfaces[contact], self.kinematics.views
+        return AlignmentGap(*alignment_gap(*cached[:4], views.poses, views.twists, *cached[4:]))
 
     def open_contacts(self, names: Iterable[str]) -> dict[str, ContactGap]:
         """Return those of these contacts whose gap is too large for them to be made, with their gaps.
@@ -91,9 +96,8 @@ class TransitionContext:
         for name in names:
             if self.measured_contacts is not None and name in self.measured_contacts:
                 continue
-            first, second = self.surfaces_of(name)
-            poses = self.kinematics.pose(first.frame_id), self.kinematics.pose(second.frame_id)
-            gap = contact_gap(first, second, poses[1].actInv(poses[0]))
+            alignment = self.gap_to_alignment(name)
+            gap = ContactGap(math.hypot(alignment.distance, alignment.overhang), alignment.angle)
             if not within_tolerance(self.scenario, name, gap):
                 found[name] = gap
         return found

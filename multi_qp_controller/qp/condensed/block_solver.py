@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from time import perf_counter
 from typing import NamedTuple
 
@@ -111,6 +112,7 @@ class _Rows:
         self.limited: Indices = np.flatnonzero(s.limited).astype(np.intp)
         self.force_root = np.full(len(contacts.rhs), np.sqrt(COUPLING_FORCE_COST))
         self.revision = -1  # revision of the contacts whose costs it contains
+        self.names = tuple(contact.name for contact in contacts.contacts)
         facets = [c.F for c in contacts.contacts]
         ends = np.cumsum([0, *map(len, facets)])
         self.where = [slice(a, b) for a, b in itertools.pairwise(ends.tolist())]
@@ -120,7 +122,8 @@ class _Rows:
             self.facets[where, : F.shape[1]] = F
             self.facet_rows[where] = rows.start, contact.rows
         first, na = len(self.limited), s.scene.na
-        first_d = first + na + int(ends[-1])
+        self.first_facet = first + na
+        first_d = self.first_facet + int(ends[-1])
         count = first_d + s.largest_row_count
         self.low, self.high = np.full(count, 0.0), np.full(count, np.inf)
         self.none_relaxed = np.full(count, 0.0)
@@ -129,6 +132,16 @@ class _Rows:
         self.steps[:first], self.first_d = s.relaxation.limits, first_d
         for contact, where in zip(contacts.contacts, self.where, strict=True):
             self.steps[first + na + where.start : first + na + where.stop] = s.relaxation.of_contact(contact)
+
+    def transferred(self, z: Array, before: _Rows) -> Array:
+        """Return multipliers of other rows as those of these: of limits, and of contacts that both have."""
+        out, first = np.zeros(len(self.low)), self.first_facet
+        out[:first] = z[:first]
+        facets_before, facets = z[first : before.first_d], out[first : self.first_d]
+        for name, where in zip(self.names, self.where, strict=True):
+            if name in before.names:
+                facets[where] = facets_before[before.where[before.names.index(name)]]
+        return out
 
 
 class CondensedProblem(NamedTuple):
@@ -168,10 +181,23 @@ class BlockSolver:
         """Limit the searches from now on to `TIME_LIMITED_CHANGES`."""
         self._change_limits = TIME_LIMITED_CHANGES
 
-    def prepare(self) -> None:
-        """Discard the workspace; the next solve selects that of the present contacts and tasks."""
-        self._floating = frozenset()
-        self._workspace, self._prepared_for = None, (None, None)
+    def prepare(self, start: Solution | None = None) -> Solution | None:
+        """Select the workspace of the present contacts and tasks; return a warm start for it.
+
+        Args:
+            start: warm start with the contacts and tasks before.
+        """
+        before = None if self._workspace is None else self._rows
+        self._floating, self._workspace = frozenset(), None
+        try:
+            self._prepare_problem()
+        except ValueError:  # reported by the next solve
+            return None
+        if start is None or start.z_ineq is None or before is None or len(start.z_ineq) != len(before.low):
+            return None
+        if before is not self._rows:
+            start = replace(start, z_ineq=self._rows.transferred(start.z_ineq, before))
+        return start
 
     def _prepare_problem(self) -> None:
         """Select the problem of the present contacts, tasks and bounds from the cache, or create it."""

@@ -9,6 +9,7 @@ import pytest
 from multi_qp_cli.main import main
 from multi_qp_controller.contacts.alignment_kernel import POINT, alignment_gap
 from multi_qp_controller.contacts.contact_gap import check_start, contact_gap
+from multi_qp_controller.state_machine.transition_context import TransitionContext
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import load_scenario
 from multi_qp_scene.scene import State
@@ -163,8 +164,8 @@ def test_a_tilted_ball_touches_beside_its_point(ball_scene, lab, height, gap):
     assert contact_gap(first, second, X).distance == pytest.approx(gap, abs=1e-9)
     kinematics = lab.kinematics(scene, State(scene.q0, np.zeros(scene.nv)))
     fixed = [part for s in (first, second) for part in kinematics.fixed_frame(s.frame_id)[:2]]
-    views = kinematics.views
-    found = alignment_gap(*fixed, views.poses, views.twists, POINT, first.ball.centre, first.ball.radius)
+    views, edges = kinematics.views, np.zeros((0, 3))
+    found = alignment_gap(*fixed, views.poses, views.twists, POINT, first.ball.centre, first.ball.radius, edges)
     assert found[0] == pytest.approx(gap, abs=1e-9)
 
 
@@ -183,3 +184,19 @@ def test_gap_of_a_grasp_is_between_the_axes():
     offset = pin.SE3(pin.rpy.rpyToMatrix(0.7, 0.0, 0.2), np.array([0.02, 0.003, 0.004]))
     gap = contact_gap(hand, handle, offset)
     assert gap.distance == pytest.approx(0.005) and gap.angle == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("name", ["box", "door", "acrobats"])
+def test_the_gap_that_a_transition_waits_for_is_that_of_the_report(name, lab):
+    """The kernel of the tick and `contact_gap` agree at a random state, where all contacts are open."""
+    scenario = load_scenario(name)
+    kinematics = lab.kinematics(scenario.scene, lab.random_state(scenario.scene, 4))
+    now = TransitionContext(scenario, kinematics, {}, 0.0, 0.0, frozenset())
+    found = now.open_contacts(scenario.spec.contacts)
+    for contact, gap in found.items():
+        first, second = now.surfaces_of(contact)
+        X = kinematics.pose(second.frame_id).actInv(kinematics.pose(first.frame_id))
+        expected = contact_gap(first, second, X)
+        assert gap.distance == pytest.approx(expected.distance, abs=1e-9), contact
+        assert gap.angle == pytest.approx(expected.angle, abs=1e-6), contact
+    assert found.keys() == set(scenario.spec.contacts)

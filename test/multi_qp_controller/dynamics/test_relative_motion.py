@@ -52,9 +52,10 @@ def test_gaps_of_surfaces_are_those_of_the_motion(scene, lab, pair, seed):
         GRASP: [np.hypot(place[1], place[2]), np.arccos(abs(axes[0, 0]))],
     }
     for kind, gap in expected.items():
-        found = alignment_gap(*fixed, kinematics.views.poses, kinematics.views.twists, kind, np.zeros(3), 0.0)
+        none = np.zeros((0, 3))
+        found = alignment_gap(*fixed, kinematics.views.poses, kinematics.views.twists, kind, np.zeros(3), 0.0, none)
         turning = 0.0 if kind == POINT else rates[1]  # a point may rotate
-        np.testing.assert_allclose(found, [*gap, rates[0], turning], atol=1e-10)
+        np.testing.assert_allclose(found, [*gap, rates[0], turning, 0.0], atol=1e-10)
     assert min(rates) > 1e-3
 
 
