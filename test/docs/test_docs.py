@@ -127,10 +127,33 @@ def test_the_site_builds_without_a_warning(tmp_path):
     assert not [name for name, path in site.items() if loaded.search(path.read_text("utf-8"))]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
-def test_prose_has_at_most_120_columns(page):
-    lines = [line for line in prose_of(page).splitlines() if not line.startswith(("|", "    "))]
-    assert not [line for line in lines if len(line) > 120 and " " in line.strip()]
+def long_lines(page: Path) -> list[str]:
+    """Return the lines of more than 120 characters that can be split.
+
+    Printed output (`text` blocks) cannot, nor can a word that is longer itself: the address of a link.
+    """
+    text = re.sub(r"^```text$.*?^```$", "", text_of(page), flags=re.DOTALL | re.MULTILINE)
+    return [line for line in text.splitlines() if len(line) > 120 and max(map(len, line.split())) <= 116]
+
+
+def mark_speed(page: Path) -> object:
+    """Mark the page whose tables are still too wide."""
+    return pytest.param(page, marks=pytest.mark.xfail(reason="tables of speed.md")) if page.name == "speed.md" else page
+
+
+@pytest.mark.parametrize("page", [*map(mark_speed, LINKING)], ids=names(LINKING))
+def test_lines_have_at_most_120_characters(page):
+    assert not long_lines(page)
+
+
+def test_a_long_line_is_found_in_prose_tables_and_code(tmp_path):
+    page = tmp_path / "page.md"
+    words, address = "word " * 25, f"https://{'a' * 120}"
+    page.write_text(
+        f"{words}\n| {words}|\n```python\n# {words}\n```\n    {words}\n"
+        f"- [a link]({address})\n{address}\n```text\n{words}\n```\n{'a' * 120}\n"
+    )
+    assert [line.strip(" |#") for line in long_lines(page)] == [words.strip()] * 4
 
 
 @pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
@@ -280,3 +303,45 @@ def test_the_tables_of_the_weights_page_are_what_its_block_prints(tmp_path):
     for is_cells, says_cells in zip(printed, shown, strict=True):
         for found, said in zip(is_cells, says_cells, strict=True):
             assert found == said or float(found.rstrip(" %")) == pytest.approx(float(said.rstrip(" %")), rel=0.1)
+
+
+def question_rows() -> list[tuple[Path, str]]:
+    """Return the rows of the tables "Which file answers which question", each with the folder in their title."""
+    section = text_of(ROOT / "docs" / "architecture.md").partition("## Which file answers which question")[2]
+    rows, folder = [], ROOT
+    for line in section.splitlines():
+        if line.startswith("### "):
+            named = re.search(r"`([^`]*)`", line)
+            folder = ROOT / named[1] if named else ROOT
+        elif line.startswith("| ") and not line.startswith("| question"):
+            rows.append((folder, line))
+    return rows
+
+
+def missing_in(folder: Path, row: str) -> list[str]:
+    """Return the files of a row that do not exist, and the functions that none of its files defines."""
+    missing, files, near = [], [], folder
+    for name in re.findall(r"`([\w./]+)`", row.partition(" | ")[2]):
+        if name.endswith((".py", "/")):
+            place = next((base / name for base in (near, folder, ROOT) if (base / name).exists()), None)
+            if place is None:
+                missing.append(name)
+            else:
+                files.append(place)
+                near = place.parent if place.is_file() else place
+            continue
+        code = "\n".join(text_of(file) for file in files if file.is_file())
+        if not all(re.search(rf"^ *(?:def |class |self\.)?{part}\b", code, re.MULTILINE) for part in name.split(".")):
+            missing.append(name)
+    return missing
+
+
+def test_files_and_functions_of_the_questions_exist():
+    rows = question_rows()
+    assert len(rows) > 80
+    assert [name for row in rows for name in missing_in(*row)] == []
+
+
+def test_a_missing_file_or_function_is_found():
+    row = "| a question | `controller.py`: `Controller.step`, `Controller.no_step`; `none.py` |"
+    assert missing_in(ROOT / "multi_qp_controller", row) == ["Controller.no_step", "none.py"]
