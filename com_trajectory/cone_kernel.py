@@ -1,4 +1,4 @@
-"""Compiled kernels for wrench cones: generators, distance of a vector from the cone, and largest step along a ray."""
+"""Compiled kernels for wrench cones: rays, distance of a vector from the cone, and largest step in a direction."""
 
 from __future__ import annotations
 
@@ -82,16 +82,16 @@ def fill_distances(
 def into_cone(
     M: Array, rays: int, at: Array, basis: Indices, inverse: Array, x: Array, work: Array, since: int
 ) -> tuple[int, int]:
-    """Exchange basis generators by dual pivots until a vector is a non-negative combination of them.
+    """Exchange basis rays by dual pivots until a vector is a non-negative combination of them.
 
     Args:
-        M: columns as rows; the first `rays` are the generators.
-        rays: number of generators.
+        M: columns as rows; the first `rays` are those of the cone.
+        rays: number of rays of the cone.
         at: the vector, (rows,).
-        basis: indices of generators, (rows,).
+        basis: indices of rays, (rows,).
         inverse: of the basis, (rows, rows).
         x: output, coefficients, (rows,).
-        work: see `workspace`; its first row receives the facet y, y · g ≤ 0 for all generators, that `at` violates.
+        work: see `workspace`; its first row receives the facet y, y · g ≤ 0 for all rays, that `at` violates.
         since: pivots since the last refactorisation.
 
     Returns:
@@ -167,8 +167,8 @@ def least_step(
     is outside of the cone at the limit, the violated facet bounds κ: that bound is the next limit.
 
     Args:
-        G: generators, (rows, rays).
-        M: buffer for the generators and the artificial columns I and −I, as rows, (rays + 2 rows, rows).
+        G: rays, (rows, rays).
+        M: buffer for the rays and the artificial columns I and −I, as rows, (rays + 2 rows, rows).
         costs: buffer, (rays + 2 rows,).
         start: inside the cone, (k, rows); a ray that leaves it at once does not count.
         direction: (k, rows).
@@ -195,7 +195,7 @@ def least_step(
             status = NOT_CONVERGED
             if known:
                 status, since = into_cone(M, rays, at, basis, inverse, x, work, since)
-            if status == NOT_CONVERGED:  # cold start; also where the cone is flat, so that no generators form a basis
+            if status == NOT_CONVERGED:  # cold start; also where the cone is flat, so that no rays form a basis
                 start_at_artificial_basis(at, basis, inverse, x, rays)
                 maximise(M, at, basis, inverse, x, costs, len(M), work)
                 known, since, outside = True, 0, 0.0

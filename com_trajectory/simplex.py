@@ -24,7 +24,7 @@ def distances_to_cone(G: Array, W: Array) -> tuple[Array, Array]:
     """Return the distances of vectors from a cone, with their certificates.
 
     Args:
-        G: generators, (rows, r).
+        G: rays, (rows, r).
         W: vectors, (k, rows).
 
     Returns:
@@ -43,7 +43,7 @@ def least_step_inside(G: Array, start: Array, direction: Array, limit: float) ->
     """Return the largest step κ for which all start + κ direction stay in a cone, except rays that leave it at once.
 
     Args:
-        G: generators, (rows, r).
+        G: rays, (rows, r).
         start: inside the cone, (k, rows), contiguous.
         direction: (k, rows), contiguous.
         limit: upper bound of the result.

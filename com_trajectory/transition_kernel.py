@@ -36,7 +36,7 @@ def fill_loads(
     Args:
         Q: of the cost, (3, 3).
         q: of the cost, (3,).
-        G: generators of the wrench cone, (6, rays).
+        G: rays of the wrench cone, (6, rays).
         origin: reference point of their moments, (3,) [m].
         displaced: 0: no relaxation; 2: the region is displaced by e; 6: part of the wrench is unbalanced.
         least: lower bound of β.

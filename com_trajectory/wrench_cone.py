@@ -33,14 +33,14 @@ class WrenchCone:
     """The wrenches G β, β ≥ 0, that contacts can exert on a body.
 
     Attributes:
-        G: unit generators about `origin`, force then moment [m], in the world, (6, r).
+        G: unit rays about `origin`, force then moment [m], in the world, (6, r).
         origin: mean of the contact points, (3,) [m].
 
     Source: [Tonneau2018] (1), (12).
     """
 
     def __init__(self, contacts: Sequence[Contact]) -> None:
-        """Compute the generators.
+        """Compute the rays.
 
         Raises:
             MultiQpError: there are none.

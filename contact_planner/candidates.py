@@ -123,7 +123,7 @@ class _SupportExtent:
 
 
 class Candidates:
-    """Generator of candidate placements from the limb databases."""
+    """Candidate placements, computed from the limb databases."""
 
     def __init__(
         self,

@@ -54,7 +54,7 @@ class Move:
 
 
 class Moves:
-    """Generator of candidate moves of a character."""
+    """Candidate moves of a character."""
 
     def __init__(
         self, body: CharacterModel, reaches: Mapping[str, LimbReach], helpers: Sequence[str], settings: SearchSettings

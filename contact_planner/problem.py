@@ -33,7 +33,7 @@ class PlanningProblem:
         low: lower bounds of x, y, z [m], roll, pitch, yaw [rad] of the base, (6,).
         high: upper bounds, (6,).
         budget: CPU time for planning, independent of other processes [s].
-        seed: of the random generators.
+        seed: of the random numbers.
         candidate_weights: cost of candidate placements.
         model: name of a shipped model or path, written into the contact sequence.
         search: settings of the contact search.

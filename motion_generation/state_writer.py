@@ -50,7 +50,7 @@ class _Step:
 
 
 class StateWriter:
-    """Generator of the states of one sequence."""
+    """Writer of the states of one sequence."""
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ class Status(StrEnum):
     """Level of degradation of a command.
 
     OK: the QP was solved. REDUCED: it was solved, but without tasks that are given up, or tasks or motion
-    generators whose computation failed.
+    generators whose computation failed; the formulation `reduced` is something else.
     RELAXED: it was solved with slack on rows of `fallback.relax`, in the parts of the scene where it has no solution
     without. FALLBACK: it was not solved, or the state of a part of the scene is invalid: there, safe torques hold the
     last command, then damp to rest.

@@ -87,9 +87,9 @@ def _contact(controller: Controller, name: str, multipliers: Array | None) -> Co
     points = contact.first.points
     forces = np.zeros_like(points)
     if multipliers is not None:
-        generators = contact.W[:3] * multipliers
+        edge_forces = contact.W[:3] * multipliers
         for k in range(len(points)):
-            forces[k] = generators[:, PYRAMID_EDGES * k : PYRAMID_EDGES * (k + 1)].sum(axis=1)
+            forces[k] = edge_forces[:, PYRAMID_EDGES * k : PYRAMID_EDGES * (k + 1)].sum(axis=1)
     return ContactSnapshot(
         name=name,
         points=points @ X.rotation.T + X.translation,

@@ -25,7 +25,7 @@ _CURVE_POINTS = 200
 
 
 class ComMarkers:
-    """Generator of the markers of centre-of-mass trajectories."""
+    """Maker of the markers of centre-of-mass trajectories."""
 
     def __init__(self) -> None:
         self._ledger = MarkerLedger()

@@ -36,9 +36,9 @@ WATCHED, DAMPED, TOO_NEAR = (0.62, 0.64, 0.67), (0.96, 0.78, 0.13), (0.86, 0.15,
 
 
 class MarkerMaker:
-    """Generator of the markers listed in `NAMESPACES`, tick by tick.
+    """Maker of the markers listed in `NAMESPACES`, tick by tick.
 
-    Ids of contact points, pairs, subsystems and targets persist for the lifetime of the generator; outdated markers are
+    Ids of contact points, pairs, subsystems and targets persist for the lifetime of this object; outdated markers are
     deleted.
     """
 

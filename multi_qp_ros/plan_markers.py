@@ -24,7 +24,7 @@ _UNKNOWN = (0.2, 0.1)
 
 
 class PlanMarkers:
-    """Generator of the markers of planned contacts and, independently, of planned paths."""
+    """Maker of the markers of planned contacts and, independently, of planned paths."""
 
     def __init__(self, scenario: Scenario) -> None:
         self._contacts, self._paths = MarkerLedger(), MarkerLedger()

@@ -1,4 +1,4 @@
-"""Facets of a friction cone or another polyhedral cone given by its generators."""
+"""Facets of a friction cone or another polyhedral cone given by its rays."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import numpy as np
 
 from multi_qp_scene.arrays import Array
 
-#: Distance below which a generator of norm 1 lies in a plane with a unit normal.
+#: Distance below which a ray of norm 1 lies in a plane with a unit normal.
 _FLAT = 1e-9
-#: Tolerance for duplicate unit normals: a facet with many generators is found from several subsets of them.
+#: Tolerance for duplicate unit normals: a facet with many rays is found from several subsets of them.
 _SAME = 1e-7
 
 
-def facets_of(generators: Array) -> Array:
+def facets_of(rays: Array) -> Array:
     """Return F with {W Λ, Λ ≥ 0} = {w, F w ≥ 0}; no rows where the cone is the whole space.
 
-    A facet of a cone in R^r contains r − 1 independent generators, so all subsets are enumerated: the normal of a
-    subset is a facet if all generators are on one side. 4 points with 4 edges have 4368 subsets, which take about 10
+    A facet of a cone in R^r contains r − 1 independent rays, so all subsets are enumerated: the normal of a
+    subset is a facet if all rays are on one side. 4 points with 4 edges have 4368 subsets, which take about 10
     ms; results are cached.
 
     Args:
-        generators: W, of full row rank, (r, k).
+        rays: W, of full row rank, (r, k).
 
     Returns:
         F, unit rows, (facets, r); read-only.
@@ -31,7 +31,7 @@ def facets_of(generators: Array) -> Array:
     Raises:
         ValueError: when W is not of full row rank.
     """
-    W = np.ascontiguousarray(generators, dtype=np.float64)
+    W = np.ascontiguousarray(rays, dtype=np.float64)
     return _facets(W.tobytes(), W.shape)
 
 
@@ -40,7 +40,7 @@ def _facets(content: bytes, shape: tuple[int, int]) -> Array:
     W = np.frombuffer(content).reshape(shape)
     W = W / np.linalg.norm(W, axis=0)
     if np.linalg.matrix_rank(W) < shape[0]:
-        raise ValueError("the generators do not span the space")
+        raise ValueError("the rays do not span the space")
     normals = _normals(W)
     heights = normals @ W
     above, below = (heights > -_FLAT).all(axis=1), (heights < _FLAT).all(axis=1)
@@ -50,7 +50,7 @@ def _facets(content: bytes, shape: tuple[int, int]) -> Array:
 
 
 def _normals(W: Array) -> Array:
-    """Return the unit normal of every set of r − 1 independent generators, (sets, r)."""
+    """Return the unit normal of every set of r − 1 independent rays, (sets, r)."""
     dimension, count = W.shape
     subsets = np.array(list(combinations(range(count), dimension - 1)), dtype=np.intp)
     spans = W[:, subsets].transpose(1, 2, 0)

@@ -128,7 +128,7 @@ class Contact:
         return -self.pose.rotation[:, 2]
 
     def rays(self) -> Array:
-        """Return unit generators of the friction pyramid at each point, in the world, (k, 4, 3).
+        """Return unit rays of the friction pyramid at each point, in the world, (k, 4, 3).
 
         The pyramid has 4 edges and is inscribed in the Coulomb cone; its edges lie in the surface's own tangents.
         """

@@ -34,7 +34,7 @@ from multi_qp_scene.yaml_document import YamlDocument
 
 #: Keys of the alternative sources of an environment model.
 _KINDS = {"model", "box", "mesh", "urdf"}
-#: Largest seed of numpy's random generators.
+#: Largest seed of numpy's random numbers.
 LARGEST_SEED = 2**63 - 1
 _LARGEST_WHOLE = 2.0**53  # above it floating-point numbers have no fraction
 

@@ -63,10 +63,10 @@ class Surface:
     points: Array
     normals: Array
     ball: Ball = NO_BALL
-    _generators: dict[float, Array] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _rays: dict[float, Array] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def generators(self, friction: float) -> Array:
-        """Return W, whose columns are the unit generators of the wrench cone, (6, 4 k).
+    def rays(self, friction: float) -> Array:
+        """Return W, whose columns are the unit rays of the wrench cone, (6, 4 k).
 
         The wrench W Λ, Λ ≥ 0, is (force, moment) at the surface's origin, in its frame, acting on its body:
         every point carries a 4-edge pyramid inscribed in its Coulomb cone.
@@ -76,8 +76,8 @@ class Surface:
 
         Source: [Vaillant2015] section 3.4, (25).
         """
-        if friction in self._generators:
-            return self._generators[friction].copy()
+        if friction in self._rays:
+            return self._rays[friction].copy()
         forces = []
         for normal in self.normals:
             tangent_1, tangent_2 = tangents(normal)
@@ -85,16 +85,16 @@ class Surface:
                 force = normal + friction * tangent
                 forces.append(force / np.linalg.norm(force))
         at = np.repeat(self.points, PYRAMID_EDGES, axis=0)
-        generators = np.hstack([forces, np.cross(at, forces)]).T
-        self._generators[friction] = generators
-        return generators.copy()
+        rays = np.hstack([forces, np.cross(at, forces)]).T
+        self._rays[friction] = rays
+        return rays.copy()
 
     def facets(self, friction: float) -> Array:
         """Return F, the facets of the same cone: F w ≥ 0 for the wrench w, (facets, `equality_rows`).
 
         For a point, w is its force, (3,). A grasp that can push in every direction has no facets, (0, 6).
         """
-        return facets_of(self.generators(friction)[: self.equality_rows])
+        return facets_of(self.rays(friction)[: self.equality_rows])
 
     @cached_property
     def edges(self) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""Generator of the humanoid's contact sequences in config/sequences/.
+"""Writer of the humanoid's contact sequences in config/sequences/.
 
 Sequences with hands have centres of mass for which inverse kinematics has found a collision-free posture; the motion
 along the polyline through them is checked. Infeasible sequences are not written.

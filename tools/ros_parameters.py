@@ -1,4 +1,4 @@
-"""Generator of the lists of parameters and launch arguments in docs/ros2.md: `python tools/ros_parameters.py`."""
+"""Lists of parameters and launch arguments, written into docs/ros2.md: `python tools/ros_parameters.py`."""
 
 from __future__ import annotations
 

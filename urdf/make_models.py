@@ -1,4 +1,4 @@
-"""Generator of the models of this folder: `python urdf/make_models.py`.
+"""Writer of the models of this folder: `python urdf/make_models.py`.
 
 URDF files and meshes are written to `urdf/`, model files to `config/models/`; all of them are committed, and a test
 compares them with the output of this program. docs/models.md describes how to add a robot.

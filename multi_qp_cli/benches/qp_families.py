@@ -403,7 +403,7 @@ FAMILIES: dict[str, Callable[[Rng], Case]] = {
     "not convex": _not_convex,
     "not finite": _not_finite,
 }
-"""Generators of random problems by name of the family."""
+"""Functions that draw random problems, by name of the family."""
 
 
 def cases(count: int, seed: int = 0) -> Iterator[tuple[str, Case]]:

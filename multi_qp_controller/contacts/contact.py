@@ -44,7 +44,7 @@ class ActiveContact(Stateful):
         first: surface with the contact points.
         second: the other surface.
         friction: Coulomb coefficient used in the cone.
-        W: generators of the wrench cone, (6, nλ); those of a point contact change from tick to tick.
+        W: rays of the wrench cone, (6, nλ); those of a point contact change from tick to tick.
         F: facets of the same cone, F w ≥ 0, (facets, rows); those of a point contact change as well.
         rows: number of no-slip rows: 6, or 3 for a point contact.
         feedback: closed-loop feedback, or None.
@@ -75,7 +75,7 @@ class ActiveContact(Stateful):
         self.first = first
         self.second = second
         self.friction = friction if feedback is None else friction * feedback.friction
-        self.W = first.generators(self.friction)
+        self.W = first.rays(self.friction)
         self.rows = first.equality_rows
         X_second_first = kinematics.pose(second.frame_id).actInv(kinematics.pose(first.frame_id))
         self.held_at: pin.SE3 | None = X_second_first

@@ -1,4 +1,4 @@
-"""Generator of the reference page of the file formats from the schema: types, defaults, ranges and docstrings.
+"""Reference page of the file formats, written from the schema: types, defaults, ranges and docstrings.
 
 `python -m multi_qp_scene.schema.reference > docs/scenario_format.md`
 """

@@ -74,7 +74,7 @@ def test_the_least_step_inside_is_the_least_of_those_of_linprog(seed, limit):
 @settings(max_examples=20, deadline=None)
 @given(SEEDS, st.integers(1, 3))
 def test_the_least_step_inside_a_flat_cone(seed, dimension):
-    """Points without friction make cones in a plane of few dimensions, of which no six generators are a basis."""
+    """Points without friction make cones in a plane of few dimensions, of which no six rays are a basis."""
     rng = np.random.default_rng(seed)
     flat = rng.normal(size=(6, dimension + 1))
     G = flat @ np.abs(rng.normal(size=(dimension + 1, 9)))

@@ -120,9 +120,9 @@ class Recording:
         problems: problems by formulation.
         M: joint-space inertia, (nv, nv).
         N: nonlinear effects, (nv,).
-        G: generalised force of each generator, (nv, nλ).
+        G: generalised force of each ray, (nv, nλ).
         J: no-slip rows, (m, nv).
-        W: generators of each contact, (6, 16).
+        W: rays of each contact, (6, 16).
         motors: index in v of each motor, (na,).
         size: variables and equalities, as counted in [Vaillant2015].
     """

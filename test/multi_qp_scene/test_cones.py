@@ -1,4 +1,4 @@
-"""Facets of wrench cones describe the same set as the generators."""
+"""Facets of wrench cones describe the same set as the rays."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from multi_qp_scene.cones import facets_of
 from multi_qp_scene.surfaces import Surface, grasp_points, planar_points, single_point
 
 
-def generators(points, normals, friction=0.6, rows=6):
+def rays(points, normals, friction=0.6, rows=6):
     surface = Surface("s/a", "planar", "s/l", 0, 0, None, points, normals)
-    return surface.generators(friction)[:rows]
+    return surface.rays(friction)[:rows]
 
 
-PLANAR = generators(*planar_points((0.2, 0.1)))
-POINT = generators(*single_point(), rows=3)
+PLANAR = rays(*planar_points((0.2, 0.1)))
+POINT = rays(*single_point(), rows=3)
 
 
 @pytest.mark.parametrize(("W", "count"), [(PLANAR, 32), (POINT, 4)])
@@ -43,7 +43,7 @@ def test_a_wrench_is_inside_the_facets_if_and_only_if_it_can_be_generated(W):
 
 
 def test_an_enclosing_grasp_can_push_in_every_direction():
-    W = generators(*grasp_points(0.02, 0.08, encloses=True), friction=0.8)
+    W = rays(*grasp_points(0.02, 0.08, encloses=True), friction=0.8)
     assert facets_of(W).shape == (0, 6)
     for w in np.random.default_rng(0).normal(size=(20, 6)):
         assert nnls(W, w)[1] < 1e-9

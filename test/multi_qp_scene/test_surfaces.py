@@ -44,9 +44,9 @@ def carries(W, wrench):
 @pytest.mark.parametrize("friction", FRICTIONS)
 @pytest.mark.parametrize("name", POINTS)
 def test_generators_are_edges_of_an_inscribed_pyramid(name, friction):
-    """Generators are unit forces on the Coulomb cone of their point, so that no sum of them is outside it."""
+    """Rays are unit forces on the Coulomb cone of their point, so that no sum of them is outside it."""
     made = surface(name)
-    W = made.generators(friction)
+    W = made.rays(friction)
     assert W.shape == (6, 4 * len(made.points))
     for k in range(W.shape[1]):
         force, normal, point = W[:3, k], made.normals[k // 4], made.points[k // 4]
@@ -60,7 +60,7 @@ def test_generators_are_edges_of_an_inscribed_pyramid(name, friction):
 
 @given(seed=st.integers(0, 1000), friction=st.floats(0.01, 3.0))
 def test_every_force_of_a_point_is_inside_its_cone(seed, friction):
-    W = surface("point").generators(friction)
+    W = surface("point").rays(friction)
     force = W[:3] @ np.random.default_rng(seed).uniform(0.0, 1.0, 4)
     assert np.hypot(*force[:2]) <= -friction * force[2] * (1 + 1e-12)
 
@@ -68,7 +68,7 @@ def test_every_force_of_a_point_is_inside_its_cone(seed, friction):
 @pytest.mark.parametrize("friction", FRICTIONS)
 def test_a_plane_only_pushes(friction):
     """Contact forces act along -z of the surface, into the body: they cannot pull."""
-    W = surface("planar").generators(friction)
+    W = surface("planar").rays(friction)
     assert (W[2] < 0.0).all()
     assert carries(W, np.array([0, 0, -10.0, 0, 0, 0]))
     assert not carries(W, np.array([0, 0, 10.0, 0, 0, 0]))
@@ -77,7 +77,7 @@ def test_a_plane_only_pushes(friction):
 
 @pytest.mark.parametrize("offset", [(0.0, 0.0), (0.09, 0.0), (-0.09, 0.04), (0.099, -0.049)])
 def test_a_plane_carries_a_pressure_at_any_place_in_it(offset):
-    W, force = surface("planar").generators(0.5), np.array([0.0, 0.0, -100.0])
+    W, force = surface("planar").rays(0.5), np.array([0.0, 0.0, -100.0])
     inside = np.array([*offset, 0.0])
     assert carries(W, np.concatenate([force, np.cross(inside, force)]))
     outside = np.array([0.101, 0.0, 0.0]) if offset[0] >= 0 else np.array([0.0, 0.051, 0.0])
@@ -87,7 +87,7 @@ def test_a_plane_carries_a_pressure_at_any_place_in_it(offset):
 @given(seed=st.integers(0, 1000))
 def test_moments_are_those_of_the_point_forces(seed):
     made = surface("planar")
-    W, forces = made.generators(0.7), np.random.default_rng(seed).uniform(0.0, 10.0, 16)
+    W, forces = made.rays(0.7), np.random.default_rng(seed).uniform(0.0, 10.0, 16)
     at_points = (W[:3] * forces).reshape(3, 4, 4).sum(axis=2).T
     expected = np.concatenate([at_points.sum(axis=0), np.cross(made.points, at_points).sum(axis=0)])
     np.testing.assert_allclose(W @ forces, expected, atol=1e-12)
@@ -96,8 +96,8 @@ def test_moments_are_those_of_the_point_forces(seed):
 @pytest.mark.parametrize("friction", FRICTIONS)
 @pytest.mark.parametrize("name", ["hand", "handle"])
 def test_a_grasp_resists_in_all_directions(name, friction):
-    """Its generators positively span all wrenches: 0 is a strictly positive combination of them, and rank is 6."""
-    W = surface(name).generators(friction)
+    """Its rays positively span all wrenches: 0 is a strictly positive combination of them, and rank is 6."""
+    W = surface(name).rays(friction)
     assert np.linalg.matrix_rank(W) == 6
     n = W.shape[1]
     most = linprog(
@@ -118,7 +118,7 @@ def test_a_grasp_resists_in_all_directions(name, friction):
 @pytest.mark.parametrize("seed", range(5))
 def test_a_grasp_resists_any_wrench(seed):
     wrench = np.random.default_rng(seed).uniform(-50, 50, 6)
-    assert carries(surface("hand").generators(0.5), wrench)
+    assert carries(surface("hand").rays(0.5), wrench)
 
 
 def test_a_hand_is_pushed_outwards_and_a_handle_inwards():

@@ -156,17 +156,17 @@ def test_contact_forces_stay_in_their_friction_cones(record):
     log = record.log
     for contact, friction in enumerate(log["contact_friction"]):
         surface = record.scene.surfaces[str(log["contact_surfaces"][contact, 0])]
-        generators = pyramid_generators(surface.points, friction)
+        rays = pyramid_rays(surface.points, friction)
         active = [tick for tick in record.ticks if log["contact_active"][tick, contact]]
         assert active, log["contact_names"][contact]
         for wrench in log["contact_wrench"][active, contact]:
             assert wrench[2] <= 0.0, "a body is pushed against its outward normal"
             assert np.hypot(*wrench[:2]) <= -friction * wrench[2] * (1.0 + RELATIVE)
-            _, distance = nnls(generators, wrench)
+            _, distance = nnls(rays, wrench)
             assert distance <= RELATIVE * max(1.0, np.abs(wrench).max())
 
 
-def pyramid_generators(points: np.ndarray, friction: float) -> np.ndarray:
+def pyramid_rays(points: np.ndarray, friction: float) -> np.ndarray:
     """Return wrenches that a planar surface can receive: 4 edges at each corner, pushing along -z, (6, 16)."""
     columns = []
     for point in points:

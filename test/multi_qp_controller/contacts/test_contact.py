@@ -164,7 +164,7 @@ def test_grasp_constrains_all_six_directions(workshop, lab, dt):
 def test_contact_has_the_wrench_cone_of_its_first_surface(scene, lab):
     kinematics = lab.kinematics(scene, scene.initial_state())
     contact = contact_of(scene, kinematics, "humanoid/left_palm", "box/left", friction=0.4)
-    np.testing.assert_array_equal(contact.W, scene.surfaces["humanoid/left_palm"].generators(0.4))
+    np.testing.assert_array_equal(contact.W, scene.surfaces["humanoid/left_palm"].rays(0.4))
     assert contact.W.shape == (6, 16)
 
 
@@ -181,7 +181,7 @@ def test_cone_of_a_point_contact_is_fixed_to_the_second_surface(tmp_path):
     kinematics = Kinematics(scene)
     kinematics.update(State(scene.q0, np.zeros(scene.nv)))
     contact = contact_of(scene, kinematics, "dog/left_front_foot", "ground/floor")
-    aligned = scene.surfaces["dog/left_front_foot"].generators(0.7)
+    aligned = scene.surfaces["dog/left_front_foot"].rays(0.7)
     np.testing.assert_allclose(np.sort(contact.W, axis=1), np.sort(aligned, axis=1), atol=1e-5)
     random = np.random.default_rng(0)
     for _ in range(5):
@@ -192,6 +192,6 @@ def test_cone_of_a_point_contact_is_fixed_to_the_second_surface(tmp_path):
         np.testing.assert_allclose(forces[2], 1.0 / np.hypot(1.0, 0.7), atol=1e-9)
         np.testing.assert_allclose(np.linalg.norm(forces[:2], axis=0), 0.7 * forces[2], atol=1e-9)
         np.testing.assert_allclose(contact.W[3:], 0.0)
-        # the facets are those of the same cone: every generator lies on some of them, none outside
+        # the facets are those of the same cone: every ray lies on some of them, none outside
         inside = contact.F @ contact.W[:3]
         assert (inside >= -1e-9).all() and (np.abs(inside) < 1e-9).any(axis=0).all()

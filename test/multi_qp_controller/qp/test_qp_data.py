@@ -178,28 +178,28 @@ def test_torques_are_limited(box):
 
 
 def sparse(entries):
-    generators = np.zeros(16)
-    generators[list(entries)] = list(entries.values())
-    return generators
+    forces_on_edges = np.zeros(16)
+    forces_on_edges[list(entries)] = list(entries.values())
+    return forces_on_edges
 
 
 @settings(max_examples=30, deadline=None)
-@given(generators=arrays(float, 16, elements=st.floats(0.0, 50.0)))
-@example(generators=sparse({0: 2.0, 5: 1.0, 13: 2.0}))
-@example(generators=sparse({0: 1.0}))  # an edge of the cone, where Λ is unique
-@example(generators=np.zeros(16))
-def test_multipliers_have_the_least_norm(standing, generators):
+@given(forces_on_edges=arrays(float, 16, elements=st.floats(0.0, 50.0)))
+@example(forces_on_edges=sparse({0: 2.0, 5: 1.0, 13: 2.0}))
+@example(forces_on_edges=sparse({0: 1.0}))  # an edge of the cone, where Λ is unique
+@example(forces_on_edges=np.zeros(16))
+def test_multipliers_have_the_least_norm(standing, forces_on_edges):
     """Against a QP solver: min ½‖Λ‖² s.t. W Λ = w, Λ ≥ 0."""
     controller, _ = standing
     rows = controller.qp_data.contacts
     foot, where = rows.contacts[0], rows.row_slices[0]
     reactions = controller.reactions.copy()
-    wrench = reactions[where] = foot.W @ generators
+    wrench = reactions[where] = foot.W @ forces_on_edges
     found = multipliers(rows.contacts, reactions)[foot.name]
     assert (found >= 0.0).all()
     scale = max(1.0, np.abs(wrench).max())
     np.testing.assert_allclose(foot.W @ found, wrench, atol=1e-11 * scale)
-    assert np.linalg.norm(found) <= np.linalg.norm(generators) * (1 + 1e-9)
+    assert np.linalg.norm(found) <= np.linalg.norm(forces_on_edges) * (1 + 1e-9)
     expected = make_solver("daqp").solve(
         QPProblem(
             H=np.eye(16), g=np.zeros(16), A=foot.W, b=wrench, C=np.zeros((0, 16)), l=np.zeros(0), u=np.zeros(0),
@@ -219,7 +219,7 @@ def test_multipliers_of_an_impossible_wrench_have_the_nearest_one(standing):
     found = multipliers(rows.contacts, reactions)[foot.name]
     error = foot.W @ found - reactions[where]
     assert (found >= 0.0).all()
-    assert (foot.W.T @ error >= -1e-7 * 500.0).all()  # no generator reduces the error
+    assert (foot.W.T @ error >= -1e-7 * 500.0).all()  # no ray reduces the error
     assert abs(error @ foot.W @ found) < 1e-7 * 500.0**2
 
 
