@@ -125,9 +125,15 @@ def wrapped(item: str) -> str:
 
 
 def _takes(expected: Expectation, headings: Headings) -> str:
-    links = [f"[{tag or 'see there'}](#{_anchor(headings[model])})" for _, tag, model in _models_in(expected)]
+    """Return the type of a key, with links to its models."""
     text = described(expected)
-    return f"{_KEYS.sub('', text)}: {', '.join(links)}" if links else text
+    links = {tag: f"(#{_anchor(headings[model])})" for _, tag, model in _models_in(expected)}
+    if not links:
+        return text
+    text = _KEYS.sub("", text)
+    if list(links) == [""]:
+        return f"[{text}]{links['']}"
+    return f"{text}: {', '.join(f'[{tag}]{link}' for tag, link in links.items())}"
 
 
 def _anchor(heading: str) -> str:
