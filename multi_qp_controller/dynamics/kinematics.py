@@ -62,6 +62,7 @@ class Kinematics:
     def _allocate(self, trees: KinematicTrees) -> None:
         """Use this partition of the scene; allocate all arrays that depend on it."""
         self._trees, self.data, self.views = trees, trees.data, trees.views
+        self._placements = self.data.oMf  # of frames; each access to the attribute makes a new wrapper
         self._tables: dict[tuple[Pair, ...], MotionTable] = {}
         self._parts = [PartDynamics(part) for part in trees.parts]
         self._single_part = self._parts[0] if trees.is_one else None
@@ -140,7 +141,7 @@ class Kinematics:
 
     def pose(self, frame_id: int) -> pin.SE3:
         """Return X_world_frame."""
-        return self.data.oMf[frame_id]
+        return self._placements[frame_id]
 
     def jacobian(self, frame_id: int) -> Array:
         """Return the Jacobian of a frame's twist, in that frame: linear rows, then angular, (6, nv)."""

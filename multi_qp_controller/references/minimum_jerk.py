@@ -58,18 +58,20 @@ class Path:
 
         With zero duration, the path is at its end at all times.
         """
-        numbers, change = np.zeros((len(first), 3)), np.zeros((len(first), 3, SHARES))
-        numbers[:, 0] = first if duration else first + step
+        numbers, change = np.zeros(3 * len(first)), np.zeros((3 * len(first), SHARES))
+        numbers[::3] = first if duration else first + step
         if duration:
             for i in range(3):
-                change[:, i, i] = step
-        return cls(numbers.ravel(), change.reshape(-1, SHARES), start=start, duration=duration)
+                change[i::3, i] = step
+        return cls(numbers, change, start=start, duration=duration)
 
-    def shifted(self, start: float, shift: Array) -> Path:
-        """Return the path with another start time [s] and its first three numbers shifted."""
+    def shifted(self, start: float, shift: Array | None = None) -> Path:
+        """Return the path with another start time [s], and its first three numbers shifted."""
         _, duration, angle, apex, _ = self.timing
-        first = self.first.copy()
-        first[:3] += shift
+        first = self.first
+        if shift is not None:
+            first = first.copy()
+            first[:3] += shift
         return Path(first, self.change, start=start, duration=duration, angle=angle, apex=apex)
 
     def at(self, time: float) -> Array:

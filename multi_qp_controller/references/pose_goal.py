@@ -14,6 +14,8 @@ from multi_qp_controller.references.references import MinimumJerkPose, MovablePo
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.tasks import PoseTargetSpec
 
+_WORLD = pin.SE3.Identity()
+
 #: Creates the reference at the start of the task, from the present pose X_B_A.
 PoseReferenceFactory = Callable[[Kinematics, pin.SE3], PoseReference]
 
@@ -93,5 +95,5 @@ def _target_pose(
 
 def _origin(kinematics: Kinematics, frame_of: int | None, frame_b: int | None) -> pin.SE3:
     """Return the pose in B of the frame that a target is given in; None is the world."""
-    X_world_of = pin.SE3.Identity() if frame_of is None else kinematics.pose(frame_of)
+    X_world_of = _WORLD if frame_of is None else kinematics.pose(frame_of)
     return X_world_of if frame_b is None else kinematics.pose(frame_b).actInv(X_world_of)

@@ -24,6 +24,9 @@ from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.tasks import PoseTaskSpec
 
+#: Offset of a reference that has not been moved, (3,) [m].
+_NO_SHIFT = np.zeros(3)
+
 
 class PoseTask(Task):
     """x = pose of frame A in frame B (None: the world): position [m] and orientation [rad], in B's axes.
@@ -75,7 +78,7 @@ class PoseTask(Task):
         self.reference: PoseReference | None = None
         self._sample: PoseSample | None = None
         self._full_error = np.zeros(6)
-        self._shift = np.zeros(3)
+        self._shift = _NO_SHIFT
 
     @classmethod
     def of(cls, name: str, spec: PoseTaskSpec, scenario: Scenario) -> PoseTask:
@@ -104,7 +107,8 @@ class PoseTask(Task):
 
     def _update_path(self) -> None:
         path = None if self.reference is None else self.reference.path
-        self.path = None if path is None or self.given is not None else path.shifted(self.started_at, self._shift)
+        shift = None if self._shift is _NO_SHIFT else self._shift
+        self.path = None if path is None or self.given is not None else path.shifted(self.started_at, shift)
 
     @property
     def reference_size(self) -> int:
@@ -139,7 +143,7 @@ class PoseTask(Task):
     def start(self, kinematics: Kinematics, time: float) -> None:
         """Start at the present pose."""
         super().start(kinematics, time)
-        self._shift = np.zeros(3)
+        self._shift = _NO_SHIFT
         self.reference = self._goal(kinematics, self._pose(kinematics))
         self._update_path()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import replace
 from time import perf_counter
 from typing import NamedTuple
 
@@ -193,10 +192,11 @@ class BlockSolver:
             self._prepare_problem()
         except ValueError:  # reported by the next solve
             return None
-        if start is None or start.z_ineq is None or before is None or len(start.z_ineq) != len(before.low):
+        z = None if start is None else start.z_ineq
+        if start is None or z is None or before is None or len(z) != len(before.low) or not z.any():
             return None
         if before is not self._rows:
-            start = replace(start, z_ineq=self._rows.transferred(start.z_ineq, before))
+            start.z_ineq = self._rows.transferred(z, before)
         return start
 
     def _prepare_problem(self) -> None:
