@@ -136,12 +136,7 @@ def long_lines(page: Path) -> list[str]:
     return [line for line in text.splitlines() if len(line) > 120 and max(map(len, line.split())) <= 116]
 
 
-def mark_speed(page: Path) -> object:
-    """Mark the page whose tables are still too wide."""
-    return pytest.param(page, marks=pytest.mark.xfail(reason="tables of speed.md")) if page.name == "speed.md" else page
-
-
-@pytest.mark.parametrize("page", [*map(mark_speed, LINKING)], ids=names(LINKING))
+@pytest.mark.parametrize("page", LINKING, ids=names(LINKING))
 def test_lines_have_at_most_120_characters(page):
     assert not long_lines(page)
 
