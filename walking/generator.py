@@ -27,7 +27,8 @@ from multi_qp_scene.schema.generators import ArmSwingSpec, WalkingSpec
 from multi_qp_scene.schema.tasks import CoMTaskSpec, PoseTargetSpec, PoseTaskSpec, PostureTaskSpec, TaskSpec
 from multi_qp_scene.surfaces import Surface
 from walking.gait import Gait, WalkingRobot
-from walking.stepper import STAND, Measured, Stepper, Walk
+from walking.gait_state import STAND, Measured, Walk
+from walking.stepper import Stepper
 from walking.terrain import Terrain, outline_of, patch_of
 from walking.velocity import VelocityCommand, random_schedule
 

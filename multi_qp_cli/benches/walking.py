@@ -56,9 +56,9 @@ def measure(scene: str, seconds: float) -> dict[str, dict[str, float]]:
     times: dict[str, list[float]] = {"generator": [], "preview": [], "tick": []}
     for generator in controller.generators.values():
         assert isinstance(generator, WalkingGenerator)
-        preview = generator.stepper.preview
+        preview = generator.stepper.preview.best
         generator.update = _timed(generator.update, times["generator"])  # type: ignore[method-assign]
-        generator.stepper.preview = _timed(preview, times["preview"])  # type: ignore[method-assign]
+        generator.stepper.preview.best = _timed(preview, times["preview"])  # type: ignore[method-assign]
     step = _timed(controller.step, times["tick"])
     for tick in range(round(seconds / controller.dt)):
         if tick == _FIRST:

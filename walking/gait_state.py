@@ -1,0 +1,91 @@
+"""State of a gait, and what the walking algorithm measures."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import numpy as np
+
+from multi_qp_scene.arrays import Array
+
+STAND, SHIFT, SWING, DOUBLE = "stand", "shift", "swing", "double"
+
+
+@dataclass
+class Measured:
+    """What the walking algorithm measures.
+
+    Attributes:
+        time: [s].
+        com: centre of mass, (3,) [m].
+        velocity: of the centre of mass, (3,) [m/s].
+        feet: positions of the soles, (n, 3) [m].
+        yaws: headings of the soles, (n,) [rad].
+        forces: measured normal force of each foot, (n,) [N]; None where it is not measured.
+        patches: patch of the terrain that each foot presses on, where forces are measured on a terrain.
+    """
+
+    time: float
+    com: Array
+    velocity: Array
+    feet: Array
+    yaws: Array
+    forces: Array | None
+    patches: list[int] | None = None
+
+
+@dataclass
+class Walk:
+    """State of the gait; all that is carried from tick to tick.
+
+    Attributes:
+        phase: of the gait.
+        since: time at which the phase began [s].
+        swinging: group that swings, or swings next.
+        touchdown: planned touchdown [s].
+        place: planned centre of the swinging group's landing, (3,): x, y [m], heading [rad].
+        zmp: zero-moment point of the last tick, (2,) [m].
+        lift_places: place of each foot at lift-off, (n, 3) [m].
+        landings: planned place of each foot that swings, (n, 3) [m].
+        patches: patch of the terrain of each foot, of its landing while it swings; -1 before it is chosen.
+        ground: filtered height of the ground below the centre of mass, its rate and second derivative, (3,) [m]; NaN
+            before the first tick.
+        error: last deviation of the divergent component [m].
+        in_contact: whether each foot is in contact, (n,).
+        swings: references of the feet: position, velocity, acceleration of x, y, z [m] and yaw [rad], (n, 3, 4).
+        recovering: whether the step reacts to a push.
+        steps: number of steps so far.
+        time: time of the last tick [s]; NaN before the first one.
+        correction: integral of the velocity error, in the heading, (2,) [m/s].
+    """
+
+    phase: str = STAND
+    since: float = 0.0
+    swinging: int = 0
+    touchdown: float = 0.0
+    place: Annotated[Array, 3] = field(default_factory=lambda: np.zeros(3))
+    zmp: Annotated[Array, 2] = field(default_factory=lambda: np.zeros(2))
+    lift_places: Annotated[Array, None, 3] = field(default_factory=lambda: np.zeros((0, 3)))
+    landings: Annotated[Array, None, 3] = field(default_factory=lambda: np.zeros((0, 3)))
+    patches: list[int] = field(default_factory=list)
+    ground: Annotated[Array, 3] = field(default_factory=lambda: np.full(3, math.nan))
+    error: float = 0.0
+    in_contact: list[bool] = field(default_factory=list)
+    swings: Annotated[Array, None, 3, 4] = field(default_factory=lambda: np.zeros((0, 3, 4)))
+    recovering: bool = False
+    steps: int = 0
+    time: float = math.nan
+    correction: Annotated[Array, 2] = field(default_factory=lambda: np.zeros(2))
+
+
+def wrapped(angle: float) -> float:
+    """Return an angle in [−π, π) [rad]."""
+    return (angle + math.pi) % (2.0 * math.pi) - math.pi
+
+
+def turned(vector: Array, angle: float) -> Array:
+    """Return a vector in the plane, (2,), turned by an angle [rad]."""
+    c, s = math.cos(angle), math.sin(angle)
+    return np.array([c * vector[0] - s * vector[1], s * vector[0] + c * vector[1]])

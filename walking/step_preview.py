@@ -1,0 +1,96 @@
+"""Preview of a step: place and time of the next landing that bring the divergent component to the nominal gait."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from multi_qp_scene.arrays import Array
+from walking.foot_frames import FootFrames
+from walking.gait import TURNING_ROOM, Gait, WalkingRobot, group_place, nominal_step
+from walking.gait_state import Measured, turned
+from walking.preview_kernel import StepChoice, best_step
+
+#: Weights of the preview: footstep, shift of the zero-moment point, divergent component, touchdown time.
+WEIGHTS = np.array([1.0, 0.6, 100.0, 0.4])
+#: Time before touchdown from which place and time of the landing are fixed [s].
+FREEZE = 0.06
+#: Resolution of the touchdown time [s].
+RESOLUTION = 0.005
+
+
+class StepPreview:
+    """Optimal steps of one robot and gait."""
+
+    def __init__(self, robot: WalkingRobot, gait: Gait, frames: FootFrames, *, swing_speed: float) -> None:
+        """Create it; `swing_speed`: largest mean speed of a swinging foot [m/s]."""
+        self._robot, self._gait, self._frames, self._swing_speed = robot, gait, frames, swing_speed
+        self._times = RESOLUTION * np.arange(1, round(gait.longest_swing / RESOLUTION) + 1, dtype=np.float64)
+
+    def best(
+        self,
+        now: Measured,
+        xi: Array,
+        velocity: Array,
+        *,
+        swinging: int,
+        elapsed: float,
+        nominal_time: float,
+        place: Array | None = None,
+        remaining: float | None = None,
+    ) -> StepChoice:
+        """Return the optimal step of a group.
+
+        Args:
+            now: measured state.
+            xi: divergent component, (2,) [m].
+            velocity: of the body, (3,).
+            swinging: the group that swings.
+            elapsed: time since its lift-off [s].
+            nominal_time: nominal duration of its swing [s].
+            place: of the landing, (2,) [m], where it is fixed already.
+            remaining: time until touchdown [s], where it is fixed already.
+        """
+        gait, robot, times = self._gait, self._robot, self._times
+        centre, heading = self._frames.frame(1 - swinging, now)
+        step = nominal_step(robot, gait, velocity, stance=1 - swinging)
+        if remaining is None:
+            low = max(gait.least_swing - elapsed, FREEZE)
+            high = max(gait.longest_swing - elapsed, low)
+            if place is not None:  # when the foot can be there
+                reach = float(np.abs(place - self._frames.frame(swinging, now)[0]).max()) / self._swing_speed
+                low = min(max(low, reach), high)
+            times = times[(times >= low - 1e-9) & (times <= high + 1e-9)]
+        else:
+            times = np.maximum([remaining], 0.0)
+        turn = float(velocity[2]) * (max(nominal_time, elapsed) + gait.double_support)
+        box = (
+            self._box(swinging, turn) if place is None else np.repeat(turned(place - centre, -heading), 2).reshape(2, 2)
+        )
+        stance = list(gait.groups[1 - swinging])
+        shifts = robot.half_soles[stance[0]] if len(stance) == 1 else np.zeros(2)
+        return best_step(
+            turned(xi - centre, -heading),
+            robot.omega,
+            times,
+            0.5 * gait.double_support,
+            nominal_time - elapsed,
+            step.place,
+            velocity[:2],
+            step.offset,
+            box,
+            np.stack([-shifts, shifts], axis=1),
+            turned(self._frames.frame(swinging, now)[0] - centre, -heading),
+            self._swing_speed,
+            WEIGHTS,
+        )
+
+    def _box(self, swinging: int, turn: float) -> Array:
+        """Return the bounds of the next place relative to the stance centre; `turn`: of the next foot [rad]."""
+        robot, gait = self._robot, self._gait
+        (ahead, aside), least = robot.reach, robot.least_width + TURNING_ROOM * abs(turn)
+        spread = group_place(robot, gait, swinging)[1] - group_place(robot, gait, 1 - swinging)[1]
+        if spread > 0.0:
+            return np.array([[-ahead, ahead], [least, max(least, aside)]])
+        if spread < 0.0:
+            return np.array([[-ahead, ahead], [-max(least, aside), -least]])
+        return np.array([[-ahead, ahead], [-aside, aside]])

@@ -1,0 +1,77 @@
+"""Landing places and references of the swinging feet."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from multi_qp_scene.arrays import Array
+from walking.gait import Gait, WalkingRobot
+from walking.gait_state import Measured, Walk, turned, wrapped
+from walking.ground_height import contact_height
+from walking.swing import APEX, EARLY_APEX, LATE_APEX, LATER, advance
+from walking.terrain import Terrain
+
+#: Part of a swing after which its patch of the terrain is fixed.
+CHOSEN = 0.4
+
+
+class SwingFeet:
+    """Feet that swing to the planned place of their group, on a terrain or on level ground."""
+
+    def __init__(self, robot: WalkingRobot, gait: Gait, terrain: Terrain | None, *, rise: float) -> None:
+        """Create it; `rise`: largest difference in height between two footholds [m]."""
+        self._robot, self._gait, self._terrain, self._rise = robot, gait, terrain, rise
+
+    def land(self, walk: Walk, now: Measured, progress: float) -> bool:
+        """Set the landing of each swinging foot; return whether the terrain moved the place of the group.
+
+        Args:
+            walk: state of the gait.
+            now: measured state.
+            progress: part of the swing that has passed.
+        """
+        group = list(self._gait.groups[walk.swinging])
+        middle, moved = self._robot.places[group].mean(axis=0), False
+        for k in group:
+            if walk.in_contact[k]:
+                continue
+            place = np.array([*(walk.place[:2] + turned(self._robot.places[k] - middle, walk.place[2])), walk.place[2]])
+            walk.landings[k] = *place[:2], contact_height(walk, now)
+            if self._terrain is None:
+                continue
+            stance = max(float(now.feet[j, 2]) for j, on in enumerate(walk.in_contact) if on)
+            found = self._terrain.landing(
+                k, place, stance=stance, rise=self._rise, chosen=walk.patches[k], fixed=progress > CHOSEN
+            )
+            if found is not None:
+                moved = moved or math.dist(found.place, place[:2]) > 1e-6
+                walk.patches[k] = found.patch
+                walk.landings[k] = *found.place, found.height
+        if moved:
+            walk.place[:2] = walk.landings[group, :2].mean(axis=0)
+        return moved
+
+    def advance(self, walk: Walk, now: Measured, tick: float) -> None:
+        """Advance the references of the swinging feet by a time [s]."""
+        elapsed, goal = now.time - walk.since, np.zeros(4)
+        for k in self._gait.groups[walk.swinging]:
+            if walk.in_contact[k]:
+                continue
+            goal[:3] = walk.landings[k]
+            if self._terrain is None:
+                goal[2] = contact_height(walk, now)
+            goal[3] = walk.swings[k][0, 3] + wrapped(walk.place[2] - walk.swings[k][0, 3])
+            self._advance_foot(walk, k, goal, elapsed, walk.touchdown - now.time, tick)
+
+    def _advance_foot(self, walk: Walk, foot: int, goal: Array, elapsed: float, remaining: float, tick: float) -> None:
+        begin, lift = walk.lift_places[foot], self._gait.lift
+        apex, before, after, top = APEX, 0.0, 0.0, max(begin[2], goal[2])
+        if self._terrain is not None:
+            apex = min(max(APEX + LATER * (goal[2] - begin[2]), EARLY_APEX), LATE_APEX)
+            yaw = float(walk.swings[foot][0, 3])
+            before, after, top = self._terrain.passing(foot, begin, goal[:3].copy(), yaw=yaw, lift=lift, apex=apex)
+        total = elapsed + remaining
+        waits, landing = (before * total, after * total), self._gait.landing_speed
+        advance(walk.swings[foot], goal, remaining, elapsed, top + lift, apex, *waits, landing, tick)
