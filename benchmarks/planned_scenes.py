@@ -148,7 +148,7 @@ def _scene(
             robot: {**body, "place": {"surfaces": list(limbs.values()), "onto": "ground/floor", "xy": place}}
         },
         "environment": {"ground": {"model": "ground"}, **environment},
-        "collisions": {"self_collisions": [robot]},
+        "collisions": {"self_collisions": [robot], "self_pairs": "listed"},
         "plan": {
             "character": robot, "limbs": limbs, "posture": posture, "goal": goal, "bounds": bounds, "seed": "${seed}",
             **plan,

@@ -188,18 +188,19 @@ class CollisionsSpec(StrictModel):
         security: δ_s: minimum distance [m]; below `influence`.
         damping: ξ: approach speed allowed at δ_i [m/s].
         pairs: the pairs of bodies; the damper is inactive while an active contact connects the two bodies.
-        self_collisions: subsystems whose own links are included: the pairs of the model file's `self_collisions`, or,
-            if it has none, all that can meet, found by sampling, except those closer than 1 cm at the start.
-        self_pairs: "listed": only the list of a model file that has one, as in the paper; "all": beside it all other
-            pairs that can meet, found by sampling, with δ_i of at most 3 cm and δ_s of at most 2 mm.
+        self_collisions: subsystems whose own links keep apart; all characters if left out.
+        self_pairs: which pairs of their links. "all": every pair that can meet, found by sampling. Of a model file with
+            a list `self_collisions`, pairs that it does not name have δ_i of at most 3 cm and δ_s of at most 2 mm.
+            Pairs that are closer than δ_s (without a list: 1 cm) at the start are left out. "listed": only those of the
+            list, where the model file has one.
     """
 
     influence: Length = 0.08
     security: Distance = 0.01
     damping: Speed = 0.4
     pairs: list[CollisionPairSpec] = []
-    self_collisions: list[str] = []
-    self_pairs: Literal["listed", "all"] = "listed"
+    self_collisions: list[str] | None = None
+    self_pairs: Literal["listed", "all"] = "all"
 
 
 class JointLimitsSpec(StrictModel):

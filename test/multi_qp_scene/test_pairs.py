@@ -19,7 +19,7 @@ def scene():
 
 
 def watch(scene, *pairs, **rest):
-    spec = CollisionsSpec.model_validate({"pairs": list(pairs), **rest})
+    spec = CollisionsSpec.model_validate({"pairs": list(pairs), "self_collisions": [], **rest})
     return watched_pairs(scene, spec)
 
 
@@ -65,7 +65,7 @@ def test_pairs_without_relative_motion_are_left_out(scene):
 
 def test_listed_self_collisions_are_those_of_the_model_file(scene):
     options = {"influence": 0.05, "security": 0.02, "damping": 0.3}
-    pairs = watch(scene, self_collisions=["humanoid"], **options)
+    pairs = watch(scene, self_collisions=["humanoid"], self_pairs="listed", **options)
     links = {frozenset(p.links) for p in pairs}
     assert links == {frozenset(pair) for pair in scene.self_collisions["humanoid"]}
     assert all((p.influence, p.security, p.damping) == (0.05, 0.02, 0.3) for p in pairs)
@@ -73,7 +73,7 @@ def test_listed_self_collisions_are_those_of_the_model_file(scene):
 
 def test_self_collisions_are_completed_by_all_pairs_that_can_meet(scene):
     """Listed pairs keep the scenario's distances; the others have smaller ones, and none is violated at the start."""
-    pairs = watch(scene, self_collisions=["humanoid"], self_pairs="all", influence=0.05, security=0.02)
+    pairs = watch(scene, self_collisions=["humanoid"], influence=0.05, security=0.02)
     listed = {frozenset(pair) for pair in scene.self_collisions["humanoid"]}
     others = [p for p in pairs if frozenset(p.links) not in listed]
     meeting = {frozenset(f"humanoid/{link}" for link in pair) for pair in self_pairs(scene, "humanoid").meeting}
@@ -86,7 +86,13 @@ def test_self_collisions_are_completed_by_all_pairs_that_can_meet(scene):
     assert not search.distances(scene.q0)
 
 
-def test_there_are_no_pairs_by_default(scene):
+def test_by_default_all_pairs_of_each_character_that_can_meet_are_watched(scene):
+    pairs = watched_pairs(scene, CollisionsSpec())
+    assert pairs == watch(scene, self_collisions=["humanoid"]) and body_pair_count(pairs) > 60
+    assert all(link.startswith("humanoid/") for pair in pairs for link in pair.links)
+
+
+def test_an_empty_list_watches_no_pairs(scene):
     assert watch(scene) == ()
     assert body_pair_count(()) == 0
 
