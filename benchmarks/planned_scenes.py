@@ -148,7 +148,7 @@ def _scene(
             robot: {**body, "place": {"surfaces": list(limbs.values()), "onto": "ground/floor", "xy": place}}
         },
         "environment": {"ground": {"model": "ground"}, **environment},
-        "collisions": {"self_collisions": [robot], "self_pairs": "listed"},
+        "collisions": {"self_collisions": [robot]},
         "plan": {
             "character": robot, "limbs": limbs, "posture": posture, "goal": goal, "bounds": bounds, "seed": "${seed}",
             **plan,
@@ -255,7 +255,6 @@ def _table() -> Data:
         budget=5,
     )  # fmt: skip
     scene["plan"]["limbs"] = {**_HUMANOID_LIMBS, **_HANDS}
-    scene["collisions"]["self_pairs"] = "all"  # the upper arms come close to the torso
     return scene
 
 

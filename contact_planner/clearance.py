@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from itertools import product
 
 import coal
+import numpy as np
 import pinocchio as pin
 
 from contact_planner.body import CharacterModel, Limb
 from multi_qp_scene.arrays import Array
+from multi_qp_scene.pairs import UNLISTED_SECURITY, unlisted_pairs
+from multi_qp_scene.separation import Separation
 
 #: Penetration that is tolerated between the last link of a limb and a body that it touches, against rounding [m].
 _TOUCH = 2e-3
@@ -16,6 +20,10 @@ _TOUCH = 2e-3
 _TOUCH_POINT = 5e-3
 #: Distance of the last link from all other bodies [m].
 _APART = 2e-3
+#: Distance by which the character's own bodies are separated beyond the least one [m].
+_SPARE = 6.5e-3
+#: Regularisation of J Jᵀ, and largest change of a joint, when they are separated [m²], [rad].
+_SINGULAR, _LARGEST_STEP = 1e-3, 0.3
 
 
 class CollisionChecker:
@@ -35,13 +43,14 @@ class CollisionChecker:
         touched: Collection[str] = (),
         overlap: float | None = None,
     ) -> None:
-        """Select collision pairs: self-collision pairs of the model file, and all pairs with other bodies.
+        """Select collision pairs: all of the character's own links that can meet, and all with other bodies.
 
         Args:
             body: the character.
             margin: least distance to bodies that are not touched [m].
             apart: least distance to other characters [m]; `margin` by default.
-            own: least distance between bodies of the character itself [m].
+            own: least distance between bodies of the character itself [m]; of those that its model file does not list,
+                at most that which the controller keeps.
             touched: names of other characters that may be touched, beside the environment.
             overlap: tolerated overlap with the environment of links that touch [m]; a small one by default.
         """
@@ -53,9 +62,10 @@ class CollisionChecker:
         geometry.removeAllCollisionPairs()
         others = {name for name in body.scene.subsystems if name not in touched}
         margins = []
-        for first, second in self.self_pairs(body):
+        for first, second, listed in self.self_pairs(body):
             geometry.addCollisionPair(pin.CollisionPair(first, second))
-            margins.append(own)
+            margins.append(own if listed else min(own, UNLISTED_SECURITY))
+        self._own = Separation(body.model, geometry.copy(), clearance=own + _SPARE)
         for first in own_geometries:
             touches = ends.get(geometry.geometryObjects[first].parentJoint)
             for second in rest:
@@ -96,16 +106,16 @@ class CollisionChecker:
         return True
 
     @staticmethod
-    def self_pairs(body: CharacterModel) -> Iterable[tuple[int, int]]:
-        """Yield the self-collision pairs of geometries that the model file of the character lists."""
+    def self_pairs(body: CharacterModel) -> Iterable[tuple[int, int, bool]]:
+        """Yield the pairs of geometries of the character that can meet, and whether its model file lists them."""
         frames, geometry = body.model.frames, body.geometry
         by_link: dict[str, list[int]] = {}
         for k, piece in enumerate(geometry.geometryObjects):
             by_link.setdefault(frames[piece.parentFrame].name, []).append(k)
-        for link_1, link_2 in body.scene.self_collisions.get(body.name, ()):
-            for first in by_link.get(link_1, ()):
-                for second in by_link.get(link_2, ()):
-                    yield first, second
+        listed = body.scene.self_collisions.get(body.name, ())
+        for pair in (*listed, *unlisted_pairs(body.scene, body.name)):
+            for first, second in product(*(by_link.get(link, ()) for link in pair)):
+                yield first, second, pair in listed
 
     def is_free(self, q: Array) -> bool:
         """Whether the whole body is collision-free, apart from the last links of limbs that touch."""
@@ -127,6 +137,13 @@ class CollisionChecker:
     def hits(self, q: Array) -> list[tuple[str, str]]:
         """Return the pairs of geometries that are too close."""
         return self._all.hits(q)
+
+    def separating_step(self, q: Array) -> Array:
+        """Return the least change of joint angles that separates the character's own bodies to first order, (nv,)."""
+        J, lacks = self._own.rows(q)
+        step: Array = J.T @ np.linalg.solve(J @ J.T + _SINGULAR * np.eye(len(lacks)), lacks)
+        largest = float(np.abs(step).max(initial=0.0))
+        return step * min(1.0, _LARGEST_STEP / largest) if largest > 0.0 else step
 
 
 def _touch(limb: Limb) -> float:

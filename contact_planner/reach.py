@@ -181,8 +181,9 @@ class _SelfCollisionTest:
         self._model, self._data = body.model, body.model.createData()
         self._geometry = body.geometry.copy()
         self._geometry.removeAllCollisionPairs()
-        for first, second in CollisionChecker.self_pairs(body):
-            self._geometry.addCollisionPair(pin.CollisionPair(first, second))
+        for first, second, listed in CollisionChecker.self_pairs(body):
+            if listed:  # others are left to the check of the whole posture
+                self._geometry.addCollisionPair(pin.CollisionPair(first, second))
         self._geometry_data = self._geometry.createData()
 
     def is_free(self, q: Array) -> bool:

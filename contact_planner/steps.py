@@ -20,6 +20,8 @@ from multi_qp_scene.equilibrium import EquilibriumRegion, EquilibriumTest
 
 _AWAY = 12  # samples that are tried for a colliding limb without contact
 
+#: Largest number of attempts to separate the character's own bodies in a posture.
+_SEPARATIONS = 40
 _LIFT = 0.08  # [m] height of the swing at its middle, over the line between the two contacts
 
 
@@ -185,11 +187,27 @@ class Steps:
             return None
         if self._clearance.is_free(found):
             return found
+        separated = self._separated(found, poses, region)
+        if separated is not None:
+            return separated
         for alternative in self._avoiding_collisions(found, contacts, q_nominal):
             other = self._ik.solve(found, poses, q_nominal=alternative, region=region, margin=self._margin)
             if other is not None and self._clearance.is_free(other):
                 return other
         self._fail("the posture collides")
+        return None
+
+    def _separated(self, q: Array, poses: Mapping[str, pin.SE3], region: EquilibriumRegion) -> Array | None:
+        """Return a posture near q whose own bodies do not collide; None if none is found, or others collide."""
+        for _ in range(_SEPARATIONS):
+            step = self._clearance.separating_step(q)
+            if not step.any():
+                return None
+            nominal = pin.integrate(self._body.model, q, step)
+            found = self._ik.solve(q, poses, q_nominal=nominal, region=region, margin=self._margin)
+            if found is None or self._clearance.is_free(found):
+                return found
+            q = found
         return None
 
     def _avoiding_collisions(self, q: Array, contacts: Mapping[str, Contact], q_nominal: Array) -> list[Array]:

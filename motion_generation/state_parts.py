@@ -21,7 +21,7 @@ Ways = Mapping[int, Sequence[Array]]
 HALT = "halt"
 #: Duration of a state that only another plan ends [s].
 FOREVER = 1e9
-_BASE_SPEED, JOINT_SPEED = 0.3, 1.0  # mean speeds between two postures [m/s], [rad/s]
+_BASE_SPEED, JOINT_SPEED = 0.3, 1.25  # mean speeds between two postures [m/s], [rad/s]
 _FIRST = 1.0  # [s] duration of a limb's way to its first contact
 
 

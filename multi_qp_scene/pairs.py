@@ -101,7 +101,7 @@ def self_avoiding(scene: Scene, spec: CollisionsSpec) -> list[str]:
     return [name for name, body in scene.subsystems.items() if body.kind is SubsystemKind.CHARACTER]
 
 
-def unlisted_pairs(scene: Scene, subsystem: str, apart: float = 0.0) -> list[tuple[str, str]]:
+def unlisted_pairs(scene: Scene, subsystem: str, apart: float | None = None) -> list[tuple[str, str]]:
     """Return the pairs of links of a subsystem that can meet and that its model's list does not name.
 
     None for a model with an SRDF, which names all pairs that it does not disable.
@@ -109,7 +109,7 @@ def unlisted_pairs(scene: Scene, subsystem: str, apart: float = 0.0) -> list[tup
     Args:
         scene: the scene.
         subsystem: name.
-        apart: pairs that are closer at the start are left out [m].
+        apart: pairs that are closer at the start are left out [m]; none if None.
     """
     listed = {frozenset(pair) for pair in scene.self_collisions.get(subsystem, ())}
     if listed and subsystem in scene.disabled_by_srdf:
@@ -117,13 +117,15 @@ def unlisted_pairs(scene: Scene, subsystem: str, apart: float = 0.0) -> list[tup
     return [pair for pair in _sampled_pairs(scene, subsystem, apart) if frozenset(pair) not in listed]
 
 
-def _sampled_pairs(scene: Scene, subsystem: str, apart: float) -> list[tuple[str, str]]:
+def _sampled_pairs(scene: Scene, subsystem: str, apart: float | None) -> list[tuple[str, str]]:
     """Return all pairs of links of a subsystem that can meet, except those closer than a distance at the start [m].
 
     These stay close by design or posture: a damper would push them apart from the first tick.
     """
     pieces = _pieces_by_link(scene)
     meeting = [(f"{subsystem}/{a}", f"{subsystem}/{b}") for a, b in self_pairs(scene, subsystem).meeting]
+    if apart is None:
+        return meeting
     pairs = [((a, b), pair) for a, b in meeting for pair in product(pieces[a], pieces[b])]
     search = OverlapSearch(scene.model, scene.collision_model, [pair for _, pair in pairs], margin=apart)
     close = {pairs[k][0] for k in search.distances(scene.q0)}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING
 
+import coal
 import numpy as np
 import pinocchio as pin
 from scipy.optimize import linprog
@@ -59,15 +61,46 @@ class PlanAudit:
         """Return the geometry with the relevant pairs: the character's own, and its bodies with all others."""
         geometry = self._scene.collision_model.copy()
         geometry.removeAllCollisionPairs()
-        objects, frames = list(geometry.geometryObjects), self._model.frames
-        own = {frozenset(pair) for pair in self._scene.self_collisions[self._name]}
+        objects = list(geometry.geometryObjects)
+        own = [item.name.startswith(f"{self._name}/") for item in objects]
         for second in range(len(objects)):
             for first in range(second):
-                mine = sum(objects[k].name.startswith(f"{self._name}/") for k in (first, second))
-                links = frozenset(frames[objects[k].parentFrame].name for k in (first, second))
-                if mine == 1 or (mine == 2 and links in own):
+                if own[first] != own[second]:
                     geometry.addCollisionPair(pin.CollisionPair(first, second))
+        for first, second in self._own_pairs([k for k in range(len(objects)) if own[k]]):
+            geometry.addCollisionPair(pin.CollisionPair(first, second))
         return geometry
+
+    def _own_pairs(self, pieces: Sequence[int]) -> list[tuple[int, int]]:
+        """Return all pairs of the character's pieces whose links do not overlap by construction.
+
+        These are the pieces of one rigid body or of neighbours in the tree of bodies that carry pieces, and those that
+        overlap at the zero configuration. No list of the model or of the planner is used.
+        """
+        geometry, objects = self._scene.collision_model, self._scene.collision_model.geometryObjects
+        parents = [int(parent) for parent in self._model.parents]
+        carrying = {int(objects[k].parentJoint) for k in pieces}
+
+        def above(joint: int) -> int:
+            joint = parents[joint]
+            while joint and joint not in carrying:
+                joint = parents[joint]
+            return joint
+
+        data = geometry.createData()
+        pin.updateGeometryPlacements(self._model, self._data, geometry, data, pin.neutral(self._model))
+        request, found = coal.CollisionRequest(), []
+        overlapping = set()
+        for first, second in combinations(pieces, 2):
+            a, b = int(objects[first].parentJoint), int(objects[second].parentJoint)
+            if a == b or above(a) == b or above(b) == a:
+                continue
+            found.append((first, second))
+            shapes = [(objects[k].geometry, data.oMg[k]) for k in (first, second)]
+            if coal.collide(*shapes[0], *shapes[1], request, coal.CollisionResult()):
+                overlapping.add((a, b))
+        joints = [(int(objects[a].parentJoint), int(objects[b].parentJoint)) for a, b in found]
+        return [pair for pair, both in zip(found, joints, strict=True) if both not in overlapping]
 
     def mistakes(self, plan: ContactPlan, *, q: Array | None = None) -> list[str]:
         """Return the errors of all stances of a plan and of the steps between them.

@@ -5,7 +5,7 @@ import pinocchio as pin
 import pytest
 
 from motion_generation.planning import plan_scenario
-from motion_generation.state_parts import Pace
+from motion_generation.state_parts import JOINT_SPEED, Pace
 from multi_qp_scene.contact_sequence import Contact, ContactPhase
 from multi_qp_scene.scenario import load_scenario
 
@@ -28,7 +28,7 @@ def test_postures_far_apart_take_longer():
     still, bent, away = np.zeros(9), np.zeros(9), np.zeros(9)
     bent[8], away[:3] = 2.0, [0.6, 0.0, 0.0]
     pace = Pace(least=0.1)
-    assert pace.least_durations(phases, [still, bent, bent])[0] == pytest.approx(2.0)
+    assert pace.least_durations(phases, [still, bent, bent])[0] == pytest.approx(2.0 / JOINT_SPEED)
     assert pace.least_durations(phases, [still, away, away])[0] == pytest.approx(2.0)
 
 
