@@ -11,6 +11,8 @@ import numpy as np
 from multi_qp_scene.arrays import Array
 
 STAND, SHIFT, SWING, DOUBLE = "stand", "shift", "swing", "double"
+#: Deviation of the divergent component from which a step reacts to a push [m].
+URGENT = 0.06
 
 
 @dataclass

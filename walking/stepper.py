@@ -12,7 +12,7 @@ from multi_qp_scene.arrays import Array
 from multi_qp_scene.stateful import Stateful
 from walking.foot_frames import FootFrames
 from walking.gait import GRAVITY, Gait, WalkingRobot, group_place, nominal_step
-from walking.gait_state import DOUBLE, SHIFT, STAND, SWING, Measured, Walk, turned, wrapped
+from walking.gait_state import DOUBLE, SHIFT, STAND, SWING, URGENT, Measured, Walk, turned, wrapped
 from walking.ground_height import GroundHeight
 from walking.preview_kernel import StepChoice
 from walking.step_preview import FREEZE, StepPreview
@@ -23,8 +23,8 @@ from walking.terrain import Terrain
 
 #: Fraction of the swing after which a contact force is a touchdown.
 EARLIEST = 0.55
-#: Deviation of the divergent component above which the double support is cut to its shortest duration [m], [s].
-URGENT, SHORTEST_DOUBLE = 0.06, 0.02
+#: Duration of the double support in a reaction to a push [s].
+SHORTEST_DOUBLE = 0.02
 #: Integral gain on the velocity error [1/s], and largest correction [m/s].
 CORRECTION_GAIN, CORRECTION = 0.5, 0.06
 #: Longest time between two ticks by which references advance [s].

@@ -8,13 +8,15 @@ import numpy as np
 
 from multi_qp_scene.arrays import Array
 from walking.gait import Gait, WalkingRobot
-from walking.gait_state import Measured, Walk, turned, wrapped
+from walking.gait_state import URGENT, Measured, Walk, turned, wrapped
 from walking.ground_height import contact_height
 from walking.swing import APEX, EARLY_APEX, LATE_APEX, LATER, advance
 from walking.terrain import Terrain
 
 #: Part of a swing after which its patch of the terrain is fixed.
 CHOSEN = 0.4
+#: Largest vertical speed of the planned landing where feet have to land slowly [m/s].
+SLOW_LANDING = 0.05
 
 
 class SwingFeet:
@@ -55,7 +57,10 @@ class SwingFeet:
 
     def advance(self, walk: Walk, now: Measured, tick: float) -> None:
         """Advance the references of the swinging feet by a time [s]."""
-        elapsed, goal = now.time - walk.since, np.zeros(4)
+        elapsed, goal, landing = now.time - walk.since, np.zeros(4), self._gait.landing_speed
+        # fast landings survive weaker pushes; without measured forces, feet that move would land below the ground
+        if walk.recovering or walk.error > URGENT or now.forces is None:
+            landing = min(landing, SLOW_LANDING)
         for k in self._gait.groups[walk.swinging]:
             if walk.in_contact[k]:
                 continue
@@ -63,9 +68,11 @@ class SwingFeet:
             if self._terrain is None:
                 goal[2] = contact_height(walk, now)
             goal[3] = walk.swings[k][0, 3] + wrapped(walk.place[2] - walk.swings[k][0, 3])
-            self._advance_foot(walk, k, goal, elapsed, walk.touchdown - now.time, tick)
+            self._advance_foot(walk, k, goal, elapsed, walk.touchdown - now.time, landing, tick)
 
-    def _advance_foot(self, walk: Walk, foot: int, goal: Array, elapsed: float, remaining: float, tick: float) -> None:
+    def _advance_foot(
+        self, walk: Walk, foot: int, goal: Array, elapsed: float, remaining: float, landing: float, tick: float
+    ) -> None:
         begin, lift = walk.lift_places[foot], self._gait.lift
         apex, before, after, top = APEX, 0.0, 0.0, max(begin[2], goal[2])
         if self._terrain is not None:
@@ -73,5 +80,6 @@ class SwingFeet:
             yaw = float(walk.swings[foot][0, 3])
             before, after, top = self._terrain.passing(foot, begin, goal[:3].copy(), yaw=yaw, lift=lift, apex=apex)
         total = elapsed + remaining
-        waits, landing = (before * total, after * total), self._gait.landing_speed
-        advance(walk.swings[foot], goal, remaining, elapsed, top + lift, apex, *waits, landing, tick)
+        advance(
+            walk.swings[foot], goal, remaining, elapsed, top + lift, apex, before * total, after * total, landing, tick
+        )

@@ -79,8 +79,8 @@ class GaitSpec(StrictModel):
         longest_swing: longest swing that the preview may choose [s].
         recovery_swing: duration of the swing that a disturbance triggers [s].
         lift: height of a swing above the higher of its ends [m].
-        landing_speed: vertical speed of the planned landing; faster feet slip less in quick steps, slower ones recover
-            better from pushes [m/s].
+        landing_speed: vertical speed of the planned landing; faster feet slip less in quick steps; at most 0.05 in
+            steps that react to a push, and without measured forces [m/s].
     """
 
     offsets: list[Fraction] | None = None
