@@ -25,7 +25,6 @@ from multi_qp_scene.configuration import set_joint_angles
 from multi_qp_scene.contact_sequence import ContactSequence
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.kinematic_trees import KinematicTrees, place_frames
-from multi_qp_scene.pairs import self_avoiding
 from multi_qp_scene.placement import align_surfaces, pose_of
 from multi_qp_scene.resources import model_path
 from multi_qp_scene.scenario import Scenario
@@ -114,7 +113,7 @@ def model_of(scenario: Scenario, name: str) -> str:
 def self_distance(scenario: Scenario, name: str) -> float:
     """Return the distance that the controller maintains between a character's own bodies [m], a bound for stances."""
     collisions = scenario.spec.collisions
-    return collisions.security if name in self_avoiding(scenario.scene, collisions) else 0.0
+    return collisions.security if name in collisions.self_collisions else 0.0
 
 
 def goal_of(scenario: Scenario) -> pin.SE3:

@@ -70,7 +70,8 @@ def _signature(scene: Scene, subsystem: str, pieces: list[int]) -> bytes:
     data = model.createData()
     pin.computeJointJacobians(model, data, pin.neutral(model))
     axes = [np.zeros(0)] + [
-        pin.getJointJacobian(model, data, k, pin.LOCAL)[:, model.joints[k].idx_v] for k in range(1, model.njoints)
+        pin.getJointJacobian(model, data, k, pin.LOCAL).reshape(6, -1)[:, model.joints[k].idx_v]
+        for k in range(1, model.njoints)
     ]
     parts: list[bytes] = []
     for k in pieces:

@@ -12,7 +12,6 @@ from multi_qp_scene.meeting_pairs import link_of, self_pairs
 from multi_qp_scene.overlaps import OverlapSearch
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.scenario_file import CollisionsSpec
-from multi_qp_scene.subsystem import SubsystemKind
 
 #: Distance at the start below which sampled pairs are left out, for models that list no pairs [m].
 CLOSE_AT_START = 0.01
@@ -83,7 +82,7 @@ def watched_pairs(scene: Scene, spec: CollisionsSpec) -> tuple[WatchedPair, ...]
         for link_a in fnmatch.filter(all_links, entry.bodies[0]):
             for link_b in fnmatch.filter(all_links, entry.bodies[1]):
                 watch(link_a, link_b, *parameters)
-    for subsystem in self_avoiding(scene, spec):
+    for subsystem in spec.self_collisions:
         listed = scene.self_collisions[subsystem]
         for link_a, link_b in listed or _sampled_pairs(scene, subsystem, CLOSE_AT_START):
             watch(link_a, link_b, spec.influence, spec.security, spec.damping)
@@ -92,13 +91,6 @@ def watched_pairs(scene: Scene, spec: CollisionsSpec) -> tuple[WatchedPair, ...]
             for link_a, link_b in unlisted_pairs(scene, subsystem, security):
                 watch(link_a, link_b, influence, security, spec.damping)
     return tuple(found)
-
-
-def self_avoiding(scene: Scene, spec: CollisionsSpec) -> list[str]:
-    """Return the names of the subsystems whose own links keep apart."""
-    if spec.self_collisions is not None:
-        return spec.self_collisions
-    return [name for name, body in scene.subsystems.items() if body.kind is SubsystemKind.CHARACTER]
 
 
 def unlisted_pairs(scene: Scene, subsystem: str, apart: float | None = None) -> list[tuple[str, str]]:

@@ -102,7 +102,7 @@ def _check_collisions(scenario: ScenarioChecker) -> None:
             security = collisions.security if pair.security is None else pair.security
             own = "influence" if pair.security is None else "security"
             _check_security(scenario, ("collisions", "pairs", k, own), security, influence, " m")
-    for k, name in enumerate(collisions.self_collisions or []):
+    for k, name in enumerate(collisions.self_collisions):
         scenario.known(("collisions", "self_collisions", k), "subsystem", name, scenario.names.moving)
     _check_security(scenario, ("collisions", "security"), collisions.security, collisions.influence, " m")
     if (balance := scenario.spec.balance) is not None:

@@ -188,7 +188,7 @@ class CollisionsSpec(StrictModel):
         security: δ_s: minimum distance [m]; below `influence`.
         damping: ξ: approach speed allowed at δ_i [m/s].
         pairs: the pairs of bodies; the damper is inactive while an active contact connects the two bodies.
-        self_collisions: subsystems whose own links keep apart; all characters if left out.
+        self_collisions: subsystems whose own links keep apart.
         self_pairs: which pairs of their links. "all": every pair that can meet, found by sampling. Of a model file with
             a list `self_collisions`, pairs that it does not name have δ_i of at most 3 cm and δ_s of at most 2 mm.
             Pairs that are closer than δ_s (without a list: 1 cm) at the start are left out. "listed": only those of the
@@ -199,7 +199,7 @@ class CollisionsSpec(StrictModel):
     security: Distance = 0.01
     damping: Speed = 0.4
     pairs: list[CollisionPairSpec] = []
-    self_collisions: list[str] | None = None
+    self_collisions: list[str] = []
     self_pairs: Literal["listed", "all"] = "all"
 
 

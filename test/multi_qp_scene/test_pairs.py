@@ -19,7 +19,7 @@ def scene():
 
 
 def watch(scene, *pairs, **rest):
-    spec = CollisionsSpec.model_validate({"pairs": list(pairs), "self_collisions": [], **rest})
+    spec = CollisionsSpec.model_validate({"pairs": list(pairs), **rest})
     return watched_pairs(scene, spec)
 
 
@@ -86,13 +86,7 @@ def test_self_collisions_are_completed_by_all_pairs_that_can_meet(scene):
     assert not search.distances(scene.q0)
 
 
-def test_by_default_all_pairs_of_each_character_that_can_meet_are_watched(scene):
-    pairs = watched_pairs(scene, CollisionsSpec())
-    assert pairs == watch(scene, self_collisions=["humanoid"]) and body_pair_count(pairs) > 60
-    assert all(link.startswith("humanoid/") for pair in pairs for link in pair.links)
-
-
-def test_an_empty_list_watches_no_pairs(scene):
+def test_there_are_no_pairs_by_default(scene):
     assert watch(scene) == ()
     assert body_pair_count(()) == 0
 
