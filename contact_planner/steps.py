@@ -21,7 +21,7 @@ from multi_qp_scene.equilibrium import EquilibriumRegion, EquilibriumTest
 _AWAY = 12  # samples that are tried for a colliding limb without contact
 
 #: Largest number of attempts to separate the character's own bodies in a posture.
-_SEPARATIONS = 40
+_SEPARATIONS = 16
 _LIFT = 0.08  # [m] height of the swing at its middle, over the line between the two contacts
 
 
