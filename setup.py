@@ -15,6 +15,7 @@ TOP_LEVEL_PACKAGES = (
     "motion_generation",
     "walking",
     "modal_control",
+    "upper_body",
     "multi_qp_viewer",
     "multi_qp_simulator",
     "multi_qp_ros",

@@ -83,6 +83,16 @@ class ScenarioChecker:
             if not fnmatch.filter(valid, pattern) and not self.names.excused(pattern):
                 self._problems.unknown(self.document.location(key), kind, pattern, sorted(valid))
 
+    def check_posture(
+        self, key: Key, subsystem: str, posture: str | Mapping[str, float] | None, also: Iterable[str] = ("initial",)
+    ) -> None:
+        """Report an unknown posture of a subsystem, or unknown joints of one that is given by its angles."""
+        if isinstance(posture, str):
+            self.known(key, "posture", posture, self.names.postures[subsystem] | set(also))
+        elif posture is not None:
+            for joint in posture:
+                self.known((*key, joint), "joint", joint, self.joints_of(subsystem))
+
     def check_group(self, subsystems: list[str], key: Key) -> None:
         """Report unknown subsystems of a group, and an empty one."""
         for k, name in enumerate(subsystems):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pinocchio as pin
 
 from multi_qp_scene.arrays import Array
@@ -14,6 +16,9 @@ from multi_qp_scene.scalar_joint import ScalarJoint
 from multi_qp_scene.schema.scenario_file import SubsystemSpec
 from multi_qp_scene.subsystem import Subsystem
 from multi_qp_scene.surfaces import Surface
+
+if TYPE_CHECKING:
+    from multi_qp_scene.scene import Scene
 
 
 def configurations(
@@ -46,6 +51,15 @@ def set_joint_angles(model: pin.Model, q: Array, subsystem: str, joints: dict[st
     """Set some joints of a subsystem in place: angles [rad] or positions [m]."""
     for joint, angle in joints.items():
         ScalarJoint.of(model, f"{subsystem}/{joint}").set_angle(q, angle)
+
+
+def posture_configuration(scene: Scene, subsystem: str, posture: str | dict[str, float] | None) -> Array:
+    """Return the initial configuration with a posture of one subsystem: its name, angles by joint, or the initial."""
+    part, q = scene.subsystems[subsystem], scene.q0.copy()
+    q[part.q_slice] = part.postures[posture if isinstance(posture, str) else "initial"]
+    if isinstance(posture, dict):
+        set_joint_angles(scene.model, q, subsystem, posture)
+    return q
 
 
 def set_initial_pose(

@@ -29,6 +29,7 @@ PACKAGES = (
     "motion_generation",
     "walking",
     "modal_control",
+    "upper_body",
     "contact_planner",
     "com_trajectory",
     "contact_invariant",

@@ -74,7 +74,8 @@ class ClosedLoop(Stateful):
     def disturb(self, kinematics: Kinematics) -> None:
         """Subtract the observed disturbance force from N, from the last measured state."""
         if self.observer is not None:
-            kinematics.N -= self.observer.update(self._speed, kinematics.M)
+            kinematics.disturbance = self.observer.update(self._speed, kinematics.M)
+            kinematics.N -= kinematics.disturbance
 
     def commanded(self, acceleration: Array, M: Array) -> DriveReference | None:
         """Process q̈ of the command, (nv,); return the joint-impedance reference of the drives, or None."""

@@ -36,7 +36,8 @@ class Kinematics:
         q: configuration, (nq,).
         v: velocity, (nv,).
         M: joint-space inertia, block diagonal, (nv, nv).
-        N: nonlinear effects, gravity and passive joint forces of (12), (nv,).
+        N: nonlinear effects, gravity and passive joint forces of (12), less `disturbance`, (nv,).
+        disturbance: observed generalised force of what the model does not contain, (nv,) [N, N m].
         motions: table of relative motions that are computed together, or None.
         J: Jacobians of all joints in the data, (6, nv).
         Ag: the centroidal map of the data, (6, nv).
@@ -52,6 +53,7 @@ class Kinematics:
         self.q = scene.q0.copy()
         self.v = np.zeros(scene.nv)
         self.N = np.zeros(scene.nv)
+        self.disturbance = np.zeros(scene.nv)
         self._allocate(KinematicTrees(scene.model))
         self.motions: MotionTable | None = None
         self._frames: dict[int, FixedFrame] = {}

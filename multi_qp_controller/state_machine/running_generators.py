@@ -13,7 +13,6 @@ import numpy as np
 from multi_qp_controller.incidents import IncidentLog, described
 from multi_qp_controller.motion_generator import GeneratorInput, GeneratorOutput, MotionGenerator, make_generator
 from multi_qp_controller.tasks import Task
-from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.tasks import CoMTaskSpec, PoseTaskSpec, TaskSpec
 from multi_qp_scene.stateful import Stateful, conformed
@@ -156,7 +155,7 @@ class RunningGenerators(Stateful):
             if last is None or task_name not in last.references or task.given is None:
                 task.weight = 0.0
             else:
-                task.give(_at_rest(task.given))
+                task.give(task.at_rest(task.given))
 
     def get_state(self) -> dict[str, Checkpoint]:
         """Return the states of the present generators, those that have started."""
@@ -175,18 +174,6 @@ class RunningGenerators(Stateful):
             references = dict.fromkeys(one.references, np.zeros(0))
             self._outputs[name] = GeneratorOutput(tuple(one.contacts), references, one.done)
         self.done = frozenset(name for name, output in self._outputs.items() if output.done)
-
-
-def _at_rest(numbers: Array) -> Array:
-    """Return a reference with zero velocity and acceleration."""
-    held = numbers.copy()
-    if len(held) == 24:
-        held[12:] = 0.0
-    elif len(held) == 12:
-        held[6:] = 0.0
-    else:
-        held.reshape(-1, 3)[:, 1:] = 0.0
-    return held
 
 
 def _followed(spec: TaskSpec) -> TaskSpec:

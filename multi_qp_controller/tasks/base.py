@@ -161,6 +161,12 @@ class Task(Stateful, ABC):
         """Follow this reference, (reference_size,), until the next one is given; the array is not copied."""
         self.given, self.path = numbers, None
 
+    def at_rest(self, numbers: Array) -> Array:
+        """Return a given reference with zero velocity and acceleration; by default one of value, rate, acceleration."""
+        held = numbers.copy()
+        held.reshape(-1, 3)[:, 1:] = 0.0
+        return held
+
     def restored(self, kinematics: Kinematics) -> None:  # noqa: B027
         """Compute what follows from a restored state; called after `set_state`, instead of `start`."""
 

@@ -58,6 +58,12 @@ class MomentumTask(Task):
         """Momentum, then its rate."""
         return 12
 
+    def at_rest(self, numbers: Array) -> Array:
+        """Return a given reference with zero rate."""
+        held = numbers.copy()
+        held[6:] = 0.0
+        return held
+
     def columns(self, scene: Scene) -> NDArray[np.intp]:
         """Return the entries of v that move the group."""
         return self.group.columns

@@ -115,6 +115,12 @@ class PoseTask(Task):
         """Position, rotation row by row, velocity and acceleration of A in B, see `PoseSample`."""
         return 24
 
+    def at_rest(self, numbers: Array) -> Array:
+        """Return a given reference with zero velocity and acceleration."""
+        held = numbers.copy()
+        held[12:] = 0.0
+        return held
+
     @property
     def duration(self) -> float:
         """Duration of the reference motion [s]."""

@@ -15,7 +15,7 @@ from multi_qp_controller.references.joint_motion import JointMotion
 from multi_qp_controller.references.minimum_jerk import Path, minimum_jerk
 from multi_qp_controller.tasks.base import Gains, Task
 from multi_qp_scene.arrays import Array
-from multi_qp_scene.configuration import set_joint_angles
+from multi_qp_scene.configuration import posture_configuration
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.motions.reference import ReferenceMotion
 from multi_qp_scene.scenario import Scenario
@@ -96,7 +96,9 @@ class PostureTask(Task):
         return cls(
             name,
             v_index=indices,
-            q_reference=None if spec.target is not None else _configuration(spec, scene),
+            q_reference=None
+            if spec.target is not None or spec.posture == "entry"
+            else posture_configuration(scene, spec.subsystem, spec.posture),
             row_weights=weights,
             duration=spec.duration,
             motion=None if spec.target is None else _motion(name, spec.target.motion, own, indices, scenario),
@@ -189,18 +191,6 @@ class PostureTask(Task):
         s, ds, dds = minimum_jerk(time - self.started_at, self._duration)
         moved = step[self._v_index]
         return pin.integrate(kinematics.model, start, s * step), ds * moved, dds * moved
-
-
-def _configuration(spec: PostureTaskSpec, scene: Scene) -> Array | None:
-    """Return the configuration of a specification, (nq,); None for the one at the start of the task."""
-    if spec.posture == "entry":
-        return None
-    subsystem, q = scene.subsystems[spec.subsystem], scene.q0.copy()
-    named = spec.posture if isinstance(spec.posture, str) else "initial"
-    q[subsystem.q_slice] = subsystem.postures[named]
-    if isinstance(spec.posture, dict):
-        set_joint_angles(scene.model, q, spec.subsystem, spec.posture)
-    return q
 
 
 def _motion(name: str, file: str, joints: list[str], v_index: NDArray[np.intp], scenario: Scenario) -> JointMotion:

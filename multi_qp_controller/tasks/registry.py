@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from multi_qp_controller.tasks.base import Task
 from multi_qp_controller.tasks.com import CoMTask
+from multi_qp_controller.tasks.impedance import JointImpedanceTask
 from multi_qp_controller.tasks.joint import JointAngleTask, JointVelocityTask
 from multi_qp_controller.tasks.momentum import MomentumTask
 from multi_qp_controller.tasks.pose import PoseTask
@@ -16,6 +17,7 @@ from multi_qp_scene.schema.tasks import TASK_SPECS, TaskBase
 _TASKS: tuple[type[Task], ...] = (
     CoMTask,
     JointAngleTask,
+    JointImpedanceTask,
     JointVelocityTask,
     MomentumTask,
     PoseTask,

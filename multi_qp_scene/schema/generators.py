@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from multi_qp_scene.config_file import StrictModel
 from multi_qp_scene.schema.common import (
+    Angle,
     Distance,
     Duration,
     Force,
@@ -384,7 +385,67 @@ class ModalSpec(GeneratorSpec):
         check_motion(scenario, (*key, "motion"), self.motion, self.subsystem)
 
 
+class TimedTensionSpec(StrictModel):
+    """A tension from a time on.
+
+    Attributes:
+        at: time since the state was entered [s].
+        tension: 0 relaxed, 1 tense.
+    """
+
+    at: Time = 0.0
+    tension: Fraction
+
+
+class AntagonisticSpec(GeneratorSpec):
+    """Holds limbs at a posture by antagonistic pairs of springs, which yield by their tension.
+
+    Attributes:
+        type: selects this type of generator.
+        subsystem: the character.
+        joints: names or patterns with `*` of joints with motors, which carry no contacts.
+        posture: a posture of its model, `initial` (if left out), or angles [rad] by joint, with the initial ones for
+            other joints.
+        reference: posture with the limbs spread, from which joints of several hinges measure their rotation, a
+            posture of its model or angles [rad] by joint; they must not turn their limb by 180 degrees from it.
+        duration: duration of the path to the posture [s].
+        tension: tension over time.
+        tension_rate: largest rate of change of the tension [1/s].
+        stiffness: stiffness without and with full tension, relative to the effort limit of each joint [1/rad].
+        damping_ratio: damping relative to the critical one.
+        weight: w in (32) of the torques relative to the effort limits; large, so that they are those of the springs.
+    """
+
+    type: Literal["antagonistic"]
+    subsystem: str
+    joints: list[str] = Field(min_length=1)
+    posture: str | dict[str, Angle] | None = None
+    reference: str | dict[str, Angle] | None = None
+    duration: Duration = 1.0
+    tension: list[TimedTensionSpec] = Field(default=[TimedTensionSpec(tension=0.5)], min_length=1)
+    tension_rate: Positive = 5.0
+    stiffness: tuple[Positive, Positive] = (0.3, 6.0)
+    damping_ratio: Positive = 0.7
+    weight: NonNegative = 1e5
+
+    def check(self, scenario: ScenarioChecker, key: Key) -> None:
+        """Check the names of subsystem, joints and postures."""
+        names = scenario.names
+        scenario.known((*key, "subsystem"), "subsystem", self.subsystem, names.moving)
+        if self.subsystem not in names.postures:
+            return
+        scenario.check_patterns((*key, "joints"), "joint", self.joints, scenario.joints_of(self.subsystem))
+        scenario.check_posture((*key, "posture"), self.subsystem, self.posture)
+        scenario.check_posture((*key, "reference"), self.subsystem, self.reference)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> AntagonisticSpec:
+        if self.stiffness[1] < self.stiffness[0]:
+            raise ValueError(f"`stiffness`: expected the relaxed one first, got {list(self.stiffness)}")
+        return self
+
+
 #: The types of generators; `multi_qp_controller.motion_generator.register_generator` adds one.
-GENERATOR_SPECS = TaggedUnion(OscillationSpec, WalkingSpec, MotionPlaybackSpec, ModalSpec)
+GENERATOR_SPECS = TaggedUnion(OscillationSpec, WalkingSpec, MotionPlaybackSpec, ModalSpec, AntagonisticSpec)
 
 AnyGeneratorSpec = Annotated[GeneratorSpec, GENERATOR_SPECS]

@@ -230,12 +230,7 @@ class PostureTaskSpec(TaskBase):
         if self.subsystem not in names.postures:
             return
         own_joints = scenario.joints_of(self.subsystem)
-        if isinstance(self.posture, str):
-            valid = names.postures[self.subsystem] | {"initial", "entry"}
-            scenario.known((*key, "posture"), "posture", self.posture, valid)
-        elif self.posture is not None:
-            for joint in self.posture:
-                scenario.known((*key, "posture", joint), "joint", joint, own_joints)
+        scenario.check_posture((*key, "posture"), self.subsystem, self.posture, ("initial", "entry"))
         scenario.check_patterns((*key, "joints"), "joint", self.joints or [], own_joints)
         scenario.check_patterns((*key, "joint_weights"), "joint", self.joint_weights, own_joints)
         if self.target is not None:
@@ -370,6 +365,42 @@ class JointAngleTaskSpec(TaskBase):
         scenario.known((*key, "joint"), "joint", self.joint, scenario.names.joints)
 
 
+class JointImpedanceTaskSpec(TaskBase):
+    """Springs and dampers on joints of one subsystem, with compensated gravity: torques instead of accelerations.
+
+    Attributes:
+        type: selects this type of task.
+        weight: w in (32) of torques relative to the effort limits; large, so that they are those of the springs.
+        stiffness: not used.
+        damping: not used.
+        importance: order in which tasks are given up while the QP has no solution, smallest first; null: never.
+        subsystem: name of the subsystem.
+        joints: names or patterns with `*` of joints with motors, which carry no contacts.
+        posture: set-point: a posture of its model, `initial` (if left out), or angles [rad] by joint, with the initial
+            ones for other joints.
+        joint_stiffness: [N m/rad] or [N/m].
+        joint_damping: [N m s/rad] or [N s/m].
+    """
+
+    type: Literal["joint_impedance"]
+    weight: NonNegative = 1e5
+    stiffness: NonNegative = 0.0
+    subsystem: str
+    joints: list[str] = Field(min_length=1)
+    posture: str | dict[str, Angle] | None = None
+    joint_stiffness: NonNegative = 20.0
+    joint_damping: NonNegative = 2.0
+
+    def check(self, scenario: ScenarioChecker, key: Key) -> None:
+        """Check the names of subsystem, posture and joints."""
+        names = scenario.names
+        scenario.known((*key, "subsystem"), "subsystem", self.subsystem, names.moving)
+        if self.subsystem not in names.postures:
+            return
+        scenario.check_patterns((*key, "joints"), "joint", self.joints, scenario.joints_of(self.subsystem))
+        scenario.check_posture((*key, "posture"), self.subsystem, self.posture)
+
+
 class JointVelocityTaskSpec(TaskBase):
     """Velocity of one joint [rad/s] or [m/s].
 
@@ -419,7 +450,13 @@ class MomentumTaskSpec(TaskBase):
 
 #: The types of tasks; `multi_qp_controller.tasks.register_task` adds one.
 TASK_SPECS = TaggedUnion(
-    PostureTaskSpec, CoMTaskSpec, PoseTaskSpec, JointAngleTaskSpec, JointVelocityTaskSpec, MomentumTaskSpec
+    PostureTaskSpec,
+    CoMTaskSpec,
+    PoseTaskSpec,
+    JointAngleTaskSpec,
+    JointImpedanceTaskSpec,
+    JointVelocityTaskSpec,
+    MomentumTaskSpec,
 )
 
 TaskSpec = Annotated[TaskBase, TASK_SPECS]

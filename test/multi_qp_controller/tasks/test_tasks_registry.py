@@ -148,7 +148,15 @@ def test_invalid_registrations_are_refused() -> None:
         with pytest.raises(ArgumentError) as error:
             register_task(wrong)
         assert message in str(error.value)
-    assert set(TASK_SPECS.models) == {"com", "joint_angle", "joint_velocity", "momentum", "pose", "posture"}
+    assert set(TASK_SPECS.models) == {
+        "com",
+        "joint_angle",
+        "joint_impedance",
+        "joint_velocity",
+        "momentum",
+        "pose",
+        "posture",
+    }
 
 
 def overriding(kind: type[Task]) -> type[Task]:
