@@ -12,7 +12,7 @@ from multi_qp_scene.arrays import Array
 
 STAND, SHIFT, SWING, DOUBLE = "stand", "shift", "swing", "double"
 #: Deviation of the divergent component from which a step reacts to a push [m].
-URGENT = 0.06
+URGENT = 0.04
 
 
 @dataclass
@@ -23,6 +23,7 @@ class Measured:
         time: [s].
         com: centre of mass, (3,) [m].
         velocity: of the centre of mass, (3,) [m/s].
+        base: x, y [m] and heading [rad] of the base, (3,).
         feet: positions of the soles, (n, 3) [m].
         yaws: headings of the soles, (n,) [rad].
         forces: measured normal force of each foot, (n,) [N]; None where it is not measured.
@@ -32,6 +33,7 @@ class Measured:
     time: float
     com: Array
     velocity: Array
+    base: Array
     feet: Array
     yaws: Array
     forces: Array | None
@@ -60,7 +62,11 @@ class Walk:
         recovering: whether the step reacts to a push.
         steps: number of steps so far.
         time: time of the last tick [s]; NaN before the first one.
-        correction: integral of the velocity error, in the heading, (2,) [m/s].
+        offset: correction of the velocity, in the heading, (2,) [m/s].
+        factors: relative corrections of vx, vy, wz, (3,).
+        commanded: velocity command of the last tick, (3,).
+        constant_since: time of its last change, or of the last reaction to a push [s].
+        base: x, y [m] and heading [rad] of the base at the last tick, (3,).
     """
 
     phase: str = STAND
@@ -79,7 +85,11 @@ class Walk:
     recovering: bool = False
     steps: int = 0
     time: float = math.nan
-    correction: Annotated[Array, 2] = field(default_factory=lambda: np.zeros(2))
+    offset: Annotated[Array, 2] = field(default_factory=lambda: np.zeros(2))
+    factors: Annotated[Array, 3] = field(default_factory=lambda: np.zeros(3))
+    commanded: Annotated[Array, 3] = field(default_factory=lambda: np.zeros(3))
+    constant_since: float = 0.0
+    base: Annotated[Array, 3] = field(default_factory=lambda: np.zeros(3))
 
 
 def wrapped(angle: float) -> float:

@@ -78,6 +78,7 @@ class WalkingGenerator(MotionGenerator):
         self._frames = [surface.frame_id for surface in surfaces]
         self._flat = [surface.kind != "point" for surface in surfaces]
         self._group_name = (spec.subsystem,)
+        self._base = scene.subsystems[spec.subsystem].root_joints[0]
         kinematics = Kinematics(scene)
         kinematics.update(scene.initial_state())
         random = spec.random
@@ -91,6 +92,7 @@ class WalkingGenerator(MotionGenerator):
             self._robot,
             self._gait,
             dt=scenario.spec.dt,
+            limits=np.array([spec.limits.ahead, spec.limits.aside, spec.limits.turn]),
             touch_force=spec.touch_force,
             swing_speed=spec.swing_speed,
             height_stiffness=spec.weights.height,
@@ -107,9 +109,7 @@ class WalkingGenerator(MotionGenerator):
         """Return the figures of the robot, its heading, and the rotation of each sole without heading."""
         spec = self._spec
         poses = [kinematics.pose(frame) for frame in self._frames]
-        base = self.scenario.scene.subsystems[spec.subsystem].root_joints[0]
-        R_base = kinematics.data.oMi[base].rotation
-        heading = math.atan2(R_base[1, 0], R_base[0, 0])
+        heading = float(self._base_place(kinematics)[2])
         to_body = pin.utils.rotate("z", -heading)
         feet = np.array([to_body @ pose.translation for pose in poses])
         places = feet[:, :2] - feet[:, :2].mean(axis=0)
@@ -129,6 +129,12 @@ class WalkingGenerator(MotionGenerator):
             least_width=max(0.0, width - ROOM) if spec.least_width is None else spec.least_width,
         )
         return robot, heading, [to_body @ pose.rotation for pose in poses]
+
+    def _base_place(self, kinematics: Kinematics) -> Array:
+        """Return x, y [m] and heading [rad] of the base, (3,)."""
+        placement = kinematics.data.oMi[self._base]
+        x, y, _ = placement.translation
+        return np.array([x, y, math.atan2(placement.rotation[1, 0], placement.rotation[0, 0])])
 
     def _terrain(self, kinematics: Kinematics, surfaces: list[Surface]) -> Terrain | None:
         """Return the patches that the feet may step on; None where there is only the ground.
@@ -264,6 +270,7 @@ class WalkingGenerator(MotionGenerator):
             time=now.time,
             com=group.com(kinematics),
             velocity=group.com_velocity(kinematics),
+            base=self._base_place(kinematics),
             feet=np.array([pose.translation for pose in poses]),
             yaws=np.array([self._yaw(k, pose) for k, pose in enumerate(poses)]),
             forces=None,

@@ -20,13 +20,12 @@ from walking.support import clipped_to
 from walking.swing import resting
 from walking.swing_feet import SwingFeet
 from walking.terrain import Terrain
+from walking.velocity_correction import corrected
 
 #: Fraction of the swing after which a contact force is a touchdown.
 EARLIEST = 0.55
 #: Duration of the double support in a reaction to a push [s].
 SHORTEST_DOUBLE = 0.02
-#: Integral gain on the velocity error [1/s], and largest correction [m/s].
-CORRECTION_GAIN, CORRECTION = 0.5, 0.06
 #: Longest time between two ticks by which references advance [s].
 LONGEST_TICK = 0.1
 #: Duration of the weight shift before the first step [s].
@@ -56,18 +55,21 @@ class Stepper(Stateful):
         gait: Gait,
         *,
         dt: float,
+        limits: Array,
         touch_force: float = 25.0,
         swing_speed: float = 2.2,
         height_stiffness: float = 80.0,
         terrain: Terrain | None = None,
         rise: float = 0.2,
     ) -> None:
-        """Create it standing; `touch_force` [N], `swing_speed` [m/s], `weights.height`, `rise` as in the specification.
+        """Create it standing; the other figures as in the specification: `weights.height` is `height_stiffness`.
 
-        Without a terrain, the ground is level at the height of the feet in contact.
+        Without a terrain, the ground is level at the height of the feet in contact. `limits`: largest commands, (3,)
+        [m/s, m/s, rad/s].
         """
         self.robot, self.gait, self.terrain = robot, gait, terrain
         self._height_stiffness, self._touch_force = height_stiffness, touch_force
+        self._limits = limits
         self._frames = FootFrames(robot, gait)
         self._ground = GroundHeight(gait, self._frames, level=terrain is None)
         self._swing_feet = SwingFeet(robot, gait, terrain, rise=rise)
@@ -138,7 +140,7 @@ class Stepper(Stateful):
         walk, omega = self.walk, self.robot.omega
         self._elapsed = self._period if math.isnan(walk.time) else min(max(now.time - walk.time, 0.0), LONGEST_TICK)
         walk.time = now.time
-        velocity = self._corrected(now, velocity)
+        velocity = corrected(walk, now, velocity, limits=self._limits, elapsed=self._elapsed)
         xi = now.com[:2] + now.velocity[:2] / omega
         self._ground.follow(walk, now, velocity, period=self._period, elapsed=self._elapsed)
         if walk.phase == SWING:
@@ -163,16 +165,6 @@ class Stepper(Stateful):
         vertical = GRAVITY + second - k * below - 2.0 * math.sqrt(k) * (now.velocity[2] - rate)
         height = max(now.com[2] - self._ground.below(walk, zmp, now, velocity), 0.5 * self.robot.com_height)
         self.acceleration = max(vertical, 0.0) / height * (now.com[:2] - zmp)
-
-    def _corrected(self, now: Measured, velocity: Array) -> Array:
-        """Return the velocity with the integral of its error, so that the mean velocity is the commanded one."""
-        walk = self.walk
-        if walk.phase not in (SWING, DOUBLE) or not velocity.any():
-            walk.correction = np.zeros(2)
-            return velocity
-        error = velocity[:2] - turned(now.velocity[:2], -self._frames.heading(now))
-        walk.correction = np.clip(walk.correction + CORRECTION_GAIN * self._elapsed * error, -CORRECTION, CORRECTION)
-        return np.array([*(velocity[:2] + walk.correction), velocity[2]])
 
     def _double_time(self) -> float:
         return SHORTEST_DOUBLE if self.walk.error > URGENT else self.gait.double_support

@@ -32,7 +32,13 @@ def landing_speed(gait, *, error=0.0, recovering=False, forces=(0.0, 380.0)):
     swing_feet, dt = SwingFeet(ROBOT, gait, None, rise=0.2), 0.005
     for time in np.arange(0.0, gait.swing_time - 0.012, dt):
         now = Measured(
-            float(time), np.zeros(3), np.zeros(3), feet, np.zeros(2), None if forces is None else np.array(forces)
+            time=float(time),
+            com=np.zeros(3),
+            velocity=np.zeros(3),
+            base=np.zeros(3),
+            feet=feet,
+            yaws=np.zeros(2),
+            forces=None if forces is None else np.array(forces),
         )
         swing_feet.advance(walk, now, dt)
     assert np.abs(walk.swings[0][0, :2] - walk.landings[0][:2]).max() < 2e-3
