@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_controller.contacts.contact import ActiveContact
+from multi_qp_controller.contacts.contact import ActiveContact, JointGroups
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.qp.labels import LabelBlock
 from multi_qp_scene.arrays import Array
@@ -57,8 +57,13 @@ class RowConstraint(Stateful, ABC):
     def set_contacts(self, contacts: tuple[ActiveContact, ...], kinematics: Kinematics) -> None:  # noqa: B027
         """Update for another set of active contacts."""
 
-    def exempt(self, links: LinkPairs) -> None:  # noqa: B027
-        """Set the pairs of links that may touch: those in contact or in landing motion."""
+    def exempt(self, links: LinkPairs, fixed: JointGroups = frozenset()) -> None:  # noqa: B027
+        """Set the pairs without a row.
+
+        Args:
+            links: pairs of links that may touch: those in contact or in landing motion.
+            fixed: joints whose bodies contacts fix relative to each other: no q̈ changes their distance.
+        """
 
     def reset(self) -> None:  # noqa: B027
         """Discard data of the last tick, after a discontinuity of the state."""

@@ -21,9 +21,10 @@ from multi_qp_controller.constraints.damper_kernel import (
     near_pairs,
 )
 from multi_qp_controller.constraints.distance_views import Distances
+from multi_qp_controller.contacts.contact import JointGroups
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.qp.labels import LabelBlock
-from multi_qp_scene.arrays import Array
+from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.geometry_data import geometry_data
 from multi_qp_scene.kernel_data import KernelData
 from multi_qp_scene.pairs import WatchedPair, watched_pairs
@@ -64,8 +65,10 @@ class CollisionConstraint(RowConstraint):
     """Rows D q̈ >= d: velocity dampers on the distance of watched pairs, [Vaillant2015] (21)–(24).
 
     With d the signed distance, u the unit vector between the witness points and ḋ = u·(ṗ_1 − ṗ_2), a pair within δ_i
-    has the row d̈ >= (−ξ (d − δ_s)/(δ_i − δ_s) − ḋ)/Δt. The rate u̇ of (24) is the change of u since the last tick:
-    between flat faces the witness points slide, and (I − uuᵀ)(ṗ_1 − ṗ_2)/d would be wrong.
+    has the row d̈ >= (−ξ (d − δ_s)/(δ_i − δ_s) − ḋ)/Δt. Beyond δ_i, ḋ is bounded by what can be braked until there; a
+    pair that is faster than its bound is braked with bounded deceleration, see `separation`. The rate u̇ of (24) is the
+    change of u since the last tick: between flat faces the witness points slide, and (I − uuᵀ)(ṗ_1 − ṗ_2)/d would be
+    wrong.
 
     Attributes:
         watched: the pairs.
@@ -89,11 +92,8 @@ class CollisionConstraint(RowConstraint):
         self._data = _geometry_data(self._geometry)
         self._pairs = [PairDistance(pair) for pair in pairs]
         self._links = [frozenset(pair.links) for pair in pairs]
-        joints = [
-            tuple(self._geometry.geometryObjects[k].parentJoint for k in (p.first, p.second))
-            for p in self._geometry.collisionPairs
-        ]
-        self._joints = np.array(joints, dtype=np.intp).reshape(-1, 2)
+        ends = [(p.first, p.second) for p in self._geometry.collisionPairs]
+        self._joints = _joints_of(self._geometry)[np.array(ends, dtype=np.intp).reshape(-1, 2)]
         moving = [columns_above(scene.model, joint) for joint in range(scene.model.njoints)]
         self._starts = np.cumsum([0, *map(len, moving)]).astype(np.intp)
         self._columns = np.concatenate(moving).astype(np.intp)
@@ -113,14 +113,13 @@ class CollisionConstraint(RowConstraint):
         self._centres = np.array([_local_centres(self._geometry)[k] for k in pieces]).reshape(-1, 3)
         self._first = np.array([place[p.first] for p in self._geometry.collisionPairs], dtype=np.intp)
         self._second = np.array([place[p.second] for p in self._geometry.collisionPairs], dtype=np.intp)
-        self._reach = np.array([pair.influence for pair in pairs])
         self._near = np.zeros(len(pairs), dtype=np.intp)
         self._distances = Distances(self._geometry, self._data)
         self._watched = np.array([pair.damper for pair in pairs], dtype=np.intp)
         self._dampers = np.array([pair.damper for pair in pairs], dtype=bool)
         self._counts = np.ones(len(pairs), dtype=bool)
         self._exempt = np.zeros(len(pairs), dtype=bool)
-        self._exemptions: dict[frozenset[frozenset[str]], tuple[NDArray[Any], ...]] = {}
+        self._exemptions: dict[tuple[LinkPairs, JointGroups], tuple[NDArray[Any], ...]] = {}
         self._measured: list[int] = []
         self._reported: list[int] = []
         self._is_reported = True
@@ -138,11 +137,12 @@ class CollisionConstraint(RowConstraint):
                 poses=self._poses,
                 last=self._last_poses,
                 travelled=self._travelled,
+                joints=_joints_of(self._geometry)[self._pieces],
                 centres=self._centres,
                 radii=self._radii,
                 first=self._first,
                 second=self._second,
-                reach=self._reach,
+                parameters=self._parameters,
                 safe_until=self._safe_until,
                 out=self._near,
             )
@@ -215,15 +215,18 @@ class CollisionConstraint(RowConstraint):
         """Return the names of the active rows."""
         return LabelBlock(name="collision", unit="m/s²", rows=tuple(self.names[k] for k in self._active[: self.count]))
 
-    def exempt(self, links: LinkPairs) -> None:
-        """Exclude these pairs of links."""
-        masks = self._exemptions.get(links)
+    def exempt(self, links: LinkPairs, fixed: JointGroups = frozenset()) -> None:
+        """Exclude these pairs of links; pairs that contacts fix have no row, but are still counted as watched."""
+        masks = self._exemptions.get((links, fixed))
         if masks is None:
             exempt = np.array([both in links for both in self._links], dtype=bool)
-            masks = self._exemptions[links] = exempt, ~exempt, (self._dampers & ~exempt).astype(np.intp)
-        if masks[0] is not self._exempt:
-            self._exempt, self._counts[:], self._watched[:] = masks
-            self._is_reported = False
+            is_fixed = np.zeros(len(exempt), dtype=bool)
+            for group in fixed:
+                is_fixed |= np.isin(self._joints, list(group)).all(axis=1)
+            masks = exempt, ~exempt, (self._dampers & ~exempt & ~is_fixed).astype(np.intp)
+            self._exemptions[links, fixed] = masks
+        self._is_reported &= masks[0] is self._exempt
+        self._exempt, self._counts[:], self._watched[:] = masks
 
     def reset(self) -> None:
         """Discard the normals of the last tick, after a discontinuity of the state."""
@@ -247,26 +250,26 @@ class CollisionConstraint(RowConstraint):
         self._has_normals = True
 
     def update(self, kinematics: Kinematics, D: Array, d: Array) -> None:
-        """Measure the distances and write the rows of the pairs within their influence distance."""
+        """Measure the distances and write the rows of the pairs within reach."""
         pin.updateGeometryPlacements(self._model, kinematics.data, self._geometry, self._data)
-        self._measured, self._is_reported, self.count = self._find_near(), False, 0
+        views = kinematics.views
+        self._measured, self._is_reported, self.count = self._find_near(views.poses, views.twists), False, 0
         if not self._measured and not self._has_normals:
             return
         self._distances.measure(self._measured)
         self._has_normals = bool(self._measured)
-        views = kinematics.views
         moving = kinematics.J, views.poses, views.twists, views.drifts
         self.count = damper_rows(len(self._measured), *moving, D, d, self._damper_data.table)
 
-    def _find_near(self) -> list[int]:
-        """Return the indices of the pairs that may be within their influence distance."""
+    def _find_near(self, poses: Array, twists: Array) -> list[int]:
+        """Return the indices of the pairs that may be within reach, from the poses and twists of all joints."""
         if not len(self._first):
             return []
         if not self._shares:
             for k in self._pieces:
                 pose = self._data.oMg[int(k)]
                 self._poses[k, :9], self._poses[k, 9:] = pose.rotation.ravel("F"), pose.translation
-        found = near_pairs(self._near_data.table)
+        found = near_pairs(poses, twists, self._near_data.table)
         return self._near[:found].tolist() if found else []
 
 
@@ -296,6 +299,11 @@ def _geometry_data(geometry: pin.GeometryModel) -> pin.GeometryData:
             request.enable_signed_distance = True
             request.enable_cached_gjk_guess = False
     return data
+
+
+def _joints_of(geometry: pin.GeometryModel) -> Indices:
+    """Return the joint that moves each piece, (pieces,); 0 for the environment."""
+    return np.array([item.parentJoint for item in geometry.geometryObjects], dtype=np.intp)
 
 
 def _bounding_radii(geometry: pin.GeometryModel) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,13 @@ from numpy.typing import NDArray
 from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.jit import compiled, compiled_part
 from multi_qp_scene.kernel_data import IndexMatrix, IndexVector, Matrix, Strided, Vector, unpack
+
+#: Deceleration of bodies that approach beyond δ_i, if the damper's at δ_i is not larger [m/s²].
+BRAKING = 5.0
+#: Largest acceleration that a row asks for, unless bodies need more to stop in time [m/s²].
+MAX_ACCELERATION = 10.0
+#: Pairs beyond δ_i have a row while they are slower than their bound by less than this [m/s].
+SPEED_MARGIN = 0.2
 
 
 class NearPairData(NamedTuple):
@@ -20,12 +28,13 @@ class NearPairData(NamedTuple):
         poses: X_world_piece of all pieces, as in `JointViews`, (all, 12).
         last: poses at the last tick, to overwrite, (g, 12).
         travelled: bound on the distance that any point of each piece has moved so far, to increase, (g,) [m].
+        joints: joint that moves each piece; 0 for the environment, (g,).
         centres: centres of the bounding spheres, in the pieces' frames, (g, 3) [m].
         radii: radii of the bounding spheres, (g,) [m].
         first: index of the first piece of each pair, (p,).
         second: index of the second piece, (p,).
-        reach: influence distance of each pair, (p,) [m].
-        safe_until: total travel of both pieces before the pair can be within reach, (p,) [m].
+        parameters: δ_i, δ_s and ξ of each pair, (p, 3).
+        safe_until: total travel of both pieces before the pair can touch, (p,) [m].
         out: to fill, (p,).
     """
 
@@ -33,29 +42,33 @@ class NearPairData(NamedTuple):
     poses: Matrix
     last: Matrix
     travelled: Vector
+    joints: IndexVector
     centres: Matrix
     radii: Vector
     first: IndexVector
     second: IndexVector
-    reach: Vector
+    parameters: Matrix
     safe_until: Vector
     out: IndexVector
 
 
 @compiled
-def near_pairs(table: Any) -> int:
+def near_pairs(poses: Array, twists: Array, table: Any) -> int:
     """Write the indices of the pairs that may be within reach, and return their number.
 
-    A pair is skipped while its bounding spheres are farther apart than its reach, and while its pieces together have
-    travelled less than its excess over the reach at the last measurement: no point of a piece moves farther than its
-    centre plus its radius times the norm of the change of its rotation matrix.
+    The reach of a pair is δ_i plus the distance in which its present speed can be braked. A pair is skipped while its
+    bounding spheres are farther apart, and while its pieces together have travelled less than its excess over the reach
+    at the last measurement: no point of a piece moves farther than its centre plus its radius times the norm of the
+    change of its rotation matrix.
 
     Args:
+        poses: poses of all joints, see `JointViews`, (joints, 12).
+        twists: twists of all joints, (joints, 6).
         table: address table of `NearPairData`.
     """
     data = unpack(table, NearPairData)
     count = len(data.radii)
-    world = np.empty((count, 3))
+    world, velocity, spin = np.empty((count, 3)), np.empty((count, 3)), np.empty(count)
     for k in range(count):
         turned, moved = 0.0, 0.0
         for i in range(3):
@@ -70,19 +83,82 @@ def near_pairs(table: Any) -> int:
         data.travelled[k] += np.sqrt(moved) + data.radii[k] * np.sqrt(turned)
         for i in range(12):
             data.last[k, i] = data.poses[data.pieces[k], i]
+        joint = data.joints[k]
+        spin[k] = data.radii[k] * _point_velocity(world[k], poses[joint], twists[joint], velocity[k])
     found = 0
     for k in range(len(data.first)):
         a, b = data.first[k], data.second[k]
-        if data.travelled[a] + data.travelled[b] < data.safe_until[k]:
-            continue
-        limit = data.reach[k] + data.radii[a] + data.radii[b]
-        square = 0.0
+        square, speed = 0.0, 0.0
         for i in range(3):
             square += (world[a, i] - world[b, i]) ** 2
+            speed += (velocity[a, i] - velocity[b, i]) ** 2
+        fastest = np.sqrt(speed) + spin[a] + spin[b] + SPEED_MARGIN
+        reach = _reach(fastest, data.parameters[k])
+        if data.travelled[a] + data.travelled[b] + reach < data.safe_until[k]:
+            continue
+        limit = reach + data.radii[a] + data.radii[b]
         if square <= limit * limit:
             data.out[found] = k
             found += 1
     return found
+
+
+@compiled_part
+def _point_velocity(point: Array, pose: Array, twist: Array, velocity: Array) -> float:
+    """Write the velocity of a point of a joint's body, world frame, (3,) [m/s]; return the angular speed [rad/s]."""
+    arm, spin = np.empty(3), np.empty(3)
+    for i in range(3):
+        arm[i] = point[i] - pose[9 + i]
+        spin[i] = pose[i] * twist[3] + pose[3 + i] * twist[4] + pose[6 + i] * twist[5]
+        velocity[i] = pose[i] * twist[0] + pose[3 + i] * twist[1] + pose[6 + i] * twist[2]
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        velocity[i] += spin[j] * arm[k] - spin[k] * arm[j]
+    return math.sqrt(spin[0] * spin[0] + spin[1] * spin[1] + spin[2] * spin[2])
+
+
+@compiled_part
+def _braking(parameters: Array) -> float:
+    """Return the deceleration beyond δ_i [m/s²]: not less than that of the damper at δ_i, ξ²/(δ_i − δ_s)."""
+    return max(BRAKING, parameters[2] * parameters[2] / (parameters[0] - parameters[1]))
+
+
+@compiled_part
+def _reach(speed: float, parameters: Array) -> float:
+    """Return the distance from which bodies that approach at a speed can be braked to ξ at δ_i [m]; at least δ_i."""
+    excess = speed * speed - parameters[2] * parameters[2]
+    return parameters[0] + max(0.0, excess) / (2.0 * _braking(parameters))
+
+
+@compiled_part
+def separation(distance: float, rate: float, parameters: Array, recovery: float, horizon: float) -> float:
+    """Return the least second derivative of a distance [m/s²].
+
+    Within δ_i the next rate is at least that of the damper, [Vaillant2015] (22); beyond, that from which a constant
+    deceleration leads to −ξ at δ_i. A pair that approaches faster than that, after a push or a change of its closest
+    features, brakes within the acceleration that stops it in half of the distance left, since stopping it in one period
+    has often no solution.
+
+    Args:
+        distance: d [m].
+        rate: ḋ [m/s].
+        parameters: δ_i, δ_s and ξ.
+        recovery: largest speed at which bodies closer than δ_s separate [m/s].
+        horizon: time after which the rate is bounded [s].
+    """
+    influence, security, damping = parameters[0], parameters[1], parameters[2]
+    if distance > influence:
+        allowed = -math.sqrt(damping * damping + 2.0 * _braking(parameters) * (distance - influence))
+    else:
+        allowed = min(-damping * (distance - security) / (influence - security), recovery)
+    wanted = (allowed - rate) / horizon
+    if wanted <= MAX_ACCELERATION:
+        return wanted
+    most = MAX_ACCELERATION
+    if rate < 0.0:
+        left = max(distance - 0.5 * security, 0.5 * distance)  # to half of δ_s, or of what is left of it
+        most = max(most, rate * rate / left) if left > 0.0 else wanted
+    return min(wanted, most)
 
 
 @compiled
@@ -153,6 +229,8 @@ def damper_rows(
 ) -> int:
     """Write the damper row of each pair within reach, [Vaillant2015] (24), and return their number.
 
+    Beyond δ_i a pair has a row if it approaches nearly as fast as `separation` allows there.
+
     Args:
         count: number of measured pairs.
         J_world: pinocchio's `data.J`, (6, nv).
@@ -171,14 +249,9 @@ def damper_rows(
             data.normals[k, i] = np.nan
     for n in range(count):
         k = data.near[n]
-        if data.found[k, 0] >= data.parameters[k, 0]:
-            data.safe_until[k] = (
-                data.travelled[data.first[k]]
-                + data.travelled[data.second[k]]
-                + data.found[k, 0]
-                - data.parameters[k, 0]
-            )
-            continue
+        distance, beyond = data.found[k, 0], data.found[k, 0] >= data.parameters[k, 0]
+        if beyond:
+            data.safe_until[k] = data.travelled[data.first[k]] + data.travelled[data.second[k]] + distance
         u = data.normals[k]
         for i in range(3):  # coal's normal points from the first body to the second and remains defined in penetration
             u[i] = -data.found[k, 1 + i]
@@ -203,9 +276,10 @@ def damper_rows(
             step += change * change
         if not step <= data.limits[3] * data.limits[3]:
             turning = 0.0
-        margin = (data.found[k, 0] - data.parameters[k, 1]) / (data.parameters[k, 0] - data.parameters[k, 1])
-        allowed = min(-data.parameters[k, 2] * margin, data.limits[2])
-        d[row] = (allowed - rate) / data.limits[1] - drift - turning / data.limits[0]
+        if beyond and distance >= _reach(max(SPEED_MARGIN - rate, 0.0), data.parameters[k]):
+            continue
+        needed = separation(distance, rate, data.parameters[k], data.limits[2], data.limits[1])
+        d[row] = needed - drift - turning / data.limits[0]
         data.active[row] = k
         row += 1
     return row

@@ -14,6 +14,9 @@ from multi_qp_scene.arrays import Array
 from multi_qp_scene.stateful import Stateful
 from multi_qp_scene.surfaces import Surface
 
+#: Groups of joints that contacts fix relative to each other, by index; 0: the environment.
+JointGroups = frozenset[frozenset[int]]
+
 #: Rotation from the axes of a surface to those of the aligned surface in contact with it.
 _OPPOSED = np.diag([1.0, -1.0, -1.0])
 

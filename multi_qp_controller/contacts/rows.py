@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
-from multi_qp_controller.contacts.contact import ActiveContact
+from multi_qp_controller.contacts.contact import ActiveContact, JointGroups
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.dynamics.motion_kernel import NoSlipData, no_slip_rows
 from multi_qp_controller.dynamics.motion_table import MotionTable
@@ -119,6 +119,17 @@ class ContactRows:
     def held_together(self) -> frozenset[frozenset[str]]:
         """The pairs of links in contact."""
         return frozenset(frozenset((c.first.link, c.second.link)) for c in self.contacts)
+
+    @cached_property
+    def fixed_joints(self) -> JointGroups:
+        """Groups of joints, 0: the environment, whose bodies are fixed relative to each other by contacts of 6 rows."""
+        groups: list[set[int]] = []
+        for contact in self.contacts:
+            if contact.rows == 6:
+                both = {contact.first.joint_id, contact.second.joint_id}
+                both.update(*(group for group in groups if group & both))
+                groups = [*(group for group in groups if not group & both), both]
+        return frozenset(frozenset(group) for group in groups)
 
     @cached_property
     def row_label(self) -> tuple[LabelBlock, ...]:

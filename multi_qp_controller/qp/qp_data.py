@@ -212,7 +212,7 @@ class QPData:
         in_contact = self.contacts.held_together
         links = in_contact | self._allowed_to_touch if self._allowed_to_touch else in_contact
         for constraint in self.rows:
-            constraint.exempt(links)
+            constraint.exempt(links, self.contacts.fixed_joints)
 
     def _allocate(self) -> None:
         """Allocate the largest number of rows on q̈ for the present contacts."""

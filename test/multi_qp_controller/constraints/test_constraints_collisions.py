@@ -11,6 +11,7 @@ import pytest
 
 from multi_qp_controller.constraints import CollisionConstraint, distance_views
 from multi_qp_controller.constraints.collisions import RECOVERY_SPEED
+from multi_qp_controller.constraints.damper_kernel import BRAKING, MAX_ACCELERATION
 from multi_qp_controller.constraints.distance_views import _measurement
 from multi_qp_controller.controller import Controller
 from multi_qp_controller.dynamics.kinematics import Kinematics
@@ -165,7 +166,75 @@ def test_damper_equals_that_of_vaillant2015(workshop, lab):
     q[0] = 0.2 + SECURITY / 2
     assert row_of(scene, lab, pair, State(q, np.zeros(scene.nv)), 0.005).d[0] > 0.0
     q[0] = 0.05
-    assert row_of(scene, lab, pair, State(q, np.zeros(scene.nv)), 0.005).d[0] == pytest.approx(RECOVERY_SPEED / 0.005)
+    assert row_of(scene, lab, pair, State(q, np.zeros(scene.nv)), 0.02).d[0] == pytest.approx(RECOVERY_SPEED / 0.02)
+    assert row_of(scene, lab, pair, State(q, np.zeros(scene.nv)), 0.005).d[0] == pytest.approx(MAX_ACCELERATION)
+
+
+def approach(scene, pair, gap, speed, *, dt, push, duration=3.0):
+    """Push a sphere at a fixed one with an acceleration, limited by the row alone; return (distance, speed, row)."""
+    constraint, kinematics, ticks = Written(scene, (pair,), dt=dt), Kinematics(scene), []
+    q, v = pin.neutral(scene.model), np.zeros(scene.nv)
+    q[0], v[0] = 0.2 + gap, -speed
+    for _ in range(round(duration / dt)):
+        kinematics.update(State(q, v))
+        constraint.update(kinematics)
+        needed = constraint.d[0] / constraint.D[0, 0] if constraint.count else -np.inf
+        ticks.append((q[0] - 0.2, v[0], needed))
+        v = v + dt * np.eye(scene.nv)[0] * max(-push, needed)
+        q = pin.integrate(scene.model, q, dt * v)
+    return np.array(ticks)
+
+
+@pytest.mark.parametrize("dt", STEPS)
+@pytest.mark.parametrize("push", [2.0, 20.0])
+def test_an_approach_is_braked_within_a_bounded_deceleration(workshop, dt, push):
+    """A damper that begins at δ_i asked for (v − ξ)/Δt there: hundreds of m/s²."""
+    scene, pair = two_bodies(workshop, ("sphere", "sphere"), fixed="b")
+    distance, rate, needed = approach(scene, pair, 1.0, 0.0, dt=dt, push=push).T
+    assert rate.min() < -1.5, "too slow: the test shows nothing"
+    assert needed.max() <= MAX_ACCELERATION + 1e-9
+    beyond = distance > INFLUENCE
+    speed = np.sqrt(DAMPING**2 + 2.0 * BRAKING * (distance[beyond] - INFLUENCE))
+    assert np.all(-rate[beyond] <= speed + MAX_ACCELERATION * dt)
+    assert distance.min() > SECURITY - 1e-3
+    assert distance[-1] == pytest.approx(SECURITY, abs=1e-3)
+
+
+@pytest.mark.parametrize("gap", [0.03, 0.06, 0.2])
+@pytest.mark.parametrize("speed", [1.0, 2.0, 4.0])
+def test_a_pair_that_is_too_fast_stops_with_the_deceleration_that_this_takes(workshop, gap, speed):
+    """After a push: twice the deceleration that stops it before half of δ_s, then of the distance left."""
+    scene, pair = two_bodies(workshop, ("sphere", "sphere"), fixed="b")
+    distance, _, needed = approach(scene, pair, gap, speed, dt=0.001, push=5.0).T
+    assert needed[0] <= max(MAX_ACCELERATION, speed**2 / (gap - 0.5 * SECURITY)) + 1e-6
+    assert distance.min() > 0.25 * SECURITY
+    assert distance[-1] == pytest.approx(SECURITY, abs=1e-3)
+
+
+def test_pieces_out_of_reach_that_become_fast_have_a_row_in_time(workshop):
+    """The broad phase skips pairs until they can be within reach, which depends on their speed."""
+    scene, pair = two_bodies(workshop, ("sphere", "box"), fixed="b")
+    constraint, kinematics = Written(scene, (pair,), dt=0.005), Kinematics(scene)
+    q, v = pin.neutral(scene.model), np.zeros(scene.nv)
+    q[0] = 0.5
+    for speed, rows in ((0.0, 0), (-3.0, 1), (3.0, 0)):
+        v[0] = speed
+        kinematics.update(State(q, v))
+        constraint.update(kinematics)
+        assert constraint.count == rows
+
+
+def test_pairs_that_contacts_fix_have_no_row(workshop, lab):
+    """No acceleration changes their distance: a row that asks for one has no solution."""
+    scene, pair = two_bodies(workshop, ("sphere", "box"))
+    kinematics = lab.kinematics(scene, placed(scene, -0.1))
+    constraint = Written(scene, (pair,), dt=0.005)
+    joints = [scene.collision_model.geometryObjects[k].parentJoint for k in (pair.first, pair.second)]
+    for fixed, rows in (([0, *joints], 0), (joints[:1], 1)):
+        constraint.exempt(frozenset(), frozenset([frozenset(fixed)]))
+        constraint.update(kinematics)
+        assert constraint.count == rows
+        assert constraint.closest < 0.0
 
 
 def test_pair_in_contact_has_no_row(workshop, lab):
