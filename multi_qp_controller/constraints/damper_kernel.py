@@ -14,8 +14,12 @@ from multi_qp_scene.kernel_data import IndexMatrix, IndexVector, Matrix, Strided
 
 #: Deceleration of bodies that approach beyond δ_i, if the damper's at δ_i is not larger [m/s²].
 BRAKING = 5.0
+#: Largest distance beyond δ_i at which a pair has a row: enough for 2.2 m/s [m].
+BRAKING_DISTANCE = 0.5
 #: Largest acceleration that a row asks for, unless bodies need more to stop in time [m/s²].
 MAX_ACCELERATION = 10.0
+#: Largest acceleration that a row asks for in any case: where bodies need more, they collide [m/s²].
+HARDEST_BRAKING = 50.0
 #: Pairs beyond δ_i have a row while they are slower than their bound by less than this [m/s].
 SPEED_MARGIN = 0.2
 
@@ -125,9 +129,9 @@ def _braking(parameters: Array) -> float:
 
 @compiled_part
 def _reach(speed: float, parameters: Array) -> float:
-    """Return the distance from which bodies that approach at a speed can be braked to ξ at δ_i [m]; at least δ_i."""
+    """Return the distance at which bodies that approach at a speed [m/s] begin to brake, to be at ξ at δ_i [m]."""
     excess = speed * speed - parameters[2] * parameters[2]
-    return parameters[0] + max(0.0, excess) / (2.0 * _braking(parameters))
+    return parameters[0] + min(max(0.0, excess) / (2.0 * _braking(parameters)), BRAKING_DISTANCE)
 
 
 @compiled_part
@@ -157,7 +161,7 @@ def separation(distance: float, rate: float, parameters: Array, recovery: float,
     most = MAX_ACCELERATION
     if rate < 0.0:
         left = max(distance - 0.5 * security, 0.5 * distance)  # to half of δ_s, or of what is left of it
-        most = max(most, rate * rate / left) if left > 0.0 else wanted
+        most = max(most, min(rate * rate / left, HARDEST_BRAKING)) if left > 0.0 else HARDEST_BRAKING
     return min(wanted, most)
 
 
