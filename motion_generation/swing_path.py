@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 import pinocchio as pin
+from scipy.spatial import ConvexHull
 
 from motion_generation.swing_clearance import MIDDLE
 from multi_qp_scene.arrays import Array
@@ -43,6 +44,8 @@ def control_points(
     swept = np.vstack([_outline(start), _outline(target)]) @ axes.T
     aside = 0.0
     for contact in filter(_stands, standing):
+        if _is_clear(start, target, contact):
+            continue
         outline = _outline(contact) @ axes.T
         if outline[:, 0].min() > swept[:, 0].max() or outline[:, 0].max() < swept[:, 0].min():
             continue
@@ -56,6 +59,25 @@ def control_points(
     height = max(start.pose.translation[2], end.translation[2]) + lift / MIDDLE
     sideways = aside / _EARLY * axes[1]
     return np.array([[*(point[:2] + sideways), height] for point in (start.pose.translation, end.translation)])
+
+
+def _is_clear(start: Contact, target: Contact, standing: Contact) -> bool:
+    """Return whether the straight path keeps the clearance from a standing foot, or comes no nearer than its ends.
+
+    The last step to a foot beside the standing one is short, and oblique: neither foot is in its way.
+    """
+    ends, other = [_outline(start), _outline(target)], _outline(standing)
+    nearest = min(_gap(end, other) for end in ends)
+    return _gap(np.vstack(ends), other) >= min(CLEARANCE, nearest) - 1e-6
+
+
+def _gap(first: Array, second: Array) -> float:
+    """Return the gap of the convex hulls of two sets of points, (k, 2) [m], across an edge; negative: overlap."""
+    gaps = []
+    for one, other in ((first, second), (second, first)):
+        edges = ConvexHull(one).equations  # outward unit normals and offsets
+        gaps.append((other @ edges[:, :2].T + edges[:, 2]).min(axis=0).max())
+    return float(max(gaps))
 
 
 def _stands(contact: Contact) -> bool:

@@ -47,6 +47,13 @@ def test_a_clear_path_stays_direct(standing: Contact) -> None:
     assert control_points(start, target, target.pose, [standing], 0.08) is None
 
 
+@pytest.mark.parametrize("start", [foot(-0.03, 0.14), foot(0.03, 0.14), foot(-0.05, 0.10)])
+def test_a_short_oblique_step_to_the_side_of_the_standing_foot_stays_direct(start: Contact) -> None:
+    """Across its path the standing foot is in front: the foot would have been led half a metre aside."""
+    target = foot(0.0, 0.09)
+    assert control_points(start, target, target.pose, [foot(0.0, -0.085)], 0.08) is None
+
+
 def test_a_foot_lifted_and_put_down_in_place_needs_no_way_around() -> None:
     """A swing without horizontal motion has no side to move to."""
     start = foot(0.0, 0.05)
