@@ -13,10 +13,10 @@ import pinocchio as pin
 
 from com_trajectory.equilibrium import equilibrium_region
 from com_trajectory.kinematics import load_polytopes
-from com_trajectory.phases import Reserve
+from com_trajectory.phases import Reserve, planned_phases
 from com_trajectory.planner import PlanOptions, plan_com
 from com_trajectory.polytope import Polytope
-from com_trajectory.trajectory import ComTrajectory
+from com_trajectory.trajectory import ComTrajectory, validate
 from motion_generation.planned_states import with_states
 from motion_generation.planned_tasks import com_of
 from motion_generation.state_parts import Pace
@@ -42,6 +42,8 @@ if TYPE_CHECKING:  # importing OMPL is slow and only needed for planning
 _WAY_BUDGET = 2.0
 #: What trajectories leave unused of each contact.
 RESERVE = Reserve(edge=0.03, friction=0.7)
+#: The same where no curve leaves that much, and on slopes that need more friction.
+LESS, STEEP = Reserve(edge=0.01, friction=0.7), Reserve(edge=0.01, friction=0.85)
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,8 +277,9 @@ def trajectory_through(
 
     Its transition points are the centres of mass of the planner's postures, which are balanced and reachable: the
     transition into a phase uses the posture at its start. The curve is the fastest in equilibrium at every instant that
-    gives limbs and postures their time, with the contacts' reserve or else without; if there is none, the polyline,
-    at rest at each transition point.
+    gives limbs and postures their time, with the contacts' reserve or a smaller one. If there is none, it is the
+    polyline within the reserve, at rest at each transition point, if the contacts balance it, else the fastest curve
+    without reserve: the controller, which is never exact, falls where a curve follows the edge of its contacts.
 
     Source: [Tonneau2018] sections 5, 6; [Fernbach2018].
     """
@@ -284,11 +287,25 @@ def trajectory_through(
     points = {number: sequence.phases[group[0]].com[name] for number, group in enumerate(_alike(sequence)[1:])}
     least = partial(pace.least_durations, postures=joined_postures(sequence, postures))
     options = PlanOptions("polyline", points=points, dynamic=True, least=least)
-    for reserve in (RESERVE, Reserve()):
-        found = plan_com(joined(sequence), polytopes, options=replace(options, reserve=reserve))
+    own, slow = joined(sequence), None
+    for reserve in (RESERVE, LESS):
+        found = plan_com(own, polytopes, options=replace(options, reserve=reserve))
         if found.method == "dynamic":
-            break
-    return found
+            return found
+        if slow is None and _is_balanced(found, own, name, polytopes):
+            slow = found
+    if slow is not None:
+        return slow
+    found = plan_com(own, polytopes, options=replace(options, reserve=STEEP))
+    return found if found.method == "dynamic" else plan_com(own, polytopes, options=options)
+
+
+def _is_balanced(
+    trajectory: ComTrajectory, sequence: ContactSequence, name: str, polytopes: Mapping[str, Polytope]
+) -> bool:
+    """Return whether contacts without reserve balance a trajectory at every instant."""
+    phases = tuple(planned_phases(sequence, name, polytopes))
+    return validate(replace(trajectory, phases=phases)).dynamic_share == 1.0
 
 
 def schedule(trajectory: ComTrajectory) -> ContactSequence:
