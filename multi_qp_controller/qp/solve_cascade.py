@@ -97,7 +97,8 @@ class SolveCascade(Stateful):
             solvers: general solvers, called in order until one of them succeeds; the last one also relaxes limits.
             block_solver: solver that is called first; the others are then its fallback solvers.
             time_limited: call only the block solver: the others take several periods, the robot keeps moving while it
-                waits, and is then less likely to have a solution at the next tick. No effect without block solver.
+                waits, and is then less likely to have a solution at the next tick. Only contacts that contradict each
+                other are left to the last of the others. No effect without block solver.
         """
         self.block_solver = block_solver
         self._time_limited = time_limited and block_solver is not None
@@ -162,8 +163,10 @@ class SolveCascade(Stateful):
                 return result
             solution = result.solution
         self._record_failure(None)
-        if solution.message == INFEASIBLE_CONTACTS and not self._time_limited:
-            return self._reconcile_contacts(solution)
+        if solution.message == INFEASIBLE_CONTACTS:
+            result = self._reconcile_contacts(solution)
+            if result.physical is not None or not self._time_limited:
+                return result
         result = self._relax_by_blocks(self.block_solver, start, solution)
         if result.physical is not None or self._time_limited or not _may_relax(solution):
             return result
@@ -177,15 +180,18 @@ class SolveCascade(Stateful):
             self._succeeded(result.solution)
         return result
 
-    def _solve_generally(self, start: Solution | None, *, spent: float = 0.0) -> SolveResult:
+    def _solve_generally(
+        self, start: Solution | None, solvers: tuple[Solver, ...] = (), *, spent: float = 0.0
+    ) -> SolveResult:
         """Solve with the general solvers, from a warm start; return a fallback if they fail.
 
         Args:
             start: warm start.
+            solvers: those to call; all by default.
             spent: time spent on this tick so far [s].
         """
         problem = self._build()
-        for solver in self._solvers:
+        for solver in solvers or self._solvers:
             solution = solver.solve(problem, warm_start=start)
             spent += solution.solve_time
             solution = replace(solution, solve_time=spent)
@@ -225,13 +231,15 @@ class SolveCascade(Stateful):
     def _reconcile_contacts(self, solution: Solution) -> SolveResult:
         """Solve with contacts that contradict each other followed as far as possible; others are not changed.
 
-        Rows of other components of the scene are consistent, so that their least-squares solution is exact.
+        Rows of other components of the scene are consistent, so that their least-squares solution is exact. With a
+        deadline only the last general solver is called, which is the fastest and has its own time limit.
         """
         contacts = self._qp_data.contacts
         change = np.abs(contacts.reconcile())
         failing, labels = self._failing, Labels((), contacts.row_label, ())
         changed = [k for k in np.flatnonzero(change > INCONSISTENCY * (1.0 + np.abs(contacts.rhs).max()))]
-        result = self._solve_generally(None, spent=solution.solve_time)
+        solvers = self._solvers[-1:] if self._time_limited else self._solvers
+        result = self._solve_generally(None, solvers, spent=solution.solve_time)
         self._failing = failing
         if result.physical is None:
             return result
