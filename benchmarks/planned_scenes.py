@@ -263,7 +263,7 @@ SCENES: dict[str, Data] = {
     "ramp": _slope("humanoid", 15.0),
     "slope_20": _slope("quadruped", 20.0),
     # 30 degrees need 0.58 of friction; by default the controller uses 0.7 of the coefficient, 0.56
-    "slope_30": {**_slope("quadruped", 30.0), "closed_loop": {"friction": 0.9}},
+    "slope_30": {**_slope("quadruped", 30.0), "closed_loop": {"friction": 0.82}},
     "slope_20_humanoid": _slope("humanoid", 20.0),
     "field": _field_scene("humanoid"),
     "field_quadruped": _field_scene("quadruped"),
