@@ -29,7 +29,7 @@ def checked(report):
 
 
 def test_the_first_steps_in_mujoco():
-    result = run_scenario(load_scenario("walk_stairs"), backend="mujoco", duration=3.0)
+    result = run_scenario(load_scenario("walk_stairs"), backend="mujoco", duration=3.8)
     checked(result.report)
     assert feet_on(result.log) == ["foot", "up_1", "up_2", "up_3"]
     base = result.log.q[:, :3]
