@@ -30,6 +30,7 @@ from multi_qp_controller.qp.solve_cascade import SolveResult
 from multi_qp_controller.state_check import FARTHEST, StateCheck, as_recorded
 from multi_qp_controller.state_machine.active_setup import ActiveSetup
 from multi_qp_controller.state_machine.state_manager import StateManager
+from multi_qp_controller.surroundings import Surroundings
 from multi_qp_controller.tasks import CoMTask, PoseTask, Task
 from multi_qp_controller.tasks.given_up import GivenUpTasks
 from multi_qp_controller.threads import use_one_thread
@@ -51,7 +52,9 @@ class Controller:
     transitions, outside the latency-critical path. The first step starts the state machine at the given state.
 
     Attributes:
-        scenario: the controlled scenario.
+        scenario: the scenario, with all subsystems.
+        controlled: the same without the subsystems that are not controlled; what the QP consists of.
+        surroundings: the subsystems that are not controlled at the last step; None if there are none.
         dt: control period [s].
         kinematics: kinematics and dynamics at the last step.
         collisions: collision constraint: the watched pairs and their distances at the last step.
@@ -98,29 +101,31 @@ class Controller:
         """
         check_arguments(scenario, dt, solver, formulation, deadline, closed_loop)
         use_one_thread()
-        spec, scene = scenario.spec, scenario.scene
-        self.scenario = scenario
+        self.scenario, controlled = scenario, scenario.controlled
+        spec, scene = scenario.spec, controlled.scene
+        self.controlled = controlled
+        self.surroundings = None if controlled is scenario else Surroundings(scenario.scene, scene)
         self.closed_loop = closed_loop
         own = spec.dt if closed_loop is None or closed_loop.dt is None else closed_loop.dt
         self.dt = float(own if dt is None else dt)
         self.formulation_name, self.solver_name = choose((formulation, solver), (spec.formulation, spec.solver))
         self.kinematics = Kinematics(scene)
         self.horizon = self.dt if closed_loop is None else max(self.dt, closed_loop.horizon)
-        constraints = make_constraints(scenario, self.dt, self.horizon)
+        constraints = make_constraints(controlled, self.dt, self.horizon)
         self.collisions = next(one for one in constraints if isinstance(one, CollisionConstraint))
         self.qp_data = QPData(scene, constraints, cost=spec.regularisation, relax=spec.fallback.relax)
         self.cascade = make_cascade(self.qp_data, self.formulation_name, self.solver_name, deadline)
-        self._loop = ClosedLoop(scenario, closed_loop, dt=self.dt)
+        self._loop = ClosedLoop(controlled, closed_loop, dt=self.dt)
         self.landing = self._loop.landing
         ramp = 0.0 if closed_loop is None else closed_loop.force_ramp
         self.incidents = IncidentLog()
-        self._active_setup = ActiveSetup(scenario, self._loop.contact_feedback, incidents=self.incidents, ramp=ramp)
+        self._active_setup = ActiveSetup(controlled, self._loop.contact_feedback, incidents=self.incidents, ramp=ramp)
         self._last_setup: tuple[dict[str, ActiveContact], dict[str, Task]] | None = None
         self._fallback = SafeTorques(scene, spec.fallback)
         self._given_up = GivenUpTasks(spec.fallback.restore_after)
-        self.check = StateCheck(scene, spec.state_check)
+        self.check = StateCheck(scenario.scene, spec.state_check)
         parts = self._active_setup, self.kinematics, self.qp_data, self.cascade, self.landing
-        self._state_manager = StateManager(scenario, *parts, self.incidents)
+        self._state_manager = StateManager(controlled, *parts, self.incidents)
         self._forces: dict[str, float] | None = None  # measured normal force of each contact [N]
         self.machine = self._state_manager.machine
         self._sized, self._size = self.qp_data.contacts, QpSize.of(self.qp_data)
@@ -166,7 +171,7 @@ class Controller:
             MultiQpError: when the saved state does not fit the scenario.
         """
         try:
-            state = conformed(ControllerState, saved, self.scenario.scene)
+            state = conformed(ControllerState, saved, self.controlled.scene)
             self.scenario.scene.loads.set_state(state.loads)
             self._fallback.set_state(state.safe_torques)
             self._given_up.set_state(state.given_up)
@@ -246,7 +251,7 @@ class Controller:
             except (MultiQpError, KeyError, ValueError):  # a target may refer to a frame that does not exist yet
                 continue
             self.step(state, 0.0)
-            generators.warm_up(GeneratorInput(0.0, self.dt, self.kinematics, None))
+            generators.warm_up(GeneratorInput(0.0, self.dt, self.kinematics, None, self.surroundings))
 
     def step(self, state: State, time: float) -> Command:
         """Compute the command for a state.
@@ -266,7 +271,9 @@ class Controller:
         if self.records_input:
             self.last_input = self._input(state, np.nan if time_fault else now)
         self._time = now
-        scene = self.scenario.scene
+        if self.surroundings is not None:
+            usable, fault = self.surroundings.split(usable, fault)
+        scene = self.controlled.scene
         lost = LostSubsystems.of(scene, usable, fault) if fault else None
         if time_fault or (lost is not None and (lost.entries[scene.actuated_v].all() or self._valid_q is None)):
             return self._fall_back(usable, now, started, fault or time_fault)
@@ -278,7 +285,9 @@ class Controller:
         if not self._lost <= names:  # the filters of a subsystem that is back start anew
             self._loop.reset()
         self._lost = names
-        state = measured if lost is None or self._valid_q is None else lost.bridged(self.scenario.scene, self._valid_q)
+        state = (
+            measured if lost is None or self._valid_q is None else lost.bridged(self.controlled.scene, self._valid_q)
+        )
         self._valid_q = state.q
         return self._loop.measured(state)
 
@@ -312,7 +321,8 @@ class Controller:
             if not self._state_manager.started:
                 self._state_manager.start(time)
             self._to_update = time if lost is None else None  # no transition by the state of a lost subsystem
-            self._state_manager.update_generators(GeneratorInput(time, self.dt, self.kinematics, self._forces))
+            now = GeneratorInput(time, self.dt, self.kinematics, self._forces, self.surroundings)
+            self._state_manager.update_generators(now)
             if self.landing is not None and self.landing.update(self.kinematics, time):
                 self.qp_data.allow_touching(self.landing.pending)
             self.qp_data.given_up = tuple(self._given_up.names)
@@ -363,7 +373,7 @@ class Controller:
         self, lost: LostSubsystems, time: float, started: float, answer: SolveResult, physical: PhysicalSolution
     ) -> Command:
         """Return the command with safe torques for lost subsystems and those that are connected with them."""
-        entries, scene = lost.connected(self.qp_data), self.scenario.scene
+        entries, scene = lost.connected(self.qp_data), self.controlled.scene
         failing = entries[scene.actuated_v]
         if failing.all():
             return self._fall_back(lost.measured, time, started, lost.fault, answer.solution)
@@ -431,7 +441,7 @@ class Controller:
             tick_ms=(perf_counter() - started) * 1e3,
             post_update_ms=self._post_update_ms,
         )
-        return Command(time, torque, np.full(self.scenario.scene.nv, np.nan), {}, diagnostics)
+        return Command(time, torque, np.full(self.controlled.scene.nv, np.nan), {}, diagnostics)
 
     @property
     def tasks(self) -> dict[str, Task]:

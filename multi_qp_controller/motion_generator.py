@@ -17,6 +17,7 @@ import pinocchio as pin
 
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.references.references import PoseSample
+from multi_qp_controller.surroundings import Surroundings
 from multi_qp_scene.arguments import check_type
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import ArgumentError
@@ -37,12 +38,14 @@ class GeneratorInput:
         dt: control period [s].
         kinematics: kinematics at the state estimate: `q`, `v`, `pose(frame)`, `group(names).com(kinematics)`.
         forces: measured normal force of each contact [N]; None where no forces are measured.
+        surroundings: subsystems that are not controlled; None if there are none.
     """
 
     time: float
     dt: float
     kinematics: Kinematics
     forces: Mapping[str, float] | None
+    surroundings: Surroundings | None = None
 
 
 @dataclass(frozen=True)

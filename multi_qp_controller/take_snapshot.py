@@ -26,7 +26,7 @@ def take_snapshot(controller: Controller, command: Command) -> Snapshot:
     check_type("controller", controller, Controller, "a Controller")
     check_type("command", command, Command, "a Command, as `Controller.step` returns it")
     kinematics, forces = controller.kinematics, controller.forces
-    scene = controller.scenario.scene
+    scene, surroundings = controller.controlled.scene, controller.surroundings
     moving = [s for s in scene.subsystems.values() if s.kind is not SubsystemKind.ARTICULATED]
     com = {s.name: kinematics.com(s) for s in moving}
     mass = sum(kinematics.mass(s) for s in moving)
@@ -34,7 +34,7 @@ def take_snapshot(controller: Controller, command: Command) -> Snapshot:
     targets = [_target(controller, task) for task in controller.last_tasks.values()]
     return Snapshot(
         time=command.time,
-        q=kinematics.q.copy(),
+        q=kinematics.q.copy() if surroundings is None else surroundings.with_controlled(kinematics.q),
         state=command.diagnostics.state,
         status=str(command.diagnostics.status),
         tick_ms=command.diagnostics.tick_ms,
@@ -75,7 +75,7 @@ def _shown(pair: PairDistance) -> bool:
 
 def _carries_character(controller: Controller, contact_name: str) -> bool:
     """Return whether a contact supports a character on the environment."""
-    scene, contact = controller.scenario.scene, controller.contacts[contact_name]
+    scene, contact = controller.controlled.scene, controller.contacts[contact_name]
     if contact.second.joint_id != 0 or contact.first.joint_id == 0:
         return False
     return scene.subsystems[contact.first.name.split("/")[0]].kind is SubsystemKind.CHARACTER

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import pinocchio as pin
 
@@ -9,21 +11,32 @@ from multi_qp_scene.models import LoadedModel
 
 _NEUTRAL_TINT = (0.55, 0.6, 0.66)
 
+#: Geometry of a part, with its model, and the placement of its base.
+_Geometry = tuple[pin.GeometryModel, pin.Model, pin.SE3]
+
 
 class Assembler:
     """Appends models under the universe, prefixing every name.
 
     Attributes:
         model: model of all appended subsystems.
-        collision_model: their collision geometry.
-        visual_model: their visual geometry, tinted.
     """
 
     def __init__(self) -> None:
         self.model = pin.Model()
-        self.collision_model = pin.GeometryModel()
-        self.visual_model = pin.GeometryModel()
         self._inertias: dict[str, pin.Inertia] = {}
+        self._collision: list[_Geometry] = []
+        self._visual: list[_Geometry] = []
+
+    @cached_property
+    def collision_model(self) -> pin.GeometryModel:
+        """Collision geometry of all subsystems, once all of them are appended."""
+        return _gathered(self._collision, self.model)
+
+    @cached_property
+    def visual_model(self) -> pin.GeometryModel:
+        """Their visual geometry, tinted."""
+        return _gathered(self._visual, self.model)
 
     def append(
         self,
@@ -48,24 +61,25 @@ class Assembler:
         self._inertias |= {part.names[k]: part.inertias[k].copy() for k in range(1, part.njoints)}
         self.model = pin.appendModel(self.model, part, 0, placement)
         # appendModel would add all collision pairs, in a time that is cubic in the number of pieces
-        _append(self.collision_model, collision, self.model, part, placement)
-        _append(self.visual_model, visual, self.model, part, placement)
+        self._collision.append((collision, part, placement))
+        self._visual.append((visual, part, placement))
         # appendModel of pinocchio 3.4 applies the placement of fixed joints twice
         for k in range(1, self.model.njoints):
             self.model.inertias[k] = self._inertias[self.model.names[k]]
 
 
-def _append(
-    geometries: pin.GeometryModel, more: pin.GeometryModel, model: pin.Model, part: pin.Model, placement: pin.SE3
-) -> None:
-    """Add a part's geometries to those of the model that it has been appended to."""
-    for item in more.geometryObjects:
-        frame, joint = part.frames[item.parentFrame], item.parentJoint
-        item.parentFrame = model.getFrameId(frame.name, frame.type)
-        item.parentJoint = model.getJointId(part.names[joint]) if joint else 0
-        if not joint:
-            item.placement = placement * item.placement
-        geometries.addGeometryObject(item)
+def _gathered(geometries: list[_Geometry], model: pin.Model) -> pin.GeometryModel:
+    """Return the geometries of all parts of a model; each part that is appended shifts the frames of the others."""
+    gathered = pin.GeometryModel()
+    for more, part, placement in geometries:
+        for item in more.geometryObjects:
+            frame, joint = part.frames[item.parentFrame], item.parentJoint
+            item.parentFrame = model.getFrameId(frame.name, frame.type)
+            item.parentJoint = model.getJointId(part.names[joint]) if joint else 0
+            if not joint:
+                item.placement = placement * item.placement
+            gathered.addGeometryObject(item)
+    return gathered
 
 
 def _prefix(model: pin.Model, name: str) -> None:

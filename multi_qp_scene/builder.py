@@ -32,11 +32,15 @@ from multi_qp_scene.surfaces import (
 )
 
 
-def build_scene(parts: SceneParts) -> Scene:
+def build_scene(parts: SceneParts, *, loads: Loads | None = None) -> Scene:
     """Build the scene; every name in `parts` must have been checked.
 
     Environment models are appended first, then the subsystems in their order, so that q and v contain the subsystems
     only, one after the other.
+
+    Args:
+        parts: models and their specifications.
+        loads: loads of the scene of the first of these subsystems, which are shared.
     """
     assembler = Assembler()
     for name, (loaded, environment) in parts.environment.items():
@@ -77,7 +81,7 @@ def build_scene(parts: SceneParts) -> Scene:
         actuated_v=actuated_v,
         torque_limits=limits[actuated_v],
         limits=joint_limits(model),
-        loads=Loads(model, parts.loads),
+        loads=Loads(model, parts.loads) if loads is None else loads.shared_with(model),
         passive=passive_joints(model, parts, _driven(actuated, mimics)),
         couplings=couplings,
         self_collisions={

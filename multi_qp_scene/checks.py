@@ -23,18 +23,25 @@ class ScenarioChecker:
     Attributes:
         document: the file.
         spec: its valid parts.
-        names: valid names of links, joints, surfaces and subsystems.
+        names: valid names of links, joints, surfaces and subsystems that are controlled, and of the environment.
+        all_names: valid names of all subsystems.
     """
 
     def __init__(self, document: YamlDocument, spec: ScenarioFile, names: Names, problems: Problems) -> None:
         self.document = document
         self.spec = spec
-        self.names = names
+        self.all_names = names
+        self._uncontrolled = {name for name, one in spec.subsystems.items() if not one.controlled}
+        self.names = names.without(self._uncontrolled) if self._uncontrolled else names
         self._problems = problems
 
     def known(self, key: Key, kind: str, name: str, valid: Iterable[str]) -> None:
         """Report a name that is not one of the valid names."""
-        if name not in (valid := set(valid)) and not self.names.excused(name):
+        if name in (valid := set(valid)) or self.names.excused(name):
+            return
+        if name.split("/")[0] in self._uncontrolled:
+            self.report_error(key, f"'{name}' is of a subsystem with `controlled: false`, which the QP does not have")
+        else:
             self._problems.unknown(self.document.location(key), kind, name, sorted(valid))
 
     def written(self, *section: str) -> set[str]:
@@ -51,12 +58,12 @@ class ScenarioChecker:
     def joints_of(self, subsystem: str) -> set[str]:
         """Return the joints of a subsystem, without its prefix."""
         prefix = f"{subsystem}/"
-        return {joint.removeprefix(prefix) for joint in self.names.joints if joint.startswith(prefix)}
+        return {joint.removeprefix(prefix) for joint in self.all_names.joints if joint.startswith(prefix)}
 
     def surfaces_of(self, subsystem: str) -> set[str]:
         """Return the surfaces of a subsystem, without its prefix."""
         prefix = f"{subsystem}/"
-        return {surface.removeprefix(prefix) for surface in self.names.surfaces if surface.startswith(prefix)}
+        return {surface.removeprefix(prefix) for surface in self.all_names.surfaces if surface.startswith(prefix)}
 
     def check_target(self, task: tk.CoMTaskSpec | tk.PoseTaskSpec, key: Key, choices: str) -> None:
         """Report a target without content."""

@@ -126,9 +126,26 @@ class KinematicTrees:
         mine.publish()
 
 
+def placement_data(model: pin.Model) -> pin.Data:
+    """Return data of a whole model for placements and velocities only, in a memory that is linear in its size.
+
+    Valid for `forwardKinematics`, `updateFramePlacements` and `updateGeometryPlacements`.
+    """
+    data, n = pin.Data(), model.njoints
+    data.joints.extend([joint.createData() for joint in model.joints])
+    data.oMi.extend([pin.SE3.Identity() for _ in range(n)])
+    data.liMi.extend([pin.SE3.Identity() for _ in range(n)])
+    data.oMf.extend([pin.SE3.Identity() for _ in range(model.nframes)])
+    data.v.extend([pin.Motion.Zero() for _ in range(n)])
+    data.ov.extend([pin.Motion.Zero() for _ in range(n)])
+    return data
+
+
 def place_frames(model: pin.Model, q: Array) -> pin.Data:
     """Return data of a scene's model with joint and frame placements at a configuration, (nq,)."""
-    return KinematicTrees(model).place(q)
+    data = placement_data(model)
+    pin.framesForwardKinematics(model, data, q)
+    return data
 
 
 def _trees(model: pin.Model) -> list[slice]:

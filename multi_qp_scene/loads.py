@@ -61,8 +61,8 @@ class RandomMass:
 class Loads(Stateful):
     """The loads of a scene, and their present masses.
 
-    A change modifies the inertia in the scene's model. A random mass follows its profile until a user sets it; then it
-    is constant until `reset`.
+    A change modifies the inertia in the scene's model, and in those that share the loads. A random mass follows its
+    profile until a user sets it; then it is constant until `reset`.
 
     Attributes:
         masses: present mass of each [kg]; read-only.
@@ -79,7 +79,7 @@ class Loads(Stateful):
         time: float
 
     def __init__(self, model: pin.Model, specs: dict[str, LoadSpec]) -> None:
-        self._model = model
+        self._models = [model]
         self._loads = {name: _load(model, name, spec) for name, spec in specs.items()}
         self._bare = {load.joint_id: model.inertias[load.joint_id].copy() for load in self._loads.values()}
         self.masses = {name: load.initial for name, load in self._loads.items()}
@@ -87,6 +87,13 @@ class Loads(Stateful):
         self.time = 0.0
         for joint_id in self._bare:
             self._apply(joint_id)
+
+    def shared_with(self, model: pin.Model) -> Loads:
+        """Change the inertias of another model as well, which has the same joints and more after them; return self."""
+        self._models.append(model)
+        for joint_id in self._bare:
+            self._apply(joint_id)
+        return self
 
     @property
     def limits(self) -> dict[str, tuple[float, float]]:
@@ -146,7 +153,8 @@ class Loads(Stateful):
         for name, load in self._loads.items():
             if load.joint_id == joint_id and self.masses[name] > 0.0:
                 total += pin.Inertia(self.masses[name], load.position, np.zeros((3, 3)))
-        self._model.inertias[joint_id] = total
+        for model in self._models:
+            model.inertias[joint_id] = total
 
 
 def _load(model: pin.Model, name: str, spec: LoadSpec) -> Load:

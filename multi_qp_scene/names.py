@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from multi_qp_scene.mimic import Mimic
 from multi_qp_scene.models import LoadedModel
@@ -24,6 +24,7 @@ class Names:
         mimics: mimic relations by subsystem and joint.
         floating: subsystems with a free-flyer.
         massless: subsystems without mass on any moving link.
+        motorised: subsystems with motors.
     """
 
     moving: set[str] = field(default_factory=set)
@@ -37,6 +38,7 @@ class Names:
     mimics: dict[str, dict[str, Mimic]] = field(default_factory=dict)
     floating: set[str] = field(default_factory=set)
     massless: set[str] = field(default_factory=set)
+    motorised: set[str] = field(default_factory=set)
 
     def add(self, name: str, loaded: LoadedModel | None, *, moving: bool) -> None:
         """Add the names of one subsystem."""
@@ -55,6 +57,22 @@ class Names:
             self.floating.add(name)
         if loaded.urdf.mass == 0.0:
             self.massless.add(name)
+        if loaded.urdf.actuated_joints:
+            self.motorised.add(name)
+
+    def without(self, subsystems: set[str]) -> Names:
+        """Return the names without those of some subsystems."""
+
+        def kept(names: set[str]) -> set[str]:
+            return {name for name in names if name.split("/")[0] not in subsystems}
+
+        return replace(
+            self,
+            moving=kept(self.moving),
+            links=kept(self.links),
+            joints=kept(self.joints),
+            surfaces={name: link for name, link in self.surfaces.items() if name.split("/")[0] not in subsystems},
+        )
 
     @property
     def frames(self) -> set[str]:

@@ -10,6 +10,7 @@ import pinocchio as pin
 
 from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.geometry_data import geometry_data
+from multi_qp_scene.kinematic_trees import placement_data
 from multi_qp_scene.pinocchio_views import POSE, pose_views
 
 
@@ -52,7 +53,7 @@ class OverlapSearch:
         """
         listed, self._margin = list(pairs), margin
         self.pairs: Indices = np.array(listed, dtype=np.intp).reshape(-1, 2)
-        self._model, self._data = model, model.createData()
+        self._model, self._data = model, placement_data(model)
         self._geometry = convex_geometry(collision_model, listed)
         self._found = geometry_data(self._geometry)
         for request in self._found.distanceRequests:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from multi_qp_scene.arguments import check_type, number, whole_number
 from multi_qp_scene.blocks import block_model
 from multi_qp_scene.builder import build_scene
 from multi_qp_scene.config_file import validate
+from multi_qp_scene.copies import with_copies
 from multi_qp_scene.errors import ConfigError, MultiQpError, shown_path
 from multi_qp_scene.former_names import SCENARIO_KEYS
 from multi_qp_scene.limits import check
@@ -47,10 +49,11 @@ class Scenario:
         name: name of the file, without its suffix.
         path: the file.
         spec: content of the file, with parameters substituted.
-        scene: its scene.
+        scene: its scene, with all subsystems; those that are not controlled are the last ones in q and v.
         parameters: value of each parameter.
         seed: seed of all random numbers.
         files: all source files: the scenario, models, URDFs, meshes.
+        controlled_scene: the scene of the controlled subsystems alone, None if that is all of them.
     """
 
     name: str
@@ -60,6 +63,15 @@ class Scenario:
     parameters: dict[str, float]
     seed: int
     files: tuple[Path, ...] = ()
+    controlled_scene: Scene | None = None
+
+    @cached_property
+    def controlled(self) -> Scenario:
+        """The same scenario without the subsystems that are not controlled."""
+        if self.controlled_scene is None:
+            return self
+        scene = self.controlled_scene.with_initial_configuration(self.scene.q0[: self.controlled_scene.nq])
+        return replace(self, scene=scene, controlled_scene=None)
 
 
 def load_scenario(
@@ -101,14 +113,19 @@ def _load(path: Path, parameters: Mapping[str, float], seed: int) -> Scenario:
     spec = validate(document, data, ScenarioFile, problems)
     rest = spec or _salvage(document, data)
     if rest is not None:
+        rest = with_copies(document, rest, problems)
+        check("bodies", len(rest.subsystems), f"{shown_path(path)}: subsystems")
         parts, names = _load_models(document, rest, path, problems)
         check_scenario(document, rest, names, problems)
     problems.raise_if_any()
-    if spec is None:
+    if spec is None or rest is None:
         raise MultiQpError(f"{shown_path(path)} is not a valid scenario")
-    scene = build_scene(parts)
-    warn_of_postures(document, spec, parts, scene)
-    return Scenario(path.stem, path, spec, scene, values, seed)
+    controlled = parts.controlled
+    scene = alone = build_scene(controlled)
+    if controlled is not parts:
+        scene = build_scene(parts, loads=alone.loads)
+    warn_of_postures(document, rest, parts, scene)
+    return Scenario(path.stem, path, rest, scene, values, seed, controlled_scene=None if scene is alone else alone)
 
 
 def _salvage(document: YamlDocument, data: Any) -> ScenarioFile | None:
@@ -206,11 +223,12 @@ def _load_models(
             problems.add(document.location((*key, "scale")), str(error))
             return loaded
 
-    for name in _section(document, "subsystems"):
-        names.add(name, None, moving=True)
+    for name, written in _section(document, "subsystems").items():
+        if not isinstance(written, dict) or "copies" not in written:
+            names.add(name, None, moving=True)
     for name in _section(document, "environment").keys() - names.moving:
         names.add(name, None, moving=False)
-    for name, subsystem in spec.subsystems.items():
+    for name, subsystem in sorted(spec.subsystems.items(), key=lambda item: not item[1].controlled):
         loaded = load(("subsystems", name), subsystem.model, subsystem.scale)
         names.add(name, loaded, moving=True)
         if loaded is not None:
@@ -219,8 +237,8 @@ def _load_models(
         if name in names.moving:
             continue  # reported by the checks of names
         loaded = None
-        written = _section(document, "environment")[name]
-        if len(_KINDS & written.keys()) != 1:
+        keys = _section(document, "environment")[name].keys()
+        if len(_KINDS & keys) != 1:
             problems.add(document.location(("environment", name)), "give one of `model`, `box`, `mesh` and `urdf`")
         elif environment.model is not None:
             loaded = load(("environment", name), environment.model, environment.scale)

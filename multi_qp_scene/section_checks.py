@@ -38,7 +38,7 @@ def check_scenario(document: YamlDocument, spec: ScenarioFile, names: Names, pro
 
 
 def _check_subsystems(scenario: ScenarioChecker) -> None:
-    names = scenario.names
+    names = scenario.all_names
     for clash in sorted(names.moving & scenario.written("environment")):
         scenario.report_error(("environment", clash), f"'{clash}' is already the name of a subsystem")
     for section in ("subsystems", "environment"):
@@ -47,10 +47,14 @@ def _check_subsystems(scenario: ScenarioChecker) -> None:
                 scenario.report_error((section, name), f"the name '{name}' must not contain '/' or blanks")
     for name in sorted(names.fixed & names.floating):
         scenario.report_error(("environment", name, "model"), "the root of an environment model must be `fixed`")
+    if not any(spec.controlled for spec in scenario.spec.subsystems.values()):
+        scenario.report_error(("subsystems",), "expected at least one subsystem that is controlled")
     for name, spec in scenario.spec.subsystems.items():
         key: Key = ("subsystems", name)
         if spec.place is not None and spec.pose is not None:
             scenario.report_error(key, "give either `pose` or `place`, not both")
+        if not spec.controlled and (name in names.motorised or names.mimics.get(name)):
+            scenario.report_error((*key, "controlled"), "a subsystem with motors or coupled joints must be controlled")
         if name in names.unreadable:
             continue
         if spec.place is not None:
@@ -114,7 +118,7 @@ def _check_collisions(scenario: ScenarioChecker) -> None:
 def _check_pushes(scenario: ScenarioChecker) -> None:
     for k, push in enumerate(scenario.spec.mismatch.pushes):
         key: Key = ("mismatch", "pushes", k)
-        scenario.known((*key, "link"), "link", push.link, scenario.names.links)
+        scenario.known((*key, "link"), "link", push.link, scenario.all_names.links)
         if push.state is not None:
             scenario.known((*key, "state"), "state", push.state, scenario.spec.states)
         if not any(push.direction):

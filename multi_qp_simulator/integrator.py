@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pinocchio as pin
 
@@ -16,6 +18,7 @@ from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
 from multi_qp_simulator.backend import Outcome, torques_of
+from multi_qp_simulator.passive_motion import PassiveMotion
 
 
 class Integrator:
@@ -23,13 +26,15 @@ class Integrator:
 
     The velocity is updated first because the constraints speak of the velocity after the step: no slip (20) and the
     dampers (24), (31) then hold for the positions too. In a fallback there is no q̈; the motion then follows from the
-    torques, the couplings of joints, and the last contacts as rigid bonds.
+    torques, the couplings of joints, and the last contacts as rigid bonds. Subsystems that are not controlled move by
+    their own weight, springs and dampers.
     """
 
     def __init__(self, scenario: Scenario) -> None:
         check_type("scenario", scenario, Scenario, "a Scenario, as `load_scenario` returns it")
-        self._scenario = scenario
-        self._model = scenario.scene.model
+        self._scenario = controlled = scenario.controlled
+        self._whole, self._model = scenario.scene, scenario.scene.model
+        self._passive = None if controlled is scenario else PassiveMotion(scenario.scene, controlled.scene)
         self._state = scenario.scene.initial_state()
         self._kinematics: Kinematics | None = None
         self._made: tuple[str, ...] = scenario.spec.states[scenario.spec.initial_state].all_contacts
@@ -48,7 +53,7 @@ class Integrator:
 
     @state.setter
     def state(self, state: State) -> None:
-        self._state = as_state(self._scenario.scene, state)
+        self._state = as_state(self._whole, state)
 
     def step(self, command: Command, dt: float) -> Outcome:
         """Integrate one step.
@@ -57,7 +62,7 @@ class Integrator:
             MultiQpError: if a torque is not finite, or their number differs from the motors'.
         """
         dt = number("dt", dt, unit="s", least=0.0)
-        torque = torques_of(command, self._scenario.scene)
+        torque = torques_of(command, self._whole)
         if command.diagnostics.status is Status.FALLBACK:
             try:
                 outcome = self._follow_torques(torque, dt)
@@ -67,6 +72,13 @@ class Integrator:
             self._made = tuple(command.wrenches)
             self._bonds.clear()
             outcome = Outcome(command.a, command.wrenches, command.couplings)
+        return self._integrate(outcome, dt)
+
+    def _integrate(self, outcome: Outcome, dt: float) -> Outcome:
+        """Move the state by the accelerations of the controlled subsystems; return those of all."""
+        if self._passive is not None:
+            passive = self._passive.acceleration(self._state, dt)
+            outcome = replace(outcome, acceleration=np.concatenate([outcome.acceleration, passive]))
         v = self._state.v + outcome.acceleration * dt
         self._state = State(pin.integrate(self._model, self._state.q, v * dt), v)
         return outcome
@@ -85,7 +97,8 @@ class Integrator:
         """Return the kinematics of the current state."""
         if self._kinematics is None:
             self._kinematics = Kinematics(self._scenario.scene)
-        self._kinematics.update(self._state)
+        scene = self._scenario.scene
+        self._kinematics.update(State(self._state.q[: scene.nq], self._state.v[: scene.nv]))
         return self._kinematics
 
     def _bonded(self, kinematics: Kinematics, names: tuple[str, ...], dt: float) -> ContactRows:

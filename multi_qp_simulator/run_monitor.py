@@ -54,7 +54,7 @@ class RunMonitor:
         self._duration = scenario.spec.duration if duration is None else duration
         self._waits_for_user = duration is None
         self._report_builder = ReportBuilder(scenario, controller, backend)
-        self._audit = Audit(scenario.scene)
+        self._audit = Audit(scenario.controlled.scene)
         self._touches = None if wait_for_recovery else TouchMonitor(scenario)
         self._goals = GoalMonitor(scenario)
         self._state = scenario.scene.initial_state()

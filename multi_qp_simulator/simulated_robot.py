@@ -8,7 +8,6 @@ from math import ceil
 from typing import Any, cast
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import NDArray
 
 from multi_qp_controller.command import Command, Diagnostics, Status
@@ -43,10 +42,7 @@ class TorqueWorld(Integrator):
         """Simulate `dt` seconds under torques, (na,) [N m], with these contacts active."""
         self._made = tuple(contacts)
         self._bonds = {name: bond for name, bond in self._bonds.items() if name in self._made}
-        outcome = self._follow_torques(torque, dt)
-        v = self._state.v + outcome.acceleration * dt
-        self._state = State(pin.integrate(self._model, self._state.q, v * dt), v)
-        return outcome
+        return self._integrate(self._follow_torques(torque, dt), dt)
 
     def warm_up(self, dt: float) -> None:
         """Simulate a step with the contacts of each state, since computing a new friction cone takes 30 ms."""

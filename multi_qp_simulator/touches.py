@@ -97,9 +97,9 @@ def _importance(touch: Mapping[str, Any]) -> tuple[float, float]:
 def unknown_pairs(scenario: Scenario) -> list[tuple[int, int]]:
     """Return the pairs of pieces of the collision model that move relative to each other and that no contact connects.
 
-    Pairs of one subsystem that overlap by construction are left out.
+    Pairs of one subsystem that overlap by construction are left out, and pairs without a controlled subsystem.
     """
-    scene = scenario.scene
+    scene, controlled = scenario.scene, scenario.controlled.scene
     objects = scene.collision_model.geometryObjects
     owners = [item.name.partition("/")[0] for item in objects]
     bodies = [
@@ -110,8 +110,8 @@ def unknown_pairs(scenario: Scenario) -> list[tuple[int, int]]:
     constructed = {
         frozenset(f"{name}/{link}" for link in pair)
         for name in dict.fromkeys(owners)
-        if name in scene.subsystems
-        for pair in self_pairs(scene, name).by_construction
+        if name in controlled.subsystems
+        for pair in self_pairs(controlled, name).by_construction
     }
     surfaces = [[scene.surfaces[name] for name in spec.surfaces] for spec in scenario.spec.contacts.values()]
     known = {
@@ -120,7 +120,8 @@ def unknown_pairs(scenario: Scenario) -> list[tuple[int, int]]:
     return [
         (a, b)
         for a, b in combinations(range(len(objects)), 2)
-        if bodies[a][0] != bodies[b][0]
+        if (owners[a] in controlled.subsystems or owners[b] in controlled.subsystems)
+        and bodies[a][0] != bodies[b][0]
         and frozenset((bodies[a], bodies[b])) not in known
         and not (owners[a] == owners[b] and frozenset((links[a], links[b])) in constructed)
     ]

@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 
 from multi_qp_scene.arrays import Array
-from multi_qp_scene.kinematic_trees import KinematicTrees
+from multi_qp_scene.kinematic_trees import placement_data
 
 
 class ScenePose:
@@ -24,7 +24,7 @@ class ScenePose:
             model: model of the scene.
             geometries: the n drawn geometries.
         """
-        self._trees = KinematicTrees(model)
+        self._model, self._data = model, placement_data(model)
         self._joints = np.array([geometry.parentJoint for geometry in geometries], dtype=int)
         placements = [geometry.placement for geometry in geometries]
         self._rotations = np.array([p.rotation for p in placements]).reshape(-1, 3, 3)  # joint <- geometry
@@ -32,7 +32,8 @@ class ScenePose:
 
     def placements(self, q: Array) -> tuple[Array, Array]:
         """Return world rotations (n, 3, 3) and positions (n, 3) [m] of the geometries at q, (nq,)."""
-        poses = self._trees.place(np.asarray(q, dtype=float)).oMi
+        pin.forwardKinematics(self._model, self._data, np.asarray(q, dtype=float))
+        poses = self._data.oMi
         joint_rotations = np.array([placement.rotation for placement in poses])
         joint_positions = np.array([placement.translation for placement in poses])
         parents = joint_rotations[self._joints]

@@ -9,6 +9,7 @@ import pinocchio as pin
 import trimesh
 
 from multi_qp_scene.arrays import Array
+from multi_qp_scene.kinematic_trees import place_frames
 from multi_qp_scene.surfaces import Surface
 from multi_qp_viewer import marks
 from multi_qp_viewer.meshes import split_creases
@@ -21,8 +22,7 @@ AXIS, ROD, POINT = 0.08, 0.004, 0.008
 
 def surface_overlays(model: pin.Model, q: Array, surfaces: Sequence[Surface]) -> list[Overlay]:
     """Return the marks of surfaces at a configuration: x red, y green, z (the outward normal) blue."""
-    data = model.createData()
-    pin.framesForwardKinematics(model, data, q)
+    data = place_frames(model, q)
     drawn: list[Overlay] = []
     for surface in surfaces:
         X = data.oMf[surface.frame_id]

@@ -61,7 +61,7 @@ class PoseGoal(GoalBase):
 
     def check(self, scenario: ScenarioChecker, key: Key) -> None:
         """Check the name of the frame."""
-        scenario.known((*key, "frame"), "link or surface", self.frame, scenario.names.frames)
+        scenario.known((*key, "frame"), "link or surface", self.frame, scenario.all_names.frames)
 
 
 class StateGoal(GoalBase):
@@ -119,7 +119,7 @@ class JointGoal(GoalBase):
 
     def check(self, scenario: ScenarioChecker, key: Key) -> None:
         """Check the names of joint and state."""
-        scenario.known((*key, "joint"), "joint", self.joint, scenario.names.joints)
+        scenario.known((*key, "joint"), "joint", self.joint, scenario.all_names.joints)
         if self.state is not None:
             scenario.known((*key, "state"), "state", self.state, scenario.written("states"))
 
@@ -145,7 +145,7 @@ class JointVelocityGoal(GoalBase):
 
     def check(self, scenario: ScenarioChecker, key: Key) -> None:
         """Check the names of joint and state, and the target."""
-        scenario.known((*key, "joint"), "joint", self.joint, scenario.names.joints)
+        scenario.known((*key, "joint"), "joint", self.joint, scenario.all_names.joints)
         scenario.known((*key, "state"), "state", self.state, scenario.written("states"))
         if self.target == 0.0:
             scenario.report_error((*key, "target"), "the tolerance is relative to the target, which cannot be 0")

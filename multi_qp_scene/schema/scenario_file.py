@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from multi_qp_scene.config_file import StrictModel
 from multi_qp_scene.schema.behaviour import BehaviourSpec
@@ -78,11 +78,48 @@ class PlaceSpec(StrictModel):
     yaw: Angle = 0.0
 
 
+class CopiesSpec(StrictModel):
+    """Copies of a subsystem in a rectangle of the ground plane, on a grid or at random; they are named `<name>_1`, ...
+
+    The position of a copy adds to that of the subsystem's `pose`. Random copies are turned about z at random as well.
+
+    Attributes:
+        region: two opposite corners of the rectangle [m].
+        grid: number of copies along x and along y.
+        count: instead of `grid`: number of random copies.
+        distance: least distance of random copies from each other [m].
+        seed: seed of random copies; `${seed}` is the run's `--seed`.
+        models: models of which each random copy has one, instead of the subsystem's.
+        mass: bounds of the total mass of random copies [kg], instead of the subsystem's mass.
+    """
+
+    region: tuple[Vector2, Vector2]
+    grid: tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]] | None = None
+    count: Annotated[int, Field(ge=1)] | None = None
+    distance: Distance = 0.0
+    seed: Annotated[int, Field(ge=0)] = 0
+    models: list[str] = []
+    mass: tuple[Mass, Mass] | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> CopiesSpec:
+        if (self.grid is None) == (self.count is None):
+            raise ValueError("give either `grid` or `count`")
+        if self.grid is not None and (self.models or self.mass or self.distance):
+            raise ValueError("`distance`, `models` and `mass` are for random copies; give `count` instead of `grid`")
+        if self.mass is not None and self.mass[1] < self.mass[0]:
+            raise ValueError(f"`mass`: expected the lower bound first, got {list(self.mass)}")
+        return self
+
+
 class SubsystemSpec(StrictModel):
     """A robot, an object or an articulated part: its model, pose and posture.
 
     Attributes:
         model: name of a shipped model, or path of a model file, relative to this file.
+        controlled: whether it is part of the QP. Other subsystems, which have no motors, are simulated and seen, for
+            example as obstacles of generators; contacts, tasks and constraints cannot name them.
+        copies: several of it instead of one.
         pose: pose of the base in the world; for a floating base, the initial one.
         place: instead of `pose`, for floating bases: aligned to a surface.
         posture: initial joint angles: a posture of the model, or angles [rad] by joint; `zero` if left out.
@@ -94,6 +131,8 @@ class SubsystemSpec(StrictModel):
     """
 
     model: str
+    controlled: Switch = True
+    copies: CopiesSpec | None = None
     pose: PoseSpec | None = None
     place: PlaceSpec | None = None
     posture: str | dict[str, Angle] | None = None
@@ -410,7 +449,7 @@ class ScenarioFile(StrictModel):
         dt: control period [s]; `--dt` overrides it.
         duration: maximum simulated time [s]; a run that has not ended by then has failed.
         parameters: numbers that `--set` can change, by name.
-        subsystems: moving models by name; the order is that of q and v.
+        subsystems: moving models by name; the order is that of q and v, with those that are not controlled last.
         environment: fixed models by name.
         contacts: possible contacts by name; each state activates some of them.
         contact_tolerance: largest gap at which contacts are made.

@@ -28,13 +28,19 @@ _GOALS: dict[type[goals.GoalBase], Callable[[Any, Scene], MonitoredGoal]] = {
     goals.ClearanceGoal: MinimumDistance,
     goals.VelocityGoal: MeanVelocity,
 }
+#: Those that are measured on the controller's kinematics, which has the controlled subsystems only.
+_BY_CONTROLLER = goals.TiltGoal, goals.BalanceGoal
 
 
 class GoalMonitor:
     """Observes the goals of one run."""
 
     def __init__(self, scenario: Scenario) -> None:
-        self._goals = {name: _GOALS[type(goal)](goal, scenario.scene) for name, goal in scenario.spec.goals.items()}
+        whole, controlled = scenario.scene, scenario.controlled.scene
+        self._goals = {
+            name: _GOALS[type(goal)](goal, controlled if isinstance(goal, _BY_CONTROLLER) else whole)
+            for name, goal in scenario.spec.goals.items()
+        }
 
     def observe(self, controller: Controller, state: State, time: float) -> None:
         """Process one tick."""

@@ -12,6 +12,7 @@ import pinocchio as pin
 
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.kinematic_trees import placement_data
 from multi_qp_scene.scene import Scene
 
 #: Minimum width of a fixed level box that is treated as ground, without edges [m].
@@ -139,7 +140,7 @@ def _overlapping(scene: Scene, q: Array) -> set[tuple[str, str]]:
                 geometry.addCollisionPair(pin.CollisionPair(i, j))
                 pairs.append(_ordered(_place(scene, first), _place(scene, second)))
     data, found = geometry.createData(), set()
-    pin.computeCollisions(scene.model, scene.model.createData(), geometry, data, q, False)
+    pin.computeCollisions(scene.model, placement_data(scene.model), geometry, data, q, False)
     for pair, result in zip(pairs, data.collisionResults, strict=True):
         if result.isCollision():
             found.add(pair)

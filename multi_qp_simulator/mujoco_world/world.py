@@ -129,12 +129,11 @@ def _set_inertia(body: Any, inertia: pin.Inertia, scale: float, *, offset: bool)
 
 def _joint_axes(model: pin.Model) -> list[Array]:
     """Return the motion of each joint with one degree of freedom: linear, then angular, in its own frame."""
-    data = model.createData()
-    pin.computeJointJacobians(model, data, pin.neutral(model))
-    axes = [np.zeros(6)]
-    for k in range(1, model.njoints):
-        J = pin.getJointJacobian(model, data, k, pin.LOCAL)
-        axes.append(J[:, model.joints[k].idx_v])
+    axes, q = [np.zeros(6)], pin.neutral(model)
+    for joint in list(model.joints)[1:]:
+        data = joint.createData()
+        joint.calc(data, q)
+        axes.append(np.asarray(data.S).reshape(6, -1)[:, 0])
     return axes
 
 
