@@ -55,6 +55,8 @@ def _check_subsystems(scenario: ScenarioChecker) -> None:
             scenario.report_error(key, "give either `pose` or `place`, not both")
         if not spec.controlled and (name in names.motorised or names.mimics.get(name)):
             scenario.report_error((*key, "controlled"), "a subsystem with motors or coupled joints must be controlled")
+        if spec.controlled and spec.release > 0.0:
+            scenario.report_error((*key, "release"), "only subsystems with `controlled: false` are released")
         if name in names.unreadable:
             continue
         if spec.place is not None:

@@ -21,6 +21,7 @@ from modelling.humanoid_figures import HumanoidFigures
 from modelling.lever import lever
 from modelling.litter import litter
 from modelling.loft import detail
+from modelling.plant import plant
 from modelling.props import carton, ground, long_table, mat, table
 from modelling.quadruped import quadruped
 from modelling.robot import Robot
@@ -34,7 +35,11 @@ def models() -> list[Robot]:
     with detail(0.6):  # their meshes stay below a megabyte together
         others = [humanoid(tall()), quadruped(), hexapod()]
     props = [carton(), table(), long_table(), ground(), beam(), barbell(), litter(), sword(), podium(), mat()]
-    return [humanoid(HumanoidFigures()), *others, *props, door(), valve(), lever()]
+    plants = [
+        plant("plant", 1.4, 1.25, pieces=3, flower=0.11, stiffness=12.0),
+        plant("small_plant", 1.15, 1.0, pieces=2, flower=0.08, stiffness=8.0),
+    ]
+    return [humanoid(HumanoidFigures()), *others, *props, door(), valve(), lever(), *plants]
 
 
 def files_of(robot: Robot) -> dict[str, str]:

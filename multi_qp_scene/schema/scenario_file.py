@@ -119,6 +119,7 @@ class SubsystemSpec(StrictModel):
         model: name of a shipped model, or path of a model file, relative to this file.
         controlled: whether it is part of the QP. Other subsystems, which have no motors, are simulated and seen, for
             example as obstacles of generators; contacts, tasks and constraints cannot name them.
+        release: time until which a subsystem that is not controlled has no weight, as it hangs somewhere [s].
         copies: several of it instead of one.
         pose: pose of the base in the world; for a floating base, the initial one.
         place: instead of `pose`, for floating bases: aligned to a surface.
@@ -132,6 +133,7 @@ class SubsystemSpec(StrictModel):
 
     model: str
     controlled: Switch = True
+    release: Time = 0.0
     copies: CopiesSpec | None = None
     pose: PoseSpec | None = None
     place: PlaceSpec | None = None

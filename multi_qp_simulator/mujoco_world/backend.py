@@ -22,7 +22,7 @@ from multi_qp_simulator.mujoco_world.coordinates import Coordinates
 from multi_qp_simulator.mujoco_world.coordinates_kernel import principal_axes
 from multi_qp_simulator.mujoco_world.shapes import body_name
 from multi_qp_simulator.mujoco_world.touch import Touch
-from multi_qp_simulator.mujoco_world.world import PHYSICS_STEP, WorldOptions, build_world
+from multi_qp_simulator.mujoco_world.world import PHYSICS_STEP, WorldOptions, build_world, hanging_bodies
 
 # prevents MUJOCO_LOG.TXT in the working directory
 mujoco.set_mju_user_warning(logging.getLogger("multi_qp.mujoco").info)
@@ -66,6 +66,7 @@ class MujocoBackend:
         self._pushes, self._pushed = Pushes(mismatch.pushes), bool(mismatch.pushes)
         self._jitter, self._random = mismatch.period_jitter, stream(scenario.seed, "jitter")
         self._past: deque[tuple[Array, Array]] = deque(maxlen=1 + round(mismatch.sensor_delay / PHYSICS_STEP))
+        self._hanging = {int(self.world.body(name).id): release for name, release in hanging_bodies(scenario).items()}
         self._update_load_inertias()
         self.state = scene.initial_state()
 
@@ -110,6 +111,9 @@ class MujocoBackend:
         if command.diagnostics.status is not Status.FALLBACK:
             self._made = tuple(command.wrenches)
         self._update_load_inertias()
+        for body in [body for body, release in self._hanging.items() if self.time >= release]:
+            self.world.body_gravcomp[body] = 0.0
+            del self._hanging[body]
         self.touch.hold(self.data, self._made)
         self.touch.begin()
         self._pushes.observe(command.diagnostics.state, self.time)

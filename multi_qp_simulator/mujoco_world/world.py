@@ -47,6 +47,8 @@ def build_world(scenario: Scenario, options: WorldOptions) -> mujoco.MjModel:
     spec = mujoco.MjSpec()
     _set_options(spec)
     bodies = _add_bodies(spec, scene, options)
+    for name in hanging_bodies(scenario):
+        bodies[name].gravcomp = 1.0
     aligned = _planar_contact_bodies(scenario)
     for item in scene.collision_model.geometryObjects:
         place = body_name(scene, item.parentJoint, item.name.split("/")[0])
@@ -66,6 +68,14 @@ def build_world(scenario: Scenario, options: WorldOptions) -> mujoco.MjModel:
         return spec.compile()
     except ValueError as error:
         raise MultiQpError(f"MuJoCo cannot build the world of '{scenario.name}': {error}") from None
+
+
+def hanging_bodies(scenario: Scenario) -> dict[str, float]:
+    """Return the bodies that have no weight until they are released, by name, with that time [s]."""
+    scene, specs = scenario.scene, scenario.spec.subsystems
+    owners = {k: name.split("/")[0] for k, name in enumerate(scene.model.names) if k}
+    releases = {k: specs[owner].release for k, owner in owners.items()}
+    return {body_name(scene, k, ""): release for k, release in releases.items() if release > 0.0}
 
 
 def _planar_contact_bodies(scenario: Scenario) -> set[str]:

@@ -100,6 +100,7 @@ MISTAKES = {
     "too many": (scattered(count=501, distance=0), {}, "subsystems.lever.copies: ", "above the limit 'bodies'"),
     "a name twice": ({**scattered(), "lever_3": {"model": "lever"}}, {}, "", "'lever_3' is the name of two subsystems"),
     "a task": (scattered(), {"tasks": POSTURE}, "tasks.p.subsystem: ", "'lever_1' is of a subsystem with `controlled"),
+    "a release": ({"box": {"model": "box", "release": 1.0}}, {}, "box.release: ", "only subsystems with `controlled:"),
     "a motor": ({"other": {"model": "humanoid", "controlled": False}}, {}, "other.controlled: ", "must be controlled"),
 }
 

@@ -14,6 +14,7 @@ from multi_qp_simulator.touches import unknown_pairs
 OTHERS = {
     "lever": {"model": "lever", "controlled": False, "pose": {"xyz": [1, 0, 0]}, "posture": {"lever": 0.6}},
     "box": {"model": "box", "controlled": False, "pose": {"xyz": [1, 2, 3]}},
+    "hangs": {"model": "box", "controlled": False, "pose": {"xyz": [1, 4, 3]}, "release": 0.3},
 }
 GOALS = {"leans": {"type": "joint", "joint": "lever/lever", "target": -0.5, "tolerance": 10.0}}
 
@@ -36,6 +37,9 @@ def test_both_simulators_agree(scenario):
     np.testing.assert_allclose(integrated[:, 1:4], simulated[:, 1:4], atol=0.02)
     time = logs[0].time
     np.testing.assert_allclose(integrated[:, 3], 3.0 - 0.5 * 9.81 * time**2, atol=0.02)
+    released = np.maximum(time - 0.3, 0.0)
+    for heights in (integrated[:, 10], simulated[:, 10]):
+        np.testing.assert_allclose(heights, 3.0 - 0.5 * 9.81 * released**2, atol=0.02)
 
 
 def test_goals_may_be_about_them(scenario):

@@ -126,8 +126,9 @@ def model_text(robot: Robot) -> str:
     if robot.postures:
         lines += _heading(robot, "postures")
         lines += _nested(robot.postures)
-    lines += _heading(robot, "surfaces")
-    lines += [f"  {name}: {_surface_text(surface)}" for name, surface in robot.surfaces.items()]
+    if robot.surfaces:
+        lines += _heading(robot, "surfaces")
+        lines += [f"  {name}: {_surface_text(surface)}" for name, surface in robot.surfaces.items()]
     if robot.landmarks:
         lines += _heading(robot, "landmarks")
         lines += [f"  {name}: {place}" for name, place in robot.landmarks.items()]

@@ -1,0 +1,45 @@
+"""Scenes with obstacles outside the QP: raised forearms keep plants off head and trunk."""
+
+from __future__ import annotations
+
+import pytest
+
+from multi_qp_scene import load_scenario
+from multi_qp_simulator.runner import run_scenario
+
+#: Links that the arms keep free.
+TRUNK = {f"humanoid/{link}" for link in ("head", "neck_yaw_link", "torso", "chest_pitch_link")}
+
+
+def touched(result, prefix):
+    """Return the links that obstacles with a prefix touched, each with the names of the obstacles."""
+    found: dict[str, set[str]] = {}
+    for touch in result.report["touches"]:
+        first, second = sorted(touch["bodies"], key=lambda name: name.startswith(prefix))
+        if second.startswith(prefix):
+            found.setdefault(first, set()).add(second.split("/")[0])
+    return found
+
+
+def on_trunk(result, prefix):
+    """Return the obstacles that touched head or trunk."""
+    return set().union(*(owners for link, owners in touched(result, prefix).items() if link in TRUNK))
+
+
+def test_forearms_meet_the_first_plants():
+    result = run_scenario(load_scenario("thicket"), backend="mujoco", duration=5.0)
+    found = touched(result, "plant")
+    assert not TRUNK & set(found)
+    assert any("wrist" in link or "elbow" in link for link in found)
+    assert not result.report["qp_failures"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_a_third_of_the_plants_touch_the_trunk_at_most(seed):
+    raised, hanging = (
+        run_scenario(load_scenario("thicket", parameters={"watch": watch}, seed=seed), backend="mujoco")
+        for watch in (1, 0)
+    )
+    assert raised.succeeded
+    assert 3 * len(on_trunk(raised, "plant")) <= len(on_trunk(hanging, "plant"))
