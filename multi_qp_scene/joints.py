@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Collection
 
 import numpy as np
@@ -65,9 +66,12 @@ def joint_limits(model: pin.Model) -> JointLimits:
 
 
 def set_motors(model: pin.Model, parts: SceneParts) -> None:
-    """Write rotor inertias, gear ratios and reflected inertias of the model files into a model."""
-    for name, (loaded, _) in parts.subsystems.items():
-        for joint, motor in loaded.spec.motors.items():
+    """Write rotor inertias, gear ratios and reflected inertias of model files and scenario into a model."""
+    for name, (loaded, spec) in parts.subsystems.items():
+        motors = dict(loaded.spec.motors)
+        for pattern, motor in spec.motors.items():
+            motors |= dict.fromkeys(fnmatch.filter(loaded.urdf.actuated_joints, pattern), motor)
+        for joint, motor in motors.items():
             k = model.joints[model.getJointId(f"{name}/{joint}")].idx_v
             model.rotorInertia[k], model.rotorGearRatio[k] = motor.rotor_inertia, motor.gear_ratio
             model.armature[k] = motor.armature

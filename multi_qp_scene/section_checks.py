@@ -28,6 +28,7 @@ def check_scenario(document: YamlDocument, spec: ScenarioFile, names: Names, pro
     scenario = ScenarioChecker(document, spec, names, problems)
     _check_subsystems(scenario)
     _check_contacts(scenario)
+    _check_health(scenario)
     _check_collisions(scenario)
     _check_loads(scenario)
     _check_pushes(scenario)
@@ -79,6 +80,13 @@ def _check_subsystems(scenario: ScenarioChecker) -> None:
         if spec.effort_limits is not None:
             sets = names.effort_limits[name]
             scenario.known((*key, "effort_limits"), "set of effort limits", spec.effort_limits, sets)
+        for pattern in spec.motors:
+            scenario.check_patterns((*key, "motors", pattern), "joint", [pattern], scenario.joints_of(name))
+
+
+def _check_health(scenario: ScenarioChecker) -> None:
+    for k, pair in enumerate(scenario.spec.health.untouched):
+        scenario.check_patterns(("health", "untouched", k), "link", pair, scenario.names.frames)
 
 
 def _check_contacts(scenario: ScenarioChecker) -> None:

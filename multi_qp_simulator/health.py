@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatch
 from typing import Any
 
 from multi_qp_scene.schema.health import HealthSpec
@@ -52,3 +53,9 @@ def _problems(report: Mapping[str, Any], bounds: HealthSpec, outside_at_start: f
         )
     if len(deep) > MOST_NAMED:
         yield f"{len(deep) - MOST_NAMED} more pairs of bodies overlapped"
+    for touch in report["touches"]:
+        first_body, second_body = touch["bodies"]
+        pairs = [(first_body, second_body), (second_body, first_body)]
+        if any(fnmatch(a, one) and fnmatch(b, other) for one, other in bounds.untouched for a, b in pairs):
+            force = f" with {touch['force_n']:.0f} N" if touch["force_n"] else ""
+            yield f"{first_body} touched {second_body}{force}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from fnmatch import fnmatch
 
 import numpy as np
 import pinocchio as pin
@@ -171,7 +172,7 @@ class WalkingGenerator(MotionGenerator):
         return np.maximum(extent - self._spec.margin, 0.0)
 
     def _posture_joints(self) -> dict[str, ScalarJoint]:
-        """Return the joints of the subsystem in the order of v."""
+        """Return the joints of the posture in the order of v."""
         model = self.scenario.scene.model
         subsystem = self.scenario.scene.subsystems[self._spec.subsystem]
         dependent = set(self.scenario.scene.couplings.v_index)
@@ -179,6 +180,9 @@ class WalkingGenerator(MotionGenerator):
         for joint_id in range(1, model.njoints):
             v = model.joints[joint_id].idx_v
             inside = subsystem.joint_v_slice.start <= v < subsystem.joint_v_slice.stop
+            own = model.names[joint_id].removeprefix(f"{self.subsystem}/")
+            if any(fnmatch(own, pattern) for pattern in self._spec.excluded_joints):
+                continue
             if inside and model.joints[joint_id].nv == 1 and v not in dependent:
                 found[model.names[joint_id]] = ScalarJoint.of(model, model.names[joint_id])
         return found

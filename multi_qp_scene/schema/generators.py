@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatch
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -229,6 +230,7 @@ class WalkingSpec(GeneratorSpec):
         route: a path to follow, or a target to walk to, instead of `velocity`.
         limits: limits of the velocity command.
         arms: joints that swing with the feet, by joint, full names.
+        excluded_joints: names or patterns with `*` of joints that its posture leaves to other generators or tasks.
         weights: weights and gains of its tasks.
     """
 
@@ -251,6 +253,7 @@ class WalkingSpec(GeneratorSpec):
     route: RouteSpec | None = None
     limits: VelocityLimitsSpec = VelocityLimitsSpec()
     arms: dict[str, ArmSwingSpec] = {}
+    excluded_joints: list[str] = []
     weights: WalkingWeightsSpec = WalkingWeightsSpec()
 
     @property
@@ -271,6 +274,12 @@ class WalkingSpec(GeneratorSpec):
         for joint, swing in self.arms.items():
             scenario.known((*key, "arms", joint), "joint", joint, names.joints)
             scenario.known((*key, "arms", joint, "foot"), "foot of this generator", swing.foot, self.feet)
+            excluded = [one for one in self.excluded_joints if fnmatch(joint.removeprefix(f"{self.subsystem}/"), one)]
+            if excluded:
+                scenario.report_error((*key, "arms", joint), f"this joint is in `excluded_joints`, by '{excluded[0]}'")
+        if self.subsystem in names.postures:
+            own = scenario.joints_of(self.subsystem)
+            scenario.check_patterns((*key, "excluded_joints"), "joint", self.excluded_joints, own)
 
     @model_validator(mode="after")
     def _consistent(self) -> WalkingSpec:

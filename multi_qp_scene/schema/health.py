@@ -21,6 +21,7 @@ class HealthSpec(StrictModel):
         torque: torque relative to its limit.
         velocity: joint velocity relative to its limit.
         joint_limits: joint position beyond its limits [rad], [m]; beyond the initial violation, if that is larger.
+        untouched: pairs of links, each a name or a pattern with `*`, that must not touch each other.
     """
 
     qp_failures: Annotated[int, Field(ge=0)] = 0
@@ -30,3 +31,4 @@ class HealthSpec(StrictModel):
     torque: Positive = 1.001
     velocity: Positive = 1.05
     joint_limits: Spread = 0.01
+    untouched: list[tuple[str, str]] = []

@@ -36,6 +36,7 @@ from multi_qp_scene.schema.generators import GENERATOR_SPECS
 from multi_qp_scene.schema.goals import GoalSpec
 from multi_qp_scene.schema.health import HealthSpec
 from multi_qp_scene.schema.mismatch import MismatchSpec
+from multi_qp_scene.schema.model_file import MotorSpec
 from multi_qp_scene.schema.plan import FollowSpec, PlanSpec
 from multi_qp_scene.schema.states import StateSpec
 from multi_qp_scene.schema.tasks import TASK_SPECS, TaskSpec
@@ -128,6 +129,7 @@ class SubsystemSpec(StrictModel):
         scale: factors along x, y and z of a model of one link: its shapes and surfaces are scaled; its mass is
             unchanged.
         effort_limits: name of the model's set of effort limits; its first if left out.
+        motors: rotors by joint or by a pattern with `*`, instead of the model's.
         color: red, green, blue in 0..1; the model's if left out.
     """
 
@@ -141,6 +143,7 @@ class SubsystemSpec(StrictModel):
     mass: Mass | None = None
     scale: Factors = (1.0, 1.0, 1.0)
     effort_limits: str | None = None
+    motors: dict[str, MotorSpec] = {}
     color: Color | None = None
 
 

@@ -8,12 +8,22 @@ import numpy as np
 import pytest
 
 from multi_qp_cli.main import main
+from multi_qp_scene.errors import ConfigError
 from multi_qp_scene.scenario import load_scenario
 from multi_qp_scene.schema.health import HealthSpec
 from multi_qp_simulator.health import health_of
 from multi_qp_simulator.runner import run_scenario
 from multi_qp_simulator.touches import unknown_pairs
 
+#: Quantities of `worst` with a bound.
+WORST = [
+    "contact_slip_m",
+    "contact_twist_rad",
+    "penetration_m",
+    "torque_ratio",
+    "velocity_ratio",
+    "joint_limit_violation_rad",
+]
 #: A box of 3 kg 20 mm above a table that no contact connects to it.
 FALLING = """\
 description: a box above a table
@@ -157,3 +167,17 @@ def test_failed_qps_are_counted_and_the_first_is_named():
 def test_a_start_outside_joint_limits_counts_from_there():
     report = REPORT | {"worst": REPORT["worst"] | {"joint_limit_violation_rad": 0.1}}
     assert health_of(report, HealthSpec(), outside_at_start=0.1)["healthy"]
+
+
+@pytest.mark.parametrize("pair", [("box/box", "table/*"), ("table/*", "box/*")])
+def test_links_that_must_not_touch(pair):
+    touch = {"bodies": ["box/box", "table/table"], "overlap_m": 0.0, "force_n": 29.4}
+    report = {"qp_failures": 0, "failure": None, "worst": dict.fromkeys(WORST, 0.0), "touches": [touch]}
+    assert health_of(report, HealthSpec())["healthy"]
+    assert health_of(report, HealthSpec(untouched=[pair]))["problems"] == ["box/box touched table/table with 29 N"]
+
+
+def test_links_that_must_not_touch_are_known(tmp_path):
+    (tmp_path / "scene.yaml").write_text(FALLING + "health: {untouched: [[box/bix, table/*]]}\n")
+    with pytest.raises(ConfigError, match="scene.yaml.*'box/bix'"):
+        load_scenario(tmp_path / "scene.yaml")

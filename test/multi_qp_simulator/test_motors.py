@@ -143,3 +143,20 @@ def test_invalid_motors_give_one_message(line, message, tmp_path):
     with pytest.raises(ConfigError) as raised:
         load(tmp_path, MODEL.replace("L_KNEE_P: {rotor_inertia: 1.0e-4, gear_ratio: 100}", line))
     assert message in str(raised.value) and len(raised.value.problems) == 1
+
+
+def test_a_scenario_replaces_rotors_by_patterns(tmp_path):
+    (tmp_path / "model.yaml").write_text(MODEL)
+    motors = 'motors: {"*WRIST_P": {rotor_inertia: 0.003}, CHEST_P: {rotor_inertia: 0.1}}'
+    (tmp_path / "scene.yaml").write_text(SCENE.replace("model.yaml}", "model.yaml, " + motors + "}"))
+    scene = load_scenario(tmp_path / "scene.yaml").scene
+    expected = {"L_WRIST_P": 0.003, "R_WRIST_P": 0.003, "L_WRIST_R": 0.0, "CHEST_P": 0.1, "L_KNEE_P": 1.0}
+    assert {joint: scene.model.armature[column(scene, joint)] for joint in expected} == pytest.approx(expected)
+
+
+def test_a_rotor_of_an_unknown_joint_is_refused(tmp_path):
+    (tmp_path / "model.yaml").write_text(MODEL)
+    motors = 'motors: {"*WRST*": {rotor_inertia: 0.003}}'
+    (tmp_path / "scene.yaml").write_text(SCENE.replace("model.yaml}", "model.yaml, " + motors + "}"))
+    with pytest.raises(ConfigError, match=r"scene.yaml.*WRST"):
+        load_scenario(tmp_path / "scene.yaml")
