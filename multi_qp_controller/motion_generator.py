@@ -104,6 +104,7 @@ class MotionGenerator(Stateful, ABC):
 #: Class of each type of generator, or the place of it, which is imported when a scenario uses it.
 GENERATORS: dict[str, type[MotionGenerator] | str] = {
     "antagonistic": "upper_body.generator:AntagonisticGenerator",
+    "anticipation": "upper_body.anticipation:AnticipationGenerator",
     "modal": "modal_control.generator:ModalGenerator",
     "motion_playback": "motion_generation.motion_playback:MotionPlayback",
     "oscillation": "motion_generation.oscillation:Oscillation",

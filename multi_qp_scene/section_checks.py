@@ -86,7 +86,7 @@ def _check_subsystems(scenario: ScenarioChecker) -> None:
 
 def _check_health(scenario: ScenarioChecker) -> None:
     for k, pair in enumerate(scenario.spec.health.untouched):
-        scenario.check_patterns(("health", "untouched", k), "link", pair, scenario.names.frames)
+        scenario.check_patterns(("health", "untouched", k), "link", pair, scenario.all_names.links)
 
 
 def _check_contacts(scenario: ScenarioChecker) -> None:

@@ -10,6 +10,7 @@ import argparse
 from pathlib import Path
 
 from modelling.acrobats import podium
+from modelling.bag import bag
 from modelling.causeway import NAME as CAUSEWAY
 from modelling.causeway import causeway
 from modelling.door import door
@@ -39,7 +40,7 @@ def models() -> list[Robot]:
         plant("plant", 1.4, 1.25, pieces=3, flower=0.11, stiffness=12.0),
         plant("small_plant", 1.15, 1.0, pieces=2, flower=0.08, stiffness=8.0),
     ]
-    return [humanoid(HumanoidFigures()), *others, *props, door(), valve(), lever(), *plants]
+    return [humanoid(HumanoidFigures()), *others, *props, door(), valve(), lever(), bag(), *plants]
 
 
 def files_of(robot: Robot) -> dict[str, str]:

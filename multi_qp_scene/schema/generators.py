@@ -15,6 +15,7 @@ from multi_qp_scene.schema.common import (
     Force,
     Fraction,
     Length,
+    Mass,
     NonNegative,
     Number,
     Positive,
@@ -454,7 +455,113 @@ class AntagonisticSpec(GeneratorSpec):
         return self
 
 
+class HandSpec(StrictModel):
+    """A hand that meets obstacles, with the safety region around its shoulder.
+
+    Attributes:
+        palm: surface of the palm, without the name of the subsystem.
+        shoulder: link at whose frame the safety region is centred.
+    """
+
+    palm: str
+    shoulder: str
+
+
+class SightSpec(StrictModel):
+    """The visible volume: a pyramid from a link along its x axis.
+
+    Attributes:
+        link: the link, for example the head.
+        horizontal: half of the angle between its left and right sides [rad].
+        vertical: half of the angle between its upper and lower sides [rad].
+        range: its length [m].
+    """
+
+    link: str
+    horizontal: Annotated[float, Field(gt=0.0, lt=1.57)] = 1.2
+    vertical: Annotated[float, Field(gt=0.0, lt=1.57)] = 1.0
+    range: Length = 3.0
+
+
+class ExpectationSpec(StrictModel):
+    """What is expected of an obstacle, true or not.
+
+    Attributes:
+        mass: its mass [kg]; that of its model if left out.
+        velocity: its speed, relative to the true one.
+    """
+
+    mass: Mass | None = None
+    velocity: NonNegative = 1.0
+
+
+class AnticipationSpec(AntagonisticSpec):
+    """Antagonistic limbs whose hands meet obstacles that are seen, as tense as these are expected to be heavy.
+
+    Attributes:
+        type: selects this type of generator.
+        hands: the hands by name.
+        obstacles: names or patterns with `*` of subsystems that are not controlled.
+        expected: what is expected of an obstacle, by name or pattern; the last one that matches holds.
+        sight: the visible volume.
+        radius: radius of the safety regions [m], [Alvarado2022] section 5.1.
+        hold: distance of the palm from the shoulder at which an obstacle is stopped [m].
+        reach: largest distance of the palm from the shoulder [m].
+        look_ahead: time within which an approaching obstacle must enter a safety region [s].
+        reaction: bounds of the reaction time [s], (5).
+        safety: α in (5).
+        heaviest: expected mass that has full tension [kg], (6).
+        both_hands: expected mass from which both hands are used [kg].
+        tie: difference of the distances to the hands below which both are used [m].
+        approach: posture from which the inverse kinematics of a hand starts; `posture` if left out.
+    """
+
+    type: Literal["anticipation"]  # type: ignore[assignment]
+    hands: dict[str, HandSpec] = Field(min_length=1)
+    obstacles: list[str] = Field(min_length=1)
+    expected: dict[str, ExpectationSpec] = {}
+    sight: SightSpec
+    radius: Length = 0.5
+    hold: Length = 0.35
+    reach: Length = 0.5
+    look_ahead: Duration = 1.0
+    reaction: tuple[Duration, Duration] = (0.3, 2.0)
+    safety: Fraction = 0.8
+    heaviest: Mass = 15.0
+    both_hands: Mass = 4.0
+    tie: Distance = 0.1
+    approach: str | dict[str, Angle] | None = None
+
+    def check(self, scenario: ScenarioChecker, key: Key) -> None:
+        """Check the names of subsystem, joints, postures, surfaces, links and obstacles."""
+        super().check(scenario, key)
+        names = scenario.names
+        if self.subsystem not in names.postures:
+            return
+        scenario.check_posture((*key, "approach"), self.subsystem, self.approach)
+        own = scenario.surfaces_of(self.subsystem)
+        links = {frame.removeprefix(f"{self.subsystem}/") for frame in names.frames}
+        for name, hand in self.hands.items():
+            scenario.known((*key, "hands", name, "palm"), "surface", hand.palm, own)
+            scenario.known((*key, "hands", name, "shoulder"), "link", hand.shoulder, links)
+        scenario.known((*key, "sight", "link"), "link", self.sight.link, links)
+        others = {name for name, one in scenario.spec.subsystems.items() if not one.controlled}
+        scenario.check_patterns((*key, "obstacles"), "subsystem with `controlled: false`", self.obstacles, others)
+        for pattern in self.expected:
+            scenario.check_patterns((*key, "expected", pattern), "subsystem", [pattern], others)
+
+    @model_validator(mode="after")
+    def _ordered(self) -> AnticipationSpec:
+        if self.reaction[1] < self.reaction[0]:
+            raise ValueError(f"`reaction`: expected the shortest time first, got {list(self.reaction)}")
+        if self.reach < self.hold:
+            raise ValueError(f"`reach` must be at least `hold`, got {self.reach:g} and {self.hold:g}")
+        return self
+
+
 #: The types of generators; `multi_qp_controller.motion_generator.register_generator` adds one.
-GENERATOR_SPECS = TaggedUnion(OscillationSpec, WalkingSpec, MotionPlaybackSpec, ModalSpec, AntagonisticSpec)
+GENERATOR_SPECS = TaggedUnion(
+    OscillationSpec, WalkingSpec, MotionPlaybackSpec, ModalSpec, AntagonisticSpec, AnticipationSpec
+)
 
 AnyGeneratorSpec = Annotated[GeneratorSpec, GENERATOR_SPECS]

@@ -35,9 +35,10 @@ def reference() -> str:
 
 
 def descriptions(model: Model) -> dict[str, str]:
-    """Return the texts of the docstring's "Attributes" section, by key."""
+    """Return the texts of the "Attributes" sections of a model and its bases, by key."""
+    base = model.__base__
+    found = descriptions(base) if base is not None and issubclass(base, BaseModel) else {}
     _, _, attributes = _docstring(model).partition("\n\nAttributes:\n")
-    found: dict[str, str] = {}
     name = ""
     for line in attributes.splitlines():
         start = _ATTRIBUTE.match(line)
