@@ -37,7 +37,7 @@ def reference() -> str:
 def descriptions(model: Model) -> dict[str, str]:
     """Return the texts of the "Attributes" sections of a model and its bases, by key."""
     base = model.__base__
-    found = descriptions(base) if base is not None and issubclass(base, BaseModel) else {}
+    found = descriptions(base) if base not in (None, BaseModel) else {}
     _, _, attributes = _docstring(model).partition("\n\nAttributes:\n")
     name = ""
     for line in attributes.splitlines():
