@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from typing import NamedTuple
 
 import numpy as np
 
@@ -16,55 +15,39 @@ from multi_qp_scene.arrays import Array
 from multi_qp_scene.configuration import posture_configuration
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
-from multi_qp_scene.schema.generators import AnticipationSpec, ExpectationSpec
-from multi_qp_scene.schema.tasks import JointImpedanceTaskSpec
+from multi_qp_scene.schema.generators import AnticipationSpec
 from upper_body.arm_kinematics import ArmKinematics
-from upper_body.limbs import AntagonisticLimbs
-from upper_body.sight import SeenPoint, Sight
+from upper_body.expectations import Expectations
+from upper_body.hand_path import HandPath
+from upper_body.limbs import AntagonisticLimbs, impedance_task, tension_at
+from upper_body.meetings import Meeting, choose, meeting
+from upper_body.sight import Sight
 
 #: Iterations of the inverse kinematics in the tick in which a hand takes a new target, and in the ticks after it.
 FIRST_ITERATIONS, ITERATIONS = 12, 1
-#: Smallest speed of approach [m/s].
-SLOW = 0.02
-#: Distance by which another obstacle must be nearer for a hand to change its target [m].
-CHANGE = 0.05
-
-
-class _Meeting(NamedTuple):
-    """An obstacle that a hand may meet: where, in how much time, and its distance from the safety region's centre."""
-
-    obstacle: int
-    direction: Array
-    distance: float
-    time: float
-    speed: float
+#: Speed for which obstacles are searched ahead of time [m/s].
+FAR = 3.0
 
 
 class AnticipationGenerator(MotionGenerator):
     """Holds limbs as `AntagonisticGenerator` does, and moves hands to obstacles that come near.
 
     Attributes:
+        rules: the specification.
+        expectations: what is expected of the obstacles; None before the first tick with surroundings.
+        hands: what each hand does.
         angles: present target of the hinges, (n,) [rad].
-        solutions: angles at which each hand would meet its obstacle, for all hinges, (h, n) [rad].
-        origins: target of the hinges when each hand last changed what it does, (h, n) [rad].
-        changed_at: time of that change, by hand, (h,) [s].
-        durations: duration of the path since then, by hand, (h,) [s].
-        targets: index of the obstacle of each hand, -1 for none, (h,).
-        tensions: present tension, 0 to 1, of each hand, (h,).
+        start_angles: angles of the hinges at the start, (n,) [rad].
         started_at: time of the start [s].
     """
 
     @dataclass
     class Checkpoint:
-        """Targets, paths and tensions of the hands."""
+        """Targets, and paths of the hands."""
 
         angles: Array
-        solutions: list[Array]
-        origins: list[Array]
-        changed_at: Array
-        durations: Array
-        targets: Array
-        tensions: Array
+        start_angles: Array
+        hands: list[HandPath.Checkpoint]
         started_at: float
 
     def __init__(self, name: str, spec: AnticipationSpec, scenario: Scenario) -> None:
@@ -77,40 +60,55 @@ class AnticipationGenerator(MotionGenerator):
         scene = scenario.scene
         v_index = impedance_joints(f"generator '{name}", spec.subsystem, spec.joints, scenario)
         reference = posture_configuration(scene, spec.subsystem, spec.reference)
-        self._spec, self.limbs = spec, AntagonisticLimbs(scene, v_index, reference)
+        self.rules, self.limbs = spec, AntagonisticLimbs(scene, v_index, reference)
         joints = self.limbs.joints
         self._rest = posture_configuration(scene, spec.subsystem, spec.posture)[joints.q_index]
         approach = spec.posture if spec.approach is None else spec.approach
         self._approach = posture_configuration(scene, spec.subsystem, approach)[joints.q_index]
         self._sight: Sight | None = None
-        self._masses: list[tuple[float, float]] = []  # expected mass [kg] and factor of the velocity, by obstacle
+        self.expectations: Expectations | None = None
         self._eye = scene.frame_id(f"{spec.subsystem}/{spec.sight.link}")
-        self._arms: list[ArmKinematics] = []
-        for hand, one in spec.hands.items():
-            surface = scene.surfaces[f"{spec.subsystem}/{one.palm}"]
-            shoulder = scene.frame_id(f"{spec.subsystem}/{one.shoulder}")
-            arm = ArmKinematics(scene, surface, shoulder, joints.v_index)
-            if not len(arm.hinges):
-                raise MultiQpError(f"generator '{name}': hand '{hand}': none of `joints` moves '{one.palm}'")
-            self._arms.append(arm)
+        self._arms = self._make_arms()
+        self._free = np.setdiff1d(np.arange(len(joints.v_index)), np.concatenate([arm.hinges for arm in self._arms]))
         self._groups = [
             np.array([bool(set(range(*part)) & set(arm.hinges.tolist())) for part in joints.hinges])
             for arm in self._arms
         ]
-        count = len(self._arms)
-        self.angles = self._rest.copy()
-        self.solutions = [self._approach.copy() for _ in range(count)]
-        self.origins = [self._rest.copy() for _ in range(count)]
-        self.changed_at, self.durations = np.zeros(count), np.full(count, spec.duration)
-        self.targets, self.tensions = np.full(count, -1.0), np.full(count, spec.tension[0].tension)
+        self.angles = self.start_angles = self._rest.copy()
         self.started_at = 0.0
-        prefix = f"{spec.subsystem}/"
-        self.tasks["limbs"] = JointImpedanceTaskSpec(
-            type="joint_impedance",
-            subsystem=spec.subsystem,
-            joints=[scene.velocity_names[k].removeprefix(prefix) for k in joints.v_index],
-            weight=spec.weight,
-        )
+        self.hands = self._at_rest(0.0)
+        self.tasks["limbs"] = impedance_task(scene, spec, self.limbs)
+
+    def _make_arms(self) -> list[ArmKinematics]:
+        scene, spec, arms = self.scenario.scene, self.rules, list[ArmKinematics]()
+        for hand, one in spec.hands.items():
+            surface = scene.surfaces[f"{spec.subsystem}/{one.palm}"]
+            shoulder = scene.frame_id(f"{spec.subsystem}/{one.shoulder}")
+            arms.append(ArmKinematics(scene, surface, shoulder, self.limbs.joints.v_index))
+            if not len(arms[-1].hinges):
+                raise MultiQpError(f"generator '{self.name}': hand '{hand}': none of `joints` moves '{one.palm}'")
+        return arms
+
+    def _at_rest(self, time: float) -> list[HandPath]:
+        """Return the paths of hands that move from the present angles to the posture."""
+        spec = self.rules
+        tension = tension_at(spec.tension, 0.0)
+        return [HandPath(self.angles, self._approach, time, spec.duration, tension) for _ in self._arms]
+
+    @property
+    def targets(self) -> Array:
+        """Index of the obstacle of each hand, -1 for none, (h,)."""
+        return np.array([hand.target for hand in self.hands])
+
+    @property
+    def durations(self) -> Array:
+        """Duration of the present path of each hand, (h,) [s]."""
+        return np.array([hand.duration for hand in self.hands])
+
+    @property
+    def tensions(self) -> Array:
+        """Present tension of each hand, 0 to 1, (h,)."""
+        return np.array([hand.tension for hand in self.hands])
 
     def warm_up(self, now: GeneratorInput) -> None:
         """Compute the torques once, with a hand on its way."""
@@ -119,159 +117,91 @@ class AnticipationGenerator(MotionGenerator):
 
     def start(self, now: GeneratorInput) -> None:
         """Start at the present angles; all hands move to the posture."""
-        spec, count = self._spec, len(self._arms)
         self.started_at = now.time
         self.angles = now.kinematics.q[self.limbs.joints.q_index].copy()
-        self.origins = [self.angles.copy() for _ in range(count)]
-        self.solutions = [self._approach.copy() for _ in range(count)]
-        self.changed_at, self.durations = np.full(count, now.time), np.full(count, spec.duration)
-        self.targets, self.tensions = np.full(count, -1.0), np.full(count, spec.tension[0].tension)
+        self.start_angles = self.angles.copy()
+        self.hands = self._at_rest(now.time)
+
+    def set_state(self, saved: Checkpoint) -> None:
+        """Restore a saved state."""
+        self.angles, self.start_angles, self.started_at = saved.angles, saved.start_angles, saved.started_at
+        self.hands = self._at_rest(saved.started_at)
+        for hand, one in zip(self.hands, saved.hands, strict=True):
+            hand.set_state(one)
 
     def update(self, now: GeneratorInput) -> GeneratorOutput:
         """Return the impedance of this tick."""
-        spec, kinematics, limbs = self._spec, now.kinematics, self.limbs
         meetings = self._meetings(now)
         chosen = self._choose(meetings, now)
-        angles = self._rest.copy()
-        for h, (arm, one) in enumerate(zip(self._arms, chosen, strict=True)):
-            fresh = self._assign(h, one, now)
-            goal = self._rest[arm.hinges]
+        angles = self._angles(chosen, now)
+        rates, self.angles = (angles - self.angles) / now.dt, angles
+        tension = self._tension(now)
+        relaxed, tense = self.rules.stiffness
+        stiffness = (relaxed + tension * (tense - relaxed)) * self.limbs.efforts
+        numbers, _ = self.limbs.impedance(now.kinematics, angles, rates, stiffness, ratio=self.rules.damping_ratio)
+        return GeneratorOutput((), {"limbs": numbers}, done=all(hand.arrived(now.time) for hand in self.hands))
+
+    def _see(self, surroundings: Surroundings) -> tuple[Sight, Expectations]:
+        if self._sight is None or self.expectations is None:
+            controlled, patterns = self.scenario.scene.subsystems, self.rules.obstacles
+            others = [name for name in surroundings.scene.subsystems if name not in controlled]
+            own = [name for name in others if any(fnmatch(name, pattern) for pattern in patterns)]
+            self._sight = Sight(surroundings, own, self.rules.sight)
+            self.expectations = Expectations(surroundings.scene, own, self.rules.expected)
+        return self._sight, self.expectations
+
+    def _meetings(self, now: GeneratorInput) -> list[list[Meeting]]:
+        """Return, for each hand, the obstacles that are in its safety region or will be, the nearest first."""
+        if now.surroundings is None:
+            return [[] for _ in self._arms]
+        (sight, expectations), spec, kinematics = self._see(now.surroundings), self.rules, now.kinematics
+        inside, middles = sight.visible(kinematics.pose(self._eye))
+        found: list[list[Meeting]] = []
+        for arm in self._arms:
+            centre = kinematics.pose(arm.shoulder).translation
+            own, one = arm.shoulder_velocity(kinematics), list[Meeting]()
+            for seen in sight.nearest(centre, inside, middles, spec.radius + FAR * spec.look_ahead):
+                velocity = expectations.velocity(seen.obstacle, seen.velocity) - own
+                way = seen.point - centre
+                met = meeting(seen.obstacle, way, seen.distance, velocity, spec.radius, spec.look_ahead)
+                one += [] if met is None else [met]
+            found.append(sorted(one, key=lambda m: (m.time, m.distance)))
+        return found
+
+    def _choose(self, meetings: list[list[Meeting]], now: GeneratorInput) -> list[Meeting | None]:
+        if self.expectations is None or not any(meetings):
+            return [None] * len(self._arms)
+        shoulders = [now.kinematics.pose(arm.shoulder).translation for arm in self._arms]
+        palms = [now.kinematics.pose(arm.palm).translation for arm in self._arms]
+        targets = [hand.target for hand in self.hands]
+        return choose(self.rules, meetings, self.expectations.masses, shoulders, palms, targets)
+
+    def _angles(self, chosen: list[Meeting | None], now: GeneratorInput) -> Array:
+        """Return the targets of the hinges, (n,) [rad]: hands on their paths, other hinges to the posture."""
+        spec, kinematics, angles, end = self.rules, now.kinematics, self._rest.copy(), now.time + now.dt
+        share, _, _ = minimum_jerk(end - self.started_at, spec.duration)
+        free = self._free
+        angles[free] = self.start_angles[free] + share * (self._rest[free] - self.start_angles[free])
+        for hand, arm, one in zip(self.hands, self._arms, chosen, strict=True):
+            fresh = hand.assign(spec, one, now.time, self.angles, self._approach)
+            goal = self._rest
             if one is not None:
                 distance = min(max(spec.hold, one.distance if one.time <= 0.0 else spec.radius), spec.reach)
                 palm = kinematics.pose(arm.shoulder).translation + distance * one.direction
                 rounds = FIRST_ITERATIONS if fresh else ITERATIONS
-                arm.solve(kinematics.q, self.solutions[h], self._approach, palm, one.direction, rounds)
-                goal = self.solutions[h][arm.hinges]
-            share, _, _ = minimum_jerk(now.time + now.dt - self.changed_at[h], self.durations[h])
-            start = self.origins[h][arm.hinges]
-            angles[arm.hinges] = start + share * (goal - start)
-        free = np.ones(len(angles), dtype=bool)
-        for arm in self._arms:
-            free[arm.hinges] = False
-        if free.any():
-            share, _, _ = minimum_jerk(now.time + now.dt - self.started_at, spec.duration)
-            angles[free] = self.origins[0][free] + share * (self._rest[free] - self.origins[0][free])
-        rates, self.angles = (angles - self.angles) / now.dt, angles
-        relaxed, tense = spec.stiffness
-        elapsed = now.time - self.started_at
-        rest_tension = [one.tension for one in spec.tension if one.at <= elapsed + 1e-9] or [spec.tension[0].tension]
-        tension = np.full(len(limbs.efforts), rest_tension[-1])
-        step = spec.tension_rate * now.dt
-        for h, group in enumerate(self._groups):
-            wanted = rest_tension[-1] if self.targets[h] < 0 else self._expected_tension(int(self.targets[h]))
-            self.tensions[h] += float(np.clip(wanted - self.tensions[h], -step, step))
-            tension[group] = self.tensions[h]
-        stiffness = (relaxed + tension * (tense - relaxed)) * limbs.efforts
-        present = kinematics.q[limbs.joints.q_index]
-        inertia = kinematics.M.diagonal()[limbs.joints.v_index]
-        equilibrium = limbs.gravity(kinematics.q, angles)
-        held = limbs.torques(present, angles, equilibrium, stiffness, inertia, ratio=spec.damping_ratio)
-        beyond = held.torque - limbs.gravity(kinematics.q, present)
-        numbers = np.concatenate([present, rates, beyond, held.damping, held.stiffness.ravel()])
-        done = bool((self.targets < 0).all() and (now.time - self.changed_at >= self.durations).all())
-        return GeneratorOutput((), {"limbs": numbers}, done=done)
+                arm.solve(kinematics.q, hand.solution, self._approach, palm, one.direction, rounds)
+                goal = hand.solution
+            angles[arm.hinges] = hand.at(end, goal)[arm.hinges]
+        return angles
 
-    def _see(self, surroundings: Surroundings) -> Sight:
-        if self._sight is None:
-            controlled, patterns = self.scenario.scene.subsystems, self._spec.obstacles
-            others = [name for name in surroundings.scene.subsystems if name not in controlled]
-            own = [name for name in others if any(fnmatch(name, pattern) for pattern in patterns)]
-            self._sight = Sight(surroundings, own, self._spec.sight)
-            model = surroundings.scene.model
-            for name in own:
-                joints = [k for k in range(1, model.njoints) if model.names[k].split("/")[0] == name]
-                expected = ExpectationSpec()
-                for pattern, one in self._spec.expected.items():
-                    expected = one if fnmatch(name, pattern) else expected
-                mass = expected.mass if expected.mass is not None else sum(model.inertias[k].mass for k in joints)
-                self._masses.append((float(mass), expected.velocity))
-        return self._sight
-
-    def _expected_tension(self, obstacle: int) -> float:
-        """Return the tension for an obstacle, (6)."""
-        return float(min(self._masses[obstacle][0] / self._spec.heaviest, 1.0))
-
-    def _meetings(self, now: GeneratorInput) -> list[list[_Meeting]]:
-        """Return, for each hand, the obstacles that are in its safety region or will be, the nearest first."""
-        if now.surroundings is None:
-            return [[] for _ in self._arms]
-        sight, spec, kinematics = self._see(now.surroundings), self._spec, now.kinematics
-        inside, middles = sight.visible(kinematics.pose(self._eye))
-        found: list[list[_Meeting]] = []
-        for arm in self._arms:
-            centre = kinematics.pose(arm.shoulder).translation
-            own = arm.shoulder_velocity(kinematics)
-            within = spec.radius + FAR * spec.look_ahead
-            one = [self._meeting(seen, centre, own) for seen in sight.nearest(centre, inside, middles, within)]
-            found.append(sorted((m for m in one if m is not None), key=lambda m: (m.time, m.distance)))
-        return found
-
-    def _meeting(self, seen: SeenPoint, centre: Array, own: Array) -> _Meeting | None:
-        """Return where and when an obstacle meets the safety region around a centre; None if it does not."""
-        spec = self._spec
-        velocity = self._masses[seen.obstacle][1] * seen.velocity - own
-        way = seen.point - centre
-        length = float(np.linalg.norm(way))
-        if length < 1e-6:
-            return None
-        if seen.distance <= spec.radius:
-            speed = max(0.0, -float(way @ velocity) / length)
-            return _Meeting(seen.obstacle, way / length, max(seen.distance, 0.0), 0.0, speed)
-        # |way + t velocity| = radius at the smaller root t
-        a, b = float(velocity @ velocity), float(way @ velocity)
-        root = b * b - a * (length * length - spec.radius**2)
-        if a < SLOW**2 or b >= 0.0 or root < 0.0:
-            return None
-        time = (-b - np.sqrt(root)) / a
-        if time > spec.look_ahead:
-            return None
-        met = way + time * velocity
-        return _Meeting(seen.obstacle, met / spec.radius, seen.distance, float(time), float(np.sqrt(a)))
-
-    def _choose(self, meetings: list[list[_Meeting]], now: GeneratorInput) -> list[_Meeting | None]:
-        """Return the obstacle of each hand: that of its own region, by the nearer hand, or by both."""
-        spec, kinematics = self._spec, now.kinematics
-        chosen: list[_Meeting | None] = [None] * len(self._arms)
-        if not any(meetings):
-            return chosen
-        palms = [kinematics.pose(arm.palm).translation for arm in self._arms]
-        for h, own in enumerate(meetings):
-            for one in own:
-                places = [
-                    kinematics.pose(arm.shoulder).translation + spec.hold * m.direction
-                    for arm, others in zip(self._arms, meetings, strict=True)
-                    for m in others
-                    if m.obstacle == one.obstacle
-                ]
-                point = np.mean(places, axis=0)
-                distances = [float(np.linalg.norm(palm - point)) for palm in palms]
-                heavy = self._masses[one.obstacle][0] >= spec.both_hands
-                if heavy or distances[h] <= min(distances) + spec.tie or self.targets[h] == one.obstacle:
-                    chosen[h] = one
-                    break
-            last = [one for one in own if one.obstacle == self.targets[h]]
-            now_chosen = chosen[h]
-            if last and now_chosen is not None and last[0].distance < now_chosen.distance + CHANGE:
-                chosen[h] = last[0]
-        return chosen
-
-    def _assign(self, h: int, one: _Meeting | None, now: GeneratorInput) -> bool:
-        """Begin a path of a hand if what it does has changed; return whether it has another obstacle."""
-        spec = self._spec
-        target = -1 if one is None else one.obstacle
-        if target == self.targets[h]:
-            return False
-        self.targets[h] = target
-        self.origins[h] = self.angles.copy()
-        self.changed_at[h] = now.time
-        if one is None:
-            self.durations[h] = spec.duration
-            return False
-        ahead = max(one.distance - spec.radius, 0.0) / max(one.speed, SLOW)
-        self.durations[h] = float(np.clip(spec.safety * ahead, *spec.reaction))
-        self.solutions[h] = self._approach.copy()
-        return True
-
-
-#: Speed for which obstacles are searched ahead of time [m/s].
-FAR = 3.0
+    def _tension(self, now: GeneratorInput) -> Array:
+        """Return the tension of each joint, 0 to 1, (j,)."""
+        spec = self.rules
+        rest = tension_at(spec.tension, now.time - self.started_at)
+        tension = np.full(len(self.limbs.efforts), rest)
+        for hand, group in zip(self.hands, self._groups, strict=True):
+            met = hand.target >= 0 and self.expectations is not None
+            wanted = self.expectations.tension(hand.target, spec.heaviest) if met else rest  # type: ignore[union-attr]
+            hand.tense(wanted, spec.tension_rate * now.dt)
+            tension[group] = hand.tension
+        return tension

@@ -13,8 +13,7 @@ from multi_qp_scene.arrays import Array
 from multi_qp_scene.configuration import posture_configuration
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.generators import AntagonisticSpec
-from multi_qp_scene.schema.tasks import JointImpedanceTaskSpec
-from upper_body.limbs import AntagonisticLimbs
+from upper_body.limbs import AntagonisticLimbs, impedance_task, tension_at
 
 
 class AntagonisticGenerator(MotionGenerator):
@@ -49,13 +48,7 @@ class AntagonisticGenerator(MotionGenerator):
         self._goal = posture_configuration(scene, spec.subsystem, spec.posture)[self.limbs.joints.q_index]
         self.started_at, self.start_angles, self.tension = 0.0, self._goal.copy(), spec.tension[0].tension
         self.gains = np.zeros((2, len(self.limbs.joints.low)))
-        prefix = f"{spec.subsystem}/"
-        self.tasks["limbs"] = JointImpedanceTaskSpec(
-            type="joint_impedance",
-            subsystem=spec.subsystem,
-            joints=[scene.velocity_names[k].removeprefix(prefix) for k in self.limbs.joints.v_index],
-            weight=spec.weight,
-        )
+        self.tasks["limbs"] = impedance_task(scene, spec, self.limbs)
 
     def warm_up(self, now: GeneratorInput) -> None:
         """Compute the torques once."""
@@ -69,20 +62,15 @@ class AntagonisticGenerator(MotionGenerator):
 
     def update(self, now: GeneratorInput) -> GeneratorOutput:
         """Return the impedance of this tick."""
-        spec, limbs, kinematics = self._spec, self.limbs, now.kinematics
+        spec, limbs = self._spec, self.limbs
         elapsed = now.time - self.started_at
         share, rate, _ = minimum_jerk(elapsed, spec.duration)
         way = self._goal - self.start_angles
         target, target_rate = self.start_angles + share * way, rate * way
-        wanted = [one.tension for one in spec.tension if one.at <= elapsed + 1e-9]
         step = spec.tension_rate * now.dt
-        self.tension += float(np.clip((wanted or [self.tension])[-1] - self.tension, -step, step))
+        self.tension += float(np.clip(tension_at(spec.tension, elapsed) - self.tension, -step, step))
         relaxed, tense = spec.stiffness
         stiffness = (relaxed + self.tension * (tense - relaxed)) * limbs.efforts
-        angles, inertia = kinematics.q[limbs.joints.q_index], kinematics.M.diagonal()[limbs.joints.v_index]
-        equilibrium = limbs.gravity(kinematics.q, target)
-        held = limbs.torques(angles, target, equilibrium, stiffness, inertia, ratio=spec.damping_ratio)
+        numbers, held = limbs.impedance(now.kinematics, target, target_rate, stiffness, ratio=spec.damping_ratio)
         self.gains = held.gains
-        beyond = held.torque - limbs.gravity(kinematics.q, angles)  # the task compensates gravity at the present angles
-        numbers = np.concatenate([angles, target_rate, beyond, held.damping, held.stiffness.ravel()])
         return GeneratorOutput((), {"limbs": numbers}, done=elapsed >= spec.duration)

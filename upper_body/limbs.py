@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
 
+from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.tasks.impedance import effort_limits
 from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.scene import Scene
+from multi_qp_scene.schema.generators import AntagonisticSpec, TimedTensionSpec
+from multi_qp_scene.schema.tasks import JointImpedanceTaskSpec
 from upper_body.joints import JointTable
 from upper_body.limb_kernel import limb_torques
 
@@ -90,3 +94,39 @@ class AntagonisticLimbs:
             K,
         )
         return LimbTorques(torque, K, 2.0 * ratio * np.sqrt(K.diagonal() * inertia), gains)
+
+    def impedance(
+        self, kinematics: Kinematics, target: Array, rates: Array, stiffness: Array, *, ratio: float
+    ) -> tuple[Array, LimbTorques]:
+        """Return the reference of the joint impedance task that holds a moving target, and the torques.
+
+        Args:
+            kinematics: at the state estimate.
+            target: θ_kin of the hinges, (n,) [rad].
+            rates: its rates, (n,) [rad/s].
+            stiffness: wanted stiffness of each joint, (j,) [N m/rad].
+            ratio: damping ratio.
+        """
+        present = kinematics.q[self.joints.q_index]
+        inertia = kinematics.M.diagonal()[self.joints.v_index]
+        equilibrium = self.gravity(kinematics.q, target)
+        held = self.torques(present, target, equilibrium, stiffness, inertia, ratio=ratio)
+        # the task compensates gravity at the present angles
+        beyond = held.torque - self.gravity(kinematics.q, present)
+        return np.concatenate([present, rates, beyond, held.damping, held.stiffness.ravel()]), held
+
+
+def impedance_task(scene: Scene, spec: AntagonisticSpec, limbs: AntagonisticLimbs) -> JointImpedanceTaskSpec:
+    """Return the task whose reference is `AntagonisticLimbs.impedance`."""
+    prefix = f"{spec.subsystem}/"
+    return JointImpedanceTaskSpec(
+        type="joint_impedance",
+        subsystem=spec.subsystem,
+        joints=[scene.velocity_names[k].removeprefix(prefix) for k in limbs.joints.v_index],
+        weight=spec.weight,
+    )
+
+
+def tension_at(tension: Sequence[TimedTensionSpec], elapsed: float) -> float:
+    """Return the scheduled tension at a time since the start [s], the first one before its time."""
+    return ([one.tension for one in tension if one.at <= elapsed + 1e-9] or [tension[0].tension])[-1]

@@ -1,0 +1,39 @@
+"""What is expected of obstacles: their masses and velocities, true or not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatch
+
+import numpy as np
+
+from multi_qp_scene.arrays import Array
+from multi_qp_scene.scene import Scene
+from multi_qp_scene.schema.generators import ExpectationSpec
+
+
+class Expectations:
+    """Expected mass and speed of each obstacle.
+
+    Attributes:
+        masses: expected masses, (o,) [kg].
+        speeds: expected speeds relative to the true ones, (o,).
+    """
+
+    def __init__(self, scene: Scene, names: Sequence[str], expected: Mapping[str, ExpectationSpec]) -> None:
+        """Create it for obstacles of a scene by name; of several patterns that match, the last one holds."""
+        model = scene.model
+        self.masses, self.speeds = np.empty(len(names)), np.empty(len(names))
+        for k, name in enumerate(names):
+            own = [j for j in range(1, model.njoints) if model.names[j].split("/")[0] == name]
+            one = ([spec for pattern, spec in expected.items() if fnmatch(name, pattern)] or [ExpectationSpec()])[-1]
+            self.masses[k] = sum(model.inertias[j].mass for j in own) if one.mass is None else one.mass
+            self.speeds[k] = one.velocity
+
+    def tension(self, obstacle: int, heaviest: float) -> float:
+        """Return the tension for an obstacle, 0 to 1, [Alvarado2022] (6); `heaviest` has full tension [kg]."""
+        return float(min(self.masses[obstacle] / heaviest, 1.0))
+
+    def velocity(self, obstacle: int, velocity: Array) -> Array:
+        """Return the expected velocity of a point of an obstacle that moves at a true one, (3,) [m/s]."""
+        return np.asarray(self.speeds[obstacle] * velocity)

@@ -1,0 +1,81 @@
+"""Path of a hand: from where it was to its obstacle, or back to the posture, within the reaction time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from multi_qp_controller.references.minimum_jerk import minimum_jerk
+from multi_qp_scene.arrays import Array
+from multi_qp_scene.schema.generators import AnticipationSpec
+from multi_qp_scene.stateful import Stateful
+from upper_body.meetings import SLOW, Meeting
+
+
+def reaction_time(rules: AnticipationSpec, one: Meeting) -> float:
+    """Return t_r of an obstacle, [Alvarado2022] (5) [s]."""
+    ahead = max(one.distance - rules.radius, 0.0) / max(one.speed, SLOW)
+    return float(np.clip(rules.safety * ahead, *rules.reaction))
+
+
+class HandPath(Stateful):
+    """What one hand does, since when, and its tension.
+
+    Attributes:
+        target: index of its obstacle, -1 for none.
+        solution: angles at which it would meet the obstacle, for all hinges, (n,) [rad].
+        origin: angles when it last changed what it does, for all hinges, (n,) [rad].
+        changed_at: time of that change [s].
+        duration: duration of the path since then [s].
+        tension: present tension, 0 to 1.
+    """
+
+    @dataclass
+    class Checkpoint:
+        """Path and tension."""
+
+        target: int
+        solution: Array
+        origin: Array
+        changed_at: float
+        duration: float
+        tension: float
+
+    def __init__(self, angles: Array, approach: Array, time: float, duration: float, tension: float) -> None:
+        self.target, self.tension = -1, tension
+        self.solution, self.origin = approach.copy(), angles.copy()
+        self.changed_at, self.duration = time, duration
+
+    def assign(self, rules: AnticipationSpec, one: Meeting | None, time: float, angles: Array, approach: Array) -> bool:
+        """Begin a path at the present angles if the obstacle is another one; return whether there is a new one.
+
+        Args:
+            rules: the rules.
+            one: the obstacle, None for the way back.
+            time: [s].
+            angles: present target of all hinges, (n,) [rad].
+            approach: angles from which the inverse kinematics starts, (n,) [rad].
+        """
+        target = -1 if one is None else one.obstacle
+        if target == self.target:
+            return False
+        self.target, self.origin, self.changed_at = target, angles.copy(), time
+        if one is None:
+            self.duration = rules.duration
+            return False
+        self.duration, self.solution = reaction_time(rules, one), approach.copy()
+        return True
+
+    def at(self, time: float, goal: Array) -> Array:
+        """Return the angles of all hinges on the way to a goal, (n,) [rad], [Alvarado2022] (4)."""
+        share, _, _ = minimum_jerk(time - self.changed_at, self.duration)
+        return np.asarray(self.origin + share * (goal - self.origin))
+
+    def arrived(self, time: float) -> bool:
+        """Return whether the hand has no obstacle and is back."""
+        return self.target < 0 and time - self.changed_at >= self.duration
+
+    def tense(self, wanted: float, step: float) -> None:
+        """Change the tension towards the wanted one by at most a step."""
+        self.tension += float(np.clip(wanted - self.tension, -step, step))
