@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -57,6 +58,7 @@ class Interaction:
         self._loads: dict[str, float] = {}
         self._commands: dict[str, None] = {}  # at most once per tick
         self._velocities: dict[str, tuple[float, float, float]] = {}
+        self._settings: dict[str, float] = {}
         self._controls: dict[tuple[str, str], Removable] = {}
 
     def __call__(self, controller: Controller, command: Command) -> None:
@@ -67,6 +69,7 @@ class Interaction:
             loads, self._loads = self._loads, {}
             commands, self._commands = self._commands, {}
             velocities, self._velocities = self._velocities, {}
+            settings, self._settings = self._settings, {}
         for name, position in moved.items():
             if name in controller.targets:
                 _try(controller.set_target, name, position)
@@ -77,11 +80,14 @@ class Interaction:
         for name, velocity in velocities.items():
             if name in (walking := _walking(controller)):
                 _try(lambda name, *velocity: walking[name].command(*velocity), name, *velocity)
+        for name, value in settings.items():
+            generator, _, setting = name.partition("/")
+            _try(partial(controller.adjust, generator), setting, value)
 
     def clear(self) -> None:
         """Remove all controls and pending inputs, before a new run."""
         with self._lock:
-            self._moved, self._loads, self._commands, self._velocities = {}, {}, {}, {}
+            self._moved, self._loads, self._commands, self._velocities, self._settings = {}, {}, {}, {}, {}
         for control in self._controls.values():
             control.remove()
         self._controls.clear()
@@ -91,6 +97,9 @@ class Interaction:
         available |= {("command", name) for name in controller.awaited_commands}
         available |= {("load", name) for name in controller.scenario.scene.loads.masses}
         available |= {("velocity", name) for name in _walking(controller)}
+        available |= {
+            ("setting", f"{name}/{each}") for name, one in controller.generators.items() for each in one.settings
+        }
         if available == self._controls.keys():
             return
         for key in self._controls.keys() - available:
@@ -115,6 +124,17 @@ class Interaction:
             limits = _walking(controller)[name].velocity.limits
             edge = VelocityLimits(limits.ahead, limits.back, limits.aside, limits.turn)
             return self._viewer.add_velocity_pad(name, edge, lambda *velocity: self._queue_velocity(name, *velocity))
+        if kind == "setting":
+            generator, _, setting = name.partition("/")
+            one = controller.generators[generator]
+            edges, label = one.settings[setting], one.settings[setting].label(generator, setting)
+            return self._viewer.add_slider(
+                label,
+                edges.minimum,
+                edges.maximum,
+                one.setting(setting),
+                lambda value: self._queue_setting(name, value),
+            )
         return self._viewer.add_button(name.replace("_", " "), lambda: self._queue_command(name))
 
     def _queue_target(self, name: str, position: Array) -> None:
@@ -132,6 +152,10 @@ class Interaction:
     def _queue_velocity(self, name: str, vx: float, vy: float, wz: float) -> None:
         with self._lock:
             self._velocities[name] = vx, vy, wz
+
+    def _queue_setting(self, name: str, value: float) -> None:
+        with self._lock:
+            self._settings[name] = value
 
 
 def _walking(controller: Controller) -> dict[str, WalkingGenerator]:

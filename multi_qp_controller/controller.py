@@ -232,6 +232,14 @@ class Controller:
         names = {one for each in of_states.values() for one in each}
         raise ArgumentError(unknown_name("generator", name, names))
 
+    def adjust(self, generator: str, setting: str, value: float) -> None:
+        """Change a setting of the motion generators of a name, from the next tick on; see `MotionGenerator.settings`.
+
+        Raises:
+            ArgumentError: when there is no such generator or setting, or the value is outside its range.
+        """
+        self._state_manager.generators.adjust(generator, setting, value)
+
     def warm_up(self) -> None:
         """Step once at the initial configuration in each state of the state machine, and warm up its generators.
 

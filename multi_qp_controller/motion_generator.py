@@ -23,8 +23,10 @@ from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import ArgumentError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.generators import GENERATOR_SPECS, GeneratorSpec
+from multi_qp_scene.schema.settings import Setting
 from multi_qp_scene.schema.tasks import TaskBase
 from multi_qp_scene.stateful import Stateful
+from multi_qp_scene.suggestions import unknown_name
 
 _REST3, _REST6 = np.zeros(3), np.zeros(6)
 
@@ -71,6 +73,8 @@ class MotionGenerator(Stateful, ABC):
         name: name in the state.
         tasks: the tasks that it owns, by name within the generator; constant. In the controller they are named
             `<generator>/<task>`.
+        settings: numbers that a user may change during a run, by name; constant.
+        changed: present values of those that a user has changed.
     """
 
     @dataclass
@@ -82,6 +86,30 @@ class MotionGenerator(Stateful, ABC):
         self.name = name
         self.scenario = scenario
         self.tasks: dict[str, TaskBase] = {}
+        self.settings: dict[str, Setting] = spec.settings
+        self.changed: dict[str, float] = {}
+
+    def setting(self, name: str) -> float:
+        """Return the present value of a setting."""
+        return self.changed.get(name, self.settings[name].value)
+
+    def adjust(self, name: str, value: float) -> None:
+        """Change a setting, from the next tick on.
+
+        Raises:
+            ArgumentError: when there is no such setting, or the value is not a number within its range.
+        """
+        if name not in self.settings:
+            raise ArgumentError(f"generator '{self.name}': {unknown_name('setting', name, self.settings)}")
+        one = self.settings[name]
+        if isinstance(value, bool) or not isinstance(value, int | float) or not one.minimum <= value <= one.maximum:
+            expected = f"a number from {one.minimum:g} to {one.maximum:g}{' ' + one.unit if one.unit else ''}"
+            raise ArgumentError(f"generator '{self.name}': setting '{name}': expected {expected}, got {value!r}")
+        self.change(self.changed | {name: float(value)})
+
+    def change(self, values: Mapping[str, float]) -> None:
+        """Set the values of all settings that a user has changed; extended where others depend on them."""
+        self.changed = dict(values)
 
     def contact_sets(self) -> Iterable[tuple[str, ...]]:
         """Return the sets of active contacts that will occur; their plans are built before the first tick."""

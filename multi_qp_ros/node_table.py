@@ -11,6 +11,8 @@ from typing import TypeVar
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.limits import check
 
+#: Name of the controller node.
+CONTROLLER = "multi_qp_controller"
 #: Environment variable with the process id of the parent, with which a node ends.
 PARENT = "MULTI_QP_PARENT"
 #: Common parameters that determine the scene, passed also to viewer and planners.
@@ -201,7 +203,7 @@ def node_table(
     control: dict[str, Value] = {**common, "use_sim_time": use_sim_time, "autostart": True, "interactive": interactive}
     control |= PATIENT_CONTROLLER if walks else {}
     control |= controller or {}
-    nodes.append(NodeSpec("multi_qp_controller", "multi_qp_ros.nodes.controller_node", "controller_node", control))
+    nodes.append(NodeSpec(CONTROLLER, "multi_qp_ros.nodes.controller_node", "controller_node", control))
     seen = {name: value for name, value in common.items() if name in _SEEN}
     for name, more in (("com_trajectory", com_trajectory), ("contact_planner", contact_planner)):
         if more is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,8 @@ from multi_qp_scene.suggestions import unknown_name
 
 #: Parameters that rclpy declares by itself.
 _BUILT_IN = ("use_sim_time", "start_type_description_service")
+#: Prefix of the parameters of motion generators, which a configured node declares.
+GENERATORS = "generators."
 
 
 @dataclass(frozen=True)
@@ -67,8 +70,14 @@ SCENARIO_PARAMETERS = (
 )
 
 
-def declare(node: Any, specs: Sequence[NodeParameter], *, read_only: bool = False) -> None:
+def declare(node: Any, specs: Sequence[NodeParameter], *, read_only: bool = False, generators: bool = False) -> None:
     """Declare the parameters of a node that was created with `automatically_declare_parameters_from_overrides`.
+
+    Args:
+        node: the node.
+        specs: its parameters.
+        read_only: whether they cannot be changed.
+        generators: whether parameters of motion generators may be given, see `GeneratorParameters`.
 
     Raises:
         MultiQpError: when a given parameter is unknown, of the wrong type or out of range.
@@ -79,19 +88,28 @@ def declare(node: Any, specs: Sequence[NodeParameter], *, read_only: bool = Fals
         if node.has_parameter(name) and not isinstance(value := node.get_parameter(name).value, bool):
             raise MultiQpError(f"parameter '{name}': expected true or false, got {value!r}")
     for name in given:
-        if name.startswith("qos_overrides."):
+        if name.startswith("qos_overrides.") or (generators and name.startswith(GENERATORS)):
             continue
         if name not in known:
             raise MultiQpError(unknown_name("parameter", name, known))
         node.undeclare_parameter(name)
     for spec in specs:
-        try:
-            node.declare_parameter(spec.name, spec.default, spec.descriptor(read_only=read_only))
-        except (InvalidParameterTypeException, InvalidParameterValueException) as error:
-            raise MultiQpError(f"parameter '{spec.name}': {error}") from None
-        _check(spec, node.get_parameter(spec.name).value)
+        declare_one(node, spec, read_only=read_only)
     if read_only:
         node.add_on_set_parameters_callback(_keep_clock)
+
+
+def declare_one(node: Any, spec: NodeParameter, *, read_only: bool = False) -> None:
+    """Declare a parameter, which has the value that was given at the start of the node.
+
+    Raises:
+        MultiQpError: when that value is of the wrong type or out of range.
+    """
+    try:
+        node.declare_parameter(spec.name, spec.default, spec.descriptor(read_only=read_only))
+    except (InvalidParameterTypeException, InvalidParameterValueException) as error:
+        raise MultiQpError(f"parameter '{spec.name}': {error}") from None
+    _check(spec, node.get_parameter(spec.name).value)
 
 
 def _keep_clock(parameters: Iterable[Any]) -> SetParametersResult:
@@ -101,6 +119,8 @@ def _keep_clock(parameters: Iterable[Any]) -> SetParametersResult:
 
 
 def _check(spec: NodeParameter, value: Any) -> None:
+    if isinstance(value, float) and math.isnan(value):  # no range excludes it
+        raise MultiQpError(f"parameter '{spec.name}': expected a number, got nan")
     if spec.choices and value not in (*spec.choices, *spec.former):
         raise MultiQpError(f"parameter '{spec.name}': {unknown_name('value', str(value), list(spec.choices))}")
 

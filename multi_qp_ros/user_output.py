@@ -1,4 +1,4 @@
-"""Publishers of user input (targets, loads, commands), and the inputs available in each state."""
+"""Outputs of user input (targets, loads, commands, settings), and the inputs available in each state."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import Pose, PoseStamped
+from rclpy.parameter import Parameter
+from rclpy.parameter_client import AsyncParameterClient
 from std_msgs.msg import Float64, String
 
 from multi_qp_ros import topics
 from multi_qp_ros.conversions import WORLD, to_pose
+from multi_qp_ros.generator_parameters import settings_of
 from multi_qp_ros.inputs import interactive_targets
+from multi_qp_ros.node_table import CONTROLLER
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario
 
@@ -40,7 +44,7 @@ def user_inputs(scenario: Scenario) -> dict[str, UserInputs]:
 
 
 class UserOutput:
-    """Publishers of interactive targets, loads and commands."""
+    """Publishers of interactive targets, loads and commands, and client of the controller's parameters."""
 
     def __init__(self, node: Any, scenario: Scenario) -> None:
         make, scene = node.create_publisher, scenario.name
@@ -52,6 +56,8 @@ class UserOutput:
             name: make(Float64, topics.target(scene, name), topics.EVENT_QOS) for name in scenario.scene.loads.masses
         }
         self._commands = make(String, topics.user_command(scene), topics.EVENT_QOS)
+        self._node = node
+        self._settings = AsyncParameterClient(node, CONTROLLER) if settings_of(scenario) else None
 
     @property
     def publishers(self) -> tuple[Any, ...]:
@@ -75,3 +81,14 @@ class UserOutput:
     def give(self, name: str) -> None:
         """Publish a command."""
         self._commands.publish(String(data=name))
+
+    def adjust(self, name: str, value: float) -> None:
+        """Set a parameter of the controller node; without an effect while there is none."""
+        if self._settings is not None and self._settings.services_are_ready():
+            future = self._settings.set_parameters([Parameter(name, Parameter.Type.DOUBLE, value)])
+            future.add_done_callback(self._report)
+
+    def _report(self, future: Any) -> None:
+        for result in future.result().results:
+            if not result.successful:
+                self._node.get_logger().warning(f"a setting was not changed: {result.reason}")

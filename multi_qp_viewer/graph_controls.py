@@ -8,6 +8,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
 from multi_qp_scene.arrays import Array
+from multi_qp_scene.schema.settings import Setting
 
 if TYPE_CHECKING:
     from multi_qp_viewer.user_controls import UserControls
@@ -25,6 +26,9 @@ class UserActions(Protocol):
     def give(self, name: str) -> None:
         """Send a command."""
 
+    def adjust(self, name: str, value: float) -> None:
+        """Change a setting of a motion generator."""
+
 
 class GraphControls:
     """Controls of the page, updated with the available targets and commands.
@@ -33,14 +37,29 @@ class GraphControls:
     the newest value is queued.
     """
 
-    def __init__(self, page: UserControls, user: UserActions, loads: Mapping[str, tuple[float, float, float]]) -> None:
-        """Add a slider for each load: minimum, maximum and present mass [kg]."""
+    def __init__(
+        self,
+        page: UserControls,
+        user: UserActions,
+        loads: Mapping[str, tuple[float, float, float]],
+        settings: Mapping[str, tuple[str, Setting]],
+    ) -> None:
+        """Add a slider for each load and setting.
+
+        Args:
+            page: the controls of the page.
+            user: receiver of the inputs.
+            loads: minimum, maximum and present mass by name [kg].
+            settings: label and range by the name that is passed to `UserActions.adjust`.
+        """
         self._page, self._user = page, user
         self._lock = Lock()
         self._pending: dict[tuple[Callable[..., None], str], tuple[Any, ...]] = {}
         self._shown: dict[tuple[str, str], Any] = {}
         for name, (minimum, maximum, present) in loads.items():
             page.add_slider(f"{name} [kg]", minimum, maximum, present, partial(self._enqueue, user.weigh, name))
+        for name, (label, one) in settings.items():
+            page.add_slider(label, one.minimum, one.maximum, one.value, partial(self._enqueue, user.adjust, name))
 
     def offer(self, targets: Mapping[str, Array], commands: Sequence[str]) -> None:
         """Show exactly these targets, new ones at a world position, (3,) [m], and these commands."""

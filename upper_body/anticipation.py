@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
 
@@ -33,7 +34,7 @@ class AnticipationGenerator(MotionGenerator):
     """Holds limbs as `AntagonisticGenerator` does, and moves hands to obstacles that come near.
 
     Attributes:
-        rules: the specification.
+        rules: the specification, with the settings that a user has changed.
         expectations: what is expected of the obstacles; None before the first tick with surroundings.
         hands: what each hand does.
         angles: present target of the hinges, (n,) [rad].
@@ -60,7 +61,8 @@ class AnticipationGenerator(MotionGenerator):
         scene = scenario.scene
         v_index = impedance_joints(f"generator '{name}", spec.subsystem, spec.joints, scenario)
         reference = posture_configuration(scene, spec.subsystem, spec.reference)
-        self.rules, self.limbs = spec, AntagonisticLimbs(scene, v_index, reference)
+        self._spec = self.rules = spec
+        self.limbs = AntagonisticLimbs(scene, v_index, reference)
         joints = self.limbs.joints
         self._rest = posture_configuration(scene, spec.subsystem, spec.posture)[joints.q_index]
         approach = spec.posture if spec.approach is None else spec.approach
@@ -110,6 +112,15 @@ class AnticipationGenerator(MotionGenerator):
         """Present tension of each hand, 0 to 1, (h,)."""
         return np.array([hand.tension for hand in self.hands])
 
+    def change(self, values: Mapping[str, float]) -> None:
+        """Set the values of all settings that a user has changed."""
+        super().change(values)
+        shortest, longest = self.setting("reaction"), self._spec.reaction[1]
+        reaction, radius = (shortest, max(shortest, longest)), self.setting("radius")
+        self.rules = self._spec.model_copy(update={"reaction": reaction, "radius": radius})
+        if self.expectations is not None:
+            self.expectations.scale(self.setting("expected_mass"), self.setting("expected_speed"))
+
     def warm_up(self, now: GeneratorInput) -> None:
         """Compute the torques once, with a hand on its way."""
         self.start(now)
@@ -148,6 +159,7 @@ class AnticipationGenerator(MotionGenerator):
             own = [name for name in others if any(fnmatch(name, pattern) for pattern in patterns)]
             self._sight = Sight(surroundings, own, self.rules.sight)
             self.expectations = Expectations(surroundings.scene, own, self.rules.expected)
+            self.expectations.scale(self.setting("expected_mass"), self.setting("expected_speed"))
         return self._sight, self.expectations
 
     def _meetings(self, now: GeneratorInput) -> list[list[Meeting]]:
@@ -197,7 +209,7 @@ class AnticipationGenerator(MotionGenerator):
     def _tension(self, now: GeneratorInput) -> Array:
         """Return the tension of each joint, 0 to 1, (j,)."""
         spec = self.rules
-        rest = tension_at(spec.tension, now.time - self.started_at)
+        rest = self.changed.get("tension", tension_at(spec.tension, now.time - self.started_at))
         tension = np.full(len(self.limbs.efforts), rest)
         for hand, group in zip(self.hands, self._groups, strict=True):
             met = hand.target >= 0 and self.expectations is not None

@@ -23,12 +23,17 @@ class Expectations:
     def __init__(self, scene: Scene, names: Sequence[str], expected: Mapping[str, ExpectationSpec]) -> None:
         """Create it for obstacles of a scene by name; of several patterns that match, the last one holds."""
         model = scene.model
-        self.masses, self.speeds = np.empty(len(names)), np.empty(len(names))
+        self._masses, self._speeds = np.empty(len(names)), np.empty(len(names))
         for k, name in enumerate(names):
             own = [j for j in range(1, model.njoints) if model.names[j].split("/")[0] == name]
             one = ([spec for pattern, spec in expected.items() if fnmatch(name, pattern)] or [ExpectationSpec()])[-1]
-            self.masses[k] = sum(model.inertias[j].mass for j in own) if one.mass is None else one.mass
-            self.speeds[k] = one.velocity
+            self._masses[k] = sum(model.inertias[j].mass for j in own) if one.mass is None else one.mass
+            self._speeds[k] = one.velocity
+        self.masses, self.speeds = self._masses, self._speeds
+
+    def scale(self, mass: float, speed: float) -> None:
+        """Multiply what the scenario expects by factors of all masses and of all speeds."""
+        self.masses, self.speeds = mass * self._masses, speed * self._speeds
 
     def tension(self, obstacle: int, heaviest: float) -> float:
         """Return the tension for an obstacle, 0 to 1, [Alvarado2022] (6); `heaviest` has full tension [kg]."""

@@ -67,8 +67,9 @@ class AntagonisticGenerator(MotionGenerator):
         share, rate, _ = minimum_jerk(elapsed, spec.duration)
         way = self._goal - self.start_angles
         target, target_rate = self.start_angles + share * way, rate * way
+        wanted = self.changed.get("tension", tension_at(spec.tension, elapsed))
         step = spec.tension_rate * now.dt
-        self.tension += float(np.clip(tension_at(spec.tension, elapsed) - self.tension, -step, step))
+        self.tension += float(np.clip(wanted - self.tension, -step, step))
         relaxed, tense = spec.stiffness
         stiffness = (relaxed + self.tension * (tense - relaxed)) * limbs.efforts
         numbers, held = limbs.impedance(now.kinematics, target, target_rate, stiffness, ratio=spec.damping_ratio)

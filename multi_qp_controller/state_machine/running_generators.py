@@ -13,9 +13,11 @@ import numpy as np
 from multi_qp_controller.incidents import IncidentLog, described
 from multi_qp_controller.motion_generator import GeneratorInput, GeneratorOutput, MotionGenerator, make_generator
 from multi_qp_controller.tasks import Task
+from multi_qp_scene.errors import ArgumentError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.tasks import CoMTaskSpec, PoseTaskSpec, TaskSpec
 from multi_qp_scene.stateful import Stateful, conformed
+from multi_qp_scene.suggestions import unknown_name
 
 #: Largest number of combinations of contact sets of several generators for which plans are built in advance.
 MOST_COMBINATIONS = 64
@@ -33,9 +35,10 @@ class RunningGenerators(Stateful):
 
     @dataclass
     class Checkpoint:
-        """State of one generator, an object of `Checkpoint` of its class, and its last output."""
+        """State of one generator, an object of `Checkpoint` of its class, its changed settings and its last output."""
 
         generator: Any
+        changed: dict[str, float]
         contacts: list[str]
         references: list[str]
         done: bool
@@ -85,8 +88,24 @@ class RunningGenerators(Stateful):
         """Run the generators of a state; one that the state before has with the same options continues."""
         before, self._state, self.present = self.present, state, self.of_states[state]
         same = {name for name, one in self.present.items() if before.get(name) is one}
+        for name in before.keys() & self.present.keys():
+            present = self.present[name]
+            present.change({key: value for key, value in before[name].changed.items() if key in present.settings})
         self._outputs = {name: output for name, output in self._outputs.items() if name in same}
         self.done, self.faults = frozenset(), {}
+
+    def adjust(self, name: str, setting: str, value: float) -> None:
+        """Change a setting of the generators of a name, in all states whose generator has it.
+
+        Raises:
+            ArgumentError: when there is none, or the value is not a number within its range.
+        """
+        named = [own[name] for own in (self.present, *self.of_states.values()) if name in own]
+        if not named:
+            names = {one for own in self.of_states.values() for one in own}
+            raise ArgumentError(unknown_name("generator", name, names))
+        for one in [one for one in named if setting in one.settings] or named[:1]:
+            one.adjust(setting, value)
 
     def update(self, now: GeneratorInput, tasks: Mapping[str, Task]) -> tuple[str, ...]:
         """Update all generators; give the references to their tasks and return the active contacts.
@@ -160,7 +179,13 @@ class RunningGenerators(Stateful):
     def get_state(self) -> dict[str, Checkpoint]:
         """Return the states of the present generators, those that have started."""
         return {
-            name: self.Checkpoint(self.present[name].get_state(), list(out.contacts), sorted(out.references), out.done)
+            name: self.Checkpoint(
+                self.present[name].get_state(),
+                dict(self.present[name].changed),
+                list(out.contacts),
+                sorted(out.references),
+                out.done,
+            )
             for name, out in self._outputs.items()
         }
 
@@ -171,6 +196,7 @@ class RunningGenerators(Stateful):
         for name, one in saved.items():
             generator = self.present[name]
             generator.set_state(conformed(generator.Checkpoint, one.generator, generator.scenario.scene))
+            generator.change(one.changed)
             references = dict.fromkeys(one.references, np.zeros(0))
             self._outputs[name] = GeneratorOutput(tuple(one.contacts), references, one.done)
         self.done = frozenset(name for name, output in self._outputs.items() if output.done)

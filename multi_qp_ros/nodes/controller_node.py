@@ -24,6 +24,7 @@ from multi_qp_ros.command_output import CommandOutput
 from multi_qp_ros.control_run import ControlRun, Monitor
 from multi_qp_ros.controller_parameters import PARAMETERS
 from multi_qp_ros.diagnostics import Level
+from multi_qp_ros.generator_parameters import GeneratorParameters
 from multi_qp_ros.health import Health
 from multi_qp_ros.inputs import Inputs
 from multi_qp_ros.plan_inputs import PlanInputs
@@ -81,7 +82,7 @@ class ControllerNode(LifecycleNode):
 
     def __init__(self) -> None:
         super().__init__("multi_qp_controller", automatically_declare_parameters_from_overrides=True)
-        parameters.declare(self, PARAMETERS)
+        parameters.declare(self, PARAMETERS, generators=True)
         self._configured = False
         self._parts: list[Any] = []
         self.add_on_set_parameters_callback(
@@ -92,6 +93,7 @@ class ControllerNode(LifecycleNode):
         self._inactive = NOT_ACTIVE
         self._recording: GraphRecording | None = None
         self._plans: PlanInputs | None = None
+        self._generator_parameters: GeneratorParameters | None = None
         self._health = Health(self, dt=1.0)
         self._jumped_back = 0.0
         self._jumps: JumpHandle | None = None
@@ -113,6 +115,8 @@ class ControllerNode(LifecycleNode):
             self._lock_step = bool(self._settings["lock_step"])
             file, log = self._settings["record"], self.get_logger()
             self._recording = GraphRecording(file, self._scenario, blocking=self._lock_step, log=log)
+            self._generator_parameters = GeneratorParameters(self, self._scenario)
+            self._parts.append(self._generator_parameters)
             self._begin()
             self._run.warm_up()
             rate, descriptions = (self._settings[name] for name in ("marker_rate", "descriptions"))
@@ -156,6 +160,8 @@ class ControllerNode(LifecycleNode):
         self._run = ControlRun(self._scenario, self._settings, self._make_monitor)
         if self._recording is not None:
             self._recording.attach(self._run.controller)
+        if self._generator_parameters is not None:
+            self._generator_parameters.attach(self._run.controller)
         self._health.statistics.dt = self._run.controller.dt
         self._answered: int | None = None
         if self._plans is not None:
@@ -227,7 +233,7 @@ class ControllerNode(LifecycleNode):
             self._jumps = None
         while self._parts:
             self._attempt(self._parts.pop().destroy)
-        self._plans = None
+        self._plans = self._generator_parameters = None
         self._configured = False
         if self._recording is not None:
             self._attempt(self._recording.close)

@@ -17,6 +17,7 @@ from visualization_msgs.msg import MarkerArray
 from multi_qp_ros import com_markers, markers, parameters, plan_markers, process, topics
 from multi_qp_ros.com_output import CoMOutput
 from multi_qp_ros.diagnostics import Level
+from multi_qp_ros.generator_parameters import parameter_name, settings_of
 from multi_qp_ros.health import Health
 from multi_qp_ros.interactive_targets import InteractiveTargets, has_interactive_markers
 from multi_qp_ros.parameters import SCENARIO_PARAMETERS, NodeParameter
@@ -97,7 +98,11 @@ class ViewerNode(Node):
         )
         loads = self._scenario.scene.loads
         ranges = {name: (*loads.limits[name], mass) for name, mass in loads.masses.items()}
-        self._controls = GraphControls(self._page.controls, user, ranges)
+        settings = {
+            parameter_name(generator, name): (one.label(generator, name), one)
+            for (generator, name), one in settings_of(self._scenario).items()
+        }
+        self._controls = GraphControls(self._page.controls, user, ranges, settings)
         print(f"{self._scenario.name} in the viewer at {self._page.url}", file=sys.stderr, flush=True)
 
     def _begin(self) -> None:

@@ -23,6 +23,7 @@ from multi_qp_scene.schema.common import (
     Speed,
     Time,
 )
+from multi_qp_scene.schema.settings import Setting
 from multi_qp_scene.schema.tagged_union import TaggedUnion
 from multi_qp_scene.schema.tasks import check_motion
 
@@ -40,6 +41,11 @@ class GeneratorSpec(StrictModel):
     def owned_contacts(self) -> tuple[str, ...]:
         """Names of the contacts that the generator makes and breaks; they are no contacts of the state."""
         return ()
+
+    @property
+    def settings(self) -> dict[str, Setting]:
+        """Numbers that a user may change while the generator runs, by name."""
+        return {}
 
     def check(self, scenario: ScenarioChecker, key: Key) -> None:
         """Check the names in this specification, and report unknown ones at places below its own."""
@@ -438,6 +444,11 @@ class AntagonisticSpec(GeneratorSpec):
     damping_ratio: Positive = 0.7
     weight: NonNegative = 1e5
 
+    @property
+    def settings(self) -> dict[str, Setting]:
+        """Tension."""
+        return {"tension": Setting(self.tension[0].tension, 0.0, 1.0, "tension of the limbs, instead of the schedule")}
+
     def check(self, scenario: ScenarioChecker, key: Key) -> None:
         """Check the names of subsystem, joints and postures."""
         names = scenario.names
@@ -531,6 +542,17 @@ class AnticipationSpec(AntagonisticSpec):
     both_hands: Mass = 4.0
     tie: Distance = 0.1
     approach: str | dict[str, Angle] | None = None
+
+    @property
+    def settings(self) -> dict[str, Setting]:
+        """Tension, reaction time, safety regions, and what is expected of obstacles."""
+        shortest, radius = self.reaction[0], self.radius
+        return super().settings | {
+            "reaction": Setting(shortest, min(0.1, shortest), max(2.0, shortest), "shortest reaction time", "s"),
+            "radius": Setting(radius, min(0.2, radius), max(1.0, radius), "radius of the safety regions", "m"),
+            "expected_mass": Setting(1.0, 0.01, 10.0, "factor of the expected masses"),
+            "expected_speed": Setting(1.0, 0.1, 10.0, "factor of the expected speeds"),
+        }
 
     def check(self, scenario: ScenarioChecker, key: Key) -> None:
         """Check the names of subsystem, joints, postures, surfaces, links and obstacles."""

@@ -141,3 +141,21 @@ def test_a_walking_robot_follows_the_velocity_pad_and_stops() -> None:
     assert controller.machine.present.name == "walk"
     interaction.clear()
     assert not viewer.pads
+
+
+def test_sliders_change_the_settings_of_generators() -> None:
+    scenario = load_scenario("hold")
+    controller = Controller(scenario)
+    viewer = FakeViewer()
+    interaction = Interaction(viewer)
+
+    def user(controller: Controller, command: Command) -> None:
+        if command.time < 0.01:
+            viewer.sliders["arms: tension"].callback(0.75)
+
+    run = Run(scenario, controller, Integrator(scenario), observers=[interaction, user], duration=0.3)
+    run.execute()
+    assert controller.generator("arms").tension == 0.75
+    copy = Controller(scenario)
+    copy.set_state(controller.get_state())
+    assert copy.generator("arms").changed == {"tension": 0.75}

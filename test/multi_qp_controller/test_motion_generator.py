@@ -19,6 +19,7 @@ from multi_qp_controller.motion_generator import (
 )
 from multi_qp_scene import load_scenario
 from multi_qp_scene.errors import ArgumentError, MultiQpError
+from multi_qp_scene.resources import find_resource
 from multi_qp_scene.schema.generators import GENERATOR_SPECS, GeneratorSpec
 from multi_qp_scene.schema.tasks import CoMTaskSpec
 from multi_qp_simulator.runner import run_scenario
@@ -250,6 +251,14 @@ def test_errors_of_registration():
         register_generator(ProbeSpec, dict)
 
 
+TWO_STATES = """
+    transitions: [{to: again, when: {type: command, name: go}}]
+  again:
+    contacts: [left_foot, right_foot]
+    generators: {arms: {type: antagonistic, subsystem: humanoid, joints: ["*ELBOW*"]}}
+"""
+
+
 def test_an_unknown_generator_is_named(scenario):
     with pytest.raises(ArgumentError, match="legs"):
         Controller(scenario()).generator("leg")
@@ -262,3 +271,35 @@ def test_all_shipped_types_can_be_created(scenario):
     gait = GENERATOR_SPECS.models["walking"](type="walking", subsystem="humanoid", feet=list(FEET))
     for spec in (wave, gait):
         assert isinstance(make_generator("one", spec, loaded), MotionGenerator)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "message"),
+    [
+        (("arm", "tension"), 0.5, "unknown generator 'arm'; did you mean 'arms'"),
+        (("arms", "tensoin"), 0.5, "unknown setting 'tensoin'; did you mean 'tension'"),
+        (("arms", "tension"), 1.5, "expected a number from 0 to 1, got 1.5"),
+        (("arms", "tension"), float("nan"), "got nan"),
+        (("arms", "tension"), True, "got True"),
+    ],
+)
+def test_settings_outside_their_range_are_refused(setting, value, message):
+    controller = Controller(load_scenario("hold"))
+    with pytest.raises(ArgumentError, match=message):
+        controller.adjust(*setting, value)
+    assert not controller.generator("arms").changed
+
+
+def test_settings_hold_in_the_next_state(tmp_path):
+    text = find_resource("config/scenarios/hold.yaml").read_text("utf-8").replace("    hold: 8.0", TWO_STATES)
+    (tmp_path / "two.yaml").write_text(text, "utf-8")
+    controller = Controller(load_scenario(str(tmp_path / "two.yaml")))
+    state = controller.scenario.scene.initial_state()
+    controller.step(state, 0.0)
+    before = controller.generators["arms"]
+    before.adjust("tension", 0.875)
+    controller.command("go")
+    for tick in range(1, 4):
+        controller.step(state, tick * controller.dt)
+    assert controller.machine.present.name == "again" and controller.generators["arms"] is not before
+    assert controller.generators["arms"].setting("tension") == 0.875

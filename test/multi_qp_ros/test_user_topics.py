@@ -187,7 +187,7 @@ class Page:
 def test_inputs_on_the_page_reach_the_controller(user, graph):
     """A button gives a command, a handle moves the hand, a slider hangs a weight on; what is over is taken away."""
     page, graph_user = Page(), UserOutput(graph.node, load_scenario(str(HERE / "user.yaml")))
-    controls = GraphControls(page, graph_user, {"weight": (0.5, 5.0, 1.0)})
+    controls = GraphControls(page, graph_user, {"weight": (0.5, 5.0, 1.0)}, {})
     met = (*graph_user.publishers, *user.publishers.values())
     graph.until(lambda: all(publisher.get_subscription_count() for publisher in met), what="who receives")
 
