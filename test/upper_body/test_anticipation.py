@@ -212,3 +212,21 @@ def test_bags_of_all_masses_are_stopped(mass, factor):
         load_scenario("bag", parameters={"bag.mass": mass, "expected.factor": factor}), backend="mujoco"
     )
     assert result.succeeded
+
+
+def test_settings_change_reaction_region_and_expectations(scenario):
+    def arms_with(**settings):
+        controller = Controller(scenario)
+        for name, value in settings.items():
+            controller.adjust("arms", name, value)
+        for tick in range(300):
+            controller.step(bag_at(scenario, 0.7), tick * DT)
+        return controller.generator("arms")
+
+    arms = arms_with()
+    halved = arms_with(expected_mass=0.5)
+    np.testing.assert_allclose(halved.expectations.masses, 0.5 * arms.expectations.masses)
+    np.testing.assert_allclose(halved.tensions, 0.5 * arms.tensions, atol=1e-9)
+    slow, wide = arms_with(reaction=2.0).rules, arms_with(radius=0.75).rules
+    assert slow.reaction == (2.0, max(2.0, arms.rules.reaction[1])) and slow.radius == arms.rules.radius
+    assert wide.radius == 0.75 and wide.reaction == arms.rules.reaction
