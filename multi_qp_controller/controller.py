@@ -329,7 +329,8 @@ class Controller:
             if not self._state_manager.started:
                 self._state_manager.start(time)
             self._to_update = time if lost is None else None  # no transition by the state of a lost subsystem
-            now = GeneratorInput(time, self.dt, self.kinematics, self._forces, self.surroundings)
+            external = self._loop.external
+            now = GeneratorInput(time, self.dt, self.kinematics, self._forces, self.surroundings, external)
             self._state_manager.update_generators(now)
             if self.landing is not None and self.landing.update(self.kinematics, time):
                 self.qp_data.allow_touching(self.landing.pending)

@@ -41,6 +41,8 @@ class GeneratorInput:
         kinematics: kinematics at the state estimate: `q`, `v`, `pose(frame)`, `group(names).com(kinematics)`.
         forces: measured normal force of each contact [N]; None where no forces are measured.
         surroundings: subsystems that are not controlled; None if there are none.
+        external: mean generalised force of the last period that the scene's model does not have, as that of a touch,
+            with the noise of the velocities, (nv,) [N or N m]; None where accelerations are integrated directly.
     """
 
     time: float
@@ -48,6 +50,7 @@ class GeneratorInput:
     kinematics: Kinematics
     forces: Mapping[str, float] | None
     surroundings: Surroundings | None = None
+    external: Array | None = None
 
 
 @dataclass(frozen=True)

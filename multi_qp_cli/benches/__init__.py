@@ -9,5 +9,6 @@ TARGETS: dict[str, str] = {
     "plan": "multi_qp_cli.benches.plan",
     "qp": "multi_qp_cli.benches.qp",
     "ros": "multi_qp_cli.benches.ros",
+    "upper_body": "multi_qp_cli.benches.upper_body",
     "walking": "multi_qp_cli.benches.walking",
 }

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from multi_qp_controller.closed_loop.estimate import DisturbanceObserver, StateEstimate
+from multi_qp_controller.closed_loop.estimate import DisturbanceObserver, StateEstimate, UnmodelledForce
 from multi_qp_controller.closed_loop.joint_impedance import DriveReference, JointImpedance
 from multi_qp_controller.contacts.contact import ContactFeedback
 from multi_qp_controller.contacts.landing import Landing
@@ -24,9 +24,12 @@ class ClosedLoop(Stateful):
     Attributes:
         spec: options; None where q̈ is integrated directly.
         estimate: state estimate, or None.
+        unmodelled: force of the last period that the QP did not expect; None without an observer and generators.
         observer: disturbance observer, or None.
         impedance: joint impedance, or None.
         landing: landing detection from measured contact forces, or None.
+        external: mean generalised force of the last period that the scene's model does not have, as that of a touch,
+            with the noise of the velocities, (nv,) [N or N m]; None without an observer and generators.
     """
 
     @dataclass
@@ -34,6 +37,7 @@ class ClosedLoop(Stateful):
         """States of the filters."""
 
         estimate: StateEstimate.Checkpoint | None
+        unmodelled: UnmodelledForce.Checkpoint | None
         observer: DisturbanceObserver.Checkpoint | None
         impedance: JointImpedance.Checkpoint | None
         landing: Landing.Checkpoint | None
@@ -42,14 +46,18 @@ class ClosedLoop(Stateful):
         """Create the filters for a control period dt [s]."""
         self.spec, scene = spec, scenario.scene
         self.estimate: StateEstimate | None = None
+        self.unmodelled: UnmodelledForce | None = None
         self.observer: DisturbanceObserver | None = None
         self.impedance: JointImpedance | None = None
         self.landing: Landing | None = None
         self._speed: Array = np.zeros(0)
+        self.external: Array | None = None
         if spec is None:
             return
         lead = dt / 2.0 if spec.lead is None else spec.lead
         self.estimate = StateEstimate(scene.model, dt=dt, time_constant=spec.velocity_filter, lead=lead)
+        if spec.disturbance is not None or any(state.generators for state in scenario.spec.states.values()):
+            self.unmodelled = UnmodelledForce(scene.nv, dt=dt)
         if spec.disturbance is not None:
             self.observer = DisturbanceObserver(scene.nv, dt=dt, time_constant=spec.disturbance)
         if spec.impedance is not None:
@@ -73,26 +81,30 @@ class ClosedLoop(Stateful):
 
     def disturb(self, kinematics: Kinematics) -> None:
         """Subtract the observed disturbance force from N, from the last measured state."""
+        if self.unmodelled is None:
+            return
+        self.external = force = self.unmodelled.update(self._speed, kinematics.M)
         if self.observer is not None:
-            kinematics.disturbance = self.observer.update(self._speed, kinematics.M)
+            self.external = force + self.observer.force  # which the QP expected
+            kinematics.disturbance = self.observer.update(force)
             kinematics.N -= kinematics.disturbance
 
     def commanded(self, acceleration: Array, M: Array) -> DriveReference | None:
         """Process q̈ of the command, (nv,); return the joint-impedance reference of the drives, or None."""
         if self.estimate is not None:
             self.estimate.commanded(acceleration)
-        if self.observer is not None:
-            self.observer.commanded(acceleration)
+        if self.unmodelled is not None:
+            self.unmodelled.commanded(acceleration)
         return None if self.impedance is None else self.impedance.reference(acceleration, M)
 
     def reset(self) -> None:
         """Reset all filters, after a tick without a solution."""
-        for part in (self.estimate, self.observer, self.impedance):
+        for part in (self.estimate, self.unmodelled, self.impedance):
             if part is not None:
                 part.reset()
 
     def set_state(self, saved: Checkpoint) -> None:
         """Restore a saved state; that of a filter which this controller does not have is ignored."""
-        for name in ("estimate", "observer", "impedance", "landing"):
+        for name in ("estimate", "unmodelled", "observer", "impedance", "landing"):
             if (part := getattr(self, name)) is not None:
                 part.set_state(getattr(saved, name))

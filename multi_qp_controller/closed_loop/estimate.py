@@ -73,43 +73,36 @@ class StateEstimate(Stateful):
         self.a[:] = 0.0
 
 
-class DisturbanceObserver(Stateful):
-    """Observer of generalised forces that are not in the model, from the velocity error of the QP's q̈.
+class UnmodelledForce(Stateful):
+    """Generalised force of the last period that the QP did not expect, from the velocity error of its q̈.
 
-    M q̈ + N = S τ + Jᵀw + d: the d that explains v − v⁻ − q̈ Δt of the last period is integrated with a time constant,
-    and decays with a longer one. Its effect resembles joint impedance around the integrated velocity, but also covers
-    unactuated degrees of freedom, such as a box that is heavier than in the model.
+    M q̈ + N = S τ + Jᵀw + d: d = M (v − v⁻ − q̈ Δt) / Δt, the mean over the period, with the noise of v.
 
     Attributes:
         v: velocity at the last state, or None, (nv,).
         a: q̈ of the last command, (nv,).
-        force: d, (nv,) [N or N m].
+        force: d, (nv,) [N or N m]; zero in the first tick.
     """
 
     @dataclass
     class Checkpoint:
-        """Velocity and q̈ of the last tick, and the observed force."""
+        """Velocity and q̈ of the last tick, and the force."""
 
         v: Annotated[Array, "nv"] | None
         a: Annotated[Array, "nv"]
         force: Annotated[Array, "nv"]
 
-    #: Ratio of the decay time of the estimated disturbance to its integration time.
-    DECAY_RATIO = 20.0
-
-    def __init__(self, nv: int, *, dt: float, time_constant: float) -> None:
-        self._dt, self._time_constant = dt, time_constant
-        self._decay = 1.0 - min(1.0, dt / (self.DECAY_RATIO * time_constant))
+    def __init__(self, nv: int, *, dt: float) -> None:
+        self._dt = dt
         self.v: Array | None = None
-        self.a = np.zeros(nv)
-        self.force = np.zeros(nv)
+        self.a, self.force = np.zeros(nv), np.zeros(nv)
 
     def update(self, v: Array, M: Array) -> Array:
         """Update with the measured velocity; return d, (nv,) [N or N m]."""
-        if self.v is not None:
-            missed = M @ (v - self.v - self.a * self._dt)
-            missed /= max(self._time_constant, self._dt)
-            self.force = self._decay * self.force + missed
+        if self.v is None:
+            self.force = np.zeros_like(v)
+        else:
+            self.force = M @ (v - self.v - self.a * self._dt) / self._dt
         self.v = v
         return self.force
 
@@ -118,5 +111,36 @@ class DisturbanceObserver(Stateful):
         self.a = acceleration
 
     def reset(self) -> None:
-        """Discard the last velocity; the estimated force is kept, as the disturbance may persist."""
+        """Discard the last velocity."""
         self.v = None
+
+
+class DisturbanceObserver(Stateful):
+    """Observer of generalised forces that are not in the model.
+
+    The unmodelled force of each period is integrated with a time constant, and decays with a longer one. Its effect
+    resembles joint impedance around the integrated velocity, but also covers unactuated degrees of freedom, such as a
+    box that is heavier than in the model.
+
+    Attributes:
+        force: d, (nv,) [N or N m].
+    """
+
+    @dataclass
+    class Checkpoint:
+        """Observed force."""
+
+        force: Annotated[Array, "nv"]
+
+    #: Ratio of the decay time of the estimated disturbance to its integration time.
+    DECAY_RATIO = 20.0
+
+    def __init__(self, nv: int, *, dt: float, time_constant: float) -> None:
+        self._share = dt / max(time_constant, dt)
+        self._decay = 1.0 - min(1.0, dt / (self.DECAY_RATIO * time_constant))
+        self.force = np.zeros(nv)
+
+    def update(self, unmodelled: Array) -> Array:
+        """Update with the unmodelled force of the last period, (nv,); return d, (nv,) [N or N m]."""
+        self.force = self._decay * self.force + self._share * unmodelled
+        return self.force

@@ -141,3 +141,14 @@ def test_growth_exponent():
     assert list(growth["ms"]) == ["1", "4", "5"]
     (low, high), ratio = (growth["ms"][n]["median"] for n in ("4", "5")), np.log(5 / 4)
     assert growth["exponent"] == pytest.approx(np.log(high / low) / ratio)
+
+
+def test_bench_of_limbs_that_meet_obstacles(tmp_path, capsys):
+    data = tmp_path / "bench.json"
+    assert main(["bench", "upper_body", "--upper-body-seconds", "1", "--json", str(data)]) == 0
+    scenes = json.loads(data.read_text())["scenes"]
+    assert set(scenes) == {"bag", "thicket"}
+    for parts in scenes.values():
+        assert parts["generator"]["count"] == parts["tick"]["count"] == 180  # without the first 20
+        assert 0.0 < parts["generator"]["median"] < parts["tick"]["median"]
+    assert "thicket" in capsys.readouterr().out
