@@ -16,6 +16,7 @@ from modelling.causeway import causeway
 from modelling.door import door
 from modelling.files import GENERATED, model_text, urdf_text
 from modelling.funambulist import barbell, beam
+from modelling.gate import fence, gate
 from modelling.hexapod import hexapod
 from modelling.humanoid import humanoid
 from modelling.humanoid_figures import HumanoidFigures
@@ -40,7 +41,7 @@ def models() -> list[Robot]:
         plant("plant", 1.4, 1.25, pieces=3, flower=0.11, stiffness=12.0),
         plant("small_plant", 1.15, 1.0, pieces=2, flower=0.08, stiffness=8.0),
     ]
-    return [humanoid(HumanoidFigures()), *others, *props, door(), valve(), lever(), bag(), *plants]
+    return [humanoid(HumanoidFigures()), *others, *props, door(), valve(), lever(), bag(), gate(), fence(), *plants]
 
 
 def files_of(robot: Robot) -> dict[str, str]:

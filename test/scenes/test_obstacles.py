@@ -34,6 +34,21 @@ def test_forearms_meet_the_first_plants():
     assert not result.report["qp_failures"]
 
 
+def test_hands_push_the_gate_open():
+    scenario = load_scenario("gate")
+    result = run_scenario(scenario, backend="mujoco", duration=8.0)
+    found = touched(result, "gate")
+    assert {"humanoid/l_wrist_roll_link", "humanoid/r_wrist_yaw_link"} <= set(found)
+    assert all("wrist" in link for link in found)
+    assert result.log.q[-1, scenario.scene.subsystems["gate"].q_slice][0] > 1.3
+    assert not result.report["health"]["problems"]
+
+
+@pytest.mark.slow
+def test_the_gate_is_passed():
+    assert run_scenario(load_scenario("gate"), backend="mujoco").succeeded
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_a_third_of_the_plants_touch_the_trunk_at_most(seed):
