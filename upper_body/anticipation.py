@@ -21,6 +21,7 @@ from upper_body.arm_kinematics import ArmKinematics
 from upper_body.expectations import Expectations
 from upper_body.hand_path import HandPath
 from upper_body.limbs import AntagonisticLimbs, impedance_task, tension_at
+from upper_body.mass_estimate import MassEstimate, Push
 from upper_body.meetings import Meeting, choose, meeting
 from upper_body.sight import Sight
 
@@ -36,6 +37,7 @@ class AnticipationGenerator(MotionGenerator):
     Attributes:
         rules: the specification, with the settings that a user has changed.
         expectations: what is expected of the obstacles; None before the first tick with surroundings.
+        estimate: masses of the obstacles as the hands feel them; None before that tick, and without `adapt`.
         hands: what each hand does.
         angles: present target of the hinges, (n,) [rad].
         start_angles: angles of the hinges at the start, (n,) [rad].
@@ -44,12 +46,13 @@ class AnticipationGenerator(MotionGenerator):
 
     @dataclass
     class Checkpoint:
-        """Targets, and paths of the hands."""
+        """Targets, paths of the hands, and what is known of the obstacles' masses."""
 
         angles: Array
         start_angles: Array
         hands: list[HandPath.Checkpoint]
         started_at: float
+        estimate: MassEstimate.Checkpoint | None
 
     def __init__(self, name: str, spec: AnticipationSpec, scenario: Scenario) -> None:
         """Create it.
@@ -69,6 +72,8 @@ class AnticipationGenerator(MotionGenerator):
         self._approach = posture_configuration(scene, spec.subsystem, approach)[joints.q_index]
         self._sight: Sight | None = None
         self.expectations: Expectations | None = None
+        self.estimate: MassEstimate | None = None
+        self._restored: MassEstimate.Checkpoint | None = None
         self._eye = scene.frame_id(f"{spec.subsystem}/{spec.sight.link}")
         self._arms = self._make_arms()
         self._free = np.setdiff1d(np.arange(len(joints.v_index)), np.concatenate([arm.hinges for arm in self._arms]))
@@ -139,12 +144,22 @@ class AnticipationGenerator(MotionGenerator):
         self.hands = self._at_rest(saved.started_at)
         for hand, one in zip(self.hands, saved.hands, strict=True):
             hand.set_state(one)
+        self._restored = saved.estimate
+        self._restore_estimate()
+
+    def _restore_estimate(self) -> None:
+        """Restore the estimate of masses once there is one: it needs the surroundings of a tick."""
+        if self.estimate is not None and self.expectations is not None and self._restored is not None:
+            self.estimate.set_state(self._restored)
+            self.expectations.learn(self.estimate.masses)
+            self._restored = None
 
     def update(self, now: GeneratorInput) -> GeneratorOutput:
         """Return the impedance of this tick."""
         meetings = self._meetings(now)
         chosen = self._choose(meetings, now)
         angles = self._angles(chosen, now)
+        self._feel(now)
         rates, self.angles = (angles - self.angles) / now.dt, angles
         tension = self._tension(now)
         relaxed, tense = self.rules.stiffness
@@ -160,7 +175,23 @@ class AnticipationGenerator(MotionGenerator):
             self._sight = Sight(surroundings, own, self.rules.sight)
             self.expectations = Expectations(surroundings.scene, own, self.rules.expected)
             self.expectations.scale(self.setting("expected_mass"), self.setting("expected_speed"))
+            if self.rules.adapt:
+                self.estimate = MassEstimate(surroundings, own)
+                self._restore_estimate()
         return self._sight, self.expectations
+
+    def _feel(self, now: GeneratorInput) -> None:
+        """Learn the masses of obstacles from the forces on the hands that have one."""
+        if self.estimate is None or self.expectations is None or self._sight is None or now.external is None:
+            return
+        pushes = []
+        for hand, arm in zip(self.hands, self._arms, strict=True):
+            if hand.target >= 0:
+                frame, point = self._sight.touched(hand.target, now.kinematics.pose(arm.palm).translation)
+                force = -arm.force_at(point, now.kinematics, now.external)
+                pushes.append(Push(hand.target, frame, point, force))
+        self.estimate.update(pushes, now.time, now.dt)
+        self.expectations.learn(self.estimate.masses)
 
     def _meetings(self, now: GeneratorInput) -> list[list[Meeting]]:
         """Return, for each hand, the obstacles that are in its safety region or will be, the nearest first."""

@@ -12,6 +12,8 @@ from multi_qp_scene.surfaces import Surface
 
 #: Weight of a radian of the palm's direction beside a metre of its place; of the posture; damping [m].
 DIRECTION, POSTURE, DAMPING = 0.15, 0.03, 0.02
+#: Lever below which a force on the hand is not told from the torques of the arm's hinges [m].
+LEVER = 0.03
 #: Largest change of an angle in one iteration [rad], and distance from the limits [rad].
 STEP, MARGIN = 0.3, 0.05
 
@@ -42,6 +44,21 @@ class ArmKinematics:
         return np.asarray(
             pin.getFrameVelocity(self._model, kinematics.data, self.shoulder, pin.LOCAL_WORLD_ALIGNED).linear
         ).copy()
+
+    def force_at(self, point: Array, kinematics: Kinematics, external: Array) -> Array:
+        """Return the force on the hand that explains external torques of the arm's hinges, world frame, (3,) [N].
+
+        Args:
+            point: where it acts, world frame, (3,) [m].
+            kinematics: at the state estimate.
+            external: generalised force on the scene that is not in its model, (nv,).
+        """
+        model, data = self._model, kinematics.data
+        J = pin.getFrameJacobian(model, data, self.palm, pin.LOCAL_WORLD_ALIGNED)[:, self._columns]
+        J_point = J[:3] - pin.skew(point - kinematics.pose(self.palm).translation) @ J[3:]
+        return np.asarray(
+            np.linalg.solve(J_point @ J_point.T + LEVER**2 * np.eye(3), J_point @ external[self._columns])
+        )
 
     def solve(self, q: Array, angles: Array, nominal: Array, place: Array, facing: Array, rounds: int) -> float:
         """Improve angles of all hinges so that the palm is at a place and faces a direction; return its distance [m].

@@ -16,7 +16,7 @@ class Expectations:
     """Expected mass and speed of each obstacle.
 
     Attributes:
-        masses: expected masses, (o,) [kg].
+        masses: expected masses; of obstacles that hands have pushed, their estimates, (o,) [kg].
         speeds: expected speeds relative to the true ones, (o,).
     """
 
@@ -29,11 +29,18 @@ class Expectations:
             one = ([spec for pattern, spec in expected.items() if fnmatch(name, pattern)] or [ExpectationSpec()])[-1]
             self._masses[k] = sum(model.inertias[j].mass for j in own) if one.mass is None else one.mass
             self._speeds[k] = one.velocity
+        self._factor, self._felt = 1.0, np.full(len(names), np.nan)
         self.masses, self.speeds = self._masses, self._speeds
 
     def scale(self, mass: float, speed: float) -> None:
         """Multiply what the scenario expects by factors of all masses and of all speeds."""
-        self.masses, self.speeds = mass * self._masses, speed * self._speeds
+        self._factor, self.speeds = mass, speed * self._speeds
+        self.learn(self._felt)
+
+    def learn(self, felt: Array) -> None:
+        """Replace expected masses by estimates, (o,) [kg]; NaN where there is none."""
+        self._felt = felt
+        self.masses = np.where(np.isnan(felt), self._factor * self._masses, felt)
 
     def tension(self, obstacle: int, heaviest: float) -> float:
         """Return the tension for an obstacle, 0 to 1, [Alvarado2022] (6); `heaviest` has full tension [kg]."""

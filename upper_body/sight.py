@@ -96,25 +96,35 @@ class Sight:
         gaps = np.where(inside, np.linalg.norm(middles - place, axis=1) - self._radii, np.inf)
         near = [int(k) for k in np.argsort(gaps)[:MOST_SHAPES] if gaps[k] < within]
         best: dict[int, SeenPoint] = {}
-        ball = pin.SE3(np.eye(3), place)
         for k in near:
             obstacle = int(self._obstacles[k])
             if obstacle in best and best[obstacle].distance <= gaps[k]:
                 continue
-            pose = self._surroundings.pose(self._frames[k]) * self._places[k]
-            self._result.clear()
-            distance = _POINT + coal.distance(
-                self._ball,
-                coal.Transform3s(ball.rotation, ball.translation),
-                self._shapes[k],
-                coal.Transform3s(pose.rotation, pose.translation),
-                self._request,
-                self._result,
-            )
+            distance, point = self._nearest_point(k, place)
             if obstacle not in best or distance < best[obstacle].distance:
-                point = np.array(self._result.getNearestPoint2()).ravel()
                 velocity = self._surroundings.velocity(self._frames[k], point)
                 if not np.linalg.norm(velocity) <= FASTEST:
                     velocity = np.zeros(3)
                 best[obstacle] = SeenPoint(obstacle, point, velocity, distance)
         return list(best.values())
+
+    def touched(self, obstacle: int, place: Array) -> tuple[int, Array]:
+        """Return where an obstacle, seen or not, is nearest to a place: frame of the link, and point (3,) [m]."""
+        own = [int(k) for k in np.flatnonzero(self._obstacles == obstacle)]
+        points = [self._nearest_point(k, place) for k in own]
+        best = min(range(len(own)), key=lambda k: points[k][0])
+        return self._frames[own[best]], points[best][1]
+
+    def _nearest_point(self, k: int, place: Array) -> tuple[float, Array]:
+        """Return distance [m] and nearest point in the world, (3,) [m], of a shape to a place."""
+        pose = self._surroundings.pose(self._frames[k]) * self._places[k]
+        self._result.clear()
+        distance = coal.distance(
+            self._ball,
+            coal.Transform3s(np.eye(3), place),
+            self._shapes[k],
+            coal.Transform3s(pose.rotation, pose.translation),
+            self._request,
+            self._result,
+        )
+        return _POINT + distance, np.array(self._result.getNearestPoint2()).ravel()

@@ -523,6 +523,7 @@ class AnticipationSpec(AntagonisticSpec):
         safety: α in (5).
         heaviest: expected mass that has full tension [kg], (6).
         both_hands: expected mass from which both hands are used [kg].
+        adapt: whether the tension follows the mass that the hands feel, instead of the expected one, once they push.
         tie: difference of the distances to the hands below which both are used [m].
         approach: posture from which the inverse kinematics of a hand starts; `posture` if left out.
     """
@@ -540,6 +541,7 @@ class AnticipationSpec(AntagonisticSpec):
     safety: Fraction = 0.8
     heaviest: Mass = 15.0
     both_hands: Mass = 4.0
+    adapt: bool = True
     tie: Distance = 0.1
     approach: str | dict[str, Angle] | None = None
 
