@@ -11,6 +11,7 @@ from multi_qp_controller.contacts.contact_gap import check_start
 from multi_qp_scene.pairs import watched_pairs
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.surface_fit import surface_fit
+from multi_qp_simulator.touches import TouchMonitor
 
 
 def add_to(commands: Any) -> None:
@@ -25,6 +26,7 @@ def run(options: argparse.Namespace) -> int:
     scenario = load_from(options)
     check_start(scenario)
     scene = scenario.scene
+    TouchMonitor(scenario).check_start(scene.initial_state())
     found = f"{len(scene.subsystems)} subsystems, {scene.nv} degrees of freedom, {scene.na} actuated"
     if scenario.spec.contact_sequence is not None:
         from motion_generation.sequences import check_sequence  # takes half a second to import

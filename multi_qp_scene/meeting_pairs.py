@@ -13,6 +13,7 @@ import pinocchio as pin
 
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.overlaps import OverlapSearch
+from multi_qp_scene.scalar_joint import joint_motion
 from multi_qp_scene.scene import Scene
 
 LinkPair = tuple[str, str]
@@ -67,12 +68,7 @@ def _owner(item: pin.GeometryObject) -> str:
 def _signature(scene: Scene, subsystem: str, pieces: list[int]) -> bytes:
     """Return everything on which the pairs depend."""
     model, objects = scene.model, scene.collision_model.geometryObjects
-    data = model.createData()
-    pin.computeJointJacobians(model, data, pin.neutral(model))
-    axes = [np.zeros(0)] + [
-        pin.getJointJacobian(model, data, k, pin.LOCAL).reshape(6, -1)[:, model.joints[k].idx_v]
-        for k in range(1, model.njoints)
-    ]
+    neutral = pin.neutral(model)
     parts: list[bytes] = []
     for k in pieces:
         shape = objects[k].geometry
@@ -85,7 +81,7 @@ def _signature(scene: Scene, subsystem: str, pieces: list[int]) -> bytes:
     for joint in range(1, model.njoints):
         if model.names[joint].startswith(f"{subsystem}/"):
             parts += [model.names[joint].encode(), model.jointPlacements[joint].homogeneous.tobytes()]
-            parts += [model.joints[joint].shortname().encode(), axes[joint].tobytes()]
+            parts += [model.joints[joint].shortname().encode(), joint_motion(model.joints[joint], neutral).tobytes()]
     part, limits = scene.subsystems[subsystem].v_slice, scene.limits
     own = (limits.v_index >= part.start) & (limits.v_index < part.stop)
     parts += [limits.lower[own].tobytes(), limits.upper[own].tobytes()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
 import pinocchio as pin
 
 from multi_qp_scene.arrays import Array
@@ -45,3 +46,17 @@ class ScalarJoint:
     def difference(self, angle: float, other: float) -> float:
         """Return angle − other, in (−π, π] if the joint is continuous."""
         return math.remainder(angle - other, math.tau) if self.continuous else angle - other
+
+
+def joint_motion(joint: pin.JointModel, q: Array) -> Array:
+    """Return the motion of a joint by its first velocity: linear, then angular, in its own frame, (6,).
+
+    Without data of the whole model, which take a gigabyte for eight humanoids.
+
+    Args:
+        joint: of the model.
+        q: configuration, (nq,).
+    """
+    data = joint.createData()
+    joint.calc(data, q)
+    return np.array(data.S).reshape(6, -1)[:, 0]

@@ -64,6 +64,15 @@ class RunMonitor:
         self._waited_for: str | None = None
         self.ended: str | None = None
 
+    def check_start(self, state: State) -> None:
+        """Check that no bodies are inside of each other at the start.
+
+        Raises:
+            MultiQpError: naming them.
+        """
+        if self._touches is not None:
+            self._touches.check_start(state)
+
     def observe(self, state: State, command: Command) -> None:
         """Process one tick: state and command."""
         if self.ended is not None:

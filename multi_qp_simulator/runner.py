@@ -151,7 +151,8 @@ class Run:
             logged: whether ticks are logged; if not, the log of the result is empty.
 
         Raises:
-            MultiQpError: if an argument is invalid, or a contact of the initial state is open in the backend's state.
+            MultiQpError: if an argument is invalid, or in the backend's state a contact of the initial state is open,
+                or bodies overlap.
         """
         check_type("scenario", scenario, Scenario, "a Scenario, as `load_scenario` returns it")
         check_type("controller", controller, Controller, "a Controller")
@@ -181,6 +182,7 @@ class Run:
         self._measure = backend.measure if isinstance(backend, MeasuredBackend) else None
         self._forces = ForceCheck() if backend_name in MEASURED else None
         self._monitor = RunMonitor(scenario, controller, backend=backend_name, duration=duration)
+        self._monitor.check_start(backend.state)
 
     def observe(self, observer: Observer) -> None:
         """Add an observer.

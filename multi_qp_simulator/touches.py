@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
+from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.meeting_pairs import link_of, self_pairs
 from multi_qp_scene.overlaps import OverlapSearch
 from multi_qp_scene.scenario import Scenario
@@ -19,6 +20,8 @@ LinkPair = tuple[str, str]
 PERIOD = 0.02
 #: Smallest overlap that is listed [m].
 SMALLEST = 1e-4
+#: Number of overlapping pairs at the start that are listed.
+MOST_LISTED = 3
 
 
 @dataclass
@@ -41,12 +44,36 @@ class TouchMonitor:
     """
 
     def __init__(self, scenario: Scenario) -> None:
-        scene = scenario.scene
+        self._scenario, scene = scenario, scenario.scene
         self._links = {k: link_of(scene, k) for k in range(len(scene.collision_model.geometryObjects))}
         self._search = OverlapSearch(scene.model, scene.collision_model, unknown_pairs(scenario))
         self._next = -1.0
         self._touches: dict[LinkPair, _Touch] = {}
         self._entries: list[tuple[float, str]] = []
+
+    def check_start(self, state: State) -> None:
+        """Check that no bodies are inside of each other at the start, farther than a healthy run permits.
+
+        Raises:
+            MultiQpError: naming the bodies and the depths.
+        """
+        if not state.is_finite:
+            return
+        most, deepest = self._scenario.spec.health.overlap, dict[LinkPair, float]()
+        for k, distance in self._search.distances(state.q).items():
+            if distance < -most:
+                first, second = (self._links[int(piece)] for piece in self._search.pairs[k])
+                pair = min(first, second), max(first, second)
+                deepest[pair] = max(deepest.get(pair, 0.0), -float(distance))
+        if not deepest:
+            return
+        worst = sorted(deepest.items(), key=lambda item: -item[1])
+        listed = "; ".join(f"{a} is {1e3 * depth:.3g} mm inside {b}" for (a, b), depth in worst[:MOST_LISTED])
+        more = f"; {len(worst) - MOST_LISTED} more pairs" if len(worst) > MOST_LISTED else ""
+        raise MultiQpError(
+            f"{self._scenario.name}: bodies overlap at the start: {listed}{more}. Place them apart, or widen "
+            f"`health: {{overlap: ...}}` ({1e3 * most:g} mm)"
+        )
 
     def observe(self, state: State, time: float, phase: str) -> None:
         """Process one tick: state of the scene, time [s] and state of the state machine."""

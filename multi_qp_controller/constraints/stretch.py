@@ -15,6 +15,7 @@ from multi_qp_controller.contacts.contact import ActiveContact
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.qp.labels import LabelBlock
 from multi_qp_scene.arrays import Array
+from multi_qp_scene.scalar_joint import joint_motion
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.surfaces import Surface
@@ -174,9 +175,7 @@ def _bends(scene: Scene, surface: Surface) -> list[tuple[int, Bend]]:
 
 def _axis(joint: pin.JointModel, q: Array) -> Array | None:
     """Return the axis of a revolute joint in its frame, (3,); None for other joints. q: (nq,)."""
-    data = joint.createData()  # one of the whole model takes a gigabyte for eight humanoids
-    joint.calc(data, q)
-    angular = np.asarray(data.S).reshape(6, -1)[3:, 0]
+    angular = joint_motion(joint, q)[3:]
     return angular if np.linalg.norm(angular) > 0.5 else None
 
 

@@ -11,6 +11,7 @@ import pinocchio as pin
 
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.scalar_joint import joint_motion
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
 from multi_qp_simulator.mujoco_world.pads import add_pads
@@ -110,7 +111,8 @@ def _add_bodies(spec: Any, scene: Scene, options: WorldOptions) -> dict[str, Any
     fixed = [name for name, subsystem in scene.subsystems.items() if not subsystem.floating]
     for name in (*scene.environment, *fixed):
         bodies[f"{name}/base"] = spec.worldbody.add_body(name=f"{name}/base")
-    axes = _joint_axes(model)
+    neutral = pin.neutral(model)
+    axes = [np.zeros(6), *(joint_motion(joint, neutral) for joint in list(model.joints)[1:])]
     loaded = set(scene.loads.joint_ids)
     for k in range(1, model.njoints):
         name = model.names[k]
@@ -135,16 +137,6 @@ def _set_inertia(body: Any, inertia: pin.Inertia, scale: float, *, offset: bool)
     # bodies with variable mass must not be treated as having their inertia along the body axes
     body.ipos = inertia.lever + (1e-3 if offset else 0.0)
     body.fullinertia = [I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]]
-
-
-def _joint_axes(model: pin.Model) -> list[Array]:
-    """Return the motion of each joint with one degree of freedom: linear, then angular, in its own frame."""
-    axes, q = [np.zeros(6)], pin.neutral(model)
-    for joint in list(model.joints)[1:]:
-        data = joint.createData()
-        joint.calc(data, q)
-        axes.append(np.asarray(data.S).reshape(6, -1)[:, 0])
-    return axes
 
 
 def _add_joint(body: Any, model: pin.Model, k: int, axis: Array) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import numpy as np
 import pytest
 
 from multi_qp_cli.main import main
-from multi_qp_scene.errors import ConfigError
+from multi_qp_scene.errors import ConfigError, MultiQpError
+from multi_qp_scene.resources import scenario_path
 from multi_qp_scene.scenario import load_scenario
 from multi_qp_scene.schema.health import HealthSpec
 from multi_qp_simulator.health import health_of
@@ -181,3 +183,16 @@ def test_links_that_must_not_touch_are_known(tmp_path):
     (tmp_path / "scene.yaml").write_text(FALLING + "health: {untouched: [[box/bix, table/*]]}\n")
     with pytest.raises(ConfigError, match="scene.yaml.*'box/bix'"):
         load_scenario(tmp_path / "scene.yaml")
+
+
+def test_bodies_inside_of_each_other_at_the_start_are_refused(tmp_path):
+    """A bag that hangs inside of the humanoid: refused by a run and by `multi-qp check`, unless the scenario says so."""
+    text = scenario_path("bag").read_text("utf-8").replace("[1.3, 0, 2.2]", "[0.05, 0, 2.2]")
+    (tmp_path / "inside.yaml").write_text(text, "utf-8")
+    scenario = load_scenario(str(tmp_path / "inside.yaml"), parameters={"swing": 0.0})
+    with pytest.raises(
+        MultiQpError, match=r"overlap at the start: bag/bag is 1\d\d mm inside humanoid/torso.*\(30 mm\)"
+    ):
+        run_scenario(scenario, duration=0.1)
+    wide = dataclasses.replace(scenario, spec=scenario.spec.model_copy(update={"health": HealthSpec(overlap=0.3)}))
+    run_scenario(wide, duration=0.01)
