@@ -186,7 +186,7 @@ def test_links_that_must_not_touch_are_known(tmp_path):
 
 
 def test_bodies_inside_of_each_other_at_the_start_are_refused(tmp_path):
-    """A bag that hangs inside of the humanoid: refused by a run and by `multi-qp check`, unless the scenario says so."""
+    """A bag that hangs inside of the humanoid is refused, by `multi-qp check` too, unless the scenario permits it."""
     text = scenario_path("bag").read_text("utf-8").replace("[1.3, 0, 2.2]", "[0.05, 0, 2.2]")
     (tmp_path / "inside.yaml").write_text(text, "utf-8")
     scenario = load_scenario(str(tmp_path / "inside.yaml"), parameters={"swing": 0.0})
@@ -194,5 +194,6 @@ def test_bodies_inside_of_each_other_at_the_start_are_refused(tmp_path):
         MultiQpError, match=r"overlap at the start: bag/bag is 1\d\d mm inside humanoid/torso.*\(30 mm\)"
     ):
         run_scenario(scenario, duration=0.1)
+    assert main(["check", str(tmp_path / "inside.yaml"), "--set", "swing=0"]) == 2
     wide = dataclasses.replace(scenario, spec=scenario.spec.model_copy(update={"health": HealthSpec(overlap=0.3)}))
     run_scenario(wide, duration=0.01)
