@@ -56,8 +56,11 @@ def _copy(one: SubsystemSpec, copies: CopiesSpec, place: Array, random: np.rando
         yaw += float(random.uniform(-math.pi, math.pi))
         model = str(random.choice(copies.models)) if copies.models else model
         mass = float(random.uniform(*copies.mass)) if copies.mass else mass
-    pose = PoseSpec(xyz=(x, y, at.xyz[2]), rpy=(roll, pitch, yaw))
-    return one.model_copy(update={"copies": None, "pose": pose, "model": model, "mass": mass})
+    pose, release = PoseSpec(xyz=(x, y, at.xyz[2]), rpy=(roll, pitch, yaw)), one.release
+    if copies.release is not None:
+        (first, _), (last, _) = copies.region
+        release = float(np.interp((place[0] - first) / (last - first or 1.0), (0.0, 1.0), copies.release))
+    return one.model_copy(update={"copies": None, "pose": pose, "model": model, "mass": mass, "release": release})
 
 
 def _grid(copies: CopiesSpec) -> Array:

@@ -19,14 +19,17 @@ from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.generators import AnticipationSpec
 from upper_body.arm_kinematics import ArmKinematics
 from upper_body.expectations import Expectations
-from upper_body.hand_path import HandPath
+from upper_body.hand_path import HandPath, nearby
 from upper_body.limbs import AntagonisticLimbs, impedance_task, tension_at
 from upper_body.mass_estimate import MassEstimate, Push
-from upper_body.meetings import Meeting, choose, meeting
+from upper_body.meetings import Approach, Meeting, by_region, choose, meeting
+from upper_body.regions import regions_of
 from upper_body.sight import Sight
 
 #: Iterations of the inverse kinematics in the tick in which a hand takes a new target, and in the ticks after it.
 FIRST_ITERATIONS, ITERATIONS = 12, 1
+#: Largest speed of the target of a hinge, relative to the limit of the hinge.
+SPEED = 0.6
 #: Speed for which obstacles are searched ahead of time [m/s].
 FAR = 3.0
 
@@ -39,6 +42,7 @@ class AnticipationGenerator(MotionGenerator):
         expectations: what is expected of the obstacles; None before the first tick with surroundings.
         estimate: masses of the obstacles as the hands feel them; None before that tick, and without `adapt`.
         hands: what each hand does.
+        regions: the safety regions.
         angles: present target of the hinges, (n,) [rad].
         start_angles: angles of the hinges at the start, (n,) [rad].
         started_at: time of the start [s].
@@ -68,19 +72,19 @@ class AnticipationGenerator(MotionGenerator):
         self.limbs = AntagonisticLimbs(scene, v_index, reference)
         joints = self.limbs.joints
         self._rest = posture_configuration(scene, spec.subsystem, spec.posture)[joints.q_index]
-        approach = spec.posture if spec.approach is None else spec.approach
-        self._approach = posture_configuration(scene, spec.subsystem, approach)[joints.q_index]
         self._sight: Sight | None = None
         self.expectations: Expectations | None = None
         self.estimate: MassEstimate | None = None
         self._restored: MassEstimate.Checkpoint | None = None
         self._eye = scene.frame_id(f"{spec.subsystem}/{spec.sight.link}")
         self._arms = self._make_arms()
+        self.regions = regions_of(spec, scene, self._arms, joints.q_index)
         self._free = np.setdiff1d(np.arange(len(joints.v_index)), np.concatenate([arm.hinges for arm in self._arms]))
         self._groups = [
             np.array([bool(set(range(*part)) & set(arm.hinges.tolist())) for part in joints.hinges])
             for arm in self._arms
         ]
+        self._rates = SPEED * scene.model.velocityLimit[joints.v_index]
         self.angles = self.start_angles = self._rest.copy()
         self.started_at = 0.0
         self.hands = self._at_rest(0.0)
@@ -100,7 +104,8 @@ class AnticipationGenerator(MotionGenerator):
         """Return the paths of hands that move from the present angles to the posture."""
         spec = self.rules
         tension = tension_at(spec.tension, 0.0)
-        return [HandPath(self.angles, self._approach, time, spec.duration, tension) for _ in self._arms]
+        approach = self.regions[0].approach
+        return [HandPath(self.angles, approach, time, spec.duration, tension) for _ in self._arms]
 
     @property
     def targets(self) -> Array:
@@ -123,6 +128,7 @@ class AnticipationGenerator(MotionGenerator):
         shortest, longest = self.setting("reaction"), self._spec.reaction[1]
         reaction, radius = (shortest, max(shortest, longest)), self.setting("radius")
         self.rules = self._spec.model_copy(update={"reaction": reaction, "radius": radius})
+        self.regions = regions_of(self.rules, self.scenario.scene, self._arms, self.limbs.joints.q_index)
         if self.expectations is not None:
             self.expectations.scale(self.setting("expected_mass"), self.setting("expected_speed"))
 
@@ -194,30 +200,31 @@ class AnticipationGenerator(MotionGenerator):
         self.expectations.learn(self.estimate.masses)
 
     def _meetings(self, now: GeneratorInput) -> list[list[Meeting]]:
-        """Return, for each hand, the obstacles that are in its safety region or will be, the nearest first."""
+        """Return, for each hand, the obstacles that are in its safety regions or will be, the first ones first."""
         if now.surroundings is None:
             return [[] for _ in self._arms]
         (sight, expectations), spec, kinematics = self._see(now.surroundings), self.rules, now.kinematics
         inside, middles = sight.visible(kinematics.pose(self._eye))
-        found: list[list[Meeting]] = []
-        for arm in self._arms:
-            centre = kinematics.pose(arm.shoulder).translation
-            own, one = arm.shoulder_velocity(kinematics), list[Meeting]()
-            for seen in sight.nearest(centre, inside, middles, spec.radius + FAR * spec.look_ahead):
-                velocity = expectations.velocity(seen.obstacle, seen.velocity) - own
-                way = seen.point - centre
-                met = meeting(seen.obstacle, way, seen.distance, velocity, spec.radius, spec.look_ahead)
-                one += [] if met is None else [met]
-            found.append(sorted(one, key=lambda m: (m.time, m.distance)))
-        return found
+        found: list[list[Meeting]] = [[] for _ in self._arms]
+        for k, region in enumerate(self.regions):
+            centre, own = region.centre(kinematics), region.velocity(self.scenario.scene, kinematics)
+            for seen in sight.nearest(centre, inside, middles, region.radius + FAR * spec.look_ahead):
+                velocity, falls = expectations.motion(seen.obstacle, seen.velocity)
+                approach = Approach(seen.point - centre, seen.distance, velocity - own, falls)
+                met = meeting(seen.obstacle, k, region, centre, approach, spec.look_ahead)
+                for h in region.hands:
+                    found[h] += [] if met is None else [met]
+        sorted_ones = [by_region(own, hand.target, hand.region) for own, hand in zip(found, self.hands, strict=True)]
+        crowd = spec.crowd
+        return [own if crowd is None or len(own) < crowd else [] for own in sorted_ones]
 
     def _choose(self, meetings: list[list[Meeting]], now: GeneratorInput) -> list[Meeting | None]:
         if self.expectations is None or not any(meetings):
             return [None] * len(self._arms)
-        shoulders = [now.kinematics.pose(arm.shoulder).translation for arm in self._arms]
         palms = [now.kinematics.pose(arm.palm).translation for arm in self._arms]
         targets = [hand.target for hand in self.hands]
-        return choose(self.rules, meetings, self.expectations.masses, shoulders, palms, targets)
+        shared = [len(region.hands) > 1 for region in self.regions]
+        return choose(self.rules, meetings, self.expectations.masses, palms, targets, shared)
 
     def _angles(self, chosen: list[Meeting | None], now: GeneratorInput) -> Array:
         """Return the targets of the hinges, (n,) [rad]: hands on their paths, other hinges to the posture."""
@@ -226,16 +233,20 @@ class AnticipationGenerator(MotionGenerator):
         free = self._free
         angles[free] = self.start_angles[free] + share * (self._rest[free] - self.start_angles[free])
         for hand, arm, one in zip(self.hands, self._arms, chosen, strict=True):
-            fresh = hand.assign(spec, one, now.time, self.angles, self._approach)
+            region = self.regions[hand.region if one is None else one.region]
+            fresh = hand.assign(spec, one, region, now.time, self.angles)
             goal = self._rest
             if one is not None:
-                distance = min(max(spec.hold, one.distance if one.time <= 0.0 else spec.radius), spec.reach)
-                palm = kinematics.pose(arm.shoulder).translation + distance * one.direction
+                distance = min(max(region.hold, one.distance if one.time <= 0.0 else region.radius), region.reach)
+                palm = one.place + (distance - region.hold) * one.direction
+                if spec.stray is not None:
+                    palm = nearby(arm.place(kinematics.q, self._rest), palm, spec.stray)
                 rounds = FIRST_ITERATIONS if fresh else ITERATIONS
-                arm.solve(kinematics.q, hand.solution, self._approach, palm, one.direction, rounds)
+                arm.solve(kinematics.q, hand.solution, region.approach, palm, one.direction, rounds)
                 goal = hand.solution
             angles[arm.hinges] = hand.at(end, goal)[arm.hinges]
-        return angles
+        step = self._rates * now.dt
+        return np.asarray(np.clip(angles, self.angles - step, self.angles + step))
 
     def _tension(self, now: GeneratorInput) -> Array:
         """Return the tension of each joint, 0 to 1, (j,)."""
@@ -243,8 +254,10 @@ class AnticipationGenerator(MotionGenerator):
         rest = self.changed.get("tension", tension_at(spec.tension, now.time - self.started_at))
         tension = np.full(len(self.limbs.efforts), rest)
         for hand, group in zip(self.hands, self._groups, strict=True):
-            met = hand.target >= 0 and self.expectations is not None
-            wanted = self.expectations.tension(hand.target, spec.heaviest) if met else rest  # type: ignore[union-attr]
+            wanted = rest
+            if hand.target >= 0 and self.expectations is not None:
+                expected = self.expectations.tension(hand.target, spec.heaviest)
+                wanted = max(expected, self.regions[hand.region].tension)
             hand.tense(wanted, spec.tension_rate * now.dt)
             tension[group] = hand.tension
         return tension

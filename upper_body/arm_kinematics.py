@@ -37,13 +37,13 @@ class ArmKinematics:
         self._q_index = np.array([q_of_v[int(v)] for v in self._columns], dtype=np.intp)
         self._low = scene.model.lowerPositionLimit[self._q_index] + MARGIN
         self._high = scene.model.upperPositionLimit[self._q_index] - MARGIN
-        self._shoulder_joint = int(scene.model.frames[shoulder].parentJoint)
 
-    def shoulder_velocity(self, kinematics: Kinematics) -> Array:
-        """Return the velocity of the shoulder, world frame, (3,) [m/s]."""
-        return np.asarray(
-            pin.getFrameVelocity(self._model, kinematics.data, self.shoulder, pin.LOCAL_WORLD_ALIGNED).linear
-        ).copy()
+    def place(self, q: Array, angles: Array) -> Array:
+        """Return the place of the palm in the world at angles of all hinges, (3,) [m]."""
+        there = q.copy()
+        there[self._q_index] = angles[self.hinges]
+        pin.forwardKinematics(self._model, self._data, there)
+        return np.asarray(pin.updateFramePlacement(self._model, self._data, self.palm).translation).copy()
 
     def force_at(self, point: Array, kinematics: Kinematics, external: Array) -> Array:
         """Return the force on the hand that explains external torques of the arm's hinges, world frame, (3,) [N].

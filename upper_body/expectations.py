@@ -11,6 +11,9 @@ from multi_qp_scene.arrays import Array
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.generators import ExpectationSpec
 
+#: Speed from which an obstacle that can fall is taken to fall [m/s].
+FALLING = 0.2
+
 
 class Expectations:
     """Expected mass and speed of each obstacle.
@@ -24,11 +27,12 @@ class Expectations:
         """Create it for obstacles of a scene by name; of several patterns that match, the last one holds."""
         model = scene.model
         self._masses, self._speeds = np.empty(len(names)), np.empty(len(names))
+        self._fall = np.zeros(len(names), dtype=bool)
         for k, name in enumerate(names):
             own = [j for j in range(1, model.njoints) if model.names[j].split("/")[0] == name]
             one = ([spec for pattern, spec in expected.items() if fnmatch(name, pattern)] or [ExpectationSpec()])[-1]
             self._masses[k] = sum(model.inertias[j].mass for j in own) if one.mass is None else one.mass
-            self._speeds[k] = one.velocity
+            self._speeds[k], self._fall[k] = one.velocity, one.falls
         self._factor, self._felt = 1.0, np.full(len(names), np.nan)
         self.masses, self.speeds = self._masses, self._speeds
 
@@ -46,6 +50,8 @@ class Expectations:
         """Return the tension for an obstacle, 0 to 1, [Alvarado2022] (6); `heaviest` has full tension [kg]."""
         return float(min(self.masses[obstacle] / heaviest, 1.0))
 
-    def velocity(self, obstacle: int, velocity: Array) -> Array:
-        """Return the expected velocity of a point of an obstacle that moves at a true one, (3,) [m/s]."""
-        return np.asarray(self.speeds[obstacle] * velocity)
+    def motion(self, obstacle: int, velocity: Array) -> tuple[Array, bool]:
+        """Return the expected velocity of a point of an obstacle and whether it falls, from its true velocity [m/s]."""
+        return np.asarray(self.speeds[obstacle] * velocity), bool(
+            self._fall[obstacle] and np.linalg.norm(velocity) > FALLING
+        )

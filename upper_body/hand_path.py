@@ -10,13 +10,19 @@ from multi_qp_controller.references.minimum_jerk import minimum_jerk
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.schema.generators import AnticipationSpec
 from multi_qp_scene.stateful import Stateful
-from upper_body.meetings import SLOW, Meeting
+from upper_body.meetings import Meeting
+from upper_body.regions import Region
 
 
-def reaction_time(rules: AnticipationSpec, one: Meeting) -> float:
-    """Return t_r of an obstacle, [Alvarado2022] (5) [s]."""
-    ahead = max(one.distance - rules.radius, 0.0) / max(one.speed, SLOW)
-    return float(np.clip(rules.safety * ahead, *rules.reaction))
+def reaction_time(safety: float, bounds: tuple[float, float], time: float) -> float:
+    """Return t_r [s], [Alvarado2022] (5); the time until an obstacle enters its region stands for (d − r)/|v|."""
+    return float(np.clip(safety * time, *bounds))
+
+
+def nearby(centre: Array, place: Array, within: float) -> Array:
+    """Return the point nearest to a place that is within a distance of another one, (3,) [m]."""
+    way = place - centre
+    return np.asarray(centre + way * min(1.0, within / max(float(np.linalg.norm(way)), 1e-9)))
 
 
 class HandPath(Stateful):
@@ -24,6 +30,7 @@ class HandPath(Stateful):
 
     Attributes:
         target: index of its obstacle, -1 for none.
+        region: index of the safety region that it keeps free.
         solution: angles at which it would meet the obstacle, for all hinges, (n,) [rad].
         origin: angles when it last changed what it does, for all hinges, (n,) [rad].
         changed_at: time of that change [s].
@@ -36,6 +43,7 @@ class HandPath(Stateful):
         """Path and tension."""
 
         target: int
+        region: int
         solution: Array
         origin: Array
         changed_at: float
@@ -43,28 +51,29 @@ class HandPath(Stateful):
         tension: float
 
     def __init__(self, angles: Array, approach: Array, time: float, duration: float, tension: float) -> None:
-        self.target, self.tension = -1, tension
+        self.target, self.region, self.tension = -1, 0, tension
         self.solution, self.origin = approach.copy(), angles.copy()
         self.changed_at, self.duration = time, duration
 
-    def assign(self, rules: AnticipationSpec, one: Meeting | None, time: float, angles: Array, approach: Array) -> bool:
+    def assign(self, rules: AnticipationSpec, one: Meeting | None, region: Region, time: float, angles: Array) -> bool:
         """Begin a path at the present angles if the obstacle is another one; return whether there is a new one.
 
         Args:
             rules: the rules.
             one: the obstacle, None for the way back.
+            region: the region in which it is met.
             time: [s].
             angles: present target of all hinges, (n,) [rad].
-            approach: angles from which the inverse kinematics starts, (n,) [rad].
         """
         target = -1 if one is None else one.obstacle
-        if target == self.target:
+        if target == self.target and (one is None or one.region == self.region):
             return False
         self.target, self.origin, self.changed_at = target, angles.copy(), time
         if one is None:
             self.duration = rules.duration
             return False
-        self.duration, self.solution = reaction_time(rules, one), approach.copy()
+        self.region = one.region
+        self.duration, self.solution = reaction_time(rules.safety, region.reaction, one.time), region.approach.copy()
         return True
 
     def at(self, time: float, goal: Array) -> Array:

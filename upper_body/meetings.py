@@ -9,11 +9,14 @@ import numpy as np
 
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.schema.generators import AnticipationSpec
+from upper_body.regions import Region
 
 #: Smallest speed of approach [m/s].
 SLOW = 0.02
 #: Distance by which another obstacle must be nearer for a hand to change its target [m].
 CHANGE = 0.05
+#: Step of the prediction of falling obstacles [s], and gravity [m/s²].
+STEP, GRAVITY = 0.01, np.array([0.0, 0.0, -9.81])
 
 
 class Meeting(NamedTuple):
@@ -21,81 +24,148 @@ class Meeting(NamedTuple):
 
     Attributes:
         obstacle: its index.
-        direction: from the centre of the safety region to where it is met, world frame, (3,).
+        region: index of the safety region.
+        direction: from the centre of the region to where it is met, world frame, (3,).
+        place: of the palm at which it is stopped, world frame, (3,) [m].
         distance: present distance from that centre [m].
         time: until it enters the region [s]; 0 if it is inside.
         speed: of its approach [m/s].
+        miss: by how much its smallest distance that is predicted exceeds `hold`, relative to the radius.
     """
 
     obstacle: int
+    region: int
     direction: Array
+    place: Array
     distance: float
     time: float
     speed: float
+    miss: float
 
 
-def meeting(
-    obstacle: int, way: Array, distance: float, velocity: Array, radius: float, look_ahead: float
-) -> Meeting | None:
+class Approach(NamedTuple):
+    """Motion of an obstacle relative to the centre of a region.
+
+    Attributes:
+        way: from the centre to the nearest point of the obstacle, (3,) [m].
+        distance: of that point; negative inside of the obstacle [m].
+        velocity: of that point relative to the centre, (3,) [m/s].
+        falls: whether it falls freely.
+    """
+
+    way: Array
+    distance: float
+    velocity: Array
+    falls: bool
+
+
+def meeting(obstacle: int, k: int, region: Region, centre: Array, one: Approach, look_ahead: float) -> Meeting | None:
     """Return where and when an obstacle meets a safety region; None if it does not within a time.
 
     Args:
         obstacle: its index.
-        way: from the centre of the region to the nearest point of the obstacle, (3,) [m].
-        distance: of that point; negative inside of the obstacle [m].
-        velocity: of that point relative to the centre, (3,) [m/s].
-        radius: of the region [m].
+        k: index of the region.
+        region: the region.
+        centre: of the region, world frame, (3,) [m].
+        one: motion of the obstacle.
         look_ahead: that time [s].
     """
-    length = float(np.linalg.norm(way))
-    if length < 1e-6:
+    if float(np.linalg.norm(one.way)) < 1e-6:
         return None
-    if distance <= radius:
-        speed = max(0.0, -float(way @ velocity) / length)
-        return Meeting(obstacle, way / length, max(distance, 0.0), 0.0, speed)
-    # |way + t velocity| = radius at the smaller root t
+    found = _falling(region, one, look_ahead) if one.falls else _steady(region, one, look_ahead)
+    if found is None:
+        return None
+    met, time, speed, miss = found
+    direction = met / np.linalg.norm(met)
+    place = centre + region.hold * direction
+    beyond = max(miss - region.hold, 0.0) / region.radius
+    return Meeting(obstacle, k, direction, place, max(one.distance, 0.0), time, speed, beyond)
+
+
+def _steady(region: Region, one: Approach, look_ahead: float) -> tuple[Array, float, float, float] | None:
+    """Return place, time, speed and smallest distance for an obstacle that moves at a constant velocity."""
+    way, velocity, radius = one.way, one.velocity, region.radius
+    length = float(np.linalg.norm(way))
     a, b = float(velocity @ velocity), float(way @ velocity)
+    nearest = way + min(max(-b / a, 0.0), look_ahead) * velocity if a > SLOW**2 else way
+    miss = float(np.linalg.norm(nearest))
+    if one.distance <= radius:
+        return way, 0.0, max(0.0, -b / length), miss
+    # |way + t velocity| = radius at the smaller root t
     root = b * b - a * (length * length - radius**2)
     if a < SLOW**2 or b >= 0.0 or root < 0.0:
         return None
-    time = (-b - np.sqrt(root)) / a
-    if time > look_ahead:
+    time = float((-b - np.sqrt(root)) / a)
+    return None if time > look_ahead else (way + time * velocity, time, float(np.sqrt(a)), miss)
+
+
+def _falling(region: Region, one: Approach, look_ahead: float) -> tuple[Array, float, float, float] | None:
+    """Return the same for an obstacle in free fall, which is met where it comes as near as `hold`."""
+    times = np.arange(0.0, look_ahead + STEP, STEP)[:, None]
+    ways = one.way + times * one.velocity + 0.5 * times**2 * GRAVITY
+    distances = np.linalg.norm(ways, axis=1)
+    last = int(np.argmin(distances))
+    if last == 0 or distances[last] > region.radius:
         return None
-    met = way + time * velocity
-    return Meeting(obstacle, met / radius, distance, float(time), float(np.sqrt(a)))
+    entry, held = int(np.argmax(distances <= region.radius)), int(np.argmax(distances <= region.hold))
+    met = ways[held] if distances[last] <= region.hold else ways[last]
+    return met, STEP * entry, float(np.linalg.norm(one.velocity)), float(distances[last])
+
+
+def by_region(candidates: Sequence[Meeting], target: int, region: int) -> list[Meeting]:
+    """Return one meeting for each obstacle, those met first before others.
+
+    An obstacle is met in the region that it comes nearest to, the last one of those that it comes into as far as
+    `hold`; the present obstacle of a hand in its present region.
+
+    Args:
+        candidates: in all regions of a hand.
+        target: present obstacle of the hand, -1 for none.
+        region: its present region.
+    """
+    best: dict[int, Meeting] = {}
+    for one in candidates:
+        other = best.get(one.obstacle)
+        held = one.obstacle == target and one.region == region
+        kept = other is not None and other.obstacle == target and other.region == region
+        if other is None or held or (not kept and one.miss <= other.miss):
+            best[one.obstacle] = one
+    return sorted(best.values(), key=lambda one: (one.time, one.distance))
 
 
 def choose(
     rules: AnticipationSpec,
     meetings: Sequence[Sequence[Meeting]],
     masses: Array,
-    shoulders: Sequence[Array],
     palms: Sequence[Array],
     targets: Sequence[int],
+    shared: Sequence[bool],
 ) -> list[Meeting | None]:
-    """Return the obstacle of each hand: that of its own region, by the nearer hand, or by both.
+    """Return the obstacle of each hand: one in its regions, by the nearer hand, or by both.
+
+    In a region that both keep free, where they would be at one place, only the nearer one meets it.
 
     Args:
         rules: the rules.
         meetings: obstacles of each hand, those met first before others.
         masses: expected masses of all obstacles, (o,) [kg].
-        shoulders: centre of the region of each hand, world frame, (3,) [m].
         palms: place of each hand, world frame, (3,) [m].
         targets: present obstacle of each hand, -1 for none.
+        shared: whether hands share each region, (r,).
     """
     chosen: list[Meeting | None] = [None] * len(meetings)
     for h, own in enumerate(meetings):
         for one in own:
-            places = [
-                shoulder + rules.hold * m.direction
-                for shoulder, others in zip(shoulders, meetings, strict=True)
-                for m in others
-                if m.obstacle == one.obstacle
-            ]
+            places = [m.place for others in meetings for m in others if m.obstacle == one.obstacle]
             point = np.mean(places, axis=0)
             distances = [float(np.linalg.norm(palm - point)) for palm in palms]
-            heavy = masses[one.obstacle] >= rules.both_hands
-            if heavy or distances[h] <= min(distances) + rules.tie or targets[h] == one.obstacle:
+            if shared[one.region]:
+                taken = one.obstacle in targets and targets[h] != one.obstacle
+                meets = not taken and (targets[h] == one.obstacle or h == int(np.argmin(distances)))
+            else:
+                heavy = masses[one.obstacle] >= rules.both_hands
+                meets = heavy or distances[h] <= min(distances) + rules.tie or targets[h] == one.obstacle
+            if meets:
                 chosen[h] = one
                 break
         last = [one for one in own if one.obstacle == targets[h]]

@@ -24,7 +24,7 @@ from modelling.lever import lever
 from modelling.litter import litter
 from modelling.loft import detail
 from modelling.plant import plant
-from modelling.props import carton, ground, long_table, mat, table
+from modelling.props import apple, carton, ground, long_table, mat, table
 from modelling.quadruped import quadruped
 from modelling.robot import Robot
 from modelling.sword import sword
@@ -41,7 +41,19 @@ def models() -> list[Robot]:
         plant("plant", 1.4, 1.25, pieces=3, flower=0.11, stiffness=12.0),
         plant("small_plant", 1.15, 1.0, pieces=2, flower=0.08, stiffness=8.0),
     ]
-    return [humanoid(HumanoidFigures()), *others, *props, door(), valve(), lever(), bag(), gate(), fence(), *plants]
+    return [
+        humanoid(HumanoidFigures()),
+        *others,
+        *props,
+        door(),
+        valve(),
+        lever(),
+        bag(),
+        gate(),
+        fence(),
+        apple(),
+        *plants,
+    ]
 
 
 def files_of(robot: Robot) -> dict[str, str]:

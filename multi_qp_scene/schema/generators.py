@@ -21,7 +21,9 @@ from multi_qp_scene.schema.common import (
     Positive,
     Seed,
     Speed,
+    Switch,
     Time,
+    Vector3,
 )
 from multi_qp_scene.schema.settings import Setting
 from multi_qp_scene.schema.tagged_union import TaggedUnion
@@ -500,10 +502,48 @@ class ExpectationSpec(StrictModel):
     Attributes:
         mass: its mass [kg]; that of its model if left out.
         velocity: its speed, relative to the true one.
+        falls: whether it falls freely as soon as it moves.
     """
 
     mass: Mass | None = None
     velocity: NonNegative = 1.0
+    falls: Switch = False
+
+
+class SafetyRegionSpec(StrictModel):
+    """A ball around a part of the body that all hands keep free, besides those around the shoulders.
+
+    Attributes:
+        link: link with which it moves.
+        xyz: its centre in the frame of the link [m].
+        radius: its radius [m].
+        hold: distance of a palm from the centre at which an obstacle is stopped [m].
+        reach: largest distance of a palm from the centre [m].
+        reaction: bounds of the reaction time [s]; those of the generator if left out.
+        tension: least tension of a hand that meets an obstacle there.
+        approach: posture from which the inverse kinematics of a hand starts; that of the generator if left out.
+    """
+
+    link: str
+    xyz: Vector3 = (0.0, 0.0, 0.0)
+    radius: Length = 0.4
+    hold: Length = 0.2
+    reach: Length = 0.3
+    reaction: tuple[Duration, Duration] | None = None
+    tension: Fraction = 0.0
+    approach: str | dict[str, Angle] | None = None
+
+    @model_validator(mode="after")
+    def _ordered(self) -> SafetyRegionSpec:
+        _check_ordered(self.reaction, self.hold, self.reach)
+        return self
+
+
+def _check_ordered(reaction: tuple[float, float] | None, hold: float, reach: float) -> None:
+    if reaction is not None and reaction[1] < reaction[0]:
+        raise ValueError(f"`reaction`: expected the shortest time first, got {list(reaction)}")
+    if reach < hold:
+        raise ValueError(f"`reach` must be at least `hold`, got {reach:g} and {hold:g}")
 
 
 class AnticipationSpec(AntagonisticSpec):
@@ -515,7 +555,8 @@ class AnticipationSpec(AntagonisticSpec):
         obstacles: names or patterns with `*` of subsystems that are not controlled.
         expected: what is expected of an obstacle, by name or pattern; the last one that matches holds.
         sight: the visible volume.
-        radius: radius of the safety regions [m], [Alvarado2022] section 5.1.
+        regions: further safety regions by name, for example of the head.
+        radius: radius of the safety regions of the shoulders [m], [Alvarado2022] section 5.1.
         hold: distance of the palm from the shoulder at which an obstacle is stopped [m].
         reach: largest distance of the palm from the shoulder [m].
         look_ahead: time within which an approaching obstacle must enter a safety region [s].
@@ -525,6 +566,8 @@ class AnticipationSpec(AntagonisticSpec):
         both_hands: expected mass from which both hands are used [kg].
         adapt: whether the tension follows the mass that the hands feel, instead of the expected one, once they push.
         tie: difference of the distances to the hands below which both are used [m].
+        stray: largest distance of a palm from its place in the posture [m]; any if left out.
+        crowd: number of obstacles that a hand would meet from which it keeps the posture instead; any if left out.
         approach: posture from which the inverse kinematics of a hand starts; `posture` if left out.
     """
 
@@ -533,6 +576,7 @@ class AnticipationSpec(AntagonisticSpec):
     obstacles: list[str] = Field(min_length=1)
     expected: dict[str, ExpectationSpec] = {}
     sight: SightSpec
+    regions: dict[str, SafetyRegionSpec] = {}
     radius: Length = 0.5
     hold: Length = 0.35
     reach: Length = 0.5
@@ -543,6 +587,8 @@ class AnticipationSpec(AntagonisticSpec):
     both_hands: Mass = 4.0
     adapt: bool = True
     tie: Distance = 0.1
+    stray: Length | None = None
+    crowd: Annotated[int, Field(ge=1)] | None = None
     approach: str | dict[str, Angle] | None = None
 
     @property
@@ -568,6 +614,9 @@ class AnticipationSpec(AntagonisticSpec):
         for name, hand in self.hands.items():
             scenario.known((*key, "hands", name, "palm"), "surface", hand.palm, own)
             scenario.known((*key, "hands", name, "shoulder"), "link", hand.shoulder, links)
+        for name, region in self.regions.items():
+            scenario.known((*key, "regions", name, "link"), "link", region.link, links)
+            scenario.check_posture((*key, "regions", name, "approach"), self.subsystem, region.approach)
         scenario.known((*key, "sight", "link"), "link", self.sight.link, links)
         others = {name for name, one in scenario.spec.subsystems.items() if not one.controlled}
         scenario.check_patterns((*key, "obstacles"), "subsystem with `controlled: false`", self.obstacles, others)
@@ -576,10 +625,7 @@ class AnticipationSpec(AntagonisticSpec):
 
     @model_validator(mode="after")
     def _ordered(self) -> AnticipationSpec:
-        if self.reaction[1] < self.reaction[0]:
-            raise ValueError(f"`reaction`: expected the shortest time first, got {list(self.reaction)}")
-        if self.reach < self.hold:
-            raise ValueError(f"`reach` must be at least `hold`, got {self.reach:g} and {self.hold:g}")
+        _check_ordered(self.reaction, self.hold, self.reach)
         return self
 
 

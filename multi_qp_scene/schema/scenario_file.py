@@ -92,6 +92,8 @@ class CopiesSpec(StrictModel):
         seed: seed of random copies; `${seed}` is the run's `--seed`.
         models: models of which each random copy has one, instead of the subsystem's.
         mass: bounds of the total mass of random copies [kg], instead of the subsystem's mass.
+        release: instead of the subsystem's: times at which copies at the region's first corner and at its second one
+            are released, by their places along x between these [s].
     """
 
     region: tuple[Vector2, Vector2]
@@ -101,6 +103,7 @@ class CopiesSpec(StrictModel):
     seed: Annotated[int, Field(ge=0)] = 0
     models: list[str] = []
     mass: tuple[Mass, Mass] | None = None
+    release: tuple[Time, Time] | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> CopiesSpec:

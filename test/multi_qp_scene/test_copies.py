@@ -66,6 +66,14 @@ def test_random_copies_have_random_models_and_masses(load):
     assert 2.0 <= min(masses) < 2.7 and 3.3 < max(masses) <= 4.0
 
 
+def test_copies_are_released_by_their_place_along_x(load):
+    region = [[1.0, -1.0], [3.0, 1.0]]
+    change = scattered(region=region, count=6, distance=0, release=[2.0, 8.0])
+    copies = [one for name, one in load(change).spec.subsystems.items() if name.startswith("lever_")]
+    for one in copies:
+        assert one.release == pytest.approx(2.0 + 3.0 * (one.pose.xyz[0] - 1.0))
+
+
 def test_subsystems_that_are_not_controlled_come_last(load):
     lever = {"lever": {"model": "lever", "controlled": False}, "box": {"model": "box", "pose": {"xyz": [0, 2, 1]}}}
     scenario = load(lever)

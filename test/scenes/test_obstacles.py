@@ -44,6 +44,19 @@ def test_hands_push_the_gate_open():
     assert not result.report["health"]["problems"]
 
 
+def test_hands_are_over_the_head_in_time():
+    result = run_scenario(load_scenario("apples", seed=2), backend="mujoco", duration=5.8)
+    met = touched(result, "apple_1")
+    assert any("wrist" in link for link in met)
+    assert not {"humanoid/head", "humanoid/torso"} & set(met)
+
+
+@pytest.mark.slow
+def test_without_sight_apples_hit_the_head():
+    result = run_scenario(load_scenario("apples", parameters={"watch": 0}, seed=2), backend="mujoco", duration=5.8)
+    assert "humanoid/head" in touched(result, "apple_1")
+
+
 @pytest.mark.slow
 def test_the_gate_is_passed():
     assert run_scenario(load_scenario("gate"), backend="mujoco").succeeded

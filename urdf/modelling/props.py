@@ -1,12 +1,14 @@
-"""Objects and environment models: box, table, ground, mat."""
+"""Objects and environment models: box, apple, table, ground, mat."""
 
 from __future__ import annotations
 
 from math import pi
 
+from .loft import ellipsoid
 from .mesh import Mesh, merged, rounded_box
 from .robot import Link, Robot, SurfaceModel, Visual
-from .solids import Box, Capsule, Triple
+from .rods import rod
+from .solids import Box, Capsule, Sphere, Triple
 
 
 def carton(size: Triple = (0.24, 0.30, 0.22), mass: float = 3.0) -> Robot:
@@ -39,6 +41,28 @@ def carton(size: Triple = (0.24, 0.30, 0.22), mass: float = 3.0) -> Robot:
         materials={"tint": (0.76, 0.58, 0.38), "tape": (0.86, 0.76, 0.60)},
         color=(0.76, 0.58, 0.38),
         surfaces=surfaces,
+    )
+
+
+def apple(radius: float = 0.04, mass: float = 0.15) -> Robot:
+    """An apple, which collides as a ball.
+
+    Args:
+        radius: Of the ball [m].
+        mass: Mass [kg].
+    """
+    body = Sphere((0.0, 0.0, 0.0), radius)
+    visuals = (
+        Visual("skin", ellipsoid((0.0, 0.0, 0.0), (radius, radius, 0.94 * radius), rings=9, segments=16), "tint"),
+        Visual("stalk", rod((0.0, 0.0, 0.7 * radius), (0.004, 0.0, 1.4 * radius), 0.002, segments=8), "stalk"),
+    )
+    return Robot(
+        name="apple",
+        description=f"apple of {mass:g} kg",
+        root="free_flyer",
+        links=(Link("apple", mass, (body,), visuals=visuals),),
+        materials={"tint": (0.75, 0.11, 0.10), "stalk": (0.35, 0.24, 0.12)},
+        color=(0.75, 0.11, 0.10),
     )
 
 
