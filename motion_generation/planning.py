@@ -40,6 +40,8 @@ if TYPE_CHECKING:  # importing OMPL is slow and only needed for planning
 
 #: CPU time for the way of a limb around obstacles [s].
 _WAY_BUDGET = 2.0
+#: By how much the reserve may move a transition point from the centre of mass of its posture [m].
+_MOVED = 0.03
 #: What trajectories leave unused of each contact.
 RESERVE = Reserve(edge=0.03, friction=0.7)
 #: The same where no curve leaves that much, and on slopes that need more friction.
@@ -278,8 +280,9 @@ def trajectory_through(
     Its transition points are the centres of mass of the planner's postures, which are balanced and reachable: the
     transition into a phase uses the posture at its start. The curve is the fastest in equilibrium at every instant that
     gives limbs and postures their time, with the contacts' reserve or a smaller one. If there is none, it is the
-    polyline within the reserve, at rest at each transition point, if the contacts balance it, else the fastest curve
-    without reserve: the controller, which is never exact, falls where a curve follows the edge of its contacts.
+    polyline within the reserve, at rest at each transition point, if it passes the postures and the contacts balance
+    it, else the fastest curve without reserve: the controller, which is never exact, falls where a curve follows the
+    edge of its contacts.
 
     Source: [Tonneau2018] sections 5, 6; [Fernbach2018].
     """
@@ -292,12 +295,20 @@ def trajectory_through(
         found = plan_com(own, polytopes, options=replace(options, reserve=reserve))
         if found.method == "dynamic":
             return found
-        if slow is None and _is_balanced(found, own, name, polytopes):
+        if slow is None and _passes(found, points) and _is_balanced(found, own, name, polytopes):
             slow = found
     if slow is not None:
         return slow
     found = plan_com(own, polytopes, options=replace(options, reserve=STEEP))
     return found if found.method == "dynamic" else plan_com(own, polytopes, options=options)
+
+
+def _passes(trajectory: ComTrajectory, points: Mapping[int, Array]) -> bool:
+    """Return whether a trajectory passes near the requested transition points, (3,) [m] by number.
+
+    Where contacts with reserve have no static equilibrium, the points are moved by decimetres, away from all postures.
+    """
+    return all(np.linalg.norm(trajectory.transitions[k].point - point) < _MOVED for k, point in points.items())
 
 
 def _is_balanced(
