@@ -21,7 +21,7 @@ import yaml
 from motion_generation.planning import carried_out, goals_of, make_planner
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
-from multi_qp_scene.scenario import load_scenario
+from multi_qp_scene.scenario import Scenario, load_scenario
 from multi_qp_simulator.run_monitor import succeeded
 from multi_qp_simulator.runner import run_scenario
 
@@ -76,8 +76,9 @@ class Trial:
 def _row(folder: Path, name: str, seeds: range, backends: tuple[str, ...]) -> bool:
     trials: dict[str, list[Trial]] = {backend: [] for backend in backends}
     for seed in seeds:
+        planned = plan(folder, name, seed)
         for backend, each in trials.items():
-            each.append(trial := execute(folder, name, seed, backend))
+            each.append(trial := execute(planned, backend))
             why = "no plan" if trial.failure is None else trial.failure or "executed"
             print(f"  {name} {seed} {backend}: {why} ({trial.motion:.1f} s)", file=sys.stderr, flush=True)
     first = trials[backends[0]]
@@ -91,18 +92,38 @@ def _row(folder: Path, name: str, seeds: range, backends: tuple[str, ...]) -> bo
     return all(trial.failure == "" for each in trials.values() for trial in each)
 
 
-def execute(folder: Path, name: str, seed: int, backend: str) -> Trial:
-    """Plan a scene of `write_scenes` with a seed, and run the plan."""
+@dataclass(frozen=True)
+class Planned:
+    """A planned scene.
+
+    Attributes:
+        scenario: with the states of the plan; None without a plan.
+        computing: CPU time of planning [s].
+    """
+
+    scenario: Scenario | None
+    computing: float
+
+
+def plan(folder: Path, name: str, seed: int) -> Planned:
+    """Plan a scene of `write_scenes` with a seed."""
     scenario = load_scenario(str(folder / f"{name}.yaml"), seed=seed)
     began = process_time()
-    plan = make_planner(scenario).plan(goals_of(scenario))
-    if not plan.complete:
+    found = make_planner(scenario).plan(goals_of(scenario))
+    states = carried_out(scenario, found) if found.complete else None
+    return Planned(states, process_time() - began)
+
+
+def execute(planned: Planned, backend: str) -> Trial:
+    """Run a planned scene."""
+    if planned.scenario is None:
         return Trial(None)
+    began = process_time()
     try:
-        report = run_scenario(carried_out(scenario, plan), backend=backend).report
+        report = run_scenario(planned.scenario, backend=backend).report
     except MultiQpError as error:
         return Trial(f"refused: {error}")
-    return Trial(_failure(report), report["sim_time"], process_time() - began)
+    return Trial(_failure(report), report["sim_time"], planned.computing + process_time() - began)
 
 
 def _failure(report: Data) -> str:

@@ -15,8 +15,13 @@ from multi_qp_controller.references.references import PoseReference, PoseSample
 from multi_qp_scene.arrays import Array
 
 
+#: Time for which motion goes on after the end of the last curve [s]. A transition at the end is taken a tick later;
+#: a reference at rest would demand that the velocity vanishes within that tick.
+CONTINUED = 0.02
+
+
 class Curves:
-    """Sequence of Bézier curves, at rest after the end of the last one; [Tonneau2018] (7).
+    """Sequence of Bézier curves, [Tonneau2018] (7); at rest from `CONTINUED` after the end of the last one.
 
     Attributes:
         duration: total duration [s].
@@ -36,11 +41,17 @@ class Curves:
             rate = curve.derivative()
             self._curves.append((curve, rate, rate.derivative()))
         self._last = np.asarray(curves[-1][0], dtype=float)[-1].copy()
+        curve, rate, second = self._curves[-1]
+        self._rate, self._second = np.asarray(rate(curve.x[-1])), np.asarray(second(curve.x[-1]))
 
     def sample(self, time: float) -> tuple[Array, Array, Array]:
         """Return position, velocity and acceleration at `time` [s], (3,) each."""
-        if time >= self.duration:
+        if time >= self.duration + CONTINUED:
             return self._last, np.zeros(3), np.zeros(3)
+        if time >= self.duration:
+            over = time - self.duration
+            rate = self._rate + over * self._second
+            return self._last + over * (self._rate + 0.5 * over * self._second), rate, self._second
         time = max(time, 0.0)
         k = min(int(np.searchsorted(self._ends, time, side="right")), len(self._curves) - 1)
         curve, rate, second = self._curves[k]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.contacts.support_polygon import support_centre
 from multi_qp_controller.dynamics.kinematics import Group, Kinematics
-from multi_qp_controller.references.bezier import Curves
+from multi_qp_controller.references.bezier import CONTINUED, Curves
 from multi_qp_controller.references.minimum_jerk import Path
 from multi_qp_controller.snapshot import TargetSnapshot
 from multi_qp_controller.tasks.base import DEFAULT_SPEEDS, Gains, Task, axis_indices, limit_share
@@ -173,7 +173,7 @@ class CoMTask(Task):
             return super().sample(time)
         elapsed = time - self.started_at
         curve = self._curves.sample(elapsed)
-        if elapsed >= self._duration:
+        if elapsed >= self._duration + CONTINUED:
             self.path = Path.straight(curve[0], np.zeros(3), start=self.started_at, duration=0.0)
         return np.stack(curve, axis=1).ravel()
 

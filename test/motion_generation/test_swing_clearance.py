@@ -69,7 +69,8 @@ def test_hand_goes_around_the_edge_of_a_table(scenes):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["table", "ramp", "stones"])
-def test_plans_of_randomised_scenes_are_executed(scenes, name):
+@pytest.mark.parametrize(("name", "seed"), [("table", 3), ("ramp", 3), ("stones", 3), ("slope_30", 9)])
+def test_plans_of_randomised_scenes_are_executed(scenes, name, seed):
+    """With seed 9 of slope_30 the curve at rest passed half a metre from the postures."""
     module, folder = scenes
-    assert module.execute(folder, name, 3, "mujoco").failure == ""
+    assert module.execute(module.plan(folder, name, seed), "mujoco").failure == ""

@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from multi_qp_controller.references.bezier import BezierPose, Curves
+from multi_qp_controller.references.bezier import CONTINUED, BezierPose, Curves
 
 POINTS = np.random.default_rng(0).normal(size=(7, 3))
 
@@ -25,6 +25,16 @@ def test_velocity_and_acceleration_are_derivatives(time):
     before, now, after = (curves.sample(time + step) for step in (-h, 0.0, h))
     np.testing.assert_allclose(now[1], (after[0] - before[0]) / (2 * h), atol=1e-6)
     np.testing.assert_allclose(now[2], (after[1] - before[1]) / (2 * h), atol=1e-5)
+
+
+def test_motion_goes_on_for_a_tick_after_the_end():
+    curves = Curves([(POINTS[:4], 0.5), (POINTS[3:], 0.8)])
+    before, after = curves.sample(curves.duration - 1e-9), curves.sample(curves.duration + 1e-9)
+    for one, other in zip(before, after, strict=True):
+        np.testing.assert_allclose(other, one, atol=1e-5)
+    later = curves.sample(curves.duration + 0.5 * CONTINUED)
+    np.testing.assert_allclose(later[1], after[1] + 0.5 * CONTINUED * after[2], atol=1e-6)
+    np.testing.assert_allclose(curves.sample(curves.duration + CONTINUED)[1:], 0.0)
 
 
 def test_swing_lifts_off_and_lands_vertically():
