@@ -85,6 +85,14 @@ class CollisionChecker:
         self._all = _CollisionPairs(body, geometry, margins)
         self._trunk = self._all.subset(self._trunk_joints, rest)
         self._limbs = {name: self._all.subset(set(limb.links), rest) for name, limb in body.limbs.items()}
+        self._away = {
+            name: Separation(
+                body.model,
+                self._all.subset(set(limb.links) - {limb.end_joint}, rest).geometry,
+                clearance=margin + _SPARE,
+            )
+            for name, limb in body.limbs.items()
+        }
 
     def end_is_free(self, limb: Limb, X_world_surface: pin.SE3, onto: str) -> bool:
         """Whether the last link of a limb is collision-free with its surface at a pose; other links are not checked.
@@ -140,10 +148,26 @@ class CollisionChecker:
 
     def separating_step(self, q: Array) -> Array:
         """Return the least change of joint angles that separates the character's own bodies to first order, (nv,)."""
-        J, lacks = self._own.rows(q)
-        step: Array = J.T @ np.linalg.solve(J @ J.T + _SINGULAR * np.eye(len(lacks)), lacks)
-        largest = float(np.abs(step).max(initial=0.0))
-        return step * min(1.0, _LARGEST_STEP / largest) if largest > 0.0 else step
+        return _least_step(*self._own.rows(q))
+
+    def withdrawing_step(self, q: Array, limbs: Iterable[str], J_kept: Array) -> Array:
+        """Return the least change of configuration that also withdraws limbs from the surroundings, (nv,).
+
+        Args:
+            q: configuration, (nq,).
+            limbs: names of the limbs; their last links, which touch, are left out.
+            J_kept: Jacobian of what the change maintains to first order, such as contacts, (k, nv).
+        """
+        found = [self._own.rows(q), *(self._away[limb].rows(q) for limb in limbs)]
+        J, lacks = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return _least_step(J - (J @ np.linalg.pinv(J_kept, rcond=1e-6)) @ J_kept, lacks)
+
+
+def _least_step(J: Array, lacks: Array) -> Array:
+    """Return the least step, (nv,), that increases distances of gradients J, (k, nv), by `lacks`, (k,) [m]."""
+    step: Array = J.T @ np.linalg.solve(J @ J.T + _SINGULAR * np.eye(len(lacks)), lacks)
+    largest = float(np.abs(step).max(initial=0.0))
+    return step * min(1.0, _LARGEST_STEP / largest) if largest > 0.0 else step
 
 
 def _touch(limb: Limb) -> float:
@@ -154,7 +178,7 @@ class _CollisionPairs:
     """Collision test over a list of geometry pairs."""
 
     def __init__(self, body: CharacterModel, geometry: pin.GeometryModel, margins: list[float]) -> None:
-        self._model, self._data, self._geometry = body.model, body.model.createData(), geometry
+        self._model, self._data, self.geometry = body.model, body.model.createData(), geometry
         self._geometry_data = geometry.createData()
         self._body, self._margins = body, margins
         for k, margin in enumerate(margins):
@@ -162,30 +186,30 @@ class _CollisionPairs:
 
     def subset(self, joints: set[int], others: list[int]) -> _CollisionPairs:
         """Return the test of the geometries on these joints with these other geometries."""
-        geometry, margins = self._geometry.copy(), []
+        geometry, margins = self.geometry.copy(), []
         geometry.removeAllCollisionPairs()
-        for pair, margin in zip(list(self._geometry.collisionPairs), self._margins, strict=True):
-            if pair.second in others and self._geometry.geometryObjects[pair.first].parentJoint in joints:
+        for pair, margin in zip(list(self.geometry.collisionPairs), self._margins, strict=True):
+            if pair.second in others and self.geometry.geometryObjects[pair.first].parentJoint in joints:
                 geometry.addCollisionPair(pair)
                 margins.append(margin)
         return _CollisionPairs(self._body, geometry, margins)
 
     def is_free(self, q: Array) -> bool:
-        return not pin.computeCollisions(self._model, self._data, self._geometry, self._geometry_data, q, True)
+        return not pin.computeCollisions(self._model, self._data, self.geometry, self._geometry_data, q, True)
 
     def hitting_joints(self, q: Array) -> list[tuple[int, int]]:
         """Return the pairs of joints whose geometries are too close."""
-        objects = self._geometry.geometryObjects
+        objects = self.geometry.geometryObjects
         return [(int(objects[a].parentJoint), int(objects[b].parentJoint)) for a, b in self._hitting(q)]
 
     def hits(self, q: Array) -> list[tuple[str, str]]:
-        objects = self._geometry.geometryObjects
+        objects = self.geometry.geometryObjects
         return [(str(objects[a].name), str(objects[b].name)) for a, b in self._hitting(q)]
 
     def _hitting(self, q: Array) -> list[tuple[int, int]]:
-        pin.computeCollisions(self._model, self._data, self._geometry, self._geometry_data, q, False)
+        pin.computeCollisions(self._model, self._data, self.geometry, self._geometry_data, q, False)
         return [
             (int(pair.first), int(pair.second))
-            for pair, result in zip(self._geometry.collisionPairs, self._geometry_data.collisionResults, strict=True)
+            for pair, result in zip(self.geometry.collisionPairs, self._geometry_data.collisionResults, strict=True)
             if result.isCollision()
         ]

@@ -109,6 +109,15 @@ class InverseKinematics:
             np.clip(q[7:], self._lower, self._upper, out=q[7:])
         return None
 
+    def contact_jacobian(self, q: Array, contacts: Mapping[str, pin.SE3]) -> Array:
+        """Return the Jacobian of the contact errors of limbs, (rows, nv), at q, (nq,)."""
+        limbs = [(self._body.limbs[name], pose) for name, pose in contacts.items()]
+        rows = sum(3 if limb.surface.kind == "point" else 6 for limb, _ in limbs)
+        J, e = np.empty((rows, self._body.model.nv)), np.empty(rows)
+        pin.computeJointJacobians(self._body.model, self._body.data, q)
+        self._contacts(limbs, J, e)
+        return J
+
     def _contacts(self, limbs: list[tuple[Limb, pin.SE3]], J: Array, e: Array) -> tuple[bool, float]:
         """Write the rows of the contacts; return whether all are within tolerance, and the largest distance [m]."""
         model, data, s = self._body.model, self._body.data, self.settings

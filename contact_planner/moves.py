@@ -103,10 +103,12 @@ class Moves:
             if limb not in required
         ]
         misplaced = [Move(limb, (end,)) for limb in self.misplaced(stance.contacts, guide)]
+        # a helper in reach of its old place may keep the others from theirs
+        again = [Move(limb, (end,)) for limb in self._helpers if limb in stance.contacts]
         if missing:
-            yield from [*missing, *idle, *misplaced, *releases]
+            yield from [*missing, *idle, *misplaced, *releases, *again]
         else:
-            yield from [*releases, *misplaced, *idle]
+            yield from [*releases, *misplaced, *idle, *again]
 
     def blocked(self, stance: Stance, guide: Guide) -> dict[str, int]:
         """Return the first pose of the path at which a limb cannot keep its contact, by limb."""

@@ -198,9 +198,16 @@ class Steps:
         return None
 
     def _separated(self, q: Array, poses: Mapping[str, pin.SE3], region: EquilibriumRegion) -> Array | None:
-        """Return a posture near q whose own bodies do not collide; None if none is found, or others collide."""
+        """Return a posture near q whose own bodies do not collide; None if none is found, or others collide.
+
+        Helpers in contact, such as a hand whose forearm meets the edge of its table, are withdrawn as well.
+        """
+        helpers = [limb for limb in poses if limb in self._helpers]
         for _ in range(_SEPARATIONS):
-            step = self._clearance.separating_step(q)
+            if helpers:
+                step = self._clearance.withdrawing_step(q, helpers, self._ik.contact_jacobian(q, poses))
+            else:
+                step = self._clearance.separating_step(q)
             if not step.any():
                 return None
             nominal = pin.integrate(self._body.model, q, step)

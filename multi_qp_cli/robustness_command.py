@@ -45,8 +45,8 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "robustness",
         description="Run a scenario many times in MuJoCo with randomised masses, friction and noise; "
-        f"`all` runs {', '.join(SCENES)}. Default of --mismatch: masses 5 %, friction 20 %, "
-        "1 ms delay, encoder and gyro noise.",
+        f"`all` runs {', '.join(SCENES)}, the path of a folder all scenario files in it. "
+        "Default of --mismatch: masses 5 %, friction 20 %, 1 ms delay, encoder and gyro noise.",
     )
     add_scenario_options(parser)
     add_mismatch_options(parser)
@@ -100,7 +100,7 @@ def run(options: argparse.Namespace) -> int:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise MultiQpError(f"--output: cannot make '{folder}': {error.strerror}") from None
-    names = list(SCENES) if options.scenario == "all" else [options.scenario]
+    names = _names(options.scenario)
     scenarios = {name: load_from(argparse.Namespace(**{**vars(options), "scenario": name})) for name in names}
     jobs = {name: _jobs(options, name, scenario) for name, scenario in scenarios.items()}
     if options.stalls is not None:
@@ -110,6 +110,18 @@ def run(options: argparse.Namespace) -> int:
     # longest first, so that the last runs are short and cores idle little
     names.sort(key=lambda name: scenarios[name].scene.nv, reverse=True)
     return _randomised(options, jobs, names, folder)
+
+
+def _names(scenario: str) -> list[str]:
+    """Return the names or paths of the scenarios to run: a group, those of a folder, or a single one."""
+    if scenario == "all":
+        return list(SCENES)
+    if not Path(scenario).is_dir():
+        return [scenario]
+    found = sorted(str(path) for path in Path(scenario).glob("*.yaml"))
+    if not found:
+        raise MultiQpError(f"'{scenario}': expected a folder with scenario files (.yaml), found none")
+    return found
 
 
 def _jobs(options: argparse.Namespace, name: str, scenario: Scenario) -> list[rb.RunJob]:

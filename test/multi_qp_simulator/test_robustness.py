@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 
 from multi_qp_cli.main import main
+from multi_qp_scene.resources import scenario_path
 from multi_qp_scene.schema.mismatch import MismatchSpec, PushSpec
 from multi_qp_simulator import robustness as rb
 
@@ -58,3 +61,17 @@ def test_completed_runs_are_reported_after_an_interrupt(monkeypatch, tmp_path, c
     assert [run["seed"] for run in stored["each"]] == [0, 1, 2] and stored["succeeded"] == 2
     said = capsys.readouterr()
     assert "2 of 3" in said.out and "stopped after 3 of 6 runs" in said.out and "interrupted" in said.err
+
+
+def test_a_folder_runs_all_its_scenarios(monkeypatch, tmp_path, capsys):
+    def succeeds(job):
+        return rb.RunSummary(job.seed, True, "completed", "stand", (), (), 1e-4, 0.3, 0, {}, 1.0, 2.0)
+
+    monkeypatch.setattr(rb, "run_job", succeeds)
+    command = ["robustness", str(tmp_path), "--runs", "2", "--jobs", "1"]
+    assert main(command) == 2 and "expected a folder with scenario files" in capsys.readouterr().err
+    for name in ("one", "two"):
+        shutil.copy(scenario_path("stand"), tmp_path / f"{name}.yaml")
+    assert main([*command, "--output", str(tmp_path / "results")]) == 0
+    stored = json.loads((tmp_path / "results" / "robustness.json").read_text())
+    assert [Path(name).stem for name in stored] == ["one", "two"]
