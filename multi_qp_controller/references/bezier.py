@@ -14,7 +14,6 @@ from multi_qp_controller.references.minimum_jerk import minimum_jerk
 from multi_qp_controller.references.references import PoseReference, PoseSample
 from multi_qp_scene.arrays import Array
 
-
 #: Time for which motion goes on after the end of the last curve [s]. A transition at the end is taken a tick later;
 #: a reference at rest would demand that the velocity vanishes within that tick.
 CONTINUED = 0.02
