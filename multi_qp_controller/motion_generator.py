@@ -54,6 +54,21 @@ class GeneratorInput:
 
 
 @dataclass(frozen=True)
+class GaitChange:
+    """What one generator changes in the command of a walking one, for one tick.
+
+    Attributes:
+        speed: factor of the commanded velocity.
+        velocity: added to it, (vx, vy, wz) in the heading of the body, (3,) [m/s, m/s, rad/s].
+        lower: by which the centre of mass is lowered [m].
+    """
+
+    speed: float = 1.0
+    velocity: Array = field(default_factory=lambda: np.zeros(3))
+    lower: float = 0.0
+
+
+@dataclass(frozen=True)
 class GeneratorOutput:
     """Output of a generator at one tick.
 
@@ -62,11 +77,13 @@ class GeneratorOutput:
         references: reference of each of its tasks that is active in this tick, by its name within the generator, as
             returned by `pose_reference`, `com_reference`, `posture_reference` and `momentum_reference`.
         done: whether it has reached its goal, for transitions.
+        changes: what it changes in other generators of the state, by their names; they use it at their next update.
     """
 
     contacts: tuple[str, ...] = ()
     references: Mapping[str, Array] = field(default_factory=dict)
     done: bool = False
+    changes: Mapping[str, GaitChange] = field(default_factory=dict)
 
 
 class MotionGenerator(Stateful, ABC):
@@ -113,6 +130,14 @@ class MotionGenerator(Stateful, ABC):
     def change(self, values: Mapping[str, float]) -> None:
         """Set the values of all settings that a user has changed; extended where others depend on them."""
         self.changed = dict(values)
+
+    def apply(self, change: GaitChange) -> None:
+        """Use a change by another generator at the next update; only some types can.
+
+        Raises:
+            ArgumentError: when this type cannot.
+        """
+        raise ArgumentError(f"generator '{self.name}': its command cannot be changed by another generator")
 
     def contact_sets(self) -> Iterable[tuple[str, ...]]:
         """Return the sets of active contacts that will occur; their plans are built before the first tick."""

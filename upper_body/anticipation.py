@@ -16,10 +16,12 @@ from multi_qp_scene.arrays import Array
 from multi_qp_scene.configuration import posture_configuration
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
-from multi_qp_scene.schema.generators import AnticipationSpec
+from multi_qp_scene.schema.generators import AnticipationSpec, HitsSpec
 from upper_body.arm_kinematics import ArmKinematics
 from upper_body.expectations import Expectations
 from upper_body.hand_path import HandPath, nearby
+from upper_body.hits import Hit, YieldingLimb
+from upper_body.legs import Legs
 from upper_body.limbs import AntagonisticLimbs, impedance_task, tension_at
 from upper_body.mass_estimate import MassEstimate, Push
 from upper_body.meetings import Approach, Meeting, by_region, choose, meeting
@@ -42,6 +44,8 @@ class AnticipationGenerator(MotionGenerator):
         expectations: what is expected of the obstacles; None before the first tick with surroundings.
         estimate: masses of the obstacles as the hands feel them; None before that tick, and without `adapt`.
         hands: what each hand does.
+        hits: the last hit of each arm, and of each part of `hits.parts`.
+        legs: what the legs do; None without `legs`.
         regions: the safety regions.
         angles: present target of the hinges, (n,) [rad].
         start_angles: angles of the hinges at the start, (n,) [rad].
@@ -55,6 +59,8 @@ class AnticipationGenerator(MotionGenerator):
         angles: Array
         start_angles: Array
         hands: list[HandPath.Checkpoint]
+        hits: list[Hit.Checkpoint]
+        legs: Legs.Checkpoint | None
         started_at: float
         estimate: MassEstimate.Checkpoint | None
 
@@ -89,6 +95,27 @@ class AnticipationGenerator(MotionGenerator):
         self.started_at = 0.0
         self.hands = self._at_rest(0.0)
         self.tasks["limbs"] = impedance_task(scene, spec, self.limbs)
+        self.legs: Legs | None = None
+        if spec.legs is not None:
+            own = scene.subsystems[spec.subsystem]
+            self.legs = Legs(spec.legs, own.root_joints[0], own.v_slice.start)
+        self.hits: list[Hit] = []
+        self._parts: dict[str, YieldingLimb] = {}
+        self._carried: dict[str, list[int]] = {}
+        if spec.hits is not None:
+            self._make_hits(spec.hits, reference)
+
+    def _make_hits(self, spec: HitsSpec, reference: Array) -> None:
+        scene, joints = self.scenario.scene, self.limbs.joints
+        own = [(joints.v_index[arm.hinges], joints.q_index[arm.hinges]) for arm in self._arms]
+        self.hits = [Hit(spec, scene, *index) for index in own]
+        for part, patterns in spec.parts.items():
+            where = f"generator '{self.name}': part '{part}"
+            v_index = impedance_joints(where, self._spec.subsystem, patterns, self.scenario)
+            limb = self._parts[part] = YieldingLimb(self._spec, spec, scene, v_index, reference)
+            self._carried[part] = [h for h, arm in enumerate(self._arms) if limb.carries(scene, arm.shoulder)]
+            self.hits.append(limb.hit)
+            self.tasks[part] = impedance_task(scene, self._spec, limb.limbs)
 
     def _make_arms(self) -> list[ArmKinematics]:
         scene, spec, arms = self.scenario.scene, self.rules, list[ArmKinematics]()
@@ -148,8 +175,10 @@ class AnticipationGenerator(MotionGenerator):
         """Restore a saved state."""
         self.angles, self.start_angles, self.started_at = saved.angles, saved.start_angles, saved.started_at
         self.hands = self._at_rest(saved.started_at)
-        for hand, one in zip(self.hands, saved.hands, strict=True):
-            hand.set_state(one)
+        for part, one in zip([*self.hands, *self.hits], [*saved.hands, *saved.hits], strict=True):
+            part.set_state(one)
+        if self.legs is not None and saved.legs is not None:
+            self.legs.set_state(saved.legs)
         self._restored = saved.estimate
         self._restore_estimate()
 
@@ -171,7 +200,18 @@ class AnticipationGenerator(MotionGenerator):
         relaxed, tense = self.rules.stiffness
         stiffness = (relaxed + tension * (tense - relaxed)) * self.limbs.efforts
         numbers, _ = self.limbs.impedance(now.kinematics, angles, rates, stiffness, ratio=self.rules.damping_ratio)
-        return GeneratorOutput((), {"limbs": numbers}, done=all(hand.arrived(now.time) for hand in self.hands))
+        busy = [hand.target >= 0 or hit.yields(now.time) for hand, hit in zip(self.hands, self.hits, strict=False)]
+        parts = {
+            part: limb.reference(now, foreseen=any(busy[h] for h in self._carried[part]))
+            for part, limb in self._parts.items()
+        }
+        references = {"limbs": numbers} | {part: one for part, one in parts.items() if one is not None}
+        changes = {}
+        if self.legs is not None and self.rules.legs is not None:
+            masses = np.zeros(0) if self.expectations is None else self.expectations.masses
+            changes[self.rules.legs.gait] = self.legs.update(now, chosen, masses)
+        done = all(hand.arrived(now.time) for hand in self.hands)
+        return GeneratorOutput((), references, done=done, changes=changes)
 
     def _see(self, surroundings: Surroundings) -> tuple[Sight, Expectations]:
         if self._sight is None or self.expectations is None:
@@ -245,19 +285,32 @@ class AnticipationGenerator(MotionGenerator):
                 arm.solve(kinematics.q, hand.solution, region.approach, palm, one.direction, rounds)
                 goal = hand.solution
             angles[arm.hinges] = hand.at(end, goal)[arm.hinges]
+        self._yield(angles, now)
         step = self._rates * now.dt
         return np.asarray(np.clip(angles, self.angles - step, self.angles + step))
+
+    def _yield(self, angles: Array, now: GeneratorInput) -> None:
+        """Replace the targets of arms that yield to a hit by the angles of the impact, from which they return later."""
+        for hand, arm, hit in zip(self.hands, self._arms, self.hits[: len(self._arms)], strict=False):
+            yielded = hit.yields(now.time - now.dt)
+            if hit.update(now, foreseen=hand.target >= 0):
+                angles[arm.hinges] = hit.angles
+            elif yielded and hand.target < 0:
+                hand.leave(now.time, self.angles, self.rules.duration)
 
     def _tension(self, now: GeneratorInput) -> Array:
         """Return the tension of each joint, 0 to 1, (j,)."""
         spec = self.rules
         rest = self.changed.get("tension", tension_at(spec.tension, now.time - self.started_at))
         tension = np.full(len(self.limbs.efforts), rest)
-        for hand, group in zip(self.hands, self._groups, strict=True):
+        for h, (hand, group) in enumerate(zip(self.hands, self._groups, strict=True)):
             wanted = rest
             if hand.target >= 0 and self.expectations is not None:
                 expected = self.expectations.tension(hand.target, spec.heaviest)
                 wanted = max(expected, self.regions[hand.region].tension)
-            hand.tense(wanted, spec.tension_rate * now.dt)
+            rate = spec.tension_rate
+            if spec.hits is not None and self.hits[h].yields(now.time):
+                wanted, rate = spec.hits.tension, np.inf
+            hand.tense(wanted, rate * now.dt)
             tension[group] = hand.tension
         return tension

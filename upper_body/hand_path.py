@@ -76,6 +76,10 @@ class HandPath(Stateful):
         self.duration, self.solution = reaction_time(rules.safety, region.reaction, one.time), region.approach.copy()
         return True
 
+    def leave(self, time: float, angles: Array, duration: float) -> None:
+        """Begin a path of a duration at angles of all hinges, (n,)."""
+        self.origin, self.changed_at, self.duration = angles.copy(), time, duration
+
     def at(self, time: float, goal: Array) -> Array:
         """Return the angles of all hinges on the way to a goal, (n,) [rad], [Alvarado2022] (4)."""
         share, _, _ = minimum_jerk(time - self.changed_at, self.duration)

@@ -56,6 +56,7 @@ class Walk:
         patches: patch of the terrain of each foot, of its landing while it swings; -1 before it is chosen.
         ground: filtered height of the ground below the centre of mass, its rate and second derivative, (3,) [m]; NaN
             before the first tick.
+        lowered: by which the centre of mass is lowered, its rate and second derivative, (3,) [m].
         error: last deviation of the divergent component [m].
         in_contact: whether each foot is in contact, (n,).
         swings: references of the feet: position, velocity, acceleration of x, y, z [m] and yaw [rad], (n, 3, 4).
@@ -79,6 +80,7 @@ class Walk:
     landings: Annotated[Array, None, 3] = field(default_factory=lambda: np.zeros((0, 3)))
     patches: list[int] = field(default_factory=list)
     ground: Annotated[Array, 3] = field(default_factory=lambda: np.full(3, math.nan))
+    lowered: Annotated[Array, 3] = field(default_factory=lambda: np.zeros(3))
     error: float = 0.0
     in_contact: list[bool] = field(default_factory=list)
     swings: Annotated[Array, None, 3, 4] = field(default_factory=lambda: np.zeros((0, 3, 4)))

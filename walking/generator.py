@@ -12,6 +12,7 @@ import pinocchio as pin
 
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.motion_generator import (
+    GaitChange,
     GeneratorInput,
     GeneratorOutput,
     MotionGenerator,
@@ -49,6 +50,7 @@ class WalkingGenerator(MotionGenerator):
         velocity: the velocity command.
         stepper: phases of the gait and preview.
         started_at: time of the start [s].
+        gait_change: by another generator, for the next update; None for none.
     """
 
     @dataclass
@@ -58,6 +60,7 @@ class WalkingGenerator(MotionGenerator):
         started_at: float
         velocity: VelocityCommand.Checkpoint
         stepper: Walk
+        gait_change: GaitChange | None
 
     def __init__(self, name: str, spec: WalkingSpec, scenario: Scenario) -> None:
         """Create it; nominal places of the feet and the posture are those of the initial configuration.
@@ -105,6 +108,7 @@ class WalkingGenerator(MotionGenerator):
         self._arms = self._arm_swings()
         self.tasks = self._task_specs()
         self.started_at = 0.0
+        self.gait_change: GaitChange | None = None
 
     def _measure(self, kinematics: Kinematics, surfaces: list[Surface]) -> tuple[WalkingRobot, float, list[Array]]:
         """Return the figures of the robot, its heading, and the rotation of each sole without heading."""
@@ -244,6 +248,10 @@ class WalkingGenerator(MotionGenerator):
         """
         self.velocity.command(vx, vy, wz)
 
+    def apply(self, change: GaitChange) -> None:
+        """Walk slower, in another direction or lower at the next update."""
+        self.gait_change = change
+
     def contact_sets(self) -> Iterable[tuple[str, ...]]:
         """Return all feet, and all without those of a group that swings, on neighbouring patches of the terrain."""
         terrain, spec = self.stepper.terrain, self._spec
@@ -285,7 +293,9 @@ class WalkingGenerator(MotionGenerator):
         elapsed = now.time - self.started_at
         # between the feet, as the centre of mass sways from foot to foot
         place = np.array([*measured.feet[:, :2].mean(axis=0), stepper.heading(measured)])
-        velocity = self.velocity.update(now.time, elapsed, now.dt, place)
+        change, self.gait_change = self.gait_change or GaitChange(), None
+        velocity = self.velocity.update(now.time, elapsed, now.dt, place, factor=change.speed, added=change.velocity)
+        stepper.lower(change.lower, now.dt)
         stepper.update(measured, velocity)
         done = stepper.walk.phase == STAND and self.velocity.is_over(elapsed)
         walk = stepper.walk
@@ -342,6 +352,7 @@ class WalkingGenerator(MotionGenerator):
         self.started_at = saved.started_at
         self.velocity.set_state(saved.velocity)
         self.stepper.set_state(saved.stepper)
+        self.gait_change = saved.gait_change
 
 
 def _gait(spec: WalkingSpec) -> Gait:

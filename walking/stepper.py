@@ -24,6 +24,8 @@ from walking.velocity_correction import corrected
 
 #: Fraction of the swing after which a contact force is a touchdown.
 EARLIEST = 0.55
+#: Time constant with which the centre of mass is lowered on demand [s].
+LOWERING = 0.15
 #: Duration of the double support in a reaction to a push [s].
 SHORTEST_DOUBLE = 0.02
 #: Longest time between two ticks by which references advance [s].
@@ -92,8 +94,16 @@ class Stepper(Stateful):
 
     def com_height(self) -> tuple[float, float, float]:
         """Return the reference height of the centre of mass, its rate and second derivative [m], [m/s], [m/s²]."""
-        height, rate, second = self.walk.ground.tolist()
+        height, rate, second = (self.walk.ground - self.walk.lowered).tolist()
         return height + self.robot.com_height, rate, second
+
+    def lower(self, depth: float, dt: float) -> None:
+        """Lower the centre of mass towards a depth below its height [m], critically damped."""
+        now, rate, _ = self.walk.lowered
+        # implicit Euler, stable for any period
+        second = ((depth - now - dt * rate) / LOWERING**2 - 2.0 * rate / LOWERING) / (1.0 + dt / LOWERING) ** 2
+        rate += dt * second
+        self.walk.lowered = np.array([now + dt * rate, rate, second])
 
     def foot_motion(self, foot: int, now: Measured) -> tuple[Array, Array]:
         """Return position and velocity of a foot in the plane, of its reference while it swings, (2,) each."""

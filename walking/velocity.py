@@ -106,7 +106,16 @@ class VelocityCommand(Stateful):
         share = float(np.linalg.norm(clipped / self._upper))
         return clipped if share <= TOGETHER else clipped * (TOGETHER / share)
 
-    def update(self, time: float, elapsed: float, dt: float, place: Array = _NOWHERE) -> Array:
+    def update(
+        self,
+        time: float,
+        elapsed: float,
+        dt: float,
+        place: Array = _NOWHERE,
+        *,
+        factor: float = 1.0,
+        added: Array = _NOWHERE,
+    ) -> Array:
         """Return the velocity of this tick, (3,).
 
         Args:
@@ -114,6 +123,8 @@ class VelocityCommand(Stateful):
             elapsed: time since the start of the state, for the schedule [s].
             dt: control period [s].
             place: of the body, for a route: x, y [m], heading [rad], (3,).
+            factor: of the command.
+            added: to the command, (3,).
         """
         if self.pending is not None:
             self.outside, self.received, self.pending = self.pending, time, None
@@ -124,7 +135,7 @@ class VelocityCommand(Stateful):
             self.silence = time - self.received if self.outside.any() else 0.0
         else:
             wanted, self.silence = self.outside, 0.0
-        step = self._rates * dt
+        wanted, step = factor * wanted + added, self._rates * dt
         self.velocity = self.velocity + np.clip(self.limited(wanted) - self.velocity, -step, step)
         return self.velocity
 

@@ -122,6 +122,8 @@ class RunningGenerators(Stateful):
                     generator.start(now)
                 output = generator.update(now)
                 self._give(name, output, tasks)
+                for other, change in output.changes.items():
+                    self.present[other].apply(change)
                 self._outputs[name] = output
             except Exception as error:  # of a user's code: the tick continues with the last contacts and references
                 self.faults[name] = f"generator '{name}': {described(error)}"

@@ -546,6 +546,45 @@ def _check_ordered(reaction: tuple[float, float] | None, hold: float, reach: flo
         raise ValueError(f"`reach` must be at least `hold`, got {reach:g} and {hold:g}")
 
 
+class LegsSpec(StrictModel):
+    """What the legs do about obstacles, by the command of a walking generator of the same state.
+
+    Attributes:
+        gait: the walking generator.
+        heavy: expected mass of an obstacle from which the robot braces while hands meet it [kg].
+        speed: factor of the walking speed meanwhile; 0 stops.
+        lower: by which the centre of mass is lowered meanwhile [m].
+        push: external force on the whole body from which the robot steps where it pushes [N].
+        step: speed of these steps [m/s].
+        duration: duration of these steps after the last such force [s].
+    """
+
+    gait: str
+    heavy: Mass = 8.0
+    speed: Fraction = 0.3
+    lower: Distance = 0.03
+    push: Force = 60.0
+    step: Speed = 0.15
+    duration: Duration = 0.8
+
+
+class HitsSpec(StrictModel):
+    """What happens where something hits that was not foreseen, by the torques that the model does not have.
+
+    Attributes:
+        parts: joints of parts of trunk and head, each by names or patterns with `*`, which are given to antagonistic
+            pairs for a while when they are hit; other tasks hold them otherwise.
+        effort: torque of a joint, relative to its effort limit, that is a hit.
+        tension: tension of the limb after a hit; lower than before it relaxes, higher it tenses.
+        duration: time until the limb begins to return [s].
+    """
+
+    parts: dict[str, list[str]] = {}
+    effort: Positive = 0.6
+    tension: Fraction = 0.05
+    duration: Duration = 0.4
+
+
 class AnticipationSpec(AntagonisticSpec):
     """Antagonistic limbs whose hands meet obstacles that are seen, as tense as these are expected to be heavy.
 
@@ -569,6 +608,8 @@ class AnticipationSpec(AntagonisticSpec):
         stray: largest distance of a palm from its place in the posture [m]; any if left out.
         crowd: number of obstacles that a hand would meet from which it keeps the posture instead; any if left out.
         approach: posture from which the inverse kinematics of a hand starts; `posture` if left out.
+        legs: what the legs do; nothing if left out.
+        hits: what happens after hits that were not foreseen; nothing if left out.
     """
 
     type: Literal["anticipation"]  # type: ignore[assignment]
@@ -590,6 +631,8 @@ class AnticipationSpec(AntagonisticSpec):
     stray: Length | None = None
     crowd: Annotated[int, Field(ge=1)] | None = None
     approach: str | dict[str, Angle] | None = None
+    legs: LegsSpec | None = None
+    hits: HitsSpec | None = None
 
     @property
     def settings(self) -> dict[str, Setting]:
@@ -618,6 +661,13 @@ class AnticipationSpec(AntagonisticSpec):
             scenario.known((*key, "regions", name, "link"), "link", region.link, links)
             scenario.check_posture((*key, "regions", name, "approach"), self.subsystem, region.approach)
         scenario.known((*key, "sight", "link"), "link", self.sight.link, links)
+        for part, joints in self.hits.parts.items() if self.hits is not None else ():
+            at = (*key, "hits", "parts", part)
+            scenario.check_patterns(at, "joint", joints, scenario.joints_of(self.subsystem))
+        if self.legs is not None:
+            beside = scenario.spec.states[str(key[1])].generators
+            gaits = {name for name, one in beside.items() if isinstance(one, WalkingSpec)}
+            scenario.known((*key, "legs", "gait"), "walking generator of this state", self.legs.gait, gaits)
         others = {name for name, one in scenario.spec.subsystems.items() if not one.controlled}
         scenario.check_patterns((*key, "obstacles"), "subsystem with `controlled: false`", self.obstacles, others)
         for pattern in self.expected:
