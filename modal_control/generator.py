@@ -1,12 +1,13 @@
 """Motion generator of modal-space control: the plan of the rigid modes as the rate of momentum of the QP.
 
-The contact forces of a window are planned at each tick, [Jain2011] (12) to (16). Their sum and moment at present, with
-gravity, are the reference of a momentum task; joint angles follow the motion by a posture task. The QP distributes the
-contact forces itself, within its constraints.
+The contact forces of a window are planned at each tick, [Jain2011] (12) to (16), at the present and the coming
+footholds. Their sum and moment at present, with gravity, are the reference of a momentum task; joint angles and
+surfaces in the air follow the motion. The QP distributes the contact forces itself, within its constraints.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated
@@ -14,72 +15,70 @@ from typing import Annotated
 import numpy as np
 import pinocchio as pin
 
+from modal_control.footholds import Footholds
+from modal_control.pace import Pace
 from modal_control.rigid_plan import RigidWeights, force_map, plan_window, rigid_axes
+from modal_control.surface_paths import SurfacePaths
+from modal_control.tracked_motion import TrackedMotion
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.motion_generator import (
     GeneratorInput,
     GeneratorOutput,
     MotionGenerator,
     momentum_reference,
+    pose_reference,
     posture_reference,
 )
-from multi_qp_controller.references.joint_motion import JointMotion
-from multi_qp_scene.arrays import Array
-from multi_qp_scene.errors import MultiQpError
-from multi_qp_scene.motions.reference import ReferenceMotion
+from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.scenario import Scenario
-from multi_qp_scene.scene import State
 from multi_qp_scene.schema.generators import ModalSpec
-from multi_qp_scene.schema.tasks import MomentumTaskSpec, PostureTaskSpec
-from multi_qp_scene.surfaces import Surface
+from multi_qp_scene.schema.tasks import MomentumTaskSpec, PoseTargetSpec, PoseTaskSpec, PostureTaskSpec
 
 
 class ModalGenerator(MotionGenerator):
     """Follows a reference motion from the start of its state on; afterwards it holds the last pose.
 
     Attributes:
-        started_at: time of the start [s].
+        time: of the motion [s].
         multipliers: of the last plan, the start of the next one, (12,).
-        motion: the reference motion.
+        tracked: the reference motion.
+        started_at: time of the start [s].
+        footholds: present contacts, and displacements from the motion.
+        pace: speed of the motion.
     """
 
     @dataclass
     class Checkpoint:
-        """Time of the start, and multipliers of the last plan."""
+        """Time of the motion, contacts, and multipliers of the last plan."""
 
-        started_at: float
+        time: float
         multipliers: Annotated[Array, 12]
+        started_at: float
+        footholds: Footholds.Checkpoint
+        pace: Pace.Checkpoint
 
     def __init__(self, name: str, spec: ModalSpec, scenario: Scenario) -> None:
         """Read the motion.
 
         Raises:
-            MultiQpError: when the motion is of another robot, or its contacts change or are not those of `contacts`.
+            MultiQpError: when the motion is of another robot, or its contacts are not those of `contacts`.
         """
         super().__init__(name, spec, scenario)
         self._spec, scene = spec, scenario.scene
         self._body = body = scene.subsystems[spec.subsystem]
-        self.started_at, self.multipliers = 0.0, np.zeros(12)
-        self.motion = motion = ReferenceMotion.beside(spec.motion, scenario.path)
-        entries = np.arange(body.joint_v_slice.start, body.joint_v_slice.stop)
-        own = [scene.velocity_names[k].partition("/")[2] for k in entries]
-        if not body.floating or (scene.angle_index[entries] < 0).any() or set(own) != set(motion.joints):
-            raise MultiQpError(f"generator '{name}': the motion '{spec.motion}' is of another robot than '{body.name}'")
-        self._check_contacts()
-        rows = motion.q[:, [*range(7), *(7 + motion.joints.index(joint) for joint in own)]]
-        self._rows = np.array([scene.q0] * len(rows))
-        self._rows[:, body.q_slice] = rows
-        self._momenta = JointMotion(motion.times, self._centroids())
-        tasked = [(k, joint) for k, joint in zip(entries, own, strict=True) if k not in set(scene.couplings.v_index)]
-        self._joints = JointMotion(motion.times, rows[:, [7 + own.index(joint) for _, joint in tasked]])
-        surfaces = [scene.surfaces[f"{body.name}/{surface}"] for surface in spec.contacts]
-        self._surfaces = tuple(surfaces)
+        self.time, self.multipliers, self.started_at = 0.0, np.zeros(12), 0.0
+        self.pace = Pace(spec.speed, spec.slow_down)
+        self.tracked = TrackedMotion(name, spec, scenario)
+        self._surfaces = [scene.surfaces[f"{body.name}/{surface}"] for surface in spec.contacts]
+        self._contacts = list(spec.contacts.values())
+        self._paths: SurfacePaths = self.tracked.surfaces
+        self.footholds = Footholds(self._paths, by_force=spec.landing == "touch", touch_force=spec.touch_force)
         self._weights = RigidWeights(
             position=spec.position,
             rotation=spec.rotation,
             rate=spec.rate,
             force=spec.force,
-            friction=min(scenario.spec.contacts[contact].friction for contact in spec.contacts.values()),
+            friction=min(scenario.spec.contacts[contact].friction for contact in self._contacts),
             feed_forward=spec.feed_forward,
         )
         self.tasks["momentum"] = MomentumTaskSpec(
@@ -88,42 +87,24 @@ class ModalGenerator(MotionGenerator):
         self.tasks["posture"] = PostureTaskSpec(
             type="posture",
             subsystem=body.name,
-            joints=[joint for _, joint in tasked],
+            joints=self.tracked.joints,
             weight=spec.posture,
             stiffness=spec.stiffness,
         )
-
-    def _check_contacts(self) -> None:
-        """Raise MultiQpError unless the contacts of the motion are constant and those of `contacts`."""
-        motion, wanted = self.motion, set(self._spec.contacts)
-        planted = {name for name, on in zip(motion.surfaces, motion.contacts.T, strict=True) if on.any()}
-        if (motion.contacts != motion.contacts[0]).any():
-            raise MultiQpError(
-                f"generator '{self.name}': the contacts of the motion change, which it cannot follow yet"
+        here = PoseTargetSpec(frame="entry", position=(0.0, 0.0, 0.0))
+        for i in self.tracked.lifted:
+            self.tasks[self._contacts[i]] = PoseTaskSpec(
+                type="pose",
+                frame=self._surfaces[i].name,
+                axes=["x", "y", "z", "roll", "pitch", "yaw"],
+                target=here,
+                weight=spec.swing,
+                stiffness=spec.swing_stiffness,
             )
-        if planted != wanted:
-            raise MultiQpError(
-                f"generator '{self.name}': `contacts` names {', '.join(sorted(wanted))}; "
-                f"planted in the motion: {', '.join(sorted(planted)) or 'none'}"
-            )
-
-    def _centroids(self) -> Array:
-        """Return centre of mass and momentum at each sample of the motion, (n, 9); velocities by differences."""
-        scene, times = self.scenario.scene, self.motion.times
-        kinematics = Kinematics(scene)
-        group = kinematics.group((self._body.name,))
-        found = np.zeros((len(times), 9))
-        for k, q in enumerate(self._rows):
-            before, after = max(k - 1, 0), min(k + 1, len(times) - 1)
-            steps = [pin.difference(scene.model, q, self._rows[other]) for other in (before, after)]
-            kinematics.update(State(q, (steps[1] - steps[0]) / (times[after] - times[before])))
-            found[k, :3] = group.com(kinematics)
-            found[k, 3:] = group.momentum(kinematics)[1]
-        return found
 
     def contact_sets(self) -> Iterable[tuple[str, ...]]:
-        """Return the contacts of the motion."""
-        return [tuple(self._spec.contacts.values())]
+        """Return the sets of contacts of the motion, and those of early and late landings."""
+        return [tuple(self._contacts[i] for i in own) for own in self.tracked.contact_sets()]
 
     def warm_up(self, now: GeneratorInput) -> None:
         """Plan once."""
@@ -132,42 +113,72 @@ class ModalGenerator(MotionGenerator):
 
     def start(self, now: GeneratorInput) -> None:
         """Start the motion."""
-        self.started_at, self.multipliers = now.time, np.zeros(12)
+        self.time, self.multipliers = 0.0, np.zeros(12)
+        self.started_at = now.time
+        self.footholds.start()
+        self.pace.start()
+
+    def set_state(self, saved: Checkpoint) -> None:
+        """Restore a saved state."""
+        self.time, self.multipliers = saved.time, saved.multipliers
+        self.started_at = saved.started_at
+        self.footholds.set_state(saved.footholds)
+        self.pace.set_state(saved.pace)
 
     def update(self, now: GeneratorInput) -> GeneratorOutput:
-        """Return contacts, rate of momentum and joint angles of this tick."""
-        elapsed = now.time - self.started_at
+        """Return contacts, rate of momentum, joint angles, and poses of surfaces in the air of this tick."""
+        kinematics, footholds, time = now.kinematics, self.footholds, self.time
+        chosen = self.changed.get("speed")
+        places = [kinematics.pose(surface.frame_id).translation for surface in self._surfaces]
+        forces = None if now.forces is None else [now.forces.get(contact, 0.0) for contact in self._contacts]
+        speed = self.pace.update(now.time - self.started_at, now.dt, self._disturbance(kinematics), chosen)
+        ahead = self._spec.window * self._spec.step * speed
+        footholds.update(time, now.dt, places, forces, stride=self.setting("stride"), ahead=ahead)
+        angles, rates, accelerations = self.tracked.angles.sample(time)
         references = {
-            "momentum": momentum_reference(np.zeros(6), self._momentum_rate(now.kinematics, elapsed)),
-            "posture": posture_reference(*self._joints.sample(elapsed)),
+            "momentum": momentum_reference(np.zeros(6), self._momentum_rate(kinematics)),
+            "posture": posture_reference(angles, speed * rates, speed**2 * accelerations),
         }
-        over = elapsed >= self.motion.times[-1] - 1e-9
-        return GeneratorOutput(tuple(self._spec.contacts.values()), references, done=bool(over))
+        for i in self.tracked.lifted:
+            if not footholds.on[i]:
+                one, (offset, beside) = self._paths.at(i, time), footholds.swing(i, time, speed)
+                twist = speed * one.twist + np.append(beside, np.zeros(3))
+                references[self._contacts[i]] = pose_reference(
+                    one.position + offset, one.rotation, twist, speed**2 * one.acceleration
+                )
+        active = tuple(contact for contact, on in zip(self._contacts, footholds.on, strict=True) if on)
+        self.time = time + speed * now.dt
+        return GeneratorOutput(active, references, done=bool(time >= self.tracked.duration - 1e-9))
 
-    def _momentum_rate(self, kinematics: Kinematics, elapsed: float) -> Array:
+    def _disturbance(self, kinematics: Kinematics) -> float:
+        """Return the error of the velocity of the centre of mass [m/s]."""
+        group = kinematics.group((self._body.name,))
+        _, _, momentum = self.tracked.goal(self.time)
+        wanted = self.pace.speed * momentum[:2] / group.mass(kinematics) + self.footholds.shift_rate
+        return float(np.linalg.norm(group.com_velocity(kinematics)[:2] - wanted))
+
+    def _momentum_rate(self, kinematics: Kinematics) -> Array:
         """Return the rate of momentum about the centre of mass by the planned forces of now and gravity, (6,)."""
-        spec, body = self._spec, self._body
-        ahead = spec.window * spec.step
+        spec, body, time = self._spec, self._body, self.time
+        ahead, speed = spec.window * spec.step, self.pace.speed
         group = kinematics.group((body.name,))
         A, h, _ = group.momentum(kinematics)
         com, mass = group.com(kinematics), group.mass(kinematics)
         axes = rigid_axes(kinematics.data.oYcrb[body.root_joints[0]].inertia)
         to_modes = np.zeros((6, 6))  # from momentum to rates of the rigid modes
-        to_modes[:3, :3], to_modes[3:, 3:] = np.eye(3) / np.sqrt(mass), axes.T
-        goal = self._configuration(elapsed + ahead)
-        target, _, _ = self._momenta.sample(elapsed + ahead)
-        over = elapsed + ahead >= self.motion.times[-1]
+        to_modes[:3, :3], to_modes[3:, 3:] = np.eye(3) / math.sqrt(mass), axes.T
+        goal, target, rate = self.tracked.goal(time + speed * ahead)
+        rate = speed * rate + mass * np.append(self.footholds.shift_rate, np.zeros(4))
         change = A @ pin.difference(kinematics.model, kinematics.q, goal)[group.columns]
-        change[:3] = mass * (target[:3] - com)  # exact instead of linear
-        rate = np.zeros(6) if over else target[3:]
+        # exact instead of linear
+        change[:3] = mass * (target + np.append(self.footholds.shift, 0.0) - com)
         load = np.append(mass * kinematics.gravity, np.zeros(3))
         free = np.concatenate([to_modes @ (ahead * h + 0.5 * ahead**2 * load), to_modes @ (h + ahead * load)])
         missed = free - np.concatenate([to_modes @ change, to_modes @ rate])
-        points = np.vstack([self._points(kinematics, surface) for surface in self._surfaces])
-        everywhere = np.arange(len(points))
+        points, active = self._window(kinematics)
         plan = plan_window(
             force_map(points, com=com, mass=mass, axes=axes),
-            [everywhere] * spec.window,
+            active,
             missed,
             dt=spec.step,
             weight=-float(load[2]),
@@ -176,18 +187,31 @@ class ModalGenerator(MotionGenerator):
             held=True,
         )
         self.multipliers = plan.multipliers
-        forces = plan.forces[: len(points)]
-        return load + np.append(forces.sum(axis=0), np.cross(points - com, forces).sum(axis=0))
+        own, forces = points[active[0]], plan.forces[: len(active[0])]
+        return load + np.append(forces.sum(axis=0), np.cross(own - com, forces).sum(axis=0))
 
-    def _configuration(self, time: float) -> Array:
-        """Return the configuration of the motion at a time, (nq,)."""
-        times = self.motion.times
-        k = min(max(int(np.searchsorted(times, time, side="right")), 1), len(times) - 1)
-        share = float(np.clip((time - times[k - 1]) / (times[k] - times[k - 1]), 0.0, 1.0))
-        return pin.interpolate(self.scenario.scene.model, self._rows[k - 1], self._rows[k], share)
-
-    @staticmethod
-    def _points(kinematics: Kinematics, surface: Surface) -> Array:
-        """Return the contact points of a surface, world frame, (k, 3)."""
-        X = kinematics.pose(surface.frame_id)
-        return np.asarray(surface.points @ X.rotation.T + X.translation)
+    def _window(self, kinematics: Kinematics) -> tuple[Array, list[Indices]]:
+        """Return the contact points of the window, (k, 3) [m], and the indices of those in contact at each step."""
+        times: Array = self.time + self.pace.speed * self._spec.step * np.arange(self._spec.window, dtype=float)
+        schedule = self.footholds.schedule(times)
+        places, owners = [], []
+        for i, surface in enumerate(self._surfaces):
+            lifted = int(np.argmin(schedule[:, i])) if not schedule[:, i].all() else len(times)
+            if lifted:
+                X = kinematics.pose(surface.frame_id)
+                places.append(surface.points @ X.rotation.T + X.translation)
+                owners.append((i, 0, lifted, len(surface.points)))
+            if schedule[lifted:, i].any():
+                next_one = self._paths.at(i, float(times[lifted + int(np.argmax(schedule[lifted:, i]))]))
+                place = next_one.position + np.append(self.footholds.offsets[i], 0.0)
+                places.append(surface.points @ next_one.rotation.T + place)
+                owners.append((i, lifted, len(times), len(surface.points)))
+        active: list[list[int]] = [[] for _ in times]
+        first = 0
+        for i, begin, end, count in owners:
+            for n in range(begin, end):
+                if schedule[n, i]:
+                    active[n] += range(first, first + count)
+            first += count
+        points = np.vstack(places) if places else np.zeros((0, 3))
+        return points, [np.array(own, dtype=np.intp) for own in active]

@@ -77,11 +77,17 @@ def edited(tmp_path, motion, **changes):
     return tmp_path / "scene.yaml"
 
 
-def test_contacts_that_change_are_refused(tmp_path, motion):
-    contacts = motion.contacts.copy()
-    contacts[100:, 0] = False
-    with pytest.raises(MultiQpError, match="the contacts of the motion change"):
-        Controller(load_scenario(edited(tmp_path, motion, contacts=contacts)))
+@pytest.mark.parametrize(
+    ("cycle", "message"),
+    [
+        ("{start: 1.0, end: 9.0, count: 2}", "expected increasing times up to"),
+        ("{start: 0.0, end: 1.5, count: 2}", "cycle: joint '.*' differs by"),
+    ],
+)
+def test_cycles_that_do_not_close_are_refused(tmp_path, motion, cycle, message):
+    lines = {"motion: squat.npz": f"motion: squat.npz\n        cycle: {cycle}"}
+    with pytest.raises(MultiQpError, match=message):
+        Controller(load_scenario(edited(tmp_path, motion, lines=lines)))
 
 
 def test_contacts_must_be_those_of_the_motion(tmp_path, motion):

@@ -1,0 +1,179 @@
+"""Contacts of a motion as they are met: landings by contact force, and footholds beside those of the motion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from modal_control.surface_paths import SurfacePaths
+from multi_qp_controller.references.minimum_jerk import minimum_jerk
+from multi_qp_scene.arrays import Array
+from multi_qp_scene.stateful import Stateful
+
+#: A surface may land this long before the motion plants it [s].
+EARLY = 0.12
+#: Speed at which a surface that should have landed descends [m/s], and how far [m].
+DESCENT, DEEPEST = 0.25, 0.05
+#: Height above its place in the motion at which a surface has landed where no forces are measured [m].
+TOUCHING = 1e-3
+#: Rate at which the body follows footholds that are beside those of the motion, by critical damping [1/s].
+FOLLOWING = 8.0
+#: Part of a displacement that the next foothold keeps, and by how much it may be smaller [m].
+KEPT, RETURN = 0.5, 0.04
+#: Steps that end less than this ahead of the other surfaces are not made longer [m].
+SHORT = 0.05
+#: The foothold is fixed this long before the landing [s].
+FIXED = 0.06
+
+
+class Footholds(Stateful):
+    """Which surfaces are in contact, and where they are beside the motion.
+
+    Attributes:
+        on: whether each surface is in contact: 1 or 0, (s,).
+        early: whether it has landed before the motion plants it: 1 or 0, (s,).
+        late: how far a surface that should have landed has been lowered, (s,) [m].
+        offsets: displacement of the present or next foothold of each surface from that of the motion, (2,) each [m].
+        origins: the same of the last foothold, (2,) each [m].
+        lifted_at: time of the motion at which each surface was lifted last, (s,) [s].
+        shift: the same of the body, (2,) [m].
+        shift_rate: its velocity, (2,) [m/s].
+        edited: displacement of the next foothold by longer or shorter steps, (2,) [m].
+    """
+
+    @dataclass
+    class Checkpoint:
+        """Contacts, and displacements."""
+
+        on: Array
+        early: Array
+        late: Array
+        offsets: list[Array]
+        origins: list[Array]
+        lifted_at: Array
+        shift: Array
+        shift_rate: Array
+        edited: Array
+
+    def __init__(self, paths: SurfacePaths, *, by_force: bool, touch_force: float) -> None:
+        """Create it.
+
+        Args:
+            paths: of the motion.
+            by_force: whether surfaces land when they touch; otherwise when the motion plants them.
+            touch_force: normal force from which a surface touches [N].
+        """
+        self._paths, self._by_force, self._touch_force = paths, by_force, touch_force
+        self.start()
+
+    def start(self) -> None:
+        """Begin with the contacts and the places of the motion."""
+        count = self._paths.count
+        self.on = self._paths.planted(0.0).astype(float)
+        self.early, self.late = np.zeros(count), np.zeros(count)
+        self.shift, self.shift_rate, self.edited = np.zeros(2), np.zeros(2), np.zeros(2)
+        self.offsets, self.origins = ([np.zeros(2) for _ in range(count)] for _ in range(2))
+        self.lifted_at = np.zeros(count)
+
+    def update(
+        self,
+        time: float,
+        dt: float,
+        places: Sequence[Array],
+        forces: Sequence[float] | None,
+        *,
+        stride: float,
+        ahead: float,
+    ) -> None:
+        """Update with the state of this tick.
+
+        Args:
+            time: of the motion [s].
+            dt: control period [s].
+            places: of the surfaces, (3,) each [m].
+            forces: measured normal forces [N]; None where there are none.
+            stride: what each step is longer by [m].
+            ahead: time of the motion to which the body looks ahead [s].
+        """
+        planted = self._paths.planted(time)
+        for i, place in enumerate(places):
+            if self.on[i]:
+                if planted[i]:
+                    self.early[i] = 0.0
+                elif not self.early[i]:
+                    self.on[i], self.lifted_at[i] = 0.0, time
+                    off = _returning(self._stance(i) - self.edited)
+                    self.edited = self.edited + stride * self._step(i, time)
+                    self.origins[i], self.offsets[i] = self.offsets[i], self.edited + off
+                continue
+            soon = self._paths.next_change(i, time) - time <= EARLY
+            if not planted[i] and not (soon and self._by_force):
+                continue
+            if self._has_landed(i, time, place, forces, planted=bool(planted[i])):
+                self.on[i], self.early[i], self.late[i] = 1.0, float(not planted[i]), 0.0
+                at = time if planted[i] else self._paths.next_change(i, time)
+                self.offsets[i] = place[:2] - self._paths.at(i, at).position[:2]
+            elif planted[i]:
+                self.late[i] = min(self.late[i] + DESCENT * dt, DEEPEST)
+        then = self._paths.planted(time + ahead)
+        coming = [offset for offset, on in zip(self.offsets, then, strict=True) if on]
+        way = (np.mean(coming, axis=0) if coming else self.shift) - self.shift
+        self.shift_rate = self.shift_rate + dt * FOLLOWING * (FOLLOWING * way - 2.0 * self.shift_rate)
+        self.shift = self.shift + dt * self.shift_rate
+
+    def _step(self, i: int, time: float) -> Array:
+        """Return the direction of the step of a surface that is lifted, unit length; zero if it ends beside others."""
+        landing = self._paths.next_change(i, time)
+        if not np.isfinite(landing):
+            return np.zeros(2)
+        place = self._paths.at(i, landing).position[:2]
+        way = place - self._paths.at(i, time).position[:2]
+        others = [self._paths.at(k, landing).position[:2] for k in range(self._paths.count) if self.on[k] and k != i]
+        direction = way / max(float(np.linalg.norm(way)), 1e-9)
+        if not others or direction @ (place - np.mean(others, axis=0)) < SHORT or np.linalg.norm(way) < SHORT:
+            return np.zeros(2)
+        return np.asarray(direction)
+
+    def _stance(self, without: int) -> Array:
+        """Return the mean displacement of the surfaces in contact, except one, (2,) [m]."""
+        own = [offset for i, offset in enumerate(self.offsets) if self.on[i] and i != without]
+        return np.mean(own, axis=0) if own else self.shift.copy()
+
+    def _has_landed(self, i: int, time: float, place: Array, forces: Sequence[float] | None, *, planted: bool) -> bool:
+        if not self._by_force:
+            return True
+        if forces is not None:
+            return forces[i] > self._touch_force
+        return planted and bool(place[2] <= self._paths.at(i, time).position[2] - self.late[i] + TOUCHING)
+
+    def swing(self, i: int, time: float, rate: float) -> tuple[Array, Array]:
+        """Return displacement and its velocity of a surface in the air, (3,) [m], [m/s].
+
+        Args:
+            i: the surface.
+            time: of the motion [s].
+            rate: at which it passes.
+        """
+        landing = self._paths.next_change(i, time) if not self._paths.planted(time)[i] else time
+        duration = landing - self.lifted_at[i] if np.isfinite(landing) else np.inf
+        share, speed, _ = minimum_jerk(time - self.lifted_at[i], max(duration - FIXED, 0.05))
+        way = self.offsets[i] - self.origins[i]
+        sinking = -DESCENT if 0.0 < self.late[i] < DEEPEST else 0.0
+        place = np.array([*(self.origins[i] + share * way), -self.late[i]])
+        return place, np.array([*(rate * speed * way), sinking])
+
+    def schedule(self, times: Array) -> Array:
+        """Return which surfaces will be in contact at times of the motion, the first one the present, (n, s)."""
+        found = np.array([self._paths.planted(time) for time in times])
+        found[0] = self.on > 0.5
+        for i in range(self._paths.count):
+            if self.early[i]:  # stays until the motion lifts it after its planting
+                found[: int(np.argmax(found[1:, i])) + 1, i] = True
+        return found
+
+
+def _returning(offset: Array) -> Array:
+    """Return a smaller displacement, so that the robot returns to the places of the motion step by step, (2,) [m]."""
+    return offset - np.clip((1.0 - KEPT) * offset, -RETURN, RETURN)

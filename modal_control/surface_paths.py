@@ -1,0 +1,74 @@
+"""Paths of the contact surfaces of a reference motion, and when each is planted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
+from scipy.spatial.transform import Rotation, RotationSpline
+
+from multi_qp_scene.arrays import Array
+
+
+class SurfaceSample(NamedTuple):
+    """Motion of a surface at a time, in the world.
+
+    Attributes:
+        position: (3,) [m].
+        rotation: (3, 3).
+        twist: linear, then angular velocity, (6,).
+        acceleration: the same, (6,).
+    """
+
+    position: Array
+    rotation: Array
+    twist: Array
+    acceleration: Array
+
+
+class SurfacePaths:
+    """Paths of some surfaces and their contacts over time; the last pose is held.
+
+    Attributes:
+        count: number of surfaces.
+    """
+
+    def __init__(self, times: Array, poses: Sequence[Sequence[pin.SE3]], contacts: NDArray[np.bool_]) -> None:
+        """Create it.
+
+        Args:
+            times: of the samples, from 0 on, (n,) [s].
+            poses: of each surface at each sample.
+            contacts: whether each is planted from each sample on, (n, s).
+        """
+        self._times, self._contacts, self.count = times, contacts, len(poses)
+        self._places = [CubicSpline(times, [X.translation for X in path]) for path in poses]
+        self._turns = [RotationSpline(times, Rotation.from_matrix([X.rotation for X in path])) for path in poses]
+
+    def at(self, i: int, time: float) -> SurfaceSample:
+        """Return the motion of a surface at a time [s]; at rest before the motion and after it."""
+        t, end = min(max(time, 0.0), float(self._times[-1])), float(self._times[-1])
+        R = self._turns[i](t).as_matrix()
+        twist, acceleration = np.zeros(6), np.zeros(6)
+        if 0.0 <= time < end:
+            twist[:3], acceleration[:3] = self._places[i](t, 1), self._places[i](t, 2)
+            # rates of a RotationSpline are in the axes of the body
+            twist[3:], acceleration[3:] = R @ self._turns[i](t, 1), R @ self._turns[i](t, 2)
+        return SurfaceSample(np.asarray(self._places[i](t)), np.asarray(R), twist, acceleration)
+
+    def planted(self, time: float) -> NDArray[np.bool_]:
+        """Return which surfaces are planted at a time, (s,)."""
+        return np.asarray(self._contacts[self._sample(time)])
+
+    def next_change(self, i: int, time: float) -> float:
+        """Return when a surface is planted or lifted next [s]; infinity if it is not."""
+        k = self._sample(time)
+        later = np.flatnonzero(self._contacts[k:, i] != self._contacts[k, i])
+        return float(self._times[k + later[0]]) if len(later) else np.inf
+
+    def _sample(self, time: float) -> int:
+        return int(np.clip(np.searchsorted(self._times, time + 1e-9, side="right") - 1, 0, len(self._times) - 1))

@@ -1,0 +1,103 @@
+"""The reference motion of a robot in a scene: joint angles, momentum and surfaces over time."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pinocchio as pin
+
+from modal_control.surface_paths import SurfacePaths
+from multi_qp_controller.dynamics.kinematics import Kinematics
+from multi_qp_controller.references.joint_motion import JointMotion
+from multi_qp_scene.arrays import Array
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.motions.cycle import repeated
+from multi_qp_scene.motions.reference import ReferenceMotion
+from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.scene import State
+from multi_qp_scene.schema.generators import ModalSpec
+
+
+class TrackedMotion:
+    """A motion with its cycle, as a robot of a scene is to follow it; afterwards the last pose is held.
+
+    Attributes:
+        motion: the motion.
+        duration: its duration [s].
+        joints: names of the joints that a posture task can follow, without the robot's.
+        angles: their angles.
+        surfaces: paths of the surfaces of `contacts`.
+        lifted: indices of those that leave the ground.
+    """
+
+    def __init__(self, name: str, spec: ModalSpec, scenario: Scenario) -> None:
+        """Read the motion of a generator.
+
+        Raises:
+            MultiQpError: when the motion is of another robot, or its contacts are not those of `contacts`.
+        """
+        self._scenario, scene = scenario, scenario.scene
+        self._body = body = scene.subsystems[spec.subsystem]
+        motion = ReferenceMotion.beside(spec.motion, scenario.path)
+        if spec.cycle is not None:
+            motion = repeated(motion, spec.cycle.start, spec.cycle.end, spec.cycle.count)
+        self.motion, self.duration = motion, float(motion.times[-1])
+        entries = np.arange(body.joint_v_slice.start, body.joint_v_slice.stop)
+        own = [scene.velocity_names[k].partition("/")[2] for k in entries]
+        if not body.floating or (scene.angle_index[entries] < 0).any() or set(own) != set(motion.joints):
+            raise MultiQpError(f"generator '{name}': the motion '{spec.motion}' is of another robot than '{body.name}'")
+        planted = {one for one, on in zip(motion.surfaces, motion.contacts.T, strict=True) if on.any()}
+        if planted != set(spec.contacts):
+            raise MultiQpError(
+                f"generator '{name}': `contacts` names {', '.join(sorted(spec.contacts))}; "
+                f"planted in the motion: {', '.join(sorted(planted)) or 'none'}"
+            )
+        rows = motion.q[:, [*range(7), *(7 + motion.joints.index(joint) for joint in own)]]
+        self._rows = np.array([scene.q0] * len(rows))
+        self._rows[:, body.q_slice] = rows
+        tasked = [joint for k, joint in zip(entries, own, strict=True) if k not in set(scene.couplings.v_index)]
+        self.joints = tasked
+        self.angles = JointMotion(motion.times, rows[:, [7 + own.index(joint) for joint in tasked]])
+        self._contacts = motion.contacts[:, [motion.surfaces.index(surface) for surface in spec.contacts]]
+        self.lifted = [int(i) for i in np.flatnonzero(~self._contacts.all(axis=0))]
+        self._momenta, poses = self._sample([f"{body.name}/{surface}" for surface in spec.contacts])
+        self.surfaces = SurfacePaths(motion.times, poses, self._contacts)
+
+    def contact_sets(self) -> list[tuple[int, ...]]:
+        """Return the sets of surfaces that may be in contact: those of the motion, with early and late landings."""
+        found: dict[tuple[int, ...], None] = {}
+        rows = list(dict.fromkeys(tuple(row) for row in self._contacts.tolist()))
+        for row in rows:
+            found[tuple(int(i) for i in np.flatnonzero(row))] = None
+        for row, other in itertools.permutations(rows, 2):
+            found[tuple(int(i) for i in np.flatnonzero(np.array(row) & np.array(other)))] = None
+        return list(found)
+
+    def goal(self, time: float) -> tuple[Array, Array, Array]:
+        """Return configuration, (nq,), centre of mass, (3,) [m], and momentum about it, (6,), at a time [s]."""
+        target, _, _ = self._momenta.sample(time)
+        rate = target[3:] if time < self.duration else np.zeros(6)
+        return self._configuration(time), target[:3], rate
+
+    def _configuration(self, time: float) -> Array:
+        times = self.motion.times
+        k = min(max(int(np.searchsorted(times, time, side="right")), 1), len(times) - 1)
+        share = float(np.clip((time - times[k - 1]) / (times[k] - times[k - 1]), 0.0, 1.0))
+        return np.asarray(pin.interpolate(self._scenario.scene.model, self._rows[k - 1], self._rows[k], share))
+
+    def _sample(self, surfaces: list[str]) -> tuple[JointMotion, list[list[pin.SE3]]]:
+        """Return centre of mass and momentum over time, and the poses of surfaces; velocities by differences."""
+        scene, times = self._scenario.scene, self.motion.times
+        kinematics = Kinematics(scene)
+        group = kinematics.group((self._body.name,))
+        found, poses = np.zeros((len(times), 9)), [list[pin.SE3]() for _ in surfaces]
+        for k, q in enumerate(self._rows):
+            before, after = max(k - 1, 0), min(k + 1, len(times) - 1)
+            steps = [pin.difference(scene.model, q, self._rows[other]) for other in (before, after)]
+            kinematics.update(State(q, (steps[1] - steps[0]) / (times[after] - times[before])))
+            found[k, :3] = group.com(kinematics)
+            found[k, 3:] = group.momentum(kinematics)[1]
+            for path, surface in zip(poses, surfaces, strict=True):
+                path.append(kinematics.pose(scene.surfaces[surface].frame_id).copy())
+        return JointMotion(times, found), poses
