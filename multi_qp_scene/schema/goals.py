@@ -64,6 +64,30 @@ class PoseGoal(GoalBase):
         scenario.known((*key, "frame"), "link or surface", self.frame, scenario.all_names.frames)
 
 
+class PassGoal(GoalBase):
+    """Least distance of a frame from a position during the run, for targets that are only touched on the way.
+
+    Attributes:
+        type: selects this type of goal.
+        frame: full name of a link or surface.
+        target: position in the world [m].
+        tolerance: maximum of the least distance [m].
+        between: first and last time that count [s]; the whole run if left out.
+    """
+
+    type: Literal["pass"]
+    frame: str
+    target: Vector3
+    tolerance: Length
+    between: tuple[Time, Time] | None = None
+
+    def check(self, scenario: ScenarioChecker, key: Key) -> None:
+        """Check the name of the frame, and that the interval is not empty."""
+        scenario.known((*key, "frame"), "link or surface", self.frame, scenario.all_names.frames)
+        if self.between is not None and self.between[0] >= self.between[1]:
+            scenario.report_error((*key, "between"), "expected a first time before the last one")
+
+
 class StateGoal(GoalBase):
     """A state that must be visited.
 
@@ -241,6 +265,7 @@ class VelocityGoal(GoalBase):
 GoalSpec = Annotated[
     TrackingGoal
     | PoseGoal
+    | PassGoal
     | StateGoal
     | PointsGoal
     | JointGoal

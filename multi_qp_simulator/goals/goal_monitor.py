@@ -11,7 +11,7 @@ from multi_qp_scene.scene import Scene, State
 from multi_qp_scene.schema import goals
 from multi_qp_simulator.goals.base import GoalResult, Moment, MonitoredGoal
 from multi_qp_simulator.goals.joints import JointAngle, JointVelocity
-from multi_qp_simulator.goals.places import Balance, MinimumDistance, Pose, Tilt
+from multi_qp_simulator.goals.places import Balance, MinimumDistance, Passed, Pose, Tilt
 from multi_qp_simulator.goals.progress import Points, Tracking, Visited
 from multi_qp_simulator.goals.velocity import MeanVelocity
 
@@ -19,6 +19,7 @@ from multi_qp_simulator.goals.velocity import MeanVelocity
 _GOALS: dict[type[goals.GoalBase], Callable[[Any, Scene], MonitoredGoal]] = {
     goals.TrackingGoal: Tracking,
     goals.PoseGoal: Pose,
+    goals.PassGoal: Passed,
     goals.StateGoal: Visited,
     goals.PointsGoal: Points,
     goals.JointGoal: JointAngle,

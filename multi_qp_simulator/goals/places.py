@@ -38,6 +38,30 @@ class Pose(MonitoredGoal):
         return np.array(data.oMf[self._scene.frame_id(self._goal.frame)].translation)
 
 
+class Passed(MonitoredGoal):
+    """Least distance of a frame from a position."""
+
+    def __init__(self, goal: goals.PassGoal, scene: Scene) -> None:
+        self._goal, self._model = goal, scene.model
+        self._frame, self._target = scene.frame_id(goal.frame), np.array(goal.target)
+        self._least, self._place = math.inf, np.full(3, math.nan)
+
+    def observe(self, moment: Moment) -> None:
+        """Record the least distance."""
+        between = self._goal.between
+        if between is not None and not between[0] <= moment.time <= between[1]:
+            return
+        place = np.array(place_frames(self._model, moment.state.q).oMf[self._frame].translation)
+        distance = float(np.linalg.norm(place - self._target))
+        if distance < self._least:
+            self._least, self._place = distance, place
+
+    def results(self, state: State, visited: list[str]) -> dict[str, GoalResult]:
+        """Evaluate it."""
+        goal, value = self._goal, self._place.tolist() if math.isfinite(self._least) else None
+        return {"": GoalResult(value, list(goal.target), self._least, goal.tolerance, self._least <= goal.tolerance)}
+
+
 class Tilt(MonitoredGoal):
     """Largest angle of a frame's z axis from the vertical."""
 

@@ -5,6 +5,7 @@ import pytest
 
 from contact_invariant.audit import Auditor, Bounds
 from contact_invariant.synthesis import STAGES, Synthesiser
+from multi_qp_scene.scenario import load_scenario
 
 
 def synthesiser(scenario):
@@ -46,3 +47,28 @@ def test_walking_emerges(behaviour):
         feet = synthesis.motion.contacts[:, :2]
         assert (np.diff(feet.astype(int), axis=0) != 0).any(axis=0).all()  # both feet step
     assert true >= 3
+
+
+PUNCH = "{type: strike, effector: right_hand, target: [0.5, -0.15, 1.0], velocity: [1.5, 0, 0], phase: 3}"
+
+
+def test_a_hand_strikes_a_target_and_the_feet_stay(behaviour):
+    maker, auditor = synthesiser(behaviour(phases=4, terms=PUNCH))
+    synthesis = maker.run()
+    audit = auditor.audit(synthesis.motion, synthesis.features)
+    assert audit.passed, audit.findings
+    hand = synthesis.motion.x[3, 6 + 6 * 3 :][:3]
+    np.testing.assert_allclose(hand, [0.5, -0.15, 1.0], atol=0.03)
+    assert synthesis.motion.rates[3, 6 + 6 * 3] > 1.0
+    assert not synthesis.motion.contacts[:, 2:].any()
+
+
+@pytest.mark.slow
+def test_three_targets_are_struck_in_turn():
+    scenario = load_scenario("punch")
+    maker, auditor = synthesiser(scenario)
+    for seed in range(2):
+        synthesis = maker.run(seed)
+        assert auditor.audit(synthesis.motion, synthesis.features).passed
+        feet = synthesis.motion.contacts[:, :2]
+        assert (np.diff(feet.astype(int), axis=0) != 0).any()  # it steps, though no term says so

@@ -110,10 +110,11 @@ except MultiQpError as error:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["walk_to", "punch"])
 @pytest.mark.parametrize("backend", ["integrator", "mujoco"])
-def test_walking_is_carried_out(backend, tmp_path, monkeypatch):
+def test_behaviours_are_carried_out(name, backend, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    made = synthesise_scenario(load_scenario("walk_to"))
+    made = synthesise_scenario(load_scenario(name))
     assert made.passed
     result = run_scenario(made.scenario, backend=backend)
     assert result.succeeded and result.report["qp_failures"] == 0

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import yaml
 
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.resources import scenario_path
 from multi_qp_scene.scenario import load_scenario
 from multi_qp_scene.scene import State
 from multi_qp_simulator.goals import GoalMonitor, GoalResult
@@ -122,3 +124,30 @@ def test_a_goal_on_a_continuous_joint_is_on_its_angle_the_short_way_round(turnta
     assert goals["there"]["value"] == pytest.approx(3.4 - math.tau, abs=0.05), "in (−π, π]"
     assert goals["where it began"]["error"] == pytest.approx(0.4, abs=0.05)
     assert goals["in no state"]["error"] is None and not goals["in no state"]["reached"]
+
+
+def test_a_pass_goal_is_the_least_distance_in_its_interval(stand):
+    """Without its contact the box falls by g t²/2: 2 cm after 64 ms, 4.9 cm at the end."""
+    states = {"only": {"hold": 0.1, "contacts": ["left_foot", "right_foot"]}}
+    scenario = stand(states)
+    box = scenario.scene.q0[scenario.scene.subsystems["box"].q_slice][:3]
+    frame = {"type": "pass", "frame": "box/box_link", "tolerance": 0.005}
+    below = frame | {"target": (box - [0.0, 0.0, 0.02]).tolist()}
+    goals = goals_of(
+        stand,
+        {"passed": below, "early": below | {"between": [0.0, 0.03]}, "never": below | {"between": [50.0, 60.0]}},
+        states,
+    )
+    assert goals["passed"]["reached"] and goals["passed"]["value"][2] == pytest.approx(box[2] - 0.02, abs=0.005)
+    assert goals["early"]["error"] == pytest.approx(0.02 - 9.81 * 0.03**2 / 2, abs=0.003)
+    assert not goals["early"]["reached"]
+    assert goals["never"]["error"] is None and not goals["never"]["reached"]
+
+
+def test_a_pass_goal_needs_an_interval(tmp_path):
+    data = yaml.safe_load(scenario_path("box").read_text())
+    goal = {"type": "pass", "frame": "box/box_link", "target": [0, 0, 0], "tolerance": 0.1, "between": [2.0, 1.0]}
+    path = tmp_path / "box.yaml"
+    path.write_text(yaml.safe_dump(data | {"goals": {"passed": goal}}, sort_keys=False))
+    with pytest.raises(MultiQpError, match="between: expected a first time before the last one"):
+        load_scenario(path)
