@@ -142,6 +142,8 @@ class ModalGenerator(MotionGenerator):
         for i in self.tracked.lifted:
             if not footholds.on[i]:
                 one, (offset, beside) = self._paths.at(i, time), footholds.swing(i, time, speed)
+                rise = self.tracked.rise  # the ground beside the motion
+                offset[2], beside[2] = offset[2] + rise @ offset[:2], beside[2] + rise @ beside[:2]
                 twist = speed * one.twist + np.append(beside, np.zeros(3))
                 references[self._contacts[i]] = pose_reference(
                     one.position + offset, one.rotation, twist, speed**2 * one.acceleration
@@ -171,7 +173,8 @@ class ModalGenerator(MotionGenerator):
         rate = speed * rate + mass * np.append(self.footholds.shift_rate, np.zeros(4))
         change = A @ pin.difference(kinematics.model, kinematics.q, goal)[group.columns]
         # exact instead of linear
-        change[:3] = mass * (target + np.append(self.footholds.shift, 0.0) - com)
+        shift = self.footholds.shift
+        change[:3] = mass * (target + np.append(shift, self.tracked.rise @ shift) - com)
         load = np.append(mass * kinematics.gravity, np.zeros(3))
         free = np.concatenate([to_modes @ (ahead * h + 0.5 * ahead**2 * load), to_modes @ (h + ahead * load)])
         missed = free - np.concatenate([to_modes @ change, to_modes @ rate])
@@ -203,7 +206,8 @@ class ModalGenerator(MotionGenerator):
                 owners.append((i, 0, lifted, len(surface.points)))
             if schedule[lifted:, i].any():
                 next_one = self._paths.at(i, float(times[lifted + int(np.argmax(schedule[lifted:, i]))]))
-                place = next_one.position + np.append(self.footholds.offsets[i], 0.0)
+                offset = self.footholds.offsets[i]
+                place = next_one.position + np.append(offset, self.tracked.rise @ offset)
                 places.append(surface.points @ next_one.rotation.T + place)
                 owners.append((i, lifted, len(times), len(surface.points)))
         active: list[list[int]] = [[] for _ in times]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pinocchio as pin
@@ -18,6 +19,9 @@ from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
 from multi_qp_scene.schema.generators import ModalSpec
 
+#: Distance from which on a motion travels [m].
+FAR = 0.3
+
 
 class TrackedMotion:
     """A motion with its cycle, as a robot of a scene is to follow it; afterwards the last pose is held.
@@ -29,6 +33,7 @@ class TrackedMotion:
         angles: their angles.
         surfaces: paths of the surfaces of `contacts`.
         lifted: indices of those that leave the ground.
+        rise: height of the ground for a horizontal displacement, (2,).
     """
 
     def __init__(self, name: str, spec: ModalSpec, scenario: Scenario) -> None:
@@ -61,7 +66,10 @@ class TrackedMotion:
         self.angles = JointMotion(motion.times, rows[:, [7 + own.index(joint) for joint in tasked]])
         self._contacts = motion.contacts[:, [motion.surfaces.index(surface) for surface in spec.contacts]]
         self.lifted = [int(i) for i in np.flatnonzero(~self._contacts.all(axis=0))]
-        self._momenta, poses = self._sample([f"{body.name}/{surface}" for surface in spec.contacts])
+        centroids, poses = self._sample([f"{body.name}/{surface}" for surface in spec.contacts])
+        self.rise = math.tan(spec.slope) * _heading(centroids[:, :3])
+        self._momenta = JointMotion(motion.times, _on_slope(centroids, self.rise))
+        poses = [[_pose_on_slope(X, self.rise) for X in path] for path in poses]
         self.surfaces = SurfacePaths(motion.times, poses, self._contacts)
 
     def contact_sets(self) -> list[tuple[int, ...]]:
@@ -86,8 +94,8 @@ class TrackedMotion:
         share = float(np.clip((time - times[k - 1]) / (times[k] - times[k - 1]), 0.0, 1.0))
         return np.asarray(pin.interpolate(self._scenario.scene.model, self._rows[k - 1], self._rows[k], share))
 
-    def _sample(self, surfaces: list[str]) -> tuple[JointMotion, list[list[pin.SE3]]]:
-        """Return centre of mass and momentum over time, and the poses of surfaces; velocities by differences."""
+    def _sample(self, surfaces: list[str]) -> tuple[Array, list[list[pin.SE3]]]:
+        """Return centre of mass and momentum over time, (n, 9), and the poses of surfaces; rates are differences."""
         scene, times = self._scenario.scene, self.motion.times
         kinematics = Kinematics(scene)
         group = kinematics.group((self._body.name,))
@@ -100,4 +108,31 @@ class TrackedMotion:
             found[k, 3:] = group.momentum(kinematics)[1]
             for path, surface in zip(poses, surfaces, strict=True):
                 path.append(kinematics.pose(scene.surfaces[surface].frame_id).copy())
-        return JointMotion(times, found), poses
+        return found, poses
+
+
+def _heading(path: Array) -> Array:
+    """Return the direction in which a centre of mass travels, or x where it remains at its place, (2,)."""
+    way = path[-1, :2] - path[0, :2]
+    distance = float(np.linalg.norm(way))
+    return np.asarray(way / distance) if distance > FAR else np.array([1.0, 0.0])
+
+
+def _on_slope(centroids: Array, rise: Array) -> Array:
+    """Return centre of mass and momentum sheared along the vertical, (n, 9).
+
+    The height over the ground, and with it the zero-moment point of the motion, remain.
+    """
+    found = centroids.copy()
+    found[:, 2] += centroids[:, :2] @ rise
+    found[:, 5] += centroids[:, 3:5] @ rise
+    return found
+
+
+def _pose_on_slope(X: pin.SE3, rise: Array) -> pin.SE3:
+    """Return a pose that was over level ground over a slope through the origin."""
+    if not rise.any():
+        return X
+    up = np.append(-rise, 1.0)
+    tilt = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), up / np.linalg.norm(up)).matrix()
+    return pin.SE3(tilt @ X.rotation, X.translation + [0.0, 0.0, float(rise @ X.translation[:2])])

@@ -405,6 +405,8 @@ class ModalSpec(GeneratorSpec):
         cycle: part of the motion that is repeated.
         speed: speed of the motion over time.
         stride: by how much steps are longer than those of the motion [m]; negative for shorter ones.
+        slope: slope of the ground in the direction in which the motion, recorded on level ground, travels; positive
+            upwards, through the origin of the motion [rad].
         slow_down: slower motion after a disturbance.
         landing: when surfaces land: `touch`, at a contact force or else a gap; `motion`, when the motion plants them.
         touch_force: contact force from which a surface touches [N].
@@ -429,6 +431,7 @@ class ModalSpec(GeneratorSpec):
     cycle: CycleSpec | None = None
     speed: list[TimedSpeedSpec] = []
     stride: Annotated[float, Field(ge=-0.3, le=0.3)] = 0.0
+    slope: Annotated[float, Field(ge=-0.5, le=0.5)] = 0.0
     slow_down: SlowDownSpec | None = None
     landing: Literal["touch", "motion"] = "touch"
     touch_force: Force = 25.0

@@ -14,6 +14,8 @@ from multi_qp_scene import load_scenario
 from multi_qp_scene.schema.mismatch import PushSpec
 from multi_qp_simulator.runner import run_scenario
 
+EDITS = [{"stride": 0.1}, {"stride": -0.15}, {"speed": 1.1}, {"speed": 0.8}, {"slope": 3.0}, {"slope": -5.0}]
+
 
 def walked(backend="mujoco", duration=None, push=None, **parameters):
     """Return scenario and result of a run."""
@@ -55,6 +57,25 @@ def test_a_checkpoint_in_the_middle_of_a_step_resumes_it():
     np.testing.assert_array_equal(first.tau, second.tau)
 
 
+def test_a_motion_on_a_slope_has_its_soles_on_the_ground_and_its_body_as_high_above():
+    level, slope = (
+        Controller(load_scenario("walk_motion", parameters={"cycles": 1, "slope": degrees})).generator("walk").tracked
+        for degrees in (0.0, -5.0)
+    )
+    rise = math.tan(math.radians(-5.0))
+    for time in (4.5, 5.0, 5.5):
+        flat, tilted = (one.surfaces.at(0, time) for one in (level, slope))
+        np.testing.assert_allclose(tilted.position - flat.position, [0.0, 0.0, rise * flat.position[0]], atol=1e-3)
+        assert math.degrees(math.acos(tilted.rotation[:, 2] @ flat.rotation[:, 2])) == pytest.approx(5.0, abs=0.01)
+        assert tilted.rotation[:, 2] @ [1.0, 0.0, rise] == pytest.approx(
+            flat.rotation[:, 2] @ [1.0, 0.0, 0.0], abs=1e-3
+        )
+        (_, com, _), (_, over, rate) = level.goal(time), slope.goal(time)
+        assert over[2] - com[2] == pytest.approx(rise * com[0], abs=1e-3)
+        _, later, _ = slope.goal(time + 1e-4)
+        np.testing.assert_allclose((later - over) / 1e-4, rate[:3] / 39.0, atol=0.01)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["integrator", "mujoco"])
 def test_half_a_minute_is_followed(backend):
@@ -65,7 +86,7 @@ def test_half_a_minute_is_followed(backend):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("parameters", [{"stride": 0.1}, {"stride": -0.15}, {"speed": 1.1}, {"speed": 0.8}], ids=str)
+@pytest.mark.parametrize("parameters", EDITS, ids=str)
 def test_edited_walks_arrive(parameters):
     _, result = walked(cycles=1, **parameters)
     assert result.succeeded and result.report["qp_failures"] == 0
@@ -74,6 +95,8 @@ def test_edited_walks_arrive(parameters):
     steps = parameters.get("speed", 1.0) * 2.0 / 0.967  # a second
     wanted = 0.4 * parameters.get("speed", 1.0) + parameters.get("stride", 0.0) * steps
     assert speed == pytest.approx(wanted, abs=0.03)
+    way, climbed = (np.interp(6.9, time, q[:, k]) - np.interp(4.0, time, q[:, k]) for k in (0, 2))  # three strides
+    assert climbed == pytest.approx(way * math.tan(math.radians(parameters.get("slope", 0.0))), abs=0.015)
 
 
 @pytest.mark.slow
