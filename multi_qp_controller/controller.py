@@ -253,9 +253,8 @@ class Controller:
         generators = self._state_manager.generators
         for name in self.scenario.spec.states:
             self.post_update()  # otherwise the next step would call it, and leave the state again
-            self.machine.enter(name, 0.0)
             try:
-                self._state_manager.enter_state(0.0)
+                self._state_manager.enter_state(name, 0.0)
             except (MultiQpError, KeyError, ValueError):  # a target may refer to a frame that does not exist yet
                 continue
             self.step(state, 0.0)

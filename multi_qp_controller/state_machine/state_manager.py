@@ -14,7 +14,7 @@ from multi_qp_controller.qp.solve_cascade import SolveCascade
 from multi_qp_controller.state_machine.active_setup import ActiveSetup
 from multi_qp_controller.state_machine.precompute import pairs_of, precompute_plans
 from multi_qp_controller.state_machine.running_generators import RunningGenerators
-from multi_qp_controller.state_machine.state_machine import StateMachine
+from multi_qp_controller.state_machine.state_machine import MachineState, StateMachine
 from multi_qp_controller.state_machine.transition_context import TransitionContext
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.stateful import Stateful
@@ -100,9 +100,9 @@ class StateManager(Stateful):
             self._landing.enter(self.machine.present, self.active_setup.tasks)
 
     def start(self, time: float) -> None:
-        """Enter the first state, at the state of the scene in the first tick."""
+        """Set up the first state, at the state of the scene in the first tick."""
         self.machine.entered = time
-        self.enter_state(time, starting=True)
+        self._set_up(self.machine.present, time, starting=True)
         self.started = True
 
     def update_generators(self, now: GeneratorInput) -> None:
@@ -121,20 +121,18 @@ class StateManager(Stateful):
         now.measured_contacts = None if self._landing is None else self._landing.measured_contacts
         due = machine.due(now)
         if due is not None:
-            before = machine.get_state()
-            machine.enter(due, time)
-            try:
-                self.enter_state(time)
-            except Exception:
-                machine.set_state(before)  # the transition is tried again after the next tick
-                raise
-            return
-        if self.active_setup.advance(time):
+            self.enter_state(due, time)
+        elif self.active_setup.advance(time):
             self._activate()
 
-    def enter_state(self, time: float, *, starting: bool = False) -> None:
-        """Activate the contacts and tasks of the present state."""
-        state, active_setup = self.machine.present, self.active_setup
+    def enter_state(self, name: str, time: float) -> None:
+        """Enter a state, with its contacts and tasks; after an exception, the state machine is in the present one."""
+        self._set_up(self.machine.named[name], time)
+        self.machine.enter(name, time)
+
+    def _set_up(self, state: MachineState, time: float, *, starting: bool = False) -> None:
+        """Activate the contacts and tasks of a state."""
+        active_setup = self.active_setup
         active_setup.enter(state, self._kinematics, time)
         self.generators.enter(state.name)
         if starting:

@@ -95,8 +95,7 @@ def test_limb_moves_on_until_a_contact_force_is_measured(scenario):
     controller = Controller(scenario, closed_loop=ClosedLoopSpec(landing_force=5.0))
     landing, state = controller.landing, scenario.scene.initial_state()
     controller.step(state, 0.0)
-    controller.machine.enter("close", 1.0)
-    controller._state_manager.enter_state(1.0)
+    controller._state_manager.enter_state("close", 1.0)
     task = controller.tasks["left_palm"]
     controller.step(state, 5.0)
     assert not task.shift.any()  # no forces measured yet
@@ -131,8 +130,7 @@ def test_controller_is_restored_during_a_ramp(scenario):
     first, second = (Controller(scenario, closed_loop=loop) for _ in range(2))
     state = scenario.scene.initial_state()
     first.step(state, 0.0)
-    first.machine.enter("lift", 0.005)
-    first._state_manager.enter_state(0.005)
+    first._state_manager.enter_state("lift", 0.005)
     first.landing.update_forces({"left_hand": 9.0})
     first.step(state, 0.04)
     second.set_state(first.get_state())
