@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import pinocchio as pin
@@ -54,14 +55,15 @@ class ActiveContact(Stateful):
         frames: frame indices of the two surfaces.
         key: everything that its rows depend on, besides its pose.
         penalty: factor on the cost of its wrench.
-        held_at: held pose of the first surface in the second's frame; None before the contact is held.
+        held_at: held pose of the first surface in the second's frame, (4, 4), never written to; None before the contact
+            is held, in its first tick.
     """
 
     @dataclass
     class Checkpoint:
         """Held pose and penalty."""
 
-        held_at: pin.SE3 | None
+        held_at: Annotated[Array, 4, 4] | None
         penalty: float
 
     def __init__(
@@ -81,7 +83,7 @@ class ActiveContact(Stateful):
         self.W = first.rays(self.friction)
         self.rows = first.equality_rows
         X_second_first = kinematics.pose(second.frame_id).actInv(kinematics.pose(first.frame_id))
-        self.held_at: pin.SE3 | None = X_second_first
+        self.held_at: Array | None = X_second_first.homogeneous
         self.feedback = feedback
         self.penalty = 1.0
         self.F = first.facets(self.friction).copy()
@@ -102,19 +104,10 @@ class ActiveContact(Stateful):
             new.W, new.F = self.W.copy(), self.F.copy()
         return new
 
-    def hold(self, X_second_first: Array) -> None:
-        """Hold the contact at a relative pose of its surfaces, (4, 4)."""
-        self.held_at = pin.SE3(X_second_first)
-
-    @property
-    def is_held(self) -> bool:
-        """Whether the relative pose to hold is set; it is set in the first tick."""
-        return self.held_at is not None
-
     @property
     def X_second_first(self) -> pin.SE3:
         """Held pose of the first surface in the second's frame; the present pose before the contact is held."""
-        return self.motion.X_B_A if self.held_at is None else self.held_at
+        return self.motion.X_B_A if self.held_at is None else pin.SE3(self.held_at)
 
     @property
     def motion(self) -> RelativeMotion:

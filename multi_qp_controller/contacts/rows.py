@@ -102,17 +102,16 @@ class ContactRows:
         self._G_is_new = False
 
     def _store_made_poses(self, before: Sequence[ActiveContact | None]) -> None:
-        self._is_held = all([contact.is_held for contact in self.contacts])
+        self._is_held = all([contact.held_at is not None for contact in self.contacts])
         for made, contact, old in zip(self._made, self.contacts, before, strict=True):
-            if contact is not old and contact.is_held:
-                made[:] = contact.X_second_first.homogeneous
+            if contact is not old and contact.held_at is not None:
+                made[:] = contact.held_at
 
     def _hold(self, table: MotionTable) -> None:
         """Hold the contacts whose first tick this is."""
         for made, contact, X in zip(self._made, self.contacts, table.X, strict=False):
-            if not contact.is_held:
-                contact.hold(X)
-                made[:] = X
+            if contact.held_at is None:
+                contact.held_at = made[:] = X.copy()
         self._is_held = True
 
     @cached_property

@@ -66,7 +66,7 @@ def test_contact_is_made_in_its_first_tick() -> None:
     hands = [controller.contacts[name] for name in ("left_hand", "right_hand")]
     rows = controller.qp_data.contacts
     for contact in hands:
-        assert contact.is_held
+        assert contact.held_at is not None
         assert contact.slip() == (0.0, 0.0)
         where = rows.row_slices[rows.contacts.index(contact)]
         twist, drift = contact.motion.twist, contact.motion.drift
@@ -80,11 +80,11 @@ def test_contact_before_its_first_tick_is_restored_as_not_held() -> None:
             controller.post_update()
             if controller.machine.present.name == "lift":
                 break
-    assert not {contact.name: contact for contact in controller.qp_data.contacts.contacts}["left_hand"].is_held
+    assert {contact.name: contact for contact in controller.qp_data.contacts.contacts}["left_hand"].held_at is None
     other = Controller(load_scenario("box"), dt=DT)
     other.set_state(controller.get_state())
-    assert not other.contacts["left_hand"].is_held
-    assert other.contacts["left_foot"].is_held
+    assert other.contacts["left_hand"].held_at is None
+    assert other.contacts["left_foot"].held_at is not None
 
 
 def test_failure_in_post_update_is_reported_by_the_next_step(scenario, monkeypatch: pytest.MonkeyPatch) -> None:
