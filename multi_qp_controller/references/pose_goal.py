@@ -22,48 +22,28 @@ PoseReferenceFactory = Callable[[Kinematics, pin.SE3], PoseReference]
 
 def pose_goal(target: PoseTargetSpec, frame_b: int | None, scene: Scene) -> PoseReferenceFactory:
     """Return the function that creates the reference of a target, for a pose in frame B; None is the world."""
+    if (path := target.random_path) is not None:
+        drawn = dict(path) | {"position": np.array(path.position), "angle": np.array(path.angle)}
+        RandomPose.draw(**drawn)  # cached here, not in the tick that starts the task
+        return lambda _, present: RandomPose(present, **drawn)
+    if (points := target.random_points) is not None:
+        options = dict(points) | {"size": np.array(points.size), "centre": np.array(points.centre)}
+        return lambda _, present: RandomPoints(present, **options)
     frame_of = None if target.frame in ("world", "entry") else scene.frame_id(target.frame)
-    place = _target_pose(target, frame_of, frame_b)
-    if (drawn := target.random_path) is not None:  # cached here, not in the tick that starts the task
-        position, angle = np.array(drawn.position), np.array(drawn.angle)
-        RandomPose.draw(drawn.duration, position, angle, drawn.seed, drawn.knots_every)
+    place, duration, apex, via = _target_pose(target, frame_of, frame_b), target.duration, target.apex, target.via
+    if target.interactive is not None:
+        return lambda kinematics, present: MovablePose(place(kinematics, present))
+    if duration is None:
+        return lambda kinematics, present: RestingPose(place(kinematics, present))
+    if not via:
+        return lambda kinematics, present: MinimumJerkPose(present, place(kinematics, present), duration, apex=apex)
 
-    def goal(kinematics: Kinematics, present: pin.SE3) -> PoseReference:
-        if target.random_path is not None:
-            path = target.random_path
-            return RandomPose(
-                present,
-                duration=path.duration,
-                position=np.array(path.position),
-                angle=np.array(path.angle),
-                seed=path.seed,
-                knots_every=path.knots_every,
-            )
-        if target.random_points is not None:
-            points = target.random_points
-            return RandomPoints(
-                present,
-                count=points.count,
-                seed=points.seed,
-                size=np.array(points.size),
-                centre=np.array(points.centre),
-                tolerance=points.tolerance,
-                hold=points.hold,
-                timeout=points.timeout,
-                speed=points.speed,
-            )
-        end = place(kinematics, present)
-        if target.interactive is not None:
-            return MovablePose(end)
-        if target.duration is None:
-            return RestingPose(end)
-        if target.via:
-            X_b_of = _origin(kinematics, frame_of, frame_b)
-            via = np.array([X_b_of.act(np.array(point)) for point in target.via])
-            return BezierPose(present, end, via, target.duration)
-        return MinimumJerkPose(present, end, target.duration, apex=target.apex)
+    def along_curve(kinematics: Kinematics, present: pin.SE3) -> PoseReference:
+        X_b_of = _origin(kinematics, frame_of, frame_b)
+        points = np.array([X_b_of.act(np.array(point)) for point in via])
+        return BezierPose(present, place(kinematics, present), points, duration)
 
-    return goal
+    return along_curve
 
 
 def _target_pose(

@@ -213,9 +213,10 @@ class CoMTask(Task):
 
 def _goal(target: CoMTargetSpec, surfaces: list[Surface]) -> CoMGoal:
     offset = np.array(target.offset)
+    position = None if target.position is None else np.array(target.position, dtype=float)
 
     def goal(kinematics: Kinematics, present: Array) -> Array:
-        place = present.copy() if target.position is None else np.array(target.position, dtype=float)
+        place = (present if position is None else position).copy()
         if surfaces:
             place[:2] = support_centre(kinematics, surfaces)[:2]
         return place + offset
