@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
@@ -32,6 +34,34 @@ _COLUMNS = range(26)
 
 #: Tasks and rows that span more subsystems than this come last, outside the band.
 _WIDE = 4
+
+
+@dataclass
+class _Node:
+    """A subsystem and what is assigned to it; columns are relative to its first entry of v.
+
+    Attributes:
+        where: its entries of v.
+        grounded: whether its own contacts can carry its unactuated joints.
+        rows: rows of J that it eliminates; none unless it is grounded.
+        moved: columns of these rows.
+        motors: column of each of its motors, by index in τ.
+        constrained: unactuated columns that any row of J moves.
+        free: the other unactuated columns.
+    """
+
+    where: slice
+    grounded: bool
+    rows: list[int] = field(default_factory=list)
+    moved: set[int] = field(default_factory=set)
+    motors: dict[int, int] = field(default_factory=dict)
+    constrained: list[int] = field(default_factory=list)
+    free: list[int] = field(default_factory=list)
+
+    @property
+    def reaches_all(self) -> bool:
+        """Whether its equalities may have nonzero entries in all columns."""
+        return bool(self.free) or (not self.grounded and bool(self.constrained))
 
 
 class EliminationPlan:
@@ -67,72 +97,84 @@ class EliminationPlan:
         rows = _rows_by_columns(qp_data)
         spans = [sorted({int(owner[c]) for c in columns}) for _, columns in rows]
         grounded = [k not in floating and _grounded(k, rows, spans, qp_data) for k in range(len(subsystems))]
-        own: list[list[int]] = [[] for _ in subsystems]
+        nodes = [_Node(where, carried) for where, carried in zip(subsystems, grounded, strict=True)]
         links: list[tuple[range, list[int]]] = []
-        moved: list[set[int]] = [set() for _ in subsystems]
         reached = np.zeros(scene.nv, dtype=bool)
         for (block, columns), span in zip(rows, spans, strict=True):
             reached[columns] = True
             if len(span) == 1 and grounded[span[0]]:
-                own[span[0]].extend(block)
-                moved[span[0]].update(int(c) - subsystems[span[0]].start for c in columns)
+                nodes[span[0]].rows.extend(block)
+                nodes[span[0]].moved.update(int(c) - subsystems[span[0]].start for c in columns)
             else:
                 links.append((block, span))
+        for motor, v in enumerate(scene.actuated_v.tolist()):
+            nodes[owner[v]].motors[motor] = v - subsystems[owner[v]].start
+        for v in qp_data.unactuated.tolist():
+            node = nodes[owner[v]]
+            (node.constrained if reached[v] else node.free).append(v - node.where.start)
         task_spans = _task_spans(qp_data, owner)
         crossing = [(r, span) for r, span in enumerate(task_spans) if len(span) > 1]
         self._order(links, crossing, len(contacts.rhs), len(task_spans))
-        motors: list[list[int]] = [[] for _ in subsystems]
-        for motor, v in enumerate(scene.actuated_v):
-            motors[owner[v]].append(motor)
         self.nodes = np.zeros((len(subsystems), len(_COLUMNS)), dtype=np.intp)
         self._lists: list[int] = []
         self.torque_places = np.zeros((scene.na, 2), dtype=np.intp)
         self.velocity_places = np.zeros((scene.nv, 2), dtype=np.intp)
         self.reaction_places = np.zeros((len(contacts.rhs), 2), dtype=np.intp)
-        self.motor_order: Indices = np.array([m for group in motors for m in group], dtype=np.intp)
+        self.motor_order: Indices = np.array([m for node in nodes for m in node.motors], dtype=np.intp)
         storage = np.zeros(4, dtype=np.intp)
-        for k, where in enumerate(subsystems):
-            line, nv = self.nodes[k], where.stop - where.start
-            unactuated = [int(v) for v in qp_data.unactuated if where.start <= v < where.stop]
-            constrained = [v - where.start for v in unactuated if reached[v]]
-            free = [v - where.start for v in unactuated if not reached[v]]
-            own_links = [r for block, span in links if k in span for r in block]
-            own_cross = [r for r, span in crossing if k in span]
-            all_columns = bool(free) or not grounded[k]
-            if not grounded[k] and not constrained and not free:
-                all_columns = False
-            reach = sorted(range(nv) if all_columns else moved[k])
-            order = reach + sorted(set(range(nv)) - set(reach))
-            line[[V_0, V_SIZE, GROUNDED, ACTIVE]] = where.start, nv, grounded[k], len(reach)
-            self._put(line, MOTORS, MOTORS_0, [int(scene.actuated_v[m]) - where.start for m in motors[k]])
-            self._put(line, INTERNAL, INTERNAL_0, own[k])
-            self._put(line, CONSTRAINED, CONSTRAINED_0, constrained)
-            self._put(line, FREE, FREE_0, free)
-            self._put(line, None, COLUMNS_0, order)
-            self._put(line, None, PLACES_0, [int(i) for i in np.argsort(order)])
-            self._put(line, LINKS, LINKS_0, own_links)
-            self._put(line, CROSS, CROSS_0, own_cross)
-            interface = [*self._w[own_links], *self._mu[own_links], *self._y[own_cross]]
-            self._put(line, None, INTERFACE_0, [int(i) for i in interface])
-            self._put(line, TASKS, TASKS_0, [r for r, span in enumerate(task_spans) if span == [k]])
-            eliminated = (len(own[k]) if grounded[k] else len(constrained)) + len(free)
-            line[SIZE] = n = nv - eliminated + (len(own[k]) - len(constrained) if grounded[k] else 0)
-            if min(n, len(reach) - eliminated) < 0 or (grounded[k] and len(own[k]) < len(constrained)):
-                raise ValueError("more equalities than unknowns")
-            line[[EFFORTS_0, FACTOR_0, WIDE_0, UNKNOWN_0]] = storage
-            efforts = nv + len(motors[k]) + (len(own[k]) if grounded[k] else 0)
-            p = len(interface)
-            storage += (efforts * (n + len(own_links)), n * n, n * p, n)
-            self.velocity_places[where] = [(k, i) for i in range(nv)]
-            for i, motor in enumerate(motors[k]):
-                self.torque_places[motor] = k, nv + i
-            for i, row in enumerate(own[k]):
-                self.reaction_places[row] = k, nv + len(motors[k]) + i
+        for k, node in enumerate(nodes):
+            self.nodes[k, [EFFORTS_0, FACTOR_0, WIDE_0, UNKNOWN_0]] = storage
+            node_links = [r for block, span in links if k in span for r in block]
+            node_crossing = [r for r, span in crossing if k in span]
+            tasks = [r for r, span in enumerate(task_spans) if span == [k]]
+            storage += self._add(k, node, node_links, node_crossing, tasks)
         self.reaction_places[self.link_rows, 0] = -1
         self.reaction_places[self.link_rows, 1] = self.link_w
         self.lists: Indices = np.array(self._lists, dtype=np.intp)
         self.sizes = (int(storage[0]), int(storage[1]), int(storage[2]))
         self.unknowns = int(storage[3])
+
+    def _add(
+        self, k: int, node: _Node, links: list[int], crossing: list[int], tasks: list[int]
+    ) -> tuple[int, int, int, int]:
+        """Write the lists and places of a subsystem; return the sizes of its efforts, factor, interface and unknowns.
+
+        Args:
+            k: index of the subsystem.
+            node: the subsystem.
+            links: its rows of J that are links.
+            crossing: its task rows that span several subsystems.
+            tasks: its other task rows.
+
+        Raises:
+            ValueError: when it has more equalities than unknowns.
+        """
+        line, nv = self.nodes[k], node.where.stop - node.where.start
+        reach = sorted(range(nv) if node.reaches_all else node.moved)
+        order = reach + sorted(set(range(nv)) - set(reach))
+        line[[V_0, V_SIZE, GROUNDED, ACTIVE]] = node.where.start, nv, node.grounded, len(reach)
+        self._put(line, MOTORS, MOTORS_0, [*node.motors.values()])
+        self._put(line, INTERNAL, INTERNAL_0, node.rows)
+        self._put(line, CONSTRAINED, CONSTRAINED_0, node.constrained)
+        self._put(line, FREE, FREE_0, node.free)
+        self._put(line, None, COLUMNS_0, order)
+        self._put(line, None, PLACES_0, [int(i) for i in np.argsort(order)])
+        self._put(line, LINKS, LINKS_0, links)
+        self._put(line, CROSS, CROSS_0, crossing)
+        interface = [*self._w[links], *self._mu[links], *self._y[crossing]]
+        self._put(line, None, INTERFACE_0, [int(i) for i in interface])
+        self._put(line, TASKS, TASKS_0, tasks)
+        eliminated = (len(node.rows) if node.grounded else len(node.constrained)) + len(node.free)
+        line[SIZE] = n = nv - eliminated + (len(node.rows) - len(node.constrained) if node.grounded else 0)
+        if min(n, len(reach) - eliminated) < 0 or (node.grounded and len(node.rows) < len(node.constrained)):
+            raise ValueError("more equalities than unknowns")
+        self.velocity_places[node.where] = [(k, i) for i in range(nv)]
+        for i, motor in enumerate(node.motors):
+            self.torque_places[motor] = k, nv + i
+        for i, row in enumerate(node.rows):
+            self.reaction_places[row] = k, nv + len(node.motors) + i
+        efforts = nv + len(node.motors) + len(node.rows)
+        return efforts * (n + len(links)), n * n, n * len(interface), n
 
     def _put(self, line: Indices, size: int | None, start: int, entries: list[int]) -> None:
         line[start] = len(self._lists)
