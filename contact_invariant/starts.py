@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from contact_invariant.audit import Audit, Auditor, Bounds
+from contact_invariant.audit import Audit, Auditor, Bounds, Finding
 from contact_invariant.character import behaviour_of
+from contact_invariant.postures import Postures
+from contact_invariant.refined_start import RefinedStart, Refining
 from contact_invariant.surroundings import Surroundings
 from contact_invariant.synthesis import Progress, Synthesis, Synthesiser
 from contact_invariant.timed_plan import TimedPlan, timed_plan
@@ -15,16 +17,48 @@ from multi_qp_scene.scenario import Scenario
 
 @dataclass(frozen=True)
 class Start:
-    """A synthesis from one seed, and its audit."""
+    """A synthesis from one seed, and its audit.
+
+    Attributes:
+        synthesis: simplified motion.
+        audit: of it.
+        refined: the same with the full model, if the behaviour is refined and the simplified motion passes.
+    """
 
     synthesis: Synthesis
     audit: Audit
+    refined: RefinedStart | None = None
 
     @property
-    def rank(self) -> tuple[int, float]:
-        """The number of bounds that are not met, then the cost: less is better."""
-        missed = sum(not finding.met for finding in self.audit.findings)
-        return missed, self.synthesis.stages[-1][1].costs[-1]
+    def findings(self) -> tuple[Finding, ...]:
+        """What the last audit found: that of the full model if there is one."""
+        return self.audit.findings if self.refined is None else self.refined.audit.findings
+
+    @property
+    def postures(self) -> Postures:
+        """Postures of the last audit."""
+        return self.audit.postures if self.refined is None else self.refined.audit.postures
+
+    @property
+    def passed(self) -> bool:
+        """Whether the last audit met all bounds."""
+        return all(finding.met for finding in self.findings)
+
+    @property
+    def missed(self) -> str:
+        """Names of the figures that are not met."""
+        return ", ".join(finding.name for finding in self.findings if not finding.met)
+
+    @property
+    def seconds(self) -> float:
+        """Computing time [s]."""
+        return self.synthesis.seconds + (0.0 if self.refined is None else self.refined.refinement.seconds)
+
+    @property
+    def rank(self) -> tuple[bool, int, float]:
+        """Whether it stays simplified, the number of bounds that are not met, the cost: less is better."""
+        missed = sum(not finding.met for finding in self.findings)
+        return self.refined is None, missed, self.synthesis.stages[-1][1].costs[-1]
 
 
 class Starts:
@@ -51,11 +85,15 @@ class Starts:
             friction=self._behaviour.friction,
             bounds=Bounds(),
         )
+        self._refining = Refining(scenario, self.maker) if self._behaviour.refine else None
 
     def one(self, seed: int, progress: Progress | None = None) -> Start:
-        """Return the start of a seed."""
+        """Return the start of a seed, refined if the behaviour asks for it and the simplified motion passes."""
         synthesis = self.maker.run(seed, progress=progress)
-        return Start(synthesis, self._auditor.audit(synthesis.motion, synthesis.features))
+        start = Start(synthesis, self._auditor.audit(synthesis.motion, synthesis.features))
+        if self._refining is None or not start.audit.passed:
+            return start
+        return replace(start, refined=self._refining.refine(synthesis.motion, self._simplified_plan(start), progress))
 
     def until_one_passes(
         self, *, progress: Progress | None = None, shown: Callable[[Start], None] | None = None
@@ -71,16 +109,19 @@ class Starts:
             found.append(self.one(seed, progress))
             if shown is not None:
                 shown(found[-1])
-            if found[-1].audit.passed:
+            if found[-1].passed:
                 break
         return found
 
     def plan(self, start: Start) -> TimedPlan:
         """Return the timed plan of a start."""
+        return self._simplified_plan(start) if start.refined is None else start.refined.plan
+
+    def _simplified_plan(self, start: Start) -> TimedPlan:
         scene, character = self._scenario.scene, self.maker.character
         return timed_plan(scene, character, self.surroundings, start.synthesis.motion, start.audit.postures)
 
 
 def best(starts: list[Start]) -> Start:
-    """Return the start that misses the fewest bounds, then the one of the lowest cost."""
+    """Return the start that misses the fewest bounds, refined ones first, then the one of the lowest cost."""
     return min(starts, key=lambda start: start.rank)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,6 +42,9 @@ class TimedPlan:
         rest: rotation of the trunk and of each limb's patch for which the rotation vector is zero, (1 + limbs, 3, 3).
         times: of the postures, (m,) [s].
         postures: configurations of the character, (m, nq).
+        velocities: of a refined motion at the same times, (m, nv); (0, 0) otherwise, as all of the following.
+        forces: force [N] and moment [N m] of each patch, in the world's axes, about its origin, (m, N, 6).
+        torques: of the motors in the order of the scene, (m, na) [N m].
     """
 
     effectors: NDArray[np.str_]
@@ -54,6 +57,14 @@ class TimedPlan:
     rest: Array
     times: Array
     postures: Array
+    velocities: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    forces: Array = field(default_factory=lambda: np.zeros((0, 0, 6)))
+    torques: Array = field(default_factory=lambda: np.zeros((0, 0)))
+
+    @property
+    def refined(self) -> bool:
+        """Whether it is a motion of the full model."""
+        return len(self.velocities) > 0
 
     def save(self, path: Path) -> None:
         """Write it to an .npz file."""

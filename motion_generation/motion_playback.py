@@ -27,7 +27,7 @@ from multi_qp_scene.schema.tasks import CoMTaskSpec, PoseTargetSpec, PoseTaskSpe
 
 #: Stiffness of the tasks [1/s²].
 COM, TRUNK, LIMB, POSTURE = 60.0, 100.0, 900.0, 60.0
-#: Time between the postures that are interpolated [s]: noise of the inverse kinematics is not differentiated.
+#: Time between postures of a simplified motion [s]: noise of the inverse kinematics is not differentiated.
 POSTURE_STEP = 0.1
 
 
@@ -59,6 +59,10 @@ class MotionPlayback(MotionGenerator):
         if plan.postures.shape[1] != body.q_slice.stop - body.q_slice.start:
             raise MultiQpError(f"generator '{name}': '{path}' is a motion of another character than '{body.name}'")
         self._active = [self._contacts(row) for row in plan.touched]
+        #: last phase of each effector with contact, -1 if there is none
+        self._last = [
+            max((k for k, row in enumerate(self._active) if i in row), default=-1) for i in range(len(plan.surfaces))
+        ]
         self._features = CubicHermiteSpline(plan.knots, plan.x, plan.rates)
         model = scenario.scene.model
         couplings = set(scenario.scene.couplings.v_index)
@@ -70,9 +74,7 @@ class MotionPlayback(MotionGenerator):
             and model.joints[j].idx_v not in couplings
         ]
         columns = np.array([model.joints[j].idx_q for j in joints]) - body.q_slice.start
-        grid = np.linspace(0.0, plan.knots[-1], max(2, round(float(plan.knots[-1]) / POSTURE_STEP) + 1))
-        angles = np.array([np.interp(grid, plan.times, column) for column in plan.postures[:, columns].T]).T
-        self._angles = CubicSpline(grid, angles, bc_type="clamped")
+        self._angles = _angles(plan, columns)
         self._limbs = int(plan.limbs)
         here = PoseTargetSpec(frame="entry", position=(0.0, 0.0, 0.0))
         self.tasks["com"] = CoMTaskSpec(type="com", subsystems=[body.name], weight=spec.com, stiffness=COM)
@@ -85,7 +87,7 @@ class MotionPlayback(MotionGenerator):
             stiffness=TRUNK,
         )
         for i in range(self._limbs):
-            if not self._returns(i, -1):
+            if self._last[i] < 0:
                 continue  # only its posture is followed
             self.tasks[str(plan.effectors[i])] = PoseTaskSpec(
                 type="pose",
@@ -149,4 +151,14 @@ class MotionPlayback(MotionGenerator):
 
     def _returns(self, i: int, phase: int) -> bool:
         """Return whether a limb makes contact again after a phase."""
-        return any(i in contacts for contacts in self._active[phase + 1 :])
+        return phase < self._last[i]
+
+
+def _angles(plan: TimedPlan, columns: Array) -> CubicSpline:
+    """Return joint angles over time, from columns of the postures."""
+    times, angles = plan.times, plan.postures[:, columns]
+    if not plan.refined:
+        end = float(plan.knots[-1])
+        times = np.linspace(0.0, end, max(2, round(end / POSTURE_STEP) + 1))
+        angles = np.array([np.interp(times, plan.times, column) for column in angles.T]).T
+    return CubicSpline(times, angles, bc_type="clamped")

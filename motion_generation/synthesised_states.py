@@ -54,10 +54,9 @@ def synthesise_scenario(
     starts = Starts(scenario)
     chosen = best(starts.until_one_passes(progress=progress))
     plan = starts.plan(chosen)
-    path = store(scenario, plan, passed=chosen.audit.passed)
+    path = store(scenario, plan, passed=chosen.passed)
     written = with_motion(scenario, plan, path)
-    missed = ", ".join(f.name for f in chosen.audit.findings if not f.met)
-    return SynthesisedScenario(written, chosen.audit.passed, computed=True, missed=missed)
+    return SynthesisedScenario(written, chosen.passed, computed=True, missed=chosen.missed)
 
 
 def with_motion(scenario: Scenario, plan: TimedPlan, path: Path) -> Scenario:

@@ -27,11 +27,15 @@ def synthesis_progress(update: Callable[[float, str], None] | None) -> Callable[
     """Return what a synthesis calls in each iteration, to update a progress bar."""
     if update is None:
         return None
+    from contact_invariant.contact_schedule import ITERATIONS
     from contact_invariant.synthesis import STAGES
 
     names = [stage.name for stage in STAGES]
 
     def progress(stage: str, number: int, cost: float) -> None:
+        if stage not in names:  # the refinement with the full model, after all stages
+            update(number / ITERATIONS, f"{stage}, iteration {number}, cost {cost:.3g}")
+            return
         k = names.index(stage)
         update((k + number / STAGES[k].iterations) / len(names), f"{stage}, iteration {number}, cost {cost:.3g}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,11 @@ def add_to(commands: Any) -> None:
     )
     add_scenario_options(parser)
     parser.add_argument("--seeds", type=int, metavar="N", help="make N motions, of --seed and the seeds after it")
+    parser.add_argument(
+        "--refine",
+        action="store_true",
+        help="refine motions with the full model; the same as `behaviour: {refine: true}`",
+    )
     parser.add_argument("--json", metavar="FILE.json", help="write audits, costs and times of all motions here")
     parser.add_argument("--output", metavar="FILE.npz", help="write the best motion here")
     parser.add_argument("--plot", metavar="FILE.png", help="plot the cost over iterations, and contacts over phases")
@@ -57,6 +63,8 @@ def run(options: argparse.Namespace) -> int:
     if options.seeds is not None and not 1 <= options.seeds <= 1000:
         raise MultiQpError(f"--seeds: expected a number from 1 to 1000, got {options.seeds}")
     scenario = load_from(options)
+    if options.refine:
+        scenario = refined(scenario)
     from contact_invariant.starts import Starts, best
 
     maker = Starts(scenario)
@@ -78,11 +86,19 @@ def run(options: argparse.Namespace) -> int:
         with writing(path):
             maker.plan(chosen).save(path)
     _draw(scenario, chosen, paths["picture"], paths["video"])
-    return 0 if chosen.audit.passed else 1
+    return 0 if chosen.passed else 1
+
+
+def refined(scenario: Scenario) -> Scenario:
+    """Return a scenario whose motions are refined with the full model."""
+    from contact_invariant.character import behaviour_of
+
+    behaviour = behaviour_of(scenario).model_copy(update={"refine": True})
+    return replace(scenario, spec=scenario.spec.model_copy(update={"behaviour": behaviour}))
 
 
 def _draw(scenario: Scenario, start: Start, picture: Path | None, video: Path | None) -> None:
-    found = start.audit.postures
+    found = start.postures
     if picture is not None:
         shown = np.linspace(0, len(found.q) - 1, STILLS).round().astype(int)
         with writing(picture):
@@ -95,7 +111,7 @@ def _draw(scenario: Scenario, start: Start, picture: Path | None, video: Path | 
 
 def _print(name: str, starts: list[Start], chosen: Start) -> None:
     console = Console()
-    passed = sum(start.audit.passed for start in starts)
+    passed = sum(start.passed for start in starts)
     console.print(
         f"[bold]{name}[/bold]: {passed} of {len(starts)} motions pass the audit; seed {chosen.synthesis.seed}:"
     )
@@ -104,10 +120,11 @@ def _print(name: str, starts: list[Start], chosen: Start) -> None:
         table.add_column(column, justify="left" if column == "not met" else "right")
     for start in starts:
         synthesis = start.synthesis
-        missed = ", ".join(finding.name for finding in start.audit.findings if not finding.met)
         iterations = "+".join(str(len(fit.costs) - 1) for _, fit in synthesis.stages)
+        if start.refined is not None:
+            iterations += f"+{start.refined.refinement.iterations}"
         cost = synthesis.stages[-1][1].costs[-1]
-        table.add_row(str(synthesis.seed), f"{synthesis.seconds:.1f}", iterations, f"{cost:.1f}", missed or "-")
+        table.add_row(str(synthesis.seed), f"{start.seconds:.1f}", iterations, f"{cost:.1f}", start.missed or "-")
     console.print(table)
     motion = chosen.synthesis.motion
     width = max(map(len, motion.effectors))
@@ -117,13 +134,16 @@ def _print(name: str, starts: list[Start], chosen: Start) -> None:
     table = Table(box=None, header_style="dim")
     for column in ("audit", "value", "bound", "unit", "worst", ""):
         table.add_column(column, justify="right" if column in ("value", "bound") else "left")
-    for finding in chosen.audit.findings:
+    for finding in chosen.findings:
         verdict = "" if finding.met else "not met"
         table.add_row(
             finding.name, f"{finding.value:.4f}", f"{finding.bound:.4f}", finding.unit, finding.where, verdict
         )
     console.print(table)
-    if not chosen.audit.passed:
+    if chosen.refined is not None:
+        before, after = chosen.refined.before.effort, chosen.refined.audit.effort
+        console.print(f"mean sum of squared torques by their limits: {before:.3f} before refinement, {after:.3f} after")
+    if not chosen.passed:
         costs = sorted(chosen.synthesis.costs.items(), key=lambda item: -item[1])[:WORST]
         console.print("largest costs: " + ", ".join(f"{term} {cost:.3g}" for term, cost in costs))
         if not chosen.synthesis.complete:
@@ -133,13 +153,13 @@ def _print(name: str, starts: list[Start], chosen: Start) -> None:
 def _data(name: str, starts: list[Start]) -> dict[str, Any]:
     return {
         "scenario": name,
-        "passed": sum(start.audit.passed for start in starts),
+        "passed": sum(start.passed for start in starts),
         "motions": [
             {
                 "seed": start.synthesis.seed,
-                "passed": start.audit.passed,
+                "passed": start.passed,
                 "complete": start.synthesis.complete,
-                "seconds": start.synthesis.seconds,
+                "seconds": start.seconds,
                 "duration": start.synthesis.motion.duration,
                 "stages": {
                     stage: {"costs": fit.costs, "seconds": fit.times, "ended": fit.reason}
@@ -151,9 +171,27 @@ def _data(name: str, starts: list[Start]) -> dict[str, Any]:
                     for i, effector in enumerate(start.synthesis.motion.effectors)
                 },
                 "audit": start.audit.as_dict(),
+                "refined": _refined_data(start),
             }
             for start in starts
         ],
+    }
+
+
+def _refined_data(start: Start) -> dict[str, Any] | None:
+    """Return costs, times and audits of a refinement, None without one."""
+    if start.refined is None:
+        return None
+    found = start.refined.refinement
+    return {
+        "costs": found.costs,
+        "times": found.times,
+        "iterations": found.iterations,
+        "seconds": found.seconds,
+        "ended": found.ended,
+        "effort": {"before": start.refined.before.effort, "after": start.refined.audit.effort},
+        "before": start.refined.before.as_dict(),
+        "audit": start.refined.audit.as_dict(),
     }
 
 

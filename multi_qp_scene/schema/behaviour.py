@@ -113,6 +113,7 @@ class BehaviourSpec(StrictModel):
         friction: Coulomb coefficient of all contacts.
         terms: what is true at the end, or at a given time.
         seed: seed of the noise between the stages; `${seed}` is the run's `--seed`.
+        refine: whether motions are refined with the full model, torques in the cost, by crocoddyl.
         starts: number of seeds, from `seed` on, that are tried until a motion passes the audit.
         time_limit: computing time of a start, after which its motion so far is returned [s].
     """
@@ -125,5 +126,6 @@ class BehaviourSpec(StrictModel):
     friction: Friction = 0.7
     terms: list[TaskTerm] = Field(min_length=1)
     seed: Seed = 0
+    refine: bool = False
     starts: Annotated[int, Field(ge=1, le=100)] = 4
     time_limit: Annotated[float, Field(gt=0), Within("time")] = 300.0

@@ -19,7 +19,7 @@ MODULES = {"pil": "PIL", "mcap_ros2_support": "mcap_ros2"}
 #: Modules that come with another: of pydantic, viser, mcap-ros2-support.
 IMPLIED = {"pydantic": {"pydantic_core"}, "viser": {"websockets"}, "mcap_ros2": {"mcap"}}
 #: Of a comparison with the authors' C++ that `multi-qp bench` makes where it is installed; of the synthesis of motions.
-OPTIONAL = {"hpp_bezier_com_traj", "hpp_centroidal_dynamics", "casadi"}
+OPTIONAL = {"hpp_bezier_com_traj", "hpp_centroidal_dynamics", "casadi", "crocoddyl"}
 BLOCKER = """
 import builtins, importlib, sys
 packages, allowed = set({packages!r}), set({allowed!r}) | set(sys.stdlib_module_names)

@@ -1,0 +1,134 @@
+"""Contacts of a simplified motion on the nodes of its refinement: which patch touches what, where, and for how long."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from contact_invariant.character import Character
+from contact_invariant.surroundings import Surroundings
+from multi_qp_scene.arrays import Array
+from multi_qp_scene.scene import Scene
+
+#: Largest interval between two nodes [s].
+STEP = 0.02
+#: Distance of corners from a surface up to which a patch touches it in the start pose [m].
+TOUCHING = 0.005
+#: Largest number of iterations of a refinement.
+ITERATIONS = 150
+#: A contact that ends when another begins is held for this long, so that the load can be shifted [s].
+OVERLAP = 0.12
+#: The same for what touches in the start pose, where the character is at rest [s].
+START = 0.4
+
+
+@dataclass(frozen=True)
+class Span:
+    """A contact from one node to another.
+
+    Attributes:
+        effector: index of the effector.
+        begin: first node in contact; 0 if it holds from the start.
+        end: node at which it has ended; the last one if it holds at the end.
+        surface: full name of the touched surface.
+        pose: of the patch in the world.
+        normal: of the touched surface, in the world, (3,).
+    """
+
+    effector: int
+    begin: int
+    end: int
+    surface: str
+    pose: pin.SE3
+    normal: Array
+
+
+def node_times(knots: Array) -> Array:
+    """Return the times of the nodes for phases that end at knots, (K + 1,), with the knots among them [s]."""
+    pieces = [
+        np.linspace(a, b, max(1, int(np.ceil((b - a) / STEP - 1e-6))), endpoint=False)
+        for a, b in zip(knots, knots[1:], strict=False)
+    ]
+    return np.append(np.concatenate(pieces), knots[-1])
+
+
+def touched_at_nodes(
+    knots: Array, touched: NDArray[np.str_], times: Array, start: NDArray[np.str_]
+) -> NDArray[np.str_]:
+    """Return the name of the surface that each effector touches from each node to the next, "" for none, (M, N).
+
+    Args:
+        knots: ends of the phases, (K + 1,) [s].
+        touched: the same by phase, (K, N).
+        times: of the nodes, (M + 1,) [s].
+        start: surface that each patch touches in the start pose, (N,).
+    """
+    phases = np.searchsorted(knots, 0.5 * (times[1:] + times[:-1])) - 1
+    found = touched[phases].copy()
+    for k in range(1, len(touched)):
+        begins = (touched[k] != "") & (touched[k - 1] == "")
+        ends = (touched[k] == "") & (touched[k - 1] != "")
+        if begins.any() and ends.any():
+            held = (times[:-1] >= knots[k] - 1e-9) & (times[:-1] < knots[k] + OVERLAP - 1e-9)
+            found[np.ix_(held, ends)] = touched[k - 1, ends]
+    early = times[:-1] < START - 1e-9
+    lifted = (start != "") & (touched[0] == "")
+    found[np.ix_(early, lifted)] = start[lifted]
+    return found
+
+
+def touched_at_start(scene: Scene, character: Character, surroundings: Surroundings) -> NDArray[np.str_]:
+    """Return the name of the surface that each patch touches with all of its corners in the start pose, (N,)."""
+    data, found = scene.model.createData(), []
+    pin.framesForwardKinematics(scene.model, data, scene.q0)
+    signs = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
+    for effector in character.effectors:
+        X = data.oMf[scene.surfaces[effector.surface].frame_id]
+        corners = np.column_stack([signs * effector.half, np.zeros(4)]) @ X.rotation.T + X.translation
+        near, _ = surroundings.touched(corners)
+        touches = np.linalg.norm(corners - near, axis=1).max() < TOUCHING
+        found.append(surroundings.name_at(X.translation) if touches else "")
+    return np.array(found, dtype=np.str_)
+
+
+def spans_of(
+    scene: Scene, character: Character, surroundings: Surroundings, touched: NDArray[np.str_], q: Array
+) -> list[Span]:
+    """Return the contacts, with the patches moved onto the surfaces that they touch.
+
+    Args:
+        scene: the scene.
+        character: its patches.
+        surroundings: surfaces.
+        touched: by node, see `touched_at_nodes`.
+        q: postures at the nodes, (M + 1, nq); the first is where the motion starts.
+    """
+    data, found = scene.model.createData(), []
+    faces = {face.name: face for face in surroundings.faces}
+    for i, effector in enumerate(character.effectors):
+        frame = scene.surfaces[effector.surface].frame_id
+        column = [*touched[:, i].tolist(), ""]
+        begin = 0
+        for k in range(1, len(column)):
+            if column[k] == column[begin]:
+                continue
+            if column[begin]:
+                middle = 0 if begin == 0 else (begin + k) // 2
+                pin.framesForwardKinematics(scene.model, data, q[middle])
+                face = faces[column[begin]].pose
+                pose = data.oMf[frame].copy() if begin == 0 else _onto(data.oMf[frame], face)
+                found.append(Span(i, begin, k, column[begin], pose, face.rotation[:, 2].copy()))
+            begin = k
+    return found
+
+
+def _onto(X: pin.SE3, face: pin.SE3) -> pin.SE3:
+    """Return a patch's pose moved onto a face: the smallest rotation that makes it parallel, its height 0."""
+    normal, axis = face.rotation[:, 2], X.rotation[:, 2]
+    toward = normal if axis @ normal > 0 else -normal
+    turn = pin.Quaternion.FromTwoVectors(axis, toward).matrix()
+    height = normal @ (X.translation - face.translation)
+    return pin.SE3(turn @ X.rotation, X.translation - height * normal)

@@ -1,0 +1,220 @@
+"""Audit of a refined motion with the full model, by inverse dynamics on a fine grid, without the solver's numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from scipy.optimize import nnls
+
+from contact_invariant.audit import REACH, STEP, Audit, Auditor, Finding, _Path
+from contact_invariant.character import Character
+from contact_invariant.postures import Postures
+from contact_invariant.whole_body import WholeBodyMotion, features_of
+from multi_qp_scene.arrays import Array
+from multi_qp_scene.scene import Scene
+
+#: Bounds: root force and moment [body weights, body weights · m], torque and joint speed relative to their limits,
+#: distance of joints beyond their limits [rad].
+RESIDUAL, RATIO, BEYOND = 0.01, 1.0, float(np.radians(2.0))
+#: Weight of the root's rows relative to torques at their limits, and of forces in body weights.
+FIRM, FORCE = 1e3, 1e-3
+
+Features = Callable[[list[tuple[Array, Array]]], list[tuple[str, str, float]]]
+"""Name, unit and value of each task feature, from features and their rates at the end of each phase."""
+
+
+@dataclass(frozen=True)
+class Dynamics:
+    """Inverse dynamics on a grid.
+
+    Attributes:
+        forces: force [N] and moment [N m] of each patch in the world's axes, about its origin, (m, N, 6).
+        torques: of the motors in the order of the scene, (m, na) [N m].
+        residual: root force [N] and moment about the centre of mass [N m] that no contact explains, (m, 6).
+    """
+
+    forces: Array
+    torques: Array
+    residual: Array
+
+
+@dataclass(frozen=True)
+class RefinedAudit:
+    """Findings about a motion of the full model.
+
+    Attributes:
+        findings: figures with their bounds.
+        effort: mean over time of the sum of squared torques relative to their limits.
+        postures: on the grid.
+        velocities: on the grid, (m, nv).
+        dynamics: on the grid.
+    """
+
+    findings: tuple[Finding, ...]
+    effort: float
+    postures: Postures
+    velocities: Array
+    dynamics: Dynamics
+
+    @property
+    def passed(self) -> bool:
+        """Whether all bounds are met."""
+        return all(finding.met for finding in self.findings)
+
+    def as_dict(self) -> dict[str, dict[str, float | str | bool]]:
+        """Return the findings by name, for JSON."""
+        return Audit(self.findings, self.postures).as_dict()
+
+
+class RefinedAuditor(Auditor):
+    """Audit of whole-body motions; figures on contacts, penetration, clearance and flight are those of `Auditor`."""
+
+    def audit_refined(self, motion: WholeBodyMotion, knots: Array, features: Features) -> RefinedAudit:
+        """Measure a motion.
+
+        Args:
+            motion: the motion.
+            knots: ends of the phases, (K + 1,) [s].
+            features: evaluates the task features.
+        """
+        count = round(float(motion.times[-1]) / STEP)
+        times: Array = (np.arange(count, dtype=np.float64) + 0.5) * STEP
+        q, v, a = motion.at(times)
+        path = _WholeBodyPath(self._scene, self._character, motion, times, q, v)
+        postures = Postures(times, q, np.zeros((count, 0)), np.zeros((count, 0)))
+        dynamics = self._inverse_dynamics(path, q, v, a)
+        findings = [
+            *self._task(features(_ends(self._scene, self._character, motion, knots))),
+            *self._roots(dynamics, times),
+            *self._joints(dynamics, times, q, v),
+            *self._contacts(path),
+            *self._penetration(postures),
+            self._clearance(path),
+            self._flight(path),
+        ]
+        effort = float(((dynamics.torques / self._scene.torque_limits) ** 2).sum(axis=1).mean())
+        return RefinedAudit(tuple(findings), effort, postures, v, dynamics)
+
+    def _inverse_dynamics(self, path: _WholeBodyPath, q: Array, v: Array, a: Array) -> Dynamics:
+        """Return forces inside the friction cones, at corners that touch, with which the torques are least."""
+        scene, count = self._scene, len(q)
+        model, data = scene.model, scene.model.createData()
+        weight = self._character.mass * 9.81
+        forces = np.zeros((count, len(self._character.effectors), 6))
+        torques, residual = np.zeros((count, scene.na)), np.zeros((count, 6))
+        scale = np.concatenate([np.full(6, FIRM / weight), np.zeros(scene.nv - 6)])
+        scale[scene.actuated_v] = 1.0 / scene.torque_limits
+        for m in range(count):
+            needed = np.asarray(pin.rnea(model, data, q[m], v[m], a[m])).copy()
+            pin.computeJointJacobians(model, data, q[m])
+            pin.updateFramePlacements(model, data)
+            columns, wrenches, owner = self._pushes(path, m, data)
+            explained = np.zeros(scene.nv)
+            if columns:
+                A = np.array(columns).T
+                rows = np.vstack([A * scale[:, None] * weight, np.eye(A.shape[1]) * FORCE])
+                amounts = weight * nnls(rows, np.append(needed * scale, np.zeros(A.shape[1])))[0]
+                explained = A @ amounts
+                for amount, wrench, i in zip(amounts, wrenches, owner, strict=True):
+                    forces[m, i] += amount * wrench
+            rest = needed - explained
+            torques[m] = rest[scene.actuated_v]
+            R, com = data.oMi[1].rotation, pin.centerOfMass(model, data, q[m]) - data.oMi[1].translation
+            force = R @ rest[:3]
+            residual[m] = np.concatenate([force, R @ rest[3:6] - np.cross(com, force)])
+        return Dynamics(forces, torques, residual)
+
+    def _pushes(self, path: _WholeBodyPath, m: int, data: pin.Data) -> tuple[list[Array], list[Array], list[int]]:
+        """Return generalised force, wrench and effector of each edge of the friction cones, of unit normal force."""
+        columns, wrenches, owner = [], [], []
+        edges = self._friction * np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
+        for i, effector in enumerate(self._character.effectors):
+            if not path.in_contact[m, i]:
+                continue
+            frame = self._scene.surfaces[effector.surface].frame_id
+            J = pin.getFrameJacobian(self._scene.model, data, frame, pin.LOCAL_WORLD_ALIGNED)
+            origin = data.oMf[frame].translation
+            corners = path.corners[m, i]
+            near, normals = self._surroundings.touched(corners)
+            for corner, on, normal in zip(corners, near, normals, strict=True):
+                if np.linalg.norm(corner - on) > REACH:
+                    continue
+                axes = np.linalg.svd(normal[None])[2][1:]
+                for edge in edges:
+                    push = normal + edge @ axes
+                    for f in [push] if not effector.grip else [push, -push]:
+                        wrenches.append(np.append(f, np.cross(corner - origin, f)))
+                        columns.append(J.T @ wrenches[-1])
+                        owner.append(i)
+        return columns, wrenches, owner
+
+    def _roots(self, dynamics: Dynamics, times: Array) -> list[Finding]:
+        weight, found = self._character.mass * 9.81, []
+        for name, part, unit in (
+            ("root force", slice(0, 3), "body weights"),
+            ("root moment", slice(3, 6), "body weights · m"),
+        ):
+            e = np.linalg.norm(dynamics.residual[:, part], axis=1) / weight
+            value, where = float(np.sqrt((e**2).mean())), f"largest {e.max():.3f}, t = {times[e.argmax()]:.2f} s"
+            found.append(Finding(name, value, RESIDUAL, unit, where, value <= RESIDUAL))
+        return found
+
+    def _joints(self, dynamics: Dynamics, times: Array, q: Array, v: Array) -> list[Finding]:
+        scene, limits = self._scene, self._scene.limits
+        angles = q[:, limits.q_index]
+        beyond = np.maximum(limits.lower - angles, angles - limits.upper)
+        names = [scene.velocity_names[k] for k in limits.v_index]
+        figures = (
+            (
+                "torque",
+                np.abs(dynamics.torques) / scene.torque_limits,
+                RATIO,
+                "of the limit",
+                scene.actuated_joint_names,
+            ),
+            ("joint speed", np.abs(v[:, limits.v_index]) / limits.velocity, RATIO, "of the limit", names),
+            ("joint limits", np.maximum(beyond, 0.0), BEYOND, "rad", names),
+        )
+        found = []
+        for name, values, bound, unit, joints in figures:
+            m, j = np.unravel_index(int(values.argmax()), values.shape)
+            value = float(values[m, j])
+            found.append(Finding(name, value, bound, unit, f"{joints[j]}, t = {times[m]:.2f} s", value <= bound))
+        return found
+
+
+class _WholeBodyPath(_Path):
+    """Patches of the full model on a grid, as the audit of simplified motions has them."""
+
+    def __init__(
+        self, scene: Scene, character: Character, motion: WholeBodyMotion, times: Array, q: Array, v: Array
+    ) -> None:
+        self.times, self.in_contact = times, motion.contacts(times) != ""
+        limbs = len(character.limbs)
+        self.corners = np.zeros((len(times), len(character.effectors), 4, 3))
+        self.speeds = np.zeros((len(times), limbs, 3))
+        data = scene.model.createData()
+        signs = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
+        for m in range(len(times)):
+            pin.forwardKinematics(scene.model, data, q[m], v[m])
+            pin.updateFramePlacements(scene.model, data)
+            for i, effector in enumerate(character.effectors):
+                frame = scene.surfaces[effector.surface].frame_id
+                X, local = data.oMf[frame], np.column_stack([signs * effector.half, np.zeros(4)])
+                self.corners[m, i] = local @ X.rotation.T + X.translation
+                if i < limbs:
+                    twist = pin.getFrameVelocity(scene.model, data, frame, pin.LOCAL_WORLD_ALIGNED)
+                    self.speeds[m, i] = twist.linear
+
+
+def _ends(scene: Scene, character: Character, motion: WholeBodyMotion, knots: Array) -> list[tuple[Array, Array]]:
+    """Return features and their rates at the end of each phase."""
+    step, found = 1e-3, []
+    for t in knots[1:]:
+        around = np.clip([t - step, t, t + step], 0.0, motion.times[-1])
+        x = features_of(scene, character, motion.at(around)[0])
+        found.append((x[1], (x[2] - x[0]) / (around[2] - around[0])))
+    return found

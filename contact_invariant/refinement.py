@@ -1,0 +1,199 @@
+"""Refinement of a synthesised motion with the full model: torques in the cost, within limits, by crocoddyl."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from contact_invariant.character import Character
+from contact_invariant.contact_schedule import (
+    ITERATIONS,
+    Span,
+    node_times,
+    spans_of,
+    touched_at_nodes,
+    touched_at_start,
+)
+from contact_invariant.motion import Motion
+from contact_invariant.optional_crocoddyl import crocoddyl
+from contact_invariant.postures import postures_of
+from contact_invariant.refinement_costs import CostFactory, Guess
+from contact_invariant.surroundings import Surroundings
+from contact_invariant.whole_body import WholeBodyMotion
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.scenario import Scenario
+
+#: Iterations between two looks at the clock.
+CHUNK = 5
+#: Relative decrease of the cost in a chunk below which the solver has converged.
+DECREASE = 2e-3
+#: Gains of the stabilisation of contacts: position [1/s²], velocity [1/s].
+GAINS = np.array([100.0, 20.0])
+#: Damping of the inverse of the contacts' inertia: a patch may have more rows than its limb has joints.
+DAMPING = 1e-9
+
+Progress = Callable[[str, int, float], None]
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """Result of a refinement.
+
+    Attributes:
+        before: postures of the simplified motion on the nodes, with its contacts.
+        motion: refined motion.
+        costs: cost after each chunk of iterations; the first is that of the guess, which does not keep to the dynamics.
+        times: computing time at each of them [s].
+        iterations: number of iterations.
+        gap: largest defect of the dynamics between nodes.
+        seconds: computing time [s].
+        ended: "converged", "iterations", "no decrease" or "time".
+    """
+
+    before: WholeBodyMotion
+    motion: WholeBodyMotion
+    costs: list[float]
+    times: list[float]
+    iterations: int
+    gap: float
+    seconds: float
+    ended: str
+
+
+class Refiner:
+    """Refinement of motions of one character in one scene."""
+
+    def __init__(self, scenario: Scenario, character: Character, surroundings: Surroundings) -> None:
+        """Prepare.
+
+        Raises:
+            MultiQpError: a joint of the character has no motor, or there are other moving subsystems.
+        """
+        self._scenario, self._character, self._surroundings = scenario, character, surroundings
+        scene = scenario.scene
+        if list(scene.subsystems) != [character.name] or scene.model.joints[1].nv != 6:
+            raise MultiQpError("behaviour.refine: expected one character with a floating base, and nothing else")
+        missing = sorted(set(range(6, scene.nv)) - set(scene.actuated_v.tolist()))
+        if missing:
+            raise MultiQpError(f"behaviour.refine: joint '{scene.velocity_names[missing[0]]}' has no motor")
+        self._start = touched_at_start(scene, character, surroundings)
+        model = pin.Model(scene.model)
+        model.names[1] = "root_joint"  # by this name crocoddyl finds the joint without motors
+        self._state = crocoddyl.StateMultibody(model)
+        self._actuation = crocoddyl.ActuationModelFloatingBase(self._state)
+
+    def refine(
+        self,
+        motion: Motion,
+        touched: NDArray[np.str_],
+        strict: set[int],
+        *,
+        time_limit: float,
+        progress: Progress | None,
+    ) -> Refinement:
+        """Refine a motion.
+
+        Args:
+            motion: simplified motion.
+            touched: surface that each effector touches in each phase, (K, N).
+            strict: phases at whose end task terms hold.
+            time_limit: computing time after which the motion so far is returned [s].
+            progress: called with the name of the stage, the iteration and the cost.
+        """
+        begin = time.process_time()
+        with threadpool_limits(1):
+            guess, before, held = self._guess(motion, touched, strict)
+            return self._solved(self._problem(guess), guess, before, held, begin + time_limit, begin, progress)
+
+    def _guess(
+        self, motion: Motion, touched: NDArray[np.str_], strict: set[int]
+    ) -> tuple[Guess, WholeBodyMotion, NDArray[np.str_]]:
+        """Return the guess, the simplified motion on its nodes, and what patches touch from node to node."""
+        scene = self._scenario.scene
+        times = node_times(motion.knots)
+        q = postures_of(scene, self._character, motion, np.minimum(times, motion.duration - 1e-9)).q
+        q[0] = scene.q0
+        held = touched_at_nodes(motion.knots, touched, times, self._start)
+        spans = spans_of(scene, self._character, self._surroundings, held, q)
+        v = np.zeros((len(q), scene.nv))
+        v[1:-1] = [pin.difference(scene.model, a, b) for a, b in zip(q[:-2], q[2:], strict=True)]
+        v[1:-1] /= (times[2:] - times[:-2])[:, None]
+        nodes = {int(np.abs(times - motion.knots[k + 1]).argmin()) for k in strict}
+        phases = np.searchsorted(motion.knots, 0.5 * (times[1:] + times[:-1])) - 1
+        before = WholeBodyMotion(times, q, touched[phases])
+        return Guess(times, q, v, spans, before.touched != "", nodes), before, held
+
+    def _problem(self, guess: Guess) -> crocoddyl.ShootingProblem:
+        costs = CostFactory(self._scenario, self._character, self._state, self._actuation.nu, guess)
+        steps, models = np.diff(guess.times), []
+        for k in range(len(guess.times)):
+            active = [s for s in guess.spans if s.begin <= min(k, len(steps) - 1) < s.end]
+            action = crocoddyl.DifferentialActionModelContactFwdDynamics(
+                self._state, self._actuation, self._contacts(active), costs.at(k, active), DAMPING, True
+            )
+            step = float(steps[k]) if k < len(steps) else 0.0
+            models.append(crocoddyl.IntegratedActionModelEuler(action, step))
+        x0 = np.concatenate([guess.q[0], guess.v[0]])
+        return crocoddyl.ShootingProblem(x0, models[:-1], models[-1])
+
+    def _contacts(self, active: list[Span]) -> crocoddyl.ContactModelMultiple:
+        scene, nu = self._scenario.scene, self._actuation.nu
+        contacts = crocoddyl.ContactModelMultiple(self._state, nu)
+        for span in active:
+            effector = self._character.effectors[span.effector]
+            frame = scene.surfaces[effector.surface].frame_id
+            model = crocoddyl.ContactModel6D(self._state, frame, span.pose, pin.LOCAL, nu, GAINS)
+            contacts.addContact(effector.name, model)
+        return contacts
+
+    def _solved(
+        self,
+        problem: crocoddyl.ShootingProblem,
+        guess: Guess,
+        before: WholeBodyMotion,
+        held: NDArray[np.str_],
+        deadline: float,
+        begin: float,
+        progress: Progress | None,
+    ) -> Refinement:
+        solver = crocoddyl.SolverFDDP(problem)
+        xs = [np.concatenate([q, v]) for q, v in zip(guess.q, guess.v, strict=True)]
+        us = list(problem.quasiStatic(xs[:-1]))
+        solver.setCandidate(xs, us, False)
+        costs, times = [float(problem.calc(xs, us))], [time.process_time() - begin]
+        iterations, ended, feasible, reg = 0, "iterations", False, 1e-6
+        while iterations < ITERATIONS:
+            if time.process_time() > deadline:
+                ended = "time"
+                break
+            done = solver.solve(list(solver.xs) or xs, list(solver.us) or us, CHUNK, feasible, reg)
+            iterations += solver.iter + 1
+            feasible, reg = solver.isFeasible, max(1e-9, min(solver.preg, 1e-2))
+            costs.append(float(solver.cost))
+            times.append(time.process_time() - begin)
+            if progress is not None:
+                progress("full dynamics", iterations, costs[-1])
+            if done or (feasible and len(costs) > 3 and costs[-2] - costs[-1] < DECREASE * costs[-1]):
+                ended = "converged" if feasible else "no decrease"
+                break
+        q = np.array(solver.xs)[:, : self._scenario.scene.nq]
+        return Refinement(
+            before=before,
+            motion=WholeBodyMotion(guess.times, q, held),
+            costs=costs,
+            times=times,
+            iterations=iterations,
+            gap=_gap(solver),
+            seconds=time.process_time() - begin,
+            ended=ended,
+        )
+
+
+def _gap(solver: crocoddyl.SolverFDDP) -> float:
+    return float(max((np.abs(f).max() for f in solver.fs), default=0.0)) if not solver.isFeasible else 0.0

@@ -1,0 +1,234 @@
+"""Costs of the refinement with the full model, as models of crocoddyl."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from contact_invariant.character import Character
+from contact_invariant.clearance_residual import ClearanceResidual
+from contact_invariant.contact_schedule import Span
+from contact_invariant.optional_crocoddyl import crocoddyl
+from contact_invariant.residuals import GRAVITY
+from multi_qp_scene.arrays import Array
+from multi_qp_scene.overlaps import OverlapSearch
+from multi_qp_scene.scenario import Scenario
+
+#: Shares of torque limits, joint speeds, friction coefficients and extents of patches that are used.
+TORQUE, SPEED, FRICTION, EXTENT = 0.8, 0.8, 0.8, 0.8
+#: Distance from joint limits that is kept [rad].
+JOINT_MARGIN = 0.03
+#: Distances that are kept [m]: from surroundings, between own links; and within which pairs are looked at.
+OUTSIDE_MARGIN, INSIDE_MARGIN, NEAR = 0.01, 0.04, 0.15
+#: Duration over which the normal force of a contact may rise and has to fall [s].
+RAMP = 0.08
+
+#: Weights, of squares per second: torques relative to their limits, joint accelerations [rad/s²] ...
+EFFORT, ACCELERATION = 10.0, 2e-3
+#: ... distance from the simplified motion: root [m], [rad], joints [rad], velocities, centre of mass [m] ...
+ROOT, POSTURE, VELOCITY, COM = 5.0, 2.0, 0.03, 10.0
+#: ... swinging patches [m], [rad]; ends of swings: pose and velocity.
+SWING, SWING_TURN, LANDING, LANDING_SPEED = 1000.0, 20.0, 2e6, 1e5
+#: ... barriers: torques relative to limits, joint angles, joint speeds, forces in body weights, distances [m].
+OVER_TORQUE, OVER_ANGLE, OVER_SPEED, OVER_CONE, OVERLAP = 300.0, 1e4, 10.0, 1e4, 2e4
+#: Weights at the end, not per second: centre of mass, patches and trunk, velocities.
+END_COM, END_POSE, END_VELOCITY = 1e4, 2e3, 50.0
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What a refinement starts from.
+
+    Attributes:
+        times: of the nodes, (M + 1,) [s].
+        q: postures there, (M + 1, nq).
+        v: velocities there, (M + 1, nv).
+        spans: contacts.
+        planned: whether each effector touches a surface from node to node in the simplified motion, (M, N).
+        strict: nodes at which task terms hold.
+    """
+
+    times: Array
+    q: Array
+    v: Array
+    spans: list[Span]
+    planned: NDArray[np.bool_]
+    strict: set[int]
+
+
+class CostFactory:
+    """Makes the costs of each node."""
+
+    def __init__(
+        self, scenario: Scenario, character: Character, state: crocoddyl.StateMultibody, nu: int, guess: Guess
+    ) -> None:
+        self._scene, self._character, self._state, self._nu, self._guess = scenario.scene, character, state, nu, guess
+        self._weight = character.mass * GRAVITY
+        behaviour = scenario.spec.behaviour
+        self._friction = FRICTION * (0.7 if behaviour is None else behaviour.friction)
+        self._data, self._swing = self._scene.model.createData(), self._scene.model.createData()
+        self._limit = np.full(self._scene.nv - 6, np.inf)
+        self._limit[self._scene.actuated_v - 6] = self._scene.torque_limits
+        self._limit[~np.isfinite(self._limit)] = 200.0
+        self._pairs = _Pairs(scenario, character)
+
+    def at(self, k: int, active: list[Span]) -> crocoddyl.CostModelSum:
+        """Return the costs of a node with its contacts; at the last node they are not integrated over time."""
+        costs = crocoddyl.CostModelSum(self._state, self._nu)
+        last = k == len(self._guess.times) - 1
+        step = 1.0 if last else float(self._guess.times[k + 1] - self._guess.times[k])
+        pin.framesForwardKinematics(self._scene.model, self._data, self._guess.q[k])
+        if not last:
+            self._effort(costs)
+            for span in active:
+                self._cone(costs, k, span)
+        self._tracking(costs, k, rest=last)
+        self._limits(costs)
+        self._limbs(costs, k, active)
+        if k in self._guess.strict:
+            self._task(costs, k, 1.0 / step, rest=last)
+        pairs = self._pairs.near(self._guess.q[k], active)
+        if pairs:
+            residual = ClearanceResidual(
+                self._state, self._nu, self._scene, [p for p, _ in pairs], [m for _, m in pairs]
+            )
+            costs.addCost("clearance", self._cost(residual), OVERLAP)
+        return costs
+
+    def _cost(
+        self, residual: crocoddyl.ResidualModelAbstract, activation: crocoddyl.ActivationModelAbstract | None = None
+    ) -> crocoddyl.CostModelResidual:
+        if activation is None:
+            return crocoddyl.CostModelResidual(self._state, residual)
+        return crocoddyl.CostModelResidual(self._state, activation, residual)
+
+    def _effort(self, costs: crocoddyl.CostModelSum) -> None:
+        control = crocoddyl.ResidualModelControl(self._state, self._nu)
+        quadratic = crocoddyl.ActivationModelWeightedQuad(1.0 / self._limit**2)
+        costs.addCost("effort", self._cost(control, quadratic), 2.0 * EFFORT)
+        bounds = crocoddyl.ActivationBounds(-TORQUE * self._limit, TORQUE * self._limit, 1.0)
+        barrier = crocoddyl.ActivationModelWeightedQuadraticBarrier(bounds, 1.0 / self._limit**2)
+        costs.addCost("torque limits", self._cost(control, barrier), OVER_TORQUE)
+        acceleration = crocoddyl.ResidualModelJointAcceleration(self._state, self._nu)
+        costs.addCost("acceleration", self._cost(acceleration), ACCELERATION)
+
+    def _cone(self, costs: crocoddyl.CostModelSum, k: int, span: Span) -> None:
+        effector = self._character.effectors[span.effector]
+        if effector.grip:
+            return
+        away = 1.0 if span.pose.rotation[:, 2] @ span.normal > 0 else -1.0
+        R = np.diag([1.0, away, away])  # z of the cone along the normal of the surface
+        times, end = self._guess.times, len(self._guess.times) - 1
+        age = np.inf if span.begin == 0 else times[k] - times[span.begin] + 0.5 * (times[1] - times[0])
+        left = np.inf if span.end >= end else times[span.end] - times[k]
+        largest = 3.0 * self._weight * min(1.0, age / RAMP, left / RAMP)
+        cone = crocoddyl.WrenchCone(R, self._friction, 2.0 * EXTENT * effector.half, 4, True, 0.0, largest)
+        frame = self._scene.surfaces[effector.surface].frame_id
+        residual = crocoddyl.ResidualModelContactWrenchCone(self._state, frame, cone, self._nu)
+        barrier = crocoddyl.ActivationModelQuadraticBarrier(crocoddyl.ActivationBounds(cone.lb, cone.ub))
+        costs.addCost(f"cone {effector.name}", self._cost(residual, barrier), OVER_CONE / self._weight**2)
+
+    def _tracking(self, costs: crocoddyl.CostModelSum, k: int, *, rest: bool) -> None:
+        guess, nv = self._guess, self._scene.nv
+        v = np.zeros(nv) if rest else guess.v[k]
+        residual = crocoddyl.ResidualModelState(self._state, np.concatenate([guess.q[k], v]), self._nu)
+        root, speed = (END_POSE, END_VELOCITY) if rest else (ROOT, VELOCITY)
+        weights = np.concatenate([[0.0] * 3, [root] * 3, np.full(nv - 6, POSTURE), np.full(nv, speed)])
+        costs.addCost("posture", self._cost(residual, crocoddyl.ActivationModelWeightedQuad(weights)), 1.0)
+        com = pin.centerOfMass(self._scene.model, self._data, guess.q[k])
+        costs.addCost("centre of mass", self._cost(crocoddyl.ResidualModelCoMPosition(self._state, com, self._nu)), COM)
+
+    def _limits(self, costs: crocoddyl.CostModelSum) -> None:
+        """Add barriers at joint limits, relative to the neutral posture, and at joint speeds."""
+        nv, limits = self._scene.nv, self._scene.limits
+        low, high, weights = np.full(2 * nv, -np.inf), np.full(2 * nv, np.inf), np.ones(2 * nv)
+        low[limits.v_index], high[limits.v_index] = limits.lower + JOINT_MARGIN, limits.upper - JOINT_MARGIN
+        low[nv + limits.v_index], high[nv + limits.v_index] = -SPEED * limits.velocity, SPEED * limits.velocity
+        weights[nv:] = OVER_SPEED / OVER_ANGLE
+        residual = crocoddyl.ResidualModelState(self._state, self._state.zero(), self._nu)
+        barrier = crocoddyl.ActivationModelWeightedQuadraticBarrier(crocoddyl.ActivationBounds(low, high), weights)
+        costs.addCost("limits", self._cost(residual, barrier), OVER_ANGLE)
+
+    def _limbs(self, costs: crocoddyl.CostModelSum, k: int, active: list[Span]) -> None:
+        """Track the patches of swinging limbs; where a swing ends, the patch is at its place and at rest."""
+        touching = {span.effector for span in active}
+        for i, limb in enumerate(self._character.limbs):
+            frame = self._scene.surfaces[limb.surface].frame_id
+            landing = next((s for s in active if s.effector == i and s.begin == k and k > 0), None)
+            if landing is not None:
+                self._pose(costs, limb.name, frame, landing.pose, (LANDING, LANDING))
+                still = crocoddyl.ResidualModelFrameVelocity(self._state, frame, pin.Motion.Zero(), pin.LOCAL, self._nu)
+                costs.addCost(f"{limb.name} at rest", self._cost(still), LANDING_SPEED)
+            elif i not in touching and any(s.effector == i and s.begin > k for s in self._guess.spans):
+                pin.framesForwardKinematics(self._scene.model, self._swing, self._guess.q[self._along_swing(i, k)])
+                self._pose(costs, limb.name, frame, self._swing.oMf[frame].copy(), (SWING, SWING_TURN))
+
+    def _along_swing(self, i: int, k: int) -> int:
+        """Return the node of the simplified motion whose patch is followed: its swing may begin earlier."""
+        end = min(s.begin for s in self._guess.spans if s.effector == i and s.begin > k)
+        begin = max((s.end for s in self._guess.spans if s.effector == i and s.end <= k), default=0)
+        contacts = np.flatnonzero(self._guess.planned[:end, i])
+        planned = int(contacts[-1]) + 1 if len(contacts) else 0
+        if planned >= end:
+            return k
+        return round(planned + (end - planned) * (k - begin) / (end - begin))
+
+    def _task(self, costs: crocoddyl.CostModelSum, k: int, scale: float, *, rest: bool) -> None:
+        """Hold centre of mass and patches where the simplified motion has them when a task term holds."""
+        model, guess = self._scene.model, self._guess
+        com = crocoddyl.ResidualModelCoMPosition(self._state, pin.centerOfMass(model, self._data, guess.q[k]), self._nu)
+        costs.addCost("task", self._cost(com), END_COM * scale)
+        for limb in self._character.limbs:
+            frame = self._scene.surfaces[limb.surface].frame_id
+            X = self._data.oMf[frame].copy()
+            self._pose(costs, f"task {limb.name}", frame, X, (END_POSE * scale, END_POSE * scale))
+            if not rest:
+                twist = pin.getFrameVelocity(model, self._moving(k), frame, pin.LOCAL)
+                speed = crocoddyl.ResidualModelFrameVelocity(self._state, frame, twist, pin.LOCAL, self._nu)
+                costs.addCost(f"task speed {limb.name}", self._cost(speed), END_VELOCITY * scale)
+
+    def _moving(self, k: int) -> pin.Data:
+        data = self._scene.model.createData()
+        pin.forwardKinematics(self._scene.model, data, self._guess.q[k], self._guess.v[k])
+        pin.updateFramePlacements(self._scene.model, data)
+        return data
+
+    def _pose(
+        self, costs: crocoddyl.CostModelSum, name: str, frame: int, X: pin.SE3, weights: tuple[float, float]
+    ) -> None:
+        residual = crocoddyl.ResidualModelFramePlacement(self._state, frame, X, self._nu)
+        activation = crocoddyl.ActivationModelWeightedQuad(np.repeat(weights, 3))
+        costs.addCost(name, self._cost(residual, activation), 1.0)
+
+
+class _Pairs:
+    """Pairs of pieces that must stay apart: own links and surroundings, and the listed pairs of own links."""
+
+    def __init__(self, scenario: Scenario, character: Character) -> None:
+        scene, self._character = scenario.scene, character
+        pieces = list(scene.collision_model.geometryObjects)
+        own = [k for k, piece in enumerate(pieces) if piece.name.split("/")[0] == character.name]
+        other = [k for k in range(len(pieces)) if k not in set(own)]
+        self._link = {k: scene.model.frames[pieces[k].parentFrame].name for k in own}
+        self._joint = {k: pieces[k].parentJoint for k in own}
+        self._surface_joint = {e.name: scene.surfaces[e.surface].joint_id for e in character.effectors}
+        apart = {frozenset(pair) for pair in character.apart}
+        inside = [(a, b) for a in own for b in own if a < b and frozenset((self._link[a], self._link[b])) in apart]
+        outside = [(a, b) for a in own for b in other]
+        self._inside = set(inside)
+        self._search = OverlapSearch(scene.model, scene.collision_model, inside + outside, margin=NEAR)
+
+    def near(self, q: Array, active: list[Span]) -> list[tuple[tuple[int, int], float]]:
+        """Return the pairs that are near at q, without links in contact and their surroundings, and their margins."""
+        touching = {self._surface_joint[self._character.effectors[span.effector].name] for span in active}
+        found = []
+        for index in self._search.distances(q):
+            a, b = (int(k) for k in self._search.pairs[index])
+            if (a, b) in self._inside:
+                found.append(((a, b), INSIDE_MARGIN))
+            elif self._joint[a] not in touching:
+                found.append(((a, b), OUTSIDE_MARGIN))
+        return found

@@ -1,0 +1,84 @@
+"""Motion of the full model: postures at nodes, smooth in between, with velocities and accelerations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
+
+from contact_invariant.character import Character
+from contact_invariant.motion import angular_motion, rotations
+from multi_qp_scene.arrays import Array
+from multi_qp_scene.scene import Scene
+
+
+@dataclass(frozen=True)
+class WholeBodyMotion:
+    """Postures at nodes and contacts between them.
+
+    Positions of the root, its rotation vector and the joint angles are cubic splines of class C².
+
+    Attributes:
+        times: of the nodes, from 0, (M + 1,) [s].
+        q: postures of the scene, whose only moving subsystem is the character, (M + 1, nq).
+        touched: full name of the surface that each effector touches from each node to the next, "" for none, (M, N).
+    """
+
+    times: Array
+    q: Array
+    touched: NDArray[np.str_]
+
+    @cached_property
+    def _spline(self) -> CubicSpline:
+        turns = [pin.log3(pin.Quaternion(row).matrix()) for row in self.q[:, 3:7]]
+        columns = np.hstack([self.q[:, :3], continuous(np.array(turns)), self.q[:, 7:]])
+        return CubicSpline(self.times, columns, bc_type="clamped")
+
+    def at(self, times: Array) -> tuple[Array, Array, Array]:
+        """Return postures, velocities and accelerations at times, (m,) [s]: (m, nq), (m, nv), (m, nv).
+
+        Velocity and acceleration of the root are those of pinocchio's free-flyer, in its own axes.
+        """
+        x, rate, second = self._spline(times), self._spline(times, 1), self._spline(times, 2)
+        R = rotations(x[:, 3:6])
+        omega, alpha = angular_motion(x[:, 3:6], rate[:, 3:6], second[:, 3:6])
+        q = np.hstack([x[:, :3], [pin.Quaternion(one).coeffs() for one in R], x[:, 6:]])
+        local = [np.einsum("mji,mj->mi", R, one) for one in (rate[:, :3], omega, second[:, :3], alpha)]
+        v = np.hstack([local[0], local[1], rate[:, 6:]])
+        a = np.hstack([local[2] - np.cross(local[1], local[0]), local[3], second[:, 6:]])
+        return q, v, a
+
+    def contacts(self, times: Array) -> NDArray[np.str_]:
+        """Return the name of the surface that each effector touches at times, (m,) [s]; (m, N)."""
+        intervals = np.clip(np.searchsorted(self.times, times + 1e-9, side="right") - 1, 0, len(self.touched) - 1)
+        return self.touched[intervals]
+
+
+def features_of(scene: Scene, character: Character, q: Array) -> Array:
+    """Return the features of postures, (m, nq) to (m, features), with the centre of mass of the full model."""
+    data = scene.model.createData()
+    found = []
+    for one in q:
+        x = character.features_at(scene, one)
+        x[:3] = pin.centerOfMass(scene.model, data, one)
+        found.append(x)
+    x = np.array(found)
+    for first in range(3, x.shape[1], 6):
+        x[:, first : first + 3] = continuous(x[:, first : first + 3])
+    return x
+
+
+def continuous(vectors: Array) -> Array:
+    """Return rotation vectors, (m, 3), of the same rotations, each the one nearest to that before it."""
+    found = vectors.copy()
+    for k in range(1, len(found)):
+        angle = float(np.linalg.norm(found[k]))
+        if angle < 1e-6:
+            continue
+        turns = round(float(found[k - 1] @ found[k] / angle - angle) / (2.0 * np.pi))
+        found[k] *= 1.0 + 2.0 * np.pi * turns / angle
+    return found

@@ -1,0 +1,153 @@
+"""Refinement with the full model, its derivatives, and the audit of its result."""
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from contact_invariant.audit import Bounds
+from contact_invariant.character import character_of
+from contact_invariant.clearance_residual import ClearanceResidual
+from contact_invariant.contact_schedule import START, node_times, touched_at_nodes
+from contact_invariant.motion import Motion
+from contact_invariant.optional_crocoddyl import crocoddyl
+from contact_invariant.refined_audit import RefinedAuditor
+from contact_invariant.refinement import Refiner
+from contact_invariant.surroundings import surroundings_of
+from contact_invariant.whole_body import WholeBodyMotion, continuous
+
+EFFECTORS = "{left_foot: {surface: left_sole}, right_foot: {surface: right_sole}, left_hand: {surface: left_palm}}"
+FLOOR = "ground/floor"
+SWAY = 0.04
+
+
+@pytest.fixture(scope="module")
+def refined(behaviour):
+    """Return scenario, auditor, simplified motion and refinement of a stance that moves its centre of mass aside."""
+    scenario = behaviour(phases=2, effectors=EFFECTORS)
+    scene, character = scenario.scene, character_of(scenario)
+    surroundings = surroundings_of(scene, apart_from="humanoid")
+    auditor = RefinedAuditor(scene, character, surroundings, friction=0.7, bounds=Bounds())
+    x = np.tile(character.features_at(scene, scene.q0), (3, 1))
+    x[1:, 1] += [SWAY / 2, SWAY]
+    angles = np.tile(np.concatenate([scene.q0[limb.q_index] for limb in character.limbs]), (2, 1))
+    names = tuple(effector.name for effector in character.effectors)
+    c, times = np.tile([1.0, 1.0, 0.0], (2, 1)), np.array([0.05, 0.55])
+    motion = Motion(names, np.array([0.0, 0.3, 0.6]), x, np.zeros_like(x), c, times, np.zeros((2, 3, 6)), angles)
+    touched = np.array([[FLOOR, FLOOR, ""]] * 2)
+    seen = []
+    found = Refiner(scenario, character, surroundings).refine(
+        motion, touched, {1}, time_limit=60.0, progress=lambda *state: seen.append(state)
+    )
+    assert seen and seen[-1][:2] == ("full dynamics", found.iterations)
+    return scenario, auditor, motion, found
+
+
+def audit(refined, motion):
+    return refined[1].audit_refined(motion, refined[2].knots, lambda ends: [])
+
+
+def test_a_refined_motion_passes_an_independent_audit(refined):
+    scenario, _, motion, found = refined
+    assert found.ended == "converged" and found.gap == 0.0
+    after = audit(refined, found.motion)
+    assert after.passed, after.findings
+    assert after.effort < audit(refined, found.before).effort
+    com = pin.centerOfMass(scenario.scene.model, scenario.scene.model.createData(), found.motion.q[-1])
+    assert com[1] == pytest.approx(motion.x[-1, 1], abs=0.01)
+    np.testing.assert_allclose(found.motion.q[0], scenario.scene.q0)
+
+
+def test_forces_of_the_audit_carry_the_weight(refined):
+    after = audit(refined, refined[3].motion)
+    mass = character_of(refined[0]).mass
+    assert after.dynamics.forces[..., 2].sum(axis=1).mean() == pytest.approx(9.81 * mass, rel=0.02)
+    assert after.dynamics.forces[:, 2].max() == 0.0  # the hand touches nothing
+
+
+def test_the_audit_finds_what_the_full_model_cannot_do(refined):
+    motion = refined[3].motion
+    fast = replace(motion, times=0.1 * motion.times)
+    names = {
+        f.name for f in refined[1].audit_refined(fast, 0.1 * refined[2].knots, lambda ends: []).findings if not f.met
+    }
+    assert {"root force", "torque"} <= names
+    lifted = replace(motion, q=motion.q + np.pad([0.03], (2, motion.q.shape[1] - 3)))
+    assert {"contact gap", "root force"} <= {f.name for f in audit(refined, lifted).findings if not f.met}
+    bent = motion.q.copy()
+    knee = refined[0].scene.limits.q_index[21]
+    bent[10:15, knee] = 3.0
+    assert "joint limits" in {f.name for f in audit(refined, replace(motion, q=bent)).findings if not f.met}
+
+
+def test_velocities_and_accelerations_are_derivatives(refined):
+    model, motion = refined[0].scene.model, refined[3].motion
+    rng = np.random.default_rng(0)
+    q = np.array([pin.integrate(model, motion.q[0], 0.3 * rng.normal(size=model.nv)) for _ in range(6)])
+    wild = WholeBodyMotion(np.linspace(0.0, 1.0, 6), q, motion.touched[:5])
+    h = 1e-4
+    q, v, a = wild.at(np.array([0.43 - h, 0.43, 0.43 + h]))
+    np.testing.assert_allclose(pin.difference(model, q[0], q[2]) / (2 * h), v[1], atol=1e-4)
+    np.testing.assert_allclose((v[2] - v[0]) / (2 * h), a[1], atol=1e-3)
+
+
+def test_derivative_of_the_clearance(refined):
+    scene = refined[0].scene
+    pieces = [piece.name for piece in scene.collision_model.geometryObjects]
+    pairs = [
+        (pieces.index("humanoid/base_link_0"), pieces.index("humanoid/l_wrist_yaw_link_0")),
+        (pieces.index("ground/ground_link_0"), pieces.index("humanoid/l_knee_pitch_link_0")),
+    ]
+    state = crocoddyl.StateMultibody(scene.model)
+    residual = ClearanceResidual(state, scene.nv - 6, scene, pairs, [0.5, 0.5])
+    kinematics = scene.model.createData()
+    collector = crocoddyl.DataCollectorMultibody(kinematics)  # the data of the residual has no reference to it
+    data = residual.createData(collector)
+
+    def value(q):
+        pin.computeJointJacobians(scene.model, kinematics, q)
+        x = np.concatenate([q, np.zeros(scene.nv)])
+        residual.calc(data, x, None)
+        return np.array(data.r).copy(), x
+
+    r, x = value(scene.q0)
+    assert (r > 0.0).all()
+    residual.calcDiff(data, x, None)
+    J, h = np.array(data.Rx)[:, : scene.nv].copy(), 1e-6
+    for k in range(scene.nv):
+        step = h * np.eye(scene.nv)[k]
+        ahead, behind = (value(pin.integrate(scene.model, scene.q0, s))[0] for s in (step, -step))
+        np.testing.assert_allclose((ahead - behind) / (2 * h), J[:, k], atol=1e-4)
+
+
+def test_contacts_overlap_where_the_load_moves():
+    knots = np.array([0.0, 0.5, 1.0, 1.5])
+    touched = np.array([["", "floor"], ["floor", ""], ["floor", "floor"]])
+    times = node_times(knots)
+    found = touched_at_nodes(knots, touched, times, np.array(["floor", "floor"])) != ""
+    middle = 0.5 * (times[1:] + times[:-1])
+    assert found[:, 0].tolist() == ((middle < START) | (middle > 0.5)).tolist()
+    assert found[:, 1].tolist() == ((middle < 0.62) | (middle > 1.0)).tolist()
+
+
+def test_rotation_vectors_pass_half_a_turn():
+    angles = np.linspace(0.0, 5.0, 30)
+    wrapped = np.outer((angles + np.pi) % (2.0 * np.pi) - np.pi, [0.0, 0.6, 0.8])
+    np.testing.assert_allclose(continuous(wrapped), np.outer(angles, [0.0, 0.6, 0.8]), atol=1e-12)
+
+
+def test_a_missing_library_is_named():
+    code = """
+import sys
+sys.modules["crocoddyl"] = None
+from multi_qp_scene.errors import MultiQpError
+try:
+    import contact_invariant.refinement
+except MultiQpError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.startswith("the refinement of motions needs crocoddyl: pip install")
