@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from contact_invariant.audit import Audit, Auditor, Bounds, Finding
 from contact_invariant.character import behaviour_of
 from contact_invariant.postures import Postures
-from contact_invariant.refined_start import RefinedStart, Refining
 from contact_invariant.surroundings import Surroundings
 from contact_invariant.synthesis import Progress, Synthesis, Synthesiser
 from contact_invariant.timed_plan import TimedPlan, timed_plan
 from multi_qp_scene.scenario import Scenario
+
+if TYPE_CHECKING:  # crocoddyl is an optional dependency
+    from contact_invariant.refined_start import RefinedStart, Refining
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,11 @@ class Starts:
             friction=self._behaviour.friction,
             bounds=Bounds(),
         )
-        self._refining = Refining(scenario, self.maker) if self._behaviour.refine else None
+        self._refining: Refining | None = None
+        if self._behaviour.refine:
+            from contact_invariant.refined_start import Refining
+
+            self._refining = Refining(scenario, self.maker)
 
     def one(self, seed: int, progress: Progress | None = None) -> Start:
         """Return the start of a seed, refined if the behaviour asks for it and the simplified motion passes."""
