@@ -32,7 +32,8 @@ class ScenarioChecker:
         self.spec = spec
         self.all_names = names
         self._uncontrolled = {name for name, one in spec.subsystems.items() if not one.controlled}
-        self.names = names.without(self._uncontrolled) if self._uncontrolled else names
+        self._unknown = {name for name, one in spec.environment.items() if one.unknown_part_of is not None}
+        self.names = names.without(self._uncontrolled | self._unknown)
         self._problems = problems
 
     def known(self, key: Key, kind: str, name: str, valid: Iterable[str]) -> None:
@@ -41,6 +42,8 @@ class ScenarioChecker:
             return
         if name.split("/")[0] in self._uncontrolled:
             self.report_error(key, f"'{name}' is of a subsystem with `controlled: false`, which the QP does not have")
+        elif name.split("/")[0] in self._unknown:
+            self.report_error(key, f"'{name}' is of a piece with `unknown_part_of`, which the controller does not know")
         else:
             self._problems.unknown(self.document.location(key), kind, name, sorted(valid))
 

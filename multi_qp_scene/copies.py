@@ -1,4 +1,4 @@
-"""Expansion of the copies of subsystems in a scenario file."""
+"""Expansion of the copies of subsystems and of pieces of the environment in a scenario file."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.limits import excess
 from multi_qp_scene.problems import Problems
-from multi_qp_scene.schema.common import PoseSpec
-from multi_qp_scene.schema.scenario_file import CopiesSpec, ScenarioFile, SubsystemSpec
+from multi_qp_scene.schema.common import PoseSpec, Vector2
+from multi_qp_scene.schema.scenario_file import CopiesSpec, EnvironmentSpec, ScenarioFile, SubsystemSpec
 from multi_qp_scene.yaml_document import YamlDocument
 
 #: Number of random places that are tried for each copy.
@@ -18,14 +18,39 @@ TRIALS = 1000
 
 
 def with_copies(document: YamlDocument, spec: ScenarioFile, problems: Problems) -> ScenarioFile:
-    """Return a scenario file with all copies as subsystems of their own; problems are added to the list."""
+    """Return a scenario file with all copies under names of their own; problems are added to the list."""
     subsystems: dict[str, SubsystemSpec] = {}
     for name, one in spec.subsystems.items():
         made = {name: one} if one.copies is None else _copies(document, name, one, one.copies, problems)
         for twice in made.keys() & subsystems.keys():
             problems.add(document.location(("subsystems", name)), f"'{twice}' is the name of two subsystems")
         subsystems |= made
-    return spec.model_copy(update={"subsystems": subsystems})
+    environment: dict[str, EnvironmentSpec] = {}
+    for name, piece in spec.environment.items():
+        pieces = {name: piece} if piece.copies is None else _pieces(document, name, piece, problems)
+        for twice in pieces.keys() & environment.keys():
+            problems.add(document.location(("environment", name)), f"'{twice}' is the name of two pieces")
+        environment |= pieces
+    return spec.model_copy(update={"subsystems": subsystems, "environment": environment})
+
+
+def _pieces(
+    document: YamlDocument, name: str, piece: EnvironmentSpec, problems: Problems
+) -> dict[str, EnvironmentSpec]:
+    """Return the copies of a piece of the environment by name."""
+    copies = piece.copies
+    assert copies is not None
+    if (message := excess("bodies", math.prod(copies.grid))) is not None:
+        problems.add(document.location(("environment", name, "copies")), message)
+        return {}
+    heights = np.random.default_rng(copies.seed).uniform(*copies.heights, math.prod(copies.grid))
+    made = {}
+    for k, ((x, y), height) in enumerate(zip(_grid(copies.region, copies.grid), heights, strict=True), 1):
+        at = piece.pose.xyz
+        xyz = (at[0] + float(x), at[1] + float(y), at[2] + float(height))
+        pose = PoseSpec(xyz=xyz, rpy=piece.pose.rpy)
+        made[f"{name}_{k}"] = piece.model_copy(update={"copies": None, "pose": pose})
+    return made
 
 
 def _copies(
@@ -40,7 +65,7 @@ def _copies(
     if one.place is not None:
         problems.add(document.location((*key[:2], "place")), "copies are placed by `pose`")
     random = np.random.default_rng(copies.seed)
-    places = _grid(copies) if copies.grid is not None else _scattered(copies, random)
+    places = _grid(copies.region, copies.grid) if copies.grid is not None else _scattered(copies, random)
     if len(places) < count:
         message = f"{len(places)} of {count} copies fit into the region at a distance of {copies.distance:g} m"
         problems.add(document.location(key), message)
@@ -63,11 +88,10 @@ def _copy(one: SubsystemSpec, copies: CopiesSpec, place: Array, random: np.rando
     return one.model_copy(update={"copies": None, "pose": pose, "model": model, "mass": mass, "release": release})
 
 
-def _grid(copies: CopiesSpec) -> Array:
-    """Return the centres of the cells of a grid in the region, row by row along x, (n, 2) [m]."""
-    assert copies.grid is not None
-    (x0, y0), (x1, y1) = copies.region
-    columns, rows = copies.grid
+def _grid(region: tuple[Vector2, Vector2], grid: tuple[int, int]) -> Array:
+    """Return the centres of the cells of a grid in a region, row by row along x, (n, 2) [m]."""
+    (x0, y0), (x1, y1) = region
+    columns, rows = grid
     x = x0 + (np.arange(columns) + 0.5) / columns * (x1 - x0)
     y = y0 + (np.arange(rows) + 0.5) / rows * (y1 - y0)
     return np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)

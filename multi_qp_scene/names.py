@@ -61,7 +61,7 @@ class Names:
             self.motorised.add(name)
 
     def without(self, subsystems: set[str]) -> Names:
-        """Return the names without those of some subsystems."""
+        """Return the names without those of some subsystems or pieces of the environment."""
 
         def kept(names: set[str]) -> set[str]:
             return {name for name in names if name.split("/")[0] not in subsystems}
@@ -69,6 +69,7 @@ class Names:
         return replace(
             self,
             moving=kept(self.moving),
+            fixed=kept(self.fixed),
             links=kept(self.links),
             joints=kept(self.joints),
             surfaces={name: link for name, link in self.surfaces.items() if name.split("/")[0] not in subsystems},

@@ -24,6 +24,9 @@ class SceneParts:
 
     @property
     def controlled(self) -> SceneParts:
-        """The same parts without the subsystems that are not controlled."""
+        """The same parts without the subsystems that are not controlled, and without unknown environment."""
         subsystems = {name: part for name, part in self.subsystems.items() if part[1].controlled}
-        return self if len(subsystems) == len(self.subsystems) else replace(self, subsystems=subsystems)
+        known = {name: part for name, part in self.environment.items() if part[1].unknown_part_of is None}
+        if len(subsystems) + len(known) == len(self.subsystems) + len(self.environment):
+            return self
+        return replace(self, subsystems=subsystems, environment=known)

@@ -53,7 +53,8 @@ class Scenario:
         parameters: value of each parameter.
         seed: seed of all random numbers.
         files: all source files: the scenario, models, URDFs, meshes.
-        controlled_scene: the scene of the controlled subsystems alone, None if that is all of them.
+        controlled_scene: the scene that the controller knows, of the controlled subsystems and the known environment;
+            None if that is all.
     """
 
     name: str
@@ -67,7 +68,7 @@ class Scenario:
 
     @cached_property
     def controlled(self) -> Scenario:
-        """The same scenario without the subsystems that are not controlled."""
+        """The same scenario as the controller knows it: controlled subsystems and known environment."""
         if self.controlled_scene is None:
             return self
         scene = self.controlled_scene.with_initial_configuration(self.scene.q0[: self.controlled_scene.nq])
@@ -114,7 +115,8 @@ def _load(path: Path, parameters: Mapping[str, float], seed: int) -> Scenario:
     rest = spec or _salvage(document, data)
     if rest is not None:
         rest = with_copies(document, rest, problems)
-        check("bodies", len(rest.subsystems), f"{shown_path(path)}: subsystems")
+        count = len(rest.subsystems) + len(rest.environment)
+        check("bodies", count, f"{shown_path(path)}: subsystems and pieces of the environment")
         parts, names = _load_models(document, rest, path, problems)
         check_scenario(document, rest, names, problems)
     problems.raise_if_any()
@@ -226,8 +228,9 @@ def _load_models(
     for name, written in _section(document, "subsystems").items():
         if not isinstance(written, dict) or "copies" not in written:
             names.add(name, None, moving=True)
-    for name in _section(document, "environment").keys() - names.moving:
-        names.add(name, None, moving=False)
+    for name, written in _section(document, "environment").items():
+        if name not in names.moving and not (isinstance(written, dict) and "copies" in written):
+            names.add(name, None, moving=False)
     for name, subsystem in sorted(spec.subsystems.items(), key=lambda item: not item[1].controlled):
         loaded = load(("subsystems", name), subsystem.model, subsystem.scale)
         names.add(name, loaded, moving=True)
@@ -237,8 +240,8 @@ def _load_models(
         if name in names.moving:
             continue  # reported by the checks of names
         loaded = None
-        keys = _section(document, "environment")[name].keys()
-        if len(_KINDS & keys) != 1:
+        keys = _section(document, "environment").get(name, environment.model_fields_set)
+        if len(_KINDS & set(keys)) != 1:
             problems.add(document.location(("environment", name)), "give one of `model`, `box`, `mesh` and `urdf`")
         elif environment.model is not None:
             loaded = load(("environment", name), environment.model, environment.scale)

@@ -48,6 +48,10 @@ def _check_subsystems(scenario: ScenarioChecker) -> None:
                 scenario.report_error((section, name), f"the name '{name}' must not contain '/' or blanks")
     for name in sorted(names.fixed & names.floating):
         scenario.report_error(("environment", name, "model"), "the root of an environment model must be `fixed`")
+    for name, piece in scenario.spec.environment.items():
+        if piece.unknown_part_of is not None:
+            place = ("environment", name, "unknown_part_of")
+            scenario.known(place, "known piece of the environment", piece.unknown_part_of, scenario.names.fixed)
     if not any(spec.controlled for spec in scenario.spec.subsystems.values()):
         scenario.report_error(("subsystems",), "expected at least one subsystem that is controlled")
     for name, spec in scenario.spec.subsystems.items():

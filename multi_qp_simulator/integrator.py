@@ -34,7 +34,7 @@ class Integrator:
         check_type("scenario", scenario, Scenario, "a Scenario, as `load_scenario` returns it")
         self._scenario = controlled = scenario.controlled
         self._whole, self._model = scenario.scene, scenario.scene.model
-        self._passive = None if controlled is scenario else PassiveMotion(scenario)
+        self._passive = None if controlled.scene.nv == scenario.scene.nv else PassiveMotion(scenario)
         self._state = scenario.scene.initial_state()
         self._kinematics: Kinematics | None = None
         self._made: tuple[str, ...] = scenario.spec.states[scenario.spec.initial_state].all_contacts

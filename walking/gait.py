@@ -17,6 +17,23 @@ TURNING_ROOM = 0.14
 
 
 @dataclass(frozen=True)
+class UnknownGround:
+    """Swings onto ground whose height is not known.
+
+    Attributes:
+        rise: part of a swing in which the foot only rises, so that it does not stub against a higher edge.
+        descent: part of a swing, before the touchdown, in which it only descends.
+        landing_speed: vertical speed at the planned touchdown [m/s].
+        search_speed: vertical speed after it [m/s].
+    """
+
+    rise: float
+    descent: float
+    landing_speed: float
+    search_speed: float
+
+
+@dataclass(frozen=True)
 class Gait:
     """Two groups of feet that swing alternately; lengths in m, times in s.
 
@@ -29,6 +46,7 @@ class Gait:
         recovery_swing: nominal duration of the swing that a push triggers.
         lift: height of a swing.
         landing_speed: vertical speed of the planned landing [m/s].
+        unknown_ground: swings onto ground of unknown height; None where the height is known.
     """
 
     groups: tuple[tuple[int, ...], tuple[int, ...]]
@@ -39,6 +57,7 @@ class Gait:
     recovery_swing: float = 0.30
     lift: float = 0.05
     landing_speed: float = 0.05
+    unknown_ground: UnknownGround | None = None
 
     @property
     def step_time(self) -> float:

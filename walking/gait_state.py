@@ -60,6 +60,7 @@ class Walk:
         error: last deviation of the divergent component [m].
         in_contact: whether each foot is in contact, (n,).
         swings: references of the feet: position, velocity, acceleration of x, y, z [m] and yaw [rad], (n, 3, 4).
+        is_hurried: whether the step reacted to a push, or was late, at its touchdown.
         recovering: whether the step reacts to a push.
         steps: number of steps so far.
         time: time of the last tick [s]; NaN before the first one.
@@ -84,6 +85,7 @@ class Walk:
     error: float = 0.0
     in_contact: list[bool] = field(default_factory=list)
     swings: Annotated[Array, None, 3, 4] = field(default_factory=lambda: np.zeros((0, 3, 4)))
+    is_hurried: bool = False
     recovering: bool = False
     steps: int = 0
     time: float = math.nan

@@ -28,7 +28,7 @@ from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.generators import ArmSwingSpec, WalkingSpec
 from multi_qp_scene.schema.tasks import CoMTaskSpec, PoseTargetSpec, PoseTaskSpec, PostureTaskSpec, TaskSpec
 from multi_qp_scene.surfaces import Surface
-from walking.gait import Gait, WalkingRobot
+from walking.gait import Gait, UnknownGround, WalkingRobot
 from walking.gait_state import STAND, Measured, Walk
 from walking.stepper import Stepper
 from walking.terrain import Terrain, outline_of, patch_of
@@ -361,7 +361,7 @@ def _gait(spec: WalkingSpec) -> Gait:
     groups = [tuple(np.flatnonzero(np.abs(offsets - phase) < 1e-6).tolist()) for phase in sorted({*offsets.tolist()})]
     if abs(first - min(offsets)) > 1e-6:
         groups.reverse()
-    swing = (1.0 - gait.duty) * gait.period
+    swing, unknown = (1.0 - gait.duty) * gait.period, gait.unknown_ground
     return Gait(
         groups=(groups[0], groups[1]),
         swing_time=swing,
@@ -371,4 +371,5 @@ def _gait(spec: WalkingSpec) -> Gait:
         recovery_swing=gait.recovery_swing,
         lift=gait.lift,
         landing_speed=gait.landing_speed,
+        unknown_ground=None if unknown is None else UnknownGround(**unknown.model_dump()),
     )

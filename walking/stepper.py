@@ -177,7 +177,10 @@ class Stepper(Stateful):
         self.acceleration = max(vertical, 0.0) / height * (now.com[:2] - zmp)
 
     def _double_time(self) -> float:
-        return SHORTEST_DOUBLE if self.walk.error > URGENT else self.gait.double_support
+        # A late touchdown needs a short double support, although the error in its first tick, with which it is
+        # previewed, is small. On known ground an error that falls lengthens it: more pushes are survived.
+        hurried = self.walk.error > URGENT if self.gait.unknown_ground is None else self.walk.is_hurried
+        return SHORTEST_DOUBLE if hurried else self.gait.double_support
 
     def _touch(self, now: Measured) -> None:
         walk = self.walk
@@ -195,6 +198,7 @@ class Stepper(Stateful):
                 walk.patches[k] = walk.patches[k] if now.patches is None else now.patches[k]
         if all(walk.in_contact):
             walk.phase, walk.since = DOUBLE, now.time
+            walk.is_hurried = walk.error > URGENT
             walk.swinging = 1 - walk.swinging
             walk.steps += 1
 
@@ -289,7 +293,8 @@ class Stepper(Stateful):
         middle = walk.zmp + (xi - walk.zmp) * math.exp(omega * rest / 2.0)
         start = centre + (middle - centre) * math.exp(omega * rest / 2.0)
         choice = self.preview.best(now, start, velocity, swinging=walk.swinging, elapsed=0.0, nominal_time=nominal_time)
-        self.choice, walk.error = choice, min(choice.error, walk.error) if rest else choice.error
+        least = rest > 0.0 and self.gait.unknown_ground is None
+        self.choice, walk.error = choice, min(choice.error, walk.error) if least else choice.error
         target = centre + turned(np.array([choice.shift_x, choice.shift_y]), heading)
         share = self._elapsed / max(rest, self._elapsed, 1e-6)
         return clipped_to(self._frames.polygon(now, self.walk.in_contact), walk.zmp + share * (target - walk.zmp))

@@ -7,7 +7,7 @@ import numpy as np
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.jit import compiled, compiled_part
 
-#: Speed of the descent after a late touchdown [m/s], and its depth [m].
+#: Speed of the descent to a late touchdown on ground of known height [m/s], and its depth [m].
 SEARCH_SPEED, SEARCH_DEPTH = 0.25, 0.08
 #: Acceleration to the speed of the descent [m/s²].
 SEARCH_ACCELERATION = 4.0
@@ -64,6 +64,7 @@ def advance(
     before: float,
     after: float,
     landing: float,
+    search: float,
     dt: float,
 ) -> None:
     """Advance by dt towards a goal.
@@ -78,6 +79,7 @@ def advance(
         before: time after lift-off in which the foot only rises [s].
         after: time before touchdown in which it only descends [s].
         landing: speed of the planned landing [m/s].
+        search: speed of the descent after it [m/s].
         dt: [s].
     """
     ref = reference
@@ -86,7 +88,7 @@ def advance(
             ref[0, axis], ref[1, axis], ref[2, axis] = goal[axis], 0.0, 0.0
         ref[2, 2] = 0.0
         if ref[0, 2] > goal[2] - SEARCH_DEPTH:
-            slower = max(ref[1, 2] - SEARCH_ACCELERATION * dt, -SEARCH_SPEED)
+            slower = max(ref[1, 2] - SEARCH_ACCELERATION * dt, -search)
             ref[1, 2] = -landing if remaining > 0.0 else slower
             ref[0, 2] += ref[1, 2] * dt
         else:

@@ -10,7 +10,7 @@ from multi_qp_scene.arrays import Array
 from walking.gait import Gait, WalkingRobot
 from walking.gait_state import URGENT, Measured, Walk, turned, wrapped
 from walking.ground_height import contact_height
-from walking.swing import APEX, EARLY_APEX, LATE_APEX, LATER, advance
+from walking.swing import APEX, EARLY_APEX, LATE_APEX, LATER, SEARCH_SPEED, advance
 from walking.terrain import Terrain
 
 #: Part of a swing after which its patch of the terrain is fixed.
@@ -40,7 +40,7 @@ class SwingFeet:
             if walk.in_contact[k]:
                 continue
             place = np.array([*(walk.place[:2] + turned(self._robot.places[k] - middle, walk.place[2])), walk.place[2]])
-            walk.landings[k] = *place[:2], contact_height(walk, now)
+            walk.landings[k] = *place[:2], self._ground_height(walk, now, k)
             if self._terrain is None:
                 continue
             stance = max(float(now.feet[j, 2]) for j, on in enumerate(walk.in_contact) if on)
@@ -57,29 +57,41 @@ class SwingFeet:
 
     def advance(self, walk: Walk, now: Measured, tick: float) -> None:
         """Advance the references of the swinging feet by a time [s]."""
-        elapsed, goal, landing = now.time - walk.since, np.zeros(4), self._gait.landing_speed
-        # fast landings survive weaker pushes; without measured forces, feet that move would land below the ground
-        if walk.recovering or walk.error > URGENT or now.forces is None:
-            landing = min(landing, SLOW_LANDING)
+        elapsed, goal, landing = now.time - walk.since, np.zeros(4), self._landing_speed(walk, now)
         for k in self._gait.groups[walk.swinging]:
             if walk.in_contact[k]:
                 continue
             goal[:3] = walk.landings[k]
             if self._terrain is None:
-                goal[2] = contact_height(walk, now)
+                goal[2] = self._ground_height(walk, now, k)
             goal[3] = walk.swings[k][0, 3] + wrapped(walk.place[2] - walk.swings[k][0, 3])
             self._advance_foot(walk, k, goal, elapsed, walk.touchdown - now.time, landing, tick)
+
+    def _ground_height(self, walk: Walk, now: Measured, foot: int) -> float:
+        """Return the expected height of a landing [m]: on unknown ground, the mean of the last two footholds."""
+        stance = contact_height(walk, now)
+        return stance if self._gait.unknown_ground is None else 0.5 * (stance + float(walk.lift_places[foot, 2]))
+
+    def _landing_speed(self, walk: Walk, now: Measured) -> float:
+        """Return the vertical speed of the planned landing [m/s]."""
+        if now.forces is None:  # feet that move would land below the ground
+            return min(self._gait.landing_speed, SLOW_LANDING)
+        if self._gait.unknown_ground is not None:
+            return self._gait.unknown_ground.landing_speed
+        slow = walk.recovering or walk.error > URGENT  # fast landings survive weaker pushes
+        return min(self._gait.landing_speed, SLOW_LANDING) if slow else self._gait.landing_speed
 
     def _advance_foot(
         self, walk: Walk, foot: int, goal: Array, elapsed: float, remaining: float, landing: float, tick: float
     ) -> None:
         begin, lift = walk.lift_places[foot], self._gait.lift
-        apex, before, after, top = APEX, 0.0, 0.0, max(begin[2], goal[2])
+        apex, before, after, top, search = APEX, 0.0, 0.0, max(begin[2], goal[2]), SEARCH_SPEED
+        unknown = self._gait.unknown_ground
         if self._terrain is not None:
             apex = min(max(APEX + LATER * (goal[2] - begin[2]), EARLY_APEX), LATE_APEX)
             yaw = float(walk.swings[foot][0, 3])
             before, after, top = self._terrain.passing(foot, begin, goal[:3].copy(), yaw=yaw, lift=lift, apex=apex)
-        total = elapsed + remaining
-        advance(
-            walk.swings[foot], goal, remaining, elapsed, top + lift, apex, before * total, after * total, landing, tick
-        )
+        elif unknown is not None:
+            before, after, search = unknown.rise, unknown.descent, unknown.search_speed
+        times, total = (remaining, elapsed), elapsed + remaining
+        advance(walk.swings[foot], goal, *times, top + lift, apex, before * total, after * total, landing, search, tick)

@@ -78,6 +78,25 @@ class OscillationSpec(GeneratorSpec):
             scenario.known((*key, "joints", joint), "joint", joint, scenario.names.joints)
 
 
+class UnknownGroundSpec(StrictModel):
+    """Swings onto ground whose height the model does not contain, found by contact force.
+
+    The height of a landing is expected at the mean of the last two footholds.
+
+    Attributes:
+        rise: part of a swing in which the foot only rises, so that it does not stub against a higher edge.
+        descent: part of a swing, before the touchdown, in which it only descends.
+        landing_speed: vertical speed at the expected touchdown, instead of the gait's, also in reactions to pushes
+            [m/s].
+        search_speed: vertical speed after it, until the foot has landed [m/s].
+    """
+
+    rise: Fraction = 0.3
+    descent: Fraction = 0.15
+    landing_speed: Speed = 0.3
+    search_speed: Speed = 0.5
+
+
 class GaitSpec(StrictModel):
     """Timing of a gait in which two groups of feet swing alternately.
 
@@ -92,6 +111,7 @@ class GaitSpec(StrictModel):
         lift: height of a swing above the higher of its ends [m].
         landing_speed: vertical speed of the planned landing; faster feet slip less in quick steps; at most 0.05 in
             steps that react to a push, and without measured forces [m/s].
+        unknown_ground: swings onto ground of unknown height; not with `treads`.
     """
 
     offsets: list[Fraction] | None = None
@@ -102,6 +122,7 @@ class GaitSpec(StrictModel):
     recovery_swing: Duration = 0.3
     lift: Length = 0.05
     landing_speed: Speed = 0.05
+    unknown_ground: UnknownGroundSpec | None = None
 
 
 class VelocityLimitsSpec(StrictModel):
@@ -293,6 +314,8 @@ class WalkingSpec(GeneratorSpec):
     @model_validator(mode="after")
     def _consistent(self) -> WalkingSpec:
         gait, offsets = self.gait, self.gait.offsets
+        if gait.unknown_ground is not None and self.treads:
+            raise ValueError("`unknown_ground` of the gait cannot be combined with `treads`")
         if self.route is not None and (self.velocity or self.random is not None):
             raise ValueError("`route` cannot be combined with `velocity` or `random`")
         if offsets is None and len(self.feet) not in (2, 4):

@@ -11,6 +11,7 @@ from multi_qp_scene.schema.behaviour import BehaviourSpec
 from multi_qp_scene.schema.common import (
     Angle,
     Color,
+    Coordinate,
     Distance,
     Duration,
     Factors,
@@ -150,6 +151,30 @@ class SubsystemSpec(StrictModel):
     color: Color | None = None
 
 
+class EnvironmentCopiesSpec(StrictModel):
+    """Copies of a piece of the environment on a grid of the ground plane; they are named `<name>_1`, ...
+
+    The position of a copy adds to that of the piece's `pose`.
+
+    Attributes:
+        region: two opposite corners of the rectangle [m].
+        grid: number of copies along x and along y, each in the middle of its cell.
+        heights: bounds of a random height that adds to each copy's position [m].
+        seed: seed of the heights; `${seed}` is the run's `--seed`.
+    """
+
+    region: tuple[Vector2, Vector2]
+    grid: tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]]
+    heights: tuple[Coordinate, Coordinate] = (0.0, 0.0)
+    seed: Annotated[int, Field(ge=0)] = 0
+
+    @model_validator(mode="after")
+    def _consistent(self) -> EnvironmentCopiesSpec:
+        if self.heights[1] < self.heights[0]:
+            raise ValueError(f"`heights`: expected the lower bound first, got {list(self.heights)}")
+        return self
+
+
 class EnvironmentSpec(StrictModel):
     """A fixed part of the environment: a model, a box given by its size, a triangle mesh, or a URDF.
 
@@ -165,6 +190,11 @@ class EnvironmentSpec(StrictModel):
         urdf: instead of `model`: a URDF without moving joints, a path relative to this file, or package://... Every
             collision box and mesh has surfaces: `<link>_top`, `<link>_facet_1`, `<link>_2_top` if it has several.
         scale: factors along x, y and z of a mesh, or of a model or URDF of one link: shapes and surfaces are scaled.
+        unknown_part_of: name of another piece that this one is a part of, without the controller knowing it: only the
+            simulator has it, as ground that differs from the model. Contacts with surfaces of the other piece touch
+            this one as well, and measured forces include it. It has an effect with `--backend mujoco` only, since the
+            integrator takes the controller's model as the world.
+        copies: several of it instead of one.
         pose: pose of its base in the world.
         color: red, green, blue in 0..1; the model's if left out.
     """
@@ -174,6 +204,8 @@ class EnvironmentSpec(StrictModel):
     mesh: str | None = None
     urdf: str | None = None
     scale: Factors = (1.0, 1.0, 1.0)
+    unknown_part_of: str | None = None
+    copies: EnvironmentCopiesSpec | None = None
     pose: PoseSpec = PoseSpec()
     color: Color | None = None
 

@@ -52,7 +52,7 @@ def build_world(scenario: Scenario, options: WorldOptions) -> mujoco.MjModel:
         bodies[name].gravcomp = 1.0
     aligned = _planar_contact_bodies(scenario)
     for item in scene.collision_model.geometryObjects:
-        place = body_name(scene, item.parentJoint, item.name.split("/")[0])
+        place = _body_of(scenario, item)
         add_shape(spec, bodies[place], item, item.placement, aligned=place in aligned)
     pads = add_pads(spec, scenario, bodies, aligned)
     _set_contact_softness(spec, options)
@@ -71,6 +71,14 @@ def build_world(scenario: Scenario, options: WorldOptions) -> mujoco.MjModel:
         raise MultiQpError(f"MuJoCo cannot build the world of '{scenario.name}': {error}") from None
 
 
+def _body_of(scenario: Scenario, item: pin.GeometryObject) -> str:
+    """Return the body of a shape; that of unknown environment belongs to the known piece that it is a part of."""
+    owner = item.name.split("/")[0]
+    piece = scenario.spec.environment.get(owner)
+    owner = owner if piece is None else piece.unknown_part_of or owner
+    return body_name(scenario.scene, item.parentJoint, owner)
+
+
 def hanging_bodies(scenario: Scenario) -> dict[str, float]:
     """Return the bodies that have no weight until they are released, by name, with that time [s]."""
     scene, specs = scenario.scene, scenario.spec.subsystems
@@ -83,7 +91,7 @@ def _planar_contact_bodies(scenario: Scenario) -> set[str]:
     """Return the bodies of first surfaces of planar contacts, except on ground: one hull of each pair is enough."""
     scene = scenario.scene
     items = scene.collision_model.geometryObjects
-    solid = {body_name(scene, item.parentJoint, item.name.split("/")[0]) for item in items if not is_ground(item)}
+    solid = {_body_of(scenario, item) for item in items if not is_ground(item)}
     aligned = set()
     for contact in scenario.spec.contacts.values():
         first, second = (scene.surfaces[surface] for surface in contact.surfaces)

@@ -1,11 +1,11 @@
-"""Feet land at the speed of the gait, slowly in reactions to a push and without measured forces."""
+"""Landings: at the speed of the gait, slow in reactions to a push and without measured forces, on unknown ground."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from walking.gait import Gait, WalkingRobot
+from walking.gait import Gait, UnknownGround, WalkingRobot
 from walking.gait_state import SWING, URGENT, Measured, Walk
 from walking.swing import resting
 from walking.swing_feet import SLOW_LANDING, SwingFeet
@@ -55,3 +55,47 @@ def test_a_foot_lands_slowly_in_a_reaction_to_a_push_and_without_measured_forces
     quick, slow = Gait(((0,), (1,)), landing_speed=0.2), Gait(((0,), (1,)), landing_speed=SLOW_LANDING)
     found = landing_speed(quick, **case)
     assert found == landing_speed(slow) < landing_speed(quick)
+
+
+UNKNOWN = Gait(((0,), (1,)), unknown_ground=UnknownGround(rise=0.3, descent=0.15, landing_speed=0.3, search_speed=0.5))
+
+
+def swing_on_unknown_ground(stance_height=0.0, until=0.6):
+    """Return times and references of position, (n, 3), of a foot whose last foothold was at height 0."""
+    feet = np.column_stack([PLACES, [0.0, stance_height]])
+    walk = Walk(
+        phase=SWING,
+        touchdown=UNKNOWN.swing_time,
+        place=np.array([0.3, 0.085, 0.0]),
+        lift_places=feet.copy(),
+        landings=feet + [[0.3, 0.0, 0.0], [0.0, 0.0, 0.0]],
+        patches=[0, 0],
+        in_contact=[False, True],
+        swings=np.array([resting(foot, 0.0) for foot in feet]),
+        error=2.0 * URGENT,
+    )
+    swing_feet, dt, found = SwingFeet(ROBOT, UNKNOWN, None, rise=0.2), 0.005, []
+    times = np.arange(0.0, until, dt)
+    for time in times:
+        rest = (np.zeros(3), np.zeros(3), np.zeros(3), feet, np.zeros(2), np.array([0.0, 380.0]))
+        swing_feet.advance(walk, Measured(float(time), *rest), dt)
+        found.append(walk.swings[0][0, :3].copy())
+    return times + dt, np.array(found)
+
+
+def test_on_unknown_ground_a_foot_rises_before_and_descends_after_it_moves():
+    times, places = swing_on_unknown_ground()
+    swing = UNKNOWN.swing_time
+    assert np.abs(places[times < 0.3 * swing - 0.01, 0]).max() < 1e-9
+    assert places[times > 0.3 * swing, 2][0] > 0.03
+    assert np.abs(places[times > 0.85 * swing + 0.01, 0] - 0.3).max() < 2e-3
+
+
+def test_on_unknown_ground_a_foot_lands_fast_and_searches_below_the_mean_of_the_last_footholds():
+    for height in (0.0, 0.04):
+        times, places = swing_on_unknown_ground(height)
+        speeds = -np.gradient(places[:, 2], times)
+        landing = np.abs(times - UNKNOWN.swing_time).argmin()
+        assert places[landing, 2] == pytest.approx(0.5 * height, abs=2e-3)
+        assert speeds[landing - 1] == pytest.approx(0.3, abs=0.02)
+        assert speeds.max() == pytest.approx(0.5, abs=0.02)
