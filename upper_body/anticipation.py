@@ -202,7 +202,7 @@ class AnticipationGenerator(MotionGenerator):
         numbers, _ = self.limbs.impedance(now.kinematics, angles, rates, stiffness, ratio=self.rules.damping_ratio)
         busy = [hand.target >= 0 or hit.yields(now.time) for hand, hit in zip(self.hands, self.hits, strict=False)]
         parts = {
-            part: limb.reference(now, foreseen=any(busy[h] for h in self._carried[part]))
+            part: limb.reference(now, expected=any(busy[h] for h in self._carried[part]))
             for part, limb in self._parts.items()
         }
         references = {"limbs": numbers} | {part: one for part, one in parts.items() if one is not None}
@@ -293,7 +293,7 @@ class AnticipationGenerator(MotionGenerator):
         """Replace the targets of arms that yield to a hit by the angles of the impact, from which they return later."""
         for hand, arm, hit in zip(self.hands, self._arms, self.hits[: len(self._arms)], strict=False):
             yielded = hit.yields(now.time - now.dt)
-            if hit.update(now, foreseen=hand.target >= 0):
+            if hit.update(now, expected=hand.target >= 0):
                 angles[arm.hinges] = hit.angles
             elif yielded and hand.target < 0:
                 hand.leave(now.time, self.angles, self.rules.duration)

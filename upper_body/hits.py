@@ -1,4 +1,4 @@
-"""Hits that were not foreseen: the limb that is hit yields for a while, at the angles of the impact."""
+"""Unexpected hits: the limb that is hit yields for a while, at the angles of the impact."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class Hit(Stateful):
         """Return whether the limb yields at a time [s]."""
         return time - self.at < self._spec.duration
 
-    def update(self, now: GeneratorInput, *, foreseen: bool) -> bool:
-        """Return whether the limb yields in this tick; a hit that was foreseen does not count."""
-        if foreseen:
+    def update(self, now: GeneratorInput, *, expected: bool) -> bool:
+        """Return whether the limb yields in this tick; an expected hit does not count."""
+        if expected:
             self.at = -math.inf
         elif now.external is not None and (np.abs(now.external[self._v_index]) > self._least).any():
             if not self.yields(now.time):
@@ -72,14 +72,14 @@ class YieldingLimb:
         """Return whether its hinges move a frame."""
         return bool(np.isin(self.limbs.joints.v_index, scene.moving(frame)).any())
 
-    def reference(self, now: GeneratorInput, *, foreseen: bool) -> Array | None:
+    def reference(self, now: GeneratorInput, *, expected: bool) -> Array | None:
         """Return the reference of the task of this limb; None while it does not yield.
 
         Args:
             now: input of the tick.
-            foreseen: whether it carries a limb whose touch explains the torques of its joints.
+            expected: whether it carries a limb whose touch explains the torques of its joints.
         """
-        if not self.hit.update(now, foreseen=foreseen):
+        if not self.hit.update(now, expected=expected):
             return None
         relaxed, tense = self._rules.stiffness
         stiffness = (relaxed + self._spec.tension * (tense - relaxed)) * self.limbs.efforts

@@ -199,7 +199,7 @@ class WalkingGenerator(MotionGenerator):
     def _task_specs(self) -> dict[str, TaskSpec]:
         spec, weights, contacts = self._spec, self._spec.weights, self.scenario.spec.contacts
         here = PoseTargetSpec(frame="entry", position=(0.0, 0.0, 0.0))
-        # None is ever given up: conflicts are shorter than the time until a task is taken up again.
+        # None is ever given up: conflicts are shorter than the time until a task is resumed.
         tasks: dict[str, TaskSpec] = {
             "com": CoMTaskSpec(type="com", subsystems=[spec.subsystem], weight=weights.com, stiffness=weights.height)
         }

@@ -1,4 +1,4 @@
-"""Tasks that are given up while the QP of their part of the scene has no solution, and taken up again later."""
+"""Tasks that are given up while the QP of their part of the scene has no solution, and resumed later."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class GivenUpTasks(Stateful):
     At the second of two ticks without a solution as stated, and then every `PATIENCE` seconds while that lasts, one
     more task of the infeasible part of the scene is given up: of those of least importance, the one with the largest
     weighted residual. After `restore_after` seconds with a solution the last
-    one is taken up again; each time that a task is given up anew doubles its delay.
+    one is resumed; each time that a task is given up anew doubles its delay.
 
     Attributes:
         names: tasks that are given up, the last one last.
@@ -76,7 +76,7 @@ class GivenUpTasks(Stateful):
             self.times[name] = self.times.get(name, 0) + 1
 
     def restore(self, tasks: TaskRows, time: float) -> None:
-        """Take up the last task again if it is time, after a tick with a solution as stated."""
+        """Resume the last task if it is time, after a tick with a solution as stated."""
         self.failing = False
         active = {task.name for task in tasks.tasks}
         self.names = [name for name in self.names if name in active]

@@ -660,7 +660,7 @@ class LegsSpec(StrictModel):
 
 
 class HitsSpec(StrictModel):
-    """What happens where something hits that was not foreseen, by the torques that the model does not have.
+    """What happens after an unexpected hit, found by the torques that the model does not have.
 
     Attributes:
         parts: joints of parts of trunk and head, each by names or patterns with `*`, which are given to antagonistic
@@ -700,7 +700,7 @@ class AnticipationSpec(AntagonisticSpec):
         crowd: number of obstacles that a hand would meet from which it keeps the posture instead; any if left out.
         approach: posture from which the inverse kinematics of a hand starts; `posture` if left out.
         legs: what the legs do; nothing if left out.
-        hits: what happens after hits that were not foreseen; nothing if left out.
+        hits: what happens after unexpected hits; nothing if left out.
     """
 
     type: Literal["anticipation"]  # type: ignore[assignment]

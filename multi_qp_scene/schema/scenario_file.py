@@ -345,7 +345,7 @@ class FallbackSpec(StrictModel):
             `grips` (friction cones of contacts between subsystems), `limits` (positions and speeds of joints),
             `balance`, and `supports` (friction cones of contacts with the environment). Groups that are left out
             never get slack.
-        restore_after: time with a solution after which a task that was given up is taken up again [s].
+        restore_after: time with a solution after which a task that was given up is resumed [s].
         hold: how long the last torques are repeated [s].
         time_constant: time constant of the damping [s].
         give_up_after: the run ends after this time without an unrelaxed QP solution [s].

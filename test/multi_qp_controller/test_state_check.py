@@ -269,7 +269,7 @@ def test_random_states_never_raise_or_exceed_a_torque_limit(box):
         assert (np.abs(command.tau) <= scene.torque_limits * (1 + 1e-9)).all()
         if command.diagnostics.status is not Status.FALLBACK:
             assert np.isfinite(pin.integrate(scene.model, q, DT * (v + DT * command.a))).all()
-    for time in (10.0, 100.0, 1000.0):  # tasks that were given up meanwhile are taken up again, one after the other
+    for time in (10.0, 100.0, 1000.0):  # tasks that were given up meanwhile are resumed, one after the other
         command = controller.step(good, time)
     assert command.diagnostics.status in (Status.OK, Status.REDUCED)
     assert command.diagnostics.solver_status == "solved"

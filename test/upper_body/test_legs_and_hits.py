@@ -1,4 +1,4 @@
-"""Legs that brace and step, and limbs that yield to hits that were not foreseen."""
+"""Legs that brace and step, and limbs that yield to unexpected hits."""
 
 from __future__ import annotations
 
@@ -64,18 +64,18 @@ def test_legs_step_where_a_force_pushes_and_walk_on_later(scene):
     assert change.speed == 1.0 and not change.velocity.any()
 
 
-def test_a_limb_yields_at_the_angles_of_the_impact_unless_it_was_foreseen(scene):
+def test_a_limb_yields_at_the_angles_of_the_impact_unless_it_was_expected(scene):
     names = scene.velocity_names
     index = np.array([k for k, name in enumerate(names) if "/L_ELBOW" in name or "/L_SHOULDER" in name])
     external = np.zeros(scene.nv)
     external[index[-1]] = -1e3
     hit, now = Hit(HitsSpec(duration=0.4), scene, index, scene.angle_index[index]), at(scene, 1.0, external)
-    assert not hit.update(now, foreseen=True)
-    assert hit.update(now, foreseen=False)
+    assert not hit.update(now, expected=True)
+    assert hit.update(now, expected=False)
     np.testing.assert_array_equal(hit.angles, scene.q0[scene.angle_index[index]])
     quiet = replace(now, external=np.zeros(scene.nv))
-    assert hit.update(replace(quiet, time=1.39), foreseen=False)
-    assert not hit.update(replace(quiet, time=1.41), foreseen=False)
+    assert hit.update(replace(quiet, time=1.39), expected=False)
+    assert not hit.update(replace(quiet, time=1.41), expected=False)
 
 
 def test_only_walking_generators_take_a_change_of_gait():
