@@ -138,11 +138,6 @@ class Character:
         turn[:3, :3] = turn[3:6, 3:6] = data.oMi[1].rotation
         return np.asarray((J[:3] - pin.skew(offset) @ J[3:]) @ turn.T)
 
-    def contact_heights(self, q: Array) -> Array:
-        """Return the height of each contact point, (points,) [m]."""
-        pin.forwardKinematics(self.model, self._data, q)
-        return np.array([(self._data.oMi[joint].act(p))[2] for joint, points in self._points for p in points])
-
 
 def displacement(origin: Array, q: Array) -> Array:
     """Return Δq from one configuration, (nq,), to another, (nv,)."""
