@@ -38,7 +38,7 @@ RANDOMISED = MismatchSpec(
 )
 
 #: Drop of the centre of mass that counts as a fall [m].
-FALLEN = 0.15
+FALLEN = 0.25
 #: Period of the check for falls [s].
 FALL_CHECK_PERIOD = 0.05
 
