@@ -59,25 +59,6 @@ def start_at_artificial_basis(e: Array, basis: Indices, inverse: Array, x: Array
         inverse[i, i] = 1.0 if positive else -1.0
 
 
-@compiled
-def fill_distances(
-    M: Array, cost: Array, W: Array, basis: Indices, inverse: Array, x: Array, work: Array, out: Array, proofs: Array
-) -> None:
-    """Write the distances of vectors W, (k, rows), from the cone of all columns but the last 2 rows; see `simplex`."""
-    rows = W.shape[1]
-    rays = len(M) - 2 * rows
-    for k in range(len(W)):
-        start_at_artificial_basis(W[k], basis, inverse, x, rays)
-        maximise(M, W[k], basis, inverse, x, cost, len(M), work)
-        out[k] = 0.0
-        for i in range(rows):
-            proofs[k, i] = 0.0
-        for i in range(rows):
-            out[k] -= cost[basis[i]] * max(x[i], 0.0)
-            for j in range(rows):
-                proofs[k, j] -= cost[basis[i]] * inverse[i, j]
-
-
 @compiled_part
 def into_cone(
     M: Array, rays: int, at: Array, basis: Indices, inverse: Array, x: Array, work: Array, since: int
@@ -145,6 +126,35 @@ def into_cone(
         basis[leaving] = entering
         since = PIVOTS_TO_REFACTOR if -steepest < 1e-6 else since + 1
     return NOT_CONVERGED, since
+
+
+@compiled
+def fill_distances(
+    M: Array, cost: Array, W: Array, basis: Indices, inverse: Array, x: Array, work: Array, out: Array, proofs: Array
+) -> None:
+    """Write the distances of vectors W, (k, rows), from the cone of all columns but the last 2 rows; see `simplex`.
+
+    Rays that contain one vector usually contain the next one too, at most a few dual pivots later.
+    """
+    rows = W.shape[1]
+    rays = len(M) - 2 * rows
+    known, since = False, 0
+    for k in range(len(W)):
+        out[k] = 0.0
+        for i in range(rows):
+            proofs[k, i] = 0.0
+        if known:
+            status, since = into_cone(M, rays, W[k], basis, inverse, x, work, since)
+            if status == INSIDE:
+                continue
+        start_at_artificial_basis(W[k], basis, inverse, x, rays)
+        maximise(M, W[k], basis, inverse, x, cost, len(M), work)
+        known, since = True, 0
+        for i in range(rows):
+            known = known and basis[i] < rays
+            out[k] -= cost[basis[i]] * max(x[i], 0.0)
+            for j in range(rows):
+                proofs[k, j] -= cost[basis[i]] * inverse[i, j]
 
 
 @compiled

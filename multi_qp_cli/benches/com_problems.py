@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 
 from com_trajectory.polytope import Polytope
 from com_trajectory.wrench_cone import WrenchCone
 from multi_qp_scene.arrays import Array
+from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence
 
 MOST_CONTACTS = 6
 
@@ -35,6 +37,20 @@ class ContactSet:
     def as_dict(self) -> dict[str, Any]:
         """Return plain data."""
         return {"points": self.points.tolist(), "normals": self.normals.tolist(), "friction": self.friction}
+
+    def contacts(self) -> tuple[Contact, ...]:
+        """Return the contacts of 4 points with the rays of `cone`."""
+        found = []
+        for k in range(0, len(self.points), 4):
+            ray = peer_rays(self.normals[k : k + 1], self.friction)[0, 0]
+            down = -self.normals[k]
+            ahead = ray - (ray @ down) * down
+            ahead /= np.linalg.norm(ahead)
+            pose = pin.SE3(np.column_stack([ahead, np.cross(down, ahead), down]), self.points[k : k + 4].mean(axis=0))
+            points = (self.points[k : k + 4] - pose.translation) @ pose.rotation
+            name, normals = f"contact_{k // 4}", np.tile([0.0, 0.0, -1.0], (4, 1))
+            found.append(Contact(name, "robot", name, pose, points, normals, self.friction))
+        return tuple(found)
 
 
 def peer_rays(normals: Array, friction: float) -> Array:
@@ -131,6 +147,17 @@ class TransitionCase:
             "c1": self.goal.tolist(),
             "durations": [4.0, 4.0],
         }
+
+    def sequence(self) -> tuple[ContactSequence, dict[str, Polytope]]:
+        """Return the arguments of `plan_com`: two phases, and the reach in the frame of the first contact."""
+        contacts = self.before.contacts()
+        pose = contacts[0].pose
+        reach = Polytope(self.reach.A @ pose.rotation, self.reach.b - self.reach.A @ pose.translation)
+        phases = (
+            ContactPhase(contacts, com={"robot": self.start}),
+            ContactPhase(contacts[:-1], com={"robot": self.goal}),
+        )
+        return ContactSequence(phases), {contacts[0].effector: reach}
 
 
 def transitions(count: int, contacts: int, seed: int) -> list[TransitionCase]:
