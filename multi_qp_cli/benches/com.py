@@ -189,7 +189,7 @@ def _times(numbers: list[int], ours: dict[str, list[float]], theirs: dict[str, A
         }
         note = (
             "the same contacts, reach and ends; the best of 3 runs, alternating with ours. The peer's curves satisfy "
-            "(1) in 4 s per phase, ours pass near a static point or, plan_com dynamic, satisfy (1) in the shortest time; "
+            "(1) in 4 s per phase, ours pass near a static point or, if dynamic, satisfy (1) in the shortest time; "
             "with forces: as variables instead of cone facets"
         )
         tables.append(_by_number("The same by hpp-bezier-com-traj, ms", numbers, columns, note))
