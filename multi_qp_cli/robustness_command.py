@@ -189,7 +189,7 @@ def _table(results: dict[str, dict[str, Any]]) -> Table:
         failed = ", ".join(f"{state} {count}" for state, count in result["failed_in"].items())
         forces = [_percent(result["forces"][phase]) for phase in ("static", "moving", "change")]
         table.add_row(
-            name,
+            scene_name(name),
             f"{result['succeeded']} of {result['runs']}",
             failed or "-",
             f"{result['worst_slip_m'] * 1e3:.1f} mm",
@@ -197,6 +197,11 @@ def _table(results: dict[str, dict[str, Any]]) -> Table:
             *forces,
         )
     return table
+
+
+def scene_name(scenario: str) -> str:
+    """Return the name to print of a scenario that is given by name or path."""
+    return Path(scenario).stem if scenario.endswith(".yaml") else scenario
 
 
 def _percent(value: float | None) -> str:
@@ -222,7 +227,7 @@ def _pushes(options: argparse.Namespace, jobs: dict[str, list[rb.RunJob]], folde
             found[name] = [{"direction_deg": 360.0 * k / len(ways), "force_n": force} for k, force in enumerate(forces)]
     table = Table("scene", *(f"{push['direction_deg']:.0f}°" for push in next(iter(found.values()))), box=None)
     for name, pushes in found.items():
-        table.add_row(name, *(f"{push['force_n']:.0f} N" for push in pushes))
+        table.add_row(scene_name(name), *(f"{push['force_n']:.0f} N" for push in pushes))
     Console().print(table)
     if folder is not None:
         _write(folder / "pushes.json", found)

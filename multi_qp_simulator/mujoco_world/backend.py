@@ -115,7 +115,7 @@ class MujocoBackend:
             self.world.body_gravcomp[body] = 0.0
             del self._hanging[body]
         self.touch.hold(self.data, self._made)
-        self.touch.begin()
+        self.touch.begin(self._made)
         self._pushes.observe(command.diagnostics.state, self.time)
         if self._jitter:
             dt *= 1.0 + self._jitter * float(self._random.uniform(-1.0, 1.0))

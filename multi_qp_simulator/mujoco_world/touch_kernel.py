@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,26 @@ from multi_qp_scene.arrays import Array
 from multi_qp_scene.jit import compiled, compiled_part
 
 Indices = NDArray[np.integer]
+#: Of two contacts, a made one gets the force even if its surfaces are farther by this [m].
+AS_NEAR = 1e-3
+
+
+class ContactSurfaces(NamedTuple):
+    """The two surfaces of each contact of the scenario, in MuJoCo's bodies.
+
+    Attributes:
+        bodies: that carry them, (contacts, 2).
+        offset: of their origins in the bodies [m], (contacts, 2, 3).
+        axes: of the surfaces in the bodies, columns, (contacts, 2, 3, 3).
+        edges: x y with N x ≤ d, rows (N, d) [m], the last one repeated, (contacts, 2, edges, 3).
+        others: number, from 1, of another contact between the same bodies, 0 if there is no further one, (contacts,).
+    """
+
+    bodies: Indices
+    offset: Array
+    axes: Array
+    edges: Array
+    others: Indices
 
 
 @compiled
@@ -21,6 +42,10 @@ def add_contacts(
     position: Array,
     efc_force: Array,
     owner: Indices,
+    surfaces: ContactSurfaces,
+    made: NDArray[np.bool_],
+    xpos: Array,
+    xmat: Array,
     total: Array,
     largest: Array,
     largest_time: Array,
@@ -34,8 +59,12 @@ def add_contacts(
         frame: axes of each, rows, the normal first, flattened, (n, 9).
         position: world [m], (n, 3).
         efc_force: along those axes, on the second shape's body [N].
-        owner: of two shapes: 0 without a contact of the scenario, else its number from 1, negative if the second
-            shape is not on the body on which its wrench acts, (shapes, shapes).
+        owner: of two shapes: 0 without a contact of the scenario, else the number of one, from 1, negative if the
+            second shape is not on the body on which its wrench acts, (shapes, shapes).
+        surfaces: of the scenario's contacts; of several between the same bodies, the nearest one gets the force.
+        made: which contacts the controller uses, (contacts,).
+        xpos: of all bodies, (bodies, 3).
+        xmat: of all bodies, flattened, (bodies, 9).
         total: accumulated in place: force and moment about the world's origin, world axes, (contacts, 6).
         largest: largest force between two shapes without a contact of the scenario, updated, (shapes, shapes) [N].
         largest_time: its time, updated, (shapes, shapes) [s].
@@ -51,12 +80,50 @@ def add_contacts(
             if force > largest[geoms[n, 0], geoms[n, 1]]:
                 largest[geoms[n, 0], geoms[n, 1]], largest_time[geoms[n, 0], geoms[n, 1]] = force, time
             continue
-        sign = 1.0 if of > 0 else -1.0
+        sign, k = 1.0 if of > 0 else -1.0, abs(of) - 1
+        if surfaces.others[k] != 0:
+            nearest = _nearest(surfaces, k, made, position[n], xpos, xmat)
+            if surfaces.bodies[nearest, 0] != surfaces.bodies[k, 0]:
+                sign = -sign
+            k = nearest
         for j in range(3):
             f[j] = 0.0
             for i in range(3):
                 f[j] += sign * efc_force[row + i] * frame[n, 3 * i + j]
-        _add_force(total[abs(of) - 1], position[n], f)
+        _add_force(total[k], position[n], f)
+
+
+@compiled_part
+def _nearest(
+    surfaces: ContactSurfaces, first: int, made: NDArray[np.bool_], at: Array, xpos: Array, xmat: Array
+) -> int:
+    """Return which of the contacts between the same bodies as `first` has its surfaces nearest to a point, (3,) [m]."""
+    nearest, least, k = first, math.inf, first
+    while k >= 0:
+        distance = 0.0 if made[k] else AS_NEAR
+        for side in range(2):
+            distance += _distance(surfaces, k, side, at, xpos, xmat)
+        if distance < least:
+            nearest, least = k, distance
+        k = surfaces.others[k] - 1
+    return nearest
+
+
+@compiled_part
+def _distance(surfaces: ContactSurfaces, k: int, side: int, at: Array, xpos: Array, xmat: Array) -> float:
+    """Return the distance of a point from the plane of a surface, plus that from its outline [m]."""
+    body, offset, axes = surfaces.bodies[k, side], surfaces.offset[k, side], surfaces.axes[k, side]
+    local, on_surface = np.zeros(3), np.zeros(3)
+    for i in range(3):
+        for j in range(3):
+            local[i] += xmat[body, 3 * j + i] * (at[j] - xpos[body, j])
+    for i in range(3):
+        for j in range(3):
+            on_surface[i] += axes[j, i] * (local[j] - offset[j])
+    outside = 0.0
+    for edge in surfaces.edges[k, side]:
+        outside = max(outside, edge[0] * on_surface[0] + edge[1] * on_surface[1] - edge[2])
+    return abs(on_surface[2]) + outside
 
 
 @compiled
@@ -68,7 +135,7 @@ def add_welds(
     efc_force: Array,
     contact_of: Indices,
     settings: Array,
-    bodies: Indices,
+    surfaces: ContactSurfaces,
     xpos: Array,
     xmat: Array,
     total: Array,
@@ -83,7 +150,7 @@ def add_welds(
         efc_force: multipliers, three of translation and three of rotation a weld.
         contact_of: the scenario's contact of each equality, or -1.
         settings: MuJoCo's `eq_data`, (equalities, 11).
-        bodies: the two bodies of each contact, (contacts, 2).
+        surfaces: of the scenario's contacts.
         xpos: of all bodies, (bodies, 3).
         xmat: of all bodies, flattened, (bodies, 9).
         total: accumulated in place: force and moment about the world's origin, world axes, (contacts, 6).
@@ -96,7 +163,7 @@ def add_welds(
             row += 1
             continue
         k = contact_of[weld]
-        one, other = bodies[k, 0], bodies[k, 1]
+        one, other = surfaces.bodies[k, 0], surfaces.bodies[k, 1]
         # the rows of the rotation are half the relative one, in the second body's axes
         scale = 0.5 * settings[weld, 10]
         for i in range(3):
@@ -112,9 +179,7 @@ def add_welds(
 def mean_wrenches(
     total: Array,
     steps: int,
-    first: Indices,
-    offset: Array,
-    axes: Array,
+    surfaces: ContactSurfaces,
     xpos: Array,
     xmat: Array,
     mean: Array,
@@ -125,22 +190,20 @@ def mean_wrenches(
     Args:
         total: force and moment about the world's origin, world axes, summed over the steps, (contacts, 6).
         steps: their number.
-        first: the body of the first surface, (contacts,).
-        offset: of the surface's origin in that body [m], (contacts, 3).
-        axes: of the surface in that body, columns, (contacts, 3, 3).
+        surfaces: of the scenario's contacts.
         xpos: of all bodies, (bodies, 3).
         xmat: of all bodies, flattened, (bodies, 9).
         mean: output: force and moment, (contacts, 6).
         touched: output: whether there was any force, (contacts,).
     """
     at, moment = np.empty(3), np.empty(3)
-    for c in range(len(first)):
-        body = first[c]
+    for c in range(len(total)):
+        body, offset, axes = surfaces.bodies[c, 0], surfaces.offset[c, 0], surfaces.axes[c, 0]
         touched[c] = np.any(total[c] != 0.0)
         for i in range(3):
             at[i] = xpos[body, i]
             for j in range(3):
-                at[i] += xmat[body, 3 * i + j] * offset[c, j]
+                at[i] += xmat[body, 3 * i + j] * offset[j]
         for i in range(3):
             j, k = (i + 1) % 3, (i + 2) % 3
             moment[i] = total[c, 3 + i] - (at[j] * total[c, k] - at[k] * total[c, j])
@@ -149,7 +212,7 @@ def mean_wrenches(
             for j in range(3):
                 along = 0.0  # entry j of the surface's axis i, in the world
                 for k in range(3):
-                    along += xmat[body, 3 * j + k] * axes[c, k, i]
+                    along += xmat[body, 3 * j + k] * axes[k, i]
                 mean[c, i] += along * total[c, j] / steps
                 mean[c, 3 + i] += along * moment[j] / steps
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from motion_generation.planning import plan_scenario
 from multi_qp_scene import MultiQpError, load_scenario
 from multi_qp_simulator.runner import run_scenario
 
@@ -17,7 +18,10 @@ FEET = {"lf": "left_front_foot", "rf": "right_front_foot", "lh": "left_hind_foot
 
 
 def run(path: Path, backend: str) -> None:
-    result = run_scenario(load_scenario(path), backend=backend)
+    scenario = load_scenario(path)
+    if scenario.spec.plan is not None:
+        scenario = plan_scenario(scenario).scenario
+    result = run_scenario(scenario, backend=backend)
     assert result.succeeded, (result.report["ended"], result.report["goals"], result.report["health"])
 
 

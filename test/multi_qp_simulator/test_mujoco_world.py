@@ -120,7 +120,7 @@ def test_contact_and_weld_forces_satisfy_the_equation_of_motion(name):
     mujoco.mj_forward(backend.world, backend.data)
     state = backend.state
     touch = backend.touch
-    touch.begin()
+    touch.begin(tuple(command.wrenches))
     touch.add(backend.data, 0.0)
     wrenches = touch.wrenches(tuple(command.wrenches), backend.data)
     assert set(wrenches) == set(outcome.wrenches) == set(controller.contacts)
