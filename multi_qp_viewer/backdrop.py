@@ -72,7 +72,8 @@ class Backdrop:
         if len(solids.vertices) == 0:
             return image
         lower, upper = _shadow_area(solids.vertices, light.key)
-        inside = (self.presence > 0) & np.all(self.ground > lower, axis=-1) & np.all(self.ground < upper, axis=-1)
+        x, y = self.ground[..., 0], self.ground[..., 1]
+        inside = (x > lower[0]) & (x < upper[0]) & (y > lower[1]) & (y < upper[1]) & (self.presence > 0)
         rows = np.flatnonzero(inside)
         if len(rows) == 0:
             return image

@@ -96,21 +96,49 @@ def _translucent(bodies: Sequence[ShadedBody], opaque: NDArray[np.bool_], job: R
     return found
 
 
-def _window(points: Image, job: RenderJob, *, margin: int = 3) -> tuple[int, int, int, int]:
-    """Return the pixel rectangle that contains the points: left, top, right, bottom."""
-    if len(points) == 0:
-        return 0, 0, 0, 0
-    pixels, depth = job.camera.project(points, width=job.width, height=job.height)
-    if np.min(depth) < 0.05:  # part of it is behind the camera
-        return 0, 0, job.width, job.height
-    left, top = np.floor(pixels.min(axis=0)).astype(int) - margin
-    right, bottom = np.ceil(pixels.max(axis=0)).astype(int) + margin
-    return (
-        int(np.clip(left, 0, job.width)),
-        int(np.clip(top, 0, job.height)),
-        int(np.clip(right, 0, job.width)),
-        int(np.clip(bottom, 0, job.height)),
-    )
+@dataclass(frozen=True)
+class _Area:
+    """Pixels that bodies may cover: a rectangle, and the part of it inside the rectangles of single bodies.
+
+    Attributes:
+        rows: of the picture.
+        columns: of the picture.
+        pixels: centres in row-major order, (n, 2).
+        covered: indices of those that a body may cover.
+    """
+
+    rows: slice
+    columns: slice
+    pixels: Image
+    covered: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, solids: Solids, job: RenderJob, *, margin: int = 3) -> _Area | None:
+        """Return the area of bodies; None if they are outside of the picture."""
+        if len(solids.vertices) == 0:
+            return None
+        pixels, depth = job.camera.project(solids.vertices, width=job.width, height=job.height)
+        size = np.array([job.width, job.height])
+        lower, upper = solids.extents(pixels)
+        nearest, _ = solids.extents(depth[:, None])
+        lower, upper = np.floor(lower) - margin, np.ceil(upper) + margin
+        around_camera = nearest[:, 0] < 0.05  # part of the body is behind it
+        lower[around_camera], upper[around_camera] = 0, size
+        lower, upper = np.clip(lower, 0, size).astype(int), np.clip(upper, 0, size).astype(int)
+        mask = np.zeros((job.height, job.width), dtype=bool)
+        for (left, top), (right, bottom) in zip(lower, upper, strict=True):
+            mask[top:bottom, left:right] = True
+        (left, top), (right, bottom) = lower.min(axis=0), upper.max(axis=0)
+        if right <= left or bottom <= top:
+            return None
+        centers = pixel_centers(right - left, bottom - top) + np.array([left, top], dtype=np.float32)
+        covered = np.flatnonzero(mask[top:bottom, left:right])
+        return cls(slice(top, bottom), slice(left, right), centers, covered)
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return int(self.columns.stop - self.columns.start)
 
 
 def _cast(solids: Solids, job: RenderJob, pixels: Image) -> tuple[Hits, Image]:
@@ -121,18 +149,15 @@ def _cast(solids: Solids, job: RenderJob, pixels: Image) -> tuple[Hits, Image]:
 
 def _draw_solids(image: Image, depth: Image, solids: Solids, light: Lighting, job: RenderJob) -> None:
     """Draw the bodies into the image and their distances into the depth buffer."""
-    left, top, right, bottom = _window(solids.vertices, job)
-    width, height = right - left, bottom - top
-    if width <= 0 or height <= 0:
+    area = _Area.of(solids, job)
+    if area is None:
         return
-    floor = image[top:bottom, left:right].copy().reshape(-1, 3)
-    floor_distance = depth[top:bottom, left:right].copy().reshape(-1)
-    pixels = pixel_centers(width, height) + np.array([left, top], dtype=np.float32)
-    window = _Window(solids, light, job, width, pixels, floor, floor_distance)
-    colors = window.render()
-    image[top:bottom, left:right] = colors.reshape(height, width, 3)
+    part = image[area.rows, area.columns]
+    floor_distance = depth[area.rows, area.columns].copy().reshape(-1)
+    window = _Window(solids, light, job, area, part.reshape(-1, 3), floor_distance)
+    image[area.rows, area.columns] = window.render().reshape(part.shape)
     near = np.where(window.hits.body >= 0, window.hits.distance, floor_distance)
-    depth[top:bottom, left:right] = near.reshape(height, width)
+    depth[area.rows, area.columns] = near.reshape(part.shape[:2])
 
 
 class _Window:
@@ -143,18 +168,20 @@ class _Window:
         solids: Solids,
         light: Lighting,
         job: RenderJob,
-        width: int,
-        pixels: Image,
+        area: _Area,
         floor: Image,
         floor_distance: Image,
     ) -> None:
         """Cast one ray through every pixel; floor colours (n, 3) and distances (n,) [m] are the background."""
         self._solids, self._light, self._job = solids, light, job
-        self._width, self._pixels, self._floor, self._floor_distance = width, pixels, floor, floor_distance
+        self._width, self._pixels, self._floor, self._floor_distance = area.width, area.pixels, floor, floor_distance
         self._eye = np.array(job.camera.position, dtype=np.float32)
-        self.hits, self._rays = _cast(solids, job, pixels)
+        hits, rays = _cast(solids, job, area.pixels[area.covered])
+        self.hits, self._rays = Hits.none(len(area.pixels)), np.zeros((len(area.pixels), 3), dtype=np.float32)
+        self.hits.put(area.covered, hits)
+        self._rays[area.covered] = rays
         self.hits.discard(self.hits.distance > floor_distance + 1e-3)
-        self._lit = np.ones((2, len(pixels)), dtype=np.float32)  # share of key light, of ambient light
+        self._lit = np.ones((2, len(area.pixels)), dtype=np.float32)  # share of key light, of ambient light
 
     def render(self) -> Image:
         """Return the colours, (n, 3)."""
@@ -246,22 +273,22 @@ def _draw_overlays(image: Image, depth: Image, overlays: Sequence[Overlay], ligh
     count = len(overlays)
     shapes = Solids([o.body for o in overlays], np.tile(np.eye(3), (count, 1, 1)), np.zeros((count, 3)))
     through = np.array([o.through for o in overlays])
-    left, top, right, bottom = _window(shapes.vertices, job)
-    width, height = right - left, bottom - top
-    if width <= 0 or height <= 0:
+    area = _Area.of(shapes, job)
+    if area is None:
         return
-    pixels = pixel_centers(width, height) + np.array([left, top], dtype=np.float32)
-    near = depth[top:bottom, left:right].reshape(-1)
-    region = image[top:bottom, left:right].reshape(-1, 3).copy()
-    behind = region.copy()
+    pixels = area.pixels[area.covered]
+    near = depth[area.rows, area.columns].reshape(-1)[area.covered]
+    part = image[area.rows, area.columns]
+    region = part.reshape(-1, 3).copy()
+    behind = region[area.covered]
     for shift in OVERLAY_SAMPLES - 0.5:
         hits, rays = _cast(shapes, job, pixels + shift.astype(np.float32))
         shown = np.flatnonzero(hits.body >= 0)
-        part = hits.at(shown)
-        hidden = part.distance > near[shown] + 2e-3
-        opacity = shapes.opacity[part.body] * np.where(hidden, HIDDEN_OPACITY * through[part.body], 1.0)
-        facing = np.maximum(-np.einsum("ij,ij->i", part.normal, rays[shown]), 0.0)
-        lit = np.maximum(part.normal @ light.key, 0.0)
-        color = part.albedo * (0.45 + 0.35 * facing + 0.35 * lit)[:, None]
-        region[shown] += opacity[:, None] * (color - behind[shown]) / len(OVERLAY_SAMPLES)
-    image[top:bottom, left:right] = region.reshape(height, width, 3)
+        found = hits.at(shown)
+        hidden = found.distance > near[shown] + 2e-3
+        opacity = shapes.opacity[found.body] * np.where(hidden, HIDDEN_OPACITY * through[found.body], 1.0)
+        facing = np.maximum(-np.einsum("ij,ij->i", found.normal, rays[shown]), 0.0)
+        lit = np.maximum(found.normal @ light.key, 0.0)
+        color = found.albedo * (0.45 + 0.35 * facing + 0.35 * lit)[:, None]
+        region[area.covered[shown]] += opacity[:, None] * (color - behind[shown]) / len(OVERLAY_SAMPLES)
+    image[area.rows, area.columns] = region.reshape(part.shape)

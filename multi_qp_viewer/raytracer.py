@@ -26,6 +26,7 @@ GROUND = np.array([0.62, 0.59, 0.56], dtype=np.float32)
 RIM = np.array([0.30, 0.34, 0.40], dtype=np.float32)
 OCCLUSION_RANGE = 0.5  # [m]
 OFFSET = 1.5e-3  # of ray origins from the surface [m]
+BRIGHTEST = 2.0  # linear light that is white
 PATTERN = 4  # side of the pixel tile over which shadow and occlusion samples vary
 
 
@@ -66,6 +67,18 @@ class Hits:
     normal: Image
     albedo: Image
 
+    @classmethod
+    def none(cls, count: int) -> Hits:
+        """Return rays without intersection."""
+        nothing = np.full(count, -1, dtype=np.int32)
+        vectors = np.zeros((2, count, 3), dtype=np.float32)
+        return cls(nothing, nothing.copy(), np.full(count, np.inf, np.float32), vectors[0], vectors[1])
+
+    def put(self, rows: NDArray[np.int64], hits: Hits) -> None:
+        """Write the hits of some rays."""
+        for name in ("body", "group", "distance", "normal", "albedo"):
+            getattr(self, name)[rows] = getattr(hits, name)
+
     def at(self, rows: NDArray[np.int64]) -> Hits:
         """Return the hits of some rays."""
         return Hits(self.body[rows], self.group[rows], self.distance[rows], self.normal[rows], self.albedo[rows])
@@ -92,6 +105,7 @@ class Solids:
         ]
         normals = [b.normals @ r.astype(np.float32).T for b, r in zip(bodies, rotations, strict=True)]
         starts = np.cumsum([0, *(len(b.vertices) for b in bodies)])
+        self._starts = starts[:-1]
         empty = np.zeros((0, 3), dtype=np.float32)
         self.vertices = np.concatenate([*vertices, empty])
         self._normals = np.concatenate([*normals, empty])
@@ -104,13 +118,20 @@ class Solids:
         self._groups = np.array([b.group for b in bodies], dtype=np.int32)
         self._scene = _embree(self.vertices, self._faces)
 
+    def extents(self, points: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the least and the largest values of each body over its vertices, (bodies, k) each.
+
+        Args:
+            points: values of each vertex, (vertices, k).
+        """
+        return np.minimum.reduceat(points, self._starts), np.maximum.reduceat(points, self._starts)
+
     def cast(self, origins: Image, directions: Image) -> Hits:
         """Return the first intersections of rays with origins (n, 3) [m] and directions (n, 3)."""
         count = len(directions)
+        hits = Hits.none(count)
         if self._scene is None or count == 0:
-            nothing = np.zeros((count, 3), dtype=np.float32)
-            none = np.full(count, -1, dtype=np.int32)
-            return Hits(none, none.copy(), np.full(count, np.inf, np.float32), nothing, nothing)
+            return hits
         found = self._scene.run(origins, directions, output=1)
         hit = np.flatnonzero(found["primID"] >= 0)
         faces = found["primID"][hit]
@@ -120,17 +141,9 @@ class Solids:
         # An interpolated normal at the outline may face away from the camera: make it grazing, else it would be black.
         facing = np.einsum("ij,ij->i", normals, directions[hit])
         normals = _unit(normals - np.maximum(facing + 0.02, 0.0)[:, None] * directions[hit])
-        body = np.full(count, -1, dtype=np.int32)
-        body[hit] = self._body_of_face[faces]
-        group = np.full(count, -1, dtype=np.int32)
-        group[hit] = self._groups[body[hit]]
-        distance = np.full(count, np.inf, dtype=np.float32)
-        distance[hit] = found["tfar"][hit]
-        normal = np.zeros((count, 3), dtype=np.float32)
-        normal[hit] = normals
-        albedo = np.zeros((count, 3), dtype=np.float32)
-        albedo[hit] = self._albedo[body[hit]]
-        return Hits(body, group, distance, normal, albedo)
+        body = self._body_of_face[faces]
+        hits.put(hit, Hits(body, self._groups[body], found["tfar"][hit], normals, self._albedo[body]))
+        return hits
 
     def blocked(self, origins: Image, directions: Image, *, within: float = 1e4) -> NDArray[np.bool_]:
         """Return for each ray whether it intersects a body within a distance [m]."""
@@ -206,9 +219,7 @@ def shade(hits: Hits, directions: Image, light: Lighting, lit: Image, open_share
 
 def to_srgb(linear: Image) -> NDArray[np.uint8]:
     """Return sRGB values of linear light, with a soft shoulder instead of clipping."""
-    shoulder = np.where(linear > 0.8, 0.8 + 0.2 * np.tanh((linear - 0.8) / 0.2), linear)
-    table = (255.0 * _encode(np.linspace(0.0, 1.0, 4096)) + 0.5).astype(np.uint8)
-    return table[(np.clip(shoulder, 0.0, 1.0) * 4095).astype(np.int16)]
+    return _SRGB[(np.clip(linear, 0.0, BRIGHTEST) * ((len(_SRGB) - 1) / BRIGHTEST)).astype(np.int16)]
 
 
 def from_srgb(display: NDArray[Any]) -> Image:
@@ -219,6 +230,16 @@ def from_srgb(display: NDArray[Any]) -> Image:
 
 def _encode(linear: NDArray[Any]) -> NDArray[Any]:
     return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * np.maximum(linear, 1e-9) ** (1 / 2.4) - 0.055)
+
+
+def _srgb_table(count: int) -> NDArray[np.uint8]:
+    """Return sRGB values of linear light from 0 to `BRIGHTEST`, (count,)."""
+    linear = np.linspace(0.0, BRIGHTEST, count)
+    shoulder = np.where(linear > 0.8, 0.8 + 0.2 * np.tanh((linear - 0.8) / 0.2), linear)
+    return (255.0 * _encode(shoulder) + 0.5).astype(np.uint8)
+
+
+_SRGB = _srgb_table(8192)
 
 
 def _embree(vertices: Image, faces: NDArray[np.int32]) -> Any:
