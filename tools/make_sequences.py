@@ -34,6 +34,8 @@ GAP = 0.003  # [m] gap between blocks and the surfaces in contact with them
 LEFT_FINGERS, RIGHT_FINGERS = (0.0, -1.0, 0.0), (0.0, 1.0, 0.0)
 PALMS = {"left_palm": LEFT_FINGERS, "right_palm": RIGHT_FINGERS}
 
+POLYLINE = PlanOptions(curve="polyline")
+
 
 @dataclass
 class Script:
@@ -91,15 +93,23 @@ class Script:
         """Break a contact and make it at another place."""
         return self.lift(surface).make(surface, xyz, **where)
 
-    def save(self, *, posed: bool = False, postures: Sequence[np.ndarray] = ()) -> None:
-        """Write the file; `posed`: compute centres of mass and postures; `postures`: known postures."""
+    def save(
+        self, *, posed: bool = False, postures: Sequence[np.ndarray] = (), followed: PlanOptions = POLYLINE
+    ) -> None:
+        """Write the file.
+
+        Args:
+            posed: compute centres of mass and postures.
+            postures: known postures, between which the body must follow the trajectory.
+            followed: the trajectory's options.
+        """
         if posed or postures:
             self.block((6.0, 6.0, 0.1), (0.0, 0.0, -0.05 - GAP))
             bodies, found = PosedRobot(self.model, self.blocks), list(postures)
             if posed:
                 self.phases, found = with_postures(bodies, self.phases, NAME)
             polytopes = {n: effector.polytope for n, effector in load_polytopes(self.model).effectors.items()}
-            trajectory = plan_com(self._sequence(), polytopes, options=PlanOptions(curve="polyline"))
+            trajectory = plan_com(self._sequence(), polytopes, options=followed)
             lost = bodies.first_unreachable_time(trajectory, found)
             if lost is not None:
                 number = int(trajectory.phase_at(lost))
@@ -176,6 +186,36 @@ def twister() -> None:
     script.save(posed=True)
 
 
+def wall() -> None:
+    """Climb ledges that slope outwards by 33 degrees, 2 degrees more than their friction holds, with one hand."""
+    script = Script("wall", "up ledges that slope outwards too steeply to stand on, with one hand on flat holds")
+    tilt = np.radians(33.0)
+    normal, way = np.array((-np.sin(tilt), 0.0, np.cos(tilt))), np.array((0.2, 0.0, 0.2))
+    feet, hold = {"right_sole": (0.0, -0.1, 0.2), "left_sole": (0.0, 0.1, 0.2)}, np.array((0.3, -0.25, 0.9))
+    for k in range(4):
+        for foot in feet.values():
+            script.block((0.2, 0.1, 0.04), foot + k * way - (0.02 + GAP) * normal, -tilt)
+        script.block((0.09, 0.12, 0.04), hold + k * way - (0.0, 0.0, 0.02 + GAP))
+    for surface, place in feet.items():
+        script.put(surface, place, normal)
+    script.put("right_palm", hold).phase()
+    for k in range(1, 4):
+        for surface, place in feet.items():
+            script.move(surface, place + k * way, normal=normal)
+        script.move("right_palm", hold + k * way)
+    for number, phase in enumerate(script.phases):
+        if len(phase.contacts) == 3:
+            soles = [contact.pose.translation for contact in phase.contacts if contact.effector in feet]
+            com = np.mean(soles, axis=0) + (-0.02, -0.05, 0.65)
+            script.phases[number] = replace(phase, com={NAME: com.round(4)})
+    bodies, ends = PosedRobot(script.model, script.blocks), []
+    for phase in (script.phases[0], script.phases[-1]):
+        ends.append(bodies.reach(phase.contacts, phase.com[NAME], ends[-1] if ends else bodies.rest))
+        if ends[-1] is None:
+            raise SystemExit("wall: there is no posture at an end")
+    script.save(postures=ends, followed=PlanOptions(dynamic=True))
+
+
 def main() -> None:
     """Write all of them."""
     FOLDER.mkdir(parents=True, exist_ok=True)
@@ -196,6 +236,7 @@ def main() -> None:
     chair()
     twister()
     climbing()
+    wall()
 
 
 if __name__ == "__main__":

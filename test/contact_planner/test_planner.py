@@ -67,35 +67,38 @@ def test_a_goal_with_a_contact_without_a_face_is_incomplete():
     assert all("seat" not in stance.contacts for stance in plan.stances)
 
 
+STEP = "{box: [2.0, 2.0, 0.7], pose: {xyz: [1.5, 0, 0.35]}}"
+RAMP = "{box: [3.0, 2.0, 0.1], pose: {xyz: [1.3, 0, 0.98], rpy: [0, -0.7854, 0]}}"  # 45 degrees
 BLOCK = """
-description: a step of 70 cm
+description: a step of 70 cm, or a slope of 45 degrees
 subsystems:
   walker: {model: humanoid, posture: half_sitting, place: {surfaces: [left_sole, right_sole], onto: ground/floor}}
 environment:
   ground: {model: ground}
-  block: {box: [2.0, 2.0, 0.7], pose: {xyz: [1.5, 0, 0.35]}}
+  block: OBSTACLE
 plan:
   character: walker
   limbs: {left_foot: left_sole, right_foot: right_sole}
   posture: half_sitting
   budget: 0.5
+  friction: 0.6
   bounds: {xyz_min: [-2, -2, 0], xyz_max: [2, 2, 3]}
   goal: {pose: {xyz: GOAL}}
 """
+COVERED = r"\d+% of the path is covered, to \(\d\.\d\d, .*: the time .* is over; no limb can go on; most often: "
 
 
 @pytest.mark.parametrize(
-    ("goal", "reason"),
+    ("obstacle", "goal", "reason"),
     [
-        (
-            "[1.5, 0, 1.4]",
-            r"\d+% of the path is covered, to \(0\.\d\d, .*: the time .* is over; no limb can go on; most often",
-        ),
-        ("[3, 0, 0.7]", r"the goal is outside the bounds of the base: x = 3.00 m, expected -2 to 2$"),
+        (STEP, "[1.5, 0, 1.4]", COVERED + "no posture reaches the contacts in balance"),
+        (RAMP, "[1.3, 0, 1.7]", COVERED + "no static equilibrium on the other contacts"),
+        (STEP, "[3, 0, 0.7]", r"the goal is outside the bounds of the base: x = 3.00 m, expected -2 to 2$"),
     ],
 )
-def test_a_hopeless_goal_says_where_and_why_the_plan_ends(tmp_path, goal, reason):
-    (tmp_path / "step.yaml").write_text(BLOCK.replace("GOAL", goal), encoding="utf-8")
+def test_a_hopeless_goal_says_where_and_why_the_plan_ends(tmp_path, obstacle, goal, reason):
+    text = BLOCK.replace("OBSTACLE", obstacle).replace("GOAL", goal)
+    (tmp_path / "step.yaml").write_text(text, encoding="utf-8")
     scenario = load_scenario(tmp_path / "step.yaml")
     plan = make_planner(scenario).plan(goals_of(scenario))
     assert not plan.complete
