@@ -41,7 +41,7 @@ def plan_forces(
     weights: Array,
     effort: float,
     *,
-    friction: float,
+    friction: float | Array,
     nominal: Array,
     start: Array | None = None,
 ) -> ForcePlan:
@@ -52,7 +52,8 @@ def plan_forces(
         offset: that state without forces minus its target, c − ȳ, (12,).
         weights: diagonal of W: W₁, then W₂, (12,).
         effort: w, the weight W₃ of each component of a force.
-        friction: Coulomb coefficient μ of the circular cones around z.
+        friction: Coulomb coefficient μ of the circular cones around z, of all forces or of each, (k,); infinite for a
+            force of any direction.
         nominal: forces f₀ whose deviation is penalised; zero in the paper, (k, 3) [N].
         start: first λ, (12,).
     """
@@ -60,5 +61,6 @@ def plan_forces(
     multipliers = np.zeros(12) if start is None else start.copy()
     forces = np.empty_like(nominal)
     tolerance = TOLERANCE * max(1.0, float(np.linalg.norm(offset)))
-    residual = solve_dual(blocks, offset, weights, effort, friction, nominal, multipliers, forces, STEPS, tolerance)
+    cones = np.full(len(nominal), friction)
+    residual = solve_dual(blocks, offset, weights, effort, cones, nominal, multipliers, forces, STEPS, tolerance)
     return ForcePlan(forces, multipliers, residual)

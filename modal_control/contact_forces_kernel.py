@@ -15,10 +15,13 @@ _DECREASE, _LEAST_SHARE = 1e-4, 1e-8
 
 @compiled_part
 def _project(pull: Array, friction: float, force: Array, D: Array) -> None:
-    """Write the nearest force with |(fx, fy)| ≤ μ fz, (3,), and a generalised derivative of it, (3, 3)."""
+    """Write the nearest force with |(fx, fy)| ≤ μ fz, (3,), and a generalised derivative of it, (3, 3).
+
+    With infinite μ the force may have any direction, as that of a grasp.
+    """
     tangential = math.sqrt(pull[0] ** 2 + pull[1] ** 2)
     D[:] = 0.0
-    if tangential <= friction * pull[2]:
+    if friction == np.inf or tangential <= friction * pull[2]:
         for i in range(3):
             force[i] = pull[i]
             D[i, i] = 1.0
@@ -45,7 +48,7 @@ def _evaluate(
     offset: Array,
     weights: Array,
     effort: float,
-    friction: float,
+    friction: Array,
     nominal: Array,
     multipliers: Array,
     forces: Array,
@@ -67,7 +70,7 @@ def _evaluate(
             for i in range(12):
                 along += A[i, d] * multipliers[i]
             pull[d] = nominal[k, d] - along / effort
-        _project(pull, friction, f, D)
+        _project(pull, friction[k], f, D)
         for d in range(3):
             value -= effort * (0.5 * (f[d] - nominal[k, d]) ** 2 + (nominal[k, d] - pull[d]) * f[d])
         if f[2] == 0.0 and D[2, 2] == 0.0:
@@ -109,7 +112,7 @@ def solve_dual(
     offset: Array,
     weights: Array,
     effort: float,
-    friction: float,
+    friction: Array,
     nominal: Array,
     multipliers: Array,
     forces: Array,
@@ -123,7 +126,7 @@ def solve_dual(
         offset: c − ȳ, (12,).
         weights: diagonal of W, (12,).
         effort: w.
-        friction: Coulomb coefficient μ.
+        friction: Coulomb coefficient μ of each force; infinite for any direction, (k,).
         nominal: f₀, (k, 3) [N].
         multipliers: first λ; to overwrite, (12,).
         forces: to fill, (k, 3) [N].

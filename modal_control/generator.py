@@ -14,6 +14,7 @@ from typing import Annotated
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import NDArray
 
 from modal_control.footholds import Footholds
 from modal_control.pace import Pace
@@ -33,6 +34,7 @@ from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.generators import ModalSpec
 from multi_qp_scene.schema.tasks import MomentumTaskSpec, PoseTargetSpec, PoseTaskSpec, PostureTaskSpec
+from multi_qp_scene.surfaces import Surface
 
 
 class ModalGenerator(MotionGenerator):
@@ -70,6 +72,7 @@ class ModalGenerator(MotionGenerator):
         self.pace = Pace(spec.speed, spec.slow_down)
         self.tracked = TrackedMotion(name, spec, scenario)
         self._surfaces = [scene.surfaces[f"{body.name}/{surface}"] for surface in spec.contacts]
+        self._points = [_force_points(surface) for surface in self._surfaces]
         self._contacts = list(spec.contacts.values())
         self._paths: SurfacePaths = self.tracked.surfaces
         self.footholds = Footholds(self._paths, by_force=spec.landing == "touch", touch_force=spec.touch_force)
@@ -178,7 +181,7 @@ class ModalGenerator(MotionGenerator):
         load = np.append(mass * kinematics.gravity, np.zeros(3))
         free = np.concatenate([to_modes @ (ahead * h + 0.5 * ahead**2 * load), to_modes @ (h + ahead * load)])
         missed = free - np.concatenate([to_modes @ change, to_modes @ rate])
-        points, active = self._window(kinematics)
+        points, bilateral, active = self._window(kinematics)
         plan = plan_window(
             force_map(points, com=com, mass=mass, axes=axes),
             active,
@@ -188,13 +191,14 @@ class ModalGenerator(MotionGenerator):
             weights=self._weights,
             start=self.multipliers,
             held=True,
+            bilateral=bilateral,
         )
         self.multipliers = plan.multipliers
         own, forces = points[active[0]], plan.forces[: len(active[0])]
         return load + np.append(forces.sum(axis=0), np.cross(own - com, forces).sum(axis=0))
 
-    def _window(self, kinematics: Kinematics) -> tuple[Array, list[Indices]]:
-        """Return the contact points of the window, (k, 3) [m], and the indices of those in contact at each step."""
+    def _window(self, kinematics: Kinematics) -> tuple[Array, NDArray[np.bool_], list[Indices]]:
+        """Return the points of the window, (k, 3) [m], which are of grasps, and which are in contact at each step."""
         times: Array = self.time + self.pace.speed * self._spec.step * np.arange(self._spec.window, dtype=float)
         schedule = self.footholds.schedule(times)
         places, owners = [], []
@@ -202,20 +206,31 @@ class ModalGenerator(MotionGenerator):
             lifted = int(np.argmin(schedule[:, i])) if not schedule[:, i].all() else len(times)
             if lifted:
                 X = kinematics.pose(surface.frame_id)
-                places.append(surface.points @ X.rotation.T + X.translation)
-                owners.append((i, 0, lifted, len(surface.points)))
+                places.append(self._points[i] @ X.rotation.T + X.translation)
+                owners.append((i, 0, lifted))
             if schedule[lifted:, i].any():
                 next_one = self._paths.at(i, float(times[lifted + int(np.argmax(schedule[lifted:, i]))]))
                 offset = self.footholds.offsets[i]
                 place = next_one.position + np.append(offset, self.tracked.rise @ offset)
-                places.append(surface.points @ next_one.rotation.T + place)
-                owners.append((i, lifted, len(times), len(surface.points)))
+                places.append(self._points[i] @ next_one.rotation.T + place)
+                owners.append((i, lifted, len(times)))
         active: list[list[int]] = [[] for _ in times]
         first = 0
-        for i, begin, end, count in owners:
+        for i, begin, end in owners:
+            count = len(self._points[i])
             for n in range(begin, end):
                 if schedule[n, i]:
                     active[n] += range(first, first + count)
             first += count
         points = np.vstack(places) if places else np.zeros((0, 3))
-        return points, [np.array(own, dtype=np.intp) for own in active]
+        kinds = [self._surfaces[i].kind for i, _, _ in owners for _ in self._points[i]]
+        grasps = np.array([kind == "grasp" for kind in kinds], dtype=bool)
+        return points, grasps, [np.array(own, dtype=np.intp) for own in active]
+
+
+def _force_points(surface: Surface) -> Array:
+    """Return the points of a surface at which forces are planned, (k, 3) [m]: of a grasp, two on its axis."""
+    if surface.kind != "grasp":
+        return surface.points
+    half = float(surface.points[:, 0].max())
+    return np.array([[-half, 0.0, 0.0], [half, 0.0, 0.0]])

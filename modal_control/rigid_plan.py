@@ -66,6 +66,7 @@ def plan_window(
     weights: RigidWeights,
     start: Array | None,
     held: bool = False,
+    bilateral: NDArray[np.bool_] | None = None,
 ) -> ForcePlan:
     """Return the contact forces of a window, (12) to (16), stacked by step.
 
@@ -79,12 +80,13 @@ def plan_window(
         start: multipliers of the last window.
         held: whether forces are constant over each step, as if their impulse were in its middle; in the paper it is at
             its start, where a constant force f moves the body further, by f (n Δt)² / 2 n m.
+        bilateral: whether each point can pull and push, as in a grasp, (points,); none if left out.
     """
     n = len(active)
     if not sum(map(len, active)):
         return ForcePlan(np.zeros((0, 3)), np.zeros(12), 0.0)
-    counts = np.array([len(points) for points in active])
-    impulses = dt * by_force[:, np.concatenate(active)]  # (6, k, 3)
+    counts, flat = np.array([len(points) for points in active]), np.concatenate(active)
+    impulses = dt * by_force[:, flat]  # (6, k, 3)
     left = np.repeat(dt * (np.arange(n, 0, -1) - (0.5 if held else 0.0)), counts)  # rigid modes: A = t, Ȧ = 1
     A = np.concatenate([left[:, None] * impulses, impulses]).reshape(12, -1)
     nominal = np.zeros((len(left), 3))
@@ -96,7 +98,7 @@ def plan_window(
         missed,
         diagonal,
         weights.force * dt**2,
-        friction=weights.friction,
+        friction=weights.friction if bilateral is None else np.where(bilateral[flat], np.inf, weights.friction),
         nominal=nominal,
         start=start,
     )

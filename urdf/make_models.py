@@ -18,6 +18,7 @@ from modelling.files import GENERATED, model_text, urdf_text
 from modelling.funambulist import barbell, beam
 from modelling.gate import fence, gate
 from modelling.hexapod import hexapod
+from modelling.high_bar import high_bar
 from modelling.humanoid import humanoid
 from modelling.humanoid_figures import HumanoidFigures
 from modelling.lever import lever
@@ -51,6 +52,7 @@ def models() -> list[Robot]:
         bag(),
         gate(),
         fence(),
+        high_bar(),
         apple(),
         *plants,
     ]
