@@ -10,6 +10,9 @@ import numpy as np
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.jit import compiled, compiled_part
 
+#: Iterations of the search along a line of support: to 1e-4 of its length.
+LINE_SEARCH = 22
+
 
 class StepChoice(NamedTuple):
     """Optimum of the preview.
@@ -79,6 +82,50 @@ def solve_axis(
     return best_u, best_s, best
 
 
+@compiled_part
+def solve_on_line(
+    line: Array, d: Array, k: float, nominal: Array, low: Array, high: Array, weights: Array
+) -> tuple[float, float]:
+    """Minimise the cost of both axes over footsteps in a box and a shift σ line, |σ| ≤ 1; return σ and the cost.
+
+    The minimum over the footsteps is a convex function of σ: golden-section search.
+    """
+    ratio = 0.5 * (math.sqrt(5.0) - 1.0)
+    left, right = -1.0, 1.0
+    a, b = right - ratio * (right - left), left + ratio * (right - left)
+    cost_a = _line_cost(a, line, d, k, nominal, low, high, weights)
+    cost_b = _line_cost(b, line, d, k, nominal, low, high, weights)
+    for _ in range(LINE_SEARCH):
+        if cost_a < cost_b:
+            right, b, cost_b = b, a, cost_a
+            a = right - ratio * (right - left)
+            cost_a = _line_cost(a, line, d, k, nominal, low, high, weights)
+        else:
+            left, a, cost_a = a, b, cost_b
+            b = left + ratio * (right - left)
+            cost_b = _line_cost(b, line, d, k, nominal, low, high, weights)
+    return (a, cost_a) if cost_a < cost_b else (b, cost_b)
+
+
+@compiled_part
+def footstep(s: float, d: float, k: float, nominal: float, low: float, high: float, weights: Array) -> float:
+    """Return the best footstep along one axis for a given shift s."""
+    u = (weights[0] * nominal + weights[2] * (d + k * s)) / (weights[0] + weights[2])
+    return min(max(u, low), high)
+
+
+@compiled_part
+def _line_cost(
+    share: float, line: Array, d: Array, k: float, nominal: Array, low: Array, high: Array, weights: Array
+) -> float:
+    cost = 0.0
+    for axis in range(2):
+        s = share * line[axis]
+        u = footstep(s, d[axis], k, nominal[axis], low[axis], high[axis], weights)
+        cost += axis_cost(u, s, nominal[axis], k, d[axis], weights)
+    return cost
+
+
 @compiled
 def best_step(
     xi: Array,
@@ -91,6 +138,7 @@ def best_step(
     offset: Array,
     box: Array,
     shifts: Array,
+    line: Array,
     foot: Array,
     swing_speed: float,
     weights: Array,
@@ -108,27 +156,49 @@ def best_step(
         offset: nominal offset of the divergent component from the next place, (2,) [m].
         box: bounds of the next place, (2, 2) [m]: lower, upper of x, then of y.
         shifts: bounds of the zero-moment point, (2, 2) [m].
+        line: half of the line between two supporting points, on which the zero-moment point may be, instead of in
+            `shifts`, (2,) [m]; 0 if there is none.
         foot: present place of the swing foot relative to the stance centre, (2,) [m].
         swing_speed: largest mean speed of a swing foot [m/s].
         weights: of footstep, shift, divergent component and time, (4,).
     """
     best = StepChoice(times[0], nominal[0], nominal[1], 0.0, 0.0, 0.0, math.inf)
+    place, shift, low, high, wanted, d = np.zeros(2), np.zeros(2), np.zeros(2), np.zeros(2), np.zeros(2), np.zeros(2)
+    on_line = line[0] != 0.0 or line[1] != 0.0
     for k in range(len(times)):
         time = times[k]
         growth, reach = math.exp(omega * (time + lead)), swing_speed * time
         cost = weights[3] * (time - nominal_time) ** 2
-        place, shift, squared = np.zeros(2), np.zeros(2), 0.0
         for axis in range(2):
-            low, high = box[axis, 0], box[axis, 1]
+            lower, upper = box[axis, 0], box[axis, 1]
             # what the swing foot can reach in this time; its nearest place in the box where it cannot reach the box
-            low, high = min(max(low, foot[axis] - reach), high), max(min(high, foot[axis] + reach), low)
-            wanted = nominal[axis] + velocity[axis] * (time - nominal_time)
-            u, s, part = solve_axis(
-                growth, xi[axis], wanted, offset[axis], low, high, shifts[axis, 0], shifts[axis, 1], weights
-            )
+            low[axis] = min(max(lower, foot[axis] - reach), upper)
+            high[axis] = max(min(upper, foot[axis] + reach), lower)
+            wanted[axis] = nominal[axis] + velocity[axis] * (time - nominal_time)
+            d[axis] = growth * xi[axis] - offset[axis]
+        if on_line:
+            share, part = solve_on_line(line, d, 1.0 - growth, wanted, low, high, weights)
             cost += part
-            place[axis], shift[axis] = u, s
-            squared += (growth * xi[axis] + (1.0 - growth) * s - u - offset[axis]) ** 2
+            for axis in range(2):
+                shift[axis] = share * line[axis]
+                place[axis] = footstep(shift[axis], d[axis], 1.0 - growth, wanted[axis], low[axis], high[axis], weights)
+        else:
+            for axis in range(2):
+                place[axis], shift[axis], part = solve_axis(
+                    growth,
+                    xi[axis],
+                    wanted[axis],
+                    offset[axis],
+                    low[axis],
+                    high[axis],
+                    shifts[axis, 0],
+                    shifts[axis, 1],
+                    weights,
+                )
+                cost += part
+        squared = 0.0
+        for axis in range(2):
+            squared += (d[axis] + (1.0 - growth) * shift[axis] - place[axis]) ** 2
         if cost < best.cost:
             best = StepChoice(time, place[0], place[1], shift[0], shift[1], math.sqrt(squared), cost)
     return best

@@ -14,6 +14,8 @@ from walking.preview_kernel import StepChoice, best_step
 WEIGHTS = np.array([1.0, 0.6, 100.0, 0.4])
 #: Time before touchdown from which place and time of the landing are fixed [s].
 FREEZE = 0.06
+#: Part of the line between two supporting points in which the zero-moment point is kept.
+LINE = 0.6
 #: Resolution of the touchdown time [s].
 RESOLUTION = 0.005
 
@@ -79,10 +81,17 @@ class StepPreview:
             step.offset,
             box,
             np.stack([-shifts, shifts], axis=1),
+            turned(self._line(now, stance), -heading),
             turned(self._frames.frame(swinging, now)[0] - centre, -heading),
             self._swing_speed,
             WEIGHTS,
         )
+
+    def _line(self, now: Measured, stance: list[int]) -> Array:
+        """Return half of the line between two feet without soles, without the margin, (2,) [m]; else 0."""
+        if len(stance) != 2 or self._robot.half_soles[stance].any():
+            return np.zeros(2)
+        return LINE * 0.5 * (now.feet[stance[1], :2] - now.feet[stance[0], :2])
 
     def _box(self, swinging: int, turn: float) -> Array:
         """Return the bounds of the next place relative to the stance centre; `turn`: of the next foot [rad]."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from multi_qp_scene import load_scenario
+from multi_qp_scene.schema.mismatch import PushSpec
 from multi_qp_simulator.robustness import RANDOMISED, RunJob, run_job
 from multi_qp_simulator.runner import Run, make_backend, make_controller, run_scenario
 
@@ -41,6 +44,24 @@ def test_it_trots_under_mismatch(seed):
     run = run_job(RunJob("trot", seed, (), RANDOMISED))
     assert run.succeeded, (run.ended, run.missed, run.problems)
     assert run.slip < 4e-3 and run.torque_ratio <= 1.0 + 1e-9
+
+
+PUSHES = [
+    pytest.param(at, force, direction, marks=() if (at, direction) == (2.0, (0, 1, 0)) else pytest.mark.slow)
+    for at, force in ((2.0, 100.0), (5.5, 150.0), (5.6, 150.0), (5.7, 150.0))
+    for direction in ((1, 0, 0), (0, 1, 0), (-1, 0, 0), (0, -1, 0))
+]
+
+
+@pytest.mark.parametrize(("at", "force", "direction"), PUSHES)
+def test_it_survives_pushes_of_a_tenth_of_a_second(at, force, direction):
+    """At 2 s it trots at 0.4 m/s, at 5.5 s at 0.8 m/s."""
+    scenario = load_scenario("trot")
+    push = PushSpec(link="quadruped/base_link", direction=direction, force=force, at=at, duration=0.1)
+    mismatch = scenario.spec.mismatch.model_copy(update={"pushes": [push]})
+    pushed = replace(scenario, spec=scenario.spec.model_copy(update={"mismatch": mismatch}))
+    report = run_scenario(pushed, backend="mujoco", duration=at + 1.5).report
+    assert report["qp_failures"] == 0 and report["goals"]["upright"]["error"] < 0.1
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import lsq_linear
 
 from multi_qp_controller.qp import QPProblem, make_solver
 from walking.gait import Gait, WalkingRobot, nominal_step
@@ -54,7 +55,8 @@ def test_the_preview_is_the_optimum_of_its_qp(seed):
     velocity = random.uniform(-0.5, 0.5, 2)
     box, shifts = np.array([[-0.5, 0.5], [0.14, 0.45]]), np.array([[-0.09, 0.09], [-0.035, 0.035]])
     times, lead, reach = np.array([0.1, 0.25, 0.4]), 0.04, 2.2
-    found = best_step(xi, ROBOT.omega, times, lead, 0.3, nominal, velocity, offset, box, shifts, foot, reach, WEIGHTS)
+    given = (nominal, velocity, offset, box, shifts, np.zeros(2), foot, reach, WEIGHTS)
+    found = best_step(xi, ROBOT.omega, times, lead, 0.3, *given)
     costs = []
     for time in times:
         growth, total = math.exp(ROBOT.omega * (time + lead)), WEIGHTS[3] * (time - 0.3) ** 2
@@ -75,6 +77,27 @@ def test_the_preview_is_the_optimum_of_its_qp(seed):
     cost, time, x, sx, y, sy = min(costs)
     assert (found.remaining, found.cost) == (time, pytest.approx(cost, rel=1e-6))
     assert np.allclose((found.x, found.shift_x, found.y, found.shift_y), (x, sx, y, sy), atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_between_two_points_the_preview_is_the_optimum_with_the_zero_moment_point_on_their_line(seed):
+    random = np.random.default_rng(seed)
+    xi, foot = random.uniform(-0.15, 0.15, 2), random.uniform(-0.3, 0.3, 2)
+    nominal, offset = random.uniform(-0.3, 0.3, 2), random.uniform(-0.05, 0.05, 2)
+    line, box, omega = random.uniform(-0.3, 0.3, 2), np.array([[-0.4, 0.4], [-0.25, 0.25]]), 5.0
+    time, lead, reach = 0.25, 0.03, 2.2
+    given = (nominal, np.zeros(2), offset, box, np.zeros((2, 2)), line, foot, reach, WEIGHTS)
+    found = best_step(xi, omega, np.array([time]), lead, time, *given)
+    growth = math.exp(omega * (time + lead))
+    # x = (u, v, σ): w_u |u − u_nom|² + w_s σ² |line|² + w_b |E ξ − b + (1 − E) σ line − u|²
+    rows = np.sqrt(WEIGHTS[2]) * np.column_stack([-np.eye(2), (1.0 - growth) * line])
+    A = np.vstack([np.sqrt(WEIGHTS[0]) * np.eye(2, 3), [0.0, 0.0, np.sqrt(WEIGHTS[1]) * np.linalg.norm(line)], rows])
+    b = np.concatenate([np.sqrt(WEIGHTS[0]) * nominal, [0.0], np.sqrt(WEIGHTS[2]) * (offset - growth * xi)])
+    low, high = np.maximum(box[:, 0], foot - reach * time), np.minimum(box[:, 1], foot + reach * time)
+    best = lsq_linear(A, b, (np.append(low, -1.0), np.append(high, 1.0)), tol=1e-12)
+    assert found.cost == pytest.approx(2.0 * best.cost, rel=1e-4)
+    assert np.allclose((found.x, found.y), best.x[:2], atol=1e-3)
+    assert np.allclose((found.shift_x, found.shift_y), best.x[2] * line, atol=1e-3)
 
 
 def test_a_quintic_ends_at_its_goal_and_its_rates_are_derivatives():
