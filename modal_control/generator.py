@@ -155,6 +155,10 @@ class ModalGenerator(MotionGenerator):
         self.time = time + speed * now.dt
         return GeneratorOutput(active, references, done=bool(time >= self.tracked.duration - 1e-9))
 
+    def followed(self) -> dict[str, Array]:
+        """Return the configuration of the robot in the motion, beside which its footholds may be."""
+        return {self._body.name: self.tracked.pose(self.time, self.footholds.shift)}
+
     def _disturbance(self, kinematics: Kinematics) -> float:
         """Return the error of the velocity of the centre of mass [m/s]."""
         group = kinematics.group((self._body.name,))

@@ -88,6 +88,13 @@ class TrackedMotion:
         rate = target[3:] if time < self.duration else np.zeros(6)
         return self._configuration(time), target[:3], rate
 
+    def pose(self, time: float, shift: Array) -> Array:
+        """Return the configuration of the robot at a time [s], moved on the ground by (2,) [m], (nq,)."""
+        q = self._configuration(time)[self._body.q_slice].copy()
+        q[:2] += shift
+        q[2] += float(self.rise @ q[:2])
+        return q
+
     def _configuration(self, time: float) -> Array:
         times = self.motion.times
         k = min(max(int(np.searchsorted(times, time, side="right")), 1), len(times) - 1)

@@ -146,6 +146,10 @@ class MotionGenerator(Stateful, ABC):
     def start(self, now: GeneratorInput) -> None:  # noqa: B027  (optional)
         """Start in the first tick of a state; a generator that the state before has declared as well continues."""
 
+    def followed(self) -> dict[str, Array]:
+        """Return the configuration, (nq,), of each subsystem in the motion that it follows at present, for viewers."""
+        return {}
+
     @abstractmethod
     def update(self, now: GeneratorInput) -> GeneratorOutput:
         """Return contacts and references of this tick.

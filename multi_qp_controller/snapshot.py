@@ -80,6 +80,7 @@ class Snapshot:
         support_polygon: convex hull of the ground contact points, counter-clockwise, world frame, (k, 3) [m].
         pairs: the watched pairs within their influence distance.
         targets: references of the tasks.
+        references: configuration of each subsystem that follows a recorded motion, in that motion.
     """
 
     time: float
@@ -93,3 +94,4 @@ class Snapshot:
     support_polygon: Array | None = None
     pairs: tuple[PairSnapshot, ...] = ()
     targets: tuple[TargetSnapshot, ...] = ()
+    references: dict[str, Array] = field(default_factory=dict)

@@ -56,6 +56,7 @@ def take_snapshot(controller: Controller, command: Command) -> Snapshot:
             if pair.point_a is not None and pair.point_b is not None and _shown(pair)
         ),
         targets=tuple(target for target in targets if isinstance(target, TargetSnapshot)),
+        references={name: q for one in controller.generators.values() for name, q in one.followed().items()},
     )
 
 

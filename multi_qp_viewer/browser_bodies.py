@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,7 @@ from multi_qp_scene.arrays import Array
 from multi_qp_viewer.browser_instances import instance_colors
 from multi_qp_viewer.meshes import Piece, pieces, rgba
 from multi_qp_viewer.pose import ScenePose
-from multi_qp_viewer.scene_view import DrawableScene, drawn_geometry
+from multi_qp_viewer.scene_view import DrawableScene, drawn_geometry, subsystem_of
 
 
 @dataclass
@@ -31,14 +32,24 @@ class _Batch:
 class BodyMeshes:
     """Meshes of the scene's geometry, placed at a configuration."""
 
-    def __init__(self, server: viser.ViserServer, scene: DrawableScene) -> None:
+    def __init__(
+        self,
+        server: viser.ViserServer,
+        scene: DrawableScene,
+        *,
+        node: str = "/bodies",
+        only: Collection[str] | None = None,
+    ) -> None:
         """Add every distinct shape once.
 
         Args:
             server: the viser server.
             scene: the scene.
+            node: parent of the meshes in the tree of the page.
+            only: names of the subsystems; all if left out.
         """
-        geometries = drawn_geometry(scene)
+        drawn = drawn_geometry(scene)
+        geometries = [one for one in drawn if only is None or subsystem_of(one.name) in only]
         self._pose = ScenePose(scene.model, geometries)
         self._server = server
         self.positions = np.zeros((len(geometries), 3))
@@ -50,7 +61,7 @@ class BodyMeshes:
         colors = np.array([rgba(geometry) for geometry in geometries]).reshape(-1, 4)
         fixed = np.array([geometry.parentJoint == 0 for geometry in geometries])
         self._batches = [
-            self._add(f"/bodies/{number}", group, colors, fixed) for number, group in enumerate(parts.values())
+            self._add(f"{node}/{number}", group, colors, fixed) for number, group in enumerate(parts.values())
         ]
         self._placed = False
         self.move(scene.q0)

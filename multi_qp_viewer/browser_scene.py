@@ -10,6 +10,7 @@ from multi_qp_controller.snapshot import Snapshot
 from multi_qp_viewer.browser_bodies import BodyMeshes
 from multi_qp_viewer.browser_labels import View, view_of
 from multi_qp_viewer.browser_layers import Layer, all_layers
+from multi_qp_viewer.ghost import ReferenceLayer
 from multi_qp_viewer.scene_view import DrawableScene, character_weight, scene_bounds
 
 #: Makes the layers of a server.
@@ -40,7 +41,8 @@ class SceneDrawing:
         lower, upper = scene_bounds(scene, scene.q0)
         self.reach = lower - HANDLE_REACH, upper + HANDLE_REACH
         self.bodies = BodyMeshes(server, scene)
-        self.layers = make_layers(server) if make_layers else all_layers(server, weight=character_weight(scene))
+        layers = make_layers(server) if make_layers else all_layers(server, weight=character_weight(scene))
+        self.layers = [*layers, ReferenceLayer(server, scene)]
         self._drawn: Snapshot | None = None
         self._view: View | None = None
 

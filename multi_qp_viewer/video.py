@@ -23,6 +23,7 @@ from multi_qp_viewer import marks
 from multi_qp_viewer.camera import Camera
 from multi_qp_viewer.captions import Caption
 from multi_qp_viewer.encoding import check_format, encode
+from multi_qp_viewer.ghost import Ghosts
 from multi_qp_viewer.meshes import Piece, pieces, rgba
 from multi_qp_viewer.picture import Overlay, RenderJob, render
 from multi_qp_viewer.pose import ScenePose
@@ -58,6 +59,7 @@ class SceneRenderer:
         geometries = drawn_geometry(scene)
         self._pose = ScenePose(scene.model, geometries)
         self._weight = character_weight(scene)
+        self._ghosts = Ghosts(scene)
         parts = [(index, piece) for index, g in enumerate(geometries) for piece in pieces(g)]
         self._owner = np.array([index for index, _ in parts], dtype=int)
         self._subsystems = np.array([subsystem_of(g.name) for g in geometries])
@@ -68,6 +70,7 @@ class SceneRenderer:
         rotations, positions = self._pose.placements(snapshot.q)
         status = "" if snapshot.status == "ok" else snapshot.status
         color = marks.STATUS.get(snapshot.status, (0.0, 0.0, 0.0))
+        marked = (*overlay_bodies(snapshot, weight=self._weight), *self._ghosts.overlays(snapshot)) if overlays else ()
         return RenderJob(
             rotations=rotations[self._owner],
             positions=positions[self._owner],
@@ -75,7 +78,7 @@ class SceneRenderer:
             width=width,
             height=height,
             center=(round(camera.target[0], 2), round(camera.target[1], 2)),
-            overlays=overlay_bodies(snapshot, weight=self._weight) if overlays else (),
+            overlays=marked,
             caption=Caption(snapshot.state, snapshot.time, status, color) if overlays else None,
         )
 
