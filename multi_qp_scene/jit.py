@@ -1,10 +1,12 @@
 """Compilation of kernels by numba: `compiled` for kernels, `compiled_part` for functions called only by kernels.
 
-With NUMBA_DISABLE_JIT=1 the same functions run as Python, about a hundred times slower, for debugging.
+`external` declares C functions that kernels call. With NUMBA_DISABLE_JIT=1 the same functions run as Python, about a
+hundred times slower, for debugging.
 """
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import os
 from collections.abc import Callable
@@ -91,6 +93,18 @@ def compiled_part(function: Function) -> Function:
         return function
     _record_sources(function)
     return cast(Function, _part(function))
+
+
+def external(function: Any) -> Any:
+    """Return a C function of ctypes, with arguments of type size_t and no result, as kernels call it."""
+    if not COMPILED:
+        return function
+    from llvmlite.binding import add_symbol  # type: ignore[import-untyped]
+    from numba.core import types
+
+    name = function.__name__
+    add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
+    return types.ExternalFunction(name, types.void(*(types.uintp for _ in function.argtypes)))
 
 
 def _record_sources(function: Callable[..., Any]) -> None:

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_viewer.camera import Camera
-from multi_qp_viewer.raytracer import OCCLUSION_RANGE, Image, Lighting, Solids, from_srgb, visibility
+from multi_qp_viewer.floor_kernel import add_occlusion, darken
+from multi_qp_viewer.ray_kernel import OCCLUSION_RANGE, Image
+from multi_qp_viewer.raytracer import Lighting, Solids, from_srgb
 
 SKY_TOP = from_srgb(np.array([0.90, 0.925, 0.955]))
 SKY_LOW = from_srgb(np.array([0.955, 0.962, 0.970]))
@@ -17,7 +19,6 @@ TILE = from_srgb(np.array([[0.885, 0.890, 0.897], [0.862, 0.868, 0.877]]))
 LINE = from_srgb(np.array([0.800, 0.810, 0.825]))
 TILE_SIZE = 0.5  # [m]
 LINE_WIDTH = 0.008  # [m]
-SHADOW_STRENGTH = np.array([0.50, 0.48, 0.43], dtype=np.float32)
 TEXEL = 0.011  # [m]
 TEXELS_PER_PIXEL = 0.36  # maximum along a side, per pixel of the image width
 SHADOW_RAYS = 4
@@ -72,15 +73,8 @@ class Backdrop:
         if len(solids.vertices) == 0:
             return image
         lower, upper = _shadow_area(solids.vertices, light.key)
-        x, y = self.ground[..., 0], self.ground[..., 1]
-        inside = (x > lower[0]) & (x < upper[0]) & (y > lower[1]) & (y < upper[1]) & (self.presence > 0)
-        rows = np.flatnonzero(inside)
-        if len(rows) == 0:
-            return image
         texture = _shadow_texture(solids, light, lower, upper, max_size=int(TEXELS_PER_PIXEL * image.shape[1]))
-        share = (self.ground.reshape(-1, 2)[rows] - lower) / (upper - lower)
-        dark = _bilinear(texture, share) * self.presence.reshape(-1)[rows]
-        image.reshape(-1, 3)[rows] *= 1.0 - dark[:, None] * SHADOW_STRENGTH
+        darken(image, self.ground, self.presence, texture, lower, upper)
         return image
 
 
@@ -102,12 +96,10 @@ def _shadow_area(vertices: Image, key: Image) -> tuple[Image, Image]:
 def _shadow_texture(solids: Solids, light: Lighting, lower: Image, upper: Image, *, max_size: int) -> Image:
     """Return the shadow texture of the rectangle, 1 in full shadow, (rows, columns) in [0, 1]."""
     columns, rows = np.clip(np.ceil((upper - lower) / TEXEL), 48, max(max_size, 64)).astype(int)
-    full = _sample_floor(solids, light, lower, upper, columns, rows, shadow=SHADOW_RAYS, occlusion=0)
-    coarse = _sample_floor(solids, light, lower, upper, columns // 3, rows // 3, shadow=0, occlusion=OCCLUSION_RAYS)
-    y, x = np.mgrid[0:rows, 0:columns]
-    share = np.column_stack([(x.ravel() + 0.5) / columns, (y.ravel() + 0.5) / rows])
-    closed = _bilinear(coarse, share).reshape(rows, columns)
-    return (1.0 - (1.0 - 0.72 * full) * (1.0 - 0.95 * closed)).astype(np.float32)
+    shadow = _sample_floor(solids, light, lower, upper, columns, rows, shadow=SHADOW_RAYS, occlusion=0)
+    closed = _sample_floor(solids, light, lower, upper, columns // 3, rows // 3, shadow=0, occlusion=OCCLUSION_RAYS)
+    add_occlusion(shadow, closed)
+    return shadow
 
 
 def _sample_floor(
@@ -127,8 +119,8 @@ def _sample_floor(
     points[:, :2] = lower + share * (upper - lower)
     up = np.tile(np.array([0, 0, 1], dtype=np.float32), (len(share), 1))
     tile = ((y % 4) * 4 + x % 4).ravel()
-    lit, open_share = visibility(solids, light, points, up, tile, shadow=shadow, occlusion=occlusion)
-    return _blur((1.0 - (lit if shadow else open_share)).reshape(rows, columns))
+    shares = solids.visibility(light, points, up, tile, shadow=shadow, occlusion=occlusion)
+    return _blur(1.0 - shares.min(axis=0).reshape(rows, columns))
 
 
 def _tiles(ground: NDArray[Any], footprint: NDArray[Any]) -> NDArray[Any]:
@@ -166,16 +158,3 @@ def _blur(image: Image) -> Image:
         parts = [np.take(padded, np.arange(k, k + size), axis) for k in range(5)]
         image = (0.5 * parts[0] + parts[1] + parts[2] + parts[3] + 0.5 * parts[4]) / 4
     return image.astype(np.float32)
-
-
-def _bilinear(texture: Image, share: Image) -> Image:
-    """Sample a texture by bilinear interpolation at normalised coordinates x, y, (n, 2) in [0, 1]."""
-    rows, columns = texture.shape
-    x = np.clip(share[:, 0] * columns - 0.5, 0, columns - 1.001)
-    y = np.clip(share[:, 1] * rows - 0.5, 0, rows - 1.001)
-    i, j = x.astype(np.int32), y.astype(np.int32)
-    a, b = (x - i).astype(np.float32), (y - j).astype(np.float32)
-    flat, at = texture.reshape(-1), j * columns + i
-    upper = (1 - a) * flat[at] + a * flat[at + 1]
-    lower = (1 - a) * flat[at + columns] + a * flat[at + columns + 1]
-    return (1 - b) * upper + b * lower

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_scene.arrays import Array
+from multi_qp_viewer.ray_kernel import fill_directions
 
 Points = NDArray[np.floating[Any]]
 
@@ -97,12 +98,10 @@ class Camera:
 
     def directions(self, pixels: Points, *, width: int, height: int) -> NDArray[np.float32]:
         """Return unit world directions (n, 3) of the rays through pixel coordinates (n, 2)."""
-        right, up, forward = (axis.astype(np.float32) for axis in self.axes())
-        scale = np.float32(2 * np.tan(self.fov / 2) / height)
-        x = (pixels[:, :1].astype(np.float32) - np.float32(width / 2)) * scale
-        y = (np.float32(height / 2) - pixels[:, 1:].astype(np.float32)) * scale
-        rays = x * right + y * up + forward
-        rays /= np.sqrt(np.einsum("ij,ij->i", rays, rays))[:, None]
+        rays = np.empty((len(pixels), 3), dtype=np.float32)
+        axes, middle = np.array(self.axes(), dtype=np.float32), np.array([width / 2, height / 2], dtype=np.float32)
+        scale = float(2 * np.tan(self.fov / 2) / height)
+        fill_directions(np.ascontiguousarray(pixels, dtype=np.float32), axes, middle, scale, rays)
         return rays
 
 

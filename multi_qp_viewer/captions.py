@@ -29,12 +29,14 @@ class Caption:
     color: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
-def draw_caption(pixels: NDArray[np.uint8], caption: Caption) -> NDArray[np.uint8]:
-    """Return the image (h, w, 3) with the caption in its lower corners."""
-    picture = Image.fromarray(pixels).convert("RGBA")
+def draw_caption(pixels: NDArray[np.uint8], caption: Caption) -> None:
+    """Draw the caption into the lower corners of the image (h, w, 3)."""
+    height, width, _ = pixels.shape
+    size = max(10, round(height / 26))
+    strip = pixels[-min(height, 6 * size) :]  # two lines and the margin
+    picture = Image.fromarray(strip).convert("RGBA")
     layer = Image.new("RGBA", picture.size, (255, 255, 255, 0))
     draw = ImageDraw.Draw(layer)
-    size = max(10, round(picture.height / 26))
     font = ImageFont.load_default(size)
     margin, bottom = round(0.9 * size), picture.height - round(0.9 * size)
     right = (
@@ -44,11 +46,11 @@ def draw_caption(pixels: NDArray[np.uint8], caption: Caption) -> NDArray[np.uint
         ink = _bytes(caption.color)
         right = _pill(draw, caption.status, font, left=right + size // 3, bottom=bottom, ink=ink, size=size)
     time = f"{caption.time:.2f} s"
-    left = picture.width - margin - draw.textlength(time, font=font) - size
+    left = width - margin - draw.textlength(time, font=font) - size
     if left < right + size // 3:  # a long name in a small picture
         bottom -= 2 * size
     _pill(draw, time, font, left=round(left), bottom=bottom, ink=INK, size=size)
-    return np.asarray(Image.alpha_composite(picture, layer).convert("RGB"))
+    strip[:] = np.asarray(Image.alpha_composite(picture, layer).convert("RGB"))
 
 
 def _pill(

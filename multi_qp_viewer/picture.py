@@ -12,26 +12,25 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_viewer.backdrop import Backdrop, pixel_centers
+from multi_qp_viewer.backdrop import Backdrop
 from multi_qp_viewer.camera import Camera
 from multi_qp_viewer.captions import Caption, draw_caption
-from multi_qp_viewer.raytracer import (
+from multi_qp_viewer.pixel_kernel import (
     PATTERN,
-    Hits,
-    Image,
-    Lighting,
-    ShadedBody,
-    Solids,
-    shade,
-    to_srgb,
-    visibility,
+    average_shares,
+    blend_overlays,
+    borrow_shares,
+    fill_means,
+    mark_edges,
 )
+from multi_qp_viewer.ray_kernel import Hits, Image
+from multi_qp_viewer.raytracer import Lighting, ShadedBody, Solids, shade, to_srgb
 
 SHADOW_RAYS = 2
 OCCLUSION_RAYS = 4
 EDGE_SAMPLES = np.array([[1, 5], [3, 1], [5, 7], [7, 3], [9, 9], [11, 4]]) / 12.0 + 0.02  # in the pixel
 OVERLAY_SAMPLES = np.array([[3, 1], [7, 3], [1, 5], [5, 7]]) / 8.0
-HIDDEN_OPACITY = 0.45  # of an overlay behind a body
+SAMPLE_LIMIT = 1.2  # linear light of one sample at an edge, else a highlight would whiten the pixel
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,9 @@ def render(bodies: Sequence[ShadedBody], job: RenderJob) -> NDArray[np.uint8]:
     _draw_solids(image, depth, solids, light, job)
     _draw_overlays(image, depth, [*_translucent(bodies, opaque, job), *job.overlays], light, job)
     pixels = to_srgb(image)
-    return draw_caption(pixels, job.caption) if job.caption else pixels
+    if job.caption:
+        draw_caption(pixels, job.caption)
+    return pixels
 
 
 @lru_cache(maxsize=2)
@@ -96,27 +97,10 @@ def _translucent(bodies: Sequence[ShadedBody], opaque: NDArray[np.bool_], job: R
     return found
 
 
-@dataclass(frozen=True)
-class _Area:
-    """Pixels that bodies may cover: a rectangle, and the part of it inside the rectangles of single bodies.
-
-    Attributes:
-        rows: of the picture.
-        columns: of the picture.
-        pixels: centres in row-major order, (n, 2).
-        covered: indices of those that a body may cover.
-    """
-
-    rows: slice
-    columns: slice
-    pixels: Image
-    covered: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, solids: Solids, job: RenderJob, *, margin: int = 3) -> _Area | None:
-        """Return the area of bodies; None if they are outside of the picture."""
-        if len(solids.vertices) == 0:
-            return None
+def _covered(solids: Solids, job: RenderJob, *, margin: int = 3) -> NDArray[np.int64]:
+    """Return the pixels inside the rectangles of single bodies, in row-major order, (n,)."""
+    mask = np.zeros((job.height, job.width), dtype=bool)
+    if len(solids.vertices) > 0:
         pixels, depth = job.camera.project(solids.vertices, width=job.width, height=job.height)
         size = np.array([job.width, job.height])
         lower, upper = solids.extents(pixels)
@@ -125,145 +109,83 @@ class _Area:
         around_camera = nearest[:, 0] < 0.05  # part of the body is behind it
         lower[around_camera], upper[around_camera] = 0, size
         lower, upper = np.clip(lower, 0, size).astype(int), np.clip(upper, 0, size).astype(int)
-        mask = np.zeros((job.height, job.width), dtype=bool)
         for (left, top), (right, bottom) in zip(lower, upper, strict=True):
             mask[top:bottom, left:right] = True
-        (left, top), (right, bottom) = lower.min(axis=0), upper.max(axis=0)
-        if right <= left or bottom <= top:
-            return None
-        centers = pixel_centers(right - left, bottom - top) + np.array([left, top], dtype=np.float32)
-        covered = np.flatnonzero(mask[top:bottom, left:right])
-        return cls(slice(top, bottom), slice(left, right), centers, covered)
-
-    @property
-    def width(self) -> int:
-        """Number of columns."""
-        return int(self.columns.stop - self.columns.start)
+    return np.flatnonzero(mask)
 
 
-def _cast(solids: Solids, job: RenderJob, pixels: Image) -> tuple[Hits, Image]:
-    rays = job.camera.directions(pixels, width=job.width, height=job.height)
-    eye = np.array(job.camera.position, dtype=np.float32)
-    return solids.cast(np.broadcast_to(eye, rays.shape).copy(), rays), rays
+def _cast(solids: Solids, job: RenderJob, pixels: NDArray[np.int64], shift: NDArray[np.floating]) -> tuple[Hits, Image]:
+    """Cast rays through pixels, shifted from their centres by (2,) or (n, 2)."""
+    row, column = np.divmod(pixels, job.width)
+    rays = job.camera.directions(np.column_stack([column, row]) + 0.5 + shift, width=job.width, height=job.height)
+    return solids.cast(np.array(job.camera.position, dtype=np.float32), rays), rays
 
 
 def _draw_solids(image: Image, depth: Image, solids: Solids, light: Lighting, job: RenderJob) -> None:
-    """Draw the bodies into the image and their distances into the depth buffer."""
-    area = _Area.of(solids, job)
-    if area is None:
-        return
-    part = image[area.rows, area.columns]
-    floor_distance = depth[area.rows, area.columns].copy().reshape(-1)
-    window = _Window(solids, light, job, area, part.reshape(-1, 3), floor_distance)
-    image[area.rows, area.columns] = window.render().reshape(part.shape)
-    near = np.where(window.hits.body >= 0, window.hits.distance, floor_distance)
-    depth[area.rows, area.columns] = near.reshape(part.shape[:2])
+    """Draw the bodies over the floor, and their distances into its depth buffer."""
+    window = _Window(solids, light, job, depth.reshape(-1))
+    if len(window.pixels) > 0:
+        window.draw(image.reshape(-1, 3))
+        depth.reshape(-1)[window.pixels] = window.hits.distance
 
 
 class _Window:
-    """Pixels that the bodies may cover, in row-major order; n = width * height."""
+    """Pixels that show bodies, and one hit of each; n = height * width."""
 
-    def __init__(
-        self,
-        solids: Solids,
-        light: Lighting,
-        job: RenderJob,
-        area: _Area,
-        floor: Image,
-        floor_distance: Image,
-    ) -> None:
-        """Cast one ray through every pixel; floor colours (n, 3) and distances (n,) [m] are the background."""
-        self._solids, self._light, self._job = solids, light, job
-        self._width, self._pixels, self._floor, self._floor_distance = area.width, area.pixels, floor, floor_distance
+    def __init__(self, solids: Solids, light: Lighting, job: RenderJob, floor_distance: Image) -> None:
+        """Cast one ray through every pixel that may show a body; the floor's distances are (n,) [m]."""
+        self._solids, self._light, self._job, self._floor_distance = solids, light, job, floor_distance
         self._eye = np.array(job.camera.position, dtype=np.float32)
-        hits, rays = _cast(solids, job, area.pixels[area.covered])
-        self.hits, self._rays = Hits.none(len(area.pixels)), np.zeros((len(area.pixels), 3), dtype=np.float32)
-        self.hits.put(area.covered, hits)
-        self._rays[area.covered] = rays
-        self.hits.discard(self.hits.distance > floor_distance + 1e-3)
-        self._lit = np.ones((2, len(area.pixels)), dtype=np.float32)  # share of key light, of ambient light
+        covered = _covered(solids, job)
+        shown, self.hits, self._rays = self._before_floor(covered, np.zeros(2))
+        self.pixels = covered[shown]
+        self._at = np.full((job.height, job.width), -1, dtype=np.int32)  # hit of each pixel
+        self._at.reshape(-1)[self.pixels] = np.arange(len(self.pixels))
 
-    def render(self) -> Image:
-        """Return the colours, (n, 3)."""
-        colors = self._floor.copy()
-        shown = np.flatnonzero(self.hits.body >= 0)
-        if len(shown) == 0:
-            return colors
-        part, rays = self.hits.at(shown), self._rays[shown]
-        cell = self._pixels[shown].astype(np.int32) % PATTERN
-        tile = cell[:, 1] * PATTERN + cell[:, 0]
-        self._lit[:, shown] = self._visibility(part, rays, tile, SHADOW_RAYS, OCCLUSION_RAYS)
-        self._lit[:, shown] = self._share_among_neighbours(shown, part)
-        colors[shown] = shade(part, rays, self._light, *self._lit[:, shown])
-        edges = _edges(self.hits, self._width)
-        colors[edges] = self._supersample(edges)
-        return colors
+    def draw(self, image: Image) -> None:
+        """Draw the bodies over the floor, (n, 3)."""
+        row, column = np.divmod(self.pixels, self._job.width)
+        tile = row % PATTERN * PATTERN + column % PATTERN
+        shares = self._visibility(self.hits, self._rays, tile)
+        self._lit = np.empty_like(shares)  # share of key light, of ambient light
+        average_shares(self.hits, self.pixels, self._at, shares, self._lit)
+        mask = np.zeros(self._at.shape, dtype=bool)
+        mark_edges(self.hits, self.pixels, self._at, mask)
+        edges = np.flatnonzero(mask)
+        colors = self._supersample(edges, image[edges])
+        image[self.pixels] = shade(self.hits, self._rays, self._light, self._lit)
+        image[edges] = colors
 
-    def _visibility(self, part: Hits, rays: Image, tile: NDArray[np.int32], shadow: int, occlusion: int) -> Image:
-        points = self._eye + part.distance[:, None] * rays
-        shares = visibility(self._solids, self._light, points, part.normal, tile, shadow=shadow, occlusion=occlusion)
-        return np.stack(shares)
+    def _before_floor(
+        self, pixels: NDArray[np.int64], shift: NDArray[np.floating]
+    ) -> tuple[NDArray[np.int64], Hits, Image]:
+        """Cast rays through pixels; return which of them meet a body before the floor, their hits and the rays."""
+        hits, rays = _cast(self._solids, self._job, pixels, shift)
+        shown = np.flatnonzero((hits.body >= 0) & (hits.distance <= self._floor_distance[pixels] + 1e-3))
+        return shown, hits.at(shown), rays[shown]
 
-    def _share_among_neighbours(self, shown: NDArray[np.int64], part: Hits) -> Image:
-        """Average over the tile of the sample pattern, within one smooth surface."""
-        sums = np.zeros((3, len(shown)), dtype=np.float32)
-        for dy in range(-PATTERN // 2, PATTERN // 2):
-            for dx in range(-PATTERN // 2, PATTERN // 2):
-                other = self._beside(shown, dy * self._width + dx)
-                like = self._alike(part, other)
-                sums[0] += like
-                sums[1:] += like * self._lit[:, other]
-        return np.where(sums[0] > 0, sums[1:] / np.maximum(sums[0], 1.0), self._lit[:, shown])
+    def _visibility(self, hits: Hits, rays: Image, tile: NDArray[np.int64]) -> Image:
+        points = self._eye + hits.distance[:, None] * rays
+        return self._solids.visibility(
+            self._light, points, hits.normal, tile, shadow=SHADOW_RAYS, occlusion=OCCLUSION_RAYS
+        )
 
-    def _supersample(self, edges: NDArray[np.int64]) -> Image:
+    def _supersample(self, edges: NDArray[np.int64], floor: Image) -> Image:
         """Return the mean colour of several rays through each pixel, (n, 3).
 
         Light shares are those of the pixel or of a neighbour on the same surface, else from new rays.
         """
         count = len(EDGE_SAMPLES)
-        shifts = (EDGE_SAMPLES - 0.5).astype(np.float32)
-        inside = (self._pixels[edges][:, None] + shifts).reshape(-1, 2)
-        hits, rays = _cast(self._solids, self._job, inside)
-        pixel = np.repeat(edges, count)
-        hits.discard(hits.distance > self._floor_distance[pixel] + 1e-3)
-        colors = self._floor[pixel]
-        shown = np.flatnonzero(hits.body >= 0)
-        part, rays, pixel = hits.at(shown), rays[shown], pixel[shown]
-        shares = np.full((2, len(shown)), np.nan, dtype=np.float32)
-        for step in (0, -1, 1, -self._width, self._width):
-            open_rows = np.flatnonzero(np.isnan(shares[0]))
-            other = self._beside(pixel[open_rows], step)
-            like = self._alike(part.at(open_rows), other)
-            shares[:, open_rows[like]] = self._lit[:, other[like]]
-        rest = np.flatnonzero(np.isnan(shares[0]))
-        tile = (np.arange(len(rest)) * 7 % 16).astype(np.int32)
-        shares[:, rest] = self._visibility(part.at(rest), rays[rest], tile, SHADOW_RAYS, OCCLUSION_RAYS)
-        colors[shown] = shade(part, rays, self._light, *shares)
-        return np.minimum(colors, 1.2).reshape(-1, count, 3).mean(axis=1)
-
-    def _beside(self, rows: NDArray[np.int64], step: int) -> NDArray[np.int64]:
-        return np.clip(rows + step, 0, len(self._pixels) - 1)
-
-    def _alike(self, part: Hits, other: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether the pixels `other` show the same smooth surface as the hits."""
-        like = self.hits.group[other] == part.group
-        like &= np.einsum("ij,ij->i", self.hits.normal[other], part.normal) > 0.9
-        return like
-
-
-def _edges(hits: Hits, width: int) -> NDArray[np.int64]:
-    """Return the pixels next to an outline or a crease."""
-    group = hits.group.reshape(-1, width)
-    normal = hits.normal.reshape(-1, width, 3)
-    distance = np.where(hits.body >= 0, hits.distance, 0.0).reshape(-1, width)
-    mask = np.zeros(group.shape, dtype=bool)
-    for a, b in ((np.s_[:-1], np.s_[1:]), (np.s_[:, :-1], np.s_[:, 1:])):
-        differ = group[a] != group[b]
-        differ |= np.einsum("ijk,ijk->ij", normal[a], normal[b]) < np.where(group[a] >= 0, 0.85, -1.0)
-        differ |= np.abs(distance[a] - distance[b]) > 0.03 * distance[a] + 1e-6
-        mask[a] |= differ
-        mask[b] |= differ
-    return np.flatnonzero(mask)
+        pixels, colors = np.repeat(edges, count), np.repeat(floor, count, axis=0)
+        shown, hits, rays = self._before_floor(pixels, np.tile(EDGE_SAMPLES - 0.5, (len(edges), 1)))
+        shares, found = np.empty((2, len(shown)), dtype=np.float32), np.empty(len(shown), dtype=bool)
+        borrow_shares(hits, pixels[shown], self.hits, self._at, self._lit, shares, found)
+        rest = np.flatnonzero(~found)
+        shares[:, rest] = self._visibility(hits.at(rest), rays[rest], np.arange(len(rest)) * 7 % PATTERN**2)
+        colors[shown] = shade(hits, rays, self._light, shares)
+        means = np.empty_like(floor)
+        fill_means(colors.reshape(-1, count, 3), SAMPLE_LIMIT, means)
+        return means
 
 
 def _draw_overlays(image: Image, depth: Image, overlays: Sequence[Overlay], light: Lighting, job: RenderJob) -> None:
@@ -273,22 +195,9 @@ def _draw_overlays(image: Image, depth: Image, overlays: Sequence[Overlay], ligh
     count = len(overlays)
     shapes = Solids([o.body for o in overlays], np.tile(np.eye(3), (count, 1, 1)), np.zeros((count, 3)))
     through = np.array([o.through for o in overlays])
-    area = _Area.of(shapes, job)
-    if area is None:
-        return
-    pixels = area.pixels[area.covered]
-    near = depth[area.rows, area.columns].reshape(-1)[area.covered]
-    part = image[area.rows, area.columns]
-    region = part.reshape(-1, 3).copy()
-    behind = region[area.covered]
+    pixels = _covered(shapes, job)
+    colors = image.reshape(-1, 3)
+    behind, share = colors[pixels], 1.0 / len(OVERLAY_SAMPLES)
     for shift in OVERLAY_SAMPLES - 0.5:
-        hits, rays = _cast(shapes, job, pixels + shift.astype(np.float32))
-        shown = np.flatnonzero(hits.body >= 0)
-        found = hits.at(shown)
-        hidden = found.distance > near[shown] + 2e-3
-        opacity = shapes.opacity[found.body] * np.where(hidden, HIDDEN_OPACITY * through[found.body], 1.0)
-        facing = np.maximum(-np.einsum("ij,ij->i", found.normal, rays[shown]), 0.0)
-        lit = np.maximum(found.normal @ light.key, 0.0)
-        color = found.albedo * (0.45 + 0.35 * facing + 0.35 * lit)[:, None]
-        region[area.covered[shown]] += opacity[:, None] * (color - behind[shown]) / len(OVERLAY_SAMPLES)
-    image[area.rows, area.columns] = region.reshape(part.shape)
+        hits, rays = _cast(shapes, job, pixels, shift)
+        blend_overlays(hits, rays, pixels, depth.reshape(-1), shapes.opacity, through, light.key, share, behind, colors)

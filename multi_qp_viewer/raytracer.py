@@ -14,20 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multi_qp_viewer.camera import Camera
-
-Image = NDArray[np.float32]
+from multi_qp_viewer.embree import TriangleScene
+from multi_qp_viewer.pixel_kernel import fill_colors, fill_srgb
+from multi_qp_viewer.ray_kernel import (
+    OCCLUSION_RANGE,
+    Hits,
+    Image,
+    Mesh,
+    fill_hits,
+    fill_open_shares,
+    turn_samples,
+)
 
 KEY_TURN = np.deg2rad(-52.0)  # key light, relative to the camera's azimuth
 KEY_HEIGHT = np.deg2rad(52.0)
 KEY_SOFTNESS = 0.10  # radius of the light as seen from the scene [rad]
-KEY_COLOR = np.array([2.15, 2.05, 1.90], dtype=np.float32)
-SKY = np.array([0.92, 0.96, 1.02], dtype=np.float32)
-GROUND = np.array([0.62, 0.59, 0.56], dtype=np.float32)
-RIM = np.array([0.30, 0.34, 0.40], dtype=np.float32)
-OCCLUSION_RANGE = 0.5  # [m]
-OFFSET = 1.5e-3  # of ray origins from the surface [m]
 BRIGHTEST = 2.0  # linear light that is white
-PATTERN = 4  # side of the pixel tile over which shadow and occlusion samples vary
 
 
 @dataclass(frozen=True)
@@ -47,45 +49,6 @@ class ShadedBody:
     faces: NDArray[np.int32]
     color: tuple[float, float, float, float]
     group: int = 0
-
-
-@dataclass
-class Hits:
-    """First intersections of n rays.
-
-    Attributes:
-        body: index of the body, -1 without intersection, (n,).
-        group: group of the body, -1 without intersection, (n,).
-        distance: infinite without intersection, (n,) [m].
-        normal: interpolated unit normals that face the camera, (n, 3).
-        albedo: linear colour, (n, 3).
-    """
-
-    body: NDArray[np.int32]
-    group: NDArray[np.int32]
-    distance: Image
-    normal: Image
-    albedo: Image
-
-    @classmethod
-    def none(cls, count: int) -> Hits:
-        """Return rays without intersection."""
-        nothing = np.full(count, -1, dtype=np.int32)
-        vectors = np.zeros((2, count, 3), dtype=np.float32)
-        return cls(nothing, nothing.copy(), np.full(count, np.inf, np.float32), vectors[0], vectors[1])
-
-    def put(self, rows: NDArray[np.int64], hits: Hits) -> None:
-        """Write the hits of some rays."""
-        for name in ("body", "group", "distance", "normal", "albedo"):
-            getattr(self, name)[rows] = getattr(hits, name)
-
-    def at(self, rows: NDArray[np.int64]) -> Hits:
-        """Return the hits of some rays."""
-        return Hits(self.body[rows], self.group[rows], self.distance[rows], self.normal[rows], self.albedo[rows])
-
-    def discard(self, rows: NDArray[np.bool_]) -> None:
-        """Mark these rays as without intersection."""
-        self.body[rows] = self.group[rows] = -1
 
 
 class Solids:
@@ -108,15 +71,17 @@ class Solids:
         self._starts = starts[:-1]
         empty = np.zeros((0, 3), dtype=np.float32)
         self.vertices = np.concatenate([*vertices, empty])
-        self._normals = np.concatenate([*normals, empty])
         faces = [b.faces + start for b, start in zip(bodies, starts[:-1], strict=True)]
-        self._faces = np.concatenate([*faces, np.zeros((0, 3), dtype=np.int32)]).astype(np.int32)
-        self._body_of_face = np.repeat(np.arange(len(bodies), dtype=np.int32), [len(b.faces) for b in bodies])
         colors = np.array([b.color for b in bodies], dtype=np.float32).reshape(-1, 4)
-        self._albedo = from_srgb(colors[:, :3])
-        self.opacity = colors[:, 3]
-        self._groups = np.array([b.group for b in bodies], dtype=np.int32)
-        self._scene = _embree(self.vertices, self._faces)
+        self.opacity = colors[:, 3].copy()
+        self._mesh = Mesh(
+            np.concatenate([*faces, np.zeros((0, 3), dtype=np.int32)]).astype(np.int32),
+            np.concatenate([*normals, empty]),
+            np.repeat(np.arange(len(bodies), dtype=np.int32), [len(b.faces) for b in bodies]),
+            np.array([b.group for b in bodies], dtype=np.int32),
+            from_srgb(colors[:, :3]),
+        )
+        self._scene = TriangleScene(self.vertices, self._mesh.faces)
 
     def extents(self, points: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return the least and the largest values of each body over its vertices, (bodies, k) each.
@@ -126,31 +91,31 @@ class Solids:
         """
         return np.minimum.reduceat(points, self._starts), np.maximum.reduceat(points, self._starts)
 
-    def cast(self, origins: Image, directions: Image) -> Hits:
-        """Return the first intersections of rays with origins (n, 3) [m] and directions (n, 3)."""
-        count = len(directions)
-        hits = Hits.none(count)
-        if self._scene is None or count == 0:
-            return hits
-        found = self._scene.run(origins, directions, output=1)
-        hit = np.flatnonzero(found["primID"] >= 0)
-        faces = found["primID"][hit]
-        corners = self._normals[self._faces[faces]]  # (k, 3, 3)
-        u, v = found["u"][hit, None], found["v"][hit, None]
-        normals = _unit((1 - u - v) * corners[:, 0] + u * corners[:, 1] + v * corners[:, 2])
-        # An interpolated normal at the outline may face away from the camera: make it grazing, else it would be black.
-        facing = np.einsum("ij,ij->i", normals, directions[hit])
-        normals = _unit(normals - np.maximum(facing + 0.02, 0.0)[:, None] * directions[hit])
-        body = self._body_of_face[faces]
-        hits.put(hit, Hits(body, self._groups[body], found["tfar"][hit], normals, self._albedo[body]))
+    def cast(self, eye: Image, directions: Image) -> Hits:
+        """Return the first intersections of rays with one origin (3,) [m] and directions (n, 3)."""
+        hits = Hits.none(len(directions))
+        fill_hits(self._scene.address, eye, directions, self._mesh, hits)
         return hits
 
-    def blocked(self, origins: Image, directions: Image, *, within: float = 1e4) -> NDArray[np.bool_]:
-        """Return for each ray whether it intersects a body within a distance [m]."""
-        if self._scene is None or len(origins) == 0:
-            return np.zeros(len(origins), dtype=bool)
-        reach = np.full(len(origins), within, dtype=np.float32)
-        return np.asarray(self._scene.run(origins, directions, dists=reach, query="OCCLUDED")) >= 0
+    def visibility(
+        self, light: Lighting, points: Image, normals: Image, tile: NDArray[Any], *, shadow: int, occlusion: int
+    ) -> Image:
+        """Return the shares of key light and ambient light that reach points, (2, n) in [0, 1].
+
+        Args:
+            light: the key light.
+            points: (n, 3) [m].
+            normals: (n, 3).
+            tile: index into the sample pattern for each point, (n,).
+            shadow: rays per point towards the light.
+            occlusion: rays per point over the hemisphere, with the range `OCCLUSION_RANGE`.
+        """
+        shares, scene = np.ones((2, len(points)), dtype=np.float32), self._scene.address
+        if shadow:
+            fill_open_shares(scene, points, normals, tile, light.key_samples, shadow, False, np.inf, shares[0])
+        if occlusion:
+            fill_open_shares(scene, points, normals, tile, _HEMISPHERE, occlusion, True, OCCLUSION_RANGE, shares[1])
+        return shares
 
 
 @dataclass(frozen=True)
@@ -170,56 +135,18 @@ class Lighting:
         return cls(key, _disc_around(key, count=64, radius=KEY_SOFTNESS))
 
 
-def visibility(
-    solids: Solids,
-    light: Lighting,
-    points: Image,
-    normals: Image,
-    tile: NDArray[Any],
-    *,
-    shadow: int,
-    occlusion: int,
-) -> tuple[Image, Image]:
-    """Return the shares of key light and ambient light that reach points, (n,) each in [0, 1].
-
-    Args:
-        solids: occluders.
-        light: the key light.
-        points: (n, 3) [m].
-        normals: (n, 3).
-        tile: index into the sample pattern for each point, (n,).
-        shadow: rays per point towards the light.
-        occlusion: rays per point over the hemisphere.
-    """
-    start = points + OFFSET * normals
-    lit = _key_share(solids, light, start, tile, shadow) if shadow else np.ones(len(points), dtype=np.float32)
-    if not occlusion:
-        return lit, np.ones(len(points), dtype=np.float32)
-    above = np.maximum(points[:, 2], 0.0)[:, None]  # the floor occludes the lower hemisphere
-    local = _HEMISPHERE[(tile[:, None] * occlusion + np.arange(occlusion)) % len(_HEMISPHERE)]
-    around = _rotate_to(normals, local)
-    closed = _share(solids, start, around, within=OCCLUSION_RANGE)
-    down = np.maximum(-around[..., 2], 1e-3)
-    floor = (around[..., 2] < -1e-3) & (above / down < OCCLUSION_RANGE)
-    open_share = 1.0 - np.maximum(closed, 0.55 * floor).mean(axis=1)
-    return lit, open_share.astype(np.float32)
-
-
-def shade(hits: Hits, directions: Image, light: Lighting, lit: Image, open_share: Image) -> Image:
-    """Return the linear colour of hit points, (n, 3): key, sky and ground light, highlight and rim."""
-    facing = np.maximum(hits.normal @ light.key, 0.0) * lit
-    mix = (0.5 + 0.5 * hits.normal[:, 2:]).astype(np.float32)
-    ambient = (mix * SKY + (1 - mix) * GROUND) * (0.25 + 0.75 * open_share)[:, None] * 0.62
-    half = _unit(light.key - directions)
-    shine = np.maximum(np.einsum("ij,ij->i", hits.normal, half), 0.0) ** 40 * 0.22 * lit
-    grazing = 1.0 - np.maximum(-np.einsum("ij,ij->i", hits.normal, directions), 0.0)
-    rim = (grazing**4 * open_share * (0.4 + 0.6 * np.maximum(hits.normal[:, 2], 0.0)))[:, None] * RIM
-    return hits.albedo * (facing[:, None] * KEY_COLOR * 0.46 + ambient) + shine[:, None] + 0.5 * rim
+def shade(hits: Hits, directions: Image, light: Lighting, lit: Image) -> Image:
+    """Return the linear colour of hit points, (n, 3), under shares of key light and ambient light, (2, n)."""
+    colors = np.empty_like(directions)
+    fill_colors(hits, directions, light.key, lit, colors)
+    return colors
 
 
 def to_srgb(linear: Image) -> NDArray[np.uint8]:
-    """Return sRGB values of linear light, with a soft shoulder instead of clipping."""
-    return _SRGB[(np.clip(linear, 0.0, BRIGHTEST) * ((len(_SRGB) - 1) / BRIGHTEST)).astype(np.int16)]
+    """Return sRGB values of linear light, (h, w, 3), with a soft shoulder instead of clipping."""
+    pixels = np.empty(linear.shape, dtype=np.uint8)
+    fill_srgb(linear.reshape(-1, 3), _SRGB, BRIGHTEST, pixels.reshape(-1, 3))
+    return pixels
 
 
 def from_srgb(display: NDArray[Any]) -> Image:
@@ -242,29 +169,6 @@ def _srgb_table(count: int) -> NDArray[np.uint8]:
 _SRGB = _srgb_table(8192)
 
 
-def _embree(vertices: Image, faces: NDArray[np.int32]) -> Any:
-    if len(faces) == 0:
-        return None
-    from embreex.mesh_construction import TriangleMesh
-    from embreex.rtcore_scene import EmbreeScene
-
-    scene = EmbreeScene()
-    TriangleMesh(scene, vertices, faces)
-    return scene
-
-
-def _key_share(solids: Solids, light: Lighting, starts: Image, tile: NDArray[Any], rays: int) -> Image:
-    towards = light.key_samples[(tile[:, None] * rays + np.arange(rays)) % len(light.key_samples)]
-    return 1.0 - _share(solids, starts, towards, within=1e4).mean(axis=1, dtype=np.float32)
-
-
-def _share(solids: Solids, starts: Image, directions: Image, *, within: float) -> NDArray[np.bool_]:
-    """Cast k rays from each of n starts; return (n, k)."""
-    count = directions.shape[1]
-    origins = np.repeat(starts, count, axis=0)
-    return solids.blocked(origins, directions.reshape(-1, 3), within=within).reshape(-1, count)
-
-
 def _unit(vectors: Image) -> Image:
     return vectors / np.maximum(np.sqrt(np.einsum("ij,ij->i", vectors, vectors)), 1e-9)[:, None]
 
@@ -278,7 +182,9 @@ def _spiral(count: int) -> tuple[NDArray[Any], NDArray[Any]]:
 def _disc_around(axis: Image, *, count: int, radius: float) -> Image:
     radii, angles = _spiral(count)
     flat = np.column_stack([radius * radii * np.cos(angles), radius * radii * np.sin(angles), np.ones(count)])
-    return _unit(_rotate_to(axis[None], flat[None].astype(np.float32))[0])
+    samples = flat.astype(np.float32)
+    turn_samples(samples, axis)
+    return _unit(samples)
 
 
 def _hemisphere(count: int) -> Image:
@@ -288,15 +194,3 @@ def _hemisphere(count: int) -> Image:
 
 
 _HEMISPHERE = _hemisphere(128)
-
-
-def _rotate_to(axes: Image, local: Image) -> Image:
-    """Rotate local directions (n, k, 3) so that their z axis maps to the axes (n, 3)."""
-    x, y, z = axes[:, 0], axes[:, 1], axes[:, 2]
-    sign = np.where(z >= 0, 1.0, -1.0).astype(np.float32)
-    a = -1.0 / (sign + z)
-    b = x * y * a
-    first = np.stack([1.0 + sign * x * x * a, sign * b, -sign * x], axis=1)
-    second = np.stack([b, sign + y * y * a, -y], axis=1)
-    basis = np.stack([first, second, axes], axis=1)  # rows
-    return np.matmul(local, basis).astype(np.float32)

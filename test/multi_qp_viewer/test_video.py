@@ -178,9 +178,10 @@ def test_distant_walls_are_not_framed(scene):
 
 
 def test_long_caption_in_a_small_picture_does_not_cover_the_time():
-    black = np.zeros((120, 160, 3), dtype=np.uint8)
-    short, long = (draw_caption(black, Caption(name, 12.5)) for name in ("lift", "reach_over_with_the_left_hand"))
-    bright = [picture.max(axis=2).astype(int) > 100 for picture in (short, long)]
+    pictures = np.zeros((2, 120, 160, 3), dtype=np.uint8)
+    for picture, name in zip(pictures, ("lift", "reach_over_with_the_left_hand"), strict=True):
+        draw_caption(picture, Caption(name, 12.5))
+    bright = [picture.max(axis=2).astype(int) > 100 for picture in pictures]
     row = np.flatnonzero(bright[0].any(axis=1))
     assert not bright[0][: row[0]].any()
     assert bright[1][: row[0] - 2, 100:].any()  # the time is one line higher
