@@ -34,6 +34,9 @@ FIRST_ITERATIONS, ITERATIONS = 12, 1
 SPEED = 0.6
 #: Speed for which obstacles are searched ahead of time [m/s].
 FAR = 3.0
+#: Time constant of the mean velocity of a safety region, which predicts its motion better than the present one does
+#: while the body sways with its steps [s].
+MEAN_MOTION = 0.3
 
 
 class AnticipationGenerator(MotionGenerator):
@@ -47,6 +50,7 @@ class AnticipationGenerator(MotionGenerator):
         hits: the last hit of each arm, and of each part of `hits.parts`.
         legs: what the legs do; None without `legs`.
         regions: the safety regions.
+        motions: mean velocity of each region, world frame, (r, 3) [m/s].
         angles: present target of the hinges, (n,) [rad].
         start_angles: angles of the hinges at the start, (n,) [rad].
         started_at: time of the start [s].
@@ -56,6 +60,7 @@ class AnticipationGenerator(MotionGenerator):
     class Checkpoint:
         """Targets, paths of the hands, and what is known of the obstacles' masses."""
 
+        motions: Array
         angles: Array
         start_angles: Array
         hands: list[HandPath.Checkpoint]
@@ -85,6 +90,7 @@ class AnticipationGenerator(MotionGenerator):
         self._eye = scene.frame_id(f"{spec.subsystem}/{spec.sight.link}")
         self._arms = self._make_arms()
         self.regions = regions_of(spec, scene, self._arms, joints.q_index)
+        self.motions = np.zeros((len(self.regions), 3))
         self._free = np.setdiff1d(np.arange(len(joints.v_index)), np.concatenate([arm.hinges for arm in self._arms]))
         self._groups = [
             np.array([bool(set(range(*part)) & set(arm.hinges.tolist())) for part in joints.hinges])
@@ -173,6 +179,7 @@ class AnticipationGenerator(MotionGenerator):
 
     def set_state(self, saved: Checkpoint) -> None:
         """Restore a saved state."""
+        self.motions = saved.motions.copy()
         self.angles, self.start_angles, self.started_at = saved.angles, saved.start_angles, saved.started_at
         self.hands = self._at_rest(saved.started_at)
         for part, one in zip([*self.hands, *self.hits], [*saved.hands, *saved.hits], strict=True):
@@ -247,7 +254,8 @@ class AnticipationGenerator(MotionGenerator):
         inside, middles = sight.visible(kinematics.pose(self._eye))
         found: list[list[Meeting]] = [[] for _ in self._arms]
         for k, region in enumerate(self.regions):
-            centre, own = region.centre(kinematics), region.velocity(self.scenario.scene, kinematics)
+            centre, own = region.centre(kinematics), self.motions[k]
+            own += min(1.0, now.dt / MEAN_MOTION) * (region.velocity(self.scenario.scene, kinematics) - own)
             for seen in sight.nearest(centre, inside, middles, region.radius + FAR * spec.look_ahead):
                 velocity, falls = expectations.motion(seen.obstacle, seen.velocity)
                 approach = Approach(seen.point - centre, seen.distance, velocity - own, falls)

@@ -101,15 +101,45 @@ def _steady(region: Region, one: Approach, look_ahead: float) -> tuple[Array, fl
 
 def _falling(region: Region, one: Approach, look_ahead: float) -> tuple[Array, float, float, float] | None:
     """Return the same for an obstacle in free fall, which is met where it comes as near as `hold`."""
-    times = np.arange(0.0, look_ahead + STEP, STEP)[:, None]
-    ways = one.way + times * one.velocity + 0.5 * times**2 * GRAVITY
-    distances = np.linalg.norm(ways, axis=1)
+    times = np.arange(0.0, look_ahead + STEP, STEP)
+    distances = np.linalg.norm(_fall(one, times[:, None]), axis=1)
     last = int(np.argmin(distances))
     if last == 0 or distances[last] > region.radius:
         return None
-    entry, held = int(np.argmax(distances <= region.radius)), int(np.argmax(distances <= region.hold))
-    met = ways[held] if distances[last] <= region.hold else ways[last]
-    return met, STEP * entry, float(np.linalg.norm(one.velocity)), float(distances[last])
+    nearest = _nearest_time(one, float(times[last]))
+    least = float(np.linalg.norm(_fall(one, nearest)))
+    entry = _crossing(times, distances, region.radius)
+    met = nearest if least > region.hold else min(_crossing(times, distances, region.hold), nearest)
+    return _fall(one, met), entry, float(np.linalg.norm(one.velocity)), least
+
+
+def _fall(one: Approach, time: float | Array) -> Array:
+    """Return the ways to an obstacle in free fall at times [s], (3,) or (n, 3) for times (n, 1) [m]."""
+    return np.asarray(one.way + time * one.velocity + 0.5 * time * time * GRAVITY)
+
+
+def _nearest_time(one: Approach, time: float) -> float:
+    """Return when the distance is least, near a time on the grid, by Newton steps on its derivative [s].
+
+    From tick to tick the times of the grid would shift along the path by as much as the obstacle moves within a step.
+    """
+    found = time
+    for _ in range(3):
+        way, rate = _fall(one, found), one.velocity + found * GRAVITY
+        curvature = float(rate @ rate + way @ GRAVITY)
+        if curvature <= 0.0:
+            break
+        found = min(max(found - float(way @ rate) / curvature, time - STEP), time + STEP)
+    return found
+
+
+def _crossing(times: Array, distances: Array, within: float) -> float:
+    """Return the first time at which a distance is reached, by linear interpolation on the grid [s]."""
+    k = int(np.argmax(distances <= within))
+    if k == 0:
+        return float(times[0] if distances[0] <= within else times[int(np.argmin(distances))])
+    share = (distances[k - 1] - within) / (distances[k - 1] - distances[k])
+    return float(times[k - 1] + share * (times[k] - times[k - 1]))
 
 
 def by_region(candidates: Sequence[Meeting], target: int, region: int) -> list[Meeting]:
