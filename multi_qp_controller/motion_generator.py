@@ -61,11 +61,13 @@ class GaitChange:
         speed: factor of the commanded velocity.
         velocity: added to it, (vx, vy, wz) in the heading of the body, (3,) [m/s, m/s, rad/s].
         lower: by which the centre of mass is lowered [m].
+        lean: by which the links that are kept upright lean ahead [rad].
     """
 
     speed: float = 1.0
     velocity: Array = field(default_factory=lambda: np.zeros(3))
     lower: float = 0.0
+    lean: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -214,11 +216,20 @@ def pose_reference(position: Array, rotation: Array, velocity: Array = _REST6, a
     return PoseSample.of(position, rotation, velocity, acceleration).numbers
 
 
-def heading_reference(yaw: float, rate: float = 0.0, acceleration: float = 0.0) -> Array:
-    """Return the reference of a pose task on an upright orientation with a heading [rad], [rad/s], [rad/s²], (24,)."""
+def heading_reference(
+    yaw: float, rate: float = 0.0, acceleration: float = 0.0, pitch: tuple[float, float, float] = (0.0, 0.0, 0.0)
+) -> Array:
+    """Return the reference of a pose task on an orientation with a heading [rad], [rad/s], [rad/s²], (24,).
+
+    `pitch` is the angle by which it leans ahead, its rate and second derivative; 0 is upright. Products of the rates
+    are left out.
+    """
     numbers = np.zeros(24)
-    numbers[3:12] = pin.utils.rotate("z", yaw).ravel()
-    numbers[17], numbers[23] = rate, acceleration
+    across = np.array([-np.sin(yaw), np.cos(yaw), 0.0])
+    numbers[3:12] = (pin.utils.rotate("z", yaw) @ pin.utils.rotate("y", pitch[0])).ravel()
+    numbers[15:18], numbers[21:24] = pitch[1] * across, pitch[2] * across
+    numbers[17] += rate
+    numbers[23] += acceleration
     return numbers
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from typing import Annotated
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.generators import AnticipationSpec, HitsSpec
 from upper_body.arm_kinematics import ArmKinematics
 from upper_body.expectations import Expectations
+from upper_body.grip import Grip, way_to
 from upper_body.hand_path import HandPath, nearby
 from upper_body.hits import Hit, YieldingLimb
 from upper_body.legs import Legs
@@ -47,6 +49,7 @@ class AnticipationGenerator(MotionGenerator):
         expectations: what is expected of the obstacles; None before the first tick with surroundings.
         estimate: masses of the obstacles as the hands feel them; None before that tick, and without `adapt`.
         hands: what each hand does.
+        grips: where each hand sticks to its obstacle.
         hits: the last hit of each arm, and of each part of `hits.parts`.
         legs: what the legs do; None without `legs`.
         regions: the safety regions.
@@ -60,10 +63,11 @@ class AnticipationGenerator(MotionGenerator):
     class Checkpoint:
         """Targets, paths of the hands, and what is known of the obstacles' masses."""
 
-        motions: Array
+        motions: Annotated[Array, None, 3]
         angles: Array
         start_angles: Array
         hands: list[HandPath.Checkpoint]
+        grips: list[Grip.Checkpoint]
         hits: list[Hit.Checkpoint]
         legs: Legs.Checkpoint | None
         started_at: float
@@ -99,7 +103,7 @@ class AnticipationGenerator(MotionGenerator):
         self._rates = SPEED * scene.model.velocityLimit[joints.v_index]
         self.angles = self.start_angles = self._rest.copy()
         self.started_at = 0.0
-        self.hands = self._at_rest(0.0)
+        self.hands, self.grips = self._at_rest(0.0), [Grip() for _ in self._arms]
         self.tasks["limbs"] = impedance_task(scene, spec, self.limbs)
         self.legs: Legs | None = None
         if spec.legs is not None:
@@ -175,14 +179,15 @@ class AnticipationGenerator(MotionGenerator):
         self.started_at = now.time
         self.angles = now.kinematics.q[self.limbs.joints.q_index].copy()
         self.start_angles = self.angles.copy()
-        self.hands = self._at_rest(now.time)
+        self.hands, self.grips = self._at_rest(now.time), [Grip() for _ in self._arms]
 
     def set_state(self, saved: Checkpoint) -> None:
         """Restore a saved state."""
         self.motions = saved.motions.copy()
         self.angles, self.start_angles, self.started_at = saved.angles, saved.start_angles, saved.started_at
         self.hands = self._at_rest(saved.started_at)
-        for part, one in zip([*self.hands, *self.hits], [*saved.hands, *saved.hits], strict=True):
+        parts, states = [*self.hands, *self.grips, *self.hits], [*saved.hands, *saved.grips, *saved.hits]
+        for part, one in zip(parts, states, strict=True):
             part.set_state(one)
         if self.legs is not None and saved.legs is not None:
             self.legs.set_state(saved.legs)
@@ -199,14 +204,17 @@ class AnticipationGenerator(MotionGenerator):
     def update(self, now: GeneratorInput) -> GeneratorOutput:
         """Return the impedance of this tick."""
         meetings = self._meetings(now)
-        chosen = self._choose(meetings, now)
+        chosen = self.choose(meetings, now)
         angles = self._angles(chosen, now)
         self._feel(now)
         rates, self.angles = (angles - self.angles) / now.dt, angles
         tension = self._tension(now)
         relaxed, tense = self.rules.stiffness
         stiffness = (relaxed + tension * (tense - relaxed)) * self.limbs.efforts
-        numbers, _ = self.limbs.impedance(now.kinematics, angles, rates, stiffness, ratio=self.rules.damping_ratio)
+        load = self._load(chosen, now)
+        numbers, _ = self.limbs.impedance(
+            now.kinematics, angles, rates, stiffness, ratio=self.rules.damping_ratio, load=load
+        )
         busy = [hand.target >= 0 or hit.yields(now.time) for hand, hit in zip(self.hands, self.hits, strict=False)]
         parts = {
             part: limb.reference(now, expected=any(busy[h] for h in self._carried[part]))
@@ -219,6 +227,15 @@ class AnticipationGenerator(MotionGenerator):
             changes[self.rules.legs.gait] = self.legs.update(now, chosen, masses)
         done = all(hand.arrived(now.time) for hand in self.hands)
         return GeneratorOutput((), references, done=done, changes=changes)
+
+    def _load(self, chosen: list[Meeting | None], now: GeneratorInput) -> Array:
+        """Return the inertia of obstacles within reach at the hinges, (n,) [kg m²], so that they do not rebound."""
+        load, targets = np.zeros(len(self.angles)), self.targets.tolist()
+        for arm, one in zip(self._arms, chosen, strict=True):
+            if one is not None and self.expectations is not None and one.distance <= self.regions[one.region].reach:
+                mass = min(self.expectations.masses[one.obstacle], self.rules.heaviest)
+                load[arm.hinges] += arm.load(one.direction, mass / targets.count(one.obstacle), now.kinematics)
+        return load
 
     def _see(self, surroundings: Surroundings) -> tuple[Sight, Expectations]:
         if self._sight is None or self.expectations is None:
@@ -266,7 +283,8 @@ class AnticipationGenerator(MotionGenerator):
         crowd = spec.crowd
         return [own if crowd is None or len(own) < crowd else [] for own in sorted_ones]
 
-    def _choose(self, meetings: list[list[Meeting]], now: GeneratorInput) -> list[Meeting | None]:
+    def choose(self, meetings: list[list[Meeting]], now: GeneratorInput) -> list[Meeting | None]:
+        """Return what each hand meets of its obstacles, those met first before others; a subclass may have a rule."""
         if self.expectations is None or not any(meetings):
             return [None] * len(self._arms)
         palms = [now.kinematics.pose(arm.palm).translation for arm in self._arms]
@@ -280,17 +298,24 @@ class AnticipationGenerator(MotionGenerator):
         share, _, _ = minimum_jerk(end - self.started_at, spec.duration)
         free = self._free
         angles[free] = self.start_angles[free] + share * (self._rest[free] - self.start_angles[free])
-        for hand, arm, one in zip(self.hands, self._arms, chosen, strict=True):
+        for hand, grip, arm, one in zip(self.hands, self.grips, self._arms, chosen, strict=True):
             region = self.regions[hand.region if one is None else one.region]
-            fresh = hand.assign(spec, one, region, now.time, self.angles)
+            bounds = None if one is None or self.expectations is None else self.expectations.reactions[one.obstacle]
+            fresh = hand.assign(spec, one, region, now.time, self.angles, bounds)
             goal = self._rest
+            if one is None or fresh:
+                grip.release()
             if one is not None:
-                distance = min(max(region.hold, one.distance if one.time <= 0.0 else region.radius), region.reach)
-                palm = one.place + (distance - region.hold) * one.direction
+                centre = region.centre(kinematics)
+                sticks = self.expectations is not None and self.expectations.sticks[one.obstacle]
+                sight = self._sight if sticks and hand.is_over(now.time) else None
+                way = way_to(grip, one, region, centre, now.time, sight)
+                palm = centre + way
                 if spec.stray is not None:
                     palm = nearby(arm.place(kinematics.q, self._rest), palm, spec.stray)
                 rounds = FIRST_ITERATIONS if fresh else ITERATIONS
-                arm.solve(kinematics.q, hand.solution, region.approach, palm, one.direction, rounds)
+                facing = way / np.linalg.norm(way)
+                arm.solve(kinematics.q, hand.solution, region.approach, palm, facing, rounds)
                 goal = hand.solution
             angles[arm.hinges] = hand.at(end, goal)[arm.hinges]
         self._yield(angles, now)

@@ -60,6 +60,11 @@ class ArmKinematics:
             np.linalg.solve(J_point @ J_point.T + LEVER**2 * np.eye(3), J_point @ external[self._columns])
         )
 
+    def load(self, direction: Array, mass: float, kinematics: Kinematics) -> Array:
+        """Return the inertia at the arm's hinges of a mass that the palm pushes along a direction, (k,) [kg m²]."""
+        J = pin.getFrameJacobian(self._model, kinematics.data, self.palm, pin.LOCAL_WORLD_ALIGNED)[:3, self._columns]
+        return np.asarray(mass * (direction @ J) ** 2)
+
     def solve(self, q: Array, angles: Array, nominal: Array, place: Array, facing: Array, rounds: int) -> float:
         """Improve angles of all hinges so that the palm is at a place and faces a direction; return its distance [m].
 

@@ -21,18 +21,24 @@ class Expectations:
     Attributes:
         masses: expected masses; of obstacles that hands have pushed, their estimates, (o,) [kg].
         speeds: expected speeds relative to the true ones, (o,).
+        sticks: whether hands stick to each obstacle, (o,).
+        reactions: bounds of the reaction time of each obstacle [s]; None for those of the region.
     """
 
     def __init__(self, scene: Scene, names: Sequence[str], expected: Mapping[str, ExpectationSpec]) -> None:
         """Create it for obstacles of a scene by name; of several patterns that match, the last one holds."""
         model = scene.model
         self._masses, self._speeds = np.empty(len(names)), np.empty(len(names))
-        self._fall = np.zeros(len(names), dtype=bool)
+        self._tensions = np.empty((len(names), 2))
+        self.reactions: list[tuple[float, float] | None] = []
+        self._fall, self.sticks = np.zeros((2, len(names)), dtype=bool)
         for k, name in enumerate(names):
             own = [j for j in range(1, model.njoints) if model.names[j].split("/")[0] == name]
             one = ([spec for pattern, spec in expected.items() if fnmatch(name, pattern)] or [ExpectationSpec()])[-1]
             self._masses[k] = sum(model.inertias[j].mass for j in own) if one.mass is None else one.mass
             self._speeds[k], self._fall[k] = one.velocity, one.falls
+            self.sticks[k], self._tensions[k] = one.sticks, one.tension
+            self.reactions.append(one.reaction)
         self._factor, self._felt = 1.0, np.full(len(names), np.nan)
         self.masses, self.speeds = self._masses, self._speeds
 
@@ -48,7 +54,8 @@ class Expectations:
 
     def tension(self, obstacle: int, heaviest: float) -> float:
         """Return the tension for an obstacle, 0 to 1, [Alvarado2022] (6); `heaviest` has full tension [kg]."""
-        return float(min(self.masses[obstacle] / heaviest, 1.0))
+        least, most = self._tensions[obstacle]
+        return float(least + (most - least) * min(self.masses[obstacle] / heaviest, 1.0))
 
     def motion(self, obstacle: int, velocity: Array) -> tuple[Array, bool]:
         """Return the expected velocity of a point of an obstacle and whether it falls, from its true velocity [m/s]."""

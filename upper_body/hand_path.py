@@ -55,7 +55,15 @@ class HandPath(Stateful):
         self.solution, self.origin = approach.copy(), angles.copy()
         self.changed_at, self.duration = time, duration
 
-    def assign(self, rules: AnticipationSpec, one: Meeting | None, region: Region, time: float, angles: Array) -> bool:
+    def assign(
+        self,
+        rules: AnticipationSpec,
+        one: Meeting | None,
+        region: Region,
+        time: float,
+        angles: Array,
+        reaction: tuple[float, float] | None = None,
+    ) -> bool:
         """Begin a path at the present angles if the obstacle is another one; return whether there is a new one.
 
         Args:
@@ -64,6 +72,7 @@ class HandPath(Stateful):
             region: the region in which it is met.
             time: [s].
             angles: present target of all hinges, (n,) [rad].
+            reaction: bounds of the reaction time [s]; those of the region if None.
         """
         target = -1 if one is None else one.obstacle
         if target == self.target and (one is None or one.region == self.region):
@@ -73,7 +82,8 @@ class HandPath(Stateful):
             self.duration = rules.duration
             return False
         self.region = one.region
-        self.duration, self.solution = reaction_time(rules.safety, region.reaction, one.time), region.approach.copy()
+        self.duration = reaction_time(rules.safety, reaction or region.reaction, one.time)
+        self.solution = region.approach.copy()
         return True
 
     def leave(self, time: float, angles: Array, duration: float) -> None:
@@ -85,9 +95,13 @@ class HandPath(Stateful):
         share, _, _ = minimum_jerk(time - self.changed_at, self.duration)
         return np.asarray(self.origin + share * (goal - self.origin))
 
+    def is_over(self, time: float) -> bool:
+        """Return whether the path to the present obstacle, or back, is over."""
+        return time - self.changed_at >= self.duration
+
     def arrived(self, time: float) -> bool:
         """Return whether the hand has no obstacle and is back."""
-        return self.target < 0 and time - self.changed_at >= self.duration
+        return self.target < 0 and self.is_over(time)
 
     def tense(self, wanted: float, step: float) -> None:
         """Change the tension towards the wanted one by at most a step."""

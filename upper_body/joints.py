@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -9,10 +10,12 @@ import pinocchio as pin
 
 from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.scene import Scene
-from upper_body.limb_kernel import rotation_of
+from upper_body.limb_kernel import followed, rotation_of
 
 #: Distance of the set-points of a pair from the limits of its joint [rad].
 BEYOND = 0.5
+#: Number of angles of each hinge for which the range of the angles of a joint is computed.
+GRID = 5
 #: Distance of hinges that are one joint [m].
 _SAME_POINT = 1e-3
 #: Shortest lever that gives a direction [m].
@@ -34,8 +37,9 @@ class JointTable(NamedTuple):
         axes: axis of each hinge, (n, 3).
         bases: basis of each joint in its parent's axes, as columns, (j, 3, 3).
         rests: rotation of each joint in the reference posture, (j, 3, 3).
-        low: θ_L, (k,) [rad].
+        low: θ_L, 0.5 rad beyond the range of the angle within the limits of the hinges, (k,) [rad].
         high: θ_H, (k,) [rad].
+        reference: angles of the hinges in the reference posture, (n,) [rad].
     """
 
     v_index: Indices
@@ -48,6 +52,7 @@ class JointTable(NamedTuple):
     rests: Array
     low: Array
     high: Array
+    reference: Array
 
     @classmethod
     def of(cls, scene: Scene, v_index: Indices, reference: Array) -> JointTable:
@@ -62,18 +67,25 @@ class JointTable(NamedTuple):
         sizes = [1 if len(group) == 1 else 3 for group in groups]
         ends = np.cumsum(sizes)
         angles = np.column_stack([ends - sizes, ends]).astype(np.intp)
-        low, high = np.full(ends[-1], -np.pi - BEYOND), np.full(ends[-1], np.pi + BEYOND)
+        low, high = np.empty((2, ends[-1]))
+        least, most = model.lowerPositionLimit[q_index], model.upperPositionLimit[q_index]
         bases, rests = np.empty((len(groups), 3, 3)), np.empty((len(groups), 3, 3))
         for i, group in enumerate(groups):
             part = slice(*hinges[i])
             rests[i] = rotation_of(reference[q_index[part]], placements[part], axes[part])
             bases[i] = _limb_basis(model, group[-1], rests[i], axes[part.stop - 1])
-            if len(group) == 1:
-                k = angles[i, 0]
-                low[k] = model.lowerPositionLimit[q_index[part.start]] - BEYOND
-                high[k] = model.upperPositionLimit[q_index[part.start]] + BEYOND
+            table = placements[part], axes[part], bases[i], rests[i]
+            found = _angles_within(reference[q_index[part]], least[part], most[part], sizes[i], table)
+            low[slice(*angles[i])] = found.min(axis=0) - BEYOND
+            high[slice(*angles[i])] = found.max(axis=0) + BEYOND
         v = np.array([model.joints[j].idx_v for j in ids], dtype=np.intp)
-        return cls(v, q_index, hinges, angles, placements, axes, bases, rests, low, high)
+        return cls(v, q_index, hinges, angles, placements, axes, bases, rests, low, high, reference[q_index])
+
+
+def _angles_within(start: Array, least: Array, most: Array, size: int, table: tuple[Array, ...]) -> Array:
+    """Return the angles of a joint on a grid within the limits of its hinges, (m, k) [rad]."""
+    grid = itertools.product(*np.linspace(least, most, GRID).T)
+    return np.array([followed(start, np.zeros(size), np.array(end), *table) for end in grid])
 
 
 def _groups(model: pin.Model, v_index: Indices) -> list[list[int]]:

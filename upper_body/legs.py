@@ -58,10 +58,10 @@ class Legs(Stateful):
         if size >= spec.push:
             self.direction, self.until = self.force / size, now.time + spec.duration
         heavy = any(one is not None and masses[one.obstacle] >= spec.heavy for one in chosen)
-        factor, lower = (spec.speed, spec.lower) if heavy else (1.0, 0.0)
+        factor, lower, lean = (spec.speed, spec.lower, spec.lean) if heavy else (1.0, 0.0, 0.0)
         if now.time > self.until:
-            return GaitChange(factor, np.zeros(3), lower)
+            return GaitChange(factor, np.zeros(3), lower, lean)
         yaw = math.atan2(pose.rotation[1, 0], pose.rotation[0, 0])
         c, s = math.cos(yaw), math.sin(yaw)
         x, y = self.direction
-        return GaitChange(0.0, spec.step * np.array([c * x + s * y, c * y - s * x, 0.0]), spec.lower)
+        return GaitChange(0.0, spec.step * np.array([c * x + s * y, c * y - s * x, 0.0]), spec.lower, lean)

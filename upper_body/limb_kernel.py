@@ -22,6 +22,8 @@ from multi_qp_scene.jit import compiled, compiled_part
 
 #: Share of the stiffness that holds each hinge directly, since parallel hinges may turn against each other.
 HINGE_SHARE = 0.1
+#: Largest step of a hinge on the way along which the angles of a joint are followed beyond full turns [rad].
+STRIDE = 0.4
 #: Damping of the solution for the torques of a joint's angles, whose hinges may be parallel.
 _DAMPED = 1e-2
 
@@ -44,8 +46,23 @@ def decompose(hinge_angles: Array, placements: Array, axes: Array, basis: Array,
 
 
 @compiled
+def followed(
+    start: Array, at_start: Array, end: Array, placements: Array, axes: Array, basis: Array, rest: Array
+) -> Array:
+    """Return the angles of one joint at the end of a straight way of its hinges, (k,), with full turns [rad].
+
+    Within limits of the hinges that exclude a swing by 180°, the result does not depend on the way: the angles are
+    continuous there. The way is from angles of the hinges `start`, (n,), where those of the joint are `at_start`, (k,),
+    to `end`, (n,) [rad]; other arguments as in `JointTable`.
+    """
+    found = np.empty(len(at_start))
+    _follow(start, at_start, end, placements, axes, basis, rest, found, np.empty((len(found), len(start))))
+    return found
+
+
+@compiled
 def limb_torques(
-    joints: tuple[Array, Array, Array, Array, Array, Array],
+    joints: tuple[Array, Array, Array, Array, Array, Array, Array],
     hinges: Indices,
     parts: Indices,
     target: Array,
@@ -60,7 +77,7 @@ def limb_torques(
     """Compute gains, torques without damping and stiffness of all joints.
 
     Args:
-        joints: placements, axes, bases, rests, low and high of the `JointTable`.
+        joints: placements, axes, bases, rests, low, high and reference of the `JointTable`.
         hinges: `JointTable.hinges`, (j, 2).
         parts: `JointTable.angles`, (j, 2).
         target: θ_kin of the hinges, (n,) [rad].
@@ -72,13 +89,14 @@ def limb_torques(
         torque: output, (n,) [N m].
         K: output, stiffness of the hinges, zero on entry, (n, n) [N m/rad].
     """
-    placements, axes, bases, rests, low, high = joints
+    placements, axes, bases, rests, low, high, reference = joints
     for i in range(len(hinges)):
         h0, h1, k0, k1 = hinges[i, 0], hinges[i, 1], parts[i, 0], parts[i, 1]
         n, k = h1 - h0, k1 - k0
         there, here, B, rates = np.empty(k), np.empty(k), np.empty((k, n)), np.empty((k, n))
-        for angles, found, out in ((target, there, B), (present, here, rates)):
-            _decompose(angles[h0:h1], placements[h0:h1], axes[h0:h1], bases[i], rests[i], found, out)
+        part = placements[h0:h1], axes[h0:h1], bases[i], rests[i]
+        _follow(reference[h0:h1], np.zeros(k), target[h0:h1], *part, there, B)
+        _follow(target[h0:h1], there, present[h0:h1], *part, here, rates)
         pairs = _pair_torques(B, equilibrium[h0:h1])
         pair = max(stiffness[i], least[i])
         for a in range(k):  # both gains at least zero
@@ -88,8 +106,6 @@ def limb_torques(
             gains[0, k0 + a] = (pair * (high[k0 + a] - there[a]) - pairs[a]) / width
             gains[1, k0 + a] = (pair * (there[a] - low[k0 + a]) + pairs[a]) / width
         apart = there - here
-        if k > 1:  # a twist is known up to full turns
-            apart -= 2.0 * math.pi * np.floor(apart / (2.0 * math.pi) + 0.5)
         spring = HINGE_SHARE * pair
         for h in range(n):
             torque[h0 + h] = equilibrium[h0 + h] + spring * (target[h0 + h] - present[h0 + h])
@@ -129,6 +145,30 @@ def _pair_torques(B: Array, equilibrium: Array) -> Array:
         for h in range(n):
             found[a] += B[a, h] * solution[h]
     return found
+
+
+@compiled_part
+def _follow(
+    start: Array,
+    at_start: Array,
+    end: Array,
+    placements: Array,
+    axes: Array,
+    basis: Array,
+    rest: Array,
+    angles: Array,
+    rates: Array,
+) -> None:
+    """Write the angles of one joint at the end of a way and their derivatives there."""
+    if len(end) == 1:
+        angles[0], rates[0, 0] = end[0], 1.0
+        return
+    way = end - start
+    steps, before = max(1, math.ceil(np.abs(way).max() / STRIDE)), at_start.copy()
+    for step in range(1, steps + 1):
+        _decompose(start + step / steps * way, placements, axes, basis, rest, angles, rates)
+        angles += 2.0 * math.pi * np.floor((before - angles) / (2.0 * math.pi) + 0.5)
+        before[:] = angles
 
 
 @compiled_part

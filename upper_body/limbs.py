@@ -96,7 +96,14 @@ class AntagonisticLimbs:
         return LimbTorques(torque, K, 2.0 * ratio * np.sqrt(K.diagonal() * inertia), gains)
 
     def impedance(
-        self, kinematics: Kinematics, target: Array, rates: Array, stiffness: Array, *, ratio: float
+        self,
+        kinematics: Kinematics,
+        target: Array,
+        rates: Array,
+        stiffness: Array,
+        *,
+        ratio: float,
+        load: Array | float = 0.0,
     ) -> tuple[Array, LimbTorques]:
         """Return the reference of the joint impedance task that holds a moving target, and the torques.
 
@@ -106,9 +113,10 @@ class AntagonisticLimbs:
             rates: its rates, (n,) [rad/s].
             stiffness: wanted stiffness of each joint, (j,) [N m/rad].
             ratio: damping ratio.
+            load: inertia at the hinges of what the limbs push, (n,) [kg m²].
         """
         present = kinematics.q[self.joints.q_index]
-        inertia = kinematics.M.diagonal()[self.joints.v_index]
+        inertia = kinematics.M.diagonal()[self.joints.v_index] + load
         equilibrium = self.gravity(kinematics.q, target)
         held = self.torques(present, target, equilibrium, stiffness, inertia, ratio=ratio)
         # the task compensates gravity at the present angles

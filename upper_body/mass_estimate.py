@@ -20,6 +20,12 @@ LEAST_FORCE = 8.0
 LEAST_CHANGE = 0.15
 #: Time without a push after which the next one is a new one [s].
 PAUSE = 0.1
+#: Time since the beginning of a push within which it is used [s]: later, errors of the forces exceed the momentum.
+LONGEST = 0.25
+#: Change of velocity of a push, relative to that of the present estimate, from which its estimate replaces it.
+AS_STRONG = 0.7
+#: Largest share of the hands' impulse that springs and dampers of an obstacle take up in a push that is used.
+RESISTED = 0.5
 #: Bounds of an estimate relative to the mass of the obstacle's model.
 BOUNDS = 0.01, 100.0
 
@@ -45,14 +51,18 @@ class MassEstimate(Stateful):
 
     With all masses of an obstacle multiplied by s, s (M q̈ + N) = Jᵀ F + f, where M and N are those of its model and f
     its springs and dampers: s is the least-squares solution over a push, in the metric M⁻¹. It does not depend on the
-    masses of the model, but on how they are distributed, and on f.
+    masses of the model, but on how they are distributed, and on f. The strongest push is used while it begins, unless f
+    takes up most of it.
 
     Attributes:
         masses: estimate of each obstacle, NaN before the first, (o,) [kg].
         velocity: of the surroundings in the last tick, (nv,); None before the first one.
-        impulses: ∫ Jᵀ F + f dt of the present push of each obstacle, in its entries of v, (nv,).
+        impulses: ∫ Jᵀ F dt of the present push of each obstacle, in its entries of v, (nv,).
+        resisted: −∫ f dt of the same, (nv,).
         changes: ∫ M q̈ + N dt of the same, (nv,).
-        pushed_at: time of the last push of each obstacle, (o,) [s].
+        strength: change of velocity from which each was estimated, (o,) [m/s].
+        began_at: time of the beginning of the last push of each obstacle, (o,) [s].
+        pushed_at: time of its end so far, (o,) [s].
     """
 
     @dataclass
@@ -62,7 +72,10 @@ class MassEstimate(Stateful):
         masses: Array
         velocity: Array | None
         impulses: Array
+        resisted: Array
         changes: Array
+        strength: Array
+        began_at: Array
         pushed_at: Array
 
     def __init__(self, surroundings: Surroundings, names: Sequence[str]) -> None:
@@ -74,9 +87,10 @@ class MassEstimate(Stateful):
             own = [j for j in range(1, model.njoints) if model.names[j].split("/")[0] == name]
             self._joints.append(slice(own[0], own[-1] + 1))
         self._trees: dict[int, TreeGroup] = {}
-        self.masses, self.pushed_at = np.full(len(names), np.nan), np.full(len(names), -np.inf)
+        self.masses, self.strength = np.full(len(names), np.nan), np.zeros(len(names))
+        self.began_at, self.pushed_at = np.full((2, len(names)), -np.inf)
         self.velocity: Array | None = None
-        self.impulses, self.changes = np.zeros(scene.nv), np.zeros(scene.nv)
+        self.impulses, self.resisted, self.changes = np.zeros((3, scene.nv))
 
     def update(self, pushes: Sequence[Push], time: float, dt: float) -> None:
         """Update with what the hands do in this tick.
@@ -98,24 +112,31 @@ class MassEstimate(Stateful):
         tree = self._trees.get(k) or self._trees.setdefault(k, self._tree(k))
         own, model, data = tree.v, tree.model, tree.data
         if time - self.pushed_at[k] > PAUSE:
-            self.impulses[own] = self.changes[own] = 0.0
+            self.impulses[own] = self.resisted[own] = self.changes[own] = 0.0
+            self.began_at[k] = time
         self.pushed_at[k] = time
+        if time - self.began_at[k] > LONGEST:
+            return
         q, v = self._surroundings.q, self._surroundings.v
         inertial = pin.rnea(model, data, q[tree.q], v[own], acceleration[own])
         resistance = np.zeros(len(v))
         resistance[self._passive.v_index] = self._passive.resistance(q, v)
-        forces = -resistance[own]
+        forces = np.zeros(model.nv)
         pin.computeJointJacobians(model, data, q[tree.q])
         for one in pushes:
             joint = self._surroundings.scene.model.frames[one.frame].parentJoint - tree.joints.start + 1
             J = pin.getJointJacobian(model, data, joint, pin.WORLD)
             forces = forces + J.T @ np.concatenate([one.force, np.cross(one.point, one.force)])
         self.impulses[own] += forces * dt
+        self.resisted[own] += resistance[own] * dt
         self.changes[own] += inertial * dt
         direction = np.linalg.solve(pin.crba(model, data, q[tree.q]), self.changes[own])
         square, mass = float(direction @ self.changes[own]), sum(one.mass for one in model.inertias)
-        if square > mass * LEAST_CHANGE**2:
-            self.masses[k] = mass * np.clip(float(direction @ self.impulses[own]) / square, *BOUNDS)
+        strength, pushed = float(np.sqrt(square / mass)), float(direction @ self.impulses[own])
+        resisted = float(direction @ self.resisted[own])
+        if strength > max(LEAST_CHANGE, AS_STRONG * self.strength[k]) and resisted < RESISTED * pushed:
+            self.strength[k] = strength
+            self.masses[k] = mass * np.clip((pushed - resisted) / square, *BOUNDS)
 
     def _tree(self, k: int) -> TreeGroup:
         return TreeGroup.of(self._surroundings.scene.model, self._joints[k])

@@ -101,8 +101,8 @@ def _steady(region: Region, one: Approach, look_ahead: float) -> tuple[Array, fl
 
 def _falling(region: Region, one: Approach, look_ahead: float) -> tuple[Array, float, float, float] | None:
     """Return the same for an obstacle in free fall, which is met where it comes as near as `hold`."""
-    times = np.arange(0.0, look_ahead + STEP, STEP)
-    distances = np.linalg.norm(_fall(one, times[:, None]), axis=1)
+    times: Array = np.arange(0.0, look_ahead + STEP, STEP, dtype=np.float64)
+    distances: Array = np.linalg.norm(_fall(one, times[:, None]), axis=1).astype(np.float64)
     last = int(np.argmin(distances))
     if last == 0 or distances[last] > region.radius:
         return None

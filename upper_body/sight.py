@@ -108,6 +108,10 @@ class Sight:
                 best[obstacle] = SeenPoint(obstacle, point, velocity, distance)
         return list(best.values())
 
+    def pose(self, frame: int) -> pin.SE3:
+        """Return the pose in the world of a link of an obstacle by its frame."""
+        return self._surroundings.pose(frame)
+
     def touched(self, obstacle: int, place: Array) -> tuple[int, Array]:
         """Return where an obstacle, seen or not, is nearest to a place: frame of the link, and point (3,) [m]."""
         own = [int(k) for k in np.flatnonzero(self._obstacles == obstacle)]

@@ -57,6 +57,7 @@ class Walk:
         ground: filtered height of the ground below the centre of mass, its rate and second derivative, (3,) [m]; NaN
             before the first tick.
         lowered: by which the centre of mass is lowered, its rate and second derivative, (3,) [m].
+        leaned: by which the body leans ahead, its rate and second derivative, (3,) [rad].
         error: last deviation of the divergent component [m].
         in_contact: whether each foot is in contact, (n,).
         swings: references of the feet: position, velocity, acceleration of x, y, z [m] and yaw [rad], (n, 3, 4).
@@ -82,6 +83,7 @@ class Walk:
     patches: list[int] = field(default_factory=list)
     ground: Annotated[Array, 3] = field(default_factory=lambda: np.full(3, math.nan))
     lowered: Annotated[Array, 3] = field(default_factory=lambda: np.zeros(3))
+    leaned: Annotated[Array, 3] = field(default_factory=lambda: np.zeros(3))
     error: float = 0.0
     in_contact: list[bool] = field(default_factory=list)
     swings: Annotated[Array, None, 3, 4] = field(default_factory=lambda: np.zeros((0, 3, 4)))

@@ -249,7 +249,7 @@ class WalkingGenerator(MotionGenerator):
         self.velocity.command(vx, vy, wz)
 
     def apply(self, change: GaitChange) -> None:
-        """Walk slower, in another direction or lower at the next update."""
+        """Walk slower, in another direction, lower or leaning at the next update."""
         self.gait_change = change
 
     def contact_sets(self) -> Iterable[tuple[str, ...]]:
@@ -296,6 +296,7 @@ class WalkingGenerator(MotionGenerator):
         change, self.gait_change = self.gait_change or GaitChange(), None
         velocity = self.velocity.update(now.time, elapsed, now.dt, place, factor=change.speed, added=change.velocity)
         stepper.lower(change.lower, now.dt)
+        stepper.lean(change.lean, now.dt)
         stepper.update(measured, velocity)
         done = stepper.walk.phase == STAND and self.velocity.is_over(elapsed)
         walk = stepper.walk
@@ -330,8 +331,9 @@ class WalkingGenerator(MotionGenerator):
                     place[:3], R, twist, np.concatenate([second[:3], [0.0, 0.0, second[3]]])
                 )
         yaw, rate = stepper.body_heading(now)
+        pitch = float(walk.leaned[0]), float(walk.leaned[1]), float(walk.leaned[2])
         for link in self._spec.upright:
-            references[f"upright {link}"] = heading_reference(yaw, rate)
+            references[f"upright {link}"] = heading_reference(yaw, rate, pitch=pitch)
         references["posture"] = self._posture(now, yaw)
         return references
 

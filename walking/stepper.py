@@ -24,7 +24,7 @@ from walking.velocity_correction import corrected
 
 #: Fraction of the swing after which a contact force is a touchdown.
 EARLIEST = 0.55
-#: Time constant with which the centre of mass is lowered on demand [s].
+#: Time constant with which the centre of mass is lowered, and the body leans, on demand [s].
 LOWERING = 0.15
 #: Duration of the double support in a reaction to a push [s].
 SHORTEST_DOUBLE = 0.02
@@ -99,11 +99,11 @@ class Stepper(Stateful):
 
     def lower(self, depth: float, dt: float) -> None:
         """Lower the centre of mass towards a depth below its height [m], critically damped."""
-        now, rate, _ = self.walk.lowered
-        # implicit Euler, stable for any period
-        second = ((depth - now - dt * rate) / LOWERING**2 - 2.0 * rate / LOWERING) / (1.0 + dt / LOWERING) ** 2
-        rate += dt * second
-        self.walk.lowered = np.array([now + dt * rate, rate, second])
+        self.walk.lowered = _approached(self.walk.lowered, depth, dt)
+
+    def lean(self, angle: float, dt: float) -> None:
+        """Lean the body ahead towards an angle [rad], critically damped."""
+        self.walk.leaned = _approached(self.walk.leaned, angle, dt)
 
     def foot_motion(self, foot: int, now: Measured) -> tuple[Array, Array]:
         """Return position and velocity of a foot in the plane, of its reference while it swings, (2,) each."""
@@ -298,3 +298,12 @@ class Stepper(Stateful):
         target = centre + turned(np.array([choice.shift_x, choice.shift_y]), heading)
         share = self._elapsed / max(rest, self._elapsed, 1e-6)
         return clipped_to(self._frames.polygon(now, self.walk.in_contact), walk.zmp + share * (target - walk.zmp))
+
+
+def _approached(present: Array, wanted: float, dt: float) -> Array:
+    """Return value, rate and second derivative one period later, on a critically damped way to a wanted value, (3,)."""
+    now, rate, _ = present
+    # implicit Euler, stable for any period
+    second = ((wanted - now - dt * rate) / LOWERING**2 - 2.0 * rate / LOWERING) / (1.0 + dt / LOWERING) ** 2
+    rate += dt * second
+    return np.array([now + dt * rate, rate, second])

@@ -21,6 +21,7 @@ from multi_qp_scene.schema.common import (
     Positive,
     Seed,
     Speed,
+    Spread,
     Switch,
     Time,
     Vector3,
@@ -594,11 +595,24 @@ class ExpectationSpec(StrictModel):
         mass: its mass [kg]; that of its model if left out.
         velocity: its speed, relative to the true one.
         falls: whether it falls freely as soon as it moves.
+        sticks: whether a hand keeps its place on it, until that is out of reach, instead of sliding along it.
+        reaction: bounds of the reaction time [s]; those of the safety region if left out.
+        tension: tension for a mass of zero, and from `heaviest` on.
     """
 
     mass: Mass | None = None
     velocity: NonNegative = 1.0
     falls: Switch = False
+    sticks: Switch = False
+    reaction: tuple[Duration, Duration] | None = None
+    tension: tuple[Fraction, Fraction] = (0.0, 1.0)
+
+    @model_validator(mode="after")
+    def _ordered(self) -> ExpectationSpec:
+        _check_ordered(self.reaction)
+        if self.tension[1] < self.tension[0]:
+            raise ValueError(f"`tension`: expected that for light obstacles first, got {list(self.tension)}")
+        return self
 
 
 class SafetyRegionSpec(StrictModel):
@@ -630,7 +644,7 @@ class SafetyRegionSpec(StrictModel):
         return self
 
 
-def _check_ordered(reaction: tuple[float, float] | None, hold: float, reach: float) -> None:
+def _check_ordered(reaction: tuple[float, float] | None, hold: float = 0.0, reach: float = 0.0) -> None:
     if reaction is not None and reaction[1] < reaction[0]:
         raise ValueError(f"`reaction`: expected the shortest time first, got {list(reaction)}")
     if reach < hold:
@@ -645,6 +659,7 @@ class LegsSpec(StrictModel):
         heavy: expected mass of an obstacle from which the robot braces while hands meet it [kg].
         speed: factor of the walking speed meanwhile; 0 stops.
         lower: by which the centre of mass is lowered meanwhile [m].
+        lean: by which the links that walking keeps upright lean ahead meanwhile [rad].
         push: external force on the whole body from which the robot steps where it pushes [N].
         step: speed of these steps [m/s].
         duration: duration of these steps after the last such force [s].
@@ -654,6 +669,7 @@ class LegsSpec(StrictModel):
     heavy: Mass = 8.0
     speed: Fraction = 0.3
     lower: Distance = 0.03
+    lean: Spread = 0.0
     push: Force = 60.0
     step: Speed = 0.15
     duration: Duration = 0.8
@@ -717,7 +733,7 @@ class AnticipationSpec(AntagonisticSpec):
     safety: Fraction = 0.8
     heaviest: Mass = 15.0
     both_hands: Mass = 4.0
-    adapt: bool = True
+    adapt: Switch = True
     tie: Distance = 0.1
     stray: Length | None = None
     crowd: Annotated[int, Field(ge=1)] | None = None

@@ -153,6 +153,13 @@ def test_tension_follows_the_expected_mass(factor, expected):
     np.testing.assert_allclose(tensions, expected, atol=1e-6)
 
 
+def test_an_obstacle_may_have_its_own_bounds(tmp_path):
+    own = {"bag": {"mass": 7.5, "reaction": [0.9, 0.9], "tension": [0.2, 0.4]}}
+    arms = arms_after(edited(tmp_path, with_arms(expected=own)), bag_at(load_scenario("bag"), 0.7), 300)
+    np.testing.assert_allclose(arms.durations, 0.9)
+    np.testing.assert_allclose(arms.tensions, 0.3, atol=1e-6)
+
+
 def test_a_checkpoint_resumes_the_same_torques(scenario):
     state, controller, other = bag_at(scenario, 0.7), Controller(scenario), Controller(scenario)
     for tick in range(30):
@@ -181,6 +188,8 @@ def test_an_obstacle_at_an_absurd_speed_leaves_the_torques_within_their_limits(s
         ({"sight": {"link": "hed"}}, "hed"),
         ({"reaction": [1, 0.5]}, "reaction"),
         ({"hold": 0.6}, "reach"),
+        ({"expected": {"bag": {"reaction": [1, 0.5]}}}, "reaction"),
+        ({"expected": {"bag": {"tension": [1, 0.5]}}}, "tension"),
     ],
 )
 def test_errors_name_the_key(tmp_path, keys, message):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pinocchio as pin
 import pytest
 import yaml
 
@@ -48,6 +49,29 @@ def test_legs_brace_for_what_is_expected_to_be_heavy(scene, mass, speed, lower):
     change = legs(scene).update(at(scene, 0.0, np.zeros(scene.nv)), [met(), None], np.array([mass]))
     assert (change.speed, change.lower) == (speed, lower)
     assert not change.velocity.any()
+
+
+def test_the_body_leans_towards_what_is_expected_to_be_heavy(scene):
+    rules = Legs(LegsSpec(gait="gait", lean=0.1), scene.subsystems["humanoid"].root_joints[0], 0)
+    now = at(scene, 0.0, np.zeros(scene.nv))
+    assert [rules.update(now, [met()], np.array([mass])).lean for mass in (2.0, 10.0)] == [0.0, 0.1]
+
+
+def test_walking_leans_ahead_in_its_heading_on_demand():
+    controller = Controller(load_scenario("walk"))
+    scene, dt = controller.scenario.scene, controller.dt
+    state, torso = scene.initial_state(), scene.frame_id("humanoid/torso")
+    for tick in range(200):
+        controller.generator("gait").apply(GaitChange(lean=0.12))
+        command = controller.step(state, tick * dt)
+        state = integrated(scene, state, command.a, dt)
+    z = controller.kinematics.pose(torso).rotation[:, 2]
+    assert np.arctan2(z[0], z[2]) == pytest.approx(0.12, abs=0.02)
+
+
+def integrated(scene, state, acceleration, dt):
+    v = state.v + dt * acceleration
+    return replace(state, q=pin.integrate(scene.model, state.q, dt * v), v=v)
 
 
 def test_legs_step_where_a_force_pushes_and_walk_on_later(scene):

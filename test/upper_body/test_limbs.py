@@ -52,7 +52,8 @@ def single_hinges(low, high, target, torque, stiffness):
     """Return k_L and k_H of hinges that are joints of their own, (2, n)."""
     n = len(low)
     parts = np.column_stack([np.arange(n), np.arange(1, n + 1)])
-    joints = (np.stack([np.eye(3)] * n), np.stack([np.eye(3)[0]] * n), *[np.stack([np.eye(3)] * n)] * 2, low, high)
+    turns = np.stack([np.eye(3)] * n)
+    joints = (turns, np.stack([np.eye(3)[0]] * n), turns, turns, low, high, np.zeros(n))
     gains, held, K = np.empty((2, n)), np.empty(n), np.zeros((n, n))
     limb_torques(joints, parts, parts, target, target, torque, stiffness, np.zeros(n), gains, held, K)
     np.testing.assert_array_equal(held, torque)
@@ -140,6 +141,28 @@ def test_angles_do_not_jump_within_the_joint_limits(scene, arm, random):
         change = angles_of(arm.joints, 0, there)[0] - angles_of(arm.joints, 0, here)[0]
         worst = max(worst, float(np.abs(full_turns_removed(change)).max()))
     assert np.degrees(worst) < 1.0
+
+
+def test_torques_are_continuous_within_the_joint_limits(scene, arm):
+    """Also where the limb is more than half a turn from the target."""
+    low, high = limits(scene, arm.joints)
+    stiffness, ends = 2.0 * arm.efforts, np.array([[0, 0, 0], [1, 1, 1], [1, 0, 1], [0, 1, 0], [0, 0, 1], [1, 1, 0]])
+    target, shoulder = 0.5 * (low + high), slice(*arm.joints.hinges[0])
+    furthest = 0.0
+    for corner in ends:
+        target[shoulder] = np.where(corner, high[shoulder], low[shoulder])
+        start = target.copy()
+        start[shoulder] = np.where(corner, low[shoulder], high[shoulder])
+        n = round(float(np.linalg.norm(start - target) / np.radians(0.5)))
+        torques = np.array(
+            [
+                arm.torques(start + s * (target - start), target, np.zeros(7), stiffness, np.ones(7), ratio=0.7).torque
+                for s in np.linspace(0.0, 1.0, n)
+            ]
+        )
+        assert np.abs(np.diff(torques[:, shoulder], axis=0)).max() < 15.0 * stiffness[0] * np.radians(0.5)
+        furthest = max(furthest, float(np.abs(torques[0, shoulder]).max() / stiffness[0]))
+    assert furthest > np.pi
 
 
 def equilibrium_of(arm, q, target, stiffness, start, gravity):

@@ -41,6 +41,21 @@ def test_what_falls_beside_the_region_or_out_of_it_is_not_met(way, velocity):
     assert found(way, velocity, True) is None
 
 
+def test_where_a_falling_obstacle_is_met_does_not_depend_on_the_steps_of_the_prediction():
+    """It stays where it is while time passes, as the place of a hand would shake otherwise."""
+    way, velocity = np.array([0.05, 0.15, 2.0]), np.array([0.0, -0.1, -2.0])
+    directions = []
+    for t in np.arange(0.0, 0.05, 0.005):
+        one = found(way + t * velocity - [0, 0, 4.905 * t * t], velocity - [0, 0, 9.81 * t], True)
+        directions.append(one.direction)
+    assert np.ptp(directions, axis=0).max() < 2e-3
+
+
+def test_the_nearest_place_of_what_falls_past_the_region_is_exact():
+    one = found([0.3, 0.0, 2.0], [0.0, 0.0, -1.0], True)
+    np.testing.assert_allclose(one.direction, [1.0, 0.0, 0.0], atol=1e-6)
+
+
 def at(obstacle, region, miss, time=0.5, place=(0.0, 0.0, 0.0)):
     return Meeting(obstacle, region, np.array([0.0, 0.0, 1.0]), np.array(place), 0.6, time, 1.0, miss)
 
