@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from time import thread_time
 
 import numpy as np
 
@@ -50,6 +51,7 @@ class LinearRun:
         force_residual: largest residual of the dual problem.
         correction_residual: largest violation of the complementarity conditions, relative.
         penetration: largest depth of a contact point under the ground [m].
+        times: CPU time by part: `modes`, `plan`, `complementarity` [s].
     """
 
     q: Array
@@ -61,11 +63,18 @@ class LinearRun:
     force_residual: float = 0.0
     correction_residual: float = 0.0
     penetration: float = 0.0
+    times: dict[str, float] = field(default_factory=dict)
 
     @property
     def worst(self) -> float:
         """Largest distance of the base from its reference [m]."""
         return float(self.errors.max())
+
+    def took(self, part: str, began: float) -> float:
+        """Add the CPU time since `began` to that of a part, and return the present one [s]."""
+        now = thread_time()
+        self.times[part] = self.times.get(part, 0.0) + now - began
+        return now
 
 
 class LinearSimulation:
@@ -114,8 +123,9 @@ class LinearSimulation:
         self, control: ModalControl, step: int, q: Array, v: Array, blind: bool, pushes: list[Push], run: LinearRun
     ) -> tuple[Array, Array, Array]:
         """Return the state after one step, (23) and (24), and the sum of the contact forces."""
-        s = self._settings
+        s, began = self._settings, thread_time()
         dynamics, modes = control.linearised(q)
+        began = run.took("modes", began)
         heights = dynamics.points[:, 2]
         run.penetration = max(run.penetration, float(-heights.min()))
         touching = np.flatnonzero(heights < CONTACT_HEIGHT)
@@ -131,6 +141,7 @@ class LinearSimulation:
         actuation = modes.Phi.T @ plan.actuation
         actuation[modes.rigid] = 0.0
         actuation[modes.high] = control.high_actuation(step, dynamics, modes, v, by_contacts)
+        began = run.took("plan", began)
         pushed = np.zeros(len(v))
         for push in pushes:
             pushed += self._character.point_jacobian(q, push.frame, np.zeros(3)).T @ np.array(push.force)
@@ -142,6 +153,7 @@ class LinearSimulation:
         found = correct(
             J, modes.Phi, planned, response, Z, X, plan.forces, gaps=heights[touching], friction=s.rigid.friction
         )
+        run.took("complementarity", began)
         if found.solved:
             run.correction_residual = max(run.correction_residual, found.residual)
         else:

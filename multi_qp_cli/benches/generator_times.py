@@ -19,7 +19,9 @@ Result = TypeVar("Result")
 Methods = Callable[[Controller], Iterable[tuple[str, Any, str]]]
 
 
-def measure_ticks(scene: str, seconds: float, methods: Methods) -> dict[str, dict[str, float]]:
+def measure_ticks(
+    scene: str, seconds: float, methods: Methods, parameters: Mapping[str, float] | None = None
+) -> dict[str, dict[str, float]]:
     """Return the spread of the times [ms] of a scene.
 
     Args:
@@ -27,13 +29,14 @@ def measure_ticks(scene: str, seconds: float, methods: Methods) -> dict[str, dic
         seconds: simulated time [s].
         methods: function that returns, for a controller, the name of a part, an object and the name of its method,
             for each method to measure.
+        parameters: of the scenario.
 
     Returns:
         The spread by part, and of `tick`, the whole tick of the controller.
     """
     from multi_qp_simulator.runner import make_backend, make_controller
 
-    scenario = load_scenario(scene)
+    scenario = load_scenario(scene, parameters=dict(parameters or {}))
     controller, backend = make_controller(scenario, "mujoco"), make_backend("mujoco", scenario)
     times: dict[str, list[float]] = {}
     for part, item, name in methods(controller):

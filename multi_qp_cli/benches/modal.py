@@ -1,22 +1,39 @@
-"""Benchmark of modal-space control in its linear simulation: a squat by window and weights, and pushes."""
+"""Benchmark of modal-space control: motions in its linear simulation by window, weights and pushes; times."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from time import thread_time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from multi_qp_cli.benches.generator_times import measure_ticks, table_of
 from multi_qp_cli.benches.result import BenchResult, BenchTable
 from multi_qp_scene.errors import MultiQpError
 
 if TYPE_CHECKING:
     from modal_control.linear_simulation import LinearRun, LinearSimulation
 
-SUMMARY = "modal-space control: a squat in its linear simulation, by window, weights and pushes"
+SUMMARY = "modal-space control: motions in its linear simulation, by window, weights and pushes; times"
 #: Windows of [Jain2011]: walk, squat, swing, bar.
 WINDOWS = (12, 16, 24, 36)
-#: Pushes of its squat [N], for 20 steps; they begin at this step, at the bottom of the squat.
-PUSHES, PUSHED_STEPS, PUSHED_AT = (75.0, 150.0, 250.0), 20, 216
+
+
+class _Pushes(NamedTuple):
+    """Pushes of [Jain2011] on a motion [N], for some steps from a step on, and the step at which it has recovered."""
+
+    forces: tuple[float, ...]
+    steps: int
+    at: int
+    until: int
+
+
+#: By motion: at the bottom of the squat, in the middle of a step.
+PUSHES = {
+    "squat": _Pushes((75.0, 150.0, 250.0), 20, 216, 480),
+    "walk": _Pushes((100.0, 135.0, 175.0), 10, 516, 760),
+    "jump": _Pushes((), 10, 0, 530),
+}
 #: Settings by title, and the largest error of the base [m] at the end of a push that counts as recovered.
 VARIANTS: dict[str, dict[str, Any]] = {
     "as printed": {},
@@ -31,16 +48,21 @@ def add_options(group: Any) -> None:
     """Declare the options."""
     text = f"window in steps of 1/120 s; repeatable (default {', '.join(map(str, WINDOWS))})"
     group.add_argument("--window", action="append", type=int, metavar="STEPS", help=text)
-    text = "push on the torso; repeatable (default 75, 150, 250); 0 for none"
+    text = "motion of config/motions that is followed (default squat)"
+    group.add_argument("--motion", choices=list(PUSHES), default="squat", help=text)
+    text = "push on the torso; repeatable (default those of [Jain2011]); 0 for none"
     group.add_argument("--push", action="append", type=float, metavar="N", help=text)
     text = "ω² below which a mode is low [1/s²]; repeatable (default 100)"
     group.add_argument("--threshold", action="append", type=float, metavar="SQUARE", help=text)
+    text = "simulated time of ticks of the controller in MuJoCo that are measured (default 3; 0 for none) [s]"
+    group.add_argument("--tick-seconds", type=float, default=3.0, metavar="S", help=text)
     group.add_argument("--steps", type=int, help="steps of the motion (default all)")
 
 
 def run(options: argparse.Namespace) -> BenchResult:
     """Track the squat with each window and all weights; then push it at its bottom."""
-    windows, pushes = options.window or list(WINDOWS), [push for push in options.push or PUSHES if push]
+    motion, windows = options.motion, options.window or list(WINDOWS)
+    pushes = [push for push in options.push or PUSHES[motion].forces if push]
     for window in windows:
         if not 1 <= window <= 120:
             raise MultiQpError(f"--window: expected 1 to 120 steps, got {window}")
@@ -51,27 +73,45 @@ def run(options: argparse.Namespace) -> BenchResult:
     thresholds = options.threshold or [100.0]
     if not all(0.0 <= threshold <= 1e9 for threshold in thresholds):
         raise MultiQpError("--threshold: expected 0 to 1e+09")
+    if not (options.tick_seconds == 0.0 or 0.2 <= options.tick_seconds <= 12.0):
+        raise MultiQpError(f"--tick-seconds: expected 0, or 0.2 to 12, got {options.tick_seconds:g}")
     tracked = [
-        _tracked(window, threshold, variant, options.steps)
+        _tracked(motion, window, threshold, variant, options.steps)
         for window in windows
         for threshold in thresholds
         for variant in VARIANTS
     ]
     pushed = [
-        _pushed(window, threshold, variant, push, reaction)
+        _pushed(motion, window, threshold, variant, push, reaction)
         for window in windows
         for threshold in thresholds
         for variant in list(VARIANTS)[1:]
         for reaction in (0.0, 0.2)
         for push in pushes
     ]
-    tables = [_tracking_table(tracked)]
+    tables = [_tracking_table(motion, tracked)]
     if pushed:
-        tables.append(_push_table(pushed))
-    return BenchResult(tables, {"tracking": tracked, "pushes": pushed})
+        tables.append(_push_table(motion, pushed))
+    ticks = _ticks(windows, options.tick_seconds) if options.tick_seconds else {}
+    if ticks:
+        note = "scene swing, 36 degrees of freedom and those of the bar, torques alone. CPU time of the thread."
+        tables.append(table_of("ticks of the controller with the generator modal", ticks, note))
+    return BenchResult(tables, {"tracking": tracked, "pushes": pushed, "ticks": ticks})
 
 
-def _simulation(window: int, threshold: float, variant: str) -> LinearSimulation:
+def _ticks(windows: list[int], seconds: float) -> dict[str, dict[str, dict[str, float]]]:
+    """Return the times of the generator and of the whole tick by window."""
+    return {
+        f"window {window}": measure_ticks("swing", seconds, _methods, {"window": float(window)}) for window in windows
+    }
+
+
+def _methods(controller: Any) -> Iterator[tuple[str, Any, str]]:
+    for generator in controller.generators.values():
+        yield "generator", generator, "update"
+
+
+def _simulation(name: str, window: int, threshold: float, variant: str) -> LinearSimulation:
     from modal_control.character import Character
     from modal_control.control import ControlSettings
     from modal_control.linear_simulation import LinearSimulation
@@ -84,16 +124,18 @@ def _simulation(window: int, threshold: float, variant: str) -> LinearSimulation
     settings = ControlSettings(window=window, threshold=threshold, rigid=RigidWeights(**VARIANTS[variant]))
     scene = load_scenario("stand").scene
     character = Character(scene, ["humanoid/left_sole", "humanoid/right_sole"], scene.q0)
-    motion = ReferenceMotion.load(find_resource("config/motions/squat.npz"))
+    motion = ReferenceMotion.load(find_resource(f"config/motions/{name}.npz"))
     return LinearSimulation(character, Reference.of(motion, character, prefix="humanoid/", dt=settings.dt), settings)
 
 
-def _tracked(window: int, threshold: float, variant: str, steps: int | None) -> dict[str, Any]:
-    simulation = _simulation(window, threshold, variant)
+def _tracked(motion: str, window: int, threshold: float, variant: str, steps: int | None) -> dict[str, Any]:
+    simulation = _simulation(motion, window, threshold, variant)
     simulation.run(steps=1)  # compiles
     began = thread_time()
     found = simulation.run(steps=steps)
+    count = len(found.contact_forces)
     return {
+        "motion": motion,
         "window": window,
         "threshold": threshold,
         "low_modes": simulation.low_modes(found.q),
@@ -101,17 +143,18 @@ def _tracked(window: int, threshold: float, variant: str, steps: int | None) -> 
         "worst_m": found.worst,
         "fallen": found.fallen,
         "unsolved": len(found.unsolved),
-        "step_ms": 1e3 * (thread_time() - began) / len(found.contact_forces),
+        "step_ms": 1e3 * (thread_time() - began) / count,
+        "parts_ms": {part: 1e3 * time / count for part, time in found.times.items()},
     }
 
 
-def _pushed(window: int, threshold: float, variant: str, push: float, reaction: float) -> dict[str, Any]:
+def _pushed(motion: str, window: int, threshold: float, variant: str, push: float, reaction: float) -> dict[str, Any]:
     from modal_control.linear_simulation import Push
 
-    simulation, recovered = _simulation(window, threshold, variant), {}
+    simulation, recovered, pushes = _simulation(motion, window, threshold, variant), {}, PUSHES[motion]
     for name, (x, y) in _DIRECTIONS.items():
-        force = Push("humanoid/torso", (push * x, push * y, 0.0), PUSHED_AT, PUSHED_STEPS)
-        recovered[name] = _recovered(simulation.run(pushes=(force,), reaction=reaction))
+        force = Push("humanoid/torso", (push * x, push * y, 0.0), pushes.at, pushes.steps)
+        recovered[name] = _recovered(simulation.run(pushes=(force,), reaction=reaction, steps=pushes.until))
     return {
         "window": window,
         "threshold": threshold,
@@ -126,7 +169,7 @@ def _recovered(found: LinearRun) -> bool:
     return found.fallen is None and float(found.errors[-1]) < RECOVERED
 
 
-def _tracking_table(rows: list[dict[str, Any]]) -> BenchTable:
+def _tracking_table(motion: str, rows: list[dict[str, Any]]) -> BenchTable:
     lines = [
         [
             str(row["window"]),
@@ -136,15 +179,18 @@ def _tracking_table(rows: list[dict[str, Any]]) -> BenchTable:
             "no" if row["fallen"] is None else f"step {row['fallen']}",
             str(row["unsolved"]),
             f"{row['step_ms']:.1f}",
+            *(f"{row['parts_ms'][part]:.1f}" for part in ("modes", "plan", "complementarity")),
         ]
         for row in rows
     ]
-    columns = ("window", "low modes", "weights", "largest error of the base [cm]", "falls", "unsolved", "a step [ms]")
-    note = "[Jain2011] tracks its squat with a window of 16; a step is 8.33 ms. CPU time of the thread, compiled."
-    return BenchTable("squat, linear simulation", columns, lines, note)
+    columns = "window", "low modes", "weights", "largest error of the base [cm]", "falls", "unsolved"
+    times = "a step [ms]", "modes", "forces, low modes", "contacts"
+    note = "[Jain2011] walks with a window of 12, squats with 16; a step is 8.33 ms. CPU time of the thread [ms]: "
+    note += "linearisation and modes, forces and low modes of the window, complementarity problem."
+    return BenchTable(f"{motion}, linear simulation", (*columns, *times), lines, note)
 
 
-def _push_table(rows: list[dict[str, Any]]) -> BenchTable:
+def _push_table(motion: str, rows: list[dict[str, Any]]) -> BenchTable:
     lines = [
         [
             str(row["window"]),
@@ -155,7 +201,8 @@ def _push_table(rows: list[dict[str, Any]]) -> BenchTable:
         ]
         for row in rows
     ]
-    note = f"20 steps on the torso at the bottom; recovered: within {100.0 * RECOVERED:.0f} cm at the end. "
-    note += "[Jain2011] recovers from 75 to 250 N after a reaction time of 200 ms, with a person of unstated mass."
+    pushes = PUSHES[motion]
+    note = f"{pushes.steps} steps on the torso from step {pushes.at}; recovered: within {100.0 * RECOVERED:.0f} cm at "
+    note += f"step {pushes.until}. [Jain2011] recovers from all of its pushes after a reaction time of 200 ms."
     columns = ("window", "weights", "reaction [ms]", "push [N]", "recovered from pushes")
-    return BenchTable("squat with pushes, linear simulation", columns, lines, note)
+    return BenchTable(f"{motion} with pushes, linear simulation", columns, lines, note)

@@ -57,12 +57,55 @@ def test_bench_of_walking(tmp_path, capsys):
 
 def test_bench_of_modal_control(tmp_path, capsys):
     data = tmp_path / "bench.json"
-    assert main(["bench", "modal", "--window", "12", "--push", "0", "--steps", "40", "--json", str(data)]) == 0
-    rows = json.loads(data.read_text())["tracking"]
+    assert (
+        main(
+            [
+                "bench",
+                "modal",
+                "--window",
+                "12",
+                "--push",
+                "0",
+                "--steps",
+                "40",
+                "--tick-seconds",
+                "0.3",
+                "--json",
+                str(data),
+            ]
+        )
+        == 0
+    )
+    found = json.loads(data.read_text())
+    rows, ticks = found["tracking"], found["ticks"]["window 12"]
+    assert ticks["generator"]["count"] == ticks["tick"]["count"] == 40  # without the first 20
+    assert ticks["generator"]["median"] < ticks["tick"]["median"]
     assert all(6 <= low <= high <= 20 for low, high in (row["low_modes"] for row in rows))
     assert {row["weights"] for row in rows} == {"as printed", "W3 = 0.001", "feed-forward"}
     assert all(row["fallen"] is None and row["unsolved"] == 0 and row["worst_m"] < 0.05 for row in rows)
+    assert all(sum(row["parts_ms"].values()) < row["step_ms"] and len(row["parts_ms"]) == 3 for row in rows)
     assert "a step" in capsys.readouterr().out.replace("\n", " ")
+
+
+def test_bench_of_a_walk_in_the_linear_simulation(tmp_path):
+    data = tmp_path / "bench.json"
+    arguments = [
+        "--motion",
+        "walk",
+        "--window",
+        "12",
+        "--push",
+        "0",
+        "--steps",
+        "200",
+        "--tick-seconds",
+        "0",
+        "--json",
+        str(data),
+    ]
+    assert main(["bench", "modal", *arguments]) == 0
+    (row,) = (row for row in json.loads(data.read_text())["tracking"] if row["weights"] == "W3 = 0.001")
+    assert row["motion"] == "walk" and row["fallen"] is None and row["worst_m"] < 0.05
 
 
 def test_bench_of_random_families(tmp_path, capsys):
