@@ -1,6 +1,6 @@
 """Compiled search of the curve of one window that obeys (1) and (4) at every instant: a QP in its attractor.
 
-The QP is solved by the dual active-set method [Goldfarb1983]. Facets of the cones are generated on the way: where the
+The QP is solved by a dual active-set method (`dual_kernel`). Facets of the cones are generated on the way: where the
 solution for the facets known so far leaves a cone, a facet that separates it is added, and the method goes on.
 """
 
@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from com_trajectory.bezier_kernel import cut_out
 from com_trajectory.cone_kernel import INSIDE as IN_CONE
 from com_trajectory.cone_kernel import into_cone, start_at_artificial_basis
+from com_trajectory.dual_kernel import activate
 from com_trajectory.simplex_kernel import NOT_CONVERGED, maximise
 from com_trajectory.wrench_cone import GRAVITY
 from multi_qp_scene.arrays import Array
@@ -24,8 +23,6 @@ FOUND, INFEASIBLE, FULL, NOT_SOLVED = 0, 1, 2, 3
 _INSIDE = 1e-9  # violations below count as none
 _TIGHTENING = 1e-7  # margin of the rows of the QP, so that its solution satisfies them in spite of rounding
 _MOST_STEPS = 400
-_PARALLEL = 1e-10  # squared sine of the angle to the active rows below which a row depends on them
-_STILL = 1e-12  # rows below do not depend on the attractor
 
 
 class ConstraintData(NamedTuple):
@@ -258,91 +255,6 @@ def most_violated(limits: Any, curve: Any, first: int, count: int, parts: int, n
         elif j == index:
             row[j] = share if kind == 2 else -share
     return worst
-
-
-@compiled_part
-def activate(curve: Any, active: int, violation: float) -> int:
-    """Move x until the row to be added holds, keeping the active rows; one step of the dual method.
-
-    Args:
-        curve: see `CurveData`; the row is the last of its rows.
-        active: number of active rows.
-        violation: of the row at x.
-
-    Returns:
-        Number of active rows; −1 if no x satisfies all of them.
-    """
-    row, u = curve.rows[3], curve.multipliers
-    size = np.sqrt(row[0] ** 2 + row[1] ** 2 + row[2] ** 2)
-    if size < _STILL:
-        return -1
-    for j in range(3):
-        row[j] /= size
-    violation /= size
-    u[3] = 0.0
-    for _ in range(8):
-        orthogonalise(curve, active)
-        length = 0.0  # of the part of the row across the active ones, which is written to its factor
-        for j in range(3):
-            length += curve.factor[3, j] ** 2
-        blocking, step = -1, np.inf
-        for k in range(active):
-            if curve.shares[k] > _STILL and u[k] / curve.shares[k] < step:
-                blocking, step = k, u[k] / curve.shares[k]
-        dependent = length < _PARALLEL
-        if dependent and blocking < 0:
-            return -1
-        complete = not dependent and violation / length <= step
-        if complete:
-            step = violation / length
-        for k in range(active):
-            u[k] -= step * curve.shares[k]
-        u[3] += step
-        if not dependent:
-            for j in range(3):
-                curve.x[j] -= step * curve.factor[3, j]
-            violation -= step * length
-        if complete:
-            for j in range(3):
-                curve.rows[active, j] = row[j]
-            u[active] = u[3]
-            return active + 1
-        active -= 1
-        for k in range(blocking, active):
-            u[k] = u[k + 1]
-            for j in range(3):
-                curve.rows[k, j] = curve.rows[k + 1, j]
-    return -1
-
-
-@compiled_part
-def orthogonalise(curve: Any, active: int) -> None:
-    """Write the part of the row to be added across the active rows, and the shares of these in the rest."""
-    rows, plane, factor = curve.rows, curve.plane, curve.factor
-    for k in range(active + 1):
-        source = k if k < active else 3
-        for j in range(3):
-            plane_row = rows[source, j]
-            factor[3, j] = plane_row
-        for m in range(min(k, active)):
-            share = 0.0
-            for j in range(3):
-                share += plane[m, j] * factor[3, j]
-            for j in range(3):
-                factor[3, j] -= share * plane[m, j]
-            if k < active:
-                factor[k, m] = share
-            else:
-                curve.shares[m] = share
-        if k < active:
-            length = np.sqrt(factor[3, 0] ** 2 + factor[3, 1] ** 2 + factor[3, 2] ** 2)
-            factor[k, k] = length
-            for j in range(3):
-                plane[k, j] = factor[3, j] / length
-    for k in range(active - 1, -1, -1):  # row = Σ shares · active rows: solve with the transposed factor
-        for m in range(k + 1, active):
-            curve.shares[k] -= factor[m, k] * curve.shares[m]
-        curve.shares[k] /= factor[k, k]
 
 
 @compiled_part
