@@ -31,10 +31,10 @@ class Separation:
     def rows(self, q: Array) -> tuple[Array, Array]:
         """Return the distance gradients, (k, nv), and missing distances, (k,) [m], of pairs too close at q, (nq,)."""
         model, data, geometry, found = self._model, self._data, self._geometry, self._geometry_data
-        pin.computeCollisions(model, data, geometry, found, q, False)
+        if not pin.computeCollisions(model, data, geometry, found, q, False):
+            return np.zeros((0, model.nv)), np.zeros(0)
         close = [k for k, result in enumerate(found.collisionResults) if result.isCollision()]
-        if close:
-            pin.computeJointJacobians(model, data, q)
+        pin.computeJointJacobians(model, data, q)
         rows, lacks = np.zeros((len(close), model.nv)), np.zeros(len(close))
         for i, k in enumerate(close):
             pin.computeDistance(geometry, found, k)
@@ -59,4 +59,4 @@ class Separation:
             return np.zeros(self._model.nv)
         J = pin.getJointJacobian(self._model, self._data, joint, pin.LOCAL_WORLD_ALIGNED)
         arm = point - self._data.oMi[joint].translation
-        return np.asarray(normal @ J[:3] + np.cross(arm, normal) @ J[3:])
+        return np.asarray(normal @ J[:3] + (pin.skew(arm) @ normal) @ J[3:])

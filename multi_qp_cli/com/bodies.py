@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import coal
@@ -21,7 +21,7 @@ from multi_qp_scene.resources import model_path
 from multi_qp_scene.schema.scenario_file import SubsystemSpec
 from multi_qp_scene.separation import Separation
 from multi_qp_scene.surfaces import Surface
-from multi_qp_scene.whole_body_ik import Placement, WholeBodyIk
+from multi_qp_scene.whole_body_ik import IkSolution, Placement, WholeBodyIk
 
 NAME = "walker"
 REACHED = 5e-3
@@ -29,6 +29,8 @@ REACHED = 5e-3
 CLEARANCE = 2e-3
 """Minimum distance in inverse kinematics between bodies that are not in contact [m]."""
 _POSTURE = "half_sitting"
+_ITERATIONS, _FIRST_ITERATIONS = 60, 20  # of one search, and of a search that is given up if it is not promising
+_PROMISING = 0.1  # error [m, rad] below which a search goes on
 
 
 @dataclass(frozen=True)
@@ -86,10 +88,7 @@ class PosedRobot:
             also: further initial configurations.
             tries: number of further random initial configurations, at increasing distance.
         """
-        placements = [
-            Placement(self._scene.surfaces[f"{NAME}/{c.effector}"].frame_id, c.pose, turns=c.kind == "point")
-            for c in contacts
-        ]
+        placements = self._placements(contacts)
         random = np.random.default_rng(0)
         starts = [q, *also]
         for attempt in range(len(starts) + tries):
@@ -100,10 +99,30 @@ class PosedRobot:
                 scale = 0.12 * (attempt + 1 - len(starts))
                 low, high = self._scene.model.lowerPositionLimit[7:], self._scene.model.upperPositionLimit[7:]
                 near[7:] = np.clip(near[7:] + random.normal(scale=scale, size=len(low)), low, high)
-            found = self._ik.solve(near, placements, com=com, rest=near, iterations=60)
-            if max(found.contact_error, found.com_error) <= REACHED and found.overlap < CLEARANCE:
+            found = self._ik.solve(near, placements, com=com, rest=near, iterations=_ITERATIONS)
+            if _reached(found):
                 return found.q
         return None
+
+    def reach_from(self, starts: Iterable[Array], contacts: Sequence[Contact], com: Array) -> Array | None:
+        """Return a posture with these contacts and centre of mass, (nq,), as `reach`, from many starts.
+
+        A start from which the error stays large in the first iterations is given up.
+        """
+        placements = self._placements(contacts)
+        for near in starts:
+            found = self._ik.solve(near, placements, com=com, rest=near, iterations=_FIRST_ITERATIONS)
+            if not _reached(found) and max(found.contact_error, found.com_error) <= _PROMISING:
+                found = self._ik.solve(found.q, placements, com=com, rest=found.q, iterations=_ITERATIONS)
+            if _reached(found):
+                return found.q
+        return None
+
+    def _placements(self, contacts: Sequence[Contact]) -> list[Placement]:
+        return [
+            Placement(self.surface(contact.effector).frame_id, contact.pose, turns=contact.kind == "point")
+            for contact in contacts
+        ]
 
     def collides(self, q: Array) -> bool:
         """Whether the robot collides with itself or a box at a configuration, (nq,)."""
@@ -148,16 +167,28 @@ class PosedRobot:
             random: random generator.
             effectors: names of the surfaces in contact.
         """
-        q = self._sampled.configuration(self._sampled.draw(random, 1)[0])
+        (q,) = self.random_configurations(random, 1)
         if self.collides(q):
             return None
-        pin.framesForwardKinematics(self._scene.model, self._data, q)
         found = []
-        for effector in effectors:
+        for effector, pose in self.surface_poses(q, effectors).items():
             surface = self.surface(effector)
-            pose = self._data.oMf[surface.frame_id].copy()
             found.append(Contact(effector, NAME, effector, pose, surface.points, surface.normals, 0.6, surface.kind))
         return found, q
+
+    def random_configurations(self, random: np.random.Generator, count: int) -> Iterator[Array]:
+        """Yield random configurations, (nq,), with the base at the origin; some collide."""
+        for joints in self._sampled.draw(random, count):
+            yield self._sampled.configuration(joints)
+
+    def surface_poses(self, q: Array, effectors: Sequence[str]) -> dict[str, pin.SE3]:
+        """Return the poses of surfaces in the world at a configuration, (nq,)."""
+        pin.framesForwardKinematics(self._scene.model, self._data, q)
+        return {effector: self._data.oMf[self.surface(effector).frame_id].copy() for effector in effectors}
+
+
+def _reached(found: IkSolution) -> bool:
+    return max(found.contact_error, found.com_error) <= REACHED and found.overlap < CLEARANCE
 
 
 def _with_boxes(geometry: pin.GeometryModel, blocks: Sequence[BoxObstacle]) -> pin.GeometryModel:

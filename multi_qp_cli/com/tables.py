@@ -6,6 +6,7 @@ import argparse
 import json
 import time
 from collections.abc import Callable, Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,13 @@ from com_trajectory.planner import PlanOptions, plan_com
 from com_trajectory.polytope import Polytope
 from com_trajectory.trajectory import validate
 from multi_qp_cli.com.bodies import PosedRobot
+from multi_qp_cli.com.posture_samples import PostureSamples
 from multi_qp_cli.com.transition_problems import TransitionProblems
 from multi_qp_cli.options import output_path
 from multi_qp_cli.output import Console
+from multi_qp_cli.progress import run_progress
+from multi_qp_scene.arrays import Array
+from multi_qp_scene.contact_sequence import Contact
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.sequence_file import load_contact_sequence
 
@@ -41,6 +46,10 @@ PAPER_3: tuple[tuple[str, tuple[str, ...], tuple[str, ...], float | None], ...] 
 )
 PAPER_4 = {1: 0.965, 2: 0.725, 3: 0.386, 4: 0.063}
 PAPER_5 = {2: (0.77, 0.97), 3: (0.67, 0.88), 4: (0.42, 0.73)}
+
+
+_PLACES = 5  # centres of mass for each contact set in table 4
+_POSTURES, _STARTS = 20_000, 40  # random configurations, and the largest number of them from which a search starts
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -139,27 +148,34 @@ def table_3(_: argparse.Namespace) -> tuple[Table, Any]:
 def table_4(options: argparse.Namespace) -> tuple[Table, Any]:
     """Return how often a posture exists for a centre of mass sampled from the polytopes, by number of contacts."""
     robot, polytopes = PosedRobot(MODEL), _polytopes()
+    postures = PostureSamples(robot, EFFECTORS, _POSTURES)
     random = np.random.default_rng(options.seed)
-    table = _table("4: a whole body exists for a uniform sample of K [%]", "contacts", "paper", "ours")
+    table = _table("4: a whole body exists for a uniform sample of K [%]", "contacts", "paper", "ours", "samples")
     data = {}
-    for number, paper in PAPER_4.items():
-        reached = samples = 0
-        sets = 0
-        while sets < options.samples:
-            effectors = [str(name) for name in random.choice(EFFECTORS, size=number, replace=False)]
-            drawn = robot.contacts(random, effectors)
-            if drawn is None:
-                continue
-            contacts, q = drawn
-            reach = Polytope.intersection(polytopes[c.effector].transformed(c.pose) for c in contacts)
-            places = _uniform(random, reach, 5)
-            sets += 1
-            for com in places:
-                samples += 1
-                reached += robot.reach(contacts, com, q) is not None
-        data[number] = {"paper": paper, "ours": reached / samples, "samples": samples}
-        table.add_row(str(number), f"{100 * paper:.1f}", f"{100 * reached / samples:.1f}")
+    with run_progress("table 4") as progress:
+        for column, (number, paper) in enumerate(PAPER_4.items()):
+            found: list[bool] = []
+            for done in range(options.samples):
+                if progress is not None:
+                    progress((column + done / options.samples) / len(PAPER_4), f"{number} contacts")
+                contacts, q = _contact_set(robot, random, number)
+                reach = Polytope.intersection(polytopes[c.effector].transformed(c.pose) for c in contacts)
+                for com in _uniform(random, reach, _PLACES):
+                    starts = chain([q], postures.near(contacts, com, _STARTS))
+                    found.append(robot.reach_from(starts, contacts, com) is not None)
+            share = float(np.mean(found))
+            data[number] = {"paper": paper, "ours": share, "samples": len(found)}
+            table.add_row(str(number), f"{100 * paper:.1f}", f"{100 * share:.1f}", str(len(found)))
     return table, data
+
+
+def _contact_set(robot: PosedRobot, random: np.random.Generator, number: int) -> tuple[list[Contact], Array]:
+    """Return contacts of a random posture, and the posture, (nq,)."""
+    while True:
+        effectors = [str(name) for name in random.choice(EFFECTORS, size=number, replace=False)]
+        drawn = robot.contacts(random, effectors)
+        if drawn is not None:
+            return drawn
 
 
 def table_5(options: argparse.Namespace) -> tuple[Table, Any]:
