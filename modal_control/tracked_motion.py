@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import NDArray
 
 from modal_control.surface_paths import SurfacePaths
 from multi_qp_controller.dynamics.kinematics import Kinematics
@@ -21,6 +22,8 @@ from multi_qp_scene.schema.generators import ModalSpec
 
 #: Distance from which on a motion travels [m].
 FAR = 0.3
+#: Largest depth of a surface under the ground in a motion, and largest height at which one is planted [m].
+DEEP, HIGH = 0.02, 0.03
 
 
 class TrackedMotion:
@@ -40,7 +43,8 @@ class TrackedMotion:
         """Read the motion of a generator.
 
         Raises:
-            MultiQpError: when the motion is of another robot, or its contacts are not those of `contacts`.
+            MultiQpError: when the motion is of another robot, its contacts are not those of `contacts`, or it passes
+                through the ground.
         """
         self._scenario, scene = scenario, scenario.scene
         self._body = body = scene.subsystems[spec.subsystem]
@@ -71,6 +75,31 @@ class TrackedMotion:
         self._momenta = JointMotion(motion.times, _on_slope(centroids, self.rise))
         poses = [[_pose_on_slope(X, self.rise) for X in path] for path in poses]
         self.surfaces = SurfacePaths(motion.times, poses, self._contacts)
+        for k, contact in enumerate(spec.contacts.values()):
+            self._check_ground(name, spec, contact, poses[k], self._contacts[:, k])
+
+    def _check_ground(
+        self, name: str, spec: ModalSpec, contact: str, path: list[pin.SE3], planted: NDArray[np.bool_]
+    ) -> None:
+        """Check that a surface does not pass through the one that it is planted on, nor is planted above it.
+
+        Raises:
+            MultiQpError: when it does.
+        """
+        scene = self._scenario.scene
+        ground = scene.surfaces[self._scenario.spec.contacts[contact].surfaces[1]]
+        if ground.kind != "planar" or ground.joint_id != 0:
+            return
+        X = scene.model.frames[ground.frame_id].placement
+        heights = np.array([X.actInv(pose).translation[2] for pose in path])
+        for wrong, what in ((heights < -DEEP, "below"), (planted & (heights > HIGH), "above")):
+            if wrong.any():
+                k = int(np.argmax(np.where(wrong, np.abs(heights), 0.0)))
+                raise MultiQpError(
+                    f"generator '{name}': in the motion '{spec.motion}' the surface of '{contact}' is "
+                    f"{100.0 * abs(heights[k]):.0f} cm {what} '{ground.name}' at {self.motion.times[k]:.2f} s"
+                    f"{', where it is planted' if what == 'above' else ''}"
+                )
 
     def contact_sets(self) -> list[tuple[int, ...]]:
         """Return the sets of surfaces that may be in contact: those of the motion, with early and late landings."""

@@ -97,6 +97,26 @@ def test_contacts_must_be_those_of_the_motion(tmp_path, motion):
 
 
 @pytest.mark.parametrize(
+    ("rise", "message"),
+    [
+        (-0.05, r"'squat.npz' the surface of 'left_foot' is 5 cm below 'ground/floor' at .* s"),
+        (0.08, r"surface of 'left_foot' is 8 cm above 'ground/floor' at .* s, where it is planted"),
+    ],
+)
+def test_motions_through_or_above_the_ground_are_refused(tmp_path, motion, rise, message):
+    q = motion.q.copy()
+    q[:, 2] += rise
+    with pytest.raises(MultiQpError, match=message):
+        Controller(load_scenario(edited(tmp_path, motion, q=q)))
+
+
+def test_a_motion_of_another_robot_is_refused(tmp_path, motion):
+    joints = ("FIN", *motion.joints[1:])
+    with pytest.raises(ConfigError, match="a motion of 'humanoid': 'humanoid' has no joint 'FIN'"):
+        load_scenario(edited(tmp_path, motion, joints=joints))
+
+
+@pytest.mark.parametrize(
     "line, message",
     [
         ({"{left_sole: left_foot": "{left_paw: left_foot"}, "unknown surface 'left_paw'"),
