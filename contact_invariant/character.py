@@ -34,6 +34,7 @@ class Capsule:
         ends: of its axis, in the frame of that joint, or in the root frame for the trunk, (2, 3) [m].
         radius: that fits into the geometry [m].
         apart: radius for the distance to other links [m], which covers the geometry's middle extent.
+        touches: whether its link has a patch.
     """
 
     link: str
@@ -42,6 +43,7 @@ class Capsule:
     ends: Array
     radius: float
     apart: float
+    touches: bool
 
     @property
     def fractions(self) -> Array:
@@ -56,9 +58,12 @@ class Capsule:
 class Effector:
     """A potential contact: a surface patch, and the chain of joints between the root and the patch.
 
+    A point is a patch without extent, whose rotation in x is that of the surface it touches, free of its link.
+
     Attributes:
         name: its name in the behaviour.
         surface: full name of its surface.
+        point: whether it is a point, about which its link may turn.
         grip: whether it can pull.
         effort: factor of the cost of its forces.
         half: half extents of the patch along its x and y, (2,) [m].
@@ -77,6 +82,7 @@ class Effector:
 
     name: str
     surface: str
+    point: bool
     grip: bool
     effort: float
     half: Array
@@ -91,6 +97,17 @@ class Effector:
     upper: Array
     rest: Array
     torque: Array
+
+    @property
+    def margin(self) -> float:
+        """Distance from the edges of a surface at which the whole patch fits on it in any direction [m]."""
+        return float(self.half.max())
+
+    @property
+    def length(self) -> float:
+        """Largest distance of the last joint, or of a point, from the first joint, as if all were stretched [m]."""
+        pieces = [*self.placements[1:], self.end] if self.point else self.placements[1:]
+        return float(sum(np.linalg.norm(X.translation) for X in pieces))
 
     @property
     def is_limb(self) -> bool:
@@ -146,7 +163,7 @@ class Character:
         x = [X_root.act(self.com), pin.log3(X_root.rotation)]
         for limb in self.limbs:
             X = data.oMf[scene.surfaces[limb.surface].frame_id]
-            x += [X.translation, pin.log3(X.rotation @ limb.nominal.rotation.T)]
+            x += [X.translation, np.zeros(3) if limb.point else pin.log3(X.rotation @ limb.nominal.rotation.T)]
         return np.concatenate(x)
 
 
@@ -156,7 +173,7 @@ def character_of(scenario: Scenario) -> Character:
     Joints that no effector has to itself, such as those of chest and neck, are held at the nominal posture.
 
     Raises:
-        MultiQpError: there is no behaviour, a surface is not planar, or a limb's joint is not a revolute one.
+        MultiQpError: there is no behaviour, a surface is a grasp, or a limb's joint is not a revolute one.
     """
     spec, scene = behaviour_of(scenario), scenario.scene
     body = scene.subsystems[spec.character]
@@ -202,8 +219,8 @@ def _chains(scene: Scene, spec: BehaviourSpec, root: int) -> dict[str, list[int]
     joints, chains = {}, {}
     for name, effector in spec.effectors.items():
         surface = scene.surfaces[f"{spec.character}/{effector.surface}"]
-        if surface.kind != "planar":
-            raise MultiQpError(f"behaviour.effectors.{name}: expected a planar surface, got a {surface.kind}")
+        if surface.kind == "grasp":
+            raise MultiQpError(f"behaviour.effectors.{name}: expected a planar surface or a point, got a grasp")
         joints[name] = surface.joint_id
         chains[name] = [j for j in scene.model.supports[surface.joint_id] if j > root]
     own = {}
@@ -245,6 +262,7 @@ def _effector(
     return Effector(
         name=name,
         surface=surface.name,
+        point=surface.kind == "point",
         grip=given.grip,
         effort=given.effort,
         half=np.ptp(surface.points[:, :2], axis=0) / 2.0,
@@ -266,6 +284,7 @@ def _capsules(scene: Scene, body: Subsystem, effectors: Sequence[Effector], root
     owner = {j: (i, k) for i, effector in enumerate(effectors) for k, j in enumerate(effector.joints)}
     data = scene.model.createData()
     pin.forwardKinematics(scene.model, data, upright)
+    touching = {scene.surfaces[effector.surface].joint_id for effector in effectors}
     found = []
     for piece in scene.collision_model.geometryObjects:
         if piece.name.split("/")[0] != body.name:
@@ -277,7 +296,7 @@ def _capsules(scene: Scene, body: Subsystem, effectors: Sequence[Effector], root
             X = data.oMi[root].actInv(data.oMi[piece.parentJoint]).act(X)
         ends, radius, apart = _fitted(piece.geometry)
         placed = ends @ X.rotation.T + X.translation
-        found.append(Capsule(link, limb, joint, placed, radius, apart))
+        found.append(Capsule(link, limb, joint, placed, radius, apart, piece.parentJoint in touching))
     return found
 
 

@@ -20,21 +20,32 @@ REJECTED = 10
 
 @dataclass(frozen=True)
 class NormalBlocks:
-    """JᵀJ and Jᵀr of one group of instants or terms.
+    """JᵀJ and Jᵀr of one group of instants or terms: W windows of g knot variables, each with S instants.
 
     Attributes:
-        begins: index of the first knot variable that each instant depends on, (m,); it depends on the g following.
-        local: index of the first local variable of each instant, (m,), for l local variables each.
-        A: JᵀJ with respect to g knot variables and l local variables, (m, g + l, g + l).
-        b: Jᵀr, (m, g + l).
-        g: number of knot variables.
+        windows: indices of the knot variables, (W, g).
+        A: JᵀJ with respect to them, (W, g, g).
+        b: Jᵀr, (W, g).
+        local: index of the first of the l local variables of each instant, (W, S).
+        cross: JᵀJ with respect to knot and local variables, (W, S, g, l).
+        D: JᵀJ with respect to local variables, (W, S, l, l).
+        c: Jᵀr with respect to local variables, (W, S, l).
     """
 
-    begins: Indices
-    local: Indices
+    windows: Indices
     A: Array
     b: Array
-    g: int
+    local: Indices
+    cross: Array
+    D: Array
+    c: Array
+
+    @classmethod
+    def of_knots(cls, window: Indices, A: Array, b: Array) -> NormalBlocks:
+        """Return the blocks of one term without local variables."""
+        g, none = len(window), np.zeros((1, 0, 0))
+        cross, D = np.zeros((1, 0, g, 0)), np.zeros((1, 0, 0, 0))
+        return cls(window[None], A[None], b[None], np.zeros((1, 0), dtype=np.intp), cross, D, none)
 
 
 class Problem(Protocol):
@@ -133,33 +144,29 @@ class _NormalEquations:
 
     def __init__(self, problem: Problem, parts: Sequence[NormalBlocks]) -> None:
         self._problem = problem
-        n, width = problem.knots, max(part.g for part in parts)
-        self._band = width
+        n = problem.knots
+        self._band = max(int(np.ptp(part.windows, axis=1).max()) + 1 for part in parts)
         self._H, self._gradient = np.zeros((n, n)), np.zeros(n)
-        self._local = []
         for part in parts:
-            g = part.g
-            for begin, block, gradient in zip(part.begins, part.A, part.b, strict=True):
-                window = slice(int(begin), int(begin) + g)
-                self._H[window, window] += block[:g, :g]
-                self._gradient[window] += gradient[:g]
-            if part.A.shape[1] > g:
-                self._local.append(part)
+            for window, block, gradient in zip(part.windows, part.A, part.b, strict=True):
+                self._H[np.ix_(window, window)] += block
+                self._gradient[window] += gradient
+        self._local = [part for part in parts if part.c.size]
         self._diagonal = np.diagonal(self._H) + 1e-6
 
     def step(self, damping: float) -> Array | None:
         """Return the step of the damped equations, (size,); None where they are numerically singular."""
         H, gradient, eliminated = self._H.copy(), self._gradient.copy(), []
         for part in self._local:
-            A, b, g = part.A, part.b, part.g
-            D = A[:, g:, g:].copy()
-            k = np.arange(D.shape[1])
-            D[:, k, k] += damping * D[:, k, k] + 1e-8
-            solved = np.linalg.solve(D, np.concatenate([A[:, g:, :g], b[:, g:, None]], axis=2))
-            schur = np.matmul(A[:, :g, g:], solved)
-            for begin, block in zip(part.begins, schur, strict=True):
-                window = slice(int(begin), int(begin) + g)
-                H[window, window] -= block[:, :g]
+            W, S, g, own = part.cross.shape
+            D, k = part.D.copy(), np.arange(own)
+            D[..., k, k] += damping * D[..., k, k] + 1e-8
+            right = np.concatenate([part.cross.transpose(0, 1, 3, 2), part.c[..., None]], axis=3)
+            solved = np.linalg.solve(D, right)
+            cross = part.cross.transpose(0, 2, 1, 3).reshape(W, g, S * own)
+            schur = np.matmul(cross, solved.reshape(W, S * own, g + 1))
+            for window, block in zip(part.windows, schur, strict=True):
+                H[np.ix_(window, window)] -= block[:, :g]
                 gradient[window] -= block[:, g]
             eliminated.append((part, solved))
         diagonal = np.arange(len(H))
@@ -176,7 +183,7 @@ class _NormalEquations:
         step = np.zeros(self._problem.size)
         step[fixed : self._problem.knots] = free
         for part, solved in eliminated:
-            for begin, local, block in zip(part.begins, part.local, solved, strict=True):
-                moved = step[int(begin) : int(begin) + part.g]
-                step[int(local) : int(local) + len(block)] = -block[:, -1] - block[:, :-1] @ moved
+            moved = step[part.windows][:, None, :, None]
+            values = -solved[..., -1] - np.matmul(solved[..., :-1], moved)[..., 0]
+            step[part.local[..., None] + np.arange(values.shape[2])] = values
         return step

@@ -21,8 +21,8 @@ class Motion:
     Attributes:
         effectors: names, limbs first.
         knots: time of the phases' ends, from 0, (K + 1,) [s].
-        x: features of (12) there, (K + 1, features).
-        rates: their time derivatives, (K + 1, features).
+        x: features of (12) at the knots of the splines, with the same number in each phase, (K P + 1, features).
+        rates: their time derivatives, (K P + 1, features).
         c: contact variable of each effector in each phase, 0..1, (K, N).
         times: of the forces and the joint angles [s], (m,).
         forces: force [body weights] and moment [body weights · m] of each patch, in its frame, (m, N, 6).
@@ -37,6 +37,17 @@ class Motion:
     times: Array
     forces: Array
     angles: Array
+
+    @property
+    def pieces(self) -> int:
+        """Number P of cubic pieces in a phase."""
+        return (len(self.x) - 1) // (len(self.knots) - 1)
+
+    @property
+    def spline_knots(self) -> Array:
+        """Times of x and rates, (K P + 1,) [s]."""
+        phases = np.arange(len(self.x)) / self.pieces
+        return np.interp(phases, np.arange(len(self.knots)), self.knots)
 
     @property
     def duration(self) -> float:
@@ -54,7 +65,7 @@ class Motion:
 
     def features(self, times: Array) -> tuple[Array, Array, Array]:
         """Return features and their two derivatives at times, (m,) [s]; (m, features) each."""
-        spline = CubicHermiteSpline(self.knots, self.x, self.rates)
+        spline = CubicHermiteSpline(self.spline_knots, self.x, self.rates)
         return spline(times), spline(times, 1), spline(times, 2)
 
 

@@ -58,14 +58,20 @@ def postures_of(scene: Scene, character: Character, motion: Motion, times: Array
             for _ in range(ITERATIONS):
                 pin.computeJointJacobians(scene.model, data, q)
                 X = pin.updateFramePlacement(scene.model, data, frames[i])
+                if limb.point:
+                    goal.rotation = X.rotation
                 error = pin.log6(X.actInv(goal)).vector
                 if np.abs(error).max() < TOLERANCE:
                     break
                 J = pin.getFrameJacobian(scene.model, data, frames[i], pin.LOCAL)[:, limb.v_index]
+                if limb.point:
+                    J[3:] = 0.0
                 q[limb.q_index] = _moved(limb.lower, limb.upper, q[limb.q_index], J, error, guess)
             X = pin.updateFramePlacement(scene.model, data, frames[i])
             pin.forwardKinematics(scene.model, data, q)
             X = pin.updateFramePlacement(scene.model, data, frames[i])
+            if limb.point:
+                goal.rotation = X.rotation
             errors[m, i] = (
                 np.linalg.norm(X.translation - goal.translation),
                 pin.Quaternion(X.rotation).angularDistance(pin.Quaternion(goal.rotation)),

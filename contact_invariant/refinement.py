@@ -101,7 +101,7 @@ class Refiner:
 
         Args:
             motion: simplified motion.
-            touched: surface that each effector touches in each phase, (K, N).
+            touched: surface that each effector touches in each piece of the splines, (K, N).
             strict: phases at whose end task terms hold.
             time_limit: computing time after which the motion so far is returned [s].
             progress: called with the name of the stage, the iteration and the cost.
@@ -116,17 +116,17 @@ class Refiner:
     ) -> tuple[Guess, WholeBodyMotion, NDArray[np.str_]]:
         """Return the guess, the simplified motion on its nodes, and what patches touch from node to node."""
         scene = self._scenario.scene
-        times = node_times(motion.knots)
+        times = node_times(motion.spline_knots)
         q = postures_of(scene, self._character, motion, np.minimum(times, motion.duration - 1e-9)).q
         q[0] = scene.q0
-        held = touched_at_nodes(motion.knots, touched, times, self._start)
+        held = touched_at_nodes(motion.spline_knots, touched, times, self._start)
         spans = spans_of(scene, self._character, self._surroundings, held, q)
         v = np.zeros((len(q), scene.nv))
         v[1:-1] = [pin.difference(scene.model, a, b) for a, b in zip(q[:-2], q[2:], strict=True)]
         v[1:-1] /= (times[2:] - times[:-2])[:, None]
         nodes = {int(np.abs(times - motion.knots[k + 1]).argmin()) for k in strict}
-        phases = np.searchsorted(motion.knots, 0.5 * (times[1:] + times[:-1])) - 1
-        before = WholeBodyMotion(times, q, touched[phases])
+        pieces = np.searchsorted(motion.spline_knots, 0.5 * (times[1:] + times[:-1])) - 1
+        before = WholeBodyMotion(times, q, touched[pieces])
         return Guess(times, q, v, spans, before.touched != "", nodes), before, held
 
     def _problem(self, guess: Guess) -> crocoddyl.ShootingProblem:
@@ -148,7 +148,11 @@ class Refiner:
         for span in active:
             effector = self._character.effectors[span.effector]
             frame = scene.surfaces[effector.surface].frame_id
-            model = crocoddyl.ContactModel6D(self._state, frame, span.pose, pin.LOCAL, nu, GAINS)
+            if effector.point:
+                place = span.pose.translation
+                model = crocoddyl.ContactModel3D(self._state, frame, place, pin.LOCAL_WORLD_ALIGNED, nu, GAINS)
+            else:
+                model = crocoddyl.ContactModel6D(self._state, frame, span.pose, pin.LOCAL, nu, GAINS)
             contacts.addContact(effector.name, model)
         return contacts
 

@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from contact_invariant.character import Character
+from contact_invariant.character import Character, Effector
 from contact_invariant.clearance_residual import ClearanceResidual
 from contact_invariant.contact_schedule import Span
 from contact_invariant.optional_crocoddyl import crocoddyl
@@ -31,7 +31,7 @@ EFFORT, ACCELERATION = 10.0, 2e-3
 #: ... distance from the simplified motion: root [m], [rad], joints [rad], velocities, centre of mass [m] ...
 ROOT, POSTURE, VELOCITY, COM = 5.0, 2.0, 0.03, 10.0
 #: ... swinging patches [m], [rad]; ends of swings: pose and velocity.
-SWING, SWING_TURN, LANDING, LANDING_SPEED = 1000.0, 20.0, 2e6, 1e5
+SWING, SWING_TURN, LANDING, LANDING_SPEED = 5000.0, 20.0, 2e6, 1e5
 #: ... barriers: torques relative to limits, joint angles, joint speeds, forces in body weights, distances [m].
 OVER_TORQUE, OVER_ANGLE, OVER_SPEED, OVER_CONE, OVERLAP = 300.0, 1e4, 10.0, 1e4, 2e4
 #: Weights at the end, not per second: centre of mass, patches and trunk, velocities.
@@ -125,9 +125,14 @@ class CostFactory:
         age = np.inf if span.begin == 0 else times[k] - times[span.begin] + 0.5 * (times[1] - times[0])
         left = np.inf if span.end >= end else times[span.end] - times[k]
         largest = 3.0 * self._weight * min(1.0, age / RAMP, left / RAMP)
-        cone = crocoddyl.WrenchCone(R, self._friction, 2.0 * EXTENT * effector.half, 4, True, 0.0, largest)
         frame = self._scene.surfaces[effector.surface].frame_id
-        residual = crocoddyl.ResidualModelContactWrenchCone(self._state, frame, cone, self._nu)
+        if effector.point:
+            R = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), span.normal).matrix()
+            cone = crocoddyl.FrictionCone(R, self._friction, 4, True, 0.0, largest)
+            residual = crocoddyl.ResidualModelContactFrictionCone(self._state, frame, cone, self._nu)
+        else:
+            cone = crocoddyl.WrenchCone(R, self._friction, 2.0 * EXTENT * effector.half, 4, True, 0.0, largest)
+            residual = crocoddyl.ResidualModelContactWrenchCone(self._state, frame, cone, self._nu)
         barrier = crocoddyl.ActivationModelQuadraticBarrier(crocoddyl.ActivationBounds(cone.lb, cone.ub))
         costs.addCost(f"cone {effector.name}", self._cost(residual, barrier), OVER_CONE / self._weight**2)
 
@@ -159,12 +164,11 @@ class CostFactory:
             frame = self._scene.surfaces[limb.surface].frame_id
             landing = next((s for s in active if s.effector == i and s.begin == k and k > 0), None)
             if landing is not None:
-                self._pose(costs, limb.name, frame, landing.pose, (LANDING, LANDING))
-                still = crocoddyl.ResidualModelFrameVelocity(self._state, frame, pin.Motion.Zero(), pin.LOCAL, self._nu)
-                costs.addCost(f"{limb.name} at rest", self._cost(still), LANDING_SPEED)
+                self._pose(costs, limb, limb.name, landing.pose, (LANDING, LANDING))
+                self._velocity(costs, limb, f"{limb.name} at rest", pin.Motion.Zero(), LANDING_SPEED)
             elif i not in touching and any(s.effector == i and s.begin > k for s in self._guess.spans):
                 pin.framesForwardKinematics(self._scene.model, self._swing, self._guess.q[self._along_swing(i, k)])
-                self._pose(costs, limb.name, frame, self._swing.oMf[frame].copy(), (SWING, SWING_TURN))
+                self._pose(costs, limb, limb.name, self._swing.oMf[frame].copy(), (SWING, SWING_TURN))
 
     def _along_swing(self, i: int, k: int) -> int:
         """Return the node of the simplified motion whose patch is followed: its swing may begin earlier."""
@@ -184,11 +188,10 @@ class CostFactory:
         for limb in self._character.limbs:
             frame = self._scene.surfaces[limb.surface].frame_id
             X = self._data.oMf[frame].copy()
-            self._pose(costs, f"task {limb.name}", frame, X, (END_POSE * scale, END_POSE * scale))
+            self._pose(costs, limb, f"task {limb.name}", X, (END_POSE * scale, END_POSE * scale))
             if not rest:
                 twist = pin.getFrameVelocity(model, self._moving(k), frame, pin.LOCAL)
-                speed = crocoddyl.ResidualModelFrameVelocity(self._state, frame, twist, pin.LOCAL, self._nu)
-                costs.addCost(f"task speed {limb.name}", self._cost(speed), END_VELOCITY * scale)
+                self._velocity(costs, limb, f"task speed {limb.name}", twist, END_VELOCITY * scale)
 
     def _moving(self, k: int) -> pin.Data:
         data = self._scene.model.createData()
@@ -197,11 +200,25 @@ class CostFactory:
         return data
 
     def _pose(
-        self, costs: crocoddyl.CostModelSum, name: str, frame: int, X: pin.SE3, weights: tuple[float, float]
+        self, costs: crocoddyl.CostModelSum, limb: Effector, name: str, X: pin.SE3, weights: tuple[float, float]
     ) -> None:
+        frame = self._scene.surfaces[limb.surface].frame_id
+        if limb.point:
+            residual = crocoddyl.ResidualModelFrameTranslation(self._state, frame, X.translation, self._nu)
+            costs.addCost(name, self._cost(residual), weights[0])
+            return
         residual = crocoddyl.ResidualModelFramePlacement(self._state, frame, X, self._nu)
         activation = crocoddyl.ActivationModelWeightedQuad(np.repeat(weights, 3))
         costs.addCost(name, self._cost(residual, activation), 1.0)
+
+    def _velocity(
+        self, costs: crocoddyl.CostModelSum, limb: Effector, name: str, twist: pin.Motion, weight: float
+    ) -> None:
+        frame = self._scene.surfaces[limb.surface].frame_id
+        residual = crocoddyl.ResidualModelFrameVelocity(self._state, frame, twist, pin.LOCAL, self._nu)
+        turning = 0.0 if limb.point else 1.0
+        activation = crocoddyl.ActivationModelWeightedQuad(np.repeat([1.0, turning], 3))
+        costs.addCost(name, self._cost(residual, activation), weight)
 
 
 class _Pairs:

@@ -24,8 +24,12 @@ WEIGHTS = (
 ANGLE = 0.2
 #: Distance that joints keep from their limits [rad].
 JOINT_MARGIN = 0.04
+#: Largest share of a limb's length that is used: where it is straight, its joints are fast.
+STRAIGHT = 0.99
 #: Distance that own links keep: the collision dampers of the controller act below 8 cm and keep 1 cm [m].
 LINK_MARGIN = 0.03
+#: Distance that links without a patch keep from solids: their spheres leave gaps [m].
+SOLID_MARGIN = 0.015
 #: Height over which a moving patch is dragging [m].
 DRAG_HEIGHT = 0.03
 
@@ -109,7 +113,7 @@ def dynamic_rows(character: Character, surroundings: Surroundings, at: Instant, 
         else:
             spin, speed = omega, rate[:3] + ca.cross(omega, place - p)
             links.append([])
-        near, normal = surroundings.nearest(place)
+        near, normal = surroundings.nearest(place, effector.margin)
         root_c = ca.sqrt(at.c[i] + 1e-8)
         tilt = turn[:, 2] + normal
         rows.add("contact", "contact", root_c * (place - near), root_c * ANGLE * tilt)
@@ -154,7 +158,8 @@ def _limb_rows(
         R = R @ rotation(limb.axes[k], angles[k])
         frames.append((origin, R))
     end, R = origin + R @ ca.DM(limb.end.translation), R @ ca.DM(limb.end.rotation)
-    rows.add("limb kinematics", "kinematics", end - place, ANGLE * (R - turn)[:, 0], ANGLE * (R - turn)[:, 2])
+    turned = [] if limb.point else [ANGLE * (R - turn)[:, 0], ANGLE * (R - turn)[:, 2]]
+    rows.add("limb kinematics", "kinematics", end - place, *turned)
     lower, upper = limb.lower + JOINT_MARGIN, limb.upper - JOINT_MARGIN
     rows.add("joint limits", "kinematics", hinge(ca.DM(lower) - angles), hinge(angles - ca.DM(upper)))
     weight = character.mass * GRAVITY
@@ -174,7 +179,8 @@ def _collision_rows(
         axes.append((a, b))
         for u in capsule.fractions:
             distance = surroundings.distance((1 - u) * a + u * b)
-            rows.add("penetration", "penetration", hinge(capsule.radius - distance))
+            margin = 0.0 if capsule.touches else SOLID_MARGIN
+            rows.add("penetration", "penetration", hinge(capsule.radius + margin - distance))
     for one, other in character.apart:
         for (a, b), first in zip(axes, character.capsules, strict=True):
             for (c, d), second in zip(axes, character.capsules, strict=True):
@@ -199,11 +205,17 @@ def _clamped(value: Any) -> Any:
 
 
 def path_rows(character: Character, surroundings: Surroundings, state: State, rows: Rows) -> None:
-    """Append terms on a fine grid: corners of the limbs' patches do not enter solids and do not drag along them."""
+    """Append terms on a fine grid: lengths of limbs; corners of patches do not enter solids nor drag along them."""
     for i, limb in enumerate(character.limbs):
+        last = state.places[i]
+        if not limb.point:
+            last = last + state.turns[i] @ ca.DM(limb.end.inverse().translation)
+        first = state.p + state.R @ ca.DM(limb.placements[0].translation - character.com)
+        rows.add("limb length", "kinematics", hinge(ca.norm_2(last - first) - STRAIGHT * limb.length))
         spin = angular_velocity(state.x[9 + 6 * i : 12 + 6 * i], state.rate[9 + 6 * i : 12 + 6 * i])
-        for side_x in (-1.0, 1.0):
-            for side_y in (-1.0, 1.0):
+        sides = (0.0,) if limb.point else (-1.0, 1.0)
+        for side_x in sides:
+            for side_y in sides:
                 arm = state.turns[i] @ ca.DM([side_x * limb.half[0], side_y * limb.half[1], 0.0])
                 distance = surroundings.distance(state.places[i] + arm)
                 rows.add("penetration", "penetration", hinge(-distance))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import coal
@@ -50,13 +50,23 @@ class Surroundings:
     faces: tuple[Face, ...]
     solids: tuple[Solid, ...]
 
-    def nearest(self, p: Any) -> tuple[Any, Any]:
-        """Return the virtual nearest point of a symbolic point and the normal there, (3, 1) each.
+    def nearest(self, p: Any, margin: float) -> tuple[Any, Any]:
+        """Return the virtual nearest point of a patch's symbolic middle and the normal there, (3, 1) each.
 
-        Source: [Mordatch2012] (3).
+        Source: [Mordatch2012] (3), over the points of each face where the whole patch fits.
+
+        Args:
+            p: middle of the patch.
+            margin: its largest half extent [m].
+
+        Raises:
+            MultiQpError: it fits on no face.
         """
         total, point, normal = 0, ca.SX.zeros(3), ca.SX.zeros(3)
-        for face in self.faces:
+        faces = [replace(face, half=face.half - margin) for face in self.faces if face.half.min() >= margin]
+        if not faces:
+            raise MultiQpError(f"behaviour: no surface of the surroundings has {2 * margin} m × {2 * margin} m")
+        for face in faces:
             n = self._on(face, p)
             eta = 1 / (1 + SHARPNESS * ca.sumsqr(p - n))
             total, point = total + eta, point + eta * n

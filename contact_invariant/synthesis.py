@@ -21,6 +21,8 @@ from multi_qp_scene.scenario import Scenario
 NOISE = 0.01
 #: Largest logit of a contact variable at the start of a stage: further out there is no gradient.
 LOGIT = 2.0
+#: Logit of the contact variables at the start of the second stage.
+FRESH = -1.0
 
 
 @dataclass(frozen=True)
@@ -30,14 +32,14 @@ class Stage:
     name: str
     weights: dict[str, float]
     iterations: int = 60
-    fresh: bool = False  # whether contact variables begin at one half
+    fresh: bool = False  # whether contact variables begin anew
 
 
 _COMMON = {"effort": 0.05, "torque": 0.1, "acceleration": 0.02, "prior": 0.03, "posture": 0.3}
 #: First task terms alone, the rest only for uniqueness; then all terms, with rising weights of physics and contacts.
 STAGES = (
     Stage("task", {**_COMMON, "contact": 0.1, "physics": 0.01, "kinematics": 3.0, "task": 10.0, "penetration": 3.0,
-                   "absent": 0.01, "cone": 1.0, "drag": 0.0, "support": 0.0, "ramp": 10.0}),
+                   "absent": 0.01, "cone": 1.0, "drag": 0.0, "support": 0.0, "ramp": 10.0}, iterations=20),
     Stage("contacts", {**_COMMON, "contact": 10.0, "physics": 3.0, "kinematics": 10.0, "task": 10.0,
                        "penetration": 10.0, "absent": 2.0, "cone": 3.0, "drag": 0.3,
                        "support": 3.0, "ramp": 20.0}, fresh=True),
@@ -107,7 +109,7 @@ class Synthesiser:
                 if number:
                     z[problem.fixed :] += NOISE * rng.normal(size=len(z) - problem.fixed)
                 logits = problem.logits(z)
-                logits[:] = 0.0 if stage.fresh else np.clip(logits, -LOGIT, LOGIT)
+                logits[:] = FRESH if stage.fresh else np.clip(logits, -LOGIT, LOGIT)
                 problem.weights.update(stage.weights)
                 fit = levenberg_marquardt(
                     problem,
@@ -121,7 +123,8 @@ class Synthesiser:
                 if fit.reason == "time":
                     break
         motion = self._motion(z)
-        ends = list(zip(motion.x[1:], motion.rates[1:], strict=True))
+        last = slice(motion.pieces, None, motion.pieces)
+        ends = list(zip(motion.x[last], motion.rates[last], strict=True))
         return Synthesis(
             seed=seed,
             motion=motion,

@@ -129,7 +129,7 @@ class TaskTerms:
             foot = self._character.effectors[i]
             base = at.p + at.R @ ca.DM(_base(self._character, i))
             length = float(np.linalg.norm(foot.nominal.translation - self._character.com - _base(self._character, i)))
-            near, normal = self._surroundings.nearest(at.places[i])
+            near, normal = self._surroundings.nearest(at.places[i], foot.margin)
             found += [
                 Feature(f"{foot.name} extended", "m", ca.norm_2(at.places[i] - base) - length),
                 Feature(f"{foot.name} on a surface", "m", at.places[i] - near),

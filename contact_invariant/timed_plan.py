@@ -25,6 +25,9 @@ LARGEST = 50_000_000
 #: Distance of a patch from a surface at the end up to which it stays there [m].
 TOUCHING = 0.01
 
+#: A patch that moves by less than this, and is closer than this to a surface, rests on it [m].
+RESTING = 0.003
+
 
 @dataclass(frozen=True)
 class TimedPlan:
@@ -33,10 +36,10 @@ class TimedPlan:
     Attributes:
         effectors: name of each effector, limbs first, (N,).
         surfaces: full name of its surface, (N,).
-        touched: full name of the surface that each effector touches in each phase, "" for none, (K + 1, N); the last
-            row is what stays in contact after the end.
+        touched: full name of the surface that each effector touches from each knot to the next, "" for none,
+            (K + 1, N); the last row is what stays in contact after the end.
         limbs: number of limbs.
-        knots: time of the phases' ends, from 0, (K + 1,) [s].
+        knots: times of x and rates, from 0, (K + 1,) [s].
         x: features of (12) there, (K + 1, features).
         rates: their time derivatives.
         rest: rotation of the trunk and of each limb's patch for which the rotation vector is zero, (1 + limbs, 3, 3).
@@ -90,14 +93,17 @@ def timed_plan(
     Raises:
         MultiQpError: nothing is in contact at the end.
     """
-    touched = np.full((len(motion.c) + 1, len(character.effectors)), "", dtype=object)
+    touched = np.full((len(motion.x), len(character.effectors)), "", dtype=object)
     for i in range(len(character.effectors)):
         places = _places(character, motion, i)
-        for phase in np.flatnonzero(motion.contacts[:, i]):
-            middle = 0.5 * (places[phase] + places[phase + 1])
-            touched[phase, i] = surroundings.name_at(middle)
+        made = np.repeat(motion.contacts[:, i], motion.pieces)
+        if i < len(character.limbs):
+            made |= _resting(motion, surroundings, i, made)
+        for piece in np.flatnonzero(made):
+            middle = 0.5 * (places[piece] + places[piece + 1])
+            touched[piece, i] = surroundings.name_at(middle)
         near, _ = surroundings.touched(places[-1:])
-        if motion.contacts[-1, i] or (motion.contacts[:, i].any() and np.linalg.norm(near - places[-1]) < TOUCHING):
+        if made[-1] or (motion.contacts[:, i].any() and np.linalg.norm(near - places[-1]) < TOUCHING):
             touched[-1, i] = surroundings.name_at(places[-1])
     if not any(touched[-1]):
         raise MultiQpError("the motion ends without a contact: there is nothing to stand on")
@@ -107,13 +113,27 @@ def timed_plan(
         surfaces=np.array([effector.surface for effector in character.effectors]),
         touched=touched.astype(str),
         limbs=np.array(len(character.limbs)),
-        knots=motion.knots,
+        knots=motion.spline_knots,
         x=motion.x,
         rates=motion.rates,
         rest=np.stack([np.eye(3), *(limb.nominal.rotation for limb in character.limbs)]),
         times=postures.times,
         postures=postures.q[:, part],
     )
+
+
+def _resting(motion: Motion, surroundings: Surroundings, i: int, made: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return the pieces in which a limb's patch makes no contact, and stays where it touches a surface, (K P,)."""
+    found = np.zeros_like(made)
+    flags = np.concatenate([[True], made, [True]])
+    for begin in np.flatnonzero(flags[:-1] & ~flags[1:]):
+        end = begin + int(np.argmax(flags[begin + 1 :]))
+        times = np.linspace(motion.spline_knots[begin], motion.spline_knots[end], 10 * (end - begin) + 1)
+        x = motion.features(times)[0][:, 6 + 6 * i : 12 + 6 * i]
+        near, _ = surroundings.touched(x[:, :3])
+        still = np.ptp(x[:, :3], axis=0).max() < RESTING and np.ptp(x[:, 3:], axis=0).max() < 10 * RESTING
+        found[begin:end] = still and np.linalg.norm(near - x[:, :3], axis=1).max() < RESTING
+    return found
 
 
 def _places(character: Character, motion: Motion, i: int) -> Array:

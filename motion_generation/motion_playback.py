@@ -23,10 +23,13 @@ from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.generators import MotionPlaybackSpec
-from multi_qp_scene.schema.tasks import CoMTaskSpec, PoseTargetSpec, PoseTaskSpec, PostureTaskSpec
+from multi_qp_scene.schema.tasks import Axis, CoMTaskSpec, PoseTargetSpec, PoseTaskSpec, PostureTaskSpec
 
 #: Stiffness of the tasks [1/s²].
 COM, TRUNK, LIMB, POSTURE = 60.0, 100.0, 900.0, 60.0
+#: Axes of a limb that ends in a point.
+POSITION: list[Axis] = ["x", "y", "z"]
+POSE: list[Axis] = [*POSITION, "roll", "pitch", "yaw"]
 #: Time between postures of a simplified motion [s]: noise of the inverse kinematics is not differentiated.
 POSTURE_STEP = 0.1
 
@@ -92,7 +95,7 @@ class MotionPlayback(MotionGenerator):
             self.tasks[str(plan.effectors[i])] = PoseTaskSpec(
                 type="pose",
                 frame=str(plan.surfaces[i]),
-                axes=["x", "y", "z", "roll", "pitch", "yaw"],
+                axes=POSITION if self._point(i) else POSE,
                 target=here,
                 weight=spec.limb,
                 stiffness=LIMB,
@@ -104,6 +107,10 @@ class MotionPlayback(MotionGenerator):
             weight=spec.posture,
             stiffness=POSTURE,
         )
+
+    def _point(self, i: int) -> bool:
+        """Return whether an effector is a point, about which its link may turn."""
+        return self.scenario.scene.surfaces[str(self.plan.surfaces[i])].kind == "point"
 
     def _contacts(self, touched: Array) -> dict[int, str]:
         """Return the contact of each effector that touches a surface in a phase."""

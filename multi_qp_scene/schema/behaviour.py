@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class EffectorSpec(StrictModel):
-    """A potential contact: a planar surface of the character.
+    """A potential contact: a planar surface, or a point, of the character.
 
     Attributes:
         surface: name of the character's surface.

@@ -1,5 +1,7 @@
 """Simplified character, surroundings and residuals against the full model and finite differences."""
 
+from pathlib import Path
+
 import casadi as ca
 import numpy as np
 import pinocchio as pin
@@ -12,6 +14,7 @@ from contact_invariant.residuals import segment_distance
 from contact_invariant.surroundings import surroundings_of
 from contact_invariant.symbols import angular_acceleration, angular_velocity, exponential_map
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.scenario import load_scenario
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +60,7 @@ def test_initial_kinematics_match_and_only_forces_cost(scenario, character, prob
     assert costs["root force"] > 0.0
 
 
-def test_gradient_matches_finite_differences(scenario, character, problem):
+def test_normal_equations_match_finite_differences(scenario, character, problem):
     rng = np.random.default_rng(1)
     x = character.features_at(scenario.scene, scenario.scene.q0)
     angles = np.concatenate([scenario.scene.q0[limb.q_index] for limb in character.limbs])
@@ -67,14 +70,18 @@ def test_gradient_matches_finite_differences(scenario, character, problem):
     along[problem.fixed :] = rng.normal(size=len(z) - problem.fixed)
     cost, blocks = problem.normal_equations(z)
     assert cost == pytest.approx(cost_of(problem.residuals(z)))
-    slope = 0.0
+    slope = curvature = 0.0
     for part in blocks:
-        for begin, local, b in zip(part.begins, np.broadcast_to(part.local, len(part.b)), part.b, strict=True):
-            slope += b[: part.g] @ along[begin : begin + part.g]
-            slope += b[part.g :] @ along[local : local + len(b) - part.g]
+        knots = along[part.windows]
+        local = along[part.local[..., None] + np.arange(part.c.shape[2])]
+        slope += (part.b * knots).sum() + (part.c * local).sum()
+        curvature += np.einsum("wg,wgh,wh->", knots, part.A, knots) + np.einsum("wsl,wslm,wsm->", local, part.D, local)
+        curvature += 2.0 * np.einsum("wg,wsgl,wsl->", knots, part.cross, local)
     step = 1e-6
-    ahead, behind = (cost_of(problem.residuals(z + sign * step * along)) for sign in (1.0, -1.0))
-    assert slope == pytest.approx((ahead - behind) / (2.0 * step), rel=1e-6)
+    ahead, behind = (problem.residuals(z + sign * step * along) for sign in (1.0, -1.0))
+    assert slope == pytest.approx((cost_of(ahead) - cost_of(behind)) / (2.0 * step), rel=1e-6)
+    rates = [(a - b) / (2.0 * step) for a, b in zip(ahead, behind, strict=True)]
+    assert curvature == pytest.approx(2.0 * cost_of(rates), rel=1e-5)  # |J v|²
 
 
 def test_rotating_vectors():
@@ -104,7 +111,7 @@ def test_symbolic_and_numeric_surroundings_agree(surroundings, point):
 
 
 def test_the_virtual_nearest_point_is_the_nearest_one_close_to_a_surface(surroundings):
-    point, normal = surroundings.nearest(ca.SX(ca.DM([0.8, 0.1, 0.201])))
+    point, normal = surroundings.nearest(ca.SX(ca.DM([0.8, 0.1, 0.201])), 0.1)
     np.testing.assert_allclose(np.array(ca.evalf(point)).ravel(), [0.8, 0.1, 0.2], atol=0.02)
     assert np.array(ca.evalf(normal)).ravel()[2] > 0.9
     near, normals = surroundings.touched(np.array([[0.8, 0.1, 0.21], [2.0, 0.0, 0.3]]))
@@ -112,9 +119,32 @@ def test_the_virtual_nearest_point_is_the_nearest_one_close_to_a_surface(surroun
     np.testing.assert_allclose(normals, [[0, 0, 1], [0, 0, 1]])
 
 
-def test_a_point_surface_is_refused(behaviour):
+def test_the_virtual_nearest_point_is_where_the_whole_patch_fits(surroundings):
+    found, _ = surroundings.nearest(ca.SX(ca.DM([0.95, 0.1, 0.201])), 0.1)  # the block ends at 1.0
+    assert np.array(ca.evalf(found)).ravel()[0] < 0.92
+    found, _ = surroundings.nearest(ca.SX(ca.DM([0.8, 0.1, 0.201])), 0.25)  # more than the half of the block
+    assert abs(np.array(ca.evalf(found)).ravel()[2]) < 1e-6
+    with pytest.raises(MultiQpError, match="no surface of the surroundings has 200"):
+        surroundings.nearest(ca.SX(ca.DM([0.8, 0.1, 0.2])), 100.0)
+
+
+def test_a_point_may_turn_about_the_surface():
+    scenario = load_scenario(str(Path(__file__).with_name("quadruped.yaml")))
+    character = character_of(scenario)
+    foot = character.limbs[0]
+    assert foot.point and foot.margin == 0.0 and len(character.limbs) == 4
+    x = character.features_at(scenario.scene, scenario.scene.q0)
+    np.testing.assert_allclose(x[9:12], 0.0)
+    q = scenario.scene.q0.copy()
+    q[foot.q_index] += 0.1
+    np.testing.assert_allclose(character.features_at(scenario.scene, q)[9:12], 0.0)
+    stretched = sum(np.linalg.norm(X.translation) for X in (*foot.placements[1:], foot.end))
+    assert foot.length == pytest.approx(stretched)
+
+
+def test_a_grasp_surface_is_refused(behaviour):
     effectors = "{left_foot: {surface: left_sole}, right_foot: {surface: right_sole}, left_hand: {surface: left_grip}}"
-    with pytest.raises(MultiQpError, match="left_hand: expected a planar surface, got a grasp"):
+    with pytest.raises(MultiQpError, match="left_hand: expected a planar surface or a point, got a grasp"):
         character_of(behaviour(effectors=effectors))
 
 

@@ -24,7 +24,11 @@ class Chain:
     def normal_equations(self, z):
         (r,) = self.residuals(z)
         J = self.J * (1 + 2 * self.slope * z[self.columns])[:, None]
-        blocks = NormalBlocks(self.begins, self.local, J.transpose(0, 2, 1) @ J, np.einsum("mkj,mk->mj", J, r), 3)
+        A, b = J.transpose(0, 2, 1) @ J, np.einsum("mkj,mk->mj", J, r)
+        windows, local = self.begins[:, None] + np.arange(3), self.local[:, None]
+        blocks = NormalBlocks(
+            windows, A[:, :3, :3], b[:, :3], local, A[:, None, :3, 3:], A[:, None, 3:, 3:], b[:, None, 3:]
+        )
         return 0.5 * float((r**2).sum()), [blocks]
 
     def dense_solution(self, z0):

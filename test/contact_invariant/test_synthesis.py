@@ -1,5 +1,7 @@
 """Synthesis of behaviours from task terms alone."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -57,9 +59,10 @@ def test_a_hand_strikes_a_target_and_the_feet_stay(behaviour):
     synthesis = maker.run()
     audit = auditor.audit(synthesis.motion, synthesis.features)
     assert audit.passed, audit.findings
-    hand = synthesis.motion.x[3, 6 + 6 * 3 :][:3]
+    at = 3 * synthesis.motion.pieces
+    hand = synthesis.motion.x[at, 6 + 6 * 3 :][:3]
     np.testing.assert_allclose(hand, [0.5, -0.15, 1.0], atol=0.03)
-    assert synthesis.motion.rates[3, 6 + 6 * 3] > 1.0
+    assert synthesis.motion.rates[at, 6 + 6 * 3] > 1.0
     assert not synthesis.motion.contacts[:, 2:].any()
 
 
@@ -72,3 +75,12 @@ def test_three_targets_are_struck_in_turn():
         assert auditor.audit(synthesis.motion, synthesis.features).passed
         feet = synthesis.motion.contacts[:, :2]
         assert (np.diff(feet.astype(int), axis=0) != 0).any()  # it steps, though no term says so
+
+
+def test_a_quadruped_walks():
+    scenario = load_scenario(str(Path(__file__).with_name("quadruped.yaml")))
+    maker, auditor = synthesiser(scenario)
+    synthesis = maker.run(2)
+    audit = auditor.audit(synthesis.motion, synthesis.features)
+    assert audit.passed, audit.findings
+    assert (np.diff(synthesis.motion.contacts.astype(int), axis=0) != 0).any(axis=0).all()  # each foot steps

@@ -67,7 +67,7 @@ def test_the_file_has_what_was_synthesised(folder, made):
     plan = TimedPlan.load(path)
     assert plan.effectors.tolist() == ["left_foot", "right_foot", "left_hand"]
     assert plan.touched[-1].tolist() == ["ground/floor", "ground/floor", ""]
-    assert plan.knots.tolist() == pytest.approx([0.0, 0.3, 0.6])
+    assert plan.knots.tolist() == pytest.approx([0.0, 0.15, 0.3, 0.45, 0.6])
     np.testing.assert_allclose(plan.postures[-1, :7], made[0].scenario.scene.q0[:7], atol=0.03)
 
 
@@ -110,7 +110,7 @@ except MultiQpError as error:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["walk_to", "punch"])
+@pytest.mark.parametrize("name", ["walk_to", "punch", "kick"])
 @pytest.mark.parametrize("backend", ["integrator", "mujoco"])
 def test_behaviours_are_carried_out(name, backend, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
