@@ -16,8 +16,8 @@ NODES = sorted(path.stem for path in (ROOT / "multi_qp_ros" / "nodes").glob("*_n
 PACKAGES = {path.parent.name for path in ROOT.glob("*/__init__.py")}
 #: Modules of keys of rosdep and names of distributions, where they differ.
 MODULES = {"pil": "PIL", "mcap_ros2_support": "mcap_ros2"}
-#: Modules that come with another: of pydantic, viser, mcap-ros2-support.
-IMPLIED = {"pydantic": {"pydantic_core"}, "viser": {"websockets"}, "mcap_ros2": {"mcap"}}
+#: Modules that come with another: of pydantic, numba, viser, mcap-ros2-support.
+IMPLIED = {"pydantic": {"pydantic_core"}, "numba": {"llvmlite"}, "viser": {"websockets"}, "mcap_ros2": {"mcap"}}
 #: Of a comparison with the authors' C++ that `multi-qp bench` makes where it is installed; of the synthesis of motions.
 OPTIONAL = {"hpp_bezier_com_traj", "hpp_centroidal_dynamics", "casadi", "crocoddyl"}
 BLOCKER = """

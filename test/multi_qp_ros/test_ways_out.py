@@ -53,12 +53,13 @@ def ends_with_zero_efforts(graph, robots, published, level=STALE):
 
 @pytest.mark.parametrize("count, number", [(5, signal.SIGINT), (1, signal.SIGHUP)])
 def test_a_signal(active, graph, fake_robots, count, number):
+    before = graph.node.get_node_names().count(NODE)  # another one that a test has killed may not be forgotten yet
     for _ in range(count):
         active.send_signal(number)
         time.sleep(0.02)
     ends_with_zero_efforts(graph, fake_robots, f"the process ends: {number.name}")
     assert active.wait(10) == 0
-    assert NODE not in graph.node.get_node_names()  # it has left the graph itself: no lease has to run out
+    assert graph.node.get_node_names().count(NODE) < before  # it has left the graph itself: no lease has to run out
 
 
 def test_the_end_of_the_parent(ros_environment, graph, fake_robots):
