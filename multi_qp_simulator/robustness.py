@@ -37,8 +37,6 @@ RANDOMISED = MismatchSpec(
     gyro_noise=5e-3,
 )
 
-#: Drop of the centre of mass that counts as a fall [m].
-FALLEN = 0.25
 #: Period of the check for falls [s].
 FALL_CHECK_PERIOD = 0.05
 
@@ -130,7 +128,7 @@ class _FallDetector:
     """
 
     def __init__(self, run: Run) -> None:
-        self._run = run
+        self._run, self._drop = run, run.scenario.spec.health.drop
         self._heights: dict[str, Array] = {}
         self._support: dict[str, float] = {}
         self._next = 0.0
@@ -147,7 +145,7 @@ class _FallDetector:
             highest = np.maximum(self._heights.get(character.name, heights), heights)
             # the reference heights follow slow, intended changes
             self._heights[character.name] = highest + (heights - highest) * min(1.0, passed)
-            if (heights < self._heights[character.name] - FALLEN).all():
+            if (heights < self._heights[character.name] - self._drop).all():
                 self.fallen = character.name
                 self._run.stop()
 

@@ -21,6 +21,8 @@ class HealthSpec(StrictModel):
         torque: torque relative to its limit.
         velocity: joint velocity relative to its limit.
         joint_limits: joint position beyond its limits [rad], [m]; beyond the initial violation, if that is larger.
+        drop: fast drop of the centre of mass, in the world and relative to the contacts, that is a fall for
+            `multi-qp robustness` [m].
         untouched: pairs of links, each a name or a pattern with `*`, that must not touch each other.
     """
 
@@ -31,4 +33,5 @@ class HealthSpec(StrictModel):
     torque: Positive = 1.001
     velocity: Positive = 1.05
     joint_limits: Spread = 0.01
+    drop: Distance = 0.15
     untouched: list[tuple[str, str]] = []
