@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -145,22 +145,13 @@ class Auditor:
     def _physics(self, path: _Path) -> list[Finding]:
         """Explain root force and moment by forces inside the friction cones at corners that touch."""
         needed, errors = path.root_wrench(), np.zeros((len(path.times), 6))
-        edges = self._friction * np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
         for m in range(len(path.times)):
             columns = []
             for i, effector in enumerate(self._character.effectors):
                 if not path.in_contact[m, i]:
                     continue
-                corners = path.corners[m, i]
-                near, normals = self._surroundings.touched(corners)
-                for corner, on, normal in zip(corners, near, normals, strict=True):
-                    if np.linalg.norm(corner - on) > REACH:
-                        continue
-                    axes = np.linalg.svd(normal[None])[2][1:]
-                    for edge in edges:
-                        force = normal + edge @ axes
-                        pushes = [force] if not effector.grip else [force, -force]
-                        columns += [np.append(f, np.cross(corner - path.p[m], f)) for f in pushes]
+                pushes = cone_edges(self._surroundings, self._friction, path.corners[m, i], grip=effector.grip)
+                columns += [np.append(f, np.cross(corner - path.p[m], f)) for corner, f in pushes]
             if columns:
                 errors[m] = needed[m] - np.array(columns).T @ nnls(np.array(columns).T, needed[m])[0]
             else:
@@ -287,3 +278,24 @@ class _Path:
 
 def _at_most(name: str, value: float, bound: float, unit: str, where: str) -> Finding:
     return Finding(name, value, bound, unit, where, bool(value <= bound))
+
+
+def cone_edges(
+    surroundings: Surroundings, friction: float, corners: Array, *, grip: bool
+) -> Iterator[tuple[Array, Array]]:
+    """Yield each corner that touches with each edge of its friction cone, of unit normal force; of a grip also pulls.
+
+    Args:
+        surroundings: what is touched.
+        friction: coefficient of friction.
+        corners: of a patch, (k, 3) [m].
+        grip: whether the patch can pull.
+    """
+    near, normals = surroundings.touched(corners)
+    for corner, on, normal in zip(corners, near, normals, strict=True):
+        if np.linalg.norm(corner - on) > REACH:
+            continue
+        axes = np.linalg.svd(normal[None])[2][1:]
+        for edge in friction * np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]]):
+            force = normal + edge @ axes
+            yield from ((corner, f) for f in ([force, -force] if grip else [force]))

@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 from scipy.optimize import nnls
 
-from contact_invariant.audit import REACH, STEP, Audit, Auditor, Finding, _Path
+from contact_invariant.audit import STEP, Audit, Auditor, Finding, _Path, cone_edges
 from contact_invariant.character import Character
 from contact_invariant.postures import Postures
 from contact_invariant.whole_body import WholeBodyMotion, features_of
@@ -130,25 +130,16 @@ class RefinedAuditor(Auditor):
     def _pushes(self, path: _WholeBodyPath, m: int, data: pin.Data) -> tuple[list[Array], list[Array], list[int]]:
         """Return generalised force, wrench and effector of each edge of the friction cones, of unit normal force."""
         columns, wrenches, owner = [], [], []
-        edges = self._friction * np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
         for i, effector in enumerate(self._character.effectors):
             if not path.in_contact[m, i]:
                 continue
             frame = self._scene.surfaces[effector.surface].frame_id
             J = pin.getFrameJacobian(self._scene.model, data, frame, pin.LOCAL_WORLD_ALIGNED)
             origin = data.oMf[frame].translation
-            corners = path.corners[m, i]
-            near, normals = self._surroundings.touched(corners)
-            for corner, on, normal in zip(corners, near, normals, strict=True):
-                if np.linalg.norm(corner - on) > REACH:
-                    continue
-                axes = np.linalg.svd(normal[None])[2][1:]
-                for edge in edges:
-                    push = normal + edge @ axes
-                    for f in [push] if not effector.grip else [push, -push]:
-                        wrenches.append(np.append(f, np.cross(corner - origin, f)))
-                        columns.append(J.T @ wrenches[-1])
-                        owner.append(i)
+            for corner, f in cone_edges(self._surroundings, self._friction, path.corners[m, i], grip=effector.grip):
+                wrenches.append(np.append(f, np.cross(corner - origin, f)))
+                columns.append(J.T @ wrenches[-1])
+                owner.append(i)
         return columns, wrenches, owner
 
     def _roots(self, dynamics: Dynamics, times: Array) -> list[Finding]:
