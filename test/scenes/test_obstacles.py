@@ -40,7 +40,8 @@ def test_hands_push_the_gate_open():
     found = touched(result, "gate")
     assert {"humanoid/l_wrist_roll_link", "humanoid/r_wrist_yaw_link"} <= set(found)
     assert all("wrist" in link for link in found)
-    assert result.log.q[:, scenario.scene.subsystems["gate"].q_slice].max() > 1.3
+    angle = result.log.q[:, scenario.scene.subsystems["gate"].q_slice]
+    assert angle.max() > 1.3 and angle[-1] > 1.2  # the leaf swings back from its stop
     assert not result.report["health"]["problems"]
 
 
