@@ -328,9 +328,10 @@ class Controller:
             if not self._state_manager.started:
                 self._state_manager.start(time)
             self._to_update = time if lost is None else None  # no transition by the state of a lost subsystem
-            external = self._loop.external
-            now = GeneratorInput(time, self.dt, self.kinematics, self._forces, self.surroundings, external)
-            self._state_manager.update_generators(now)
+            if self._state_manager.generators.present:
+                external = self._loop.external
+                now = GeneratorInput(time, self.dt, self.kinematics, self._forces, self.surroundings, external)
+                self._state_manager.update_generators(now)
             if self.landing is not None and self.landing.update(self.kinematics, time):
                 self.qp_data.allow_touching(self.landing.pending)
             self.qp_data.given_up = tuple(self._given_up.names)

@@ -23,6 +23,8 @@ HARDEST_BRAKING = 50.0
 #: Pairs beyond δ_i have a row while they are slower than their bound by less than this [m/s].
 SPEED_MARGIN = 0.2
 
+Triple = tuple[float, float, float]
+
 
 class NearPairData(NamedTuple):
     """Arrays of `near_pairs`.
@@ -88,7 +90,9 @@ def near_pairs(poses: Array, twists: Array, table: Any) -> int:
         for i in range(12):
             data.last[k, i] = data.poses[data.pieces[k], i]
         joint = data.joints[k]
-        spin[k] = data.radii[k] * _point_velocity(world[k], poses[joint], twists[joint], velocity[k])
+        w, arm = _rotated(poses[joint], twists[joint], 3), _arm(world[k], poses[joint])
+        velocity[k] = _plus(_rotated(poses[joint], twists[joint], 0), _cross(w, arm))
+        spin[k] = data.radii[k] * math.sqrt(_dot(w, w))
     found = 0
     for k in range(len(data.first)):
         a, b = data.first[k], data.second[k]
@@ -108,17 +112,35 @@ def near_pairs(poses: Array, twists: Array, table: Any) -> int:
 
 
 @compiled_part
-def _point_velocity(point: Array, pose: Array, twist: Array, velocity: Array) -> float:
-    """Write the velocity of a point of a joint's body, world frame, (3,) [m/s]; return the angular speed [rad/s]."""
-    arm, spin = np.empty(3), np.empty(3)
-    for i in range(3):
-        arm[i] = point[i] - pose[9 + i]
-        spin[i] = pose[i] * twist[3] + pose[3 + i] * twist[4] + pose[6 + i] * twist[5]
-        velocity[i] = pose[i] * twist[0] + pose[3 + i] * twist[1] + pose[6 + i] * twist[2]
-    for i in range(3):
-        j, k = (i + 1) % 3, (i + 2) % 3
-        velocity[i] += spin[j] * arm[k] - spin[k] * arm[j]
-    return math.sqrt(spin[0] * spin[0] + spin[1] * spin[1] + spin[2] * spin[2])
+def _rotated(pose: Array, motion: Array, start: int) -> Triple:
+    """Return three entries of a motion, from `start` on, in the axes of the world; see `JointViews` for the pose."""
+    x, y, z = motion[start], motion[start + 1], motion[start + 2]
+    return (
+        pose[0] * x + pose[3] * y + pose[6] * z,
+        pose[1] * x + pose[4] * y + pose[7] * z,
+        pose[2] * x + pose[5] * y + pose[8] * z,
+    )
+
+
+@compiled_part
+def _arm(point: Array, pose: Array) -> Triple:
+    """Return a point relative to the origin of a joint, both in the world frame [m]."""
+    return point[0] - pose[9], point[1] - pose[10], point[2] - pose[11]
+
+
+@compiled_part
+def _cross(a: Any, b: Any) -> Triple:
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+
+
+@compiled_part
+def _dot(a: Any, b: Any) -> float:
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@compiled_part
+def _plus(a: Any, b: Any) -> Triple:
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
 
 
 @compiled_part
@@ -316,31 +338,16 @@ def _add_side(
         row: to add to, (nv,).
         velocity: to add to, (3,).
     """
-    lever = np.empty(3)
-    lever[0] = point[1] * normal[2] - point[2] * normal[1]
-    lever[1] = point[2] * normal[0] - point[0] * normal[2]
-    lever[2] = point[0] * normal[1] - point[1] * normal[0]
+    lever = _cross(point, normal)
     for c in columns:
         push = 0.0
         for i in range(3):
             push += normal[i] * J_world[i, c] + lever[i] * J_world[3 + i, c]
         row[c] += sign * push
-    # velocity and acceleration of the point relative to the joint's origin, rotated to the world frame
-    arm, moved, v, w = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    arm, w = _arm(point, pose), _rotated(pose, twist, 3)
+    v = _plus(_rotated(pose, twist, 0), _cross(w, arm))
     for i in range(3):
-        arm[i] = point[i] - pose[9 + i]
-        w[i] = pose[i] * twist[3] + pose[3 + i] * twist[4] + pose[6 + i] * twist[5]
-        v[i] = pose[i] * twist[0] + pose[3 + i] * twist[1] + pose[6 + i] * twist[2]
-        moved[i] = pose[i] * drift[3] + pose[3 + i] * drift[4] + pose[6 + i] * drift[5]
-    total = 0.0
-    for i in range(3):
-        j, k = (i + 1) % 3, (i + 2) % 3
-        v[i] += w[j] * arm[k] - w[k] * arm[j]
-        total += normal[i] * (pose[i] * drift[0] + pose[3 + i] * drift[1] + pose[6 + i] * drift[2])
-        total += normal[i] * (moved[j] * arm[k] - moved[k] * arm[j])
-    for i in range(3):
-        j, k = (i + 1) % 3, (i + 2) % 3
         velocity[i] += sign * v[i]
-        # classical acceleration of the point: spatial acceleration plus ω × v
-        total += normal[i] * (w[j] * v[k] - w[k] * v[j])
-    return sign * total
+    # classical acceleration of the point: spatial acceleration plus ω × v
+    spatial = _plus(_rotated(pose, drift, 0), _cross(_rotated(pose, drift, 3), arm))
+    return sign * _dot(normal, _plus(spatial, _cross(w, v)))

@@ -107,11 +107,10 @@ class StateManager(Stateful):
 
     def update_generators(self, now: GeneratorInput) -> None:
         """Update the motion generators; their contacts and references apply in this tick."""
-        setup, state = self.active_setup, self.machine.present
-        if self.generators.present:
-            contacts = self.generators.update(now, setup.tasks)
-            if setup.change_generated(state, contacts, self._kinematics):
-                self._activate()
+        setup = self.active_setup
+        contacts = self.generators.update(now, setup.tasks)
+        if setup.change_generated(self.machine.present, contacts, self._kinematics):
+            self._activate()
 
     def advance(self, time: float, *, interactive: bool) -> None:
         """Take the transition that is due after the tick at `time` [s]; it takes effect in the next tick."""
