@@ -122,7 +122,7 @@ class Touch:
         self._steps = 0
 
     def unknown(self) -> list[TouchForce]:
-        """Return the largest force so far between shapes that no contact of the scenario connects."""
+        """Return the largest forces so far between shapes that no contact connects, or far from its surfaces."""
         found = []
         for a, b in np.argwhere(self._largest > 0.0).tolist():
             links = self._link_of[a], self._link_of[b]

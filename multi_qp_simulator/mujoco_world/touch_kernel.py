@@ -14,6 +14,9 @@ from multi_qp_scene.jit import compiled, compiled_part
 Indices = NDArray[np.integer]
 #: Of two contacts, a made one gets the force even if its surfaces are farther by this [m].
 AS_NEAR = 1e-3
+#: Distance from both surfaces of a contact beyond which a force between its bodies is also listed as a touch [m]: the
+#: shapes of hands and feet extend beyond their surfaces by up to 3 cm.
+OFF_SURFACE = 0.05
 
 
 class ContactSurfaces(NamedTuple):
@@ -66,7 +69,8 @@ def add_contacts(
         xpos: of all bodies, (bodies, 3).
         xmat: of all bodies, flattened, (bodies, 9).
         total: accumulated in place: force and moment about the world's origin, world axes, (contacts, 6).
-        largest: largest force between two shapes without a contact of the scenario, updated, (shapes, shapes) [N].
+        largest: largest force between two shapes without a contact of the scenario, or far from the surfaces of theirs,
+            updated, (shapes, shapes) [N].
         largest_time: its time, updated, (shapes, shapes) [s].
         time: present time [s].
     """
@@ -75,17 +79,17 @@ def add_contacts(
         of, row = owner[geoms[n, 0], geoms[n, 1]], address[n]
         if row < 0:
             continue
-        if of == 0:
+        sign, k, distance = 1.0 if of > 0 else -1.0, -1, math.inf
+        if of != 0:
+            k, distance = _nearest(surfaces, abs(of) - 1, made, position[n], xpos, xmat)
+            if surfaces.bodies[k, 0] != surfaces.bodies[abs(of) - 1, 0]:
+                sign = -sign
+        if distance > OFF_SURFACE:
             force = math.sqrt(efc_force[row] ** 2 + efc_force[row + 1] ** 2 + efc_force[row + 2] ** 2)
             if force > largest[geoms[n, 0], geoms[n, 1]]:
                 largest[geoms[n, 0], geoms[n, 1]], largest_time[geoms[n, 0], geoms[n, 1]] = force, time
+        if of == 0:
             continue
-        sign, k = 1.0 if of > 0 else -1.0, abs(of) - 1
-        if surfaces.others[k] != 0:
-            nearest = _nearest(surfaces, k, made, position[n], xpos, xmat)
-            if surfaces.bodies[nearest, 0] != surfaces.bodies[k, 0]:
-                sign = -sign
-            k = nearest
         for j in range(3):
             f[j] = 0.0
             for i in range(3):
@@ -96,8 +100,8 @@ def add_contacts(
 @compiled_part
 def _nearest(
     surfaces: ContactSurfaces, first: int, made: NDArray[np.bool_], at: Array, xpos: Array, xmat: Array
-) -> int:
-    """Return which of the contacts between the same bodies as `first` has its surfaces nearest to a point, (3,) [m]."""
+) -> tuple[int, float]:
+    """Return which contact between the same bodies as `first` is nearest to a point, (3,) [m], and its distance [m]."""
     nearest, least, k = first, math.inf, first
     while k >= 0:
         distance = 0.0 if made[k] else AS_NEAR
@@ -106,7 +110,7 @@ def _nearest(
         if distance < least:
             nearest, least = k, distance
         k = surfaces.others[k] - 1
-    return nearest
+    return nearest, least
 
 
 @compiled_part

@@ -42,10 +42,10 @@ states:
 
 @pytest.fixture
 def load(tmp_path):
-    def make(made, right="brick/right, lower/top"):
+    def make(made, right="brick/right, lower/top", scene=SCENE):
         (tmp_path / "brick.urdf").write_text(BRICK)
         (tmp_path / "brick.yaml").write_text(MODEL)
-        (tmp_path / "scene.yaml").write_text(SCENE.replace("RIGHT", right).replace("MADE", made))
+        (tmp_path / "scene.yaml").write_text(scene.replace("RIGHT", right).replace("MADE", made))
         return load_scenario(tmp_path / "scene.yaml")
 
     return make
@@ -66,3 +66,19 @@ def test_halves_of_a_brick_carry_half_of_it_each(load, right):
 
 def test_the_whole_surface_carries_all_forces_if_it_is_made(load):
     assert forces(load("whole"))["whole"] == pytest.approx(2 * 9.81, rel=0.01)
+
+
+def touched(scenario):
+    """Return the touches of a run of 0.5 s."""
+    return run_scenario(scenario, backend="mujoco").report["touches"]
+
+
+def touches(scenario):
+    """Return the pairs of bodies of the report's touches."""
+    return [tuple(touch["bodies"]) for touch in run_scenario(scenario, backend="mujoco").report["touches"]]
+
+
+def test_a_force_far_from_the_surfaces_of_its_contact_is_listed_as_a_touch(load):
+    scene = SCENE.replace("brick/left", "brick/top").replace("brick/whole", "brick/top")  # 20 cm above the place
+    assert touches(load("", "brick/top, lower/top", scene)) == [("brick/brick", "lower/brick")]
+    assert touches(load("whole")) == []
