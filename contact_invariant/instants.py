@@ -103,17 +103,46 @@ class Instants:
 
     def variables(self, z: Array) -> Array:
         """Return y of each instant, (m, size)."""
-        n, N, own = self._sizes
-        window = z[self._windows]
+        own = self._sizes[2]
+        return self._variables(z[self._windows], z[self._local :] if own else z[:0])
+
+    def _variables(self, window: Array, local: Array) -> Array:
+        n, N, _ = self._sizes
         knots = np.hstack([window[:, : 2 * n], window[:, 2 * n + N :]]).reshape(-1, 1, 4, n)
         motion = np.matmul(self._basis, knots).reshape(-1, 3 * n)
         a = np.repeat(window[:, 2 * n : 2 * n + N], len(self._basis), axis=0)
-        return np.hstack([motion, a, z[self._local :].reshape(len(motion), -1) if own else a[:, :0]])
+        return np.hstack([motion, a, local.reshape(len(motion), -1)])
 
     def residuals(self, z: Array, weights: Array) -> Array:
         """Return the residuals of each instant, (m, rows)."""
         y = self.variables(z)
         return self._residual(y, np.tile(weights, (len(y), 1)))[0].reshape(self._n, self._count).copy()
+
+    def differences(self, z: Array, weights: Array, step: float) -> tuple[float, Array]:
+        """Return the cost and its gradient by central differences, (size of z,).
+
+        Only what depends on a variable is evaluated again: the same one of all windows, or of all instants, at a time.
+        """
+        own, gradient = self._sizes[2], np.zeros(len(z))
+        window, local = z[self._windows], (z[self._local :] if own else z[:0]).reshape(self._n, own)
+        scale = 0.25 / step
+        for k in range(window.shape[1]):
+            shift = np.zeros(window.shape[1])
+            shift[k] = step
+            change = self._squares(window + shift, local, weights) - self._squares(window - shift, local, weights)
+            np.add.at(gradient, self._windows[:, k], scale * change.reshape(len(window), -1).sum(axis=1))
+        for k in range(own):
+            shift = np.zeros(own)
+            shift[k] = step
+            change = self._squares(window, local + shift, weights) - self._squares(window, local - shift, weights)
+            gradient[self._local + k :: own] += scale * change
+        return 0.5 * float(self._squares(window, local, weights).sum()), gradient
+
+    def _squares(self, window: Array, local: Array, weights: Array) -> Array:
+        """Return the sum of squares of each instant, (m,)."""
+        y = self._variables(window, local)
+        r = self._residual(y, np.tile(weights, (len(y), 1)))[0].reshape(self._n, self._count)
+        return np.einsum("ij,ij->i", r, r)
 
     def normal_equations(self, z: Array, weights: Array) -> tuple[float, NormalBlocks]:
         """Return half the sum of squares, JᵀJ and Jᵀr, with respect to knots and local variables."""

@@ -136,6 +136,21 @@ class SynthesisProblem:
             parts.append((0.5 * float(r @ r), NormalBlocks.of_knots(window, J.T @ J, J.T @ r)))
         return sum(cost for cost, _ in parts), [blocks for _, blocks in parts]
 
+    def differences(self, z: Array, step: float) -> tuple[float, Array]:
+        """Return the cost and its gradient by central differences, (size,)."""
+        weights, n = self._weights(), self.character.features
+        cost, gradient = 0.0, np.zeros(self.size)
+        for group in (self._dynamics, self._path):
+            part, slope = group.differences(z, weights, step)
+            cost, gradient = cost + part, gradient + slope
+        cost += 0.5 * sum(float(r @ r) for r, _, _ in self._task(z))
+        for k in {begin + j for _, _, begin in self._task(z) for j in range(2 * n)}:
+            shift = np.zeros(self.size)
+            shift[k] = step
+            ahead, behind = (sum(float(r @ r) for r, _, _ in self._task(moved)) for moved in (z + shift, z - shift))
+            gradient[k] += 0.25 * (ahead - behind) / step
+        return cost, gradient
+
     def _weights(self) -> Array:
         return np.array([self.weights[name] for name in WEIGHTS])
 

@@ -72,14 +72,18 @@ class Starts:
         surroundings: of the character.
     """
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: Scenario, method: str = "lm") -> None:
         """Prepare.
+
+        Args:
+            scenario: with a behaviour.
+            method: optimiser of the simplified motions, of `synthesis.METHODS`.
 
         Raises:
             MultiQpError: the scenario has no behaviour, or its scene does not fit.
         """
         self._scenario, self._behaviour = scenario, behaviour_of(scenario)
-        self.maker = Synthesiser(scenario)
+        self.maker = Synthesiser(scenario, method)
         self.surroundings: Surroundings = self.maker.problem.surroundings
         self._auditor = Auditor(
             scenario.scene,

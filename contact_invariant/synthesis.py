@@ -13,6 +13,7 @@ from contact_invariant.character import Character, behaviour_of, character_of
 from contact_invariant.least_squares import Fit, levenberg_marquardt
 from contact_invariant.motion import Motion
 from contact_invariant.problem import SynthesisProblem
+from contact_invariant.quasi_newton import quasi_newton
 from contact_invariant.surroundings import surroundings_of
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario
@@ -49,6 +50,11 @@ STAGES = (
                          "penetration": 400.0, "absent": 8.0, "cone": 30.0, "drag": 5.0, "support": 3.0, "ramp": 0.0}),
 )  # fmt: skip
 
+#: Optimisers by name: ours, and the published one for comparison.
+METHODS: dict[str, Callable[..., Fit]] = {"lm": levenberg_marquardt, "lbfgs": quasi_newton}
+#: Largest number of iterations of a stage with the published optimiser: the least of the paper's 250 to 1000.
+PUBLISHED_ITERATIONS = 250
+
 Progress = Callable[[str, int, float], None]
 """Called with the stage, the iteration and the cost."""
 
@@ -84,12 +90,17 @@ class Synthesiser:
         problem: cost.
     """
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: Scenario, method: str = "lm") -> None:
         """Build the cost.
+
+        Args:
+            scenario: with a behaviour.
+            method: optimiser, of `METHODS`.
 
         Raises:
             MultiQpError: there is no behaviour, or the scene does not fit it.
         """
+        self._minimise, self._published = METHODS[method], method == "lbfgs"
         self._scenario = scenario
         self._behaviour = behaviour_of(scenario)
         self.character: Character = character_of(scenario)
@@ -111,10 +122,10 @@ class Synthesiser:
                 logits = problem.logits(z)
                 logits[:] = FRESH if stage.fresh else np.clip(logits, -LOGIT, LOGIT)
                 problem.weights.update(stage.weights)
-                fit = levenberg_marquardt(
+                fit = self._minimise(
                     problem,
                     z,
-                    iterations=stage.iterations,
+                    iterations=PUBLISHED_ITERATIONS if self._published else stage.iterations,
                     deadline=deadline,
                     progress=None if progress is None else _named(progress, stage.name),
                 )

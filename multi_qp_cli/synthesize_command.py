@@ -43,6 +43,13 @@ def add_to(commands: Any) -> None:
         action="store_true",
         help="refine motions with the full model; the same as `behaviour: {refine: true}`",
     )
+    parser.add_argument(
+        "--method",
+        choices=("lm", "lbfgs"),
+        default="lm",
+        help="optimiser: Levenberg-Marquardt on exact derivatives (default), or for comparison the published one, "
+        "L-BFGS on finite differences, which takes minutes",
+    )
     parser.add_argument("--json", metavar="FILE.json", help="write audits, costs and times of all motions here")
     parser.add_argument("--output", metavar="FILE.npz", help="write the best motion here")
     parser.add_argument("--plot", metavar="FILE.png", help="plot the cost over iterations, and contacts over phases")
@@ -67,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
         scenario = refined(scenario)
     from contact_invariant.starts import Starts, best
 
-    maker = Starts(scenario)
+    maker = Starts(scenario, options.method)
     with run_progress(scenario.name) as bar:
         progress = synthesis_progress(bar)
         if options.seeds is None:
