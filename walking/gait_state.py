@@ -28,6 +28,7 @@ class Measured:
         yaws: headings of the soles, (n,) [rad].
         forces: measured normal force of each foot, (n,) [N]; None where it is not measured.
         patches: patch of the terrain that each foot presses on, where forces are measured on a terrain.
+        ground: height of the modelled ground below each foot, (n,) [m], on level ground where no forces are measured.
     """
 
     time: float
@@ -38,6 +39,7 @@ class Measured:
     yaws: Array
     forces: Array | None
     patches: list[int] | None = None
+    ground: Array | None = None
 
 
 @dataclass

@@ -30,6 +30,7 @@ from multi_qp_scene.schema.tasks import CoMTaskSpec, PoseTargetSpec, PoseTaskSpe
 from multi_qp_scene.surfaces import Surface
 from walking.gait import Gait, UnknownGround, WalkingRobot
 from walking.gait_state import STAND, Measured, Walk
+from walking.ground_height import ground_heights
 from walking.stepper import Stepper
 from walking.terrain import Terrain, outline_of, patch_of
 from walking.velocity import VelocityCommand, random_schedule
@@ -80,6 +81,7 @@ class WalkingGenerator(MotionGenerator):
                     f"generator '{name}': the first surface of contact '{foot}' must be a foot of '{spec.subsystem}'"
                 )
         self._frames = [surface.frame_id for surface in surfaces]
+        self._grounds = [scene.surfaces[scenario.spec.contacts[foot].surfaces[1]].frame_id for foot in self._feet]
         self._flat = [surface.kind != "point" for surface in surfaces]
         self._group_name = (spec.subsystem,)
         self._base = scene.subsystems[spec.subsystem].root_joints[0]
@@ -290,6 +292,8 @@ class WalkingGenerator(MotionGenerator):
         if now.forces is not None:
             forces = np.array([[now.forces.get(contact, 0.0) for contact in own] for own in self._contacts])
             measured.forces, measured.patches = forces.max(axis=1), forces.argmax(axis=1).tolist()
+        elif stepper.terrain is None:
+            measured.ground = ground_heights(kinematics, self._grounds, measured.feet)
         elapsed = now.time - self.started_at
         # between the feet, as the centre of mass sways from foot to foot
         place = np.array([*measured.feet[:, :2].mean(axis=0), stepper.heading(measured)])

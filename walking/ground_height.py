@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
+from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_scene.arrays import Array
 from walking.foot_frames import FootFrames
 from walking.gait import Gait
@@ -16,9 +18,24 @@ GROUND_RATE = 12.0
 
 
 def contact_height(walk: Walk, now: Measured) -> float:
-    """Return the mean height of the feet in contact [m]."""
-    heights = [float(z) for z, on in zip(now.feet[:, 2], walk.in_contact, strict=True) if on]
+    """Return the mean height of the ground below the feet in contact [m].
+
+    Without measured forces it is that of the model: errors of the height at which feet land would add up.
+    """
+    below = now.feet[:, 2] if now.ground is None else now.ground
+    heights = [float(z) for z, on in zip(below, walk.in_contact, strict=True) if on]
     return sum(heights) / len(heights)
+
+
+def ground_heights(kinematics: Kinematics, frames: Sequence[int], feet: Array) -> Array:
+    """Return the height at each foot, (n, 3) [m], of the plane of the surface frame below it, (n,) [m]."""
+    heights = feet[:, 2].copy()
+    for k, frame in enumerate(frames):
+        pose = kinematics.pose(frame)
+        normal = pose.rotation[:, 2]
+        if normal[2] > 0.0:
+            heights[k] -= normal @ (feet[k] - pose.translation) / normal[2]
+    return heights
 
 
 class GroundHeight:
