@@ -47,7 +47,7 @@ class PlacedContact:
 
     Attributes:
         points: in the world, (k, 3) [m].
-        rays: unit rays of the friction pyramids, (k, 4, 3).
+        rays: unit rays of the friction pyramids, (k, edges, 3).
         reach: positions of the centre of mass reachable from its effector, in the world; None if unlimited.
         place: position of the surface, (3,) [m].
         steepness: vertical component of the normal of the touched surface, 1 on level ground.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 
 import numpy as np
 from visualization_msgs.msg import Marker, MarkerArray
@@ -11,6 +10,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 from multi_qp_controller.snapshot import ContactSnapshot, PairSnapshot, Snapshot, TargetSnapshot
 from multi_qp_ros.marker_ledger import MarkerLedger, Rgb
 from multi_qp_scene.arrays import Array
+from multi_qp_scene.surfaces import pyramid
 
 #: Description of each marker namespace; RViz can toggle them individually.
 NAMESPACES = {
@@ -83,9 +83,9 @@ class MarkerMaker:
         """Add pyramids without bases, one triangle between each two neighbouring edges."""
         points: list[Array] = []
         for apex, normal in zip(contact.points, contact.normals, strict=True):
-            edges = [apex + edge for edge in _cone_edges(normal, contact.friction)]
-            for k in range(4):
-                points += [apex, edges[k], edges[(k + 1) % 4]]
+            edges = apex + CONE_HEIGHT * pyramid(normal, contact.friction)
+            for edge, following in zip(edges, np.roll(edges, -1, axis=0), strict=True):
+                points += [apex, edge, following]
         marker = self._ledger.marker("friction_cones", contact.name, Marker.TRIANGLE_LIST, _CONE, alpha=0.35)
         self._ledger.put_points(marker, points)
 
@@ -127,13 +127,3 @@ def pair_color(pair: PairSnapshot) -> Rgb:
     share = min(max(share, 0.0), 1.0)
     red, green, blue = ((1.0 - share) * far + share * near for far, near in zip(DAMPED, TOO_NEAR, strict=True))
     return red, green, blue
-
-
-def _cone_edges(normal: Array, friction: float) -> Sequence[Array]:
-    """Return the edges of a pyramid inscribed in a friction cone, (4,) of (3,) [m]; its yaw is arbitrary."""
-    aside = np.cross(normal, [1.0, 0.0, 0.0] if abs(normal[0]) < 0.9 else [0.0, 1.0, 0.0])
-    aside /= np.linalg.norm(aside)
-    along = np.cross(normal, aside)
-    slope = friction / np.sqrt(2.0)
-    signs = ((1, 1), (-1, 1), (-1, -1), (1, -1))
-    return [CONE_HEIGHT * (normal + slope * (s * aside + t * along)) for s, t in signs]

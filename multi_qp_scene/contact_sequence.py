@@ -15,24 +15,16 @@ import pinocchio as pin
 
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
-from multi_qp_scene.surfaces import SurfaceKind, planar_points, tangents
+from multi_qp_scene.surfaces import SurfaceKind, planar_points, pyramid
 
 _UNIT = 1e-6  # [-] how far a normal's length may be from 1, and a rotation from orthogonal
 
 
 @lru_cache(maxsize=256)
-def _edges(x: float, y: float, z: float) -> Array:
-    """Return the 4 tangential directions of the edges of a friction pyramid around a normal, (4, 3)."""
-    first, second = tangents(np.array([x, y, z]))
-    return np.array([first, second, -first, -second])
-
-
-@lru_cache(maxsize=256)
 def _rays(normals: tuple[tuple[float, float, float], ...], friction: float) -> Array:
-    """Return the unit edges of the pyramids around normals, (k, 4, 3), read only."""
-    edges = np.stack([_edges(*normal) for normal in normals])
-    # normal and edge are perpendicular unit vectors
-    rays: Array = (np.array(normals)[:, None] + friction * edges) / np.sqrt(1.0 + friction**2)
+    """Return the unit edges of the pyramids around normals, (k, edges, 3), read only."""
+    edges = np.stack([pyramid(np.array(normal), friction) for normal in normals])
+    rays: Array = edges / np.linalg.norm(edges, axis=-1, keepdims=True)
     rays.flags.writeable = False
     return rays
 
@@ -128,9 +120,9 @@ class Contact:
         return -self.pose.rotation[:, 2]
 
     def rays(self) -> Array:
-        """Return unit rays of the friction pyramid at each point, in the world, (k, 4, 3).
+        """Return unit rays of the friction pyramid at each point, in the world, (k, edges, 3).
 
-        The pyramid has 4 edges and is inscribed in the Coulomb cone; its edges lie in the surface's own tangents.
+        The pyramid is inscribed in the Coulomb cone; see `multi_qp_scene.surfaces.pyramid`.
         """
         rays = _rays(tuple(map(tuple, self.normals.tolist())), self.friction)
         return np.asarray(rays @ self.pose.rotation.T)

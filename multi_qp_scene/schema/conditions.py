@@ -129,7 +129,7 @@ class TouchingConditionSpec(ConditionSpec):
     is between the axes of the two cylinders. Surfaces that have come to rest, below 1 mm/s and 0.01 rad/s when all
     references have ended, touch if they are within `contact_tolerance`, unless `distance` or `angle` is given. With
     `closed_loop.landing_force`, planar and point contacts are touching when their measured normal force reaches it;
-    grasps are judged by position.
+    grasps, and all contacts while no forces are measured, are judged by position.
 
     Attributes:
         type: selects this type of condition.

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog, nnls
 
-from multi_qp_scene.surfaces import Surface, grasp_points, planar_points, single_point, tangents
+from multi_qp_scene.surfaces import Surface, grasp_points, planar_points, pyramid, single_point, tangents
 
 FRICTIONS = [0.1, 0.5, 0.7, 1.5]
 SIZE, RADIUS, LENGTH = (0.2, 0.1), 0.02, 0.08
@@ -146,6 +146,22 @@ def test_tangents_complete_a_basis(seed):
     basis = np.stack([*tangents(normal), normal], axis=1)
     np.testing.assert_allclose(basis.T @ basis, np.eye(3), atol=1e-12)
     assert np.linalg.det(basis) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("edges", [4, 8])
+@given(seed=st.integers(0, 10_000))
+def test_the_edges_of_a_pyramid_lie_on_the_friction_cone(edges, seed):
+    normal = np.random.default_rng(seed).normal(size=3)
+    normal /= np.linalg.norm(normal)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("multi_qp_scene.surfaces.PYRAMID_EDGES", edges)
+        found = pyramid(normal, 0.7)
+    assert len(found) == edges
+    np.testing.assert_allclose(found @ normal, 1.0)
+    along = found - normal
+    np.testing.assert_allclose(np.linalg.norm(along, axis=1), 0.7)
+    between = np.degrees(np.arccos(np.einsum("ij,ij->i", along, np.roll(along, -1, axis=0)) / 0.49))
+    np.testing.assert_allclose(between, 360 / edges)
 
 
 @pytest.mark.parametrize(("name", "rows"), [("planar", 6), ("hand", 6), ("point", 3)])
