@@ -152,14 +152,14 @@ def best_step(
         lead: time from touchdown until the weight is transferred [s].
         nominal_time: nominal time until touchdown [s].
         nominal: next place at the nominal time, relative to the stance centre, (2,) [m].
-        velocity: by which the nominal place moves with the time until touchdown, (2,) [m/s].
+        velocity: of the body, by which the nominal place moves with the time until touchdown, (2,) [m/s].
         offset: nominal offset of the divergent component from the next place, (2,) [m].
         box: bounds of the next place, (2, 2) [m]: lower, upper of x, then of y.
         shifts: bounds of the zero-moment point, (2, 2) [m].
         line: half of the line between two supporting points, on which the zero-moment point may be, instead of in
             `shifts`, (2,) [m]; 0 if there is none.
         foot: present place of the swing foot relative to the stance centre, (2,) [m].
-        swing_speed: largest mean speed of a swing foot [m/s].
+        swing_speed: largest mean speed of a swing foot relative to `velocity`, along each axis [m/s].
         weights: of footstep, shift, divergent component and time, (4,).
     """
     best = StepChoice(times[0], nominal[0], nominal[1], 0.0, 0.0, 0.0, math.inf)
@@ -170,10 +170,10 @@ def best_step(
         growth, reach = math.exp(omega * (time + lead)), swing_speed * time
         cost = weights[3] * (time - nominal_time) ** 2
         for axis in range(2):
-            lower, upper = box[axis, 0], box[axis, 1]
+            lower, upper, carried = box[axis, 0], box[axis, 1], foot[axis] + velocity[axis] * time
             # what the swing foot can reach in this time; its nearest place in the box where it cannot reach the box
-            low[axis] = min(max(lower, foot[axis] - reach), upper)
-            high[axis] = max(min(upper, foot[axis] + reach), lower)
+            low[axis] = min(max(lower, carried - reach), upper)
+            high[axis] = max(min(upper, carried + reach), lower)
             wanted[axis] = nominal[axis] + velocity[axis] * (time - nominal_time)
             d[axis] = growth * xi[axis] - offset[axis]
         if on_line:

@@ -16,6 +16,8 @@ WEIGHTS = np.array([1.0, 0.6, 100.0, 0.4])
 FREEZE = 0.06
 #: Part of the line between two supporting points in which the zero-moment point is kept.
 LINE = 0.6
+#: Least speed of a swing foot against the walk, relative to the largest one with the robot at rest.
+SLOWEST = 0.2
 #: Resolution of the touchdown time [s].
 RESOLUTION = 0.005
 
@@ -24,7 +26,7 @@ class StepPreview:
     """Optimal steps of one robot and gait."""
 
     def __init__(self, robot: WalkingRobot, gait: Gait, frames: FootFrames, *, swing_speed: float) -> None:
-        """Create it; `swing_speed`: largest mean speed of a swinging foot [m/s]."""
+        """Create it; `swing_speed`: largest mean speed of a swing foot relative to the walk [m/s]."""
         self._robot, self._gait, self._frames, self._swing_speed = robot, gait, frames, swing_speed
         self._times = RESOLUTION * np.arange(1, round(gait.longest_swing / RESOLUTION) + 1, dtype=np.float64)
 
@@ -59,8 +61,8 @@ class StepPreview:
             low = max(gait.least_swing - elapsed, FREEZE)
             high = max(gait.longest_swing - elapsed, low)
             if place is not None:  # when the foot can be there
-                reach = float(np.abs(place - self._frames.frame(swinging, now)[0]).max()) / self._swing_speed
-                low = min(max(low, reach), high)
+                way = turned(place - self._frames.frame(swinging, now)[0], -heading)
+                low = min(max(low, self._least_time(way, velocity)), high)
             times = times[(times >= low - 1e-9) & (times <= high + 1e-9)]
         else:
             times = np.maximum([remaining], 0.0)
@@ -86,6 +88,11 @@ class StepPreview:
             self._swing_speed,
             WEIGHTS,
         )
+
+    def _least_time(self, way: Array, velocity: Array) -> float:
+        """Return the time in which a swing foot moves along a way, (2,) [m], in the heading of the stance [s]."""
+        speeds = self._swing_speed + np.sign(way) * velocity[:2]
+        return float((np.abs(way) / np.maximum(speeds, SLOWEST * self._swing_speed)).max())
 
     def _line(self, now: Measured, stance: list[int]) -> Array:
         """Return half of the line between two feet without soles, without the margin, (2,) [m]; else 0."""

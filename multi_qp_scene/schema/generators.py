@@ -253,7 +253,7 @@ class WalkingSpec(GeneratorSpec):
         width: nominal distance of the feet aside [m]; the initial one if left out.
         least_width: least distance of the feet aside, for legs that do not cross [m]; 3 cm below `width` if left out.
         margin: distance of the zero-moment point from the edges of a sole [m].
-        swing_speed: largest mean speed of a swing foot [m/s].
+        swing_speed: largest mean speed of a swing foot relative to the commanded velocity, in each direction [m/s].
         touch_force: normal force from which a swing foot has landed [N].
         gait: timing of the gait.
         velocity: velocity commands over time; none if it is commanded from outside.

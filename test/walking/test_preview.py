@@ -67,8 +67,9 @@ def test_the_preview_is_the_optimum_of_its_qp(seed):
             row = np.array([-1.0, k])
             H = 2.0 * (np.diag(WEIGHTS[:2]) + WEIGHTS[2] * np.outer(row, row))
             g = 2.0 * (WEIGHTS[2] * d * row - np.array([WEIGHTS[0] * wanted[axis], 0.0]))
-            low = min(max(box[axis, 0], foot[axis] - reach * time), box[axis, 1])
-            high = max(min(box[axis, 1], foot[axis] + reach * time), low)
+            carried = foot[axis] + velocity[axis] * time
+            low = min(max(box[axis, 0], carried - reach * time), box[axis, 1])
+            high = max(min(box[axis, 1], carried + reach * time), box[axis, 0])
             problem = QPProblem.of(H, g, lb=np.array([low, shifts[axis, 0]]), ub=np.array([high, shifts[axis, 1]]))
             x = make_solver("quadprog").solve(problem).x
             solution.append(x)
