@@ -18,8 +18,8 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from multi_qp_scene.scenario import Scenario, load_scenario
-from multi_qp_scene.schema.generators import GaitSpec, TimedVelocitySpec, WalkingSpec
 from multi_qp_scene.schema.mismatch import PushSpec
+from multi_qp_scene.schema.walking import GaitSpec, TimedVelocitySpec, WalkingSpec
 from multi_qp_simulator.robustness import RANDOMISED
 from multi_qp_simulator.runner import Run, make_backend, make_controller
 

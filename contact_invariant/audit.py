@@ -16,6 +16,7 @@ from contact_invariant.surroundings import Surroundings
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.overlaps import OverlapSearch
 from multi_qp_scene.scene import Scene
+from multi_qp_scene.surfaces import pyramid
 
 #: Grid of the audit [s].
 STEP = 0.01
@@ -295,7 +296,5 @@ def cone_edges(
     for corner, on, normal in zip(corners, near, normals, strict=True):
         if np.linalg.norm(corner - on) > REACH:
             continue
-        axes = np.linalg.svd(normal[None])[2][1:]
-        for edge in friction * np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]]):
-            force = normal + edge @ axes
+        for force in pyramid(normal, friction):
             yield from ((corner, f) for f in ([force, -force] if grip else [force]))

@@ -50,10 +50,12 @@ STAGES = (
                          "penetration": 400.0, "absent": 8.0, "cone": 30.0, "drag": 5.0, "support": 3.0, "ramp": 0.0}),
 )  # fmt: skip
 
-#: Optimisers by name: ours, and the published one for comparison.
-METHODS: dict[str, Callable[..., Fit]] = {"lm": levenberg_marquardt, "lbfgs": quasi_newton}
-#: Largest number of iterations of a stage with the published optimiser: the least of the paper's 250 to 1000.
-PUBLISHED_ITERATIONS = 250
+#: Optimisers by name, with the largest number of iterations of a stage if it is not that of the stage: ours, and for
+#: comparison the published one, with the least of the paper's 250 to 1000.
+METHODS: dict[str, tuple[Callable[..., Fit], int | None]] = {
+    "lm": (levenberg_marquardt, None),
+    "lbfgs": (quasi_newton, 250),
+}
 
 Progress = Callable[[str, int, float], None]
 """Called with the stage, the iteration and the cost."""
@@ -100,7 +102,7 @@ class Synthesiser:
         Raises:
             MultiQpError: there is no behaviour, or the scene does not fit it.
         """
-        self._minimise, self._published = METHODS[method], method == "lbfgs"
+        self._minimise, self._iterations = METHODS[method]
         self._scenario = scenario
         self._behaviour = behaviour_of(scenario)
         self.character: Character = character_of(scenario)
@@ -125,7 +127,7 @@ class Synthesiser:
                 fit = self._minimise(
                     problem,
                     z,
-                    iterations=PUBLISHED_ITERATIONS if self._published else stage.iterations,
+                    iterations=self._iterations or stage.iterations,
                     deadline=deadline,
                     progress=None if progress is None else _named(progress, stage.name),
                 )

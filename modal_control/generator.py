@@ -32,7 +32,7 @@ from multi_qp_controller.motion_generator import (
 )
 from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.scenario import Scenario
-from multi_qp_scene.schema.generators import ModalSpec
+from multi_qp_scene.schema.modal import ModalSpec
 from multi_qp_scene.schema.tasks import MomentumTaskSpec, PoseTargetSpec, PoseTaskSpec, PostureTaskSpec
 from multi_qp_scene.surfaces import Surface
 

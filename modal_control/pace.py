@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from multi_qp_scene.schema.generators import SlowDownSpec, TimedSpeedSpec
+from multi_qp_scene.schema.modal import SlowDownSpec, TimedSpeedSpec
 from multi_qp_scene.stateful import Stateful
 
 #: Largest rate of change of the speed [1/s].

@@ -18,7 +18,7 @@ from multi_qp_scene.motions.cycle import repeated
 from multi_qp_scene.motions.reference import ReferenceMotion
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
-from multi_qp_scene.schema.generators import ModalSpec
+from multi_qp_scene.schema.modal import ModalSpec
 
 #: Distance from which on a motion travels [m].
 FAR = 0.3

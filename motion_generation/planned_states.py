@@ -12,7 +12,8 @@ from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import ContactSequence
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
-from multi_qp_scene.schema.scenario_file import CollisionPairSpec, CollisionsSpec, ScenarioFile
+from multi_qp_scene.schema.control import CollisionPairSpec, CollisionsSpec
+from multi_qp_scene.schema.scenario_file import ScenarioFile
 
 
 def with_states(

@@ -30,7 +30,7 @@ from multi_qp_scene.problems import Problems
 from multi_qp_scene.resources import model_path
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.common import PoseSpec
-from multi_qp_scene.schema.scenario_file import SubsystemSpec
+from multi_qp_scene.schema.subsystems import SubsystemSpec
 from multi_qp_simulator.log import Log
 from multi_qp_simulator.log_motion import motion_of, scenario_of
 

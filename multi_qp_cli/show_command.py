@@ -22,7 +22,7 @@ from multi_qp_scene.problems import Problems
 from multi_qp_scene.resources import model_path
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.common import PoseSpec
-from multi_qp_scene.schema.scenario_file import SubsystemSpec
+from multi_qp_scene.schema.subsystems import SubsystemSpec
 from multi_qp_scene.surfaces import Surface
 
 #: Height of the lowest point of the model over the floor of the picture, so that soles are visible [m].

@@ -39,7 +39,7 @@ from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import ArgumentError, MultiQpError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
-from multi_qp_scene.schema.scenario_file import ClosedLoopSpec
+from multi_qp_scene.schema.control import ClosedLoopSpec
 from multi_qp_scene.stateful import conformed
 from multi_qp_scene.suggestions import unknown_name
 

@@ -12,7 +12,7 @@ from multi_qp_scene.arguments import check_type, number
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.limits import limit as limit_of
 from multi_qp_scene.scenario import Scenario
-from multi_qp_scene.schema.scenario_file import ClosedLoopSpec
+from multi_qp_scene.schema.control import ClosedLoopSpec
 
 #: Fallback formulation and solvers of the block solver; the last solver also solves the relaxed QP.
 FALLBACK_FORMULATION, FALLBACK_SOLVERS = "reduced", ("piqp_sparse", "daqp")

@@ -22,7 +22,8 @@ from multi_qp_scene.arguments import check_type
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import ArgumentError
 from multi_qp_scene.scenario import Scenario
-from multi_qp_scene.schema.generators import GENERATOR_SPECS, GeneratorSpec
+from multi_qp_scene.schema.generator_spec import GeneratorSpec
+from multi_qp_scene.schema.generators import GENERATOR_SPECS
 from multi_qp_scene.schema.settings import Setting
 from multi_qp_scene.schema.tasks import TaskBase
 from multi_qp_scene.stateful import Stateful

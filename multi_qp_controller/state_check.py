@@ -13,7 +13,7 @@ from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.jit import compiled
 from multi_qp_scene.scene import Scene, State
-from multi_qp_scene.schema.scenario_file import StateCheckSpec
+from multi_qp_scene.schema.control import StateCheckSpec
 
 #: Deviation from norm 1 up to which a quaternion, or (cos, sin) of a continuous joint, is accepted; it is normalised
 #: where it deviates by more than rounding.

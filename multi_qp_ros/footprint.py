@@ -12,7 +12,7 @@ from multi_qp_ros.cdr import Template
 from multi_qp_ros.scene_templates import odometry
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
-from multi_qp_scene.schema.generators import WalkingSpec
+from multi_qp_scene.schema.walking import WalkingSpec
 
 
 def walking_robots(scenario: Scenario) -> dict[str, tuple[str, ...]]:

@@ -13,7 +13,7 @@ from multi_qp_scene.kinematic_trees import KinematicTrees
 from multi_qp_scene.parts import SceneParts
 from multi_qp_scene.placement import align_surfaces, pose_of
 from multi_qp_scene.scalar_joint import ScalarJoint
-from multi_qp_scene.schema.scenario_file import SubsystemSpec
+from multi_qp_scene.schema.subsystems import SubsystemSpec
 from multi_qp_scene.subsystem import Subsystem
 from multi_qp_scene.surfaces import Surface
 

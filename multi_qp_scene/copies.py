@@ -10,7 +10,8 @@ from multi_qp_scene.arrays import Array
 from multi_qp_scene.limits import excess
 from multi_qp_scene.problems import Problems
 from multi_qp_scene.schema.common import PoseSpec, Vector2
-from multi_qp_scene.schema.scenario_file import CopiesSpec, EnvironmentSpec, ScenarioFile, SubsystemSpec
+from multi_qp_scene.schema.scenario_file import ScenarioFile
+from multi_qp_scene.schema.subsystems import CopiesSpec, EnvironmentSpec, SubsystemSpec
 from multi_qp_scene.yaml_document import YamlDocument
 
 #: Number of random places that are tried for each copy.

@@ -14,7 +14,7 @@ from multi_qp_scene.models import urdf_path
 from multi_qp_scene.resources import model_path, resolve_uri, ros_package_share
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
-from multi_qp_scene.schema.scenario_file import EnvironmentSpec, SubsystemSpec
+from multi_qp_scene.schema.subsystems import EnvironmentSpec, SubsystemSpec
 from multi_qp_scene.stretch import stretch_urdf
 from multi_qp_scene.urdf import TINT_MATERIAL
 from multi_qp_scene.urdf_document import UrdfDocument

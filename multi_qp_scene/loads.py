@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from multi_qp_scene.arguments import number
 from multi_qp_scene.errors import ArgumentError
-from multi_qp_scene.schema.scenario_file import LoadSpec, RandomMassSpec
+from multi_qp_scene.schema.subsystems import LoadSpec, RandomMassSpec
 from multi_qp_scene.stateful import Stateful
 from multi_qp_scene.suggestions import unknown_name
 

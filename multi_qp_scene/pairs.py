@@ -11,7 +11,7 @@ from multi_qp_scene.limits import excess
 from multi_qp_scene.meeting_pairs import link_of, self_pairs
 from multi_qp_scene.overlaps import OverlapSearch
 from multi_qp_scene.scene import Scene
-from multi_qp_scene.schema.scenario_file import CollisionsSpec
+from multi_qp_scene.schema.control import CollisionsSpec
 
 #: Distance at the start below which sampled pairs are left out, for models that list no pairs [m].
 CLOSE_AT_START = 0.01

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from multi_qp_scene.models import LoadedModel
-from multi_qp_scene.schema.scenario_file import EnvironmentSpec, LoadSpec, SubsystemSpec
+from multi_qp_scene.schema.subsystems import EnvironmentSpec, LoadSpec, SubsystemSpec
 
 
 @dataclass

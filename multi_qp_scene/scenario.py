@@ -26,7 +26,8 @@ from multi_qp_scene.resources import model_path, scenario_path
 from multi_qp_scene.salvage import salvage
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.common import Vector3
-from multi_qp_scene.schema.scenario_file import EnvironmentSpec, ParameterSpec, ScenarioFile
+from multi_qp_scene.schema.scenario_file import ParameterSpec, ScenarioFile
+from multi_qp_scene.schema.subsystems import EnvironmentSpec
 from multi_qp_scene.section_checks import check_scenario
 from multi_qp_scene.sources import noted_files
 from multi_qp_scene.substitution import substitute

@@ -17,7 +17,7 @@ from multi_qp_scene.arrays import Array
 from multi_qp_scene.configuration import posture_configuration
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
-from multi_qp_scene.schema.generators import AnticipationSpec, HitsSpec
+from multi_qp_scene.schema.upper_body import AnticipationSpec, HitsSpec
 from upper_body.arm_kinematics import ArmKinematics
 from upper_body.expectations import Expectations
 from upper_body.grip import Grip, way_to

@@ -9,7 +9,7 @@ import numpy as np
 
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.scene import Scene
-from multi_qp_scene.schema.generators import ExpectationSpec
+from multi_qp_scene.schema.upper_body import ExpectationSpec
 
 #: Speed from which an obstacle that can fall is taken to fall [m/s].
 FALLING = 0.2

@@ -12,7 +12,7 @@ from multi_qp_controller.tasks.impedance import impedance_joints
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.configuration import posture_configuration
 from multi_qp_scene.scenario import Scenario
-from multi_qp_scene.schema.generators import AntagonisticSpec
+from multi_qp_scene.schema.upper_body import AntagonisticSpec
 from upper_body.limbs import AntagonisticLimbs, impedance_task, tension_at
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from multi_qp_controller.references.minimum_jerk import minimum_jerk
 from multi_qp_scene.arrays import Array
-from multi_qp_scene.schema.generators import AnticipationSpec
+from multi_qp_scene.schema.upper_body import AnticipationSpec
 from multi_qp_scene.stateful import Stateful
 from upper_body.meetings import Meeting
 from upper_body.regions import Region

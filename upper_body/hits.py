@@ -11,7 +11,7 @@ from multi_qp_controller.motion_generator import GeneratorInput
 from multi_qp_controller.tasks.impedance import effort_limits
 from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.scene import Scene
-from multi_qp_scene.schema.generators import AnticipationSpec, HitsSpec
+from multi_qp_scene.schema.upper_body import AnticipationSpec, HitsSpec
 from multi_qp_scene.stateful import Stateful
 from upper_body.limbs import AntagonisticLimbs
 

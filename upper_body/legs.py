@@ -11,7 +11,7 @@ import numpy as np
 
 from multi_qp_controller.motion_generator import GaitChange, GeneratorInput
 from multi_qp_scene.arrays import Array
-from multi_qp_scene.schema.generators import LegsSpec
+from multi_qp_scene.schema.upper_body import LegsSpec
 from multi_qp_scene.stateful import Stateful
 from upper_body.meetings import Meeting
 

@@ -12,8 +12,8 @@ from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.tasks.impedance import effort_limits
 from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.scene import Scene
-from multi_qp_scene.schema.generators import AntagonisticSpec, TimedTensionSpec
 from multi_qp_scene.schema.tasks import JointImpedanceTaskSpec
+from multi_qp_scene.schema.upper_body import AntagonisticSpec, TimedTensionSpec
 from upper_body.joints import JointTable
 from upper_body.limb_kernel import limb_torques
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from multi_qp_scene.arrays import Array
-from multi_qp_scene.schema.generators import AnticipationSpec
+from multi_qp_scene.schema.upper_body import AnticipationSpec
 from upper_body.regions import Region
 
 #: Smallest speed of approach [m/s].

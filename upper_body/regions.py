@@ -12,7 +12,7 @@ from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.configuration import posture_configuration
 from multi_qp_scene.scene import Scene
-from multi_qp_scene.schema.generators import AnticipationSpec
+from multi_qp_scene.schema.upper_body import AnticipationSpec
 from upper_body.arm_kinematics import ArmKinematics
 
 

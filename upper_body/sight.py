@@ -12,7 +12,7 @@ import pinocchio as pin
 from multi_qp_controller.surroundings import Surroundings
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.overlaps import convex_geometry
-from multi_qp_scene.schema.generators import SightSpec
+from multi_qp_scene.schema.upper_body import SightSpec
 
 #: Largest speed of an obstacle that is taken as such [m/s]; faster ones are not extrapolated.
 FASTEST = 50.0

@@ -25,8 +25,8 @@ from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scalar_joint import ScalarJoint
 from multi_qp_scene.scenario import Scenario
-from multi_qp_scene.schema.generators import ArmSwingSpec, WalkingSpec
 from multi_qp_scene.schema.tasks import CoMTaskSpec, PoseTargetSpec, PoseTaskSpec, PostureTaskSpec, TaskSpec
+from multi_qp_scene.schema.walking import ArmSwingSpec, WalkingSpec
 from multi_qp_scene.surfaces import Surface
 from walking.gait import Gait, UnknownGround, WalkingRobot
 from walking.gait_state import STAND, Measured, Walk

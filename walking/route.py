@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 
 from multi_qp_scene.arrays import Array
-from multi_qp_scene.schema.generators import RouteSpec
+from multi_qp_scene.schema.walking import RouteSpec
 from multi_qp_scene.stateful import Stateful
 
 #: Distance ahead on the route of the point that the body moves towards [m].

@@ -12,7 +12,7 @@ import numpy as np
 
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import ArgumentError
-from multi_qp_scene.schema.generators import RandomVelocitySpec, RouteSpec, TimedVelocitySpec, VelocityLimitsSpec
+from multi_qp_scene.schema.walking import RandomVelocitySpec, RouteSpec, TimedVelocitySpec, VelocityLimitsSpec
 from multi_qp_scene.stateful import Stateful
 from walking.route import Route
 

@@ -18,7 +18,7 @@ from multi_qp_scene.models import load_model
 from multi_qp_scene.parts import SceneParts
 from multi_qp_scene.problems import Problems
 from multi_qp_scene.resources import model_path
-from multi_qp_scene.schema.scenario_file import SubsystemSpec
+from multi_qp_scene.schema.subsystems import SubsystemSpec
 from multi_qp_scene.separation import Separation
 from multi_qp_scene.surfaces import Surface
 from multi_qp_scene.whole_body_ik import IkSolution, Placement, WholeBodyIk

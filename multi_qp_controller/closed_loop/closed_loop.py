@@ -14,7 +14,7 @@ from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State as SceneState
-from multi_qp_scene.schema.scenario_file import ClosedLoopSpec
+from multi_qp_scene.schema.control import ClosedLoopSpec
 from multi_qp_scene.stateful import Stateful
 
 

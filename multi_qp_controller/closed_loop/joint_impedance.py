@@ -11,7 +11,7 @@ import pinocchio as pin
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.scene import State as SceneState
-from multi_qp_scene.schema.scenario_file import ImpedanceSpec
+from multi_qp_scene.schema.control import ImpedanceSpec
 from multi_qp_scene.stateful import Stateful
 
 

@@ -19,7 +19,7 @@ from multi_qp_controller.qp.labels import LabelBlock
 from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
-from multi_qp_scene.schema.scenario_file import BalanceSpec
+from multi_qp_scene.schema.control import BalanceSpec
 from multi_qp_scene.subsystem import SubsystemKind
 from multi_qp_scene.surfaces import Surface
 

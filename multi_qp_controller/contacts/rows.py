@@ -20,7 +20,7 @@ from multi_qp_controller.qp.labels import LabelBlock
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.couplings import Couplings
 from multi_qp_scene.kernel_data import KernelData
-from multi_qp_scene.schema.scenario_file import RegularisationSpec
+from multi_qp_scene.schema.control import RegularisationSpec
 
 #: Cost of the part of Λ in the null space of W: it selects one of the equivalent decompositions of the wrench.
 NULL_FORCE_COST = 1e-8

@@ -21,7 +21,7 @@ from multi_qp_controller.tasks.task_rows import TaskRows
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import ArgumentError
 from multi_qp_scene.scene import Scene
-from multi_qp_scene.schema.scenario_file import RegularisationSpec
+from multi_qp_scene.schema.control import RegularisationSpec
 from multi_qp_scene.stateful import conformed
 
 

@@ -12,7 +12,7 @@ from multi_qp_scene.arrays import Array
 from multi_qp_scene.jit import compiled
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.scene import State as SceneState
-from multi_qp_scene.schema.scenario_file import FallbackSpec
+from multi_qp_scene.schema.control import FallbackSpec
 from multi_qp_scene.stateful import Stateful
 
 

@@ -24,7 +24,8 @@ from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.resources import resource_dirs
 from multi_qp_scene.scenario import Scenario, load_scenario
 from multi_qp_scene.scene import Scene
-from multi_qp_scene.schema.scenario_file import RegularisationSpec, ScenarioFile
+from multi_qp_scene.schema.control import RegularisationSpec
+from multi_qp_scene.schema.scenario_file import ScenarioFile
 from multi_qp_scene.sources import PackedFile, unpacked
 from multi_qp_scene.stateful import conformed
 from multi_qp_scene.suggestions import unknown_name

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from multi_qp_scene.config_file import StrictModel
 from multi_qp_scene.schema.common import Angle, Coordinate, Length, Positive, Time, Tolerance, Vector3, Velocity
-from multi_qp_scene.schema.generators import WalkingSpec
+from multi_qp_scene.schema.walking import WalkingSpec
 
 if TYPE_CHECKING:
     from multi_qp_scene.checks import Key, ScenarioChecker

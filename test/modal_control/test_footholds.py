@@ -9,7 +9,7 @@ import pytest
 from modal_control.footholds import EARLY, Footholds
 from modal_control.pace import Pace
 from modal_control.surface_paths import SurfacePaths
-from multi_qp_scene.schema.generators import SlowDownSpec, TimedSpeedSpec
+from multi_qp_scene.schema.modal import SlowDownSpec, TimedSpeedSpec
 
 DT = 0.01
 TIMES = np.arange(0.0, 2.0 + 1e-9, DT)

@@ -20,7 +20,8 @@ from multi_qp_controller.motion_generator import (
 from multi_qp_scene import load_scenario
 from multi_qp_scene.errors import ArgumentError, MultiQpError
 from multi_qp_scene.resources import find_resource
-from multi_qp_scene.schema.generators import GENERATOR_SPECS, GeneratorSpec
+from multi_qp_scene.schema.generator_spec import GeneratorSpec
+from multi_qp_scene.schema.generators import GENERATOR_SPECS
 from multi_qp_scene.schema.tasks import CoMTaskSpec
 from multi_qp_simulator.runner import run_scenario
 

@@ -7,7 +7,7 @@ import pinocchio as pin
 import pytest
 
 from multi_qp_scene.loads import Loads
-from multi_qp_scene.schema.scenario_file import LoadSpec, RandomMassSpec
+from multi_qp_scene.schema.subsystems import LoadSpec, RandomMassSpec
 
 PLACE = (0.3, 0.0, 0.0)
 

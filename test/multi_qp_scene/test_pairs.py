@@ -10,7 +10,7 @@ from multi_qp_scene import load_scenario, meeting_pairs
 from multi_qp_scene.meeting_pairs import self_pairs
 from multi_qp_scene.overlaps import OverlapSearch
 from multi_qp_scene.pairs import body_pair_count, watched_pairs
-from multi_qp_scene.schema.scenario_file import CollisionsSpec
+from multi_qp_scene.schema.control import CollisionsSpec
 
 
 @pytest.fixture(scope="module")

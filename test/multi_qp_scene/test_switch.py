@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from multi_qp_scene.schema.scenario_file import CollisionPairSpec
+from multi_qp_scene.schema.control import CollisionPairSpec
 
 
 @pytest.mark.parametrize(

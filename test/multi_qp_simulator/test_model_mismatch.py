@@ -9,8 +9,8 @@ import pytest
 
 from multi_qp_controller.closed_loop.decentralised import DecentralisedController
 from multi_qp_scene.scenario import load_scenario
+from multi_qp_scene.schema.control import ClosedLoopSpec
 from multi_qp_scene.schema.mismatch import MismatchSpec, PushSpec
-from multi_qp_scene.schema.scenario_file import ClosedLoopSpec
 from multi_qp_simulator.model_mismatch import Motors, Noise, Pushes, random_friction, random_masses
 from multi_qp_simulator.mujoco_world import MujocoBackend
 from multi_qp_simulator.runner import make_controller

@@ -11,7 +11,7 @@ from multi_qp_controller import Controller
 from multi_qp_scene import ConfigError, load_scenario
 from multi_qp_scene.resources import scenario_path
 from multi_qp_scene.scene import State
-from multi_qp_scene.schema.generators import SightSpec
+from multi_qp_scene.schema.upper_body import SightSpec
 from multi_qp_simulator.runner import run_scenario
 from upper_body.arm_kinematics import ArmKinematics
 from upper_body.sight import Sight

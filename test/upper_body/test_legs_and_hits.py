@@ -15,7 +15,7 @@ from multi_qp_controller.motion_generator import GaitChange, GeneratorInput
 from multi_qp_scene import ConfigError, load_scenario
 from multi_qp_scene.errors import ArgumentError
 from multi_qp_scene.resources import scenario_path
-from multi_qp_scene.schema.generators import HitsSpec, LegsSpec
+from multi_qp_scene.schema.upper_body import HitsSpec, LegsSpec
 from multi_qp_simulator.runner import run_scenario
 from upper_body.hits import Hit
 from upper_body.legs import Legs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from multi_qp_scene.schema.generators import AnticipationSpec, HandSpec, SightSpec
+from multi_qp_scene.schema.upper_body import AnticipationSpec, HandSpec, SightSpec
 from upper_body.hand_path import nearby, reaction_time
 from upper_body.meetings import Approach, Meeting, by_region, choose, meeting
 from upper_body.regions import Region

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from multi_qp_scene.schema.generators import RouteSpec, VelocityLimitsSpec, WalkingSpec
+from multi_qp_scene.schema.walking import RouteSpec, VelocityLimitsSpec, WalkingSpec
 from walking.route import Route
 from walking.velocity import VelocityCommand
 

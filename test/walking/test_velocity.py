@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from multi_qp_scene.errors import ArgumentError
-from multi_qp_scene.schema.generators import RandomVelocitySpec, TimedVelocitySpec, VelocityLimitsSpec
+from multi_qp_scene.schema.walking import RandomVelocitySpec, TimedVelocitySpec, VelocityLimitsSpec
 from walking.velocity import TOGETHER, VelocityCommand, random_schedule
 
 DT = 0.005

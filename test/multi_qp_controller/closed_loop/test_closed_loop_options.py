@@ -16,7 +16,7 @@ from multi_qp_controller.state_machine.state_machine import MachineState
 from multi_qp_controller.state_machine.transition_context import TransitionContext
 from multi_qp_scene.scene import State
 from multi_qp_scene.schema.conditions import TouchingConditionSpec
-from multi_qp_scene.schema.scenario_file import ClosedLoopSpec, ImpedanceSpec
+from multi_qp_scene.schema.control import ClosedLoopSpec, ImpedanceSpec
 
 DT = 0.005
 

@@ -16,7 +16,7 @@ from multi_qp_controller.contacts.support_polygon import distance_inside, suppor
 from multi_qp_controller.dynamics.kinematics import Group, Kinematics
 from multi_qp_controller.tasks import CoMTask
 from multi_qp_scene import Scene, State, load_scenario
-from multi_qp_scene.schema.scenario_file import BalanceSpec
+from multi_qp_scene.schema.control import BalanceSpec
 
 
 def _capture_point(kinematics: Kinematics, group: Group) -> np.ndarray:

@@ -7,7 +7,7 @@ import pytest
 
 from multi_qp_controller.qp.safe_torques import SafeTorques
 from multi_qp_scene.scene import State
-from multi_qp_scene.schema.scenario_file import FallbackSpec
+from multi_qp_scene.schema.control import FallbackSpec
 
 HOLD = 0.05
 
