@@ -26,6 +26,7 @@ class Measured:
         base: x, y [m] and heading [rad] of the base, (3,).
         feet: positions of the soles, (n, 3) [m].
         yaws: headings of the soles, (n,) [rad].
+        foot_rates: velocities of x, y, z and heading of the soles, (n, 4) [m/s, rad/s].
         forces: measured normal force of each foot, (n,) [N]; None where it is not measured.
         patches: patch of the terrain that each foot presses on, where forces are measured on a terrain.
         ground: height of the modelled ground below each foot, (n,) [m], on level ground where no forces are measured.
@@ -37,6 +38,7 @@ class Measured:
     base: Array
     feet: Array
     yaws: Array
+    foot_rates: Array
     forces: Array | None
     patches: list[int] | None = None
     ground: Array | None = None

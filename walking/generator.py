@@ -287,6 +287,7 @@ class WalkingGenerator(MotionGenerator):
             base=self._base_place(kinematics),
             feet=np.array([pose.translation for pose in poses]),
             yaws=np.array([self._yaw(k, pose) for k, pose in enumerate(poses)]),
+            foot_rates=np.array([kinematics.velocity(frame) for frame in self._frames])[:, [0, 1, 2, 5]],
             forces=None,
         )
         if now.forces is not None:

@@ -22,12 +22,18 @@ from walking.swing_feet import SwingFeet
 from walking.terrain import Terrain
 from walking.velocity_correction import corrected
 
+#: Height above its landing up to which a foot at the end of its swing is down, where no force tells [m].
+LANDED = 2e-3
 #: Fraction of the swing after which a contact force is a touchdown.
 EARLIEST = 0.55
 #: Time constant with which the centre of mass is lowered, and the body leans, on demand [s].
 LOWERING = 0.15
+#: Time after the planned one from which on a touchdown on known ground is late [s].
+LATE = 0.03
 #: Duration of the double support in a reaction to a push [s].
 SHORTEST_DOUBLE = 0.02
+#: Time between two ticks from which on references of feet restart at the measured motion [control periods].
+GAP = 3.5
 #: Longest time between two ticks by which references advance [s].
 LONGEST_TICK = 0.1
 #: Duration of the weight shift before the first step [s].
@@ -153,8 +159,12 @@ class Stepper(Stateful):
         velocity = corrected(walk, now, velocity, limits=self._limits, elapsed=self._elapsed)
         xi = now.com[:2] + now.velocity[:2] / omega
         self._ground.follow(walk, now, velocity, period=self._period, elapsed=self._elapsed)
+        missed = self._elapsed > GAP * self._period
         if walk.phase == SWING:
-            self._touch(now)
+            self._touch(now, missed=missed)
+        if walk.phase == SWING and missed:
+            self._swing_feet.restart(walk, now)
+            self._elapsed = self._period
         if walk.phase == DOUBLE and now.time - walk.since >= self._double_time() - 1e-9:
             self._after_double(now, xi, velocity)
         elif walk.phase == SHIFT and now.time - walk.since >= SHIFT_TIME - 1e-9:
@@ -179,26 +189,27 @@ class Stepper(Stateful):
     def _double_time(self) -> float:
         # A late touchdown needs a short double support, although the error in its first tick, with which it is
         # previewed, is small. On known ground an error that falls lengthens it: more pushes are survived.
-        hurried = self.walk.error > URGENT if self.gait.unknown_ground is None else self.walk.is_hurried
-        return SHORTEST_DOUBLE if hurried else self.gait.double_support
+        hurried = self.walk.error > URGENT and self.gait.unknown_ground is None
+        return SHORTEST_DOUBLE if hurried or self.walk.is_hurried else self.gait.double_support
 
-    def _touch(self, now: Measured) -> None:
+    def _touch(self, now: Measured, *, missed: bool) -> None:
+        """Find feet that have landed; `missed`: whether ticks were missed, in which one may have landed and bounced."""
         walk = self.walk
         total = max(walk.touchdown - walk.since, 0.05)
         progress = (now.time - walk.since) / total
         for k in self.gait.groups[walk.swinging]:
             if walk.in_contact[k] or progress < EARLIEST:
                 continue
-            if now.forces is not None:
-                landed = now.forces[k] > self._touch_force
-            else:
-                landed = progress >= 1.0 - 1e-9 and now.feet[k, 2] <= walk.landings[k, 2] + 1e-3
+            landed = now.forces is not None and now.forces[k] > self._touch_force
+            if now.forces is None or (missed and self.gait.unknown_ground is None):
+                landed = landed or (progress >= 1.0 - 1e-9 and now.feet[k, 2] <= walk.landings[k, 2] + LANDED)
             if landed:
                 walk.in_contact[k] = True
                 walk.patches[k] = walk.patches[k] if now.patches is None else now.patches[k]
         if all(walk.in_contact):
             walk.phase, walk.since = DOUBLE, now.time
-            walk.is_hurried = walk.error > URGENT
+            late = self.gait.unknown_ground is not None or now.time - walk.touchdown > LATE
+            walk.is_hurried = late and walk.error > URGENT
             walk.swinging = 1 - walk.swinging
             walk.steps += 1
 

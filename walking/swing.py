@@ -33,7 +33,8 @@ def quintic(
         duration: time from start to end, at least `SHORTEST` [s].
         dt: [s].
     """
-    T, t = max(duration, SHORTEST), dt
+    T = max(duration, SHORTEST)
+    t = min(dt, T)
     h, w = goal - p, speed
     c2 = 0.5 * a
     c3 = (20 * h - (8 * w + 12 * v) * T - 3 * a * T * T) / (2 * T**3)

@@ -67,6 +67,15 @@ class SwingFeet:
             goal[3] = walk.swings[k][0, 3] + wrapped(walk.place[2] - walk.swings[k][0, 3])
             self._advance_foot(walk, k, goal, elapsed, walk.touchdown - now.time, landing, tick)
 
+    def restart(self, walk: Walk, now: Measured) -> None:
+        """Let the references of the swinging feet start again from their measured motion."""
+        for k in self._gait.groups[walk.swinging]:
+            if not walk.in_contact[k]:
+                walk.swings[k][0, :3], walk.swings[k][0, 3] = now.feet[k], now.yaws[k]
+                walk.swings[k][1], walk.swings[k][2] = now.foot_rates[k], 0.0
+                if now.time >= walk.touchdown:  # it may have landed and bounced meanwhile
+                    walk.swings[k][1, 2] = min(walk.swings[k][1, 2], -SEARCH_SPEED)
+
     def _ground_height(self, walk: Walk, now: Measured, foot: int) -> float:
         """Return the expected height of a landing [m]: on unknown ground, the mean of the last two footholds."""
         stance = contact_height(walk, now)

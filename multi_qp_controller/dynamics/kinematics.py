@@ -153,6 +153,10 @@ class Kinematics:
         """Return a frame's twist, in that frame, (6,) [m/s, rad/s]."""
         return pin.getFrameVelocity(self.model, self.data, frame_id, pin.LOCAL).vector
 
+    def velocity(self, frame_id: int) -> Array:
+        """Return the velocity of a frame's origin and its angular velocity, along the axes of the world, (6,)."""
+        return pin.getFrameVelocity(self.model, self.data, frame_id, pin.LOCAL_WORLD_ALIGNED).vector
+
     def drift(self, frame_id: int) -> Array:
         """Return J̇v of a frame's spatial acceleration, in that frame, (6,)."""
         return pin.getFrameAcceleration(self.model, self.data, frame_id, pin.LOCAL).vector
