@@ -23,7 +23,7 @@ from walking.terrain import Terrain
 from walking.velocity_correction import corrected
 
 #: Height above its landing up to which a foot at the end of its swing is down, where no force tells [m].
-LANDED = 2e-3
+LANDED = 1e-3
 #: Fraction of the swing after which a contact force is a touchdown.
 EARLIEST = 0.55
 #: Time constant with which the centre of mass is lowered, and the body leans, on demand [s].

@@ -11,6 +11,7 @@ from walking.stepper import SHORTEST_DOUBLE, Stepper
 from walking.swing import resting
 
 DT = 0.005
+FORCES = np.array([200.0, 200.0])
 FEET = np.array([[0.0, 0.085, 0.0], [0.0, -0.085, 0.0]])
 ROBOT = WalkingRobot(FEET[:, :2], np.array([[0.09, 0.035]] * 2), 0.69, (0.5, 0.45), 0.14)
 GAIT = Gait(((0,), (1,)), unknown_ground=UnknownGround(rise=0.3, descent=0.15, landing_speed=0.3, search_speed=0.5))
@@ -28,7 +29,7 @@ def length(error):
     for k in range(30):
         time = 0.4 + DT * k
         com = np.array([0.0, -0.02, 0.69])
-        now = Measured(time, com, np.array([0.0, 0.05, 0.0]), np.zeros(3), FEET, np.zeros(2), np.array([200.0, 200.0]))
+        now = Measured(time, com, np.array([0.0, 0.05, 0.0]), np.zeros(3), FEET, np.zeros(2), np.zeros((2, 4)), FORCES)
         stepper.update(now, np.array([0.2, 0.0, 0.0]))
         if walk.phase == DOUBLE and begun is None:
             begun = time

@@ -34,7 +34,14 @@ def test_without_measured_forces_the_ground_is_that_of_the_model():
     walk = Walk(in_contact=[True, False])
     feet = np.array([[0.0, 0.1, -0.004], [0.3, -0.1, 0.05]])
     now = Measured(
-        time=0.0, com=np.zeros(3), velocity=np.zeros(3), base=np.zeros(3), feet=feet, yaws=np.zeros(2), forces=None
+        time=0.0,
+        com=np.zeros(3),
+        velocity=np.zeros(3),
+        base=np.zeros(3),
+        feet=feet,
+        yaws=np.zeros(2),
+        foot_rates=np.zeros((2, 4)),
+        forces=None,
     )
     assert contact_height(walk, now) == pytest.approx(-0.004)
     now.ground = np.array([0.001, 0.002])

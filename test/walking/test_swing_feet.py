@@ -38,6 +38,7 @@ def landing_speed(gait, *, error=0.0, recovering=False, forces=(0.0, 380.0)):
             base=np.zeros(3),
             feet=feet,
             yaws=np.zeros(2),
+            foot_rates=np.zeros((2, 4)),
             forces=None if forces is None else np.array(forces),
         )
         swing_feet.advance(walk, now, dt)
@@ -77,7 +78,7 @@ def swing_on_unknown_ground(stance_height=0.0, until=0.6):
     swing_feet, dt, found = SwingFeet(ROBOT, UNKNOWN, None, rise=0.2), 0.005, []
     times = np.arange(0.0, until, dt)
     for time in times:
-        rest = (np.zeros(3), np.zeros(3), np.zeros(3), feet, np.zeros(2), np.array([0.0, 380.0]))
+        rest = (np.zeros(3), np.zeros(3), np.zeros(3), feet, np.zeros(2), np.zeros((2, 4)), np.array([0.0, 380.0]))
         swing_feet.advance(walk, Measured(float(time), *rest), dt)
         found.append(walk.swings[0][0, :3].copy())
     return times + dt, np.array(found)

@@ -22,7 +22,7 @@ def walked(walk, command, seconds, *, factors, error=0.0, ahead=0.0):
     walk.phase, walk.error = SWING, error
     for k in range(round(seconds / DT)):
         com = np.array([*(place[:2] + turned(np.array([ahead, 0.0]), place[2])), 0.7])
-        now = Measured(time, com, np.zeros(3), place.copy(), np.zeros((2, 3)), np.zeros(2), None)
+        now = Measured(time, com, np.zeros(3), place.copy(), np.zeros((2, 3)), np.zeros(2), np.zeros((2, 4)), None)
         wanted = factors * corrected(walk, now, command, limits=LIMITS, elapsed=DT)
         # velocity of the base, from that of the centre of mass
         wanted[1] -= wanted[2] * ahead
