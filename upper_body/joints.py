@@ -115,8 +115,12 @@ def _limb_basis(model: pin.Model, last: int, rest: Array, axis: Array) -> Array:
     """Return a basis in the parent's axes, as columns, with x along the limb in the reference posture."""
     levers = [model.jointPlacements[c].translation for c in range(1, model.njoints) if model.parents[c] == last]
     lever = max([*levers, model.inertias[last].lever], key=lambda one: float(np.linalg.norm(one)))
-    along = rest @ (lever if np.linalg.norm(lever) > _SHORT else axis)
-    x = along / np.linalg.norm(along)
+    return basis_along(rest @ (lever if np.linalg.norm(lever) > _SHORT else axis))
+
+
+def basis_along(direction: Array) -> Array:
+    """Return an orthonormal basis, as columns, with x along a direction, (3, 3)."""
+    x = direction / np.linalg.norm(direction)
     y = np.cross(np.eye(3)[int(np.argmin(np.abs(x)))], x)
     y /= np.linalg.norm(y)
     return np.column_stack([x, y, np.cross(x, y)])
