@@ -32,7 +32,7 @@ def touched(report: dict[str, Any]) -> dict[str, float]:
 def main() -> None:
     """Run the scene with both settings; print a row a run, and plot the numbers of obstacles."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("scene", choices=["thicket"])
+    parser.add_argument("scene", choices=["thicket", "orchard"])
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--plot", type=Path)
     options = parser.parse_args()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from typing import Annotated
 
 import numpy as np
@@ -28,7 +27,7 @@ from upper_body.limbs import AntagonisticLimbs, impedance_task, tension_at
 from upper_body.mass_estimate import MassEstimate, Push
 from upper_body.meetings import Approach, Meeting, by_region, choose, meeting
 from upper_body.regions import regions_of
-from upper_body.sight import Sight
+from upper_body.sight import Sight, matches
 
 #: Iterations of the inverse kinematics in the tick in which a hand takes a new target, and in the ticks after it.
 FIRST_ITERATIONS, ITERATIONS = 12, 1
@@ -88,6 +87,7 @@ class AnticipationGenerator(MotionGenerator):
         joints = self.limbs.joints
         self._rest = posture_configuration(scene, spec.subsystem, spec.posture)[joints.q_index]
         self._sight: Sight | None = None
+        self._kept_out: list[Array] = []
         self.expectations: Expectations | None = None
         self.estimate: MassEstimate | None = None
         self._restored: MassEstimate.Checkpoint | None = None
@@ -241,8 +241,9 @@ class AnticipationGenerator(MotionGenerator):
         if self._sight is None or self.expectations is None:
             controlled, patterns = self.scenario.scene.subsystems, self.rules.obstacles
             others = [name for name in surroundings.scene.subsystems if name not in controlled]
-            own = [name for name in others if any(fnmatch(name, pattern) for pattern in patterns)]
+            own = [name for name in others if matches(name, patterns)]
             self._sight = Sight(surroundings, own, self.rules.sight)
+            self._kept_out = [self._sight.shapes_of(region.obstacles) for region in self.regions]
             self.expectations = Expectations(surroundings.scene, own, self.rules.expected)
             self.expectations.scale(self.setting("expected_mass"), self.setting("expected_speed"))
             if self.rules.adapt:
@@ -273,15 +274,15 @@ class AnticipationGenerator(MotionGenerator):
         for k, region in enumerate(self.regions):
             centre, own = region.centre(kinematics), self.motions[k]
             own += min(1.0, now.dt / MEAN_MOTION) * (region.velocity(self.scenario.scene, kinematics) - own)
-            for seen in sight.nearest(centre, inside, middles, region.radius + FAR * spec.look_ahead):
+            within = region.radius + FAR * spec.look_ahead
+            for seen in sight.nearest(centre, np.logical_and(inside, self._kept_out[k]), middles, within):
                 velocity, falls = expectations.motion(seen.obstacle, seen.velocity)
                 approach = Approach(seen.point - centre, seen.distance, velocity - own, falls)
                 met = meeting(seen.obstacle, k, region, centre, approach, spec.look_ahead)
                 for h in region.hands:
                     found[h] += [] if met is None else [met]
-        sorted_ones = [by_region(own, hand.target, hand.region) for own, hand in zip(found, self.hands, strict=True)]
-        crowd = spec.crowd
-        return [own if crowd is None or len(own) < crowd else [] for own in sorted_ones]
+        shared, hands = [region.shared for region in self.regions], zip(found, self.hands, strict=True)
+        return [by_region(own, hand.target, hand.region, shared, spec.crowd) for own, hand in hands]
 
     def choose(self, meetings: list[list[Meeting]], now: GeneratorInput) -> list[Meeting | None]:
         """Return what each hand meets of its obstacles, those met first before others; a subclass may have a rule."""
@@ -289,14 +290,14 @@ class AnticipationGenerator(MotionGenerator):
             return [None] * len(self._arms)
         palms = [now.kinematics.pose(arm.palm).translation for arm in self._arms]
         targets = [hand.target for hand in self.hands]
-        shared = [len(region.hands) > 1 for region in self.regions]
+        shared = [region.shared for region in self.regions]
         return choose(self.rules, meetings, self.expectations.masses, palms, targets, shared)
 
     def _angles(self, chosen: list[Meeting | None], now: GeneratorInput) -> Array:
         """Return the targets of the hinges, (n,) [rad]: hands on their paths, other hinges to the posture."""
         spec, kinematics, angles, end = self.rules, now.kinematics, self._rest.copy(), now.time + now.dt
         share, _, _ = minimum_jerk(end - self.started_at, spec.duration)
-        free = self._free
+        free, forward = self._free, kinematics.pose(self._eye).rotation[:, 0]
         angles[free] = self.start_angles[free] + share * (self._rest[free] - self.start_angles[free])
         for hand, grip, arm, one in zip(self.hands, self.grips, self._arms, chosen, strict=True):
             region = self.regions[hand.region if one is None else one.region]
@@ -309,12 +310,11 @@ class AnticipationGenerator(MotionGenerator):
                 centre = region.centre(kinematics)
                 sticks = self.expectations is not None and self.expectations.sticks[one.obstacle]
                 sight = self._sight if sticks and hand.is_over(now.time) else None
-                way = way_to(grip, one, region, centre, now.time, sight)
+                way, facing = way_to(grip, one, region, centre, now.time, sight, forward)
                 palm = centre + way
-                if spec.stray is not None:
+                if spec.stray is not None and not region.shared:
                     palm = nearby(arm.place(kinematics.q, self._rest), palm, spec.stray)
                 rounds = FIRST_ITERATIONS if fresh else ITERATIONS
-                facing = way / np.linalg.norm(way)
                 arm.solve(kinematics.q, hand.solution, region.approach, palm, facing, rounds)
                 goal = hand.solution
             angles[arm.hinges] = hand.at(end, goal)[arm.hinges]

@@ -89,11 +89,13 @@ class Grip(Stateful):
         return np.asarray(pose.act(place))
 
 
-def way_to(grip: Grip, one: Meeting, region: Region, centre: Array, time: float, sight: Sight | None) -> Array:
-    """Return the way from the centre of a region to where a palm meets an obstacle, (3,) [m].
+def way_to(
+    grip: Grip, one: Meeting, region: Region, centre: Array, time: float, sight: Sight | None, forward: Array
+) -> tuple[Array, Array]:
+    """Return the way from the centre of a region to where a palm meets an obstacle, (3,) [m], and its normal, (3,).
 
     A palm slides along the nearest points, or sticks: its place is replaced by the nearest point, within twice the
-    shortest reaction time, when it is out of reach.
+    shortest reaction time, when it is out of reach. Behind the centre an arm cannot follow a place, and slides.
 
     Args:
         grip: of the hand.
@@ -102,16 +104,20 @@ def way_to(grip: Grip, one: Meeting, region: Region, centre: Array, time: float,
         centre: of the region, world frame, (3,) [m].
         time: [s].
         sight: of the obstacles if the palm sticks to what is within reach; None if it slides.
+        forward: direction in which the body faces, (3,).
     """
-    if sight is None or one.time > 0.0 or one.distance > region.reach:
-        grip.release()
-        return _in_range((one.distance if one.time <= 0.0 else region.radius) * one.direction, region)
-    if not grip.moves(time) and _distance(grip, centre, time, sight) > region.reach + SLACK:
-        frame, point = sight.touched(one.obstacle, centre)
-        way = centre - point
-        normal = way / max(float(np.linalg.norm(way)), 1e-9)
-        grip.hold(frame, sight.pose(frame), point, normal, time, 2.0 * region.reaction[0])
-    return _in_range(grip.at(time, sight.pose(grip.frame)) - centre, region)
+    if sight is not None and one.time <= 0.0 and one.distance <= region.reach:
+        if not grip.moves(time) and _distance(grip, centre, time, sight) > region.reach + SLACK:
+            frame, point = sight.touched(one.obstacle, centre)
+            out = centre - point
+            normal = out / max(float(np.linalg.norm(out)), 1e-9)
+            grip.hold(frame, sight.pose(frame), point, normal, time, 2.0 * region.reaction[0])
+        pose = sight.pose(grip.frame)
+        way = grip.at(time, pose) - centre
+        if way @ forward >= 0.0:
+            return _in_range(way, region), np.asarray(-pose.rotation @ grip.normal)
+    grip.release()
+    return _in_range((one.distance if one.time <= 0.0 else region.radius) * one.direction, region), one.direction
 
 
 def _distance(grip: Grip, centre: Array, time: float, sight: Sight) -> float:

@@ -142,8 +142,10 @@ def _crossing(times: Array, distances: Array, within: float) -> float:
     return float(times[k - 1] + share * (times[k] - times[k - 1]))
 
 
-def by_region(candidates: Sequence[Meeting], target: int, region: int) -> list[Meeting]:
-    """Return one meeting for each obstacle, those met first before others.
+def by_region(
+    candidates: Sequence[Meeting], target: int, region: int, shared: Sequence[bool], crowd: int | None = None
+) -> list[Meeting]:
+    """Return one meeting for each obstacle: those in regions that all hands share before others, then by time.
 
     An obstacle is met in the region that it comes nearest to, the last one of those that it comes into as far as
     `hold`; the present obstacle of a hand in its present region.
@@ -152,6 +154,8 @@ def by_region(candidates: Sequence[Meeting], target: int, region: int) -> list[M
         candidates: in all regions of a hand.
         target: present obstacle of the hand, -1 for none.
         region: its present region.
+        shared: whether hands share each region, (r,).
+        crowd: number of obstacles in other regions from which none of these is met; any if None.
     """
     best: dict[int, Meeting] = {}
     for one in candidates:
@@ -160,7 +164,9 @@ def by_region(candidates: Sequence[Meeting], target: int, region: int) -> list[M
         kept = other is not None and other.obstacle == target and other.region == region
         if other is None or held or (not kept and one.miss <= other.miss):
             best[one.obstacle] = one
-    return sorted(best.values(), key=lambda one: (one.time, one.distance))
+    found = sorted(best.values(), key=lambda one: (not shared[one.region], one.time, one.distance))
+    first = [one for one in found if shared[one.region]]
+    return first if crowd is not None and len(found) - len(first) >= crowd else found
 
 
 def choose(
@@ -200,6 +206,6 @@ def choose(
                 break
         last = [one for one in own if one.obstacle == targets[h]]
         present = chosen[h]
-        if last and present is not None and last[0].distance < present.distance + CHANGE:
-            chosen[h] = last[0]
+        if last and present is not None and shared[last[0].region] >= shared[present.region]:
+            chosen[h] = last[0] if last[0].distance < present.distance + CHANGE else present
     return chosen

@@ -29,6 +29,8 @@ class Region(NamedTuple):
         reaction: bounds of the reaction time [s].
         tension: least tension of a hand that meets an obstacle there, 0 to 1.
         approach: angles of all hinges from which the inverse kinematics of a hand starts, (n,) [rad].
+        obstacles: names or patterns of what is kept out of it.
+        shared: whether it is one of those that all hands keep free.
     """
 
     frame: int
@@ -40,6 +42,8 @@ class Region(NamedTuple):
     reaction: tuple[float, float]
     tension: float
     approach: Array
+    obstacles: Sequence[str] = ("*",)
+    shared: bool = False
 
     def centre(self, kinematics: Kinematics) -> Array:
         """Return the centre, world frame, (3,) [m]."""
@@ -70,7 +74,7 @@ def regions_of(rules: AnticipationSpec, scene: Scene, arms: Sequence[ArmKinemati
     everyone = tuple(range(len(arms)))
     for one in rules.regions.values():
         raised = approach if one.approach is None else posture_configuration(scene, name, one.approach)[q_index]
-        frame, reaction = scene.frame_id(f"{name}/{one.link}"), one.reaction or rules.reaction
-        xyz = np.array(one.xyz)
-        found.append(Region(frame, xyz, everyone, one.radius, one.hold, one.reach, reaction, one.tension, raised))
+        frame, reaction, xyz = scene.frame_id(f"{name}/{one.link}"), one.reaction or rules.reaction, np.array(one.xyz)
+        bounds = one.radius, one.hold, one.reach, reaction, one.tension
+        found.append(Region(frame, xyz, everyone, *bounds, raised, one.obstacles, shared=True))
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fnmatch import fnmatch
 from typing import NamedTuple
 
 import coal
@@ -36,6 +37,11 @@ class SeenPoint(NamedTuple):
     point: Array
     velocity: Array
     distance: float
+
+
+def matches(name: str, patterns: Sequence[str]) -> bool:
+    """Return whether a name matches one of the patterns."""
+    return any(fnmatch(name, pattern) for pattern in patterns)
 
 
 class Sight:
@@ -83,6 +89,11 @@ class Sight:
             # distance outside of the plane of a side, whose normal is (−sin, cos)
             inside &= np.abs(seen[:, axis]) * np.cos(half) - seen[:, 0] * np.sin(half) < radii
         return inside, middles
+
+    def shapes_of(self, patterns: Sequence[str]) -> Array:
+        """Return which shapes belong to obstacles with names that match one of the patterns, (s,)."""
+        own = np.array([matches(name, patterns) for name in self.names], dtype=bool)
+        return np.asarray(own[self._obstacles])
 
     def nearest(self, place: Array, inside: Array, middles: Array, within: float) -> list[SeenPoint]:
         """Return the nearest point of each visible obstacle whose bounding spheres come nearer than a distance.

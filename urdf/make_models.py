@@ -30,6 +30,7 @@ from modelling.quadruped import quadruped
 from modelling.robot import Robot
 from modelling.sword import sword
 from modelling.tall_figures import tall
+from modelling.tree import Branch, tree
 from modelling.valve import valve
 
 
@@ -41,6 +42,30 @@ def models() -> list[Robot]:
     plants = [
         plant("plant", 1.4, 1.25, pieces=3, flower=0.11, stiffness=12.0),
         plant("small_plant", 1.15, 1.0, pieces=2, flower=0.08, stiffness=8.0),
+    ]
+    trees = [
+        tree(
+            "tree",
+            2.3,
+            10.0,
+            (
+                Branch(1.8, "x", 0.75, ((0.65, 1.0), (1.0, 1.1))),
+                Branch(1.75, "y", 0.7, ((0.6, 0.95), (1.0, 1.05))),
+                Branch(1.85, "-x", 0.8, ((0.55, 1.0), (1.0, 1.15))),
+                Branch(1.8, "-y", 0.7, ((0.6, 1.05), (1.0, 1.0))),
+            ),
+        ),
+        tree(
+            "young_tree",
+            2.0,
+            7.0,
+            (
+                Branch(1.7, "x", 0.65, ((0.55, 0.9), (1.0, 1.0))),
+                Branch(1.75, "y", 0.65, ((1.0, 1.0),)),
+                Branch(1.7, "-y", 0.7, ((0.5, 0.95), (1.0, 0.9))),
+            ),
+            stiffness=300.0,
+        ),
     ]
     return [
         humanoid(HumanoidFigures()),
@@ -55,6 +80,7 @@ def models() -> list[Robot]:
         high_bar(),
         apple(),
         *plants,
+        *trees,
     ]
 
 

@@ -152,7 +152,7 @@ class ExpectationSpec(StrictModel):
 
 
 class SafetyRegionSpec(StrictModel):
-    """A ball around a part of the body that all hands keep free, besides those around the shoulders.
+    """A ball around a part of the body that all hands keep free, rather than those around the shoulders.
 
     Attributes:
         link: link with which it moves.
@@ -163,6 +163,7 @@ class SafetyRegionSpec(StrictModel):
         reaction: bounds of the reaction time [s]; those of the generator if left out.
         tension: least tension of a hand that meets an obstacle there.
         approach: posture from which the inverse kinematics of a hand starts; that of the generator if left out.
+        obstacles: names or patterns with `*` of those obstacles that are kept out of it.
     """
 
     link: str
@@ -173,6 +174,7 @@ class SafetyRegionSpec(StrictModel):
     reaction: tuple[Duration, Duration] | None = None
     tension: Fraction = 0.0
     approach: str | dict[str, Angle] | None = None
+    obstacles: Annotated[list[str], Field(min_length=1)] = ["*"]
 
     @model_validator(mode="after")
     def _ordered(self) -> SafetyRegionSpec:
@@ -248,8 +250,9 @@ class AnticipationSpec(AntagonisticSpec):
         both_hands: expected mass from which both hands are used [kg].
         adapt: whether the tension follows the mass that the hands feel, instead of the expected one, once they push.
         tie: difference of the distances to the hands below which both are used [m].
-        stray: largest distance of a palm from its place in the posture [m]; any if left out.
-        crowd: number of obstacles that a hand would meet from which it keeps the posture instead; any if left out.
+        stray: largest distance of a palm from its place in the posture [m], but for `regions`; any if left out.
+        crowd: number of obstacles that a hand would meet, but for those in `regions`, from which it keeps the posture
+            instead; any if left out.
         approach: posture from which the inverse kinematics of a hand starts; `posture` if left out.
         legs: what the legs do; nothing if left out.
         hits: what happens after unexpected hits; nothing if left out.
@@ -300,9 +303,13 @@ class AnticipationSpec(AntagonisticSpec):
         for name, hand in self.hands.items():
             scenario.known((*key, "hands", name, "palm"), "surface", hand.palm, own)
             scenario.known((*key, "hands", name, "shoulder"), "link", hand.shoulder, links)
+        others = {name for name, one in scenario.spec.subsystems.items() if not one.controlled}
         for name, region in self.regions.items():
             scenario.known((*key, "regions", name, "link"), "link", region.link, links)
             scenario.check_posture((*key, "regions", name, "approach"), self.subsystem, region.approach)
+            if region.obstacles != ["*"]:
+                at = (*key, "regions", name, "obstacles")
+                scenario.check_patterns(at, "subsystem with `controlled: false`", region.obstacles, others)
         scenario.known((*key, "sight", "link"), "link", self.sight.link, links)
         for part, joints in self.hits.parts.items() if self.hits is not None else ():
             at = (*key, "hits", "parts", part)
@@ -311,7 +318,6 @@ class AnticipationSpec(AntagonisticSpec):
             beside = scenario.spec.states[str(key[1])].generators
             gaits = {name for name, one in beside.items() if isinstance(one, WalkingSpec)}
             scenario.known((*key, "legs", "gait"), "walking generator of this state", self.legs.gait, gaits)
-        others = {name for name, one in scenario.spec.subsystems.items() if not one.controlled}
         scenario.check_patterns((*key, "obstacles"), "subsystem with `controlled: false`", self.obstacles, others)
         for pattern in self.expected:
             scenario.check_patterns((*key, "expected", pattern), "subsystem", [pattern], others)

@@ -52,6 +52,14 @@ def test_hands_are_over_the_head_in_time():
     assert not {"humanoid/head", "humanoid/torso"} & set(met)
 
 
+def test_twigs_are_pushed_aside_and_an_apple_is_met_among_them():
+    result = run_scenario(load_scenario("orchard", seed=1), backend="mujoco", duration=4.8)
+    hands = {"humanoid/l_wrist_roll_link", "humanoid/r_wrist_roll_link"}
+    assert hands & set(touched(result, "apple_1")) and hands & set(touched(result, "tree"))
+    assert not on_trunk(result, "apple")
+    assert not result.report["qp_failures"]
+
+
 @pytest.mark.slow
 def test_without_sight_apples_hit_the_head():
     result = run_scenario(load_scenario("apples", parameters={"watch": 0}, seed=2), backend="mujoco", duration=5.8)
@@ -61,6 +69,16 @@ def test_without_sight_apples_hit_the_head():
 @pytest.mark.slow
 def test_the_gate_is_passed():
     assert run_scenario(load_scenario("gate"), backend="mujoco").succeeded
+
+
+@pytest.mark.slow
+def test_the_orchard_is_crossed():
+    raised, hanging = (
+        run_scenario(load_scenario("orchard", parameters={"watch": watch}), backend="mujoco") for watch in (1, 0)
+    )
+    assert raised.succeeded
+    count = [len(on_trunk(result, "tree") | on_trunk(result, "apple")) for result in (raised, hanging)]
+    assert 3 * count[0] <= count[1]
 
 
 @pytest.mark.slow

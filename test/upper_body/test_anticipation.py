@@ -181,6 +181,7 @@ def test_an_obstacle_at_an_absurd_speed_leaves_the_torques_within_their_limits(s
     ("keys", "message"),
     [
         ({"obstacles": ["humanoid"]}, "humanoid"),
+        ({"regions": {"face": {"link": "head", "obstacles": ["sack"]}}}, "sack"),
         ({"expected": {"sack": {"mass": 1}}}, "sack"),
         ({"expected": {"bag": {"mass": 0}}}, "mass"),
         ({"hands": {"left": {"palm": "left_plam", "shoulder": "torso"}}}, "left_plam"),

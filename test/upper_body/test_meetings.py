@@ -11,6 +11,7 @@ from upper_body.meetings import Approach, Meeting, by_region, choose, meeting
 from upper_body.regions import Region
 
 REGION = Region(0, np.zeros(3), (0, 1), 0.5, 0.2, 0.25, (0.3, 2.0), 0.0, np.zeros(7))
+SHARED = [False, False, True]
 RULES = AnticipationSpec(
     type="anticipation",
     subsystem="humanoid",
@@ -61,17 +62,29 @@ def at(obstacle, region, miss, time=0.5, place=(0.0, 0.0, 0.0)):
 
 
 def test_an_obstacle_belongs_to_the_region_that_it_comes_nearest_to():
-    assert [one.region for one in by_region([at(0, 0, 0.3), at(0, 2, 0.1)], -1, 0)] == [2]
-    assert [one.region for one in by_region([at(0, 0, 0.3), at(0, 2, 0.1)], 0, 0)] == [0], "it changed during a meeting"
-    assert [one.obstacle for one in by_region([at(0, 0, 0.0, 0.9), at(1, 0, 0.0, 0.2)], -1, 0)] == [1, 0]
+    assert [one.region for one in by_region([at(0, 0, 0.3), at(0, 2, 0.1)], -1, 0, SHARED)] == [2]
+    assert [one.region for one in by_region([at(0, 0, 0.3), at(0, 2, 0.1)], 0, 0, SHARED)] == [0], (
+        "it changed during a meeting"
+    )
+    assert [one.obstacle for one in by_region([at(0, 0, 0.0, 0.9), at(1, 0, 0.0, 0.2)], -1, 0, SHARED)] == [1, 0]
+
+
+def test_regions_that_hands_share_come_first_and_are_met_in_a_crowd():
+    branches, apple = [at(k, 0, 0.0, 0.0) for k in range(3)], at(3, 2, 0.0, 0.4)
+    assert [one.obstacle for one in by_region([*branches, apple], -1, 0, SHARED)][0] == 3
+    assert [one.obstacle for one in by_region([*branches, apple], -1, 0, SHARED, 3)] == [3]
+    assert len(by_region([*branches, apple], -1, 0, SHARED, 4)) == 4
+    palms = [np.array([0.0, 0.2, 0.0]), np.array([0.0, -0.25, 0.0])]
+    near = branches[0]._replace(distance=0.2)  # the hand is at it already, and the apple is further away
+    chosen = choose(RULES, [[apple, near], []], np.full(4, 0.2), palms, [0, -1], SHARED)
+    assert chosen[0] is apple
 
 
 def test_only_the_nearer_hand_keeps_a_shared_region_free():
     palms, one = [np.array([0.0, 0.2, 0.0]), np.array([0.0, -0.25, 0.0])], at(0, 2, 0.0)
-    shared = [False, False, True]
-    chosen = choose(RULES, [[one], [one]], np.array([0.2]), palms, [-1, -1], shared)
+    chosen = choose(RULES, [[one], [one]], np.array([0.2]), palms, [-1, -1], SHARED)
     assert chosen[0] is one and chosen[1] is None
-    chosen = choose(RULES, [[one], [one]], np.array([0.2]), palms, [-1, 0], shared)
+    chosen = choose(RULES, [[one], [one]], np.array([0.2]), palms, [-1, 0], SHARED)
     assert chosen[0] is None and chosen[1] is one, "the hand that meets it keeps it"
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 URDF = ET.parse(ROOT / "urdf/humanoid.urdf").getroot()
@@ -199,3 +200,20 @@ def test_meshes_exist_and_are_light():
     named = {m.get("name") for m in URDF.findall("material")}
     assert named == {"tint", "shell", "dark", "visor"}
     assert {v.find("material").get("name") for v in URDF.iter("visual")} == named
+
+
+@pytest.mark.parametrize("name", ["tree", "young_tree"])
+def test_springs_carry_a_tree_upright(name):
+    model = pin.buildModelFromUrdf(str(ROOT / f"urdf/{name}.urdf"))
+    springs = yaml.safe_load((ROOT / f"config/models/{name}.yaml").read_text())["passive_joints"]
+    data, upright = model.createData(), pin.neutral(model)
+    assert set(springs) == set(list(model.names)[1:])
+    stiffness, rest = (
+        np.array([springs[joint][key] for joint in list(model.names)[1:]]) for key in ("stiffness", "rest")
+    )
+    np.testing.assert_allclose(pin.computeGeneralizedGravity(model, data, upright), stiffness * rest, atol=1e-6)
+    slope = [
+        pin.computeGeneralizedGravity(model, data, e) - pin.computeGeneralizedGravity(model, data, -e)
+        for e in 1e-5 * np.eye(model.nv)
+    ]
+    assert np.linalg.eigvalsh(np.diag(stiffness) + np.array(slope) / 2e-5)[0] > 0.0  # and it does not fall over
