@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import NDArray
 from rich.table import Table
 
+from multi_qp_cli.follow_scenario import write_scenario
 from multi_qp_cli.options import output_path
 from multi_qp_cli.output import Console, writing
 from multi_qp_cli.pictures import size_of
@@ -21,10 +23,13 @@ from multi_qp_scene.builder import build_scene
 from multi_qp_scene.errors import MultiQpError, shown_path
 from multi_qp_scene.models import load_model
 from multi_qp_scene.motions.bvh import read_bvh
+from multi_qp_scene.motions.contacts import SIDES
 from multi_qp_scene.motions.deepmimic import read_deepmimic
+from multi_qp_scene.motions.dynamics_correction import Balance
 from multi_qp_scene.motions.reference import ReferenceMotion
-from multi_qp_scene.motions.retarget import LIMBS, SIDES, RetargetedMotion, Retargeting
+from multi_qp_scene.motions.retarget import Retargeted, Retargeting
 from multi_qp_scene.motions.skeleton import SkeletonMotion
+from multi_qp_scene.motions.targets import LIMBS
 from multi_qp_scene.parts import SceneParts
 from multi_qp_scene.problems import Problems
 from multi_qp_scene.resources import model_path
@@ -53,6 +58,8 @@ def add_to(commands: Any) -> None:
     taken.add_argument("--scenario", metavar="SCENARIO", help="scenario of a log (default: by the name in it)")
     taken.add_argument("--subsystem", metavar="NAME", help="robot of a log (default: the only one)")
     taken.add_argument("--output", metavar="FILE.npz", help="write the reference motion here")
+    text = "write a scenario here in which the robot starts in the first pose of the motion, and follows it"
+    taken.add_argument("--follow", metavar="FILE.yaml", help=text)
     taken.add_argument("--video", metavar="FILE", help="draw the motion as .mp4 or .gif")
     taken.add_argument("--size", default="640x480", metavar="WxH", help="size of the video (default 640x480)")
     taken.set_defaults(run=run)
@@ -61,11 +68,14 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Read, retarget, report and write the motion."""
     output = output_path("--output", options.output, suffixes=(".npz",))
+    follow = output_path("--follow", options.follow, suffixes=(".yaml",))
     video = output_path("--video", options.video, suffixes=(".mp4", ".gif"))
     width, height = size_of(options.size)
     if not (math.isfinite(options.scale) and 1e-6 <= options.scale <= 1e3):
         raise MultiQpError(f"--scale is {options.scale:g}, expected a length of 1e-06 to 1000 m")
-    path = Path(options.file)
+    path, failure = Path(options.file), None
+    if follow is not None and (output is None or path.suffix.lower() == ".npz"):
+        raise MultiQpError("--follow needs --output, and a recording of a person")
     if path.suffix.lower() == ".npz":
         log = Log.load(path)
         scenario = scenario_of(log, options.scenario)
@@ -75,17 +85,25 @@ def run(options: argparse.Namespace) -> int:
     else:
         recorded = _read(path, options.scale)
         scene, name, landmarks = _robot(options.robot)
-        found = Retargeting(scene, name, landmarks).retarget(recorded, rate=RATE)
+        result = Retargeting(scene, name, landmarks).retarget(recorded, rate=RATE)
+        found, failure = result.motion, result.failure
         joints = tuple(full.partition("/")[2] for full in scene.velocity_names[6:])
         soles = tuple(landmarks[f"{side}_sole"] for side in SIDES)
         motion = ReferenceMotion(found.times, found.q, joints, found.contacts, soles, name, recorded.source)
-        drawn, table = found.q, _table(found)
+        drawn, table = found.q, _table(result)
     Console().print(table)
+    if failure is not None:
+        Console().print(f"the dynamics are not corrected: {failure}")
     if output is not None:
         with writing(output):
             motion.save(output)
+    if follow is not None and output is not None and failure is None:
+        with writing(follow):
+            write_scenario(follow, motion, output, options.robot, _link(scene, name, landmarks["chest"]))
     if video is not None:
         _draw(video, scene, motion.times, drawn, width, height)
+    if follow is not None and failure is not None:
+        raise MultiQpError(f"no scenario is written, as the dynamics are not corrected: {failure}")
     return 0
 
 
@@ -113,17 +131,38 @@ def _robot(model: str) -> tuple[Scene, str, dict[str, str]]:
     return scene, file.stem, {str(name): place for name, place in loaded.spec.landmarks.items()}
 
 
-def _table(found: RetargetedMotion) -> Table:
-    """Return what the motion is, and its errors."""
+def _link(scene: Scene, robot: str, joint: str) -> str:
+    """Return the first link that a joint moves."""
+    moved, frames = scene.model.getJointId(f"{robot}/{joint}"), scene.model.frames
+    link = next(f.name for f in frames if f.parentJoint == moved and f.type == pin.FrameType.BODY)
+    return str(link.partition("/")[2])
+
+
+def _table(result: Retargeted) -> Table:
+    """Return what the motion is, and its errors; beside it the errors of the one that was not taken."""
+    failure, found = result.failure, result.motion
     table = _contact_table(found.times, [f"{side} foot" for side in SIDES], found.contacts)
-    limbs = [f"{side} {a}-{b}" for side in SIDES for a, b in LIMBS]
-    errors = np.degrees(found.direction_errors)
-    middle, largest = np.median(errors, axis=0), errors.max(axis=0)
-    for limb, m, most in zip(limbs, middle, largest, strict=True):
-        table.add_row(f"direction of {limb}", f"median {m:.1f}°, largest {most:.1f}°")
-    table.add_row("foot skate", f"{1e3 * found.skate:.1f} mm")
-    table.add_row("soles under the ground", f"{1e3 * found.depth:.1f} mm")
+    table.add_row("timing and dynamics", "corrected" if failure is None else "as recorded")
+    columns = (result.recorded, result.corrected)
+    table.add_row("", "as recorded", "corrected" if failure is None else "corrected (not taken)")
+    for k, limb in enumerate(f"{side} {a}-{b}" for side in SIDES for a, b in LIMBS):
+        errors = [np.degrees(one.direction_errors[:, k]) for one in columns]
+        table.add_row(
+            f"direction of {limb}: median, largest", *(f"{np.median(e):.1f}°, {e.max():.1f}°" for e in errors)
+        )
+    table.add_row("foot skate", *(f"{1e3 * one.skate:.1f} mm" for one in columns))
+    table.add_row("soles under the ground", *(f"{1e3 * one.depth:.1f} mm" for one in columns))
+    table.add_row("joint velocities over their limits", *(f"{100.0 * one.speed:.0f} %" for one in columns))
+    table.add_row(
+        "ZMP outside the soles: share, largest", "", _outside(result.after), f"({_outside(result.before)} before)"
+    )
+    table.add_row("centre of mass moved", "", f"{100.0 * result.after.shifted.max():.1f} cm")
     return table
+
+
+def _outside(balance: Balance) -> str:
+    """Return how far the ZMP is outside of the soles."""
+    return f"{100.0 * float((balance.outside > 0.0).mean()):.0f} %, {100.0 * balance.outside.max(initial=0.0):.1f} cm"
 
 
 def _contact_table(times: Array, names: Sequence[str], contacts: NDArray[np.bool_]) -> Table:

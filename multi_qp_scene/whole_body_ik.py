@@ -15,6 +15,7 @@ from multi_qp_scene.separation import Separation
 _STEP = 0.4  # [rad or m] largest change of an entry of v in one iteration
 _MARGIN = 0.01  # [rad] minimum distance from joint limits
 _PASSES = 4
+OVERSHOT = 2.0  # error beside the least one of all iterations from which that is returned
 _POSTURE = 3e-3  # weight of the nominal posture, relative to that of a surface
 
 
@@ -56,6 +57,9 @@ class WholeBodyIk:
     """Damped Gauss-Newton method with joint limits; suited to trajectories by warm starts.
 
     Source: generalised inverse kinematics, [Tonneau2018] section 7.2.
+
+    Attributes:
+        limited: index in q of each joint that has limits, (k,).
     """
 
     def __init__(self, scene: Scene, subsystem: str, *, apart: Separation | None = None) -> None:
@@ -74,7 +78,7 @@ class WholeBodyIk:
         self._columns = np.arange(part.v_slice.start, part.v_slice.stop)
         limits = scene.limits
         own = (limits.v_index >= part.v_slice.start) & (limits.v_index < part.v_slice.stop)
-        self._q_index = limits.q_index[own]
+        self._q_index = self.limited = limits.q_index[own]
         self._own = limits.v_index[own] - part.v_slice.start
         margin = np.minimum(_MARGIN, 0.1 * (limits.upper[own] - limits.lower[own]))
         self._lower, self._upper = limits.lower[own] + margin, limits.upper[own] - margin
@@ -85,7 +89,9 @@ class WholeBodyIk:
         placements: Sequence[Placement],
         *,
         com: Array | None = None,
+        com_weight: Array | float = 1.0,
         rest: Array | None = None,
+        within: tuple[Array, Array] | None = None,
         iterations: int = 80,
         tolerance: float = 1e-4,
     ) -> IkSolution:
@@ -95,26 +101,39 @@ class WholeBodyIk:
             q: initial configuration, (nq,).
             placements: desired placements of frames.
             com: desired centre of mass of the subsystem, (3,) [m]; free if left out.
+            com_weight: of its error, also (3,), beside those of placements.
             rest: nominal posture, (nq,); that of `q` if left out.
+            within: least and largest values of the joints of `limited`, besides their limits, (k,) each.
             iterations: maximum number of iterations.
             tolerance: termination threshold of the errors [m, rad].
         """
         q = np.array(q, dtype=float)
         rest = q.copy() if rest is None else rest
-        contact_error = com_error = overlap = np.inf
+        bounds = self._lower, self._upper
+        if within is not None:
+            bounds = np.clip(within[0], *bounds), np.clip(within[1], *bounds)
+        here = found = IkSolution(q, np.inf, np.inf, np.inf)
+        cost = least = np.inf
         for k in range(iterations + 1):
-            rows, errors, contact_error, com_error = self._errors(q, placements, com)
+            rows, errors, contact_error, com_error = self._errors(q, placements, com, com_weight)
             overlap = 0.0
             if self._apart is not None:
                 gradients, lacks = self._apart.rows(q)
                 overlap = float(lacks.max(initial=0.0))
                 rows, errors = np.vstack([rows, gradients[:, self._columns]]), np.concatenate([errors, lacks])
+            here, cost = IkSolution(q, contact_error, com_error, overlap), float(np.linalg.norm(errors))
             if (max(contact_error, com_error) < tolerance and overlap <= 0.0) or k == iterations:
                 break
-            q = self._moved(q, rows, errors, rest, _POSTURE if k < iterations // 2 else 0.1 * _POSTURE)
-        return IkSolution(q, contact_error, com_error, overlap)
+            if cost < least:
+                found, least = here, cost
+            pull = _POSTURE if k < iterations // 2 else 0.1 * _POSTURE
+            q = self._moved(q, rows, errors, rest, pull, bounds)
+        return found if OVERSHOT * least < cost else here  # near stretched limbs steps overshoot, also the last one
 
-    def _moved(self, q: Array, rows: Array, errors: Array, rest: Array, pull: float) -> Array:
+    def _moved(
+        self, q: Array, rows: Array, errors: Array, rest: Array, pull: float, bounds: tuple[Array, Array]
+    ) -> Array:
+        lower, upper = bounds
         back = pull * pin.difference(self._model, q, rest)[self._columns]
         back[:6] = 0.0  # no nominal pose of the base
         H = rows.T @ rows
@@ -125,8 +144,8 @@ class WholeBodyIk:
             step[:] = 0.0
             step[free] = np.linalg.solve(H[np.ix_(free, free)], g[free])
             wanted = q[self._q_index] + step[self._own]
-            beyond = self._own[(wanted < self._lower - 1e-9) & (q[self._q_index] <= self._lower + 1e-6)]
-            above = self._own[(wanted > self._upper + 1e-9) & (q[self._q_index] >= self._upper - 1e-6)]
+            beyond = self._own[(wanted < lower - 1e-9) & (q[self._q_index] <= lower + 1e-6)]
+            above = self._own[(wanted > upper + 1e-9) & (q[self._q_index] >= upper - 1e-6)]
             if not free[beyond].any() and not free[above].any():
                 break
             free[beyond] = free[above] = False
@@ -134,11 +153,11 @@ class WholeBodyIk:
         change[self._columns] = step
         change *= min(1.0, _STEP / max(float(np.abs(change).max()), 1e-12))
         q = pin.integrate(self._model, q, change)
-        q[self._q_index] = np.clip(q[self._q_index], self._lower, self._upper)
+        q[self._q_index] = np.clip(q[self._q_index], lower, upper)
         return np.asarray(q)
 
     def _errors(
-        self, q: Array, placements: Sequence[Placement], com: Array | None
+        self, q: Array, placements: Sequence[Placement], com: Array | None, com_weight: Array | float
     ) -> tuple[Array, Array, float, float]:
         """Return the rows of the Jacobian, the errors to correct, and the largest errors."""
         model, data = self._model, self._data
@@ -161,6 +180,6 @@ class WholeBodyIk:
             error = com - data.oMi[self._root].act(data.com[self._root])  # before the Jacobian, which modifies the data
             J = pin.jacobianSubtreeCenterOfMass(model, data, self._root)
             com_error = float(np.linalg.norm(error))
-            rows.append(J[:, self._columns])
-            errors.append(error)
+            rows.append(np.broadcast_to(com_weight, 3)[:, None] * J[:, self._columns])
+            errors.append(com_weight * error)
         return np.vstack(rows), np.concatenate(errors), contact_error, com_error

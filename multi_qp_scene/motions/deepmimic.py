@@ -12,6 +12,7 @@ from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.motions.skeleton import SkeletonMotion, chained, read_text, upright
 
 #: The humanoid of the release in the order of a frame's numbers: parent, offset in its frame [m], numbers of rotation.
+#: Toes are the lower front edges of its feet.
 _JOINTS: dict[str, tuple[str, tuple[float, float, float], int]] = {
     "root": ("", (0.0, 0.0, 0.0), 4),
     "chest": ("root", (0.0, 0.236151, 0.0), 4),
@@ -19,12 +20,14 @@ _JOINTS: dict[str, tuple[str, tuple[float, float, float], int]] = {
     "right_hip": ("root", (0.0, 0.0, 0.084887), 4),
     "right_knee": ("right_hip", (0.0, -0.421546, 0.0), 1),
     "right_ankle": ("right_knee", (0.0, -0.40987, 0.0), 4),
+    "right_toe": ("right_ankle", (0.1335, -0.05, 0.0), 0),
     "right_shoulder": ("chest", (-0.02405, 0.2435, 0.18311), 4),
     "right_elbow": ("right_shoulder", (0.0, -0.274788, 0.0), 1),
     "right_wrist": ("right_elbow", (0.0, -0.258947, 0.0), 0),
     "left_hip": ("root", (0.0, 0.0, -0.084887), 4),
     "left_knee": ("left_hip", (0.0, -0.421546, 0.0), 1),
     "left_ankle": ("left_knee", (0.0, -0.40987, 0.0), 4),
+    "left_toe": ("left_ankle", (0.1335, -0.05, 0.0), 0),
     "left_shoulder": ("chest", (-0.02405, 0.2435, -0.18311), 4),
     "left_elbow": ("left_shoulder", (0.0, -0.274788, 0.0), 1),
     "left_wrist": ("left_elbow", (0.0, -0.258947, 0.0), 0),

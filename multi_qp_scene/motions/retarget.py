@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -9,24 +10,36 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
-from scipy.ndimage import gaussian_filter1d, median_filter
+from scipy.ndimage import gaussian_filter1d
 
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.motions.contacts import SIDES, detected, intervals, planted
+from multi_qp_scene.motions.dynamics_correction import Balance, DynamicsCorrection
+from multi_qp_scene.motions.feet import displacement, sole_path
+from multi_qp_scene.motions.reach import lowered
 from multi_qp_scene.motions.skeleton import LEG, SkeletonMotion
+from multi_qp_scene.motions.targets import LIMBS, LandmarkTargets, heading
+from multi_qp_scene.motions.timing import Clip, Timing
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.whole_body_ik import Placement, WholeBodyIk
 
-SIDES = "left", "right"
-LIMBS = (("hip", "knee"), ("knee", "ankle"), ("shoulder", "elbow"), ("elbow", "wrist"))
-#: Height and speed of an ankle, relative to a leg's length, below which its foot is on the ground.
-LOW, SLOW = 0.06, 0.35
-#: Shortest contact and shortest swing [s], and time in which a foot moves from its recorded to its planted place [s].
-SHORTEST, BLEND = 0.1, 0.15
 #: Width of the smoothing of the joint angles [s].
 SMOOTH = 0.02
 #: Weight of the soles beside the directions of limbs.
 FEET = 10.0
+#: Weight of the knees of a body that is moved with its feet: soles and pelvis determine all but the turn of the leg.
+KNEE = 0.2
+#: Weight of its elbows and wrists, which must not move the trunk where an arm lags behind.
+ARM = 0.3
+#: Share of the limits of joint velocities, and most times that the motion is slowed down for it.
+SHARE, TIMINGS = 0.9, 4
+#: Largest distance of the ZMP outside of the soles with which a correction is kept [m].
+OUTSIDE = 0.05
+#: Largest displacement of planted soles with which it is kept [m].
+PLACED = 0.01
+#: Angle of the knees at a take-off [rad].
+TAKE_OFF = 0.6
 
 
 @dataclass(frozen=True)
@@ -37,9 +50,11 @@ class RetargetedMotion:
         times: from 0, (n,) [s].
         q: configurations of the subsystem, base first, (n, nq).
         contacts: whether each sole is planted, left and right, (n, 2).
-        direction_errors: angle between the direction of each limb and that of the recording, (n, limbs) [rad].
+        direction_errors: angle between the direction of each limb and that of the recording, without the pauses at both
+            ends, (k, limbs) [rad].
         skate: largest horizontal displacement of a planted sole during one contact [m].
         depth: largest depth of a sole under the ground [m].
+        speed: largest ratio of a joint's velocity to its limit.
     """
 
     times: Array
@@ -48,6 +63,39 @@ class RetargetedMotion:
     direction_errors: Array
     skate: float
     depth: float
+    speed: float
+
+
+@dataclass(frozen=True)
+class Retargeted:
+    """A motion as recorded, and with its timing and dynamics corrected for the robot.
+
+    Attributes:
+        recorded: the motion with the timing and the contacts of the person.
+        corrected: the motion that begins and ends at rest, within the joints' velocity limits.
+        before: balance of the corrected motion without the correction of its dynamics.
+        after: the same with it.
+    """
+
+    recorded: RetargetedMotion
+    corrected: RetargetedMotion
+    before: Balance
+    after: Balance
+
+    @property
+    def failure(self) -> str | None:
+        """Why the corrected motion is of no use; None if it is."""
+        far, found = float(self.after.outside.max(initial=0.0)), self.corrected
+        if far > OUTSIDE:
+            return f"the ZMP is up to {100.0 * far:.1f} cm outside of the soles"
+        if max(found.skate, found.depth) > PLACED:
+            return f"the feet are up to {1e3 * max(found.skate, found.depth):.0f} mm beside their places"
+        return None
+
+    @property
+    def motion(self) -> RetargetedMotion:
+        """The corrected motion, or the recorded one where no correction was found."""
+        return self.corrected if self.failure is None else self.recorded
 
 
 class Retargeting:
@@ -82,21 +130,35 @@ class Retargeting:
                 raise MultiQpError(f"landmark '{side}_sole' of '{subsystem}': it has no such surface")
             self._frames[f"{side}_sole"] = surface.frame_id
         self._base = int(model.getFrameId(f"{model.names[self._part.root_joints[0]]}"))
-        here = self._poses(scene.q0)
-        self._nominal = here
-        self._leg = sum(self._length(here, "left", a, b) for a, b in LIMBS[:2])
-        self._ankle_height = float(here["left_ankle"].translation[2] - here["left_sole"].translation[2])
+        self._nominal = self._poses(scene.q0)
+        self._targets = LandmarkTargets(self._nominal)
+        self._fastest = self._arm_speeds(f"{subsystem}/{landmarks['chest']}")
+        soles = [f"{subsystem}/{landmarks[f'{side}_sole']}" for side in SIDES]
+        self._correction = DynamicsCorrection(
+            scene,
+            subsystem,
+            soles,
+            self._frames["chest"],
+            np.isfinite(self._fastest),
+            [self._frames[f"{side}_hip"] for side in SIDES],
+            self._targets.leg,
+        )
+
+    def _arm_speeds(self, chest: str) -> Array:
+        """Return the largest velocity of each limited joint beyond the chest; infinity of others [rad/s]."""
+        model, limits, part = self._scene.model, self._scene.limits, self._part
+        own = (limits.v_index >= part.v_slice.start) & (limits.v_index < part.v_slice.stop)
+        beyond = {model.joints[joint].idx_v for joint in model.subtrees[model.getJointId(chest)]}
+        free = np.array([int(k) not in beyond for k in limits.v_index[own]])
+        return np.where(free, np.inf, SHARE * limits.velocity[own])
 
     def _poses(self, q: Array) -> dict[str, pin.SE3]:
         pin.framesForwardKinematics(self._scene.model, self._data, q)
         poses = {name: self._data.oMf[frame].copy() for name, frame in self._frames.items()}
         return poses | {"base": self._data.oMf[self._base].copy()}
 
-    def _length(self, poses: Mapping[str, pin.SE3], side: str, a: str, b: str) -> float:
-        return float(np.linalg.norm(poses[f"{side}_{b}"].translation - poses[f"{side}_{a}"].translation))
-
-    def retarget(self, recorded: SkeletonMotion, *, rate: float = 60.0) -> RetargetedMotion:
-        """Return the motion of the robot.
+    def retarget(self, recorded: SkeletonMotion, *, rate: float = 60.0) -> Retargeted:
+        """Return the motion of the robot, as recorded, and with its timing and dynamics corrected.
 
         Args:
             recorded: motion of a skeleton.
@@ -105,86 +167,103 @@ class Retargeting:
         Raises:
             MultiQpError: when the skeleton lacks a landmark, or its units are not metres.
         """
-        index = recorded.landmarks()
-        hip, knee, ankle = (recorded.positions[0, index[f"left_{part}"]] for part in ("hip", "knee", "ankle"))
-        leg = float(np.linalg.norm(knee - hip) + np.linalg.norm(ankle - knee))
-        if not LEG[0] <= leg <= LEG[1]:
-            raise MultiQpError(
-                f"{recorded.source}: a leg is {leg:.3g} m long, expected {LEG[0]:g} to {LEG[1]:g} m: "
-                "give the length of one unit of the file (`--scale`)"
-            )
-        times = np.asarray(np.arange(0.0, recorded.duration + 1e-9, 1.0 / rate), dtype=np.float64)
-        spline = CubicSpline(
-            recorded.dt * np.arange(len(recorded.positions)), recorded.positions[:, list(index.values())]
-        )
-        points = _from_the_origin(dict(zip(index, np.moveaxis(spline(times), 1, 0), strict=True)))
-        planted = _contacts(points, leg, 1.0 / rate)
-        scale = self._leg / leg
-        soles = self._soles(points, planted, scale, 1.0 / rate)
-        q = self._smooth(self._postures(points, soles, scale), soles, SMOOTH * rate)
-        return self._measured(times, q, planted, points)
+        dt = 1.0 / rate
+        points, leg = _points(recorded, dt)
+        scale = self._targets.leg / leg
+        resting = detected({name: p for name, p in points.items() if "toe" not in name}, leg, dt)
+        clip = Clip(points, resting, resting, np.arange(len(resting), dtype=float))
+        soles = self._soles(clip, scale, dt, carried=False)
+        whole = self._smooth(self._postures(points, soles, scale, None, dt), soles, SMOOTH / dt)
+        rests = detected(points, leg, dt)
+        timing = Timing(points, rests, planted(rests, points["pelvis"], dt), dt)
+        timing.shorten_flights(self._take_off())
+        timed, own, soles = self._timed(timing, scale, dt)
+        moved, before, after = self._correction.correct(own, timed.planted, soles, self._ankles(soles), dt)
+        return Retargeted(self._measured(whole, clip, dt), self._measured(moved, timed, dt), before, after)
 
-    def _targets(self, points: Mapping[str, Array], k: int, scale: float) -> dict[str, Array | pin.SE3]:
-        """Return the place of each landmark of the robot at a frame; of base and chest, the pose."""
-        here, found = self._nominal, {}
-        pelvis = _frame(points["left_hip"][k] - points["right_hip"][k], points["chest"][k] - points["pelvis"][k])
-        trunk = _frame(
-            points["left_shoulder"][k] - points["right_shoulder"][k], points["neck"][k] - points["pelvis"][k]
-        )
-        middle = 0.5 * (here["left_hip"].translation + here["right_hip"].translation)
-        center = scale * 0.5 * (points["left_hip"][k] + points["right_hip"][k])
-        center[2] += self._ankle_height
-        base = pin.SE3(pelvis @ here["base"].rotation, center + pelvis @ (here["base"].translation - middle))
-        chest = base.act(here["base"].actInv(here["chest"]))
-        found["base"], found["chest"] = base, pin.SE3(trunk @ here["chest"].rotation, chest.translation)
-        upper = found["chest"]
-        for side in SIDES:
-            place = {f"{side}_hip": base.act(here["base"].actInv(here[f"{side}_hip"].translation))}
-            place[f"{side}_shoulder"] = upper.act(here["chest"].actInv(here[f"{side}_shoulder"].translation))
-            for a, b in LIMBS:
-                start, along = place[f"{side}_{a}"], points[f"{side}_{b}"][k] - points[f"{side}_{a}"][k]
-                place[f"{side}_{b}"] = start + self._length(here, side, a, b) * along / np.linalg.norm(along)
-            found |= place
-        return found
+    def _timed(self, timing: Timing, scale: float, dt: float) -> tuple[Clip, Array, list[list[pin.SE3]]]:
+        """Return a motion within the joints' velocity limits, its configurations and the poses of its soles."""
+        for attempt in range(TIMINGS):
+            clip = timing.clip()
+            soles = self._soles(clip, scale, dt)
+            shifts = self._shifts(clip, soles, scale, dt)
+            whole = self._smooth(self._postures(clip.points, soles, scale, shifts, dt), soles, SMOOTH / dt)
+            excess = self._speeds(whole, dt) / SHARE
+            if excess.max() <= 1.0 or attempt == TIMINGS - 1:
+                break
+            timing.slow_down(clip, excess)
+        return clip, whole, soles
 
-    def _soles(
-        self, points: Mapping[str, Array], planted: NDArray[np.bool_], scale: float, dt: float
-    ) -> list[list[pin.SE3]]:
+    def _take_off(self) -> float:
+        """Return the largest vertical velocity at a take-off: knees bent by `TAKE_OFF` extend at their limit [m/s]."""
+        thigh, shank = (self._targets.length("left", a, b) for a, b in LIMBS[:2])
+        leg = math.sqrt(thigh**2 + shank**2 + 2.0 * thigh * shank * math.cos(TAKE_OFF))
+        knee = self._scene.model.joints[self._scene.model.frames[self._frames["left_knee"]].parentJoint].idx_v
+        limits = self._scene.limits
+        return float(limits.velocity[limits.v_index == knee][0] * thigh * shank * math.sin(TAKE_OFF) / leg)
+
+    def _speeds(self, whole: Array, dt: float) -> Array:
+        """Return the largest ratio of a joint's velocity to its limit at each sample, (n,)."""
+        limits, part = self._scene.limits, self._part
+        own = (limits.v_index >= part.v_slice.start) & (limits.v_index < part.v_slice.stop)
+        angles = whole[:, limits.q_index[own]]
+        return np.asarray((np.abs(np.gradient(angles, dt, axis=0)) / limits.velocity[own]).max(axis=1))
+
+    def _soles(self, clip: Clip, scale: float, dt: float, *, carried: bool = True) -> list[list[pin.SE3]]:
         """Return the poses of the soles, level at their recorded places, on the ground and at rest while planted."""
-        here = self._nominal
+        here, n = self._nominal, len(clip.planted)
         result = []
+        yaws = np.unwrap([heading(clip.points, k) for k in range(n)])
+        targets = [self._targets.at(clip.points, k, scale) for k in range(n)]
         for j, side in enumerate(SIDES):
-            ankles = np.array([self._targets(points, k, scale)[f"{side}_ankle"] for k in range(len(planted))])
+            ankles = np.array([target[f"{side}_ankle"] for target in targets])
             ankles = gaussian_filter1d(ankles, SMOOTH / dt, axis=0)
-            yaws = np.unwrap([_heading(points, k) for k in range(len(planted))])
             level = here[f"{side}_sole"].rotation
             offset = here[f"{side}_sole"].translation - here[f"{side}_ankle"].translation
-            poses = np.column_stack([ankles, yaws])
-            planned = poses.copy()
-            for first, last in _intervals(planted[:, j]):
-                rest = np.median(poses[first:last], axis=0)
-                rest[2] = self._ankle_height
-                planned[first:last] = rest
-                _blend(planned, poses, first, last, rest, round(BLEND / dt), planted[:, j])
-            planned[:, 2] = np.maximum(planned[:, 2], self._ankle_height)
-            turns = [pin.utils.rotate("z", float(yaw)) for yaw in planned[:, 3]]
-            result.append([pin.SE3(R @ level, p[:3] + R @ offset) for R, p in zip(turns, planned, strict=True)])
+            recorded, height = np.column_stack([ankles, yaws]), self._targets.ankle_height
+            path = sole_path(recorded, clip.planted[:, j], clip.rests[:, j], height, dt, carried=carried)
+            turns = [pin.utils.rotate("z", float(yaw)) for yaw in path[:, 3]]
+            result.append([pin.SE3(R @ level, p[:3] + R @ offset) for R, p in zip(turns, path, strict=True)])
         return result
 
-    def _postures(self, points: Mapping[str, Array], soles: list[list[pin.SE3]], scale: float) -> Array:
+    def _shifts(self, clip: Clip, soles: list[list[pin.SE3]], scale: float, dt: float) -> Array:
+        """Return how far the body is beside the recorded one: with its feet, and lower to reach them, (n, 3)."""
+        targets = [self._targets.at(clip.points, k, scale) for k in range(len(clip.planted))]
+        recorded = np.array([[target[f"{side}_ankle"][:2] for side in SIDES] for target in targets])
+        hips = np.array([[target[f"{side}_hip"] for side in SIDES] for target in targets])
+        ankles = self._ankles(soles)
+        found = np.zeros((len(targets), 3))
+        found[:, :2] = displacement(recorded, ankles[..., :2], clip.planted & clip.rests, dt)
+        found[:, 2] = -lowered(hips + found[:, None], ankles, self._targets.leg, dt)
+        return found
+
+    def _ankles(self, soles: list[list[pin.SE3]]) -> Array:
+        """Return the places of the ankles over soles, (n, 2, 3)."""
+        here = self._nominal
+        offsets = [here[f"{side}_sole"].actInv(here[f"{side}_ankle"].translation) for side in SIDES]
+        return np.array([[X.act(p) for X, p in zip(both, offsets, strict=True)] for both in zip(*soles, strict=True)])
+
+    def _postures(
+        self, points: Mapping[str, Array], soles: list[list[pin.SE3]], scale: float, shifts: Array | None, dt: float
+    ) -> Array:
         """Return the configurations of the scene with the directions of limbs, chest and base of each frame."""
         q, rest, found = self._scene.q0.copy(), self._scene.q0, []
+        turn = dt * self._fastest  # arms may reach singular postures, at which their joints would jump
         for k in range(len(soles[0])):
-            target = self._targets(points, k, scale)
+            target = self._targets.at(points, k, scale, None if shifts is None else shifts[k])
             placements = self._planted(soles, k)
             placements += [Placement(self._base, target["base"]), Placement(self._frames["chest"], target["chest"])]
             for side in SIDES:
                 for part in ("knee", "elbow", "wrist"):
                     name = f"{side}_{part}"
-                    placements.append(Placement(self._frames[name], pin.SE3(np.eye(3), target[name]), turns=True))
+                    weight = 1.0 if shifts is None else KNEE if part == "knee" else ARM
+                    place = pin.SE3(np.eye(3), target[name])
+                    placements.append(Placement(self._frames[name], place, turns=True, weight=weight))
             if k == 0:
                 q[self._part.q_slice][:7] = pin.SE3ToXYZQUAT(target["base"])
-            q = self._ik.solve(q, placements, rest=rest, iterations=60 if k == 0 else 8).q
+            angles = q[self._ik.limited]
+            within = None if k == 0 or shifts is None else (angles - turn, angles + turn)
+            q = self._ik.solve(q, placements, rest=rest, within=within, iterations=60 if k == 0 else 8).q
             found.append(q)
         return np.array(found)
 
@@ -192,91 +271,67 @@ class Retargeting:
         return [Placement(self._frames[f"{side}_sole"], soles[j][k], weight=FEET) for j, side in enumerate(SIDES)]
 
     def _smooth(self, whole: Array, soles: list[list[pin.SE3]], width: float) -> Array:
-        """Smooth configurations of the scene, put the soles back, and return those of the subsystem."""
+        """Smooth configurations of the scene, and put the soles back."""
         own = whole[:, self._part.q_slice].copy()
-        own[:, 3:7] *= np.where((own[:, 3:7] * own[:1, 3:7]).sum(axis=1) < 0.0, -1.0, 1.0)[:, None]
+        turned = (own[1:, 3:7] * own[:-1, 3:7]).sum(axis=1) < 0.0
+        own[1:, 3:7] *= np.cumprod(np.where(turned, -1.0, 1.0))[:, None]
         own = gaussian_filter1d(own, width, axis=0, mode="nearest")
         own[:, 3:7] /= np.linalg.norm(own[:, 3:7], axis=1)[:, None]
-        for k, q in enumerate(own):
-            start = whole[k].copy()
-            start[self._part.q_slice] = q
-            base = pin.XYZQUATToSE3(q[:7])
+        found = whole.copy()
+        found[:, self._part.q_slice] = own
+        for k, start in enumerate(found):
+            base = pin.XYZQUATToSE3(own[k, :7])
             placements = [*self._planted(soles, k), Placement(self._base, base, weight=0.1)]
-            own[k] = self._ik.solve(start, placements, rest=start, iterations=6).q[self._part.q_slice]
-        return own
+            found[k] = self._ik.solve(start, placements, rest=start, iterations=6).q
+        return found
 
-    def _measured(
-        self, times: Array, q: Array, planted: NDArray[np.bool_], points: Mapping[str, Array]
-    ) -> RetargetedMotion:
-        whole, errors, places = self._scene.q0.copy(), [], []
-        for k, own in enumerate(q):
-            whole[self._part.q_slice] = own
-            poses = self._poses(whole)
-            errors.append([_angle(poses, points, side, a, b, k) for side in SIDES for a, b in LIMBS])
+    def _measured(self, whole: Array, clip: Clip, dt: float) -> RetargetedMotion:
+        errors, places, planted = [], [], clip.planted
+        moving = np.gradient(clip.source) > 0.0
+        for k, q in enumerate(whole):
+            poses = self._poses(q)
+            errors.append([_angle(poses, clip.points, side, a, b, k) for side in SIDES for a, b in LIMBS])
             places.append([poses[f"{side}_sole"].translation for side in SIDES])
         soles = np.array(places)
         skate = max(
             (
                 float(np.ptp(soles[first:last, j, :2], axis=0).max())
                 for j in range(2)
-                for first, last in _intervals(planted[:, j])
+                for first, last in intervals(planted[:, j])
             ),
             default=0.0,
         )
-        return RetargetedMotion(times, q, planted, np.array(errors), skate, max(0.0, -float(soles[:, :, 2].min())))
+        depth = max(0.0, -float(soles[:, :, 2].min()))
+        own = whole[:, self._part.q_slice]
+        speed = float(self._speeds(whole, dt).max())
+        times = np.asarray(dt * np.arange(len(whole)), dtype=np.float64)
+        return RetargetedMotion(times, own, planted, np.array(errors)[moving], skate, depth, speed)
+
+
+def _points(recorded: SkeletonMotion, dt: float) -> tuple[dict[str, Array], float]:
+    """Return the places of the landmarks at equal times, (n, 3) each, and the length of a leg [m]."""
+    index = recorded.landmarks()
+    hip, knee, ankle = (recorded.positions[0, index[f"left_{part}"]] for part in ("hip", "knee", "ankle"))
+    leg = float(np.linalg.norm(knee - hip) + np.linalg.norm(ankle - knee))
+    if not LEG[0] <= leg <= LEG[1]:
+        raise MultiQpError(
+            f"{recorded.source}: a leg is {leg:.3g} m long, expected {LEG[0]:g} to {LEG[1]:g} m: "
+            "give the length of one unit of the file (`--scale`)"
+        )
+    times = np.arange(0.0, recorded.duration + 1e-9, dt)
+    spline = CubicSpline(recorded.dt * np.arange(len(recorded.positions)), recorded.positions[:, list(index.values())])
+    return _from_the_origin(dict(zip(index, np.moveaxis(spline(times), 1, 0), strict=True))), leg
 
 
 def _from_the_origin(points: Mapping[str, Array]) -> dict[str, Array]:
     """Return the places with the pelvis starting above the origin, heading along x, and planted ankles at height 0."""
-    turn = pin.utils.rotate("z", -_heading(points, 0))
+    turn = pin.utils.rotate("z", -heading(points, 0))
     lowest = min(np.quantile(points[f"{side}_ankle"][:, 2], 0.05) for side in SIDES)
     start = np.array([*points["pelvis"][0, :2], lowest])
     return {name: (places - start) @ turn.T for name, places in points.items()}
-
-
-def _heading(points: Mapping[str, Array], k: int) -> float:
-    left = points["left_hip"][k] - points["right_hip"][k]
-    return float(np.arctan2(-left[0], left[1]))
-
-
-def _frame(left: Array, up: Array) -> Array:
-    """Return the rotation whose y axis is along `left` and whose z axis is near `up`, (3, 3)."""
-    y = left / np.linalg.norm(left)
-    x = np.cross(y, up)
-    x /= np.linalg.norm(x)
-    return np.column_stack([x, y, np.cross(x, y)])
 
 
 def _angle(poses: Mapping[str, pin.SE3], points: Mapping[str, Array], side: str, a: str, b: str, k: int) -> float:
     own = poses[f"{side}_{b}"].translation - poses[f"{side}_{a}"].translation
     recorded = points[f"{side}_{b}"][k] - points[f"{side}_{a}"][k]
     return float(np.arctan2(np.linalg.norm(np.cross(own, recorded)), own @ recorded))
-
-
-def _contacts(points: Mapping[str, Array], leg: float, dt: float) -> NDArray[np.bool_]:
-    """Return when each foot is on the ground, by height and speed of its ankle, (n, 2)."""
-    found = []
-    width = 2 * max(1, round(0.5 * SHORTEST / dt)) + 1
-    for side in SIDES:
-        ankle = points[f"{side}_ankle"]
-        speed = np.linalg.norm(np.gradient(gaussian_filter1d(ankle, 0.02 / dt, axis=0), dt, axis=0), axis=1)
-        height = ankle[:, 2] - np.quantile(ankle[:, 2], 0.05)
-        found.append(median_filter(((height < LOW * leg) & (speed < SLOW * leg)).astype(int), width).astype(bool))
-    return np.column_stack(found)
-
-
-def _intervals(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Return first and end of each run of True."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(int)))
-    return [(int(a), int(b)) for a, b in edges.reshape(-1, 2)]
-
-
-def _blend(
-    planned: Array, recorded: Array, first: int, last: int, rest: Array, width: int, planted: NDArray[np.bool_]
-) -> None:
-    """Let a foot leave its recorded path for its planted place before a contact, and return to it after."""
-    for step in range(1, width + 1):
-        share = 0.5 * (1.0 + np.cos(np.pi * step / (width + 1)))
-        for k, edge in ((first - step, first), (last - 1 + step, last - 1)):
-            if 0 <= k < len(planned) and not planted[k]:
-                planned[k] += share * (rest - recorded[edge])

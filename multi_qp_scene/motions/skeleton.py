@@ -30,6 +30,11 @@ LANDMARKS: dict[str, tuple[str, ...]] = {
         }.items()
     },
 }
+#: Landmarks that a skeleton may lack.
+OPTIONAL: dict[str, tuple[str, ...]] = {
+    f"{side}_toe": tuple(name.format(side) for name in ("{}toe", "{}toebase", "{}toes", "{}ball"))
+    for side in ("left", "right")
+}
 #: Range of the length of a leg of a person [m], to notice other units.
 LEG = 0.3, 1.4
 
@@ -58,16 +63,18 @@ class SkeletonMotion:
         return self.dt * (len(self.positions) - 1)
 
     def landmarks(self) -> dict[str, int]:
-        """Return the joint of each landmark.
+        """Return the joint of each landmark, and of those of `OPTIONAL` that there are.
 
         Raises:
             MultiQpError: when the skeleton lacks one.
         """
         plain = {name.lower().replace("_", "").replace(" ", "").split(":")[-1]: k for k, name in enumerate(self.names)}
         found = {}
-        for landmark, candidates in LANDMARKS.items():
+        for landmark, candidates in (LANDMARKS | OPTIONAL).items():
             index = next((plain[name] for name in candidates if name in plain), None)
             if index is None:
+                if landmark in OPTIONAL:
+                    continue
                 expected = ", ".join(candidates)
                 raise MultiQpError(f"{self.source}: no joint is the {landmark.replace('_', ' ')} (expected {expected})")
             found[landmark] = index

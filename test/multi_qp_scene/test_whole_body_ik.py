@@ -66,3 +66,20 @@ def test_the_centre_of_mass_is_optional(standing):
     moved = [Placement(p.frame_id, ahead * p.pose, p.turns) for p in placements]
     found = ik.solve(scene.q0, moved)
     assert found.contact_error < 1e-4 and found.com_error == 0.0
+
+
+@pytest.mark.parametrize("down", [0.002, 0.01])
+def test_steps_near_a_stretched_leg_do_not_end_far_away(tmp_path, down):
+    text = SCENARIO.replace("NAME", "humanoid").replace("POSTURE", "half_sitting")
+    (tmp_path / "stand.yaml").write_text(text.replace("FEET", "left_sole, right_sole"))
+    scene = load_scenario(tmp_path / "stand.yaml").scene
+    model, data, q = scene.model, scene.model.createData(), scene.q0.copy()
+    for joint in (f"robot/{side}_{name}_P" for side in "LR" for name in ("HIP", "KNEE", "ANKLE")):
+        q[model.joints[model.getJointId(joint)].idx_q] = 0.0
+    pin.framesForwardKinematics(model, data, q)
+    sole, base = scene.surfaces["robot/left_sole"].frame_id, int(model.getFrameId(model.names[1]))
+    beyond = pin.SE3(data.oMf[sole].rotation, data.oMf[sole].translation + [0.02, 0.0, -down])
+    placements = [Placement(sole, beyond, weight=10.0), Placement(base, data.oMf[base].copy(), weight=0.1)]
+    ik = WholeBodyIk(scene, "robot")
+    for iterations in range(1, 16):
+        assert ik.solve(q, placements, rest=q, iterations=iterations).contact_error < down + 0.002

@@ -10,10 +10,16 @@ import numpy as np
 import pytest
 
 from multi_qp_cli.main import main
+from multi_qp_scene import load_scenario
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.motions.bvh import read_bvh
+from multi_qp_scene.motions.com_path import horizontal_path, outside, zero_moment_points
+from multi_qp_scene.motions.contacts import planted
 from multi_qp_scene.motions.deepmimic import read_deepmimic
+from multi_qp_scene.motions.feet import CLEARANCE, sole_path
+from multi_qp_scene.motions.reach import REACH
 from multi_qp_scene.motions.reference import ReferenceMotion
+from multi_qp_simulator.runner import run_scenario
 
 #: A person of ten joints beside the fingers, in centimetres, y up, looking along z; offset of each joint.
 BONES = {
@@ -36,8 +42,11 @@ BONES = {
 FRAMES = 25
 
 
-def bvh_text(bend=lambda k: 30.0, frames=FRAMES):
-    """Return a BVH file: the hips move up and down with knees that bend by `bend` degrees at frame k, feet at rest."""
+def bvh_text(bend=lambda k: 30.0, frames=FRAMES, up=lambda k: 0.0):
+    """Return a BVH file: the hips move up and down with knees that bend by `bend` degrees at frame k.
+
+    The feet are `up(k)` centimetres above the ground.
+    """
     order = []
 
     def joint(name, indent):
@@ -66,7 +75,7 @@ def bvh_text(bend=lambda k: 30.0, frames=FRAMES):
             "LeftAnkle": -0.5,
             "RightAnkle": -0.5,
         }
-        row = [0.0, 10.0 + 80.0 * math.cos(half), 0.0]
+        row = [0.0, 10.0 + up(k) + 80.0 * math.cos(half), 0.0]
         for name in order:
             row += [0.0, turns.get(name, 0.0) * angle, 0.0]
         rows.append(" ".join(f"{value:.6f}" for value in row))
@@ -99,9 +108,67 @@ def test_a_person_becomes_a_robot_whose_feet_rest(squat, tmp_path, capsys):
     assert motion.robot == "humanoid" and motion.surfaces == ("left_sole", "right_sole")
     assert motion.contacts.all()
     knee = motion.q[:, 7 + motion.joints.index("L_KNEE_P")]
-    recorded = np.radians(30.0 + 30.0 * np.sin(2.0 * np.pi * np.minimum(motion.times / 0.04, FRAMES - 1) / FRAMES))
-    assert np.abs(knee - recorded).max() < 0.12  # the level sole and the robot's ankles differ a little
+    # begins and ends at rest, later than the recording; knees stay bent, and level soles differ a little
+    bent = 2.0 * math.acos(REACH)
+    assert np.abs(np.maximum(np.radians([0.0, 30.0, 60.0]), bent) - [knee.min(), knee[0], knee.max()]).max() < 0.15
+    assert np.abs(np.diff(knee)[[0, -1]]).max() < 1e-3
     assert np.abs(motion.q[:, 7 + motion.joints.index("R_KNEE_P")] - knee).max() < 0.02
+
+
+def test_a_recording_is_followed_in_mujoco_from_its_first_pose(squat, tmp_path, capsys):
+    output, follow = tmp_path / "squat.npz", tmp_path / "squat.yaml"
+    command = ["motion", "import", str(squat), "--scale", "0.01", "--output", str(output), "--follow", str(follow)]
+    assert main(command) == 0
+    assert re.search(r"timing and dynamics +corrected", capsys.readouterr().out)
+    motion, scenario = ReferenceMotion.load(output), load_scenario(str(follow))
+    first = scenario.scene.q0[scenario.scene.subsystems["humanoid"].q_slice]
+    np.testing.assert_allclose(first, motion.q[0], atol=2e-5)
+    result = run_scenario(scenario, backend="mujoco")
+    assert result.succeeded and result.report["qp_failures"] == 0
+    knee = scenario.scene.model.joints[scenario.scene.model.getJointId("humanoid/L_KNEE_P")].idx_q
+    wanted = motion.q[:, 7 + motion.joints.index("L_KNEE_P")]
+    error = result.log.q[:, knee] - np.interp(result.log.time, motion.times, wanted)
+    assert np.ptp(wanted) > 0.4 and np.abs(error).max() < 0.1
+
+
+def test_a_motion_that_the_robot_cannot_make_stays_as_recorded(tmp_path, capsys):
+    file, follow, output = (tmp_path / name for name in ("leap.bvh", "leap.yaml", "leap.npz"))
+    flight = range(8, 24)  # 0.64 s in the air, 0.5 m high
+
+    def up(k):
+        t = 0.04 * (k - flight.start)
+        return 50.0 * 9.81 * t * (0.04 * len(flight) - t) if k in flight else 0.0
+
+    file.write_text(bvh_text(frames=32, up=up))
+    command = ["motion", "import", str(file), "--scale", "0.01", "--output", str(output), "--follow", str(follow)]
+    assert main(command) == 2
+    printed = capsys.readouterr()
+    assert "the dynamics are not corrected: the ZMP is" in printed.out
+    assert printed.err.count("\n") == 1 and "no scenario is written" in printed.err
+    assert not follow.exists()
+    motion = ReferenceMotion.load(output)
+    assert motion.times[-1] == pytest.approx(0.04 * 31, abs=0.02)
+    assert motion.q[:, 2].max() - motion.q[0, 2] > 0.3
+    assert not motion.contacts[35].any() and motion.contacts[[0, -1]].all()
+
+
+def test_a_scenario_is_written_for_recordings_with_a_file_only(squat, tmp_path, capsys):
+    assert main(["motion", "import", str(squat), "--scale", "0.01", "--follow", str(tmp_path / "f.yaml")]) == 2
+    assert "--follow needs --output" in capsys.readouterr().err
+
+
+def test_soles_are_at_rest_while_planted_and_leave_the_ground_between():
+    dt, n = 1.0 / 60.0, 60
+    recorded = np.zeros((n, 4))
+    recorded[:, 0] = np.linspace(0.0, 1.0, n)  # a foot that slides all the time
+    on = np.zeros(n, dtype=bool)
+    on[5:20], on[40:55] = True, True
+    for carried in (True, False):
+        path = sole_path(recorded, on, on, 0.1, dt, carried=carried)
+        assert np.ptp(path[5:20], axis=0).max() == 0.0 and np.ptp(path[40:55], axis=0).max() == 0.0
+        assert path[5, 0] == pytest.approx(np.median(recorded[5:20, 0]))
+        assert np.linalg.norm(np.diff(path[:, :2], axis=0), axis=1).max() < 0.1  # no jumps, also at both ends
+        assert path[:, 2].min() >= 0.1 and (path[20:40, 2].max() > 0.1 + 0.9 * CLEARANCE) == carried
 
 
 @pytest.mark.parametrize(
@@ -183,3 +250,29 @@ def test_a_file_that_is_no_reference_motion_is_refused(tmp_path):
         np.savez(tmp_path / "bad.npz", **arrays | {name: value})
         with pytest.raises(MultiQpError, match=message):
             ReferenceMotion.load(tmp_path / "bad.npz")
+
+
+def test_a_rolling_foot_is_no_flight_and_a_fall_is_one():
+    dt, n = 1.0 / 60.0, 60
+    rests = np.ones((n, 2), dtype=bool)
+    rests[10:, 0], rests[24:36, 1] = False, False
+    level = np.zeros((n, 3))
+    assert planted(rests, level, dt).any(axis=1).all()
+    falling = level.copy()
+    t = dt * np.arange(n)
+    falling[:, 2] = -0.5 * 9.81 * (t - 0.5) ** 2
+    assert (~planted(rests, falling, dt).any(axis=1)).sum() == 12
+
+
+def test_the_zero_moment_point_of_a_path_is_in_the_support():
+    dt, n = 1.0 / 60.0, 120
+    reference = np.column_stack([np.linspace(0.0, 0.4, n), np.zeros(n)])
+    corners = np.array([[-0.1, -0.1], [0.1, -0.1], [0.1, 0.1], [-0.1, 0.1]])
+    both = np.vstack([corners, corners + [0.4, 0.0]])
+    supports = [corners if k < 54 else both if k < 66 else corners + [0.4, 0.0] for k in range(n)]
+    heights, spin = np.full(n, 0.6), np.zeros((n, 2))
+    path = np.column_stack([horizontal_path(reference, heights, spin, supports, dt), heights])
+    far = [outside(p, own) for p, own in zip(zero_moment_points(path, spin, dt), supports, strict=True)]
+    before = zero_moment_points(np.column_stack([reference, heights]), spin, dt)
+    assert max(outside(p, own) for p, own in zip(before, supports, strict=True)) > 0.05
+    assert max(far) < 0.01
