@@ -102,7 +102,7 @@ class TaskTerms:
             found = _MAKERS[type(term)](self, term, state)
             scaled = ca.vertcat(*(feature.scaled for feature in found))
             J = ca.densify(ca.jacobian(scaled, ca.vertcat(x, rate)))
-            self.phases.append(term.phase - 1 if isinstance(term, StrikeTerm) else behaviour.phases - 1)
+            self.phases.append((term.phase or behaviour.phases) - 1)
             self.residuals.append(ca.Function("term", [x, rate], [scaled, J]))
             names = [(f"{term.type}: {f.name}", f.unit) for f in found for _ in range(f.values.numel())]
             values = ca.vertcat(*(feature.values for feature in found))
@@ -121,7 +121,7 @@ class TaskTerms:
         middle = sum(at.places[i] for i in feet) / len(feet)
         found = [
             Feature("centre of mass over the feet", "m", (at.p - middle)[:2]),
-            Feature("trunk upright", "rad", at.R[:2, 2]),
+            Feature("trunk upright", "rad", at.R[:, 2] - ca.DM([0, 0, 1])),
             Feature("velocity of the centre of mass", "m/s", at.rate[:3]),
             Feature("rotation of the trunk", "rad/s", at.rate[3:6]),
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 
 from multi_qp_scene.checks import Key, ScenarioChecker
-from multi_qp_scene.schema.behaviour import BehaviourSpec, StrikeTerm
+from multi_qp_scene.schema.behaviour import BehaviourSpec
 from multi_qp_scene.schema.plan import PlanGoalSpec, PlanSpec
 from multi_qp_scene.schema.turns import TurnsSpec
 
@@ -71,7 +71,7 @@ def check_behaviour(behaviour: BehaviourSpec, scenario: ScenarioChecker) -> None
             scenario.report_error(("behaviour", "character"), message)
     for k, term in enumerate(behaviour.terms):
         term.check(set(behaviour.effectors), scenario, ("behaviour", "terms", k))
-        if isinstance(term, StrikeTerm) and term.phase > behaviour.phases:
+        if term.phase is not None and term.phase > behaviour.phases:
             message = f"there are only {behaviour.phases} phases, got {term.phase}"
             scenario.report_error(("behaviour", "terms", k, "phase"), message)
 

@@ -29,18 +29,25 @@ class EffectorSpec(StrictModel):
 
 
 class TermBase(StrictModel):
-    """A task term; its residual is in `contact_invariant/task_terms.py`."""
+    """A task term; its residual is in `contact_invariant/task_terms.py`.
+
+    Attributes:
+        phase: number of the phase at whose end it is true, counted from 1; the last one by default.
+    """
+
+    phase: Annotated[int, Field(ge=1)] | None = None
 
     def check(self, effectors: set[str], scenario: ScenarioChecker, key: Key) -> None:
         """Report each name that does not exist in the behaviour."""
 
 
 class StandTerm(TermBase):
-    """Stands at the end: at rest, upright, centre of mass above the middle of the feet, the legs as in the posture.
+    """Stands: at rest, upright, centre of mass above the middle of the feet, the legs as in the posture.
 
     Attributes:
         type: selects this term.
         feet: effectors to stand on.
+        phase: number of the phase at whose end it stands, counted from 1; the last one by default.
     """
 
     type: Literal["stand"]
@@ -53,11 +60,12 @@ class StandTerm(TermBase):
 
 
 class PositionTerm(TermBase):
-    """The centre of mass is at a place at the end.
+    """The centre of mass is at a place.
 
     Attributes:
         type: selects this term.
         target: x and y, or x, y and z in the world [m].
+        phase: number of the phase at whose end it is there, counted from 1; the last one by default.
     """
 
     type: Literal["position"]
@@ -65,11 +73,12 @@ class PositionTerm(TermBase):
 
 
 class DirectionTerm(TermBase):
-    """The trunk faces a direction at the end.
+    """The trunk faces a direction.
 
     Attributes:
         type: selects this term.
         yaw: heading of its x axis in the world [rad].
+        phase: number of the phase at whose end it does, counted from 1; the last one by default.
     """
 
     type: Literal["direction"]

@@ -77,6 +77,21 @@ def test_three_targets_are_struck_in_turn():
         assert (np.diff(feet.astype(int), axis=0) != 0).any()  # it steps, though no term says so
 
 
+def test_a_bar_is_stepped_over_and_the_character_stands_behind_it():
+    maker, auditor = synthesiser(load_scenario("step_over"))
+    synthesis = maker.run(0)
+    audit, motion = auditor.audit(synthesis.motion, synthesis.features), synthesis.motion
+    assert audit.passed, audit.findings
+    assert motion.contacts[:, :2].any(axis=1).all() and not motion.contacts[:, 2:].any()  # feet alone
+    times = np.linspace(0.0, motion.duration - 1e-9, 200)
+    x = motion.features(times)[0]
+    for foot in (x[:, 6:12], x[:, 12:18]):
+        above = (foot[:, 0] > 0.5) & (foot[:, 0] < 0.7)
+        assert foot[0, 0] < 0.1 and foot[-1, 0] > 0.9 and (foot[above, 2] > 0.2).all()
+    settled = times > 3.25  # it stands for the last phase
+    assert np.ptp(x[settled, :3], axis=0).max() < 0.03
+
+
 def test_a_quadruped_walks():
     scenario = load_scenario(str(Path(__file__).with_name("quadruped.yaml")))
     maker, auditor = synthesiser(scenario)

@@ -1,0 +1,66 @@
+"""Task terms: derivatives, times, and the way from any inclination to standing."""
+
+import numpy as np
+import pytest
+
+from contact_invariant.character import character_of
+from contact_invariant.problem import SynthesisProblem
+from contact_invariant.surroundings import surroundings_of
+from contact_invariant.task_terms import TaskTerms
+
+TERMS = """{type: position, target: [0.3, 0.1, 0.8], phase: 1}, {type: direction, yaw: 0.4},
+    {type: strike, effector: right_hand, target: [0.5, -0.15, 1.0], velocity: [1.5, 0, 0], phase: 2},
+    {type: stand, feet: [left_foot], phase: 1}"""
+
+
+@pytest.fixture(scope="module")
+def scenario(behaviour):
+    return behaviour(phases=3, terms=TERMS)
+
+
+@pytest.fixture(scope="module")
+def character(scenario):
+    return character_of(scenario)
+
+
+@pytest.fixture(scope="module")
+def terms(scenario, character):
+    return TaskTerms(scenario.spec.behaviour, character, surroundings_of(scenario.scene, apart_from="humanoid"))
+
+
+@pytest.mark.parametrize("pitch", [0.3, np.pi / 2, -np.pi / 2, 2.5])
+def test_jacobians_are_derivatives(terms, scenario, character, pitch):
+    rng = np.random.default_rng(1)
+    x = character.features_at(scenario.scene, scenario.scene.q0) + 0.1 * rng.normal(size=character.features)
+    x[3:6] = [0.3, pitch, 0.2]  # off the place where the trunk is exactly vertical and has no heading
+    z, h = np.concatenate([x, 0.1 * rng.normal(size=len(x))]), 1e-6
+    for function in terms.residuals:
+        J = np.array(function(*np.split(z, 2))[1])
+        for k in range(len(z)):
+            step = h * np.eye(len(z))[k]
+            ahead, behind = (np.array(function(*np.split(moved, 2))[0]).ravel() for moved in (z + step, z - step))
+            np.testing.assert_allclose((ahead - behind) / (2 * h), J[:, k], rtol=1e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("pitch", [-3.0, -np.pi / 2, -1.0, 1.0, np.pi / 2, 2.5])
+def test_standing_pulls_upright_from_any_inclination(terms, character, pitch):
+    names, rows = [name for name, _ in terms.features[0][0]], np.zeros(2 * character.features)
+    upright = [k for k, name in enumerate(names) if name == "stand: trunk upright"]
+    x, rate = np.split(rows, 2)
+    x[4] = pitch
+    r, J = (np.array(value)[upright] for value in terms.residuals[0](x, rate))
+    slope = float(r.ravel() @ J[:, 4])  # half the derivative of the squared distance from upright
+    assert slope * np.sign(pitch) > 0.1
+
+
+def test_terms_hold_at_the_end_of_their_phase(terms, scenario, character, behaviour):
+    assert terms.phases == [2, 0, 2, 1, 0]
+    surroundings = surroundings_of(scenario.scene, apart_from="humanoid")
+    given = "{type: position, target: [0.3, 0.1], phase: 1}"
+    problem = SynthesisProblem(character, surroundings, behaviour(phases=3, terms=given).spec.behaviour)
+    x = character.features_at(scenario.scene, scenario.scene.q0)
+    z = problem.initial(x, np.concatenate([scenario.scene.q0[limb.q_index] for limb in character.limbs]))
+    before = problem.breakdown(z)["task"]
+    block = 2 * character.features + len(character.effectors) + 2 * character.features
+    z[block : block + 2] = [0.3, 0.1]
+    assert problem.breakdown(z)["task"] < before
