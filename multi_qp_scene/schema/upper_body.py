@@ -152,7 +152,7 @@ class ExpectationSpec(StrictModel):
 
 
 class SafetyRegionSpec(StrictModel):
-    """A ball around a part of the body that all hands keep free, rather than those around the shoulders.
+    """A safety region besides those of the shoulders: the hand nearer to an obstacle that enters it meets it.
 
     Attributes:
         link: link with which it moves.
