@@ -67,8 +67,9 @@ def test_without_sight_apples_hit_the_head():
 
 
 @pytest.mark.slow
-def test_the_gate_is_passed():
-    assert run_scenario(load_scenario("gate"), backend="mujoco").succeeded
+@pytest.mark.parametrize("sticks", [0, 1])
+def test_the_gate_is_passed(sticks):
+    assert run_scenario(load_scenario("gate", parameters={"sticks": sticks}), backend="mujoco").succeeded
 
 
 @pytest.mark.slow
