@@ -99,3 +99,18 @@ def test_a_quadruped_walks():
     audit = auditor.audit(synthesis.motion, synthesis.features)
     assert audit.passed, audit.findings
     assert (np.diff(synthesis.motion.contacts.astype(int), axis=0) != 0).any(axis=0).all()  # each foot steps
+
+
+@pytest.mark.slow
+def test_a_trot_emerges():
+    maker, auditor = synthesiser(load_scenario(str(Path(__file__).with_name("trot.yaml"))))
+    trots = []
+    for seed in (4, 5, 7):
+        synthesis = maker.run(seed)
+        made = dict(zip(synthesis.motion.effectors, synthesis.motion.contacts[:4].T.tolist(), strict=True))
+        in_turn = made["left_front"] in ([True, False] * 2, [False, True] * 2)
+        together = made["left_front"] == made["right_hind"] and made["right_front"] == made["left_hind"]
+        opposite = all(a != b for a, b in zip(made["left_front"], made["right_front"], strict=True))
+        audit = auditor.audit(synthesis.motion, synthesis.features)
+        trots.append(in_turn and together and opposite and audit.passed)
+    assert any(trots)
