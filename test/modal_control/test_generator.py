@@ -55,6 +55,14 @@ def test_the_beginning_of_the_squat_is_followed(motion):
     assert errors.max() < 0.01
 
 
+def test_a_bar_that_the_motion_was_recorded_without_is_carried_in_mujoco(motion):
+    scenario = load_scenario("squat", parameters={"bar.mass": 30.0})
+    result = run_scenario(scenario, backend="mujoco")
+    assert result.succeeded and result.report["qp_failures"] == 0
+    height = np.interp(result.log.time, motion.times, motion.q[:, 2])
+    assert np.ptp(height) > 0.2 and np.abs(result.log.q[:, 2] - height).max() < 0.01
+
+
 def test_a_checkpoint_resumes_the_same_motion():
     scenario, controller, world = started()
     for tick in range(20):
