@@ -50,7 +50,7 @@ class Walk:
 
     Attributes:
         phase: of the gait.
-        since: time at which the phase began [s].
+        since: time at which the phase began, or begins: the transfer of the weight after an early touchdown [s].
         swinging: group that swings, or swings next.
         touchdown: planned touchdown [s].
         place: planned centre of the swinging group's landing, (3,): x, y [m], heading [rad].

@@ -34,6 +34,8 @@ LATE = 0.03
 SHORTEST_DOUBLE = 0.02
 #: Time between two ticks from which on references of feet restart at the measured motion [control periods].
 GAP = 3.5
+#: Time until touchdown for which a late step on unknown ground is previewed [s].
+LATE_PREVIEW = 0.03
 #: Longest time between two ticks by which references advance [s].
 LONGEST_TICK = 0.1
 #: Duration of the weight shift before the first step [s].
@@ -210,6 +212,9 @@ class Stepper(Stateful):
             walk.phase, walk.since = DOUBLE, now.time
             late = self.gait.unknown_ground is not None or now.time - walk.touchdown > LATE
             walk.is_hurried = late and walk.error > URGENT
+            if self.gait.unknown_ground is not None and not walk.is_hurried:
+                # a foot that is early waits for the body: the transfer of the weight begins when it was planned to
+                walk.since = max(now.time, walk.touchdown)
             walk.swinging = 1 - walk.swinging
             walk.steps += 1
 
@@ -289,6 +294,11 @@ class Stepper(Stateful):
             if self._swing_feet.land(walk, now, elapsed / (elapsed + choice.remaining)):
                 choice = preview(place=walk.place[:2])
             walk.touchdown = now.time + choice.remaining
+        elif remaining < 0.0 and gait.unknown_ground is not None:
+            # the divergent component grows: the foot follows it while it descends
+            choice = preview(remaining=LATE_PREVIEW)
+            walk.place[:2] = centre + turned(np.array([choice.x, choice.y]), heading)
+            self._swing_feet.land(walk, now, 1.0)
         else:
             choice = preview(place=walk.place[:2], remaining=remaining)
         self.choice, walk.error = choice, choice.error
@@ -299,13 +309,18 @@ class Stepper(Stateful):
         """Return the zero-moment point of a double support: on the way from the last one to the next stance."""
         walk, omega = self.walk, self.robot.omega
         centre, heading = self._frames.frame(1 - walk.swinging, now)
-        rest = max(self._double_time() - (now.time - walk.since), 0.0)
+        early = walk.since - now.time  # until the planned touchdown
+        rest = max(self._double_time() + min(early, 0.0), 0.0)
+        if early > 0.0:
+            xi = walk.zmp + (xi - walk.zmp) * math.exp(omega * early)
         # the zero-moment point moves at a constant rate, as if it stepped to the next stance in the middle of the rest
         middle = walk.zmp + (xi - walk.zmp) * math.exp(omega * rest / 2.0)
         start = centre + (middle - centre) * math.exp(omega * rest / 2.0)
         choice = self.preview.best(now, start, velocity, swinging=walk.swinging, elapsed=0.0, nominal_time=nominal_time)
         least = rest > 0.0 and self.gait.unknown_ground is None
         self.choice, walk.error = choice, min(choice.error, walk.error) if least else choice.error
+        if early > 0.0:
+            return walk.zmp
         target = centre + turned(np.array([choice.shift_x, choice.shift_y]), heading)
         share = self._elapsed / max(rest, self._elapsed, 1e-6)
         return clipped_to(self._frames.polygon(now, self.walk.in_contact), walk.zmp + share * (target - walk.zmp))

@@ -14,6 +14,8 @@ SEARCH_ACCELERATION = 4.0
 #: Fraction of the swing at which the foot is highest on level ground, its change by the height of a step [1/m], and its
 #: bounds.
 APEX, LATER, EARLY_APEX, LATE_APEX = 0.45, 0.5, 0.45, 0.65
+#: Time constant with which a late foot follows a goal that moves [s], and its largest acceleration [m/s²].
+FOLLOWING, FOLLOW_ACCELERATION = 0.05, 15.0
 #: Shortest horizon of a polynomial [s].
 SHORTEST = 0.02
 
@@ -54,6 +56,16 @@ def resting(position: Array, yaw: float) -> Array:
     return reference
 
 
+@compiled_part
+def _follow(reference: Array, goal: float, fastest: float, dt: float) -> None:
+    """Advance position, velocity and acceleration of one axis, (3,), towards a goal, within a speed."""
+    wanted = min(max((goal - reference[0]) / FOLLOWING, -fastest), fastest)
+    change = FOLLOW_ACCELERATION * dt
+    reference[2] = min(max(wanted - reference[1], -change), change) / dt
+    reference[1] += reference[2] * dt
+    reference[0] += reference[1] * dt
+
+
 @compiled
 def advance(
     reference: Array,
@@ -66,6 +78,7 @@ def advance(
     after: float,
     landing: float,
     search: float,
+    follow: float,
     dt: float,
 ) -> None:
     """Advance by dt towards a goal.
@@ -81,12 +94,16 @@ def advance(
         after: time before touchdown in which it only descends [s].
         landing: speed of the planned landing [m/s].
         search: speed of the descent after it [m/s].
+        follow: largest speed at which a late foot follows a goal that moves [m/s]; 0: it is at a goal that is fixed.
         dt: [s].
     """
     ref = reference
     if remaining <= SHORTEST:
         for axis in (0, 1, 3):
-            ref[0, axis], ref[1, axis], ref[2, axis] = goal[axis], 0.0, 0.0
+            if follow > 0.0 and axis != 3:
+                _follow(ref[:, axis], goal[axis], follow, dt)
+            else:
+                ref[0, axis], ref[1, axis], ref[2, axis] = goal[axis], 0.0, 0.0
         ref[2, 2] = 0.0
         if ref[0, 2] > goal[2] - SEARCH_DEPTH:
             slower = max(ref[1, 2] - SEARCH_ACCELERATION * dt, -search)

@@ -15,6 +15,8 @@ from walking.terrain import Terrain
 
 #: Part of a swing after which its patch of the terrain is fixed.
 CHOSEN = 0.4
+#: Largest horizontal speed of a foot that is late on unknown ground [m/s].
+FOLLOW_SPEED = 0.6
 #: Largest vertical speed of the planned landing where feet have to land slowly [m/s].
 SLOW_LANDING = 0.05
 
@@ -94,13 +96,25 @@ class SwingFeet:
         self, walk: Walk, foot: int, goal: Array, elapsed: float, remaining: float, landing: float, tick: float
     ) -> None:
         begin, lift = walk.lift_places[foot], self._gait.lift
-        apex, before, after, top, search = APEX, 0.0, 0.0, max(begin[2], goal[2]), SEARCH_SPEED
+        apex, before, after, top, search, follow = APEX, 0.0, 0.0, max(begin[2], goal[2]), SEARCH_SPEED, 0.0
         unknown = self._gait.unknown_ground
         if self._terrain is not None:
             apex = min(max(APEX + LATER * (goal[2] - begin[2]), EARLY_APEX), LATE_APEX)
             yaw = float(walk.swings[foot][0, 3])
             before, after, top = self._terrain.passing(foot, begin, goal[:3].copy(), yaw=yaw, lift=lift, apex=apex)
         elif unknown is not None:
-            before, after, search = unknown.rise, unknown.descent, unknown.search_speed
+            before, after, search, follow = unknown.rise, unknown.descent, unknown.search_speed, FOLLOW_SPEED
         times, total = (remaining, elapsed), elapsed + remaining
-        advance(walk.swings[foot], goal, *times, top + lift, apex, before * total, after * total, landing, search, tick)
+        advance(
+            walk.swings[foot],
+            goal,
+            *times,
+            top + lift,
+            apex,
+            before * total,
+            after * total,
+            landing,
+            search,
+            follow,
+            tick,
+        )
