@@ -122,6 +122,22 @@ def nominal_step(robot: WalkingRobot, gait: Gait, velocity: Array, *, stance: in
     return NominalStep(np.array(numbers[:2]), numbers[2], np.array(numbers[3:]))
 
 
+def largest_velocity(robot: WalkingRobot, gait: Gait, *, stride: float, step_turn: float) -> Array:
+    """Return the largest |vx|, |vy| [m/s] and |wz| [rad/s] that steps within reach permit, (3,).
+
+    Args:
+        robot: figures of the robot.
+        gait: the gait.
+        stride: share of the largest step ahead that the gait may use; the rest is for corrections.
+        step_turn: largest turn of a step [rad].
+    """
+    ahead, aside = robot.reach
+    left, right = group_place(robot, gait, 0)[1], group_place(robot, gait, 1)[1]
+    if left != right:  # feet beside each other: one of two steps aside closes up to the least width
+        aside = max(aside - robot.least_width, 0.0) / 2.0
+    return np.array([stride * ahead, aside, step_turn]) / gait.step_time
+
+
 @compiled
 def _periodic(
     stance: complex, swinging: complex, omega: float, time: float, vx: float, vy: float, wz: float, least_width: float

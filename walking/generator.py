@@ -28,7 +28,7 @@ from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.tasks import CoMTaskSpec, PoseTargetSpec, PoseTaskSpec, PostureTaskSpec, TaskSpec
 from multi_qp_scene.schema.walking import ArmSwingSpec, WalkingSpec
 from multi_qp_scene.surfaces import Surface
-from walking.gait import Gait, UnknownGround, WalkingRobot
+from walking.gait import Gait, UnknownGround, WalkingRobot, largest_velocity
 from walking.gait_state import STAND, Measured, Walk
 from walking.ground_height import ground_heights
 from walking.stepper import Stepper
@@ -91,14 +91,16 @@ class WalkingGenerator(MotionGenerator):
         schedule = spec.velocity
         if random is not None and random.duration > 0.0:
             schedule = random_schedule(random, spec.limits)
-        self.velocity = VelocityCommand(schedule, spec.limits, spec.route)
         self._gait = _gait(spec)
         self._robot, self._heading, self._level = self._measure(kinematics, surfaces)
+        limits = spec.limits
+        possible = largest_velocity(self._robot, self._gait, stride=limits.stride, step_turn=limits.step_turn)
+        self.velocity = VelocityCommand(schedule, limits, spec.route, possible=possible)
         self.stepper = Stepper(
             self._robot,
             self._gait,
             dt=scenario.spec.dt,
-            limits=np.array([spec.limits.ahead, spec.limits.aside, spec.limits.turn]),
+            limits=np.array([limits.ahead, limits.aside, limits.turn]),
             touch_force=spec.touch_force,
             swing_speed=spec.swing_speed,
             height_stiffness=spec.weights.height,

@@ -40,6 +40,8 @@ def random_schedule(random: RandomVelocitySpec, limits: VelocityLimitsSpec) -> l
 class VelocityCommand(Stateful):
     """Velocity (vx, vy, wz) of the body in its heading, limited in size and rate [m/s, m/s, rad/s].
 
+    It is limited to `limits`, and to what the steps of the robot can do.
+
     The last command from outside applies until its time-out, and then zero; before the first one, the schedule or the
     route.
 
@@ -52,6 +54,7 @@ class VelocityCommand(Stateful):
         pending: command from outside that the next tick dates, (3,), or None.
         refused: number of commands from outside that were refused.
         refusal: reason of the last refusal, or "".
+        reduced: command of the last tick that was reduced, (3,), or None.
         silence: time since the last command from outside, if it was not zero and has timed out [s]; else 0.
     """
 
@@ -66,13 +69,21 @@ class VelocityCommand(Stateful):
         route: Route.Checkpoint | None
 
     def __init__(
-        self, schedule: Sequence[TimedVelocitySpec], limits: VelocityLimitsSpec, route: RouteSpec | None = None
+        self,
+        schedule: Sequence[TimedVelocitySpec],
+        limits: VelocityLimitsSpec,
+        route: RouteSpec | None = None,
+        *,
+        possible: Array | None = None,
     ) -> None:
+        """Create it at rest; `possible`: largest |vx|, |vy|, |wz| that the steps permit, (3,); no bound if None."""
         self._schedule = sorted(schedule, key=lambda entry: entry.at)
         self.limits = limits
         self.route = None if route is None else Route(route)
-        self._lower = np.array([-limits.back, -limits.aside, -limits.turn])
-        self._upper = np.array([limits.ahead, limits.aside, limits.turn])
+        self._possible = bound = np.full(3, np.inf) if possible is None else possible
+        self._lower = np.maximum([-limits.back, -limits.aside, -limits.turn], -bound)
+        self._upper = np.minimum([limits.ahead, limits.aside, limits.turn], bound)
+        self.reduced: Array | None = None
         self._rates = np.array(limits.acceleration)
         self.velocity = np.zeros(3)
         self.outside: Array | None = None
@@ -103,8 +114,10 @@ class VelocityCommand(Stateful):
     def limited(self, wanted: Array) -> Array:
         """Return a velocity within the limits; combinations are reduced in proportion."""
         clipped = np.clip(wanted, self._lower, self._upper)
-        share = float(np.linalg.norm(clipped / self._upper))
-        return clipped if share <= TOGETHER else clipped * (TOGETHER / share)
+        share = max(
+            float(np.linalg.norm(clipped / self._upper)) / TOGETHER, float(np.linalg.norm(clipped / self._possible))
+        )
+        return clipped if share <= 1.0 else clipped / share
 
     def update(
         self,
@@ -136,7 +149,9 @@ class VelocityCommand(Stateful):
         else:
             wanted, self.silence = self.outside, 0.0
         wanted, step = factor * wanted + added, self._rates * dt
-        self.velocity = self.velocity + np.clip(self.limited(wanted) - self.velocity, -step, step)
+        allowed = self.limited(wanted)
+        self.reduced = None if np.allclose(allowed, wanted) else wanted
+        self.velocity = self.velocity + np.clip(allowed - self.velocity, -step, step)
         return self.velocity
 
     def set_state(self, saved: Checkpoint) -> None:

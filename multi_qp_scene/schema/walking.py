@@ -75,7 +75,7 @@ class GaitSpec(StrictModel):
 
 
 class VelocityLimitsSpec(StrictModel):
-    """Limits of the velocity command; commands beyond are reduced to them.
+    """Limits of the velocity command; commands beyond, or faster than the steps of the robot, are reduced to them.
 
     Attributes:
         ahead: largest vx [m/s].
@@ -83,6 +83,8 @@ class VelocityLimitsSpec(StrictModel):
         aside: largest |vy| [m/s].
         turn: largest |wz| [rad/s].
         acceleration: largest rates of change of vx and vy [m/s²] and of wz [rad/s²].
+        stride: share of the largest step ahead (`reach`) that commands may use; the rest is for corrections.
+        step_turn: largest turn of a step that commands may use [rad].
         timeout: a command from outside is replaced by zero after this time without another one [s].
         absurd: a command from outside with a component beyond this is refused [m/s], [rad/s].
     """
@@ -92,6 +94,8 @@ class VelocityLimitsSpec(StrictModel):
     aside: Speed = 0.3
     turn: Speed = 1.0
     acceleration: tuple[Positive, Positive, Positive] = (1.0, 0.8, 2.5)
+    stride: Fraction = 0.88
+    step_turn: Positive = 0.55
     timeout: Duration = 0.5
     absurd: Speed = 10.0
 
