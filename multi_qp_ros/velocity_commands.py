@@ -49,7 +49,13 @@ def walkers(controller: Controller) -> dict[str, WalkingGenerator]:
     return {one.subsystem: one for one in generators if isinstance(one, WalkingGenerator)}
 
 
-def silences(controller: Controller) -> str:
-    """Return which robots have stopped because their velocity commands have; "" if none has."""
-    late = {robot: one.velocity.silence for robot, one in walkers(controller).items() if one.velocity.silence}
-    return "; ".join(f"no velocity command for '{robot}' for {time:.1f} s" for robot, time in late.items())
+def warnings(controller: Controller) -> str:
+    """Return which robots have no velocity commands any more, or slower ones than were asked for; "" if none has."""
+    found = []
+    for robot, walker in walkers(controller).items():
+        if walker.velocity.silence:
+            found.append(f"no velocity command for '{robot}' for {walker.velocity.silence:.1f} s")
+        if walker.velocity.reduced is not None:
+            asked, allowed = (", ".join(f"{x:.2f}" for x in v) for v in walker.velocity.reduced)
+            found.append(f"velocity command for '{robot}' reduced from ({asked}) to ({allowed})")
+    return "; ".join(found)

@@ -54,7 +54,7 @@ class VelocityCommand(Stateful):
         pending: command from outside that the next tick dates, (3,), or None.
         refused: number of commands from outside that were refused.
         refusal: reason of the last refusal, or "".
-        reduced: command of the last tick that was reduced, (3,), or None.
+        reduced: command of the last tick that was reduced, and what it was reduced to, (3,) each, or None.
         silence: time since the last command from outside, if it was not zero and has timed out [s]; else 0.
     """
 
@@ -83,7 +83,7 @@ class VelocityCommand(Stateful):
         self._possible = bound = np.full(3, np.inf) if possible is None else possible
         self._lower = np.maximum([-limits.back, -limits.aside, -limits.turn], -bound)
         self._upper = np.minimum([limits.ahead, limits.aside, limits.turn], bound)
-        self.reduced: Array | None = None
+        self.reduced: tuple[Array, Array] | None = None
         self._rates = np.array(limits.acceleration)
         self.velocity = np.zeros(3)
         self.outside: Array | None = None
@@ -150,7 +150,7 @@ class VelocityCommand(Stateful):
             wanted, self.silence = self.outside, 0.0
         wanted, step = factor * wanted + added, self._rates * dt
         allowed = self.limited(wanted)
-        self.reduced = None if np.allclose(allowed, wanted) else wanted
+        self.reduced = None if np.allclose(allowed, wanted) else (wanted, allowed)
         self.velocity = self.velocity + np.clip(allowed - self.velocity, -step, step)
         return self.velocity
 

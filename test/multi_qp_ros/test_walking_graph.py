@@ -51,6 +51,8 @@ def test_a_robot_walks_as_commanded_and_stops_when_commands_do(walker, graph):
     forces = {foot: [-m.wrench.force.z for m in received[foot]] for foot in ("left_foot", "right_foot")}
     assert all(min(force) < 1.0 and max(force) > 300.0 for force in forces.values()), "both feet were lifted"
     assert max(message.twist.twist.linear.x for message in received["odom"]) > 0.3
+    publisher.publish(command(vx=9.0))
+    graph.until(lambda: graph.diagnosed(NODE, "reduced from (9.00, 0.00, 0.00)", DiagnosticStatus.WARN), what="a limit")
     publisher.publish(command(vx=float("nan")))
     graph.until(lambda: graph.diagnosed(NODE, "humanoid/cmd_vel: velocity command: vx = nan"), what="a refusal")
     graph.until(

@@ -9,6 +9,7 @@ import pytest
 
 from multi_qp_scene.errors import ArgumentError
 from multi_qp_scene.schema.walking import RandomVelocitySpec, TimedVelocitySpec, VelocityLimitsSpec
+from walking.gait import Gait, WalkingRobot, largest_velocity, nominal_step
 from walking.velocity import TOGETHER, VelocityCommand, random_schedule
 
 DT = 0.005
@@ -58,6 +59,28 @@ def test_commands_are_reduced_to_the_limits():
     assert np.allclose(command.limited(np.array([-9.0, 0.0, 0.0])), [-0.5, 0.0, 0.0])
     both = command.limited(np.array([9.0, 9.0, 9.0])) / np.array([0.8, 0.3, 1.0])
     assert np.allclose(both, both[0]) and np.linalg.norm(both) == pytest.approx(TOGETHER)
+
+
+def test_commands_are_reduced_to_what_steps_can_do_and_it_is_told():
+    command = VelocityCommand([], VelocityLimitsSpec(ahead=2.0), possible=np.array([0.9, 0.4, 1.1]))
+    assert np.allclose(command.limited(np.array([9.0, 0.0, 0.0])), [0.9, 0.0, 0.0])
+    command.command(0.6, 0.0, 0.0)
+    after(command, 0.2)
+    assert command.reduced is None
+    command.command(0.8, 0.0, 0.9)
+    after(command, 0.4)
+    asked, allowed = command.reduced
+    assert np.allclose(asked, [0.8, 0.0, 0.9]) and np.linalg.norm(allowed / [0.9, 0.4, 1.1]) == pytest.approx(1.0)
+
+
+def test_the_largest_velocity_follows_from_reach_and_step_time():
+    places, soles = np.array([[0.0, 0.085], [0.0, -0.085]]), np.array([[0.09, 0.035]] * 2)
+    robot, gait = WalkingRobot(places, soles, 0.69, (0.5, 0.45), 0.14), Gait(((0,), (1,)))
+    found = largest_velocity(robot, gait, stride=0.9, step_turn=0.5)
+    assert np.allclose(found * gait.step_time, [0.45, 0.155, 0.5])
+    for velocity in (found * [1, 0, 0], found * [0, 1, 0]):
+        steps = [nominal_step(robot, gait, velocity, stance=k).place for k in (0, 1)]
+        assert max(abs(x) for x, _ in steps) <= 0.5 and max(abs(y) for _, y in steps) <= 0.45 + 1e-9
 
 
 def test_a_command_from_outside_stops_after_its_timeout():
