@@ -49,7 +49,7 @@ def walkers(controller: Controller) -> dict[str, WalkingGenerator]:
     return {one.subsystem: one for one in generators if isinstance(one, WalkingGenerator)}
 
 
-def warnings(controller: Controller) -> str:
+def command_warnings(controller: Controller) -> str:
     """Return which robots have no velocity commands any more, or slower ones than were asked for; "" if none has."""
     found = []
     for robot, walker in walkers(controller).items():

@@ -202,12 +202,14 @@ class Stepper(Stateful):
         for k in self.gait.groups[walk.swinging]:
             if walk.in_contact[k] or progress < EARLIEST:
                 continue
-            landed = now.forces is not None and now.forces[k] > self._touch_force
+            felt = now.forces is not None and now.forces[k] > self._touch_force
+            landed = felt
             if now.forces is None or (missed and self.gait.unknown_ground is None):
-                landed = landed or (progress >= 1.0 - 1e-9 and now.feet[k, 2] <= walk.landings[k, 2] + LANDED)
+                landed = felt or (progress >= 1.0 - 1e-9 and now.feet[k, 2] <= walk.landings[k, 2] + LANDED)
             if landed:
                 walk.in_contact[k] = True
-                walk.patches[k] = walk.patches[k] if now.patches is None else now.patches[k]
+                if felt and now.patches is not None:
+                    walk.patches[k] = now.patches[k]
         if all(walk.in_contact):
             walk.phase, walk.since = DOUBLE, now.time
             late = self.gait.unknown_ground is not None or now.time - walk.touchdown > LATE

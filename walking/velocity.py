@@ -54,7 +54,8 @@ class VelocityCommand(Stateful):
         pending: command from outside that the next tick dates, (3,), or None.
         refused: number of commands from outside that were refused.
         refusal: reason of the last refusal, or "".
-        reduced: command of the last tick that was reduced, and what it was reduced to, (3,) each, or None.
+        reduced: command of the last tick that was reduced, and what it was reduced to, (3,) each, or None; not of a
+            route.
         silence: time since the last command from outside, if it was not zero and has timed out [s]; else 0.
     """
 
@@ -114,9 +115,8 @@ class VelocityCommand(Stateful):
     def limited(self, wanted: Array) -> Array:
         """Return a velocity within the limits; combinations are reduced in proportion."""
         clipped = np.clip(wanted, self._lower, self._upper)
-        share = max(
-            float(np.linalg.norm(clipped / self._upper)) / TOGETHER, float(np.linalg.norm(clipped / self._possible))
-        )
+        by_limits, by_steps = np.linalg.norm(clipped / self._upper), np.linalg.norm(clipped / self._possible)
+        share = max(float(by_limits) / TOGETHER, float(by_steps))
         return clipped if share <= 1.0 else clipped / share
 
     def update(
@@ -150,7 +150,9 @@ class VelocityCommand(Stateful):
             wanted, self.silence = self.outside, 0.0
         wanted, step = factor * wanted + added, self._rates * dt
         allowed = self.limited(wanted)
-        self.reduced = None if np.allclose(allowed, wanted) else (wanted, allowed)
+        # a route's velocity towards its line is reduced all the time
+        kept = np.array_equal(allowed, wanted) or (self.outside is None and self.route is not None)
+        self.reduced = None if kept else (wanted, allowed)
         self.velocity = self.velocity + np.clip(allowed - self.velocity, -step, step)
         return self.velocity
 

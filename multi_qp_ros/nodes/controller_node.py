@@ -36,7 +36,7 @@ from multi_qp_ros.state_assembly import MessageStatus
 from multi_qp_ros.state_intake import StateIntake
 from multi_qp_ros.state_output import FootprintOutput
 from multi_qp_ros.timing_log import TimingLog
-from multi_qp_ros.velocity_commands import read_command, walkers, warnings
+from multi_qp_ros.velocity_commands import command_warnings, read_command, walkers
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
@@ -462,7 +462,7 @@ class ControllerNode(LifecycleNode):
         diagnostics = command.diagnostics
         self._health.statistics.count(f"ticks_{diagnostics.status}")
         failure = "" if self._recording is None else self._recording.failure
-        failure = "; ".join(filter(None, [failure, warnings(self._run.controller)]))
+        failure = "; ".join(filter(None, [failure, command_warnings(self._run.controller)]))
         if diagnostics.status is Status.OK:
             message = f"in state '{diagnostics.state}'"
             self._health.set_status(*((Level.WARN, f"{message}; {failure}") if failure else (Level.OK, message)))

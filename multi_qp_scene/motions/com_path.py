@@ -109,9 +109,14 @@ def relative_loads(path: Array, dt: float) -> Array:
 
 
 def outside(point: Array, corners: Array) -> float:
-    """Return the distance of a point outside the convex hull of corners, 0 inside, by its farthest edge [m]."""
-    equations = ConvexHull(corners).equations
-    return max(0.0, float((equations[:, :2] @ point + equations[:, 2]).max()))
+    """Return the distance of a point from the convex hull of corners, 0 inside [m]."""
+    hull = ConvexHull(corners)
+    if (hull.equations[:, :2] @ point + hull.equations[:, 2] <= 0.0).all():
+        return 0.0
+    begin, end = corners[hull.simplices[:, 0]], corners[hull.simplices[:, 1]]
+    share = ((point - begin) * (end - begin)).sum(axis=1) / ((end - begin) ** 2).sum(axis=1)
+    nearest = begin + np.clip(share, 0.0, 1.0)[:, None] * (end - begin)
+    return float(np.linalg.norm(nearest - point, axis=1).min())
 
 
 def _inside(

@@ -64,6 +64,13 @@ def test_a_foot_that_landed_and_bounced_in_missed_ticks_is_down():
     assert stepper.walk.phase == SWING and stepper.walk.swings[0][1, 2] < -0.2, "it moves on towards the ground"
 
 
+def test_a_foot_that_is_down_without_a_force_is_on_the_tread_of_its_landing():
+    stepper, now = swinging(touchdown=0.22), measured(0.25, np.array([0.2, 0.085, 0.0005]))
+    stepper.walk.patches, now.patches = [2, 1], [0, 1]  # no force on the first foot: its patch means nothing
+    stepper.update(now, VELOCITY)
+    assert stepper.walk.phase == DOUBLE and stepper.walk.patches == [2, 1]
+
+
 @pytest.mark.parametrize("late", [0.0, 0.04])
 def test_a_late_touchdown_with_an_error_has_a_short_double_support(late):
     stepper = swinging(touchdown=0.2)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from multi_qp_scene.errors import ArgumentError
-from multi_qp_scene.schema.walking import RandomVelocitySpec, TimedVelocitySpec, VelocityLimitsSpec
+from multi_qp_scene.schema.walking import RandomVelocitySpec, RouteSpec, TimedVelocitySpec, VelocityLimitsSpec
 from walking.gait import Gait, WalkingRobot, largest_velocity, nominal_step
 from walking.velocity import TOGETHER, VelocityCommand, random_schedule
 
@@ -71,6 +71,12 @@ def test_commands_are_reduced_to_what_steps_can_do_and_it_is_told():
     after(command, 0.4)
     asked, allowed = command.reduced
     assert np.allclose(asked, [0.8, 0.0, 0.9]) and np.linalg.norm(allowed / [0.9, 0.4, 1.1]) == pytest.approx(1.0)
+
+
+def test_a_reduction_of_a_route_is_not_told_as_one_of_a_command():
+    command = VelocityCommand([], LIMITS, RouteSpec(points=[(5.0, 2.0)], speed=3.0), possible=np.array([0.5, 0.2, 1.0]))
+    after(command, 0.2)
+    assert command.velocity.any() and command.reduced is None
 
 
 def test_the_largest_velocity_follows_from_reach_and_step_time():

@@ -264,6 +264,13 @@ def test_a_rolling_foot_is_no_flight_and_a_fall_is_one():
     assert (~planted(rests, falling, dt).any(axis=1)).sum() == 12
 
 
+def test_the_distance_outside_a_support_is_that_of_its_nearest_point():
+    corners = np.array([[0.0, 0.0], [0.2, 0.0], [0.2, 0.1], [0.0, 0.1], [0.1, 0.05]])
+    assert outside(np.array([0.1, 0.09]), corners) == 0.0
+    assert outside(np.array([0.1, 0.14]), corners) == pytest.approx(0.04)
+    assert outside(np.array([0.23, 0.14]), corners) == pytest.approx(0.05)  # of a corner, not of an edge's line
+
+
 def test_the_zero_moment_point_of_a_path_is_in_the_support():
     dt, n = 1.0 / 60.0, 120
     reference = np.column_stack([np.linspace(0.0, 0.4, n), np.zeros(n)])
