@@ -34,22 +34,26 @@ def measure_ticks(
     Returns:
         The spread by part, and of `tick`, the whole tick of the controller.
     """
-    from multi_qp_simulator.runner import make_backend, make_controller
+    from multi_qp_simulator.garbage import collected_between_ticks
+    from multi_qp_simulator.runner import make_backend, make_controller, warm_up
 
     scenario = load_scenario(scene, parameters=dict(parameters or {}))
     controller, backend = make_controller(scenario, "mujoco"), make_backend("mujoco", scenario)
+    warm_up(controller)
     times: dict[str, list[float]] = {}
     for part, item, name in methods(controller):
         setattr(item, name, _timed(getattr(item, name), times.setdefault(part, [])))
     step = _timed(controller.step, times.setdefault("tick", []))
-    for tick in range(round(seconds / controller.dt)):
-        if tick == _FIRST:
-            for each in times.values():
-                each.clear()
-        command = step(backend.state, tick * controller.dt)
-        outcome = backend.step(command, controller.dt)
-        controller.measure_forces({name: -float(wrench[2]) for name, wrench in outcome.wrenches.items()})
-        controller.post_update()
+    with collected_between_ticks() as between:  # as in a run
+        for tick in range(round(seconds / controller.dt)):
+            if tick == _FIRST:
+                for each in times.values():
+                    each.clear()
+            command = step(backend.state, tick * controller.dt)
+            outcome = backend.step(command, controller.dt)
+            controller.measure_forces({name: -float(wrench[2]) for name, wrench in outcome.wrenches.items()})
+            controller.post_update()
+            between()
     return {part: spread(each) for part, each in times.items()}
 
 

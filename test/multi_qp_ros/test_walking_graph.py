@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+from time import monotonic, sleep
+
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Twist, TwistStamped, WrenchStamped
@@ -139,3 +142,31 @@ def test_a_walk_survives_stalls_of_50_ms(kind, speed, duration):
     graph = walk_with_stalls(duration, vx=speed, every=1.03, stall=Stall(0.05, **{kind: True}))
     x, _, z = graph.simulated_robot.world.state.q[:3]
     assert z > 0.55 and x > 0.88 * speed * (duration - 1.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stalls", [False, True])
+def test_a_robot_walks_for_a_minute_of_wall_clock(start_here, graph, stalls):
+    """With stalls, the process of the controller is stopped for 50 ms every second; needs two cores of its own."""
+    nodes = {
+        node.name: start_here(node.module, **node.parameters)
+        for node in node_table("walk", backend="mujoco", speed=1.0, walks=True, controller={"marker_rate": 0.0})
+    }
+    received: list[Odometry] = []
+    node = graph.node
+    node.create_subscription(Odometry, topics.base_odom("humanoid"), received.append, topics.STATE_QOS)
+    publisher = node.create_publisher(TwistStamped, topics.cmd_vel("humanoid"), topics.EVENT_QOS)
+    graph.until(lambda: publisher.get_subscription_count() and received, what="a walking robot")
+    begun = received[-1].pose.pose.position.x
+    end, due = monotonic() + 60.0, monotonic() + 2.0
+    while monotonic() < end:
+        publisher.publish(command(vx=0.4))
+        graph.listen(0.1)
+        if stalls and monotonic() > due:
+            nodes[NODE].send_signal(signal.SIGSTOP)
+            sleep(0.05)
+            nodes[NODE].send_signal(signal.SIGCONT)
+            due += 1.0
+    x = [message.pose.pose.position.x for message in received]
+    last = x[-1] - x[-400]  # of 2 s: the odometry is that of the footprint, whose height tells nothing of a fall
+    assert x[-1] - begun > 0.35 * 58.0 and 0.6 < last < 1.0
