@@ -75,6 +75,7 @@ class StateCheck:
     def _invalidate(self, state: State) -> str:
         """Replace invalid entries by NaN; return their description."""
         q, v, model = state.q, state.v, self._scene.model
+        # written so that NaN, for which every comparison is false, is invalid too
         bad_q, bad_v = ~((q >= self._lower) & (q <= self._upper)), ~(np.abs(v) <= self._fastest)
         found = []
         for name, joint in zip(list(model.names)[1:], list(model.joints)[1:], strict=True):
@@ -165,7 +166,7 @@ def _linear_part(joint: pin.JointModel) -> int:
 
 @compiled
 def is_plausible(q: Array, v: Array, ranges: Array, units: NDArray[np.intp]) -> bool:
-    """Normalise unit vectors in q, and return whether all numbers are finite and in range.
+    """Normalise unit vectors in q, and return whether all numbers are finite and in range; NaN fails each comparison.
 
     Args:
         q: (nq,).

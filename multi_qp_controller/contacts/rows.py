@@ -225,25 +225,25 @@ class ContactRows:
         self.rhs[:] = nearest
         return change
 
-    def update(self, kinematics: Kinematics, dt: float) -> None:
+    def update(self, kinematics: Kinematics, horizon: float) -> None:
         """Compute the rows and generalised forces of this tick."""
         self._G_is_new = False
         self._update_penalties()
         for contact in self.contacts:
             contact.update(kinematics)
         if self.contacts:
-            self._update_no_slip(kinematics, dt)
+            self._update_no_slip(kinematics, horizon)
         if len(self.couplings):
-            self.rhs[self._coupling_rows] = self.couplings.rhs(kinematics.q, kinematics.v, dt)
+            self.rhs[self._coupling_rows] = self.couplings.rhs(kinematics.q, kinematics.v, horizon)
 
-    def _update_no_slip(self, kinematics: Kinematics, dt: float) -> None:
+    def _update_no_slip(self, kinematics: Kinematics, horizon: float) -> None:
         """Write the no-slip rows from the table of motions."""
         table = self._table
         if table is None or table is not kinematics.motions:
             table = self._use(kinematics.motions)
         if not self._is_held:
             self._hold(table)
-        no_slip_rows(dt, self._motions.table)
+        no_slip_rows(horizon, self._motions.table)
         for k, contact in self._held:
             self.rhs[self.row_slices[k]] = contact.feedback_rhs(table.twist[k], table.drift[k])
 

@@ -221,11 +221,17 @@ class QPData:
             self._row_buffers[rows] = np.full((rows, self.scene.nv), 0.0), np.full(rows, 0.0)
         self._D, self._d = self._row_buffers[rows]
 
-    def update(self, kinematics: Kinematics, time: float, dt: float) -> None:
-        """Compute all data of this tick."""
+    def update(self, kinematics: Kinematics, time: float, horizon: float) -> None:
+        """Compute all data of this tick.
+
+        Args:
+            kinematics: at the state of the tick.
+            time: present time [s].
+            horizon: time in which no-slip rows correct their error, `Controller.horizon` [s].
+        """
         self._updated = True
         self.M, self.N = kinematics.M, kinematics.N
-        self.contacts.update(kinematics, dt)
+        self.contacts.update(kinematics, horizon)
         first, D, d = 0, self._D, self._d
         for constraint in self.rows:
             constraint.update(kinematics, D, d)

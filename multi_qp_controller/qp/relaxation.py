@@ -16,7 +16,8 @@ from multi_qp_scene.scene import Scene
 if TYPE_CHECKING:
     from multi_qp_controller.qp.qp_data import QPData
 
-#: Groups of rows that can be relaxed, and their description in messages.
+#: Groups of rows that can be relaxed, and their description in messages. All others are never relaxed: dynamics, no
+#: slip, torque limits.
 GROUPS = {
     "collisions": "collision limits",
     "grips": "friction of contacts between subsystems",

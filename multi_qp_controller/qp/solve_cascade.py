@@ -21,11 +21,10 @@ from multi_qp_scene.stateful import Stateful
 
 #: Penalty weight of slack in the elastic problem of general solvers, far above any task weight.
 ELASTIC_PENALTY = 1e6
-#: Slack below this is rounding and not reported [SI unit of the row].
-ELASTIC_NOISE = 1e-6
-#: Penalty weight of squared slack in the block solver, the first attempt to relax limits, and slack below which it
-#: is not reported: active rows have some slack.
-BLOCK_SOLVER_PENALTY, BLOCK_SOLVER_NOISE = 1e4, 1e-4
+#: Penalty weight of squared slack in the block solver, the first attempt to relax limits.
+BLOCK_SOLVER_PENALTY = 1e4
+#: Slack below this is not reported: active rows have some [SI unit of the row].
+SLACK_NOISE = 1e-4
 #: Distance of a wrench from its cone below which it is not reported [N or N m].
 CONE_NOISE = 1e-3
 #: Largest relative residual of the dynamics and of the no-slip rows of a solution.
@@ -225,7 +224,7 @@ class SolveCascade(Stateful):
         names = component_names(qp_data.scene, relaxed.relaxed > 0)
         message += f"{qp_data.relaxation.described(int(relaxed.relaxed.max()))} of {', '.join(names)} were relaxed"
         result = SolveResult(Status.RELAXED, relaxed.solution, relaxed.physical, message)
-        result.slack, result.infeasible = _physical_slack(qp_data, relaxed.physical)
+        result.slack, result.infeasible = _slack(qp_data, relaxed.physical)
         return self._verified(result)
 
     def _reconcile_contacts(self, solution: Solution) -> SolveResult:
@@ -262,8 +261,7 @@ class SolveCascade(Stateful):
             return SolveResult(Status.FALLBACK, relaxed, None, message + "relaxing limits does not help")
         physical = self._formulation.recover(relaxed.x)
         result = SolveResult(Status.RELAXED, relaxed, physical, f"{message}{order.described(step)} were relaxed")
-        result.slack = _slack(problem, relaxed.x[: problem.n])
-        result.infeasible = _physical_slack(self._qp_data, physical)[1]
+        result.slack, result.infeasible = _slack(self._qp_data, physical)
         return self._verified(result)
 
     def _verified(self, result: SolveResult) -> SolveResult:
@@ -295,38 +293,17 @@ def _reason(solution: Solution) -> str:
     return solution.message if solution.message == INFEASIBLE_CONTACTS else solution.status
 
 
-def _slack(problem: QPProblem, x: Array) -> dict[str, tuple[float, str]]:
-    """Return the violations of the rows of the problem by a relaxed solution, by name."""
-    y = problem.C @ x
-    row_slack = np.maximum(problem.l - y, y - problem.u)
-    bound_slack = np.maximum(problem.lb - x, x - problem.ub)
-    found = {}
-    for k in np.flatnonzero(row_slack > ELASTIC_NOISE):
-        found[problem.labels.name("inequality", int(k))] = (
-            float(row_slack[k]),
-            problem.labels.unit("inequality", int(k)),
-        )
-    for k in np.flatnonzero(bound_slack > ELASTIC_NOISE):
-        found[problem.labels.name("bound", int(k))] = (
-            float(bound_slack[k]),
-            problem.labels.unit("variable", int(k)),
-        )
-    return found
-
-
-def _physical_slack(
-    qp_data: QPData, physical: PhysicalSolution
-) -> tuple[dict[str, tuple[float, str]], NDArray[np.bool_]]:
+def _slack(qp_data: QPData, physical: PhysicalSolution) -> tuple[dict[str, tuple[float, str]], NDArray[np.bool_]]:
     """Return the violations of joint limits, rows on q̈ and wrench cones, by name, and flags of their components."""
     acceleration, contacts = physical.acceleration, qp_data.contacts
     labels = Labels((qp_data.acceleration_label,), (), qp_data.row_labels())
     beyond = np.maximum(qp_data.lower - acceleration, acceleration - qp_data.upper)
     below = qp_data.d - qp_data.D @ acceleration
-    found, involved = {}, beyond > BLOCK_SOLVER_NOISE
-    for k in np.flatnonzero(below > BLOCK_SOLVER_NOISE):
+    found, involved = {}, beyond > SLACK_NOISE
+    for k in np.flatnonzero(below > SLACK_NOISE):
         found[labels.name("inequality", int(k))] = float(below[k]), labels.unit("inequality", int(k))
         involved |= qp_data.D[k] != 0.0
-    for k in np.flatnonzero(beyond > BLOCK_SOLVER_NOISE):
+    for k in np.flatnonzero(beyond > SLACK_NOISE):
         found[labels.name("bound", int(k))] = float(beyond[k]), labels.unit("variable", int(k))
     for contact, rows in zip(contacts.contacts, contacts.row_slices, strict=True):
         outside = float(-(contact.F @ physical.reactions[rows]).min(initial=0.0))

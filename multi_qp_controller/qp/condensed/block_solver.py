@@ -128,7 +128,7 @@ class _Rows:
         self.none_relaxed = np.full(count, 0.0)
         self.none_active, self.length = np.full(count, 0.0), np.full(count, 0.0)
         self.steps = np.zeros(count, dtype=np.intp)
-        self.steps[:first], self.first_d = s.relaxation.limits, first_d
+        self.steps[:first], self.first_d = s.relaxation.limits, first_d  # those of torque limits stay 0: never relaxed
         for contact, where in zip(contacts.contacts, self.where, strict=True):
             self.steps[first + na + where.start : first + na + where.stop] = s.relaxation.of_contact(contact)
 
