@@ -145,6 +145,9 @@ def best_step(
 ) -> StepChoice:
     """Return the best footstep, touchdown time and shift of the zero-moment point.
 
+    For each candidate of the time, places have a closed form within their bounds, and a line search where two points
+    carry the robot: no QP solver is needed.
+
     Args:
         xi: divergent component relative to the stance centre, in the stance heading, (2,) [m].
         omega: natural frequency of the pendulum [1/s].

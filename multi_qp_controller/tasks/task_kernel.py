@@ -105,7 +105,7 @@ def task_rows(time: float, q: Array, v: Array, table: Any) -> None:
         feedback = -data.gains[task, STIFFNESS] * e - data.gains[task, DAMPING] * (s - data.angle_references[a, 1])
         data.b[row] = feedback + data.angle_references[a, 2]
     for c in range(len(data.centres)):
-        _centre_rows(table, c, full, w)
+        _com_rows(table, c, full, w)
 
 
 @compiled_part
@@ -162,7 +162,7 @@ def _pose_rows(table: Any, p: int, full: Array, w: Array) -> None:
 
 
 @compiled_part
-def _centre_rows(table: Any, c: int, error_3: Array, moved: Array) -> None:
+def _com_rows(table: Any, c: int, error_3: Array, moved: Array) -> None:
     """Write the rows of one centre of mass; `error_3` and `moved` (velocity and drift) are workspace."""
     data = unpack(table, TaskData)
     task, row, rows, axes = data.centres[c, 0], data.centres[c, 1], data.centres[c, 2], data.centres[c, 3]
