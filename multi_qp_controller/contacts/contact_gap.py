@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from multi_qp_controller.contacts.alignment_kernel import GRASP, PLANAR, POINT, alignment_gap
-from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.kinematic_trees import place_frames
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
 from multi_qp_scene.surfaces import Surface
-
-#: Kind of gap for each kind of surface; all others are planar.
-_KINDS = {"point": POINT, "grasp": GRASP}
-#: Pose and twist of a joint at rest at the origin, see `JointViews`, (1, 12) and (1, 6).
-_AT_ORIGIN, _AT_REST = np.append(np.eye(3), np.zeros(3))[None], np.zeros((1, 6))
 
 
 @dataclass(frozen=True)
@@ -41,37 +33,26 @@ class ContactGap:
         return f"{1e3 * self.distance:.3g} mm and {round(np.rad2deg(self.angle), 2):g}° apart"
 
 
-class GapGeometry(NamedTuple):
-    """What the gap of a contact depends on besides the motion of its surfaces: last arguments of `alignment_gap`.
-
-    Attributes:
-        kind: kind of the first surface in `alignment_kernel`.
-        centre: of the ball on which a point lies, in the first surface, (3,) [m].
-        radius: of that ball, or 0 [m].
-        edges: of the second surface, n x ≤ d: n and d of each; none unless it is planar, (k, 3).
-    """
-
-    kind: int
-    centre: Array
-    radius: float
-    edges: Array
-
-    @classmethod
-    def of(cls, first: Surface, second: Surface) -> GapGeometry:
-        """Return that of two surfaces."""
-        edges = np.column_stack(second.edges) if second.kind == "planar" else np.zeros((0, 3))
-        return cls(_KINDS.get(first.kind, PLANAR), first.ball.centre, first.ball.radius, edges)
-
-
 def contact_gap(first: Surface, second: Surface, X_second_first: pin.SE3) -> ContactGap:
     """Return the gap at a pose of the first surface in the second's frame.
 
     Beside a planar second surface, the distance includes that from its edges. A ball may touch anywhere between its
     point and its side that is nearest to the second surface.
+    The same as `alignment_gap` of `alignment_kernel.py`, without a kernel, as `multi-qp check` must not compile.
     """
-    place, world = np.ascontiguousarray(X_second_first.homogeneous[:3]), np.eye(3, 4)
-    gap = alignment_gap(0, place, 0, world, _AT_ORIGIN, _AT_REST, *GapGeometry.of(first, second))
-    return ContactGap(math.hypot(gap[0], gap[4]), gap[1])
+    place, R = X_second_first.translation, X_second_first.rotation
+    _, y, z = place.tolist()
+    if first.kind == "grasp":
+        return ContactGap(math.hypot(y, z), math.acos(min(1.0, abs(R[0, 0]))))
+    beside = 0.0
+    if second.kind == "planar":
+        N, d = second.edges
+        beside = max(0.0, float((N @ place[:2] - d).max()))
+    angle = math.acos(min(max(-R[2, 2], -1.0), 1.0)) if first.kind == "planar" else 0.0
+    if first.ball.radius:
+        lowest = z + float(R[2] @ first.ball.centre) - first.ball.radius
+        z = max(min(lowest, z), -max(lowest, z), 0.0)
+    return ContactGap(math.hypot(z, beside), angle)
 
 
 def within_tolerance(scenario: Scenario, contact: str, gap: ContactGap) -> bool:

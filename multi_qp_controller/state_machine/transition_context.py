@@ -7,13 +7,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from multi_qp_controller.contacts.alignment_kernel import alignment_gap
-from multi_qp_controller.contacts.contact_gap import ContactGap, GapGeometry, within_tolerance
+import numpy as np
+
+from multi_qp_controller.contacts.alignment_kernel import GRASP, PLANAR, POINT, alignment_gap
+from multi_qp_controller.contacts.contact_gap import ContactGap, within_tolerance
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.tasks.base import Task
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.surfaces import Surface
+
+#: Kind of gap for each kind of surface; all others are planar.
+_KINDS = {"point": POINT, "grasp": GRASP}
 
 
 class AlignmentGap(NamedTuple):
@@ -50,8 +55,8 @@ class TransitionContext:
         done: names of the generators that are done.
         measured_contacts: contacts with a measured force; None where contacts are detected by the distance of their
             surfaces.
-        surfaces: cache, by contact: joint of a surface and its placement in that joint, for both, and what the gap
-            depends on besides.
+        surfaces: cache, by contact: joint of a surface and its placement in that joint, for both, the kind of gap,
+            centre and radius of the first surface's ball, and the edges of the second surface.
     """
 
     scenario: Scenario
@@ -64,7 +69,7 @@ class TransitionContext:
     interactive: bool = False
     measured_contacts: frozenset[str] | None = None
     done: frozenset[str] = frozenset()
-    surfaces: dict[str, tuple[int, Array, int, Array, GapGeometry]] = field(default_factory=dict)
+    surfaces: dict[str, tuple[int, Array, int, Array, int, Array, float, Array]] = field(default_factory=dict)
 
     def surfaces_of(self, contact: str) -> tuple[Surface, Surface]:
         """Return the surfaces of a contact."""
@@ -76,10 +81,11 @@ class TransitionContext:
         if contact not in self.surfaces:
             first, second = self.surfaces_of(contact)
             a, b = (self.kinematics.fixed_frame(surface.frame_id) for surface in (first, second))
-            self.surfaces[contact] = a.joint, a.place, b.joint, b.place, GapGeometry.of(first, second)
-        joint_a, place_a, joint_b, place_b, geometry = self.surfaces[contact]
-        views = self.kinematics.views
-        return AlignmentGap(*alignment_gap(joint_a, place_a, joint_b, place_b, views.poses, views.twists, *geometry))
+            kind, ball = _KINDS.get(first.kind, PLANAR), first.ball
+            edges = np.column_stack(second.edges) if second.kind == "planar" else np.zeros((0, 3))
+            self.surfaces[contact] = a.joint, a.place, b.joint, b.place, kind, ball.centre, ball.radius, edges
+        cached, views = self.surfaces[contact], self.kinematics.views
+        return AlignmentGap(*alignment_gap(*cached[:4], views.poses, views.twists, *cached[4:]))
 
     def open_contacts(self, names: Iterable[str]) -> dict[str, ContactGap]:
         """Return those of these contacts whose gap is too large for them to be made, with their gaps.
