@@ -71,6 +71,7 @@ setup(
     install_requires=pinned("requirements.txt"),
     extras_require={
         "synthesis": pinned("requirements-synthesis.txt"),
+        "cluster": pinned("requirements-cluster.txt"),
         "test": pinned("requirements-test.txt"),
         "ros": pinned("requirements-ros.txt"),
     },

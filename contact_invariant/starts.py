@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from contact_invariant.audit import Audit, Auditor, Bounds, Finding
@@ -12,7 +12,7 @@ from contact_invariant.postures import Postures
 from contact_invariant.surroundings import Surroundings
 from contact_invariant.synthesis import Progress, Synthesis, Synthesiser
 from contact_invariant.timed_plan import TimedPlan, timed_plan
-from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.scenario import Scenario, load_scenario
 
 if TYPE_CHECKING:  # crocoddyl is an optional dependency
     from contact_invariant.refined_start import RefinedStart, Refining
@@ -106,20 +106,11 @@ class Starts:
             return start
         return replace(start, refined=self._refining.refine(synthesis.motion, self._simplified_plan(start), progress))
 
-    def until_one_passes(
-        self, *, progress: Progress | None = None, shown: Callable[[Start], None] | None = None
-    ) -> list[Start]:
-        """Return starts from the behaviour's seed on, until one passes the audit or their number is reached.
-
-        Args:
-            progress: called in each iteration.
-            shown: called with each start.
-        """
+    def until_one_passes(self, progress: Progress | None = None) -> list[Start]:
+        """Return starts from the behaviour's seed on, until one passes the audit or their number is reached."""
         found: list[Start] = []
         for seed in range(self._behaviour.seed, self._behaviour.seed + self._behaviour.starts):
             found.append(self.one(seed, progress))
-            if shown is not None:
-                shown(found[-1])
             if found[-1].passed:
                 break
         return found
@@ -131,6 +122,49 @@ class Starts:
     def _simplified_plan(self, start: Start) -> TimedPlan:
         scene, character = self._scenario.scene, self.maker.character
         return timed_plan(scene, character, self.surroundings, start.synthesis.motion, start.audit.postures)
+
+
+@dataclass(frozen=True)
+class StartJob:
+    """A start that any process can make.
+
+    Attributes:
+        scenario: name or path.
+        parameters: scenario parameters, as of `--set`.
+        scenario_seed: `${seed}` of the file.
+        method: optimiser, of `synthesis.METHODS`.
+        refine: whether to refine, even if the behaviour does not ask for it.
+        seed: of the start.
+    """
+
+    scenario: str
+    parameters: tuple[tuple[str, float], ...] = ()
+    scenario_seed: int = 0
+    method: str = "lm"
+    refine: bool = False
+    seed: int = 0
+
+    @property
+    def starts(self) -> Starts:
+        """What makes the starts of the same behaviour, once in each process."""
+        return _starts(replace(self, seed=0))
+
+
+@lru_cache(maxsize=1)
+def _starts(job: StartJob) -> Starts:
+    scenario = load_scenario(job.scenario, parameters=dict(job.parameters), seed=job.scenario_seed)
+    return Starts(refined(scenario) if job.refine else scenario, job.method)
+
+
+def make_start(job: StartJob, progress: Progress | None = None) -> Start:
+    """Return the start of a job."""
+    return job.starts.one(job.seed, progress)
+
+
+def refined(scenario: Scenario) -> Scenario:
+    """Return a scenario whose motions are refined with the full model."""
+    behaviour = behaviour_of(scenario).model_copy(update={"refine": True})
+    return replace(scenario, spec=scenario.spec.model_copy(update={"behaviour": behaviour}))
 
 
 def best(starts: list[Start]) -> Start:

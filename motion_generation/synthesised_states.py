@@ -52,7 +52,7 @@ def synthesise_scenario(
     from contact_invariant.starts import Starts, best  # imports CasADi
 
     starts = Starts(scenario)
-    chosen = best(starts.until_one_passes(progress=progress))
+    chosen = best(starts.until_one_passes(progress))
     plan = starts.plan(chosen)
     path = store(scenario, plan, passed=chosen.passed)
     written = with_motion(scenario, plan, path)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from multi_qp_controller.qp.choice import FORMULATION_NAMES, SOLVER_NAMES, choose
 from multi_qp_scene.errors import ConfigError, ConfigProblem, MultiQpError
+from multi_qp_scene.executor import Executor, executor_of
 from multi_qp_scene.limits import check
 from multi_qp_scene.scenario import Scenario, load_scenario
 from multi_qp_scene.suggestions import unknown_name
@@ -58,6 +61,40 @@ def check_qp_options(options: argparse.Namespace) -> None:
     require_known("--solver", "solver", options.solver, SOLVER_NAMES)
     require_known("--formulation", "formulation", options.formulation, FORMULATION_NAMES)
     choose((options.formulation, options.solver))
+
+
+def add_executor_options(parser: Any, *, jobs: int | None, default: str) -> None:
+    """Declare where jobs are executed.
+
+    Args:
+        parser: parser or group of options.
+        jobs: default number of processes.
+        default: the same for the help.
+    """
+    parser.add_argument("--jobs", type=int, default=jobs, metavar="N", help=f"parallel processes (default: {default})")
+    parser.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        help="execute jobs on the workers of the Dask scheduler at this address, as tcp://host:8786, not here",
+    )
+
+
+def executor_from(options: argparse.Namespace, count: int) -> Executor:
+    """Return the executor that the options name, for a number of jobs.
+
+    Raises:
+        MultiQpError: the number of processes is invalid, or the cluster does not answer or fit.
+    """
+    workers = (os.cpu_count() or 1) if options.jobs is None else options.jobs
+    if workers < 1:
+        raise MultiQpError(f"--jobs: expected 1 or above, got {workers}")
+    check("samples", workers, "--jobs")
+    return executor_of(min(workers, count), options.cluster)
+
+
+def name_for_workers(scenario: str) -> str:
+    """Return the name of a shipped scenario, or the absolute path of a file, as workers have other folders."""
+    return os.path.abspath(scenario) if Path(scenario).suffix in (".yaml", ".yml") else scenario
 
 
 def require_known(option: str, kind: str, name: str | None, valid: Iterable[str]) -> None:

@@ -18,10 +18,13 @@ from rich.table import Table
 
 from multi_qp_cli.mismatch_options import add_mismatch_options, mismatch_from, with_mismatch
 from multi_qp_cli.options import (
+    add_executor_options,
     add_qp_options,
     add_scenario_options,
     check_qp_options,
+    executor_from,
     load_from,
+    name_for_workers,
     parameters_from,
     require_within,
 )
@@ -53,7 +56,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--runs", type=int, default=50, help="runs per scenario, with seeds from --seed on (default 50)"
     )
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="parallel runs (default: all cores)")
+    add_executor_options(parser, jobs=os.cpu_count() or 1, default="all cores")
     parser.add_argument(
         "--pushes",
         metavar="LINK",
@@ -130,7 +133,7 @@ def _jobs(options: argparse.Namespace, name: str, scenario: Scenario) -> list[rb
     with_mismatch(scenario, mismatch)  # validates links and states before any work
     parameters = tuple(sorted(parameters_from(options.parameters).items()))
     return [
-        rb.RunJob(name, options.seed + k, parameters, mismatch, options.solver, options.formulation)
+        rb.RunJob(name_for_workers(name), options.seed + k, parameters, mismatch, options.solver, options.formulation)
         for k in range(options.runs)
     ]
 
@@ -144,8 +147,8 @@ def _randomised(
     console, began = Console(), monotonic()
     next_write = began
     try:
-        with _progress(len(every)) as advance:
-            for k, summary in rb.run_all([job for _, job in every], workers=min(options.jobs, len(every))):
+        with executor_from(options, len(every)) as executor, _progress(len(every)) as advance:
+            for k, summary in rb.run_all([job for _, job in every], executor):
                 done[k] = summary
                 advance()
                 if folder is not None and monotonic() >= next_write:  # results of hours survive a crash
@@ -209,9 +212,9 @@ def _percent(value: float | None) -> str:
 
 
 def _pushes(options: argparse.Namespace, jobs: dict[str, list[rb.RunJob]], folder: Path | None) -> int:
-    found: dict[str, list[dict[str, float]]] = {}
+    found: dict[str, list[dict[str, float | None]]] = {}
     ways = rb.directions(options.directions)
-    with _progress(len(ways) * len(jobs)) as advance:
+    with executor_from(options, len(ways)) as executor, _progress(len(ways) * len(jobs)) as advance:
         for name, of_scene in jobs.items():
             searches = [
                 (
@@ -223,11 +226,11 @@ def _pushes(options: argparse.Namespace, jobs: dict[str, list[rb.RunJob]], folde
                 for way in ways
             ]
             with_mismatch(rb.prepare(of_scene[0]), of_scene[0].mismatch.model_copy(update={"pushes": [searches[0][1]]}))
-            forces = rb.largest_pushes(searches, upto=options.upto, resolution=5.0, workers=options.jobs, done=advance)
+            forces = rb.largest_pushes(searches, executor, upto=options.upto, resolution=5.0, done=advance)
             found[name] = [{"direction_deg": 360.0 * k / len(ways), "force_n": force} for k, force in enumerate(forces)]
     table = Table("scene", *(f"{push['direction_deg']:.0f}°" for push in next(iter(found.values()))), box=None)
     for name, pushes in found.items():
-        table.add_row(scene_name(name), *(f"{push['force_n']:.0f} N" for push in pushes))
+        table.add_row(scene_name(name), *(_newtons(push["force_n"]) for push in pushes))
     Console().print(table)
     if folder is not None:
         _write(folder / "pushes.json", found)
@@ -238,10 +241,14 @@ def _pushes(options: argparse.Namespace, jobs: dict[str, list[rb.RunJob]], folde
     return 0
 
 
+def _newtons(force: float | None) -> str:
+    return "lost" if force is None else f"{force:.0f} N"
+
+
 def _stalls(options: argparse.Namespace, names: list[str], folder: Path | None) -> int:
-    for option in ("mismatch", "push", "pushes", "solver", "formulation"):
+    for option in ("mismatch", "push", "pushes", "solver", "formulation", "cluster"):
         if getattr(options, option):
-            raise MultiQpError(f"--{option} cannot be combined with --stalls, which uses the nominal model")
+            raise MultiQpError(f"--{option} cannot be combined with --stalls, which uses the nominal model here")
     parameters = tuple(sorted(parameters_from(options.parameters).items()))
     found = {}
     for name in names:

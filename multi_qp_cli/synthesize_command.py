@@ -5,23 +5,33 @@ from __future__ import annotations
 import argparse
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.table import Table
 
-from multi_qp_cli.options import add_scenario_options, load_from, output_path
+from multi_qp_cli.options import (
+    add_executor_options,
+    add_scenario_options,
+    executor_from,
+    load_from,
+    name_for_workers,
+    output_path,
+    parameters_from,
+)
 from multi_qp_cli.output import Console, writing
 from multi_qp_cli.pictures import size_of, write_video_of
 from multi_qp_cli.plan_command import draw_sheet
 from multi_qp_cli.progress import run_progress, synthesis_progress
 from multi_qp_controller.snapshot import Snapshot
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.executor import Lost, in_order
 from multi_qp_scene.scenario import Scenario
 
 if TYPE_CHECKING:  # CasADi is an optional dependency
-    from contact_invariant.starts import Start
+    from contact_invariant.starts import Start, StartJob
 
 #: Postures of the picture.
 STILLS = 12
@@ -38,6 +48,7 @@ def add_to(commands: Any) -> None:
     )
     add_scenario_options(parser)
     parser.add_argument("--seeds", type=int, metavar="N", help="make N motions, of --seed and the seeds after it")
+    add_executor_options(parser, jobs=None, default="all cores with --seeds, else 1")
     parser.add_argument(
         "--refine",
         action="store_true",
@@ -70,19 +81,27 @@ def run(options: argparse.Namespace) -> int:
     if options.seeds is not None and not 1 <= options.seeds <= 1000:
         raise MultiQpError(f"--seeds: expected a number from 1 to 1000, got {options.seeds}")
     scenario = load_from(options)
+    from contact_invariant.character import behaviour_of
+    from contact_invariant.starts import StartJob, best, refined
+
+    behaviour = behaviour_of(scenario)
+    first = StartJob(
+        name_for_workers(options.scenario),
+        tuple(sorted(parameters_from(options.parameters).items())),
+        options.seed,
+        options.method,
+        options.refine,
+    )
+    if options.seeds is None:
+        options.jobs = options.jobs or 1
+        seeds = range(behaviour.seed, behaviour.seed + behaviour.starts)
+    else:
+        seeds = range(options.seed, options.seed + options.seeds)
     if options.refine:
         scenario = refined(scenario)
-    from contact_invariant.starts import Starts, best
-
-    maker = Starts(scenario, options.method)
-    with run_progress(scenario.name) as bar:
-        progress = synthesis_progress(bar)
-        if options.seeds is None:
-            starts = maker.until_one_passes(progress=progress)
-        else:
-            starts = [maker.one(options.seed + k, progress) for k in range(options.seeds)]
+    starts, lost = _starts(options, [replace(first, seed=seed) for seed in seeds])
     chosen = best(starts)
-    _print(scenario.name, starts, chosen)
+    _print(scenario.name, starts, lost, chosen)
     if (path := paths["json"]) is not None:
         with writing(path):
             path.write_text(json.dumps(_data(scenario.name, starts), indent=2) + "\n", encoding="utf-8")
@@ -91,17 +110,32 @@ def run(options: argparse.Namespace) -> int:
             _plot(chosen, path)
     if (path := paths["output"]) is not None:
         with writing(path):
-            maker.plan(chosen).save(path)
+            first.starts.plan(chosen).save(path)
     _draw(scenario, chosen, paths["picture"], paths["video"])
     return 0 if chosen.passed else 1
 
 
-def refined(scenario: Scenario) -> Scenario:
-    """Return a scenario whose motions are refined with the full model."""
-    from contact_invariant.character import behaviour_of
+def _starts(options: argparse.Namespace, jobs: list[StartJob]) -> tuple[list[Start], dict[int, str]]:
+    """Return all starts, or without --seeds those up to the first one that passes, and by seed why others are lost."""
+    from contact_invariant.starts import make_start
 
-    behaviour = behaviour_of(scenario).model_copy(update={"refine": True})
-    return replace(scenario, spec=scenario.spec.model_copy(update={"behaviour": behaviour}))
+    starts: list[Start] = []
+    lost: dict[int, str] = {}
+    with executor_from(options, len(jobs)) as executor, run_progress(Path(options.scenario).stem) as bar:
+        progress = synthesis_progress(bar) if executor.in_process else None
+        results = in_order(executor.as_completed(partial(make_start, progress=progress), jobs))
+        for job, found in zip(jobs, results, strict=False):
+            if isinstance(found, Lost):
+                lost[job.seed] = found.why
+                continue
+            starts.append(found)
+            if bar is not None and not executor.in_process:
+                bar(len(starts) / len(jobs), f"seed {job.seed}")
+            if options.seeds is None and found.passed:
+                break
+    if not starts:
+        raise MultiQpError(f"all starts are lost: {next(iter(lost.values()))}")
+    return starts, lost
 
 
 def _draw(scenario: Scenario, start: Start, picture: Path | None, video: Path | None) -> None:
@@ -116,12 +150,10 @@ def _draw(scenario: Scenario, start: Start, picture: Path | None, video: Path | 
         write_video_of(video, scenario, snapshots, size_of("960x540"), film)
 
 
-def _print(name: str, starts: list[Start], chosen: Start) -> None:
+def _print(name: str, starts: list[Start], lost: dict[int, str], chosen: Start) -> None:
     console = Console()
-    passed = sum(start.passed for start in starts)
-    console.print(
-        f"[bold]{name}[/bold]: {passed} of {len(starts)} motions pass the audit; seed {chosen.synthesis.seed}:"
-    )
+    passed, count = sum(start.passed for start in starts), len(starts) + len(lost)
+    console.print(f"[bold]{name}[/bold]: {passed} of {count} motions pass the audit; seed {chosen.synthesis.seed}:")
     table = Table(box=None, header_style="dim")
     for column in ("seed", "time [s]", "iterations", "cost", "not met"):
         table.add_column(column, justify="left" if column == "not met" else "right")
@@ -132,6 +164,8 @@ def _print(name: str, starts: list[Start], chosen: Start) -> None:
             iterations += f"+{start.refined.refinement.iterations}"
         cost = synthesis.stages[-1][1].costs[-1]
         table.add_row(str(synthesis.seed), f"{start.seconds:.1f}", iterations, f"{cost:.1f}", start.missed or "-")
+    for seed, why in lost.items():
+        table.add_row(str(seed), "-", "-", "-", f"lost: {why}")
     console.print(table)
     motion = chosen.synthesis.motion
     width = max(map(len, motion.effectors))

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-import os
-import signal
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
-from multiprocessing import get_context
+from functools import partial
 from time import process_time
 from typing import Any
 
@@ -22,6 +19,7 @@ from motion_generation.turns import play_scenario
 from multi_qp_controller.command import Command
 from multi_qp_controller.controller import Controller
 from multi_qp_scene.arrays import Array
+from multi_qp_scene.executor import Executor, Lost
 from multi_qp_scene.scenario import Scenario, load_scenario
 from multi_qp_scene.schema.mismatch import MismatchSpec, PushSpec
 from multi_qp_simulator.run_monitor import succeeded
@@ -174,32 +172,15 @@ def _summary(seed: int, report: dict[str, Any], *, fallen: str, cpu_time: float)
     )
 
 
-def run_all(jobs: Sequence[RunJob], *, workers: int) -> Iterator[tuple[int, RunSummary]]:
-    """Execute all runs in parallel and yield the index of the job with each summary, as completed."""
-    return _as_completed(run_job, jobs, workers)
+def run_all(jobs: Sequence[RunJob], executor: Executor) -> Iterator[tuple[int, RunSummary]]:
+    """Execute all runs and yield the index of the job with each summary, as completed."""
+    for k, found in executor.as_completed(run_job, jobs):
+        yield k, _lost(jobs[k].seed, found.why) if isinstance(found, Lost) else found
 
 
-def _as_completed(work: Callable[[Any], Any], items: Sequence[Any], workers: int) -> Iterator[tuple[int, Any]]:
-    if workers <= 1 or len(items) <= 1:
-        for k, item in enumerate(items):
-            yield k, work(item)
-        return
-    # spawned processes: threads of the parent, as of a progress bar, do not survive a fork
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_one_thread) as pool:
-        futures = {pool.submit(work, item): k for k, item in enumerate(items)}
-        try:
-            for future in as_completed(futures):
-                yield futures[future], future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-def _one_thread() -> None:
-    """Limit each process to one core; Ctrl-C ends it silently, since the parent reports."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(variable, "1")
+def _lost(seed: int, why: str) -> RunSummary:
+    """Return the summary of a run whose worker died."""
+    return RunSummary(seed, False, f"lost: {why}", "none", (), (), 0.0, 0.0, 0, {}, 0.0, 0.0)
 
 
 def _cause(run: RunSummary) -> str:
@@ -262,31 +243,23 @@ def largest_push(job: RunJob, push: PushSpec, *, upto: float, resolution: float)
     return low
 
 
-@dataclass(frozen=True)
-class _Search:
-    job: RunJob
-    push: PushSpec
-    upto: float
-    resolution: float
-
-
-def _search(search: _Search) -> float:
-    return largest_push(search.job, search.push, upto=search.upto, resolution=search.resolution)
-
-
 def largest_pushes(
     searches: Sequence[tuple[RunJob, PushSpec]],
+    executor: Executor,
     *,
     upto: float,
     resolution: float,
-    workers: int,
     done: Callable[[], None] | None = None,
-) -> list[float]:
-    """Return `largest_push` of several pushes, in parallel."""
-    items = [_Search(job, push, upto, resolution) for job, push in searches]
-    found: dict[int, float] = {}
-    for k, force in _as_completed(_search, items, workers):
-        found[k] = force
+) -> list[float | None]:
+    """Return `largest_push` of several pushes; None where the worker died."""
+    forces: list[float | None] = [None] * len(searches)
+    for k, force in executor.as_completed(partial(_search, upto=upto, resolution=resolution), searches):
+        if not isinstance(force, Lost):
+            forces[k] = force
         if done is not None:
             done()
-    return [found[k] for k in range(len(items))]
+    return forces
+
+
+def _search(search: tuple[RunJob, PushSpec], *, upto: float, resolution: float) -> float:
+    return largest_push(*search, upto=upto, resolution=resolution)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
 
 
@@ -42,18 +42,18 @@ def plot_robustness(path: Path, results: dict[str, dict[str, Any]]) -> None:
     figure.savefig(path, dpi=130)
 
 
-def plot_pushes(path: Path, found: dict[str, list[dict[str, float]]]) -> None:
+def plot_pushes(path: Path, found: dict[str, list[dict[str, float | None]]]) -> None:
     """Plot the largest push survived by direction, one line per scene; 0° is forward (world x), 90° left.
 
     Args:
         path: output file, .png or .svg.
-        found: direction [deg] and force [N] by scene.
+        found: direction [deg] and force [N] by scene; a force is None where its search was lost.
     """
     figure = Figure(figsize=(5, 5))
     axes: Any = figure.add_subplot(projection="polar")
     for name, pushes in found.items():
-        angles = [math.radians(push["direction_deg"]) for push in pushes]
-        forces = [push["force_n"] for push in pushes]
+        angles = np.radians(np.array([push["direction_deg"] for push in pushes], dtype=float))
+        forces = np.array([push["force_n"] for push in pushes], dtype=float)  # None becomes NaN, a gap in the line
         axes.plot([*angles, angles[0]], [*forces, forces[0]], "o-", label=name)
     axes.set_theta_zero_location("N")
     axes.set_ylim(bottom=0.0)

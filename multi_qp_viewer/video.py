@@ -5,12 +5,11 @@ The scene is converted to triangles once; each picture is then ray cast on the C
 
 from __future__ import annotations
 
-import itertools
-import multiprocessing
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -19,6 +18,8 @@ from numpy.typing import NDArray
 
 from multi_qp_controller.snapshot import Snapshot
 from multi_qp_scene.arrays import Array
+from multi_qp_scene.executor import Lost, in_order
+from multi_qp_scene.processes import LocalExecutor
 from multi_qp_viewer import marks
 from multi_qp_viewer.camera import Camera
 from multi_qp_viewer.captions import Caption
@@ -231,28 +232,11 @@ def _render_all(
 ) -> Iterator[Frame]:
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be at least 1, not {workers}")
-    processes = workers or (multiprocessing.cpu_count() if count > 40 else 1)
-    if processes == 1:
-        yield from (render(bodies, job) for job in jobs)
-        return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, context, initializer=_set_worker_bodies, initargs=(bodies,)) as pool:
-        # At most a few queued jobs per worker, which bounds the memory of a long video.
-        waiting = [pool.submit(_render_in_worker, job) for job in itertools.islice(jobs, 3 * processes)]
-        while waiting:
-            yield waiting.pop(0).result()
-            waiting += [pool.submit(_render_in_worker, job) for job in itertools.islice(jobs, 1)]
-
-
-_WORKER_BODIES: list[ShadedBody] = []
-
-
-def _set_worker_bodies(bodies: Sequence[ShadedBody]) -> None:
-    _WORKER_BODIES[:] = bodies
-
-
-def _render_in_worker(job: RenderJob) -> Frame:
-    return render(_WORKER_BODIES, job)
+    with LocalExecutor(workers or (os.cpu_count() or 1 if count > 40 else 1)) as executor:
+        for picture in in_order(executor.as_completed(partial(render, bodies), jobs)):
+            if isinstance(picture, Lost):
+                raise RuntimeError(f"a picture could not be rendered: {picture.why}")
+            yield picture
 
 
 def _with_progress(pictures: Iterator[Frame], count: int, name: str) -> Iterator[Frame]:

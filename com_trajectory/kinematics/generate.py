@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -17,13 +16,13 @@ from com_trajectory.kinematics.store import EffectorPolytope, RobotPolytopes, fi
 from com_trajectory.polytope import Polytope
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.executor import Lost, in_order
+from multi_qp_scene.processes import LocalExecutor
 from multi_qp_scene.resources import model_path
 
 #: Configurations per random stream; the samples do not depend on the number of processes.
 CHUNK = 2_000
 DEFAULT_SAMPLES, DEFAULT_FACES = 100_000, 100
-
-_robot: SampledRobot | None = None  # of a worker process
 
 
 def generate_polytopes(
@@ -80,23 +79,21 @@ def _results(
     path: Path, robot: SampledRobot, jobs: list[tuple[int, int, int]], processes: int
 ) -> Iterator[tuple[list[Array], Array, int]]:
     """Yield the result of each chunk, in order."""
-    if processes == 1 or len(jobs) == 1:
-        for job in jobs:
-            yield _chunk(robot, job)
-        return
-    context = get_context("spawn")  # a fork would copy the caller's threads' locks
-    with ProcessPoolExecutor(min(processes, len(jobs)), context, _set_up, (path,)) as pool:
-        yield from pool.map(_work, jobs)
+    with LocalExecutor(min(processes, len(jobs))) as executor:
+        work = partial(_chunk, robot) if executor.in_process else partial(_chunk_of, path)
+        for found in in_order(executor.as_completed(work, jobs)):
+            if isinstance(found, Lost):
+                raise MultiQpError(f"polytopes: {found.why}")
+            yield found
 
 
-def _set_up(path: Path) -> None:
-    global _robot
-    _robot = SampledRobot(path)
+@cache
+def _robot(path: Path) -> SampledRobot:
+    return SampledRobot(path)
 
 
-def _work(job: tuple[int, int, int]) -> tuple[list[Array], Array, int]:
-    assert _robot is not None
-    return _chunk(_robot, job)
+def _chunk_of(path: Path, job: tuple[int, int, int]) -> tuple[list[Array], Array, int]:
+    return _chunk(_robot(path), job)
 
 
 def _chunk(robot: SampledRobot, job: tuple[int, int, int]) -> tuple[list[Array], Array, int]:

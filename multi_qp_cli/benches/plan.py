@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 from time import thread_time
 from typing import Any
 
 import numpy as np
 
 from multi_qp_cli.benches.result import BenchResult, BenchTable
-from multi_qp_cli.options import require_known
+from multi_qp_cli.options import add_executor_options, executor_from, require_known
 from multi_qp_cli.progress import run_progress
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.executor import Lost, in_order
 from multi_qp_scene.scenario import Scenario, load_scenario
 
 SUMMARY = "the contact planner: time, success rate, and execution of its plans"
@@ -32,13 +34,33 @@ class _Tally:
     mistakes: list[str] = field(default_factory=list)
     carried_out: list[bool] = field(default_factory=list)
     why: list[str] = field(default_factory=list)
+    seeds: int = 0
+
+    def add(self, seed: int, result: _PlanResult | Lost) -> None:
+        """Count the result of a seed."""
+        self.seeds += 1
+        if isinstance(result, Lost):
+            self.why.append(f"seed {seed}: lost: {result.why}")
+            return
+        self.seconds += result.seconds
+        self.moves.append(result.moves)
+        self.complete += result.complete
+        if not result.complete:
+            self.why.append(f"seed {seed}: {result.reason}")
+        self.mistakes += [f"seed {seed}: {text}" for text in result.mistakes]
+        if result.failure is not None:
+            self.carried_out.append(not result.failure)
+            self.why += [f"seed {seed}: not carried out: {result.failure}"] if result.failure else []
 
 
 def add_options(group: Any) -> None:
     """Declare the options."""
     group.add_argument("--plan-scene", action="append", metavar="NAME", help=f"one of {', '.join(SCENES)}; repeatable")
     group.add_argument("--seeds", type=int, default=20, help="number of seeds per scene (default 20)")
-    group.add_argument("--carry-out", type=int, default=0, metavar="N", help="run the first N plans in the integrator")
+    group.add_argument(
+        "--carry-out", type=int, default=0, metavar="N", help="run the plans of the first N seeds in the integrator"
+    )
+    add_executor_options(group, jobs=1, default="1, since processes slow each other down")
 
 
 def run(options: argparse.Namespace) -> BenchResult:
@@ -48,8 +70,24 @@ def run(options: argparse.Namespace) -> BenchResult:
         require_known("--plan-scene", "scene", scene, SCENES)
     if options.seeds < 1 or options.carry_out < 0:
         raise MultiQpError("--seeds: expected 1 or above, --carry-out: 0 or above")
-    tallies = [_tally(scene, options.seeds, options.carry_out) for scene in scenes]
-    return BenchResult([_table(tallies)], {"scenes": {tally.scene: _data(tally) for tally in tallies}})
+    jobs = [_PlanJob(scene, seed, seed < options.carry_out) for scene in scenes for seed in range(options.seeds)]
+    tallies = {scene: _Tally(scene) for scene in scenes}
+    with executor_from(options, len(jobs)) as executor, run_progress("plan") as progress:
+        for done, found in enumerate(in_order(executor.as_completed(_plan_job, jobs))):
+            job = jobs[done]
+            tallies[job.scene].add(job.seed, found)
+            if progress is not None:
+                progress((done + 1) / len(jobs), f"{job.scene}, seed {job.seed}")
+    return BenchResult([_table(list(tallies.values()))], {"scenes": {k: _data(tally) for k, tally in tallies.items()}})
+
+
+@dataclass(frozen=True)
+class _PlanJob:
+    """Planning of a scene with one seed, and execution of the plan in the integrator."""
+
+    scene: str
+    seed: int
+    carried_out: bool
 
 
 @dataclass(frozen=True)
@@ -62,7 +100,7 @@ class _PlanResult:
         seconds: CPU time; of a game, of each turn [s].
         moves: number of limb moves.
         mistakes: invalid stances.
-        scenario: factory of the scenario that executes the plan.
+        failure: of the execution, "" if it succeeds, None if the plan is not executed.
     """
 
     complete: bool
@@ -70,35 +108,30 @@ class _PlanResult:
     seconds: list[float]
     moves: int
     mistakes: list[str]
-    scenario: Callable[[], Scenario]
+    failure: str | None = None
 
 
-def _tally(scene: str, seeds: int, carry_out: int) -> _Tally:
-    tally = _Tally(scene)
-    _plan(load_scenario(scene))  # builds databases and kernels
-    with run_progress(f"plan {scene}") as progress:
-        for seed in range(seeds):
-            result = _plan(load_scenario(scene, seed=seed, parameters=_parameters(scene, seed)))
-            tally.seconds += result.seconds
-            tally.moves.append(result.moves)
-            tally.complete += result.complete
-            if not result.complete:
-                tally.why.append(f"seed {seed}: {result.reason}")
-            tally.mistakes += [f"seed {seed}: {text}" for text in result.mistakes]
-            if result.complete and len(tally.carried_out) < carry_out:
-                why = _execution_failure(result.scenario())
-                tally.carried_out.append(not why)
-                tally.why += [f"seed {seed}: not carried out: {why}"] if why else []
-            if progress is not None:
-                progress((seed + 1) / seeds, f"seed {seed}")
-    return tally
+def _plan_job(job: _PlanJob) -> _PlanResult:
+    _warm_up(job.scene)
+    scenario = load_scenario(job.scene, seed=job.seed, parameters=_parameters(job.scene, job.seed))
+    result, executed = _plan(scenario)
+    if not (job.carried_out and result.complete):
+        return result
+    return replace(result, failure=_execution_failure(executed()))
 
 
-def _plan(scenario: Scenario) -> _PlanResult:
+@cache
+def _warm_up(scene: str) -> None:
+    """Build databases and kernels, once in each process."""
+    _plan(load_scenario(scene))
+
+
+def _plan(scenario: Scenario) -> tuple[_PlanResult, Callable[[], Scenario]]:
+    """Return the result, and a factory of the scenario that executes the plan."""
     return _planned(scenario) if scenario.spec.turns is None else _played(scenario)
 
 
-def _planned(scenario: Scenario) -> _PlanResult:
+def _planned(scenario: Scenario) -> tuple[_PlanResult, Callable[[], Scenario]]:
     from motion_generation.planning import carried_out, goals_of, make_planner
     from multi_qp_simulator.plan_audit import PlanAudit
 
@@ -109,10 +142,11 @@ def _planned(scenario: Scenario) -> _PlanResult:
     plan = planner.plan(goal)
     took = thread_time() - began
     wrong = PlanAudit(scenario, spec.character, margin=0.9 * spec.margin).mistakes(plan)
-    return _PlanResult(plan.complete, plan.reason, [took], plan.moves, wrong, lambda: carried_out(scenario, plan))
+    result = _PlanResult(plan.complete, plan.reason, [took], plan.moves, wrong)
+    return result, lambda: carried_out(scenario, plan)
 
 
-def _played(scenario: Scenario) -> _PlanResult:
+def _played(scenario: Scenario) -> tuple[_PlanResult, Callable[[], Scenario]]:
     from motion_generation.turns import make_game, with_match
     from multi_qp_simulator.plan_audit import PlanAudit
 
@@ -122,9 +156,8 @@ def _played(scenario: Scenario) -> _PlanResult:
     audits = {player: PlanAudit(scenario, player, margin=0.9 * spec.margin) for player in spec.players}
     wrong = [text for turn in match.turns for text in audits[turn.player].mistakes(turn.plan, q=turn.q)]
     seconds = [turn.seconds for turn in match.turns]
-    return _PlanResult(
-        match.complete, match.reason, seconds, len(match.turns), wrong, lambda: with_match(scenario, match)
-    )
+    result = _PlanResult(match.complete, match.reason, seconds, len(match.turns), wrong)
+    return result, lambda: with_match(scenario, match)
 
 
 def _execution_failure(scenario: Scenario) -> str:
@@ -151,9 +184,8 @@ def _table(tallies: list[_Tally]) -> BenchTable:
         rows.append(
             [
                 tally.scene,
-                f"{tally.complete} of {len(tally.moves)}",
-                f"{np.median(tally.seconds):.2f}",
-                f"{np.max(tally.seconds):.2f}",
+                f"{tally.complete} of {tally.seeds}",
+                *(f"{value:.2f}" for value in (np.median(tally.seconds), np.max(tally.seconds, initial=0.0))),
                 f"{np.median(tally.moves):.0f}",
                 str(len(tally.mistakes)),
                 well,
@@ -167,7 +199,7 @@ def _table(tallies: list[_Tally]) -> BenchTable:
 
 def _data(tally: _Tally) -> dict[str, Any]:
     return {
-        "seeds": len(tally.moves),
+        "seeds": tally.seeds,
         "complete": tally.complete,
         "seconds": tally.seconds,
         "moves": tally.moves,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from multi_qp_cli.main import main
+from multi_qp_scene.executor import Lost, executor_of
 from multi_qp_scene.resources import scenario_path
 from multi_qp_scene.schema.mismatch import MismatchSpec, PushSpec
 from multi_qp_simulator import robustness as rb
@@ -24,13 +26,18 @@ def test_a_run_with_a_fall_has_failed_and_names_the_character():
 
 
 def test_the_randomised_stand_succeeds_and_forces_agree():
-    runs = [
-        run for _, run in rb.run_all([rb.RunJob("stand", seed, SHORT, rb.RANDOMISED) for seed in (0, 1)], workers=1)
-    ]
+    jobs = [rb.RunJob("stand", seed, SHORT, rb.RANDOMISED) for seed in (0, 1)]
+    runs = [run for _, run in rb.run_all(jobs, executor_of(1))]
     found = rb.statistics(runs)
     assert found["succeeded"] == 2 and not found["failed_in"]
     assert found["forces"]["static"] < 0.1
     assert found["worst_slip_m"] < 0.005
+
+
+def test_a_lost_run_counts_as_a_failure():
+    gone = SimpleNamespace(as_completed=lambda work, items: iter([(0, Lost("its process ended twice"))]))
+    found = rb.statistics([run for _, run in rb.run_all([rb.RunJob("stand", 7, SHORT, rb.RANDOMISED)], gone)])
+    assert found["succeeded"] == 0 and found["failures"] == {"lost: its process ended twice": 1}
 
 
 def test_bisection_finds_the_largest_push(monkeypatch):
