@@ -109,11 +109,12 @@ class TaskTerms:
             self.features.append((names, ca.Function("features", [x, rate], [values])))
 
     def values(self, knots: Sequence[tuple[Array, Array]]) -> list[tuple[str, str, float]]:
-        """Return name, unit and value of each feature, for the features at the end of each phase."""
+        """Return name with phase, unit and value of each feature, for the features at the end of each phase."""
         found = []
         for phase, (names, function) in zip(self.phases, self.features, strict=True):
             values = np.array(function(*knots[phase])).ravel()
-            found += [(name, unit, float(value)) for (name, unit), value in zip(names, values, strict=True)]
+            end = f", end of phase {phase + 1}"
+            found += [(name + end, unit, float(value)) for (name, unit), value in zip(names, values, strict=True)]
         return found
 
     def _stand(self, term: StandTerm, at: State) -> list[Feature]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -185,10 +186,24 @@ def _print(name: str, starts: list[Start], lost: dict[int, str], chosen: Start) 
         before, after = chosen.refined.before.effort, chosen.refined.audit.effort
         console.print(f"mean sum of squared torques by their limits: {before:.3f} before refinement, {after:.3f} after")
     if not chosen.passed:
+        if off := _task_errors(chosen):
+            console.print(f"task terms that are not met: {off}")
         costs = sorted(chosen.synthesis.costs.items(), key=lambda item: -item[1])[:WORST]
         console.print("largest costs: " + ", ".join(f"{term} {cost:.3g}" for term, cost in costs))
         if not chosen.synthesis.complete:
             console.print(f"the time limit ended it in the stage '{chosen.synthesis.stages[-1][0]}'")
+
+
+def _task_errors(start: Start) -> str:
+    """Return the features of task terms that the simplified motion misses by more than the bounds of the audit."""
+    from contact_invariant.audit import Bounds
+
+    bounds = {"m": Bounds().distance, "rad": Bounds().angle}
+    largest: dict[tuple[str, str], float] = {}
+    for name, unit, value in start.synthesis.features:
+        largest[name, unit] = max(largest.get((name, unit), 0.0), abs(value))
+    missed = [(name, value, unit) for (name, unit), value in largest.items() if value > bounds.get(unit, math.inf)]
+    return "; ".join(f"{name}, off by {value:.3g} {unit}" for name, value, unit in missed)
 
 
 def _data(name: str, starts: list[Start]) -> dict[str, Any]:

@@ -29,14 +29,11 @@ def test_all_outputs_are_written(tmp_path, capsys):
     assert "1 of 1 motions pass the audit" in capsys.readouterr().out
 
 
-@pytest.mark.slow
-def test_an_impossible_behaviour_says_what_it_misses(tmp_path, capsys):
-    path = tmp_path / "fly.yaml"
-    path.write_text("""
-description: a place in the air
+HUMANOID = """
+description: an impossible behaviour
 subsystems:
   humanoid: {model: humanoid, posture: half_sitting, place: {surfaces: [left_sole, right_sole], onto: ground/floor}}
-environment: {ground: {model: ground}}
+environment: {ground: {model: ground}, wall: {box: [0.4, 3.0, 3.0], pose: {xyz: [1.2, 0, 1.5]}}}
 behaviour:
   character: humanoid
   posture: half_sitting
@@ -44,7 +41,22 @@ behaviour:
   phases: 4
   starts: 1
   terms: [{type: position, target: [0, 0, 10]}]
-""")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["[0, 0, 10]", "[1.2, 0]"], ids=["10 m up", "inside a wall"])
+def test_an_impossible_behaviour_says_what_it_misses(tmp_path, capsys, target):
+    path = tmp_path / "impossible.yaml"
+    path.write_text(HUMANOID.replace("[0, 0, 10]", target))
     assert main(["synthesize", str(path)]) == GOALS_MISSED
-    output = capsys.readouterr().out
+    output = " ".join(capsys.readouterr().out.split())
     assert "0 of 1 motions pass the audit" in output and "largest costs: " in output and "not met" in output
+    assert "task terms that are not met: position: centre of mass, end of phase 4, off by " in output
+
+
+def test_a_character_without_patches_is_bad_input(tmp_path, capsys):
+    path = tmp_path / "none.yaml"
+    path.write_text(HUMANOID.replace("{left_foot: {surface: left_sole}, right_foot: {surface: right_sole}}", "{}"))
+    assert main(["synthesize", str(path)]) == BAD_INPUT
+    assert "none.yaml:9: behaviour.effectors: expected a mapping of names" in capsys.readouterr().err
