@@ -1,8 +1,9 @@
 """Table of synthesised behaviours: `python benchmarks/behaviours.py walk_to step_over --seeds 10 --backend mujoco`.
 
-Prints a Markdown table: how many motions pass their audit, computing time on one core, iterations, effectors with
+Prints two Markdown tables: how many motions pass their audit, computing time on one core, iterations, effectors with
 contact, bounds that are not met, torques before and after refinement, and how many of the motions that pass are carried
-out, with all goals reached and a QP solution in each tick. Each start is shown on the error output as it ends.
+out, with all goals reached and a QP solution in each tick; and medians of what the simplified model is known for,
+before and after refinement: bent knees, arms held out, sitting down. Each start is shown on the error output.
 """
 
 from __future__ import annotations
@@ -12,18 +13,22 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from motion_generation.synthesised_states import with_motion
-from multi_qp_scene import load_scenario
+from multi_qp_scene.executor import Lost, executor_of, in_order
 from multi_qp_scene.scenario import Scenario
 from multi_qp_simulator.runner import run_scenario
 
 if TYPE_CHECKING:  # CasADi is an optional dependency
-    from contact_invariant.starts import Start, Starts
+    from contact_invariant.posture_figures import PostureFigures
+    from contact_invariant.starts import Start, StartJob, Starts
 
 NAMES = ("walk_to", "step_over", "punch", "kick")
 
@@ -34,13 +39,11 @@ class Row:
 
     Attributes:
         name: of its scenario.
-        starts: motions by seed.
-        carried: by backend, number of motions that were carried out, of those that pass.
+        trials: motions by seed.
     """
 
     name: str
-    starts: list[Start] = field(default_factory=list)
-    carried: Counter[str] = field(default_factory=Counter)
+    trials: list[Trial] = field(default_factory=list)
 
 
 def main() -> int:
@@ -48,37 +51,78 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scenarios", nargs="*", default=NAMES)
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--simplified", action="store_true", help="without refinement")
+    refine = parser.add_mutually_exclusive_group()
+    refine.add_argument("--simplified", dest="refine", action="store_false", default=None, help="without refinement")
+    refine.add_argument("--refine", action="store_true", default=None, help="with refinement")
     parser.add_argument("--backend", action="append", default=[], help="carry motions out here; repeatable")
+    parser.add_argument("--jobs", type=int, default=1, help="processes, which slow each other down (default 1)")
     options = parser.parse_args()
     rows = [_measured(name, options) for name in options.scenarios]
     print(f"| behaviour | pass | time | iterations | contacts | not met | torque² | {' | '.join(options.backend)} |")
     print("|---" * (7 + max(1, len(options.backend))) + "|")
     for row in rows:
         print("| " + " | ".join(_cells(row, options.backend)) + " |")
+    print("\n| behaviour | motions | knee in stance | upper arm from hanging | least height of the root | torque² |")
+    print("|---" * 6 + "|")
+    for row in rows:
+        print("| " + " | ".join(_posture_cells(row)) + " |")
     return 0
 
 
-def _measured(name: str, options: argparse.Namespace) -> Row:
-    from contact_invariant.starts import Starts
+@dataclass(frozen=True)
+class Trial:
+    """A start.
 
-    scenario = load_scenario(name)
-    if scenario.spec.behaviour is None:
-        raise SystemExit(f"{name} has no behaviour")
-    if options.simplified:
-        behaviour = scenario.spec.behaviour.model_copy(update={"refine": False})
-        scenario = replace(scenario, spec=scenario.spec.model_copy(update={"behaviour": behaviour}))
-    maker, row = Starts(scenario), Row(scenario.name)
-    for seed in range(options.seeds):
-        start = maker.one(seed)
-        row.starts.append(start)
-        print(f"{row.name} seed {seed}: {start.seconds:.1f} s, {start.missed or 'passes'}", end="", file=sys.stderr)
-        for backend in options.backend if start.passed else ():
-            failure = _failure(scenario, maker, start, backend)
-            row.carried[backend] += not failure
-            print(f"; {backend}: {failure or 'carried out'}", end="", file=sys.stderr)
-        print(file=sys.stderr, flush=True)
+    Attributes:
+        start: the start.
+        figures: of its postures, before and after refinement, or of the simplified motion alone.
+        failures: by backend, what goes wrong when it is played, "" if nothing does; empty if it does not pass.
+    """
+
+    start: Start
+    figures: tuple[PostureFigures, ...]
+    failures: dict[str, str]
+
+
+def _measured(name: str, options: argparse.Namespace) -> Row:
+    from contact_invariant.starts import StartJob
+
+    row = Row(Path(name).stem)
+    jobs = [StartJob(name, refine=options.refine, seed=seed) for seed in range(options.seeds)]
+    with executor_of(min(options.jobs, len(jobs))) as executor:
+        found = in_order(executor.as_completed(partial(_trial, backends=tuple(options.backend)), jobs))
+        for job, trial in zip(jobs, found, strict=True):
+            if isinstance(trial, Lost):
+                raise SystemExit(f"{name} seed {job.seed}: {trial.why}")
+            row.trials.append(trial)
+            start, failures = trial.start, trial.failures.items()
+            played = "".join(f"; {backend}: {failure or 'carried out'}" for backend, failure in failures)
+            said = f"{row.name} seed {job.seed}: {start.seconds:.1f} s, {start.missed or 'passes'}{played}"
+            print(said, file=sys.stderr, flush=True)
     return row
+
+
+def _trial(job: StartJob, backends: Sequence[str]) -> Trial:
+    maker = job.starts
+    start = maker.one(job.seed)
+    failures = {k: _failure(maker.scenario, maker, start, k) for k in backends if start.passed}
+    return Trial(start, _figures(maker, start), failures)
+
+
+def _figures(maker: Starts, start: Start) -> tuple[PostureFigures, ...]:
+    from contact_invariant.posture_figures import posture_figures
+
+    scene, character = maker.scenario.scene, maker.maker.character
+    if start.refined is None:
+        times, motion = start.postures.times, start.synthesis.motion
+        phases = np.clip(np.searchsorted(motion.knots, times, side="right") - 1, 0, len(motion.contacts) - 1)
+        return (posture_figures(scene, character, start.postures.q, motion.contacts[phases]),)
+    before, after = start.refined.refinement.before, start.refined.refinement.motion
+    audits = (start.refined.before, before), (start.refined.audit, after)
+    return tuple(
+        posture_figures(scene, character, audit.postures.q, motion.contacts(audit.postures.times) != "")
+        for audit, motion in audits
+    )
 
 
 def _failure(scenario: Scenario, maker: Starts, start: Start, backend: str) -> str:
@@ -94,7 +138,8 @@ def _failure(scenario: Scenario, maker: Starts, start: Start, backend: str) -> s
 
 
 def _cells(row: Row, backends: Sequence[str]) -> list[str]:
-    starts, passed = row.starts, sum(start.passed for start in row.starts)
+    starts = [trial.start for trial in row.trials]
+    passed = sum(start.passed for start in starts)
     seconds = [start.seconds for start in starts]
     made = {effector: 0 for effector in starts[0].synthesis.motion.effectors}
     for start in starts:
@@ -111,7 +156,23 @@ def _cells(row: Row, backends: Sequence[str]) -> list[str]:
         ", ".join(f"{effector} {count}" for effector, count in made.items() if count),
         ", ".join(f"{name} {count}" for name, count in missed.items()),
         ", ".join(f"{median(values):.3f}" for values in zip(*efforts, strict=True)),
-        *(f"{row.carried[backend]} of {passed}" for backend in backends),
+        *(f"{sum(t.failures.get(backend) == '' for t in row.trials)} of {passed}" for backend in backends),
+    ]
+
+
+def _posture_cells(row: Row) -> list[str]:
+    """Return medians over the refined motions, before and after refinement; over all if none is refined."""
+    refined = [trial for trial in row.trials if trial.start.refined is not None]
+    trials = refined or row.trials
+    stages = list(zip(*(trial.figures for trial in trials), strict=True))
+    efforts = [(s.refined.before.effort, s.refined.audit.effort) for s in (t.start for t in trials) if s.refined]
+    return [
+        row.name,
+        str(len(trials)),
+        ", ".join(f"{np.degrees(median(figures.knee for figures in stage)):.0f}°" for stage in stages),
+        ", ".join(f"{np.degrees(median(figures.arm for figures in stage)):.0f}°" for stage in stages),
+        ", ".join(f"{100.0 * median(figures.height for figures in stage):.0f} %" for stage in stages),
+        ", ".join(f"{median(values):.3f}" for values in zip(*efforts, strict=True)),
     ]
 
 

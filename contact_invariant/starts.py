@@ -68,6 +68,7 @@ class Starts:
     """Starts of one scenario's behaviour.
 
     Attributes:
+        scenario: with the behaviour.
         maker: synthesises.
         surroundings: of the character.
     """
@@ -82,7 +83,7 @@ class Starts:
         Raises:
             MultiQpError: the scenario has no behaviour, or its scene does not fit.
         """
-        self._scenario, self._behaviour = scenario, behaviour_of(scenario)
+        self.scenario, self._behaviour = scenario, behaviour_of(scenario)
         self.maker = Synthesiser(scenario, method)
         self.surroundings: Surroundings = self.maker.problem.surroundings
         self._auditor = Auditor(
@@ -120,7 +121,7 @@ class Starts:
         return self._simplified_plan(start) if start.refined is None else start.refined.plan
 
     def _simplified_plan(self, start: Start) -> TimedPlan:
-        scene, character = self._scenario.scene, self.maker.character
+        scene, character = self.scenario.scene, self.maker.character
         return timed_plan(scene, character, self.surroundings, start.synthesis.motion, start.audit.postures)
 
 
@@ -133,7 +134,7 @@ class StartJob:
         parameters: scenario parameters, as of `--set`.
         scenario_seed: `${seed}` of the file.
         method: optimiser, of `synthesis.METHODS`.
-        refine: whether to refine, even if the behaviour does not ask for it.
+        refine: whether to refine; as the behaviour says if None.
         seed: of the start.
     """
 
@@ -141,7 +142,7 @@ class StartJob:
     parameters: tuple[tuple[str, float], ...] = ()
     scenario_seed: int = 0
     method: str = "lm"
-    refine: bool = False
+    refine: bool | None = None
     seed: int = 0
 
     @property
@@ -153,7 +154,7 @@ class StartJob:
 @lru_cache(maxsize=1)
 def _starts(job: StartJob) -> Starts:
     scenario = load_scenario(job.scenario, parameters=dict(job.parameters), seed=job.scenario_seed)
-    return Starts(refined(scenario) if job.refine else scenario, job.method)
+    return Starts(scenario if job.refine is None else with_refinement(scenario, job.refine), job.method)
 
 
 def make_start(job: StartJob, progress: Progress | None = None) -> Start:
@@ -161,9 +162,9 @@ def make_start(job: StartJob, progress: Progress | None = None) -> Start:
     return job.starts.one(job.seed, progress)
 
 
-def refined(scenario: Scenario) -> Scenario:
-    """Return a scenario whose motions are refined with the full model."""
-    behaviour = behaviour_of(scenario).model_copy(update={"refine": True})
+def with_refinement(scenario: Scenario, refine: bool) -> Scenario:
+    """Return a scenario whose motions are, or are not, refined with the full model."""
+    behaviour = behaviour_of(scenario).model_copy(update={"refine": refine})
     return replace(scenario, spec=scenario.spec.model_copy(update={"behaviour": behaviour}))
 
 

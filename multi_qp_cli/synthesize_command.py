@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
         raise MultiQpError(f"--seeds: expected a number from 1 to 1000, got {options.seeds}")
     scenario = load_from(options)
     from contact_invariant.character import behaviour_of
-    from contact_invariant.starts import StartJob, best, refined
+    from contact_invariant.starts import StartJob, best, with_refinement
 
     behaviour = behaviour_of(scenario)
     first = StartJob(
@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
         tuple(sorted(parameters_from(options.parameters).items())),
         options.seed,
         options.method,
-        options.refine,
+        options.refine or None,
     )
     if options.seeds is None:
         options.jobs = options.jobs or 1
@@ -99,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         seeds = range(options.seed, options.seed + options.seeds)
     if options.refine:
-        scenario = refined(scenario)
+        scenario = with_refinement(scenario, True)
     starts, lost = _starts(options, [replace(first, seed=seed) for seed in seeds])
     chosen = best(starts)
     _print(scenario.name, starts, lost, chosen)

@@ -1,0 +1,70 @@
+"""Figures for the look of a motion: bent knees, arms held out, sitting down, which [Mordatch2012] 7 complains about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from contact_invariant.character import Character, Effector
+from multi_qp_scene.arrays import Array
+from multi_qp_scene.scene import Scene
+
+#: Joints closer to each other than this are one point of a limb [m].
+APART = 0.02
+
+
+@dataclass(frozen=True)
+class PostureFigures:
+    """Figures of a motion; legs are the limbs that touch at its start, arms the others.
+
+    Attributes:
+        knee: mean angle between the first two segments of legs in contact, 0 when stretched [rad].
+        arm: mean angle of the first segment of arms from hanging [rad]; NaN without arms.
+        height: least height of the root above the lowest leg's patch, relative to that at the start.
+    """
+
+    knee: float
+    arm: float
+    height: float
+
+
+def posture_figures(scene: Scene, character: Character, q: Array, in_contact: NDArray[np.bool_]) -> PostureFigures:
+    """Measure a motion.
+
+    Args:
+        scene: of the motion.
+        character: its effectors.
+        q: postures at even intervals, (m, nq).
+        in_contact: whether each effector is in contact, (m, N).
+    """
+    limbs = list(enumerate(character.limbs))
+    legs = [(i, limb) for i, limb in limbs if in_contact[0, i]]
+    arms = [limb for i, limb in limbs if not in_contact[0, i]]
+    data, knees, hanging, heights = scene.model.createData(), [], [], []
+    for m, posture in enumerate(q):
+        pin.framesForwardKinematics(scene.model, data, posture)
+        soles = [data.oMf[scene.surfaces[limb.surface].frame_id].translation[2] for _, limb in legs]
+        heights.append(data.oMi[1].translation[2] - min(soles))
+        for i, limb in legs:
+            if in_contact[m, i]:
+                first, second = _segments(data, limb)
+                knees.append(_angle(first, second))
+        hanging += [_angle(_segments(data, limb)[0], np.array([0.0, 0.0, -1.0])) for limb in arms]
+    arm = float(np.mean(hanging)) if hanging else float("nan")
+    return PostureFigures(float(np.mean(knees)), arm, float(min(heights) / heights[0]))
+
+
+def _segments(data: pin.Data, limb: Effector) -> tuple[Array, Array]:
+    """Return the vectors between the first three points of a limb at which it bends."""
+    points = [data.oMi[limb.joints[0]].translation]
+    for joint in limb.joints[1:]:
+        if np.linalg.norm(data.oMi[joint].translation - points[-1]) > APART:
+            points.append(data.oMi[joint].translation)
+    return points[1] - points[0], points[2] - points[1]
+
+
+def _angle(a: Array, b: Array) -> float:
+    return float(np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b))

@@ -1,0 +1,29 @@
+"""Figures for bent knees, arms held out, and sitting down."""
+
+import numpy as np
+import pytest
+
+from contact_invariant.character import character_of
+from contact_invariant.posture_figures import posture_figures
+
+
+def test_knees_arms_and_height_are_those_of_the_joints(behaviour):
+    scenario = behaviour()
+    scene, character = scenario.scene, character_of(scenario)
+
+    def index(joint):
+        return [scene.model.joints[scene.model.getJointId(f"humanoid/{side}_{joint}")].idx_q for side in ("L", "R")]
+
+    q = np.tile(scene.q0, (2, 1))
+    q[:, index("KNEE_P")] = 0.5
+    q[:, index("SHOULDER_R")] = 0.0
+    q[:, index("SHOULDER_P")] = -np.pi / 2  # arms ahead
+    q[1, index("KNEE_P")[0]] = 1.5  # of the leg that is not in contact then
+    contact = np.array([[True, True, False, False, False], [False, True, False, False, False]])
+    found = posture_figures(scene, character, q, contact)
+    assert found.knee == pytest.approx(0.5, abs=0.01) and found.arm == pytest.approx(np.pi / 2, abs=0.1)
+    assert found.height == pytest.approx(1.0, abs=1e-9)
+    q[1, 2] -= 0.3
+    q[1, index("HIP_P")] = -1.0
+    q[1, index("KNEE_P")] = 2.0
+    assert posture_figures(scene, character, q, contact).height < 0.7
