@@ -170,7 +170,7 @@ def _posture_cells(row: Row) -> list[str]:
         row.name,
         str(len(trials)),
         ", ".join(f"{np.degrees(median(figures.knee for figures in stage)):.0f}°" for stage in stages),
-        ", ".join(f"{np.degrees(median(figures.arm for figures in stage)):.0f}°" for stage in stages),
+        ", ".join(f"{np.degrees(median(f.arm for f in stage)):.0f}°" for stage in stages if not np.isnan(stage[0].arm)),
         ", ".join(f"{100.0 * median(figures.height for figures in stage):.0f} %" for stage in stages),
         ", ".join(f"{median(values):.3f}" for values in zip(*efforts, strict=True)),
     ]
