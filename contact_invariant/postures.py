@@ -34,6 +34,11 @@ class Postures:
     position_errors: Array
     rotation_errors: Array
 
+    def after(self, time: float) -> Postures:
+        """Return those after a time [s], which becomes 0."""
+        k = int(np.searchsorted(self.times, time))
+        return Postures(self.times[k:] - time, self.q[k:], self.position_errors[k:], self.rotation_errors[k:])
+
 
 def postures_of(scene: Scene, character: Character, motion: Motion, times: Array) -> Postures:
     """Return the postures at times, (m,) [s]; joints stay within their limits, so that patches may be missed."""

@@ -88,7 +88,8 @@ class TaskTerms:
     Attributes:
         phases: index of the phase at whose end each term is evaluated.
         residuals: of each term, a function of (x, ẋ): values as lengths and their Jacobian.
-        features: name and unit of each entry of each term, and a function of (x, ẋ) with the values.
+        features: name and unit of each entry of each term, and a function of (x, ẋ) with the values; none of terms with
+            a weight below 1.
     """
 
     def __init__(self, behaviour: BehaviourSpec, character: Character, surroundings: Surroundings) -> None:
@@ -100,12 +101,13 @@ class TaskTerms:
         state = state_at(character, x, rate)
         for term in behaviour.terms:
             found = _MAKERS[type(term)](self, term, state)
-            scaled = ca.vertcat(*(feature.scaled for feature in found))
+            scaled = term.weight * ca.vertcat(*(feature.scaled for feature in found))
             J = ca.densify(ca.jacobian(scaled, ca.vertcat(x, rate)))
             self.phases.append((term.phase or behaviour.phases) - 1)
             self.residuals.append(ca.Function("term", [x, rate], [scaled, J]))
-            names = [(f"{term.type}: {f.name}", f.unit) for f in found for _ in range(f.values.numel())]
-            values = ca.vertcat(*(feature.values for feature in found))
+            judged = found if term.weight >= 1.0 else []
+            names = [(f"{term.type}: {f.name}", f.unit) for f in judged for _ in range(f.values.numel())]
+            values = ca.vertcat(*(feature.values for feature in judged))
             self.features.append((names, ca.Function("features", [x, rate], [values])))
 
     def values(self, knots: Sequence[tuple[Array, Array]]) -> list[tuple[str, str, float]]:

@@ -57,16 +57,10 @@ class MotionPlayback(MotionGenerator):
         super().__init__(name, spec, scenario)
         self._spec, self.started_at = spec, 0.0
         path = Path(spec.file)
-        self.plan = TimedPlan.load(path if path.is_absolute() else scenario.path.parent / path)
-        body, plan = scenario.scene.subsystems[spec.subsystem], self.plan
+        plan = TimedPlan.load(path if path.is_absolute() else scenario.path.parent / path)
+        body = scenario.scene.subsystems[spec.subsystem]
         if plan.postures.shape[1] != body.q_slice.stop - body.q_slice.start:
             raise MultiQpError(f"generator '{name}': '{path}' is a motion of another character than '{body.name}'")
-        self._active = [self._contacts(row) for row in plan.touched]
-        #: last phase of each effector with contact, -1 if there is none
-        self._last = [
-            max((k for k, row in enumerate(self._active) if i in row), default=-1) for i in range(len(plan.surfaces))
-        ]
-        self._features = CubicHermiteSpline(plan.knots, plan.x, plan.rates)
         model = scenario.scene.model
         couplings = set(scenario.scene.couplings.v_index)
         joints = [
@@ -76,8 +70,8 @@ class MotionPlayback(MotionGenerator):
             and model.joints[j].nv == model.joints[j].nq == 1
             and model.joints[j].idx_v not in couplings
         ]
-        columns = np.array([model.joints[j].idx_q for j in joints]) - body.q_slice.start
-        self._angles = _angles(plan, columns)
+        self._columns = np.array([model.joints[j].idx_q for j in joints]) - body.q_slice.start
+        self._play(plan)
         self._limbs = int(plan.limbs)
         here = PoseTargetSpec(frame="entry", position=(0.0, 0.0, 0.0))
         self.tasks["com"] = CoMTaskSpec(type="com", subsystems=[body.name], weight=spec.com, stiffness=COM)
@@ -89,9 +83,7 @@ class MotionPlayback(MotionGenerator):
             weight=spec.trunk,
             stiffness=TRUNK,
         )
-        for i in range(self._limbs):
-            if self._last[i] < 0:
-                continue  # only its posture is followed
+        for i in self._tracked_limbs():
             self.tasks[str(plan.effectors[i])] = PoseTaskSpec(
                 type="pose",
                 frame=str(plan.surfaces[i]),
@@ -107,6 +99,25 @@ class MotionPlayback(MotionGenerator):
             weight=spec.posture,
             stiffness=POSTURE,
         )
+
+    def _play(self, plan: TimedPlan, start: tuple[Array, Array] | None = None) -> None:
+        """Play a plan from `started_at` on; `start` are the joint angles and their velocities there, at rest if None.
+
+        Raises:
+            MultiQpError: a contact of it has no name.
+        """
+        self.plan = plan
+        self._active = [self._contacts(row) for row in plan.touched]
+        #: last phase of each effector with contact, -1 if there is none
+        self._last = [
+            max((k for k, row in enumerate(self._active) if i in row), default=-1) for i in range(len(plan.surfaces))
+        ]
+        self._features = CubicHermiteSpline(plan.knots, plan.x, plan.rates)
+        self._angles = _angles(plan, self._columns, start)
+
+    def _tracked_limbs(self) -> list[int]:
+        """Return the limbs that have a task; of others only the posture is followed."""
+        return [i for i in range(self._limbs) if self._last[i] >= 0]
 
     def _point(self, i: int) -> bool:
         """Return whether an effector is a point, about which its link may turn."""
@@ -161,11 +172,14 @@ class MotionPlayback(MotionGenerator):
         return phase < self._last[i]
 
 
-def _angles(plan: TimedPlan, columns: Array) -> CubicSpline:
-    """Return joint angles over time, from columns of the postures."""
+def _angles(plan: TimedPlan, columns: Array, start: tuple[Array, Array] | None) -> CubicSpline:
+    """Return joint angles over time, from columns of the postures, and angles and velocities of the start."""
     times, angles = plan.times, plan.postures[:, columns]
     if not plan.refined:
         end = float(plan.knots[-1])
         times = np.linspace(0.0, end, max(2, round(end / POSTURE_STEP) + 1))
         angles = np.array([np.interp(times, plan.times, column) for column in angles.T]).T
-    return CubicSpline(times, angles, bc_type="clamped")
+    if start is None:
+        return CubicSpline(times, angles, bc_type="clamped")
+    angles[0] = start[0]
+    return CubicSpline(times, angles, bc_type=((1, start[1]), (1, np.zeros(len(columns)))))

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from contact_invariant.character import behaviour_of
+from contact_invariant.character import behaviour_of, character_of
 from contact_invariant.store import cache_path, store, stored
 from contact_invariant.timed_plan import TimedPlan
+from contact_invariant.window import first_window, target_of
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.conditions import GeneratorConditionSpec
-from multi_qp_scene.schema.generators import MotionPlaybackSpec
+from multi_qp_scene.schema.generators import MotionPlaybackSpec, MotionReplanningSpec
 from multi_qp_scene.schema.scenario_file import ContactSpec
 from multi_qp_scene.schema.states import StateSpec, TransitionSpec
 
@@ -46,15 +47,18 @@ def synthesise_scenario(
     Raises:
         MultiQpError: the scene does not fit, or the motion ends without a contact.
     """
-    plan = stored(scenario)
+    window = scenario
+    if behaviour_of(scenario).online is not None:
+        window = first_window(scenario, character_of(scenario))
+    plan = stored(window)
     if plan is not None:
-        return SynthesisedScenario(with_motion(scenario, plan, cache_path(scenario)), True, computed=False)
+        return SynthesisedScenario(with_motion(scenario, plan, cache_path(window)), True, computed=False)
     from contact_invariant.starts import Starts, best  # imports CasADi
 
-    starts = Starts(scenario)
+    starts = Starts(window)
     chosen = best(starts.until_one_passes(progress))
     plan = starts.plan(chosen)
-    path = store(scenario, plan, passed=chosen.passed)
+    path = store(window, plan, passed=chosen.passed)
     written = with_motion(scenario, plan, path)
     return SynthesisedScenario(written, chosen.passed, computed=True, missed=chosen.missed)
 
@@ -67,16 +71,23 @@ def with_motion(scenario: Scenario, plan: TimedPlan, path: Path) -> Scenario:
         plan: the motion.
         path: its file.
     """
-    behaviour, contacts, names = behaviour_of(scenario), {}, {}
-    for row in plan.touched:
-        for effector, own, other in zip(plan.effectors, plan.surfaces, row, strict=True):
-            if other:
-                name = f"{effector}_on_{str(other).replace('/', '_')}"
-                names[f"{effector} {other}"] = name
-                contacts[name] = ContactSpec(surfaces=(str(own), str(other)), friction=behaviour.friction)
-    play = MotionPlaybackSpec(
-        type="motion_playback", subsystem=behaviour.character, file=str(path.resolve()), contacts=names
-    )
+    behaviour = behaviour_of(scenario)
+    touched = [(k, str(other)) for row in plan.touched.tolist() for k, other in enumerate(row) if other]
+    if behaviour.online is not None:  # contacts of later windows are not known yet
+        touched = [(k, face) for k in range(len(plan.effectors)) for face in _faces(scenario)]
+    names, contacts = {}, {}
+    for k, other in dict.fromkeys(touched):
+        name = f"{plan.effectors[k]}_on_{other.replace('/', '_')}"
+        names[f"{plan.effectors[k]} {other}"] = name
+        contacts[name] = ContactSpec(surfaces=(str(plan.surfaces[k]), other), friction=behaviour.friction)
+    character, file = behaviour.character, str(path.resolve())
+    if behaviour.online is None:
+        play = MotionPlaybackSpec(type="motion_playback", subsystem=character, file=file, contacts=names)
+    else:
+        x, y = target_of(behaviour).tolist()
+        play = MotionReplanningSpec(
+            type="motion_replanning", subsystem=character, file=file, contacts=names, target=(x, y)
+        )
     done = GeneratorConditionSpec(type="generator", generator="motion")
     states = {
         "motion": StateSpec(
@@ -93,3 +104,10 @@ def with_motion(scenario: Scenario, plan: TimedPlan, path: Path) -> Scenario:
         "duration": max(scenario.spec.duration, float(plan.knots[-1]) + HOLD + 1.0),
     }
     return replace(scenario, spec=scenario.spec.model_copy(update=update))
+
+
+def _faces(scenario: Scenario) -> list[str]:
+    """Return the full names of all surfaces that can be touched."""
+    from contact_invariant.surroundings import surroundings_of  # imports CasADi
+
+    return [face.name for face in surroundings_of(scenario.scene, apart_from=behaviour_of(scenario).character).faces]

@@ -170,6 +170,7 @@ GENERATORS: dict[str, type[MotionGenerator] | str] = {
     "anticipation": "upper_body.anticipation:AnticipationGenerator",
     "modal": "modal_control.generator:ModalGenerator",
     "motion_playback": "motion_generation.motion_playback:MotionPlayback",
+    "motion_replanning": "motion_generation.motion_replanning:MotionReplanning",
     "oscillation": "motion_generation.oscillation:Oscillation",
     "walking": "walking.generator:WalkingGenerator",
 }

@@ -167,6 +167,9 @@ def load(settings: dict[str, Any]) -> Scenario:
         from motion_generation.turns import play_scenario
 
         return play_scenario(scenario).scenario
+    if scenario.spec.behaviour is not None and scenario.spec.behaviour.online is not None:
+        reason = "motions of a `behaviour` with `online` are not made in real time"
+        raise MultiQpError(f"{scenario.name}: {reason}; `multi-qp run {scenario.name}` waits for them")
     if scenario.spec.behaviour is not None:  # likewise; the first node to end stores it
         from motion_generation.synthesised_states import synthesise_scenario
 

@@ -74,6 +74,13 @@ def check_behaviour(behaviour: BehaviourSpec, scenario: ScenarioChecker) -> None
         if term.phase is not None and term.phase > behaviour.phases:
             message = f"there are only {behaviour.phases} phases, got {term.phase}"
             scenario.report_error(("behaviour", "terms", k, "phase"), message)
+    if behaviour.online is not None:
+        targets = [term for term in behaviour.terms if term.type == "position"]
+        if len(targets) != 1 or targets[0].phase is not None or len(targets[0].target) != 2:
+            message = "expected one term `position` with x and y, and without a phase: the target"
+            scenario.report_error(("behaviour", "online"), message)
+        if behaviour.refine:
+            scenario.report_error(("behaviour", "refine"), "motions that are made again `online` are not refined")
 
 
 def _check_goal(goal: PlanGoalSpec, at: Key, plan: PlanSpec, scenario: ScenarioChecker, others: set[str]) -> None:

@@ -8,7 +8,17 @@ from pydantic import Field
 
 from multi_qp_scene.config_file import StrictModel
 from multi_qp_scene.limits import Within
-from multi_qp_scene.schema.common import Angle, Coordinate, Duration, Friction, Positive, Seed, Vector3, Velocity
+from multi_qp_scene.schema.common import (
+    Angle,
+    Coordinate,
+    Duration,
+    Friction,
+    NonNegative,
+    Positive,
+    Seed,
+    Vector3,
+    Velocity,
+)
 
 if TYPE_CHECKING:
     from multi_qp_scene.checks import Key, ScenarioChecker
@@ -33,9 +43,11 @@ class TermBase(StrictModel):
 
     Attributes:
         phase: number of the phase at whose end it is true, counted from 1; the last one by default.
+        weight: factor of its residual. Terms below 1 are preferences, which no audit judges.
     """
 
     phase: Annotated[int, Field(ge=1)] | None = None
+    weight: Positive = 1.0
 
     def check(self, effectors: set[str], scenario: ScenarioChecker, key: Key) -> None:
         """Report each name that does not exist in the behaviour."""
@@ -48,6 +60,7 @@ class StandTerm(TermBase):
         type: selects this term.
         feet: effectors to stand on.
         phase: number of the phase at whose end it stands, counted from 1; the last one by default.
+        weight: factor of its residual. Terms below 1 are preferences, which no audit judges.
     """
 
     type: Literal["stand"]
@@ -66,6 +79,7 @@ class PositionTerm(TermBase):
         type: selects this term.
         target: x and y, or x, y and z in the world [m].
         phase: number of the phase at whose end it is there, counted from 1; the last one by default.
+        weight: factor of its residual. Terms below 1 are preferences, which no audit judges.
     """
 
     type: Literal["position"]
@@ -79,6 +93,7 @@ class DirectionTerm(TermBase):
         type: selects this term.
         yaw: heading of its x axis in the world [rad].
         phase: number of the phase at whose end it does, counted from 1; the last one by default.
+        weight: factor of its residual. Terms below 1 are preferences, which no audit judges.
     """
 
     type: Literal["direction"]
@@ -94,6 +109,7 @@ class StrikeTerm(TermBase):
         target: position in the world [m].
         velocity: in the world [m/s].
         phase: number of the phase at whose end it strikes, counted from 1.
+        weight: factor of its residual. Terms below 1 are preferences, which no audit judges.
     """
 
     type: Literal["strike"]
@@ -110,6 +126,34 @@ class StrikeTerm(TermBase):
 TaskTerm = Annotated[StandTerm | PositionTerm | DirectionTerm | StrikeTerm, Field(discriminator="type")]
 
 
+class MoveSpec(StrictModel):
+    """A move of the target during a run.
+
+    Attributes:
+        time: since the start of the motion [s].
+        by: displacement along x and y of the world [m].
+    """
+
+    time: NonNegative
+    by: tuple[Coordinate, Coordinate]
+
+
+class OnlineSpec(StrictModel):
+    """The motion is made again at the end of each phase, for a window of the next `phases`, towards the target.
+
+    The behaviour has one term `position`, at the end: the target, which a user may move during the run.
+
+    Attributes:
+        speed: at which the places that the windows lead to approach the target [m/s].
+        running: weight of these places at the end of each phase but the last one of the window.
+        moves: of the target during the run.
+    """
+
+    speed: Positive = 0.3
+    running: Annotated[float, Field(gt=0, lt=1)] = 0.15
+    moves: list[MoveSpec] = []
+
+
 class BehaviourSpec(StrictModel):
     """What a character shall have achieved; contacts and motion are found by contact-invariant optimisation.
 
@@ -123,6 +167,7 @@ class BehaviourSpec(StrictModel):
         terms: what is true at the end, or at a given time.
         seed: seed of the noise between the stages; `${seed}` is the run's `--seed`.
         refine: whether motions are refined with the full model, torques in the cost, by crocoddyl.
+        online: the motion is made again while it is carried out; the phases are then those of a window.
         starts: number of seeds, from `seed` on, that are tried until a motion passes the audit.
         time_limit: computing time of a start, after which its motion so far is returned [s].
     """
@@ -136,5 +181,6 @@ class BehaviourSpec(StrictModel):
     terms: list[TaskTerm] = Field(min_length=1)
     seed: Seed = 0
     refine: bool = False
+    online: OnlineSpec | None = None
     starts: Annotated[int, Field(ge=1, le=100)] = 4
     time_limit: Annotated[float, Field(gt=0), Within("time")] = 300.0

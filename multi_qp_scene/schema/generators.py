@@ -6,15 +6,19 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from multi_qp_scene.schema.common import Duration, NonNegative, Number, Positive
+from multi_qp_scene.schema.common import Coordinate, Duration, NonNegative, Number, Positive
 from multi_qp_scene.schema.generator_spec import GeneratorSpec
 from multi_qp_scene.schema.modal import ModalSpec
+from multi_qp_scene.schema.settings import Setting
 from multi_qp_scene.schema.tagged_union import TaggedUnion
 from multi_qp_scene.schema.upper_body import AntagonisticSpec, AnticipationSpec
 from multi_qp_scene.schema.walking import WalkingSpec
 
 if TYPE_CHECKING:
     from multi_qp_scene.checks import Key, ScenarioChecker
+
+#: Farthest that a user moves the target of a motion that is made again [m].
+FARTHEST = 3.0
 
 
 class OscillationSpec(GeneratorSpec):
@@ -75,9 +79,49 @@ class MotionPlaybackSpec(GeneratorSpec):
         scenario.known((*key, "subsystem"), "subsystem", self.subsystem, scenario.names.moving)
 
 
+class MotionReplanningSpec(MotionPlaybackSpec):
+    """Plays a synthesised motion that is made again while it is played; written for a behaviour with `online`.
+
+    Attributes:
+        type: selects this type of generator.
+        subsystem: the character.
+        file: the first motion, as `multi-qp synthesize --output` writes it.
+        contacts: contact by effector and touched surface, "<effector> <surface>", of all that may be made.
+        target: where the motion leads to, before the moves of the behaviour, x and y [m].
+        com: weight of the centre of mass.
+        trunk: weight of the orientation of the trunk.
+        limb: weight of limbs that make contact again later.
+        posture: weight of the joint angles.
+    """
+
+    type: Literal["motion_replanning"]  # type: ignore[assignment]
+    target: tuple[Coordinate, Coordinate]
+
+    @property
+    def settings(self) -> dict[str, Setting]:
+        """The target."""
+        x, y = self.target
+        return {
+            "target_x": Setting(x, x - FARTHEST, x + FARTHEST, "target along x of the world, before its moves", "m"),
+            "target_y": Setting(y, y - FARTHEST, y + FARTHEST, "target along y of the world, before its moves", "m"),
+        }
+
+    def check(self, scenario: ScenarioChecker, key: Key) -> None:
+        """Check the name of the subsystem, and that there is a behaviour with `online`."""
+        super().check(scenario, key)
+        if scenario.spec.behaviour is None or scenario.spec.behaviour.online is None:
+            scenario.report_error((*key, "type"), "the scenario has no `behaviour` with `online`")
+
+
 #: The types of generators; `multi_qp_controller.motion_generator.register_generator` adds one.
 GENERATOR_SPECS = TaggedUnion(
-    OscillationSpec, WalkingSpec, MotionPlaybackSpec, ModalSpec, AntagonisticSpec, AnticipationSpec
+    OscillationSpec,
+    WalkingSpec,
+    MotionPlaybackSpec,
+    MotionReplanningSpec,
+    ModalSpec,
+    AntagonisticSpec,
+    AnticipationSpec,
 )
 
 AnyGeneratorSpec = Annotated[GeneratorSpec, GENERATOR_SPECS]

@@ -1,0 +1,13 @@
+"""Starts the scenario "walk_to_moving"; the arguments are those of scenario.launch.py."""
+
+from pathlib import Path
+
+from launch import LaunchDescription
+from launch.actions import IncludeLaunchDescription
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+
+
+def generate_launch_description():
+    scenario = PythonLaunchDescriptionSource(str(Path(__file__).with_name("scenario.launch.py")))
+    arguments = {"scenario": "walk_to_moving"}
+    return LaunchDescription([IncludeLaunchDescription(scenario, launch_arguments=arguments.items())])
