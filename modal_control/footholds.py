@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from modal_control.step_correction import kept_apart, step_correction
 from modal_control.surface_paths import SurfacePaths
 from multi_qp_controller.references.minimum_jerk import minimum_jerk
 from multi_qp_scene.arrays import Array
@@ -26,6 +28,10 @@ KEPT, RETURN = 0.5, 0.04
 SHORT = 0.05
 #: The foothold is fixed this long before the landing [s].
 FIXED = 0.06
+#: Largest speed at which a coming foothold is displaced [m/s].
+DISPLACING = 3.0
+#: Footholds are corrected for so long after a push [s]; time constant of the mean deviation before it [s].
+CORRECTING, USUAL = 1.2, 0.5
 
 
 class Footholds(Stateful):
@@ -41,6 +47,10 @@ class Footholds(Stateful):
         shift: the same of the body, (2,) [m].
         shift_rate: its velocity, (2,) [m/s].
         edited: displacement of the next foothold by longer or shorter steps, (2,) [m].
+        corrected: part of the offset of a surface in the air that corrects the balance, (2,) each [m].
+        planned: displacement of the body, and its velocity, without these corrections, (4,) [m], [m/s].
+        usual: mean deviation of ξ = c + ċ / ω before a push, (2,) [m].
+        correcting: time for which footholds are still corrected [s].
     """
 
     @dataclass
@@ -56,6 +66,10 @@ class Footholds(Stateful):
         shift: Array
         shift_rate: Array
         edited: Array
+        corrected: list[Array]
+        planned: Array
+        usual: Array
+        correcting: float
 
     def __init__(self, paths: SurfacePaths, *, by_force: bool, touch_force: float) -> None:
         """Create it.
@@ -68,14 +82,25 @@ class Footholds(Stateful):
         self._paths, self._by_force, self._touch_force = paths, by_force, touch_force
         self.start()
 
-    def start(self) -> None:
-        """Begin with the contacts and the places of the motion."""
+    def start(self, time: float = 0.0, places: Sequence[Array] | None = None) -> None:
+        """Begin with the contacts of the motion at a time [s].
+
+        Args:
+            time: of the motion [s].
+            places: where the surfaces are, (3,) each [m]; at the places of the motion if left out.
+        """
         count = self._paths.count
-        self.on = self._paths.planted(0.0).astype(float)
+        self.on = self._paths.planted(time).astype(float)
         self.early, self.late = np.zeros(count), np.zeros(count)
         self.shift, self.shift_rate, self.edited = np.zeros(2), np.zeros(2), np.zeros(2)
-        self.offsets, self.origins = ([np.zeros(2) for _ in range(count)] for _ in range(2))
-        self.lifted_at = np.zeros(count)
+        self.offsets, self.origins, self.corrected = ([np.zeros(2) for _ in range(count)] for _ in range(3))
+        self.lifted_at = np.full(count, time)
+        if places is not None:
+            for i in np.flatnonzero(self.on):
+                self.offsets[i] = places[i][:2] - self._paths.at(int(i), time).position[:2]
+            self.shift = np.mean([self.offsets[i] for i in np.flatnonzero(self.on)] or [self.shift], axis=0)
+        self.planned = np.append(self.shift, self.shift_rate)
+        self.usual, self.correcting = np.zeros(2), 0.0
 
     def update(
         self,
@@ -114,14 +139,66 @@ class Footholds(Stateful):
             if self._has_landed(i, time, place, forces, planted=bool(planted[i])):
                 self.on[i], self.early[i], self.late[i] = 1.0, float(not planted[i]), 0.0
                 at = time if planted[i] else self._paths.next_change(i, time)
-                self.offsets[i] = place[:2] - self._paths.at(i, at).position[:2]
+                self.offsets[i], self.corrected[i] = place[:2] - self._paths.at(i, at).position[:2], np.zeros(2)
+                self.planned = np.append(self.shift, self.shift_rate)
             elif planted[i]:
                 self.late[i] = min(self.late[i] + DESCENT * dt, DEEPEST)
         then = self._paths.planted(time + ahead)
-        coming = [offset for offset, on in zip(self.offsets, then, strict=True) if on]
-        way = (np.mean(coming, axis=0) if coming else self.shift) - self.shift
-        self.shift_rate = self.shift_rate + dt * FOLLOWING * (FOLLOWING * way - 2.0 * self.shift_rate)
-        self.shift = self.shift + dt * self.shift_rate
+        self.shift, self.shift_rate = self._followed(self.offsets, then, self.shift, self.shift_rate, dt)
+        nominal = [offset - part for offset, part in zip(self.offsets, self.corrected, strict=True)]
+        self.planned = np.concatenate(self._followed(nominal, then, self.planned[:2], self.planned[2:], dt))
+
+    def _followed(
+        self, offsets: list[Array], then: NDArray[np.bool_], shift: Array, rate: Array, dt: float
+    ) -> tuple[Array, Array]:
+        """Return displacement and velocity of the body one period later, towards the footholds to come."""
+        coming = [offset for offset, on in zip(offsets, then, strict=True) if on]
+        way = (np.mean(coming, axis=0) if coming else shift) - shift
+        rate = rate + dt * FOLLOWING * (FOLLOWING * way - 2.0 * rate)
+        return shift + dt * rate, rate
+
+    def correct(self, time: float, dt: float, error: Array, *, omega: float, speed: float, pushed: bool) -> None:
+        """Displace the footholds of surfaces in the air to where the body will be after a push.
+
+        Args:
+            time: of the motion [s].
+            dt: control period [s].
+            error: of ξ = c + ċ / ω against the motion at its recorded place, (2,) [m].
+            omega: natural frequency of the pendulum [1/s].
+            speed: of the motion.
+            pushed: whether a push is felt.
+        """
+        missed = self._caused(error - self.planned[:2] - self.planned[2:] / omega, dt, pushed=pushed)
+        stance = [k for k in range(self._paths.count) if self.on[k]]
+        for i in range(self._paths.count):
+            landing = self._paths.next_change(i, time)
+            remaining = (landing - time) / speed
+            if self.on[i] or not stance or not np.isfinite(landing) or remaining < FIXED:
+                continue
+            if self._paths.planted(time)[i]:  # it is late
+                continue
+            one = self._paths.at(i, landing)
+            axes = one.rotation[:2, :2] / np.linalg.norm(one.rotation[:2, :2], axis=0)  # along and across
+            wanted = step_correction(axes.T @ missed, remaining, omega)
+            other = np.mean([self._paths.at(k, landing).position[:2] for k in stance], axis=0)
+            nominal = self.offsets[i] - self.corrected[i]
+            beside = axes.T @ (nominal - self._stance(i))
+            wanted = kept_apart(wanted + beside, float(axes[:, 1] @ (one.position[:2] - other))) - beside
+            change = axes @ wanted - self.corrected[i]
+            change *= min(1.0, DISPLACING * dt / max(float(np.linalg.norm(change)), 1e-9))
+            self.corrected[i] = self.corrected[i] + change
+            self.offsets[i] = nominal + self.corrected[i]
+
+    def _caused(self, deviation: Array, dt: float, *, pushed: bool) -> Array:
+        """Return the part of a deviation that a push has caused, (2,) [m]; zero without one.
+
+        Edited motions are followed with a deviation of their own.
+        """
+        self.correcting = CORRECTING if pushed else max(self.correcting - dt, 0.0)
+        if self.correcting <= 0.0:
+            self.usual = self.usual + dt / USUAL * (deviation - self.usual)
+            return np.zeros(2)
+        return np.asarray(deviation - self.usual)
 
     def _step(self, i: int, time: float) -> Array:
         """Return the direction of the step of a surface that is lifted, unit length; zero if it ends beside others."""

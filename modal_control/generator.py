@@ -16,11 +16,15 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from modal_control.blend import Blend
 from modal_control.footholds import Footholds
 from modal_control.pace import Pace
+from modal_control.placement import displacement_of, numbers_of, placement_on
+from modal_control.push_detection import PushDetection
 from modal_control.rigid_plan import RigidWeights, force_map, plan_window, rigid_axes
 from modal_control.surface_paths import SurfacePaths
 from modal_control.tracked_motion import TrackedMotion
+from modal_control.window_length import WindowLengths
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.motion_generator import (
     GeneratorInput,
@@ -36,6 +40,9 @@ from multi_qp_scene.schema.modal import ModalSpec
 from multi_qp_scene.schema.tasks import MomentumTaskSpec, PoseTargetSpec, PoseTaskSpec, PostureTaskSpec
 from multi_qp_scene.surfaces import Surface
 
+#: Unexpected velocity of the centre of mass from which on footholds are corrected [m/s].
+PUSHED = 0.1
+
 
 class ModalGenerator(MotionGenerator):
     """Follows a reference motion from the start of its state on; afterwards it holds the last pose.
@@ -47,6 +54,10 @@ class ModalGenerator(MotionGenerator):
         started_at: time of the start [s].
         footholds: present contacts, and displacements from the motion.
         pace: speed of the motion.
+        blend: displacement from the motion at the start.
+        place: displacement of the motion on the ground: x, y [m] and heading [rad], (3,).
+        window: present length of the window [steps].
+        push: detection of pushes.
     """
 
     @dataclass
@@ -58,6 +69,10 @@ class ModalGenerator(MotionGenerator):
         started_at: float
         footholds: Footholds.Checkpoint
         pace: Pace.Checkpoint
+        blend: Blend.Checkpoint
+        place: Annotated[Array, 3]
+        window: int
+        push: PushDetection.Checkpoint
 
     def __init__(self, name: str, spec: ModalSpec, scenario: Scenario) -> None:
         """Read the motion.
@@ -69,8 +84,12 @@ class ModalGenerator(MotionGenerator):
         self._spec, scene = spec, scenario.scene
         self._body = body = scene.subsystems[spec.subsystem]
         self.time, self.multipliers, self.started_at = 0.0, np.zeros(12), 0.0
-        self.pace = Pace(spec.speed, spec.slow_down)
+        self.pace, self.blend, self.place = Pace(spec.speed, spec.slow_down), Blend(spec.blend, scene.nv), np.zeros(3)
         self.tracked = TrackedMotion(name, spec, scenario)
+        self._lengths = None
+        if not spec.window:
+            self._lengths = WindowLengths(scene.model, body, self.tracked, step=spec.step, bound=spec.prediction_error)
+        self.window, self.push = spec.window, PushDetection()
         self._surfaces = [scene.surfaces[f"{body.name}/{surface}"] for surface in spec.contacts]
         self._points = [_force_points(surface) for surface in self._surfaces]
         self._contacts = list(spec.contacts.values())
@@ -115,11 +134,30 @@ class ModalGenerator(MotionGenerator):
         self.update(now)
 
     def start(self, now: GeneratorInput) -> None:
-        """Start the motion."""
-        self.time, self.multipliers = 0.0, np.zeros(12)
+        """Start the motion, where the robot is if the specification says so."""
+        spec, kinematics, tracked = self._spec, now.kinematics, self.tracked
+        self.time, self.multipliers = spec.begin, np.zeros(12)
         self.started_at = now.time
-        self.footholds.start()
+        self.window = spec.window if self._lengths is None else self._lengths.at(spec.begin)
         self.pace.start()
+        self.push.start()
+        here = spec.place == "entry"
+        places = [kinematics.pose(surface.frame_id) for surface in self._surfaces]
+        if here:
+            tracked.put(pin.SE3.Identity())
+            on = np.flatnonzero(self._paths.planted(spec.begin))
+            recorded = [self._paths.at(int(i), spec.begin) for i in on]
+            poses = [pin.SE3(one.rotation, one.position) for one in recorded]
+            tracked.put(placement_on(poses, [places[i] for i in on]))
+            self.place = numbers_of(tracked.place)
+        self.footholds.start(spec.begin, [X.translation for X in places] if here else None)
+        if spec.blend:
+            goal, _, _ = tracked.goal(spec.begin)
+            own, model = self._body.v_slice, kinematics.model
+            place, rate = np.zeros(model.nv), np.zeros(model.nv)
+            rate[own] = (kinematics.v - self.pace.speed * tracked.velocity(spec.begin))[own]
+            place[own] = pin.difference(model, goal, kinematics.q)[own]
+            self.blend.start(place, rate)
 
     def set_state(self, saved: Checkpoint) -> None:
         """Restore a saved state."""
@@ -127,6 +165,10 @@ class ModalGenerator(MotionGenerator):
         self.started_at = saved.started_at
         self.footholds.set_state(saved.footholds)
         self.pace.set_state(saved.pace)
+        self.blend.set_state(saved.blend)
+        self.place, self.window = saved.place, saved.window
+        self.push.set_state(saved.push)
+        self.tracked.put(displacement_of(self.place))
 
     def update(self, now: GeneratorInput) -> GeneratorOutput:
         """Return contacts, rate of momentum, joint angles, and poses of surfaces in the air of this tick."""
@@ -135,12 +177,25 @@ class ModalGenerator(MotionGenerator):
         places = [kinematics.pose(surface.frame_id).translation for surface in self._surfaces]
         forces = None if now.forces is None else [now.forces.get(contact, 0.0) for contact in self._contacts]
         speed = self.pace.update(now.time - self.started_at, now.dt, self._disturbance(kinematics), chosen)
-        ahead = self._spec.window * self._spec.step * speed
+        if self._lengths is not None:  # by one step a tick, so that the forces are continuous
+            self.window += int(np.clip(self._lengths.at(time) - self.window, -1, 1))
+        ahead = self.window * self._spec.step * speed
         footholds.update(time, now.dt, places, forces, stride=self.setting("stride"), ahead=ahead)
+        if self._spec.correct_steps:
+            error, omega = self._divergence(kinematics)
+            pushed = self.push.update(self._com_velocity(kinematics), now.dt) > PUSHED
+            footholds.correct(time, now.dt, error, omega=omega, speed=speed, pushed=pushed)
         angles, rates, accelerations = self.tracked.angles.sample(time)
+        angles, rates, accelerations = angles.copy(), speed * rates, speed**2 * accelerations
+        elapsed, own = now.time - self.started_at, self.tracked.v_index
+        for value, beside in zip((angles, rates, accelerations), self.blend.at(elapsed), strict=True):
+            value += beside[own]
+        rate = self._momentum_rate(kinematics, elapsed)
+        mass = kinematics.group((self._body.name,)).mass(kinematics)
+        self.push.plan(self._com_velocity(kinematics), rate[:2] / mass, now.dt)
         references = {
-            "momentum": momentum_reference(np.zeros(6), self._momentum_rate(kinematics)),
-            "posture": posture_reference(angles, speed * rates, speed**2 * accelerations),
+            "momentum": momentum_reference(np.zeros(6), rate),
+            "posture": posture_reference(angles, rates, accelerations),
         }
         for i in self.tracked.lifted:
             if not footholds.on[i]:
@@ -159,6 +214,10 @@ class ModalGenerator(MotionGenerator):
         """Return the configuration of the robot in the motion, beside which its footholds may be."""
         return {self._body.name: self.tracked.pose(self.time, self.footholds.shift)}
 
+    def _com_velocity(self, kinematics: Kinematics) -> Array:
+        """Return the horizontal velocity of the centre of mass, (2,) [m/s]."""
+        return kinematics.group((self._body.name,)).com_velocity(kinematics)[:2].copy()
+
     def _disturbance(self, kinematics: Kinematics) -> float:
         """Return the error of the velocity of the centre of mass [m/s]."""
         group = kinematics.group((self._body.name,))
@@ -166,10 +225,20 @@ class ModalGenerator(MotionGenerator):
         wanted = self.pace.speed * momentum[:2] / group.mass(kinematics) + self.footholds.shift_rate
         return float(np.linalg.norm(group.com_velocity(kinematics)[:2] - wanted))
 
-    def _momentum_rate(self, kinematics: Kinematics) -> Array:
+    def _divergence(self, kinematics: Kinematics) -> tuple[Array, float]:
+        """Return the error of the divergent component of motion, (2,) [m], and the frequency of the pendulum [1/s]."""
+        group = kinematics.group((self._body.name,))
+        com, places = group.com(kinematics), [kinematics.pose(one.frame_id).translation for one in self._surfaces]
+        height = com[2] - np.mean([place[2] for place, on in zip(places, self.footholds.on, strict=True) if on] or 0.0)
+        omega = math.sqrt(float(np.linalg.norm(kinematics.gravity)) / max(float(height), 0.1))
+        _, target, momentum = self.tracked.goal(self.time)
+        slower = self._com_velocity(kinematics) - self.pace.speed * momentum[:2] / group.mass(kinematics)
+        return com[:2] - target[:2] + slower / omega, omega
+
+    def _momentum_rate(self, kinematics: Kinematics, elapsed: float) -> Array:
         """Return the rate of momentum about the centre of mass by the planned forces of now and gravity, (6,)."""
         spec, body, time = self._spec, self._body, self.time
-        ahead, speed = spec.window * spec.step, self.pace.speed
+        ahead, speed = self.window * spec.step, self.pace.speed
         group = kinematics.group((body.name,))
         A, h, _ = group.momentum(kinematics)
         com, mass = group.com(kinematics), group.mass(kinematics)
@@ -178,6 +247,11 @@ class ModalGenerator(MotionGenerator):
         to_modes[:3, :3], to_modes[3:, 3:] = np.eye(3) / math.sqrt(mass), axes.T
         goal, target, rate = self.tracked.goal(time + speed * ahead)
         rate = speed * rate + mass * np.append(self.footholds.shift_rate, np.zeros(4))
+        if not self.blend.is_over(elapsed + ahead):
+            beside, moved, _ = self.blend.at(elapsed + ahead)
+            blended = pin.integrate(kinematics.model, goal, beside)
+            target = target + self.tracked.com(blended) - self.tracked.com(goal)
+            goal, rate = blended, rate + A @ moved[group.columns]
         change = A @ pin.difference(kinematics.model, kinematics.q, goal)[group.columns]
         # exact instead of linear
         shift = self.footholds.shift
@@ -203,7 +277,7 @@ class ModalGenerator(MotionGenerator):
 
     def _window(self, kinematics: Kinematics) -> tuple[Array, NDArray[np.bool_], list[Indices]]:
         """Return the points of the window, (k, 3) [m], which are of grasps, and which are in contact at each step."""
-        times: Array = self.time + self.pace.speed * self._spec.step * np.arange(self._spec.window, dtype=float)
+        times: Array = self.time + self.pace.speed * self._spec.step * np.arange(self.window, dtype=float)
         schedule = self.footholds.schedule(times)
         places, owners = [], []
         for i, surface in enumerate(self._surfaces):

@@ -35,6 +35,7 @@ class SurfacePaths:
 
     Attributes:
         count: number of surfaces.
+        place: displacement of all paths on the ground.
     """
 
     def __init__(self, times: Array, poses: Sequence[Sequence[pin.SE3]], contacts: NDArray[np.bool_]) -> None:
@@ -46,6 +47,7 @@ class SurfacePaths:
             contacts: whether each is planted from each sample on, (n, s).
         """
         self._times, self._contacts, self.count = times, contacts, len(poses)
+        self.place = pin.SE3.Identity()
         self._places = [CubicSpline(times, [X.translation for X in path]) for path in poses]
         self._turns = [RotationSpline(times, Rotation.from_matrix([X.rotation for X in path])) for path in poses]
 
@@ -58,7 +60,9 @@ class SurfacePaths:
             twist[:3], acceleration[:3] = self._places[i](t, 1), self._places[i](t, 2)
             # rates of a RotationSpline are in the axes of the body
             twist[3:], acceleration[3:] = R @ self._turns[i](t, 1), R @ self._turns[i](t, 2)
-        return SurfaceSample(np.asarray(self._places[i](t)), np.asarray(R), twist, acceleration)
+        turn, beside = self.place.rotation, self.place.translation
+        twist, acceleration = (np.concatenate([turn @ x[:3], turn @ x[3:]]) for x in (twist, acceleration))
+        return SurfaceSample(turn @ self._places[i](t) + beside, turn @ R, twist, acceleration)
 
     def planted(self, time: float) -> NDArray[np.bool_]:
         """Return which surfaces are planted at a time, (s,)."""

@@ -37,6 +37,8 @@ class TrackedMotion:
         surfaces: paths of the surfaces of `contacts`.
         lifted: indices of those that leave the ground.
         rise: height of the ground for a horizontal displacement, (2,).
+        v_index: indices of `joints` in the velocity of the scene.
+        place: displacement of the motion on the ground.
     """
 
     def __init__(self, name: str, spec: ModalSpec, scenario: Scenario) -> None:
@@ -51,6 +53,7 @@ class TrackedMotion:
         motion = ReferenceMotion.beside(spec.motion, scenario.path)
         if spec.cycle is not None:
             motion = repeated(motion, spec.cycle.start, spec.cycle.end, spec.cycle.count)
+        self._data = scene.model.createData()
         self.motion, self.duration = motion, float(motion.times[-1])
         entries = np.arange(body.joint_v_slice.start, body.joint_v_slice.stop)
         own = [scene.velocity_names[k].partition("/")[2] for k in entries]
@@ -66,7 +69,8 @@ class TrackedMotion:
         self._rows = np.array([scene.q0] * len(rows))
         self._rows[:, body.q_slice] = rows
         tasked = [joint for k, joint in zip(entries, own, strict=True) if k not in set(scene.couplings.v_index)]
-        self.joints = tasked
+        self.joints, self.place = tasked, pin.SE3.Identity()
+        self.v_index = np.array([k for k in entries if k not in set(scene.couplings.v_index)])
         self.angles = JointMotion(motion.times, rows[:, [7 + own.index(joint) for joint in tasked]])
         self._contacts = motion.contacts[:, [motion.surfaces.index(surface) for surface in spec.contacts]]
         self.lifted = [int(i) for i in np.flatnonzero(~self._contacts.all(axis=0))]
@@ -114,8 +118,28 @@ class TrackedMotion:
     def goal(self, time: float) -> tuple[Array, Array, Array]:
         """Return configuration, (nq,), centre of mass, (3,) [m], and momentum about it, (6,), at a time [s]."""
         target, _, _ = self._momenta.sample(time)
-        rate = target[3:] if time < self.duration else np.zeros(6)
-        return self._configuration(time), target[:3], rate
+        R = self.place.rotation
+        rate = np.concatenate([R @ target[3:6], R @ target[6:]]) if time < self.duration else np.zeros(6)
+        return self._configuration(time), R @ target[:3] + self.place.translation, rate
+
+    def put(self, place: pin.SE3) -> None:
+        """Displace the motion on the ground."""
+        self.place = self.surfaces.place = place
+
+    def velocity(self, time: float) -> Array:
+        """Return the velocity of the robot at a time [s], by differences, (nv,)."""
+        times, model = self.motion.times, self._scenario.scene.model
+        if not 0.0 <= time < self.duration:
+            return np.zeros(model.nv)
+        k = min(max(int(np.searchsorted(times, time, side="right")), 1), len(times) - 1)
+        step = pin.difference(model, self._rows[k - 1], self._rows[k])
+        return np.asarray(step / (times[k] - times[k - 1]))
+
+    def com(self, q: Array) -> Array:
+        """Return the centre of mass of the robot in a configuration of the scene, (3,) [m]."""
+        pin.centerOfMass(self._scenario.scene.model, self._data, q, True)
+        root = self._body.root_joints[0]
+        return np.asarray(self._data.oMi[root].act(self._data.com[root]))
 
     def pose(self, time: float, shift: Array) -> Array:
         """Return the configuration of the robot at a time [s], moved on the ground by (2,) [m], (nq,)."""
@@ -128,7 +152,10 @@ class TrackedMotion:
         times = self.motion.times
         k = min(max(int(np.searchsorted(times, time, side="right")), 1), len(times) - 1)
         share = float(np.clip((time - times[k - 1]) / (times[k] - times[k - 1]), 0.0, 1.0))
-        return np.asarray(pin.interpolate(self._scenario.scene.model, self._rows[k - 1], self._rows[k], share))
+        q = np.asarray(pin.interpolate(self._scenario.scene.model, self._rows[k - 1], self._rows[k], share))
+        base = slice(self._body.q_slice.start, self._body.q_slice.start + 7)
+        q[base] = pin.SE3ToXYZQUAT(self.place * pin.XYZQUATToSE3(q[base]))
+        return q
 
     def _sample(self, surfaces: list[str]) -> tuple[Array, list[list[pin.SE3]]]:
         """Return centre of mass and momentum over time, (n, 9), and the poses of surfaces; rates are differences."""

@@ -156,6 +156,8 @@ def _table(result: Retargeted) -> Table:
     table.add_row(
         "ZMP outside the soles: share, largest", "", _outside(result.after), f"({_outside(result.before)} before)"
     )
+    raw = result.after.unsmoothed
+    table.add_row("the same, not smoothed", "", f"{100.0 * raw.max(initial=0.0):.1f} cm")
     table.add_row("centre of mass moved", "", f"{100.0 * result.after.shifted.max():.1f} cm")
     return table
 

@@ -106,10 +106,29 @@ class Pushes:
 
     def active(self, time: float) -> list[tuple[str, Array]]:
         """Return link and force of the active pushes, world axes, (3,) [N]."""
-        found: list[tuple[str, Array]] = []
-        for push in self._pushes:
-            start = 0.0 if push.state is None else self._entered.get(push.state, np.inf)
-            if start + push.at <= time + 1e-9 < start + push.at + push.duration:
-                direction = np.array(push.direction)
-                found.append((push.link, push.force * direction / np.linalg.norm(direction)))
+        return [(push.link, _force(push)) for push, begin in self._begun() if _acts(begin, push, time)]
+
+    def mean(self, time: float, dt: float) -> list[tuple[str, Array]]:
+        """Return link and mean force of the pushes from a time on for `dt`, world axes, (3,) [N]."""
+        found = []
+        for push, begin in self._begun():
+            overlap = min(begin + push.duration, time + dt) - max(begin, time)
+            if overlap > 1e-9:
+                found.append((push.link, _force(push) * overlap / dt))
         return found
+
+    def _begun(self) -> list[tuple[PushSpec, float]]:
+        """Return the pushes with the times at which they begin; those of states that were not entered never do."""
+        return [
+            (push, push.at + (0.0 if push.state is None else self._entered.get(push.state, np.inf)))
+            for push in self._pushes
+        ]
+
+
+def _acts(begin: float, push: PushSpec, time: float) -> bool:
+    return begin <= time + 1e-9 < begin + push.duration
+
+
+def _force(push: PushSpec) -> Array:
+    direction = np.array(push.direction)
+    return np.asarray(push.force * direction / np.linalg.norm(direction))

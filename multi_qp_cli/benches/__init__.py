@@ -6,6 +6,7 @@ from __future__ import annotations
 TARGETS: dict[str, str] = {
     "com": "multi_qp_cli.benches.com",
     "modal": "multi_qp_cli.benches.modal",
+    "modal-runs": "multi_qp_cli.benches.modal_runs",
     "plan": "multi_qp_cli.benches.plan",
     "qp": "multi_qp_cli.benches.qp",
     "ros": "multi_qp_cli.benches.ros",

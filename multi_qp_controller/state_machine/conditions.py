@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import ClassVar
+
+import numpy as np
 
 from multi_qp_controller.contacts.support_polygon import margin_inside
 from multi_qp_controller.state_machine.transition_context import TransitionContext
@@ -14,6 +17,8 @@ from multi_qp_scene.schema import conditions as schema
 
 #: Speed below which surfaces are at rest [m/s], and time that a state must have lasted until they are [s].
 _REST, _SETTLED = 1e-3, 0.25
+#: Least height of a centre of mass over the contacts for which its capture point is computed [m].
+_LOWEST = 0.1
 
 
 class Condition(ABC):
@@ -95,7 +100,7 @@ class TaskCondition(ReferenceCondition):
 
 
 class CoMInsideCondition(Condition):
-    """A centre of mass is over the support polygon of some contacts."""
+    """A centre of mass, or its capture point, is over the support polygon of some contacts."""
 
     Spec = schema.CoMInsideConditionSpec
     spec: schema.CoMInsideConditionSpec
@@ -103,12 +108,18 @@ class CoMInsideCondition(Condition):
     def holds(self, now: TransitionContext) -> bool:
         """Return whether it is inside by the margin."""
         surfaces = [now.surfaces_of(name)[0] for name in self.spec.contacts]
-        com = now.kinematics.group(tuple(self.spec.subsystems)).com(now.kinematics)
-        return margin_inside(now.kinematics, surfaces, com) >= self.spec.margin
+        group = now.kinematics.group(tuple(self.spec.subsystems))
+        point = com = group.com(now.kinematics)
+        if self.spec.capture_point:
+            feet = np.mean([now.kinematics.pose(one.frame_id).translation[2] for one in surfaces])
+            gravity = float(np.linalg.norm(now.kinematics.gravity))
+            point = com + group.com_velocity(now.kinematics) * math.sqrt(max(com[2] - feet, _LOWEST) / gravity)
+        return margin_inside(now.kinematics, surfaces, point) >= self.spec.margin
 
     def unmet(self, now: TransitionContext) -> str:
         """Return the group and the contacts."""
-        return f"the centre of mass of {', '.join(self.spec.subsystems)} over {', '.join(self.spec.contacts)}"
+        what = "capture point" if self.spec.capture_point else "centre of mass"
+        return f"the {what} of {', '.join(self.spec.subsystems)} over {', '.join(self.spec.contacts)}"
 
 
 class TouchingCondition(Condition):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 
-from multi_qp_scene.arrays import Array
+from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.motions.com_path import horizontal_path, outside, relative_loads, vertical_path, zero_moment_points
 from multi_qp_scene.motions.reach import lowered
 from multi_qp_scene.scene import Scene
@@ -36,10 +36,14 @@ class Balance:
         outside: distance of the ZMP outside the support at each sample in contact, (k,) [m]; where the soles carry less
             than the weight, the missing moment over the weight.
         shifted: distance of the centre of mass from that of the retargeted motion, (n,) [m].
+        unsmoothed: `outside` of the samples as they are, without smoothing of centre of mass and momentum, (k,) [m].
+        samples: index of each sample in contact, (k,).
     """
 
     outside: Array
     shifted: Array
+    unsmoothed: Array
+    samples: Indices
 
 
 class DynamicsCorrection:
@@ -96,13 +100,28 @@ class DynamicsCorrection:
             path = np.column_stack([horizontal_path(reference[:, :2], heights, spin, supports, dt), heights])
             moved += path - com  # the legs move less than the body
             changed = self._postures(q, changed, path, moved, soles, dt)
-        last = self._momenta(changed, dt)
-        shifted = np.linalg.norm(last[0] - reference, axis=1)
-        before = Balance(self._outside(*first, contacts, soles, dt), np.zeros(len(q)))
-        return changed, before, Balance(self._outside(*last, contacts, soles, dt), shifted)
+        shifted = np.linalg.norm(self._momenta(changed, dt)[0] - reference, axis=1)
+        before, after = (self._balance(each, contacts, soles, dt) for each in (q, changed))
+        return changed, replace(before, shifted=np.zeros(len(q))), replace(after, shifted=shifted)
 
-    def _momenta(self, q: Array, dt: float) -> tuple[Array, Array]:
-        """Return the centre of mass, (n, 3), and the horizontal rate of angular momentum over the mass, (n, 2)."""
+    def _balance(self, q: Array, contacts: NDArray[np.bool_], soles: Sequence[Sequence[pin.SE3]], dt: float) -> Balance:
+        """Return the balance of configurations, without the displacement of the centre of mass."""
+        com, spin = self._momenta(q, dt)
+        smooth = gaussian_filter1d(com, 1.0, axis=0, mode="nearest")
+        raw = self._momenta(q, dt, width=0.0)
+        samples = np.flatnonzero(contacts.any(axis=1))
+        return Balance(
+            self._outside(smooth, spin, contacts, soles, dt),
+            np.zeros(len(q)),
+            self._outside(*raw, contacts, soles, dt),
+            samples,
+        )
+
+    def _momenta(self, q: Array, dt: float, width: float = MOMENTUM) -> tuple[Array, Array]:
+        """Return the centre of mass, (n, 3), and the horizontal rate of angular momentum over the mass, (n, 2).
+
+        The rate is smoothed over a `width` [s]; 0 for none.
+        """
         model, data = self._scene.model, self._data
         coms, momenta = np.zeros((len(q), 3)), np.zeros((len(q), 3))
         for k in range(len(q)):
@@ -110,7 +129,9 @@ class DynamicsCorrection:
             v = pin.difference(model, q[before], q[after]) / ((after - before) * dt)
             pin.ccrba(model, data, q[k], v)
             coms[k], momenta[k] = data.com[0], data.hg.angular
-        spin = np.gradient(gaussian_filter1d(momenta, MOMENTUM / dt, axis=0, mode="nearest"), dt, axis=0)
+        if width:
+            momenta = gaussian_filter1d(momenta, width / dt, axis=0, mode="nearest")
+        spin = np.gradient(momenta, dt, axis=0)
         return coms, spin[:, :2] / pin.computeTotalMass(model)
 
     def _places(self, q: Array) -> Array:
@@ -170,8 +191,7 @@ class DynamicsCorrection:
         soles: Sequence[Sequence[pin.SE3]],
         dt: float,
     ) -> Array:
-        path = gaussian_filter1d(com, 1.0, axis=0, mode="nearest")
-        points, loads = zero_moment_points(path, spin, dt), np.clip(relative_loads(path, dt), 0.0, 1.0)
+        points, loads = zero_moment_points(com, spin, dt), np.clip(relative_loads(com, dt), 0.0, 1.0)
         supports = self._supports(contacts, soles, 0.0)
         return np.array(
             [

@@ -38,6 +38,13 @@ SHARE, TIMINGS = 0.9, 4
 OUTSIDE = 0.05
 #: Largest displacement of planted soles with which it is kept [m].
 PLACED = 0.01
+#: Most corrections, each slower than the last one where joints are too fast or the ZMP is too far outside.
+CORRECTIONS = 4
+#: Largest factor by which one of them is slower for the ZMP, and distance of the ZMP outside of the soles from which on
+#: it is not slowed down, as feet would have to be elsewhere [m].
+SLOWER, HOPELESS = 1.3, 0.3
+#: Part by which joints may exceed their velocity limits.
+SPEED = 0.02
 #: Angle of the knees at a take-off [rad].
 TAKE_OFF = 0.6
 
@@ -85,11 +92,13 @@ class Retargeted:
     @property
     def failure(self) -> str | None:
         """Why the corrected motion is of no use; None if it is."""
-        far, found = float(self.after.outside.max(initial=0.0)), self.corrected
+        far, found = float(self.after.unsmoothed.max(initial=0.0)), self.corrected
         if far > OUTSIDE:
             return f"the ZMP is up to {100.0 * far:.1f} cm outside of the soles"
         if max(found.skate, found.depth) > PLACED:
             return f"the feet are up to {1e3 * max(found.skate, found.depth):.0f} mm beside their places"
+        if found.speed > 1.0 + SPEED:
+            return f"a joint has {100.0 * found.speed:.0f} % of its largest velocity"
         return None
 
     @property
@@ -177,8 +186,14 @@ class Retargeting:
         rests = detected(points, leg, dt)
         timing = Timing(points, rests, planted(rests, points["pelvis"], dt), dt)
         timing.shorten_flights(self._take_off())
-        timed, own, soles = self._timed(timing, scale, dt)
-        moved, before, after = self._correction.correct(own, timed.planted, soles, self._ankles(soles), dt)
+        for attempt in range(CORRECTIONS):
+            timed, own, soles = self._timed(timing, scale, dt)
+            moved, before, after = self._correction.correct(own, timed.planted, soles, self._ankles(soles), dt)
+            excess = self._too_quick(moved, after, dt)
+            hopeless = after.unsmoothed.max(initial=0.0) > HOPELESS
+            if excess.max() <= 1.0 or hopeless or attempt == CORRECTIONS - 1:
+                break
+            timing.slow_down(timed, excess)
         return Retargeted(self._measured(whole, clip, dt), self._measured(moved, timed, dt), before, after)
 
     def _timed(self, timing: Timing, scale: float, dt: float) -> tuple[Clip, Array, list[list[pin.SE3]]]:
@@ -194,6 +209,14 @@ class Retargeting:
             timing.slow_down(clip, excess)
         return clip, whole, soles
 
+    def _too_quick(self, moved: Array, balance: Balance, dt: float) -> Array:
+        """Return by how much each sample should be slower, (n,); up to 1 where it may remain."""
+        found = self._speeds(moved, dt)
+        found = np.where(found > 1.0, found / SHARE, found)
+        far = balance.unsmoothed / OUTSIDE
+        found[balance.samples] = np.maximum(found[balance.samples], np.where(far > 1.0, np.minimum(far, SLOWER), 0.0))
+        return np.asarray(found)
+
     def _take_off(self) -> float:
         """Return the largest vertical velocity at a take-off: knees bent by `TAKE_OFF` extend at their limit [m/s]."""
         thigh, shank = (self._targets.length("left", a, b) for a, b in LIMBS[:2])
@@ -207,7 +230,9 @@ class Retargeting:
         limits, part = self._scene.limits, self._part
         own = (limits.v_index >= part.v_slice.start) & (limits.v_index < part.v_slice.stop)
         angles = whole[:, limits.q_index[own]]
-        return np.asarray((np.abs(np.gradient(angles, dt, axis=0)) / limits.velocity[own]).max(axis=1))
+        rates = np.abs(np.diff(angles, axis=0)) / dt
+        largest = np.maximum(np.vstack([rates, rates[-1:]]), np.vstack([rates[:1], rates]))  # before and after each
+        return np.asarray((largest / limits.velocity[own]).max(axis=1))
 
     def _soles(self, clip: Clip, scale: float, dt: float, *, carried: bool = True) -> list[list[pin.SE3]]:
         """Return the poses of the soles, level at their recorded places, on the ground and at rest while planted."""

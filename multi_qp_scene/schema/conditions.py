@@ -98,19 +98,22 @@ class ReferenceConditionSpec(ConditionSpec):
 
 
 class CoMInsideConditionSpec(ConditionSpec):
-    """True when a centre of mass is over the support polygon of some contacts.
+    """True when a centre of mass, or its capture point, is over the support polygon of some contacts.
 
     Attributes:
         type: selects this type of condition.
         subsystems: the group whose common centre of mass is tested.
         contacts: contacts whose first surfaces span the polygon; they need not be active.
         margin: minimum distance inside [m].
+        capture_point: whether the capture point c + ċ / ω is tested, ω² = g / height: outside, planted feet cannot
+            stop the centre of mass c by the place of the forces alone.
     """
 
     type: Literal["com_inside"]
     subsystems: list[str]
     contacts: list[str]
     margin: Coordinate = 0.0
+    capture_point: bool = False
 
     def check(self, scenario: ScenarioChecker, key: Key, state: StateNames) -> None:
         """Check group and contacts."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from multi_qp_scene.config_file import StrictModel
-from multi_qp_scene.schema.common import Duration, Force, NonNegative, Positive, Speed, Time
+from multi_qp_scene.schema.common import Duration, Force, NonNegative, Positive, Speed, Switch, Time
 from multi_qp_scene.schema.generator_spec import GeneratorSpec
 from multi_qp_scene.schema.settings import Setting
 from multi_qp_scene.schema.tasks import check_motion
@@ -65,6 +65,11 @@ class ModalSpec(GeneratorSpec):
         motion: file of a reference motion, as `multi-qp motion import` writes it; a path, or one relative to the
             scenario.
         contacts: contact by surface of the motion, without the robot's name.
+        begin: time of the motion at which it begins [s].
+        place: where it is carried out: `motion`, where it was recorded; `entry`, moved on level ground to where the
+            surfaces are that are planted at its begin.
+        blend: time in which the displacement from the motion at the entry of the state goes to zero; 0: the motion is
+            followed at once [s].
         cycle: part of the motion that is repeated.
         speed: speed of the motion over time.
         stride: by how much steps are longer than those of the motion [m]; negative for shorter ones.
@@ -72,8 +77,11 @@ class ModalSpec(GeneratorSpec):
             upwards, through the origin of the motion [rad].
         slow_down: slower motion after a disturbance.
         landing: when surfaces land: `touch`, at a contact force or else a gap; `motion`, when the motion plants them.
+        correct_steps: whether surfaces in the air land where the body will be after a push.
         touch_force: contact force from which a surface touches [N].
-        window: number of steps of the plan.
+        window: number of steps of the plan; 0: chosen along the motion, see `prediction_error`.
+        prediction_error: largest error of the linear prediction of the body's turn at the end of a window that is
+            chosen [rad].
         step: duration of a step [s].
         position: W₁ of translations, on rigid modes of mass 1.
         rotation: W₁ of rotations.
@@ -91,20 +99,25 @@ class ModalSpec(GeneratorSpec):
     subsystem: str
     motion: str
     contacts: dict[str, str] = Field(min_length=1)
+    begin: Time = 0.0
+    place: Literal["motion", "entry"] = "motion"
+    blend: Time = 0.0
     cycle: CycleSpec | None = None
     speed: list[TimedSpeedSpec] = []
     stride: Annotated[float, Field(ge=-0.3, le=0.3)] = 0.0
     slope: Annotated[float, Field(ge=-0.5, le=0.5)] = 0.0
     slow_down: SlowDownSpec | None = None
     landing: Literal["touch", "motion"] = "touch"
+    correct_steps: Switch = True
     touch_force: Force = 25.0
-    window: int = Field(default=36, ge=1, le=120)
+    window: int = Field(default=36, ge=0, le=120)
+    prediction_error: Positive = 0.015
     step: Duration = 1.0 / 120.0
     position: Positive = 0.1
     rotation: Positive = 0.5
     rate: Positive = 1.0
     force: Positive = 1e-4
-    feed_forward: bool = True
+    feed_forward: Switch = True
     momentum: NonNegative = 100.0
     posture: NonNegative = 5.0
     stiffness: NonNegative = 100.0
@@ -132,3 +145,5 @@ class ModalSpec(GeneratorSpec):
         for surface in self.contacts:
             scenario.known((*key, "contacts", surface), "surface", surface, own)
         check_motion(scenario, (*key, "motion"), self.motion, self.subsystem)
+        if self.place == "entry" and self.slope:
+            scenario.report_error((*key, "place"), "expected `motion` with a `slope`, which is through its origin")

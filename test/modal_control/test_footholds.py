@@ -97,3 +97,17 @@ def test_the_pace_follows_schedule_user_and_disturbances():
     assert min(speeds[200:260]) == pytest.approx(0.6) and speeds[-1] == pytest.approx(1.2)
     assert np.abs(np.diff(speeds)).max() <= 2.0 * DT + 1e-12
     assert [pace.update(4.0 + k * DT, DT, 0.0, 0.8) for k in range(50)][-1] == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize(("pushed", "moved"), [(False, False), (True, True)])
+def test_a_foot_in_the_air_lands_where_the_body_will_be_after_a_push(pushed, moved):
+    """ξ is 10 cm beside the motion in the middle of the step; without a push, this is how it is followed."""
+    paths = stepping()
+    footholds = Footholds(paths, by_force=True, touch_force=25.0)
+    meet(footholds, paths, 1.0, until=0.7)
+    for k in range(20):
+        error = np.array([0.1, 0.0])
+        footholds.correct(0.7 + k * DT, DT, error, omega=3.8, speed=1.0, pushed=pushed)
+        assert not footholds.offsets[1].any()  # planted
+    assert bool(footholds.offsets[0][0] > 0.05) is moved
+    np.testing.assert_allclose(footholds.corrected[0], footholds.offsets[0], atol=1e-9)

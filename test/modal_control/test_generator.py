@@ -147,14 +147,37 @@ def test_the_squat_is_followed(motion, backend):
     assert np.sqrt(np.mean(errors**2)) < 0.003
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("direction", [(1.0, 0.0, 0.0), (-1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, -1.0, 0.0)])
-def test_it_recovers_from_pushes(motion, direction):
-    scenario = load_scenario("squat")
-    push = PushSpec(link="humanoid/torso", direction=direction, force=90.0, duration=1.0 / 6.0, at=1.8)
+def pushed(force, direction, backend, **parameters):
+    """Return the run of the squat with a push of 20 steps at its bottom."""
+    scenario = load_scenario("squat", parameters=parameters)
+    push = PushSpec(link="humanoid/torso", direction=direction, force=force, duration=1.0 / 6.0, at=1.8)
     mismatch = scenario.spec.mismatch.model_copy(update={"pushes": [push]})
-    pushed = replace(scenario, spec=scenario.spec.model_copy(update={"mismatch": mismatch}))
-    result = run_scenario(pushed, backend="mujoco")
+    return run_scenario(
+        replace(scenario, spec=scenario.spec.model_copy(update={"mismatch": mismatch})), backend=backend
+    )
+
+
+SIDES = [(1.0, 0.0, 0.0), (-1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, -1.0, 0.0)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("direction", SIDES)
+def test_planted_feet_hold_90_newtons(motion, direction):
+    scenario = load_scenario("squat")
+    result = pushed(90.0, direction, "mujoco", **{"step.margin": -1.0})
     assert result.succeeded and result.report["qp_failures"] == 0
     errors = centre_errors(scenario, motion, result.log.time, result.log.q)
     assert errors.max() > 0.02 and errors[-1] < 0.01
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("direction", SIDES)
+@pytest.mark.parametrize("backend", ["integrator", "mujoco"])
+def test_it_steps_after_150_newtons_and_squats_again(backend, direction):
+    result = pushed(150.0, direction, backend)
+    assert result.succeeded and result.report["qp_failures"] == 0
+    states = result.log.state
+    assert list(dict.fromkeys(states.tolist())) == ["squat", "step", "stand"]
+    again = result.log.q[(states == "squat") & (result.log.time > 3.0)]
+    assert np.ptp(again[:, 2]) > 0.2
+    assert abs(again[-1, :2] - result.log.q[0, :2]).max() > 0.1  # elsewhere

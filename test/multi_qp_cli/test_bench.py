@@ -195,3 +195,20 @@ def test_bench_of_limbs_that_meet_obstacles(tmp_path, capsys):
         assert parts["generator"]["count"] == parts["tick"]["count"] == 180  # without the first 20
         assert 0.0 < parts["generator"]["median"] < parts["tick"]["median"]
     assert "thicket" in capsys.readouterr().out
+
+
+def test_bench_of_modal_runs_refuses_pushes_that_are_none(capsys):
+    assert main(["bench", "modal-runs", "--modal-push=-5"]) == 2
+    assert "--modal-push: expected 0 to 10000 N" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_bench_of_modal_runs_compares_pushes_with_what_planted_feet_hold(tmp_path):
+    file = tmp_path / "runs.json"
+    arguments = ["--modal-scene", "squat", "--modal-push", "150", "--json", str(file)]
+    assert main(["bench", "modal-runs", *arguments]) == 0
+    rows = json.loads(file.read_text())["scenes"]["squat"]
+    assert [row["case"] for row in rows] == ["150 N ahead", "150 N left", "150 N back", "150 N right"]
+    for row in rows:
+        assert 90.0 < row["planted_hold_N"] < 130.0
+        assert row["stands"] and row["failed_qps"] == 0 and "step" in row["states"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -11,6 +13,7 @@ from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.dynamics.relative_motion import relative_motion
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scene import State
+from multi_qp_scene.schema.mismatch import PushSpec
 from multi_qp_simulator.integrator import Integrator
 from multi_qp_simulator.runner import BACKENDS, make_backend
 
@@ -87,6 +90,39 @@ def test_in_a_fallback_without_contacts_everything_falls(standing):
     data = scene.model.createData()
     pin.centerOfMass(scene.model, data, scene.q0, np.zeros(scene.nv), outcome.acceleration)
     np.testing.assert_allclose(data.acom[0], [0.0, 0.0, -9.81], atol=1e-9)
+
+
+def test_a_push_acts_through_the_centre_of_mass_of_its_body_while_contacts_hold(standing):
+    """M q̈ + N = S τ + Jᵀ w + push, with the power of the push from the velocity of the body's centre of mass."""
+    scene = standing.scene
+    push = PushSpec(link="humanoid/torso", direction=(0.6, 0.8, 0.0), force=50.0, duration=DT, at=0.0)
+    mismatch = standing.spec.mismatch.model_copy(update={"pushes": [push]})
+    pushed = replace(standing, spec=standing.spec.model_copy(update={"mismatch": mismatch}))
+    world, kinematics = Integrator(pushed), Kinematics(scene)
+    kinematics.update(world.state)
+    made = {"left_foot": np.zeros(6), "right_foot": np.zeros(6), "box_on_table": np.zeros(6)}
+    tau = 5.0 * np.random.default_rng(1).normal(size=scene.na)
+    outcome = world.step(command(scene, a=np.zeros(scene.nv), tau=tau, wrenches=made), DT)
+    force = -kinematics.N
+    force[scene.actuated_v] += tau
+    for name, wrench in outcome.wrenches.items():
+        first, second = (scene.surfaces[surface] for surface in standing.spec.contacts[name].surfaces)
+        motion = relative_motion(kinematics, first.frame_id, second.frame_id)
+        force += motion.J.T @ wrench
+        np.testing.assert_allclose(motion.J @ outcome.acceleration + motion.drift, -motion.twist / DT, atol=1e-8)
+    rest = kinematics.M @ outcome.acceleration - force
+    model, data, h = scene.model, scene.model.createData(), 1e-6
+    body = model.frames[model.getFrameId("humanoid/torso")].parentJoint
+
+    def place(v):
+        pin.forwardKinematics(model, data, pin.integrate(model, scene.q0, h * v))
+        return data.oMi[body].act(model.inertias[body].lever)
+
+    for k in range(scene.nv):
+        moved = (place(np.eye(scene.nv)[k]) - place(-np.eye(scene.nv)[k])) / (2.0 * h)
+        assert rest[k] == pytest.approx(moved @ [30.0, 40.0, 0.0], abs=1e-4)
+    later = world.step(replace(command(scene, a=np.zeros(scene.nv), wrenches=made), time=DT), DT)
+    assert not later.acceleration.any()
 
 
 def test_bonds_are_reset_after_each_valid_tick(standing):

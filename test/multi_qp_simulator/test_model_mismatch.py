@@ -67,6 +67,14 @@ def test_a_push_follows_its_state_for_its_duration():
     assert link == "a/b" and force.tolist() == [0.0, 50.0, 0.0]
 
 
+def test_mean_pushes_have_the_impulse_of_the_push():
+    pushes = Pushes([PushSpec(link="a/b", direction=(0.0, 2.0, 0.0), force=50.0, duration=0.1, at=0.5)])
+    periods = 0.003 * np.arange(400)
+    impulse = sum(0.003 * force for time in periods for _, force in pushes.mean(float(time), 0.003))
+    np.testing.assert_allclose(impulse, [0.0, 5.0, 0.0], atol=1e-9)
+    assert pushes.mean(0.2, 0.003) == [] == pushes.mean(0.6, 0.003)
+
+
 def drive(scenario, seconds, controller=None):
     """Run without a run monitor; return the controller, the backend, and the heights and velocities along the run."""
     controller = controller or make_controller(scenario, "mujoco")

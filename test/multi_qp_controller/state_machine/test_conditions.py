@@ -98,6 +98,16 @@ def test_com_inside_uses_the_named_subsystems_and_contacts(context):
     assert holds(parsed(type="com_inside", subsystems=["box"], contacts=["box_on_table"]), context())
 
 
+@pytest.mark.parametrize(("speed", "inside"), [(0.2, True), (0.35, True), (0.45, False)])
+def test_com_inside_tests_the_capture_point_on_demand(context, speed, inside):
+    """The whole robot moves ahead: c + v √(h / g) is 10 cm ahead of the soles' middle at 0.37 m/s."""
+    v = np.zeros(context.scene.nv)
+    v[context.scene.subsystems["humanoid"].v_slice.start] = speed
+    feet = {"subsystems": ["humanoid"], "contacts": ["left_foot", "right_foot"]}
+    assert holds(parsed(type="com_inside", capture_point=True, **feet), context(v=v)) is inside
+    assert holds(parsed(type="com_inside", **feet), context(v=v))
+
+
 @pytest.mark.parametrize(
     ("twist", "speed", "expected"),
     [

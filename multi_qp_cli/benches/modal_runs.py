@@ -1,0 +1,172 @@
+"""Pushes and edits of [Jain2011] on the scenes of modal-space control, in the QP."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pinocchio as pin
+
+from multi_qp_cli.benches.result import BenchResult, BenchTable
+from multi_qp_scene.arrays import Array
+from multi_qp_scene.errors import MultiQpError
+
+if TYPE_CHECKING:
+    from multi_qp_scene.scenario import Scenario
+    from multi_qp_simulator.runner import RunResult
+
+SUMMARY = "modal-space control in the QP: pushes and edits of the paper on walk and squat, by backend"
+LINK = "humanoid/torso"
+DIRECTIONS = {"ahead": (1.0, 0.0), "left": (0.0, 1.0), "back": (-1.0, 0.0), "right": (0.0, -1.0)}
+#: Largest tilt of the trunk of a robot that stands at the end [rad].
+UPRIGHT = 0.35
+
+
+class _Scene(NamedTuple):
+    """Pushes of [Jain2011] on a scene [N], their duration [s], when they act [s], and parameters of the scene."""
+
+    forces: tuple[float, ...]
+    duration: float
+    at: float
+    parameters: dict[str, float]
+
+
+SCENES = {
+    "squat": _Scene((75.0, 150.0, 250.0), 20 / 120, 1.8, {}),
+    "walk_motion": _Scene((100.0, 135.0, 175.0), 10 / 120, 4.3, {"cycles": 1.0}),
+}
+#: Edits of the walk of [Jain2011] by title, and the force of a push to the back [N].
+EDITS: dict[str, tuple[dict[str, float], float]] = {
+    "slope 3°": ({"slope": 3.0}, 0.0),
+    "slope -5°": ({"slope": -5.0}, 0.0),
+    "stride +10 cm": ({"stride": 0.1}, 0.0),
+    "stride -15 cm": ({"stride": -0.15}, 0.0),
+    "speed +10 %, stride +15 cm": ({"speed": 1.1, "stride": 0.15}, 0.0),
+    "175 N back, for 1 s slower by 25 %": ({"slow_down": 0.75}, 175.0),
+    "250 N back": ({}, 250.0),
+    "250 N back, for 1 s slower by 25 %": ({"slow_down": 0.75}, 250.0),
+}
+
+
+def add_options(group: Any) -> None:
+    """Declare the options."""
+    text = "scene; repeatable (default both)"
+    group.add_argument("--modal-scene", action="append", choices=list(SCENES), help=text)
+    text = "backend of the runs (default integrator)"
+    group.add_argument("--modal-backend", choices=["integrator", "mujoco"], default="integrator", help=text)
+    text = "push on the torso; repeatable (default those of [Jain2011]); 0 for none"
+    group.add_argument("--modal-push", action="append", type=float, metavar="N", help=text)
+    group.add_argument("--no-edits", action="store_true", help="only the pushes")
+
+
+def run(options: argparse.Namespace) -> BenchResult:
+    """Run each scene with its pushes, and the walk with its edits."""
+    pushes = options.modal_push
+    if pushes is not None and not all(0.0 <= push <= 1e4 for push in pushes):
+        raise MultiQpError("--modal-push: expected 0 to 10000 N")
+    backend, tables, data = options.modal_backend, [], {}
+    for name in options.modal_scene or list(SCENES):
+        scene = SCENES[name]
+        forces = scene.forces if pushes is None else [push for push in pushes if push]
+        rows = [
+            {"case": f"{force:g} N {direction}"} | _ran(name, backend, scene.parameters, force, DIRECTIONS[direction])
+            for force in forces
+            for direction in DIRECTIONS
+        ]
+        if name == "walk_motion" and not options.no_edits:
+            rows += [
+                {"case": title} | _ran(name, backend, scene.parameters | changes, force, DIRECTIONS["back"])
+                for title, (changes, force) in EDITS.items()
+            ]
+        tables.append(_table(name, backend, rows))
+        data[name] = rows
+    return BenchResult(tables, {"backend": backend, "scenes": data})
+
+
+def _ran(
+    name: str, backend: str, parameters: dict[str, float], force: float, direction: tuple[float, float]
+) -> dict[str, Any]:
+    """Return the figures of one run."""
+    from multi_qp_scene.scenario import load_scenario
+    from multi_qp_scene.schema.mismatch import PushSpec
+    from multi_qp_simulator.runner import run_scenario
+
+    scenario, scene = load_scenario(name, parameters=parameters), SCENES[name]
+    toward = (*direction, 0.0)
+    pushes = [PushSpec(link=LINK, direction=toward, force=force, duration=scene.duration, at=scene.at)] if force else []
+    mismatch = scenario.spec.mismatch.model_copy(update={"pushes": pushes})
+    result = run_scenario(
+        replace(scenario, spec=scenario.spec.model_copy(update={"mismatch": mismatch})), backend=backend
+    )
+    tilts = _tilts(scenario, result)
+    report = result.report
+    return {
+        "stands": str(result.log.state[-1]) == "stand" and bool(tilts[-1] < UPRIGHT),
+        "reached": result.succeeded,
+        "failed_qps": int(report["qp_failures"]),
+        "slip_m": float(report["worst"]["contact_slip_m"]),
+        "tilt_rad": float(tilts.max()),
+        "states": list(dict.fromkeys(result.log.state.tolist())),
+        "planted_hold_N": _held(scenario, result, scene, direction) if force and name == "squat" else None,
+    }
+
+
+def _tilts(scenario: Scenario, result: RunResult) -> Array:
+    """Return the tilt of the trunk over time, (n,) [rad]."""
+    model, data = scenario.scene.model, scenario.scene.model.createData()
+    frame, found = model.getFrameId(LINK), np.zeros(len(result.log.q))
+    for k, q in enumerate(result.log.q):
+        pin.forwardKinematics(model, data, q)
+        up = float(pin.updateFramePlacement(model, data, frame).rotation[2, 2])
+        found[k] = math.acos(min(max(up, -1.0), 1.0))
+    return found
+
+
+def _held(scenario: Scenario, result: RunResult, scene: _Scene, direction: tuple[float, float]) -> float:
+    """Return the largest push that planted feet hold, at the configuration in which the push begins [N]."""
+    from modal_control.planted_feet import largest_push
+
+    model, data = scenario.scene.model, scenario.scene.model.createData()
+    q = result.log.q[int(np.searchsorted(result.log.time, scene.at - 1e-9))]
+    com = pin.centerOfMass(model, data, q).copy()
+    pin.updateFramePlacements(model, data)
+    link = model.frames[model.getFrameId(LINK)].parentJoint
+    way = np.array(direction)
+    corners = [
+        (data.oMf[surface.frame_id].act(point)[:2] - com[:2]) @ way
+        for surface in (scenario.scene.surfaces[f"humanoid/{side}_sole"] for side in ("left", "right"))
+        for point in surface.points
+    ]
+    return largest_push(
+        mass=pin.computeTotalMass(model),
+        height=float(com[2]),
+        point=float(data.oMi[link].act(model.inertias[link].lever)[2]),
+        edge=float(max(corners)),
+        duration=scene.duration,
+    )
+
+
+def _table(name: str, backend: str, rows: list[dict[str, Any]]) -> BenchTable:
+    lines = [
+        [
+            row["case"],
+            "yes" if row["stands"] else "no",
+            "yes" if row["reached"] else "no",
+            str(row["failed_qps"]),
+            f"{1e3 * row['slip_m']:.1f}",
+            f"{row['tilt_rad']:.2f}",
+            "-" if row["planted_hold_N"] is None else f"{row['planted_hold_N']:.0f} N",
+            "yes" if "step" in row["states"] else "-",
+        ]
+        for row in rows
+    ]
+    columns = ("case", "stands", "goals, health", "failed QPs", "slip [mm]", "largest tilt [rad]")
+    scene = SCENES[name]
+    note = (
+        f"Pushes at the torso for {scene.duration:.3f} s at {scene.at:g} s; stands: ends in the state `stand`, trunk "
+    )
+    note += f"within {UPRIGHT} rad. Planted feet hold: bound of the pendulum without angular momentum."
+    return BenchTable(f"{name}, {backend}", (*columns, "planted feet hold", "steps"), lines, note)
