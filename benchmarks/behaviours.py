@@ -57,7 +57,13 @@ def main() -> int:
     parser.add_argument("--backend", action="append", default=[], help="carry motions out here; repeatable")
     parser.add_argument("--jobs", type=int, default=1, help="processes, which slow each other down (default 1)")
     options = parser.parse_args()
-    rows = [_measured(name, options) for name in options.scenarios]
+    rows = [Row(Path(name).stem) for name in options.scenarios]
+    try:
+        for name, row in zip(options.scenarios, rows, strict=True):
+            _measure(row, name, options)
+    except KeyboardInterrupt:
+        print("interrupted: the tables have the starts before it", file=sys.stderr)
+        rows = [row for row in rows if row.trials]
     print(f"| behaviour | pass | time | iterations | contacts | not met | torque² | {' | '.join(options.backend)} |")
     print("|---" * (7 + max(1, len(options.backend))) + "|")
     for row in rows:
@@ -84,10 +90,10 @@ class Trial:
     failures: dict[str, str]
 
 
-def _measured(name: str, options: argparse.Namespace) -> Row:
+def _measure(row: Row, name: str, options: argparse.Namespace) -> None:
+    """Make the starts of a row, and show each."""
     from contact_invariant.starts import StartJob
 
-    row = Row(Path(name).stem)
     jobs = [StartJob(name, refine=options.refine, seed=seed) for seed in range(options.seeds)]
     with executor_of(min(options.jobs, len(jobs))) as executor:
         found = in_order(executor.as_completed(partial(_trial, backends=tuple(options.backend)), jobs))
@@ -99,7 +105,6 @@ def _measured(name: str, options: argparse.Namespace) -> Row:
             played = "".join(f"; {backend}: {failure or 'carried out'}" for backend, failure in failures)
             said = f"{row.name} seed {job.seed}: {start.seconds:.1f} s, {start.missed or 'passes'}{played}"
             print(said, file=sys.stderr, flush=True)
-    return row
 
 
 def _trial(job: StartJob, backends: Sequence[str]) -> Trial:
