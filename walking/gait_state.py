@@ -53,6 +53,7 @@ class Walk:
         since: time at which the phase began, or begins: the transfer of the weight after an early touchdown [s].
         swinging: group that swings, or swings next.
         touchdown: planned touchdown [s].
+        turning: rate at which the body turns in this step, fixed at its lift-off [rad/s].
         place: planned centre of the swinging group's landing, (3,): x, y [m], heading [rad].
         zmp: zero-moment point of the last tick, (2,) [m].
         lift_places: place of each foot at lift-off, (n, 3) [m].
@@ -80,6 +81,7 @@ class Walk:
     since: float = 0.0
     swinging: int = 0
     touchdown: float = 0.0
+    turning: float = 0.0
     place: Annotated[Array, 3] = field(default_factory=lambda: np.zeros(3))
     zmp: Annotated[Array, 2] = field(default_factory=lambda: np.zeros(2))
     lift_places: Annotated[Array, None, 3] = field(default_factory=lambda: np.zeros((0, 3)))

@@ -84,6 +84,8 @@ class Stepper(Stateful):
         self._ground = GroundHeight(gait, self._frames, level=terrain is None)
         self._swing_feet = SwingFeet(robot, gait, terrain, rise=rise)
         self.preview = StepPreview(robot, gait, self._frames, swing_speed=swing_speed)
+        left, right = (float(group_place(robot, gait, group)[1]) for group in (0, 1))
+        self._is_beside = left != right
         self.acceleration = np.zeros(2)
         self.choice: StepChoice | None = None
         self.start(dt)
@@ -170,7 +172,7 @@ class Stepper(Stateful):
         if walk.phase == DOUBLE and now.time - walk.since >= self._double_time() - 1e-9:
             self._after_double(now, xi, velocity)
         elif walk.phase == SHIFT and now.time - walk.since >= SHIFT_TIME - 1e-9:
-            self._lift(now, self.gait.swing_time)
+            self._lift(now, self.gait.swing_time, velocity)
         if walk.phase == STAND:
             self._consider_walking(now, xi, velocity)
         if walk.phase == STAND:
@@ -220,8 +222,9 @@ class Stepper(Stateful):
             walk.swinging = 1 - walk.swinging
             walk.steps += 1
 
-    def _lift(self, now: Measured, swing_time: float) -> None:
+    def _lift(self, now: Measured, swing_time: float, velocity: Array) -> None:
         walk = self.walk
+        walk.turning = float(velocity[2])
         walk.phase, walk.since, walk.touchdown = SWING, now.time, now.time + swing_time
         for k in self.gait.groups[walk.swinging]:
             walk.in_contact[k] = False
@@ -234,7 +237,7 @@ class Stepper(Stateful):
             self.walk.phase, self.walk.since, self.walk.recovering = STAND, now.time, False
             return
         self.walk.recovering = self.walk.error > URGENT
-        self._lift(now, self.gait.recovery_swing if self.walk.recovering else self.gait.swing_time)
+        self._lift(now, self.gait.recovery_swing if self.walk.recovering else self.gait.swing_time, velocity)
 
     def _settled(self, now: Measured, xi: Array) -> bool:
         """Return whether the feet are side by side and the divergent component is well inside the support."""
@@ -258,7 +261,7 @@ class Stepper(Stateful):
             ]
             best = costs.index(min(costs))
             walk.swinging, walk.recovering, walk.error = best, True, outside
-            self._lift(now, self.gait.recovery_swing)
+            self._lift(now, self.gait.recovery_swing, velocity)
         elif np.abs(velocity).max() >= 1e-3:
             vx, vy, wz = velocity
             left = 0 if group_place(self.robot, self.gait, 0)[1] >= group_place(self.robot, self.gait, 1)[1] else 1
@@ -284,6 +287,9 @@ class Stepper(Stateful):
         nominal_time = gait.recovery_swing if walk.recovering else gait.swing_time
         if walk.phase == DOUBLE:
             return self._transfer(now, xi, velocity, nominal_time)
+        if self._is_beside:
+            # a turn that grows in a swing needs room aside, for which there may be no time: thighs would meet
+            velocity = np.array([velocity[0], velocity[1], walk.turning])
         elapsed, remaining = now.time - walk.since, walk.touchdown - now.time
         preview = partial(
             self.preview.best, now, xi, velocity, swinging=swinging, elapsed=elapsed, nominal_time=nominal_time

@@ -76,7 +76,7 @@ def test_the_mean_velocity_is_the_commanded_one(velocity):
 def test_it_walks_by_random_commands_under_mismatch(seed):
     run = run_job(RunJob("walk", seed, (("random.duration", 60.0),), RANDOMISED))
     assert run.succeeded, (run.ended, run.missed, run.problems)
-    assert run.qp_failures == 0 and run.torque_ratio <= 1.0 + 1e-9
+    assert run.qp_failures == 0 and run.torque_ratio <= 1.0 + 1e-9 and run.slip < 3e-3
 
 
 def test_arms_swing_against_the_legs_and_knees_bend_forwards():

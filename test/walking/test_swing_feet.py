@@ -8,14 +8,14 @@ import pytest
 from walking.gait import Gait, UnknownGround, WalkingRobot
 from walking.gait_state import SWING, URGENT, Measured, Walk
 from walking.swing import resting
-from walking.swing_feet import SLOW_LANDING, SwingFeet
+from walking.swing_feet import CALM, SLOW_LANDING, SwingFeet
 
 PLACES = np.array([[0.0, 0.085], [0.0, -0.085]])
 ROBOT = WalkingRobot(PLACES, np.array([[0.09, 0.035]] * 2), 0.69, (0.5, 0.45), 0.14)
 
 
-def landing_speed(gait, *, error=0.0, recovering=False, forces=(0.0, 380.0)):
-    """Return the downward speed of the reference of the first foot 15 ms before its touchdown [m/s]."""
+def swing(gait, *, error=0.0, recovering=False, forces=(0.0, 380.0)):
+    """Return the last references of the first foot, 0.3 m ahead, until 15 ms before its touchdown, (n, 3, 4)."""
     feet = np.column_stack([PLACES, np.zeros(2)])
     walk = Walk(
         phase=SWING,
@@ -29,7 +29,7 @@ def landing_speed(gait, *, error=0.0, recovering=False, forces=(0.0, 380.0)):
         error=error,
         recovering=recovering,
     )
-    swing_feet, dt = SwingFeet(ROBOT, gait, None, rise=0.2), 0.005
+    swing_feet, dt, found = SwingFeet(ROBOT, gait, None, rise=0.2), 0.005, []
     for time in np.arange(0.0, gait.swing_time - 0.012, dt):
         now = Measured(
             time=float(time),
@@ -42,8 +42,14 @@ def landing_speed(gait, *, error=0.0, recovering=False, forces=(0.0, 380.0)):
             forces=None if forces is None else np.array(forces),
         )
         swing_feet.advance(walk, now, dt)
+        found.append(walk.swings[0].copy())
     assert np.abs(walk.swings[0][0, :2] - walk.landings[0][:2]).max() < 2e-3
-    return -walk.swings[0][1, 2]
+    return np.array(found)
+
+
+def landing_speed(gait, **case):
+    """Return the downward speed of the reference of the first foot 15 ms before its touchdown [m/s]."""
+    return -swing(gait, **case)[-1, 1, 2]
 
 
 @pytest.mark.parametrize("speed", [0.05, 0.2])
@@ -56,6 +62,18 @@ def test_a_foot_lands_slowly_in_a_reaction_to_a_push_and_without_measured_forces
     quick, slow = Gait(((0,), (1,)), landing_speed=0.2), Gait(((0,), (1,)), landing_speed=SLOW_LANDING)
     found = landing_speed(quick, **case)
     assert found == landing_speed(slow) < landing_speed(quick)
+
+
+@pytest.mark.parametrize(
+    ("case", "is_calm"), [({}, True), ({"error": 2.0 * CALM}, False), ({"recovering": True}, False)]
+)
+def test_a_calm_foot_comes_to_rest_over_its_landing_and_one_that_reacts_has_more_time(case, is_calm):
+    references = swing(Gait(((0,), (1,))), **case)
+    # 15 to 25 ms before touchdown
+    jumps, speeds = np.abs(np.diff(references[-3:, 0, 0])), references[-3:, 1, 0]
+    assert speeds[-1] == 0.0 and (np.abs(jumps - 0.0025 * (speeds[1:] + speeds[:-1])).max() < 2e-4)
+    middle = references[:, 0, 0].searchsorted(0.15)
+    assert (middle < 0.195 / 0.005) == is_calm
 
 
 UNKNOWN = Gait(((0,), (1,)), unknown_ground=UnknownGround(rise=0.3, descent=0.15, landing_speed=0.3, search_speed=0.5))
