@@ -16,6 +16,7 @@ from multi_qp_scene.arrays import Array
 from multi_qp_scene.schema.behaviour import (
     BehaviourSpec,
     DirectionTerm,
+    HandstandTerm,
     PositionTerm,
     StandTerm,
     StrikeTerm,
@@ -143,6 +144,29 @@ class TaskTerms:
                 found.append(Feature(f"rotation of {foot.name}", "rad/s", at.rate[9 + 6 * i : 12 + 6 * i]))
         return found
 
+    def _handstand(self, term: HandstandTerm, at: State) -> list[Feature]:
+        hands = [self._character.index(name) for name in term.hands]
+        middle = sum(at.places[i] for i in hands) / len(hands)
+        found = [
+            Feature("centre of mass over the hands", "m", (at.p - middle)[:2]),
+            Feature("trunk upside down", "rad", at.R[:, 2] + ca.DM([0, 0, 1])),
+            Feature("velocity of the centre of mass", "m/s", at.rate[:3]),
+            Feature("rotation of the trunk", "rad/s", at.rate[3:6]),
+        ]
+        for i in hands:
+            hand = self._character.effectors[i]
+            near, normal = self._surroundings.nearest(at.places[i], hand.margin)
+            found += [
+                Feature(f"{hand.name} on a surface", "m", at.places[i] - near),
+                Feature(f"{hand.name} flat", "rad", at.turns[i][:, 2] + normal),
+            ]
+        for i in (self._character.index(name) for name in term.feet):
+            foot = self._character.effectors[i]
+            base = at.p + at.R @ ca.DM(_base(self._character, i))
+            length = float(np.linalg.norm(foot.nominal.translation - self._character.com - _base(self._character, i)))
+            found.append(Feature(f"{foot.name} above the trunk", "m", at.places[i] - base - ca.DM([0, 0, length])))
+        return found
+
     def _position(self, term: PositionTerm, at: State) -> list[Feature]:
         return [Feature("centre of mass", "m", at.p[: len(term.target)] - ca.DM(term.target))]
 
@@ -163,6 +187,7 @@ class TaskTerms:
 
 
 _MAKERS: dict[type[TermBase], Callable[..., list[Feature]]] = {
+    HandstandTerm: TaskTerms._handstand,
     StandTerm: TaskTerms._stand,
     PositionTerm: TaskTerms._position,
     DirectionTerm: TaskTerms._direction,

@@ -72,6 +72,28 @@ class StandTerm(TermBase):
             scenario.known((*key, "feet", k), "effector", foot, effectors)
 
 
+class HandstandTerm(TermBase):
+    """Stands on the hands: at rest, upside down, centre of mass above the middle of the hands, feet above the trunk.
+
+    Attributes:
+        type: selects this term.
+        hands: effectors to stand on.
+        feet: effectors above the trunk.
+        phase: number of the phase at whose end it does, counted from 1; the last one by default.
+        weight: factor of its residual. Terms below 1 are preferences, which no audit judges.
+    """
+
+    type: Literal["handstand"]
+    hands: list[str] = Field(min_length=1)
+    feet: list[str] = []
+
+    def check(self, effectors: set[str], scenario: ScenarioChecker, key: Key) -> None:
+        """Check the names of hands and feet."""
+        for name in ("hands", "feet"):
+            for k, effector in enumerate(getattr(self, name)):
+                scenario.known((*key, name, k), "effector", effector, effectors)
+
+
 class PositionTerm(TermBase):
     """The centre of mass is at a place.
 
@@ -123,7 +145,7 @@ class StrikeTerm(TermBase):
         scenario.known((*key, "effector"), "effector", self.effector, effectors)
 
 
-TaskTerm = Annotated[StandTerm | PositionTerm | DirectionTerm | StrikeTerm, Field(discriminator="type")]
+TaskTerm = Annotated[StandTerm | HandstandTerm | PositionTerm | DirectionTerm | StrikeTerm, Field(discriminator="type")]
 
 
 class MoveSpec(StrictModel):

@@ -1,6 +1,7 @@
 """Task terms: derivatives, times, and the way from any inclination to standing."""
 
 import numpy as np
+import pinocchio as pin
 import pytest
 
 from contact_invariant.character import character_of
@@ -10,7 +11,8 @@ from contact_invariant.task_terms import TaskTerms
 
 TERMS = """{type: position, target: [0.3, 0.1, 0.8], phase: 1}, {type: direction, yaw: 0.4},
     {type: strike, effector: right_hand, target: [0.5, -0.15, 1.0], velocity: [1.5, 0, 0], phase: 2},
-    {type: stand, feet: [left_foot], phase: 1}"""
+    {type: stand, feet: [left_foot], phase: 1},
+    {type: handstand, hands: [left_hand, right_hand], feet: [left_foot, right_foot], phase: 1}"""
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +55,24 @@ def test_standing_pulls_upright_from_any_inclination(terms, character, pitch):
     assert slope * np.sign(pitch) > 0.1
 
 
+def test_a_handstand_is_upside_down_with_the_feet_up(terms, character, scenario):
+    """The features vanish where the character is turned about its centre of mass, but for those of the hands."""
+    x = character.features_at(scenario.scene, scenario.scene.q0)
+    turn = pin.utils.rotate("y", np.pi)
+    turned = x.copy()
+    turned[3:6] = pin.log3(turn @ pin.exp3(x[3:6]))
+    for k in range(6, len(x), 6):
+        turned[k : k + 3] = x[:3] + turn @ (x[k : k + 3] - x[:3])
+    values, upright = (np.array(terms.features[5][1](one, 0 * x)).ravel() for one in (turned, x))
+    names = [name for name, _ in terms.features[5][0]]
+    trunk = [k for k, name in enumerate(names) if name == "handstand: trunk upside down"]
+    feet = [k for k, name in enumerate(names) if name.endswith("foot above the trunk")]
+    np.testing.assert_allclose(values[trunk], 0.0, atol=1e-8)
+    assert np.abs(values[feet]).max() < 0.1 and np.abs(upright[feet]).max() > 1.0
+
+
 def test_terms_hold_at_the_end_of_their_phase(terms, scenario, character, behaviour):
-    assert terms.phases == [2, 0, 2, 1, 0]
+    assert terms.phases == [2, 0, 2, 1, 0, 0]
     surroundings = surroundings_of(scenario.scene, apart_from="humanoid")
     given = "{type: position, target: [0.3, 0.1], phase: 1}"
     problem = SynthesisProblem(character, surroundings, behaviour(phases=3, terms=given).spec.behaviour)
