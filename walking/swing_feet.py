@@ -108,7 +108,9 @@ class SwingFeet:
             before, after, search, follow = unknown.rise, unknown.descent, unknown.search_speed, FOLLOW_SPEED
         times, total = (remaining, elapsed), elapsed + remaining
         # feet that react to a push, however weak, need all the time that they have
-        is_calm = unknown is None and not walk.recovering and walk.error <= CALM
+        # on stairs too: with less time, ankles exceed their limits
+        is_level = unknown is None and self._terrain is None
+        is_calm = is_level and not walk.recovering and walk.error <= CALM
         least, cut = (CALM_END, SHORTEST) if is_calm else (0.0, OVER_LANDING)
         advance(
             walk.swings[foot],
