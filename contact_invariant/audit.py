@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
+import pinocchio as pin
 from scipy.optimize import nnls
 
 from contact_invariant.character import Character
@@ -124,7 +125,7 @@ class Auditor:
         postures = postures_of(self._scene, self._character, motion, times)
         findings = [
             *self._task(features),
-            *self._physics(path),
+            *self._physics(path, postures),
             *self._contacts(path),
             *self._kinematics(postures),
             *self._penetration(postures),
@@ -143,9 +144,13 @@ class Auditor:
             found.append(_at_most(name, worst[0], bound, unit, worst[1]))
         return found
 
-    def _physics(self, path: _Path) -> list[Finding]:
+    def _physics(self, path: _Path, postures: Postures) -> list[Finding]:
         """Explain root force and moment by forces inside the friction cones at corners that touch."""
         needed, errors = path.root_wrench(), np.zeros((len(path.times), 6))
+        if self._character.limb_weights:
+            model, data = self._scene.model, self._scene.model.createData()
+            centres = np.array([pin.centerOfMass(model, data, q).copy() for q in postures.q])
+            needed[:, 3:] += np.cross(centres - path.p, needed[:, :3])
         for m in range(len(path.times)):
             columns = []
             for i, effector in enumerate(self._character.effectors):

@@ -6,57 +6,25 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import coal
 import numpy as np
 import pinocchio as pin
 
+from contact_invariant.capsules import Capsule, capsules_of, owner
 from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.behaviour import BehaviourSpec
-from multi_qp_scene.subsystem import Subsystem
 
 #: Joints without an effort limit count with this one [N m].
 DEFAULT_EFFORT = 200.0
-#: Distance of the spheres along a capsule, relative to its radius.
-SPACING = 1.2
-
-
-@dataclass(frozen=True)
-class Capsule:
-    """Approximation of one piece of a link's collision geometry.
-
-    Attributes:
-        link: full name of the link.
-        limb: index of the effector whose chain moves it, None for the trunk.
-        joint: index in that chain.
-        ends: of its axis, in the frame of that joint, or in the root frame for the trunk, (2, 3) [m].
-        radius: that fits into the geometry [m].
-        apart: radius for the distance to other links [m], which covers the geometry's middle extent.
-        touches: whether its link has a patch.
-    """
-
-    link: str
-    limb: int | None
-    joint: int
-    ends: Array
-    radius: float
-    apart: float
-    touches: bool
-
-    @property
-    def fractions(self) -> Array:
-        """Places along its axis, 0..1, of spheres that cover it, (k,)."""
-        length = float(np.linalg.norm(self.ends[1] - self.ends[0]))
-        if length < 1e-6:
-            return np.array([0.5])
-        return np.linspace(0.0, 1.0, 1 + math.ceil(length / (SPACING * self.radius)))
 
 
 @dataclass(frozen=True)
 class Effector:
     """A potential contact: a surface patch, and the chain of joints between the root and the patch.
+
+    Chains may share joints: those of a foot and of a knee, or those of the hands, which the chest moves.
 
     A point is a patch without extent, whose rotation in x is that of the surface it touches, free of its link.
 
@@ -68,7 +36,7 @@ class Effector:
         effort: factor of the cost of its forces.
         half: half extents of the patch along its x and y, (2,) [m].
         nominal: placement of the patch in the root frame in the nominal posture.
-        joints: indices of the joints of its own in the scene's model; none for a patch of the trunk.
+        joints: indices of its limb's joints in the scene's model; none for a patch of the trunk.
         placements: of each joint in the one before, the first in the root frame.
         axes: rotation axis of each joint, (k, 3).
         end: placement of the patch in the last joint's frame, or in the root frame.
@@ -77,7 +45,6 @@ class Effector:
         lower: joint limits [rad], (k,).
         upper: joint limits [rad], (k,).
         rest: joint angles of the nominal posture [rad], (k,).
-        torque: effort limits [N m], (k,).
     """
 
     name: str
@@ -96,7 +63,6 @@ class Effector:
     lower: Array
     upper: Array
     rest: Array
-    torque: Array
 
     @property
     def margin(self) -> float:
@@ -106,13 +72,52 @@ class Effector:
     @property
     def length(self) -> float:
         """Largest distance of the last joint, or of a point, from the first joint, as if all were stretched [m]."""
+        return float(self._pieces.sum())
+
+    @property
+    def bends(self) -> bool:
+        """Whether that distance depends on its joints."""
+        return int((self._pieces > 0.0).sum()) > 1
+
+    @property
+    def _pieces(self) -> Array:
+        """Distances between its joints, of a point also from the last one to it [m]."""
         pieces = [*self.placements[1:], self.end] if self.point else self.placements[1:]
-        return float(sum(np.linalg.norm(X.translation) for X in pieces))
+        return np.array([np.linalg.norm(X.translation) for X in pieces])
 
     @property
     def is_limb(self) -> bool:
-        """Whether joints of its own move it."""
+        """Whether joints of a limb move it."""
         return bool(self.joints)
+
+
+@dataclass(frozen=True)
+class LimbJoints:
+    """The joints of all limbs, each with the links that move with it.
+
+    Attributes:
+        indices: in the scene's model, (k,).
+        q_index: in q, (k,).
+        lower: limits [rad], (k,).
+        upper: limits [rad], (k,).
+        rest: angles of the nominal posture [rad], (k,).
+        torque: effort limits [N m], (k,).
+        mass: of these links, divided by the character's mass, (k,).
+        lever: their centre of mass in the joint's frame, (k, 3) [m].
+        nominal: the same in the root frame in the nominal posture, (k, 3) [m].
+        beyond: of each joint, places in these arrays of the links that it moves.
+    """
+
+    indices: tuple[int, ...]
+    q_index: Indices
+    lower: Array
+    upper: Array
+    rest: Array
+    torque: Array
+    mass: Array
+    lever: Array
+    nominal: Array
+    beyond: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -125,10 +130,12 @@ class Character:
         com: centre of mass of the nominal posture in the root frame, (3,) [m].
         inertia: about it, in axes of the root frame, divided by the mass, (3, 3) [m²].
         root: index of its root joint in the scene's model.
-        effectors: limbs first, then patches of the trunk.
+        effectors: patches of limbs first, then those of the trunk.
+        joints: of the limbs.
         capsules: approximate collision geometry.
         apart: pairs of links that stay apart, full names.
         nominal: nominal configuration of the whole scene, (nq,).
+        limb_weights: whether the weight of limbs acts where they are, instead of where the nominal posture has it.
     """
 
     name: str
@@ -137,13 +144,15 @@ class Character:
     inertia: Array
     root: int
     effectors: tuple[Effector, ...]
+    joints: LimbJoints
     capsules: tuple[Capsule, ...]
     apart: tuple[tuple[str, str], ...]
     nominal: Array
+    limb_weights: bool
 
     @property
     def limbs(self) -> tuple[Effector, ...]:
-        """The effectors that joints of their own move; they are the first of `effectors`."""
+        """The effectors that a limb's joints move; they are the first of `effectors`."""
         return tuple(effector for effector in self.effectors if effector.is_limb)
 
     @property
@@ -170,7 +179,8 @@ class Character:
 def character_of(scenario: Scenario) -> Character:
     """Return the character of a scenario's behaviour.
 
-    Joints that no effector has to itself, such as those of chest and neck, are held at the nominal posture.
+    Joints that move no effector, such as those of the neck, or limbs together, such as those of the chest if no
+    effector is on it, are held at the nominal posture.
 
     Raises:
         MultiQpError: there is no behaviour, a surface is a grasp, or a limb's joint is not a revolute one.
@@ -190,6 +200,8 @@ def character_of(scenario: Scenario) -> Character:
     data = scene.model.createData()
     pin.ccrba(scene.model, data, upright, np.zeros(scene.nv))
     inertia = data.oMi[root].actInv(data.oYcrb[root])
+    joints = _limb_joints(scene, effectors, root, upright, float(inertia.mass))
+    touching = {scene.surfaces[effector.surface].joint_id for effector in effectors}
     return Character(
         name=body.name,
         mass=float(inertia.mass),
@@ -197,9 +209,11 @@ def character_of(scenario: Scenario) -> Character:
         inertia=np.asarray(inertia.inertia) / inertia.mass,
         root=root,
         effectors=tuple(effectors),
-        capsules=tuple(_capsules(scene, body, effectors, root, upright)),
+        joints=joints,
+        capsules=tuple(capsules_of(scene, body, set(joints.indices), touching, upright)),
         apart=scene.self_collisions.get(body.name, ()),
         nominal=nominal,
+        limb_weights=spec.limb_weights,
     )
 
 
@@ -215,21 +229,26 @@ def behaviour_of(scenario: Scenario) -> BehaviourSpec:
 
 
 def _chains(scene: Scene, spec: BehaviourSpec, root: int) -> dict[str, list[int]]:
-    """Return the joints of each effector that no other effector at another link has."""
-    joints, chains = {}, {}
+    """Return the joints between the root and each effector, without those that are held.
+
+    A joint that limbs share is held, unless an effector is on a link between it and where they part.
+    """
+    chains = {}
     for name, effector in spec.effectors.items():
         surface = scene.surfaces[f"{spec.character}/{effector.surface}"]
         if surface.kind == "grasp":
             raise MultiQpError(f"behaviour.effectors.{name}: expected a planar surface or a point, got a grasp")
-        joints[name] = surface.joint_id
         chains[name] = [j for j in scene.model.supports[surface.joint_id] if j > root]
-    own = {}
-    for name, chain in chains.items():
-        others = {j for other, above in chains.items() if joints[other] != joints[name] for j in above}
-        own[name] = [j for j in chain if j not in others]
-        if any(joints[other] == joints[name] for other in chains if other != name) and own[name]:
-            raise MultiQpError(f"behaviour.effectors.{name}: another effector is on the same link of a limb")
-    return own
+    shared, free = set(), set()
+    for one in chains.values():
+        for other in chains.values():
+            common = set(one) & set(other)
+            if len(common) < min(len(one), len(other)):
+                shared |= common
+    for chain in chains.values():
+        if set(chain) <= shared:
+            free |= set(chain)
+    return {name: [j for j in chain if j in free or j not in shared] for name, chain in chains.items()}
 
 
 def _effector(
@@ -256,8 +275,6 @@ def _effector(
     end = data.oMi[above[-1]].actInv(data.oMf[surface.frame_id])
     pin.framesForwardKinematics(model, data, upright)
     v_index = np.array([model.joints[j].idx_v for j in chain], dtype=np.intp)
-    motors = dict(zip(scene.actuated_v.tolist(), scene.torque_limits.tolist(), strict=True))
-    torque = [limit if math.isfinite(limit := motors.get(v, DEFAULT_EFFORT)) else DEFAULT_EFFORT for v in v_index]
     q_index = np.array(columns, dtype=np.intp)
     return Effector(
         name=name,
@@ -276,37 +293,37 @@ def _effector(
         lower=np.asarray(model.lowerPositionLimit)[q_index],
         upper=np.asarray(model.upperPositionLimit)[q_index],
         rest=upright[q_index],
-        torque=np.array(torque),
     )
 
 
-def _capsules(scene: Scene, body: Subsystem, effectors: Sequence[Effector], root: int, upright: Array) -> list[Capsule]:
-    owner = {j: (i, k) for i, effector in enumerate(effectors) for k, j in enumerate(effector.joints)}
-    data = scene.model.createData()
-    pin.forwardKinematics(scene.model, data, upright)
-    touching = {scene.surfaces[effector.surface].joint_id for effector in effectors}
-    found = []
-    for piece in scene.collision_model.geometryObjects:
-        if piece.name.split("/")[0] != body.name:
-            continue
-        link = scene.model.frames[piece.parentFrame].name
-        limb, joint = owner.get(piece.parentJoint, (None, 0))
-        X = piece.placement
-        if limb is None:
-            X = data.oMi[root].actInv(data.oMi[piece.parentJoint]).act(X)
-        ends, radius, apart = _fitted(piece.geometry)
-        placed = ends @ X.rotation.T + X.translation
-        found.append(Capsule(link, limb, joint, placed, radius, apart, piece.parentJoint in touching))
-    return found
+def _limb_joints(scene: Scene, effectors: Sequence[Effector], root: int, upright: Array, mass: float) -> LimbJoints:
+    model, data = scene.model, scene.model.createData()
+    pin.forwardKinematics(model, data, upright)
+    indices = list(dict.fromkeys(j for effector in effectors for j in effector.joints))
+    q_index = np.array([model.joints[j].idx_q for j in indices], dtype=np.intp)
+    carried = {j: pin.Inertia.Zero() for j in indices}
+    for link in model.subtrees[root]:
+        joint = owner(scene, link, set(indices))
+        if joint is not None:
+            carried[joint] += data.oMi[joint].actInv(data.oMi[link]).act(model.inertias[link])
+    levers = np.array([carried[j].lever for j in indices]).reshape(-1, 3)
+    nominal = [data.oMi[root].actInv(data.oMi[j].act(c)) for j, c in zip(indices, levers, strict=True)]
+    return LimbJoints(
+        indices=tuple(indices),
+        q_index=q_index,
+        lower=np.asarray(model.lowerPositionLimit)[q_index],
+        upper=np.asarray(model.upperPositionLimit)[q_index],
+        rest=upright[q_index],
+        torque=np.array([_effort(scene, j) for j in indices]),
+        mass=np.array([carried[j].mass for j in indices]) / mass,
+        lever=levers,
+        nominal=np.array(nominal).reshape(-1, 3),
+        beyond=tuple(tuple(k for k, i in enumerate(indices) if j in model.supports[i]) for j in indices),
+    )
 
 
-def _fitted(shape: coal.CollisionGeometry) -> tuple[Array, float, float]:
-    """Return a capsule along the longest axis of a shape: ends of its axis, radius inside it, radius across it."""
-    shape.computeLocalAABB()
-    low, high = np.asarray(shape.aabb_local.min_), np.asarray(shape.aabb_local.max_)
-    middle, half = (low + high) / 2.0, (high - low) / 2.0
-    order = np.argsort(half)
-    radius, apart, axis = float(half[order[0]]), float(half[order[1]]), int(order[2])
-    ends = np.tile(middle, (2, 1))
-    ends[:, axis] += np.array([-1.0, 1.0]) * (half[axis] - radius)
-    return ends, radius, apart
+def _effort(scene: Scene, joint: int) -> float:
+    """Return a joint's effort limit [N m]."""
+    motors = dict(zip(scene.actuated_v.tolist(), scene.torque_limits.tolist(), strict=True))
+    limit = motors.get(scene.model.joints[joint].idx_v, DEFAULT_EFFORT)
+    return float(limit if math.isfinite(limit) else DEFAULT_EFFORT)

@@ -53,7 +53,7 @@ class SynthesisProblem:
         self.weights = dict.fromkeys(WEIGHTS, 1.0)
         n, N = character.features, len(character.effectors)
         self._block = N + PIECES * 2 * n
-        self._joints = sum(len(limb.joints) for limb in character.limbs)
+        self._joints = len(character.joints.indices)
         phases = behaviour.phases
         self.fixed, self.knots = 2 * n, 2 * n + phases * self._block
         dynamic, self._dynamics = self._instants(DYNAMIC_SAMPLES, path=False)

@@ -168,7 +168,8 @@ class Refiner:
     ) -> Refinement:
         solver = crocoddyl.SolverFDDP(problem)
         xs = [np.concatenate([q, v]) for q, v in zip(guess.q, guess.v, strict=True)]
-        us = list(problem.quasiStatic(xs[:-1]))
+        limit = self._scenario.scene.torque_limits.max()
+        us = [np.clip(u, -limit, limit) for u in problem.quasiStatic(xs[:-1])]  # redundant contacts may ask for more
         solver.setCandidate(xs, us, False)
         costs, times = [float(problem.calc(xs, us))], [time.process_time() - begin]
         iterations, ended, feasible, reg = 0, "iterations", False, 1e-6

@@ -97,27 +97,28 @@ def dynamic_rows(character: Character, surroundings: Surroundings, at: Instant, 
     inertia = R @ ca.DM(character.inertia) @ R.T
     force = second[:3] / GRAVITY + ca.DM([0, 0, 1])
     moment = (inertia @ alpha + ca.cross(omega, inertia @ omega)) / GRAVITY
-    links: list[list[tuple[Any, Any]]] = []
-    first = 0
+    limbs = LimbFrames(character, at.state, at.angles)
+    if character.limb_weights:
+        moment = moment + ca.cross(limbs.shift(), force)
+    pushes = []
     for i, effector in enumerate(character.effectors):
         place, turn = at.state.places[i], at.state.turns[i]
         wrench = at.forces[6 * i : 6 * i + 6]
         push, twist = -turn @ wrench[:3], -turn @ wrench[3:]
+        pushes.append((place, push, twist))
         force, moment = force - push, moment - ca.cross(place - p, push) - twist
         if effector.is_limb:
             speed = rate[6 + 6 * i : 9 + 6 * i]
             spin = angular_velocity(x[9 + 6 * i : 12 + 6 * i], rate[9 + 6 * i : 12 + 6 * i])
-            angles = at.angles[first : first + len(effector.joints)]
-            first += len(effector.joints)
-            links.append(_limb_rows(character, effector, at.state, i, angles, (push, twist), rows))
+            rows.add("limb kinematics", "kinematics", *limbs.errors(effector, place, turn))
         else:
             spin, speed = omega, rate[:3] + ca.cross(omega, place - p)
-            links.append([])
         near, normal = surroundings.nearest(place, effector.margin)
         root_c = ca.sqrt(at.c[i] + 1e-8)
         tilt = turn[:, 2] + normal
-        rows.add("contact", "contact", root_c * (place - near), root_c * ANGLE * tilt)
-        rows.add("slip", "contact", root_c * 0.3 * speed, root_c * 0.3 * ANGLE * spin)
+        parallel = 0.0 if effector.point else ANGLE  # a point may turn about the surface
+        rows.add("contact", "contact", root_c * (place - near), root_c * parallel * tilt)
+        rows.add("slip", "contact", root_c * 0.3 * speed, root_c * 0.3 * parallel * spin)
         scale = ca.sqrt(effector.effort * K0 / (at.c[i] ** 2 + K1))
         rows.add("forces without contact", "absent", scale * wrench[:3], scale * 10 * wrench[3:])
         rows.add("effort", "effort", wrench[:3], wrench[3:])
@@ -128,7 +129,8 @@ def dynamic_rows(character: Character, surroundings: Surroundings, at: Instant, 
     rows.add("contact variables", "prior", at.a)
     scales = np.tile([1.0, 1.0, 1.0, 0.3, 0.3, 0.3], character.features // 6)
     rows.add("acceleration", "acceleration", ca.DM(scales) * second)
-    _collision_rows(character, surroundings, at.state, links, rows)
+    _joint_rows(character, limbs, at, pushes, rows)
+    _collision_rows(character, surroundings, limbs, rows)
 
 
 def _cone(wrench: Any, effector: Effector, friction: float) -> list[Any]:
@@ -143,38 +145,76 @@ def _cone(wrench: Any, effector: Effector, friction: float) -> list[Any]:
     ]
 
 
-def _limb_rows(
-    character: Character, limb: Effector, state: State, i: int, angles: Any, load: tuple[Any, Any], rows: Rows
-) -> list[tuple[Any, Any]]:
-    """Append kinematics, limits and torques of a limb; return position and rotation of its joints."""
-    place, turn = state.places[i], state.turns[i]
-    origin, R = state.p - state.R @ ca.DM(character.com), state.R
-    frames, torques = [], []
-    for k, X in enumerate(limb.placements):
-        origin = origin + R @ ca.DM(X.translation)
-        R = R @ ca.DM(X.rotation)
-        axis = R @ ca.DM(limb.axes[k])
-        torques.append(ca.dot(axis, ca.cross(place - origin, load[0]) + load[1]))
-        R = R @ rotation(limb.axes[k], angles[k])
-        frames.append((origin, R))
-    end, R = origin + R @ ca.DM(limb.end.translation), R @ ca.DM(limb.end.rotation)
-    turned = [] if limb.point else [ANGLE * (R - turn)[:, 0], ANGLE * (R - turn)[:, 2]]
-    rows.add("limb kinematics", "kinematics", end - place, *turned)
-    lower, upper = limb.lower + JOINT_MARGIN, limb.upper - JOINT_MARGIN
-    rows.add("joint limits", "kinematics", hinge(ca.DM(lower) - angles), hinge(angles - ca.DM(upper)))
-    weight = character.mass * GRAVITY
-    rows.add("torques", "torque", weight * ca.vertcat(*torques) / ca.DM(limb.torque))
-    rows.add("posture", "posture", angles - ca.DM(limb.rest))
-    return frames
+class LimbFrames:
+    """Places of the limbs' joints by their angles.
+
+    Attributes:
+        base: position of the root, (3, 1).
+        R: rotation of the root.
+        joints: position, rotation and axis of each limb joint by its index in the scene's model.
+    """
+
+    def __init__(self, character: Character, state: State, angles: Any) -> None:
+        self._character = character
+        self.base, self.R = state.p - state.R @ ca.DM(character.com), state.R
+        self.joints: dict[int, tuple[Any, Any, Any]] = {}
+        columns = {j: k for k, j in enumerate(character.joints.indices)}
+        for limb in character.limbs:
+            origin, R = self.base, self.R
+            for k, j in enumerate(limb.joints):
+                if j not in self.joints:
+                    X = limb.placements[k]
+                    at, before = origin + R @ ca.DM(X.translation), R @ ca.DM(X.rotation)
+                    after = before @ rotation(limb.axes[k], angles[columns[j]])
+                    self.joints[j] = (at, after, before @ ca.DM(limb.axes[k]))
+                origin, R, _ = self.joints[j]
+
+    def errors(self, limb: Effector, place: Any, turn: Any) -> list[Any]:
+        """Return how far a patch is from its place and rotation."""
+        origin, R, _ = self.joints[limb.joints[-1]]
+        R_end = R @ ca.DM(limb.end.rotation)
+        turned = [] if limb.point else [ANGLE * (R_end - turn)[:, 0], ANGLE * (R_end - turn)[:, 2]]
+        return [origin + R @ ca.DM(limb.end.translation) - place, *turned]
+
+    def centre(self, k: int) -> Any:
+        """Return the centre of mass of the link of the k-th limb joint."""
+        origin, R, _ = self.joints[self._character.joints.indices[k]]
+        return origin + R @ ca.DM(self._character.joints.lever[k])
+
+    def shift(self) -> Any:
+        """Return how far the limbs move the centre of mass from where the nominal posture has it, (3, 1)."""
+        joints, total = self._character.joints, ca.SX.zeros(3)
+        for k, mass in enumerate(joints.mass):
+            total += mass * (self.centre(k) - self.base - self.R @ ca.DM(joints.nominal[k]))
+        return total
 
 
-def _collision_rows(
-    character: Character, surroundings: Surroundings, state: State, links: list[list[tuple[Any, Any]]], rows: Rows
+def _joint_rows(
+    character: Character, limbs: LimbFrames, at: Instant, pushes: list[tuple[Any, Any, Any]], rows: Rows
 ) -> None:
+    """Append limits, posture and static torques of the limbs' joints."""
+    joints, weight = character.joints, character.mass * GRAVITY
+    lower, upper = joints.lower + JOINT_MARGIN, joints.upper - JOINT_MARGIN
+    rows.add("joint limits", "kinematics", hinge(ca.DM(lower) - at.angles), hinge(at.angles - ca.DM(upper)))
+    rows.add("posture", "posture", at.angles - ca.DM(joints.rest))
+    torques = []
+    for k, j in enumerate(joints.indices):
+        origin, _, axis = limbs.joints[j]
+        moment = ca.SX.zeros(3)
+        for limb, (place, push, twist) in zip(character.limbs, pushes, strict=False):
+            if j in limb.joints:
+                moment += ca.cross(place - origin, push) + twist
+        for link in joints.beyond[k] if character.limb_weights else ():
+            moment += ca.cross(limbs.centre(link) - origin, ca.DM([0, 0, -joints.mass[link]]))
+        torques.append(weight * ca.dot(axis, moment) / joints.torque[k])
+    rows.add("torques", "torque", *torques)
+
+
+def _collision_rows(character: Character, surroundings: Surroundings, limbs: LimbFrames, rows: Rows) -> None:
     """Append the penetration of links into solids and into each other."""
-    base, axes = state.p - state.R @ ca.DM(character.com), []
+    axes = []
     for capsule in character.capsules:
-        origin, R = (base, state.R) if capsule.limb is None else links[capsule.limb][capsule.joint]
+        origin, R = (limbs.base, limbs.R) if capsule.joint is None else limbs.joints[capsule.joint][:2]
         a, b = (origin + R @ ca.DM(end) for end in capsule.ends)
         axes.append((a, b))
         for u in capsule.fractions:
@@ -184,7 +224,7 @@ def _collision_rows(
     for one, other in character.apart:
         for (a, b), first in zip(axes, character.capsules, strict=True):
             for (c, d), second in zip(axes, character.capsules, strict=True):
-                if first.link == one and second.link == other:
+                if first.link == one and second.link == other and min(first.apart, second.apart) > 0.0:
                     gap = segment_distance(a, b, c, d)
                     rows.add("own links", "penetration", hinge(first.apart + second.apart + LINK_MARGIN - gap))
 
@@ -206,22 +246,25 @@ def _clamped(value: Any) -> Any:
 
 def path_rows(character: Character, surroundings: Surroundings, state: State, rows: Rows) -> None:
     """Append terms on a fine grid: lengths of limbs; corners of patches do not enter solids nor drag along them."""
-    for i, limb in enumerate(character.limbs):
-        last = state.places[i]
-        if not limb.point:
-            last = last + state.turns[i] @ ca.DM(limb.end.inverse().translation)
-        first = state.p + state.R @ ca.DM(limb.placements[0].translation - character.com)
-        rows.add("limb length", "kinematics", hinge(ca.norm_2(last - first) - STRAIGHT * limb.length))
-        spin = angular_velocity(state.x[9 + 6 * i : 12 + 6 * i], state.rate[9 + 6 * i : 12 + 6 * i])
-        sides = (0.0,) if limb.point else (-1.0, 1.0)
+    for i, effector in enumerate(character.effectors):
+        place, turn = state.places[i], state.turns[i]
+        if effector.is_limb:
+            last = place if effector.point else place + turn @ ca.DM(effector.end.inverse().translation)
+            first = state.p + state.R @ ca.DM(effector.placements[0].translation - character.com)
+            if effector.bends:
+                reach = ca.norm_2(last - first)
+                rows.add("limb length", "kinematics", hinge(reach - STRAIGHT * effector.length))
+        sides = (0.0,) if effector.point else (-1.0, 1.0)
         for side_x in sides:
             for side_y in sides:
-                arm = state.turns[i] @ ca.DM([side_x * limb.half[0], side_y * limb.half[1], 0.0])
-                distance = surroundings.distance(state.places[i] + arm)
+                arm = turn @ ca.DM([side_x * effector.half[0], side_y * effector.half[1], 0.0])
+                distance = surroundings.distance(place + arm)
                 rows.add("penetration", "penetration", hinge(-distance))
-                rows.add("ramps", "ramp", hinge(-surroundings.height_above(state.places[i] + arm)))
-                speed = state.rate[6 + 6 * i : 9 + 6 * i] + ca.cross(spin, arm)
-                rows.add("drag", "drag", ca.exp(-((hinge(distance) / DRAG_HEIGHT) ** 2)) * speed[:2])
+                if effector.is_limb:
+                    rows.add("ramps", "ramp", hinge(-surroundings.height_above(place + arm)))
+                    spin = angular_velocity(state.x[9 + 6 * i : 12 + 6 * i], state.rate[9 + 6 * i : 12 + 6 * i])
+                    speed = state.rate[6 + 6 * i : 9 + 6 * i] + ca.cross(spin, arm)
+                    rows.add("drag", "drag", ca.exp(-((hinge(distance) / DRAG_HEIGHT) ** 2)) * speed[:2])
 
 
 __all__ = ["WEIGHTS", "Instant", "Rows", "dynamic_rows", "exponential_map", "path_rows", "state_at"]

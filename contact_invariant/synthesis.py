@@ -109,7 +109,7 @@ class Synthesiser:
         surroundings = surroundings_of(scenario.scene, apart_from=self.character.name)
         self.problem = SynthesisProblem(self.character, surroundings, self._behaviour)
         q = scenario.scene.q0
-        angles = np.concatenate([q[limb.q_index] for limb in self.character.limbs] or [np.zeros(0)])
+        angles = q[self.character.joints.q_index]
         self._start = self.problem.initial(self.character.features_at(scenario.scene, q), angles)
 
     def run(self, seed: int | None = None, *, progress: Progress | None = None) -> Synthesis:
@@ -124,6 +124,7 @@ class Synthesiser:
                 logits = problem.logits(z)
                 logits[:] = FRESH if stage.fresh else np.clip(logits, -LOGIT, LOGIT)
                 problem.weights.update(stage.weights)
+                problem.weights["acceleration"] *= self._behaviour.smoothness
                 fit = self._minimise(
                     problem,
                     z,

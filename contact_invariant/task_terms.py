@@ -21,6 +21,7 @@ from multi_qp_scene.schema.behaviour import (
     StandTerm,
     StrikeTerm,
     TermBase,
+    UprightTerm,
 )
 
 #: What an angle of 1 rad, a speed of 1 m/s and a rotation of 1 rad/s count, against a distance of 1 m.
@@ -174,6 +175,9 @@ class TaskTerms:
         turned = ca.DM(pin.utils.rotate("z", -term.yaw)) @ at.R
         return [Feature("heading", "rad", ca.atan2(turned[1, 0], turned[0, 0]))]
 
+    def _trunk_upright(self, term: UprightTerm, at: State) -> list[Feature]:
+        return [_upright(at)]
+
     def _strike(self, term: StrikeTerm, at: State) -> list[Feature]:
         i = self._character.index(term.effector)
         if self._character.effectors[i].is_limb:
@@ -191,8 +195,14 @@ _MAKERS: dict[type[TermBase], Callable[..., list[Feature]]] = {
     StandTerm: TaskTerms._stand,
     PositionTerm: TaskTerms._position,
     DirectionTerm: TaskTerms._direction,
+    UprightTerm: TaskTerms._trunk_upright,
     StrikeTerm: TaskTerms._strike,
 }
+
+
+def _upright(at: State) -> Feature:
+    """Return the trunk's axis less the vertical: it pulls from any inclination, where x and y alone end upside down."""
+    return Feature("trunk upright", "rad", at.R[:, 2] - ca.DM([0, 0, 1]))
 
 
 def _base(character: Character, i: int) -> Array:

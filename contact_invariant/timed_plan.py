@@ -95,10 +95,9 @@ def timed_plan(
     """
     touched = np.full((len(motion.x), len(character.effectors)), "", dtype=object)
     for i in range(len(character.effectors)):
-        places = _places(character, motion, i)
+        places = _places(character, motion.x, i)
         made = np.repeat(motion.contacts[:, i], motion.pieces)
-        if i < len(character.limbs):
-            made |= _resting(motion, surroundings, i, made)
+        made |= _resting(character, motion, surroundings, i, made)
         for piece in np.flatnonzero(made):
             middle = 0.5 * (places[piece] + places[piece + 1])
             touched[piece, i] = surroundings.name_at(middle)
@@ -122,23 +121,27 @@ def timed_plan(
     )
 
 
-def _resting(motion: Motion, surroundings: Surroundings, i: int, made: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return the pieces in which a limb's patch makes no contact, and stays where it touches a surface, (K P,)."""
-    found = np.zeros_like(made)
+def _resting(
+    character: Character, motion: Motion, surroundings: Surroundings, i: int, made: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Return the pieces in which a patch makes no contact, and stays where it touches a surface, (K P,)."""
+    found, effector = np.zeros_like(made), character.effectors[i]
     flags = np.concatenate([[True], made, [True]])
     for begin in np.flatnonzero(flags[:-1] & ~flags[1:]):
         end = begin + int(np.argmax(flags[begin + 1 :]))
         times = np.linspace(motion.spline_knots[begin], motion.spline_knots[end], 10 * (end - begin) + 1)
-        x = motion.features(times)[0][:, 6 + 6 * i : 12 + 6 * i]
-        near, _ = surroundings.touched(x[:, :3])
-        still = np.ptp(x[:, :3], axis=0).max() < RESTING and np.ptp(x[:, 3:], axis=0).max() < 10 * RESTING
-        found[begin:end] = still and np.linalg.norm(near - x[:, :3], axis=1).max() < RESTING
+        places = _places(character, motion.features(times)[0], i)
+        turn = slice(9 + 6 * i, 12 + 6 * i) if effector.is_limb else slice(3, 6)
+        turns = np.zeros((1, 3)) if effector.point else motion.features(times)[0][:, turn]
+        near, _ = surroundings.touched(places)
+        still = np.ptp(places, axis=0).max() < RESTING and np.ptp(turns, axis=0).max() < 10 * RESTING
+        found[begin:end] = still and np.linalg.norm(near - places, axis=1).max() < RESTING
     return found
 
 
-def _places(character: Character, motion: Motion, i: int) -> Array:
-    """Return the position of a patch at each knot, (K + 1, 3) [m]."""
+def _places(character: Character, x: Array, i: int) -> Array:
+    """Return the position of a patch for features, (m, features) to (m, 3) [m]."""
     if i < len(character.limbs):
-        return motion.x[:, 6 + 6 * i : 9 + 6 * i]
+        return x[:, 6 + 6 * i : 9 + 6 * i]
     arm = character.effectors[i].nominal.translation - character.com
-    return np.asarray(motion.x[:, :3] + rotations(motion.x[:, 3:6]) @ arm)
+    return np.asarray(x[:, :3] + rotations(x[:, 3:6]) @ arm)

@@ -122,6 +122,17 @@ class DirectionTerm(TermBase):
     yaw: Angle
 
 
+class UprightTerm(TermBase):
+    """The trunk is upright.
+
+    Attributes:
+        type: selects this term.
+        phase: number of the phase at whose end it is, counted from 1; the last one by default.
+    """
+
+    type: Literal["upright"]
+
+
 class StrikeTerm(TermBase):
     """An effector is at a place at the end of a phase, with a velocity.
 
@@ -145,7 +156,9 @@ class StrikeTerm(TermBase):
         scenario.known((*key, "effector"), "effector", self.effector, effectors)
 
 
-TaskTerm = Annotated[StandTerm | HandstandTerm | PositionTerm | DirectionTerm | StrikeTerm, Field(discriminator="type")]
+TaskTerm = Annotated[
+    StandTerm | HandstandTerm | PositionTerm | DirectionTerm | UprightTerm | StrikeTerm, Field(discriminator="type")
+]
 
 
 class MoveSpec(StrictModel):
@@ -181,11 +194,15 @@ class BehaviourSpec(StrictModel):
 
     Attributes:
         character: name of the subsystem, with a floating base.
-        effectors: potential contacts by name. Those whose surface is moved by joints of their own are limbs.
+        effectors: potential contacts by name, on any links; a limb may have several, such as a foot and a knee. Joints
+            that limbs share, such as those of the chest, move if an effector is on a link between them and the limbs.
         posture: nominal posture.
         phases: number of phases; contacts are constant within a phase.
         phase_duration: duration of a phase [s].
         friction: Coulomb coefficient of all contacts.
+        smoothness: factor of the accelerations in the cost, before they are squared; larger ones give the motion more
+            of its time.
+        limb_weights: whether the weight of limbs acts where they are, instead of where the nominal posture has it.
         terms: what is true at the end, or at a given time.
         seed: seed of the noise between the stages; `${seed}` is the run's `--seed`.
         refine: whether motions are refined with the full model, torques in the cost, by crocoddyl.
@@ -200,6 +217,8 @@ class BehaviourSpec(StrictModel):
     phases: Annotated[int, Field(ge=1, le=40)] = 10
     phase_duration: Duration = 0.5
     friction: Friction = 0.7
+    smoothness: Positive = 1.0
+    limb_weights: bool = False
     terms: list[TaskTerm] = Field(min_length=1)
     seed: Seed = 0
     refine: bool = False

@@ -14,6 +14,7 @@ behaviour:
   posture: POSTURE
   effectors: EFFECTORS
   phases: PHASES
+  OPTIONS
   terms: [{type: stand, feet: [left_foot, right_foot]}, TERMS]
 """
 EFFECTORS = """{left_foot: {surface: left_sole}, right_foot: {surface: right_sole},
@@ -24,7 +25,7 @@ EFFECTORS = """{left_foot: {surface: left_sole}, right_foot: {surface: right_sol
 def behaviour(tmp_path_factory):
     """Return a function that loads the scenario with a block at a distance, with more terms and so on."""
 
-    def load(*, phases=2, terms="", block=None, effectors=EFFECTORS, posture="half_sitting"):
+    def load(*, phases=2, terms="", block=None, effectors=EFFECTORS, posture="half_sitting", options=""):
         box = "" if block is None else f", block: {{box: [0.4, 0.6, 0.2], pose: {{xyz: [{block}, 0, 0.1]}}}}"
         values = {
             "ENVIRONMENT": f"{{ground: {{model: ground}}{box}}}",
@@ -32,6 +33,7 @@ def behaviour(tmp_path_factory):
             "POSTURE": posture,
             "PHASES": str(phases),
             "TERMS": terms,
+            "OPTIONS": options,
         }
         text = FILE
         for key, value in values.items():

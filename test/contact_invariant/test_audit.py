@@ -21,7 +21,7 @@ def stance(behaviour):
     scene = scenario.scene
     auditor = Auditor(scene, character, surroundings_of(scene, apart_from="humanoid"), friction=0.7, bounds=Bounds())
     x = np.tile(character.features_at(scene, scene.q0), (4, 1))
-    angles = np.tile(np.concatenate([scene.q0[limb.q_index] for limb in character.limbs]), (2, 1))
+    angles = np.tile(scene.q0[character.joints.q_index], (2, 1))
     c = np.tile([1.0, 1.0, 0.0], (3, 1))
     names = tuple(effector.name for effector in character.effectors)
     times = np.array([0.05, 0.55])

@@ -9,10 +9,13 @@ import pytest
 
 from contact_invariant.character import character_of
 from contact_invariant.least_squares import cost_of
+from contact_invariant.motion import Motion
+from contact_invariant.postures import postures_of
 from contact_invariant.problem import SynthesisProblem
-from contact_invariant.residuals import segment_distance
+from contact_invariant.residuals import LimbFrames, segment_distance
 from contact_invariant.surroundings import surroundings_of
 from contact_invariant.symbols import angular_acceleration, angular_velocity, exponential_map
+from contact_invariant.task_terms import state_at
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import load_scenario
 
@@ -45,15 +48,87 @@ def test_the_rigid_body_is_that_of_the_full_model(scenario, character):
     np.testing.assert_allclose(character.inertia * character.mass, data.Ig.inertia, atol=1e-9)
 
 
-def test_limbs_have_their_own_joints_and_shared_ones_are_held(character):
+def test_a_chest_without_a_patch_is_held(character):
     names = [effector.name for effector in character.effectors]
     assert names == ["left_foot", "right_foot", "left_hand", "right_hand", "seat"]
     assert [len(effector.joints) for effector in character.effectors] == [6, 6, 7, 7, 0]
 
 
+ALL_OVER = """{left_foot: {surface: left_sole}, right_foot: {surface: right_sole}, left_hand: {surface: left_palm},
+    right_hand: {surface: right_palm}, left_knee: {surface: left_knee}, right_elbow: {surface: right_elbow},
+    back: {surface: back}, tailbone: {surface: tailbone}}"""
+
+
+@pytest.fixture(scope="module")
+def all_over(behaviour):
+    return behaviour(effectors=ALL_OVER, options="limb_weights: true")
+
+
+def test_limbs_have_several_patches_and_a_chest_with_a_patch_moves(all_over):
+    character = character_of(all_over)
+    joints = {effector.name: effector.joints for effector in character.effectors}
+    assert joints["left_knee"] == joints["left_foot"][:4] and joints["right_elbow"] == joints["right_hand"][:5]
+    assert joints["back"] == joints["left_hand"][:2] == joints["right_hand"][:2] and joints["tailbone"] == ()
+    assert len(character.joints.indices) == 6 + 6 + 2 + 7 + 7 and character.features == 6 * 8
+
+
+def moved(scenario, character):
+    q = scenario.scene.q0.copy()
+    q[character.joints.q_index] += 0.2 * np.random.default_rng(3).normal(size=len(character.joints.q_index))
+    return q
+
+
+def test_the_weight_of_limbs_acts_where_they_are(all_over):
+    character, scene = character_of(all_over), all_over.scene
+    q = moved(all_over, character)
+    x = character.features_at(scene, q)
+    state = state_at(character, ca.SX(ca.DM(x)), ca.SX.zeros(len(x)))
+    shift = LimbFrames(character, state, ca.SX(ca.DM(q[character.joints.q_index]))).shift()
+    com = pin.centerOfMass(scene.model, scene.model.createData(), q)
+    np.testing.assert_allclose(x[:3] + np.array(ca.DM(ca.evalf(shift))).ravel(), com, atol=1e-9)
+
+
+def test_static_torques_of_all_joints_are_those_of_the_full_model(all_over):
+    character, scene = character_of(all_over), all_over.scene
+    problem = SynthesisProblem(character, surroundings_of(scene, apart_from="humanoid"), all_over.spec.behaviour)
+    q = moved(all_over, character)
+    z = problem.initial(character.features_at(scene, q), q[character.joints.q_index])
+    data, weight = scene.model.createData(), character.mass * 9.81
+    torques = np.asarray(pin.computeGeneralizedGravity(scene.model, data, q)).copy()
+    pin.computeJointJacobians(scene.model, data, q)
+    pin.updateFramePlacements(scene.model, data)
+    for effector in character.effectors:
+        frame = scene.surfaces[effector.surface].frame_id
+        R = effector.nominal.rotation if effector.point and effector.is_limb else data.oMf[frame].rotation
+        push = -R[:, 2] * weight / len(character.effectors)
+        torques -= pin.getFrameJacobian(scene.model, data, frame, pin.LOCAL_WORLD_ALIGNED)[:3].T @ push
+    ratio = torques[[scene.model.joints[j].idx_v for j in character.joints.indices]] / character.joints.torque
+    expected = 0.5 * len(problem.times) * (ratio**2).sum()
+    assert problem.breakdown(z)["torques"] == pytest.approx(expected, rel=1e-6)
+
+
+def test_postures_reach_all_patches_of_a_limb_that_make_contact(all_over):
+    character, scene = character_of(all_over), all_over.scene
+    q = moved(all_over, character)
+    q[character.joints.q_index] = np.clip(q[character.joints.q_index], character.joints.lower, character.joints.upper)
+    x, angles = character.features_at(scene, q), q[character.joints.q_index]
+    motion = Motion(
+        effectors=tuple(effector.name for effector in character.effectors),
+        knots=np.array([0.0, 0.5]),
+        x=np.tile(x, (2, 1)),
+        rates=np.zeros((2, len(x))),
+        c=np.ones((1, len(character.effectors))),
+        times=np.array([0.0, 0.5]),
+        forces=np.zeros((2, len(character.effectors), 6)),
+        angles=np.tile(angles + 0.1, (2, 1)),
+    )
+    found = postures_of(scene, character, motion, np.array([0.2]))
+    assert found.position_errors.max() < 1e-4 and found.rotation_errors.max() < 1e-3
+
+
 def test_initial_kinematics_match_and_only_forces_cost(scenario, character, problem):
     x = character.features_at(scenario.scene, scenario.scene.q0)
-    angles = np.concatenate([scenario.scene.q0[limb.q_index] for limb in character.limbs])
+    angles = scenario.scene.q0[character.joints.q_index]
     costs = problem.breakdown(problem.initial(x, angles))
     for name in ("limb kinematics", "joint limits", "penetration", "slip", "drag", "acceleration", "posture"):
         assert costs[name] == pytest.approx(0.0, abs=1e-6), name
@@ -63,7 +138,7 @@ def test_initial_kinematics_match_and_only_forces_cost(scenario, character, prob
 def test_normal_equations_match_finite_differences(scenario, character, problem):
     rng = np.random.default_rng(1)
     x = character.features_at(scenario.scene, scenario.scene.q0)
-    angles = np.concatenate([scenario.scene.q0[limb.q_index] for limb in character.limbs])
+    angles = scenario.scene.q0[character.joints.q_index]
     z = problem.initial(x, angles)
     z[problem.fixed :] += 0.05 * rng.normal(size=len(z) - problem.fixed)
     along = np.zeros(len(z))

@@ -43,7 +43,7 @@ def test_differences_agree_with_the_exact_gradient(behaviour):
     problem = maker.problem
     problem.weights.update(STAGES[1].weights)
     rng = np.random.default_rng(0)
-    angles = np.concatenate([scene.q0[limb.q_index] for limb in maker.character.limbs])
+    angles = scene.q0[maker.character.joints.q_index]
     z = problem.initial(maker.character.features_at(scene, scene.q0), angles)
     z[problem.fixed :] += 0.02 * rng.normal(size=problem.size - problem.fixed)
     cost, found = problem.differences(z, 1e-5)

@@ -33,7 +33,7 @@ def refined(behaviour):
     auditor = RefinedAuditor(scene, character, surroundings, friction=0.7, bounds=Bounds())
     x = np.tile(character.features_at(scene, scene.q0), (3, 1))
     x[1:, 1] += [SWAY / 2, SWAY]
-    angles = np.tile(np.concatenate([scene.q0[limb.q_index] for limb in character.limbs]), (2, 1))
+    angles = np.tile(scene.q0[character.joints.q_index], (2, 1))
     names = tuple(effector.name for effector in character.effectors)
     c, times = np.tile([1.0, 1.0, 0.0], (2, 1)), np.array([0.05, 0.55])
     motion = Motion(names, np.array([0.0, 0.3, 0.6]), x, np.zeros_like(x), c, times, np.zeros((2, 3, 6)), angles)

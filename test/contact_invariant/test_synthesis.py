@@ -124,3 +124,16 @@ def test_a_trot_emerges():
         audit = auditor.audit(synthesis.motion, synthesis.features)
         trots.append(in_turn and together and opposite and audit.passed)
     assert any(trots)
+
+
+@pytest.mark.slow
+def test_getting_up_from_the_back_emerges():
+    maker, auditor = synthesiser(load_scenario(str(Path(__file__).with_name("get_up_from_back.yaml"))))
+    passed = 0
+    for seed in (0, 2):
+        synthesis = maker.run(seed)
+        passed += auditor.audit(synthesis.motion, synthesis.features).passed
+        made = dict(zip(synthesis.motion.effectors, synthesis.motion.contacts.T, strict=True))
+        assert made["back"][0] and not made["back"][-1] and made["left_foot"][-1] and made["right_foot"][-1]
+        assert synthesis.motion.x[0, 2] < 0.15 and synthesis.motion.x[-1, 2] > 0.7  # it lies, and stands
+    assert passed

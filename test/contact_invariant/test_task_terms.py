@@ -12,7 +12,8 @@ from contact_invariant.task_terms import TaskTerms
 TERMS = """{type: position, target: [0.3, 0.1, 0.8], phase: 1}, {type: direction, yaw: 0.4},
     {type: strike, effector: right_hand, target: [0.5, -0.15, 1.0], velocity: [1.5, 0, 0], phase: 2},
     {type: stand, feet: [left_foot], phase: 1},
-    {type: handstand, hands: [left_hand, right_hand], feet: [left_foot, right_foot], phase: 1}"""
+    {type: handstand, hands: [left_hand, right_hand], feet: [left_foot, right_foot], phase: 1},
+    {type: upright, phase: 2}"""
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +54,7 @@ def test_standing_pulls_upright_from_any_inclination(terms, character, pitch):
     r, J = (np.array(value)[upright] for value in terms.residuals[0](x, rate))
     slope = float(r.ravel() @ J[:, 4])  # half the derivative of the squared distance from upright
     assert slope * np.sign(pitch) > 0.1
+    np.testing.assert_allclose(np.array(terms.residuals[-1](x, rate)[0]), r)  # `upright` is that part of `stand`
 
 
 def test_a_handstand_is_upside_down_with_the_feet_up(terms, character, scenario):
@@ -72,12 +74,12 @@ def test_a_handstand_is_upside_down_with_the_feet_up(terms, character, scenario)
 
 
 def test_terms_hold_at_the_end_of_their_phase(terms, scenario, character, behaviour):
-    assert terms.phases == [2, 0, 2, 1, 0, 0]
+    assert terms.phases == [2, 0, 2, 1, 0, 0, 1]
     surroundings = surroundings_of(scenario.scene, apart_from="humanoid")
     given = "{type: position, target: [0.3, 0.1], phase: 1}"
     problem = SynthesisProblem(character, surroundings, behaviour(phases=3, terms=given).spec.behaviour)
     x = character.features_at(scenario.scene, scenario.scene.q0)
-    z = problem.initial(x, np.concatenate([scenario.scene.q0[limb.q_index] for limb in character.limbs]))
+    z = problem.initial(x, scenario.scene.q0[character.joints.q_index])
     before = problem.breakdown(z)["task"]
     block = 2 * character.features + len(character.effectors) + 2 * character.features
     z[block : block + 2] = [0.3, 0.1]

@@ -15,6 +15,9 @@ PALM_DEPTH = 0.028  # of the hand's collision box, across the palm
 PALM_WIDTH = 0.078
 YOKE_TOP = 0.05  # shoulder axis to the flat top of the shoulders
 SEAT_DEPTH = 0.07  # hip axis to the seat
+CHEST_RADIUS, CHEST_AHEAD, CHEST_BELOW = 0.103, 0.003, 0.152  # of the chest's capsule; below the yoke
+SHANK_RADIUS = 0.05
+UPPER_ARM_RADIUS = 0.042
 GRIP_RADIUS = 0.02
 SUPERHUMAN = 2000.0  # practically unlimited torque of every joint [N m]
 
@@ -118,7 +121,8 @@ def _base_links(figures: HumanoidFigures) -> list[Link]:
 def _trunk_links(figures: HumanoidFigures) -> list[Link]:
     p, m = figures.proportions, figures.masses
     top = p.chest_to_shoulder + YOKE_TOP
-    chest = Capsule(start=(0.003, -0.036, top - 0.152), end=(0.003, 0.036, top - 0.152), radius=0.103)
+    height = top - CHEST_BELOW
+    chest = Capsule(start=(CHEST_AHEAD, -0.036, height), end=(CHEST_AHEAD, 0.036, height), radius=CHEST_RADIUS)
     ribs = Capsule(start=(0.004, -0.024, top - 0.258), end=(0.004, 0.024, top - 0.258), radius=0.09)
     yoke = Box(center=(-0.008, 0.0, top - 0.03), size=(0.146, 2 * (p.shoulder_half_width - 0.02), 0.06))
     skull = Capsule(start=(0.006, 0.0, p.neck_to_crown - 0.125), end=(0.006, 0.0, p.neck_to_crown - 0.09), radius=0.089)
@@ -136,7 +140,7 @@ def _trunk_links(figures: HumanoidFigures) -> list[Link]:
 def _leg_links(figures: HumanoidFigures) -> list[Link]:
     p, m = figures.proportions, figures.masses
     thigh = Capsule(start=(0.0, 0.0, -0.03), end=(0.0, 0.0, -p.thigh), radius=0.062)
-    shank = Capsule(start=(0.0, 0.0, 0.0), end=(0.0, 0.0, -p.shank), radius=0.05)
+    shank = Capsule(start=(0.0, 0.0, 0.0), end=(0.0, 0.0, -p.shank), radius=SHANK_RADIUS)
     foot = Box(
         center=(p.foot_ahead, -p.foot_outwards, FOOT_HEIGHT / 2 - p.sole_to_ankle),
         size=(p.foot_length, p.foot_width, FOOT_HEIGHT),
@@ -158,7 +162,7 @@ def _arm_links(figures: HumanoidFigures) -> list[Link]:
     shoulder = Sphere((0.0, 0.0, -0.008), 0.058)
     # the ball of the joint rises by a millimetre when the arm rotates and must not touch a foot on the yoke
     ball: tuple[Solid, ...] = (Sphere((0.0, 0.0, -0.008), 0.056),)
-    upper = Capsule(start=(0.0, 0.0, -0.06), end=(0.0, 0.0, -p.upper_arm), radius=0.042)
+    upper = Capsule(start=(0.0, 0.0, -0.06), end=(0.0, 0.0, -p.upper_arm), radius=UPPER_ARM_RADIUS)
     forearm = Capsule(start=ZERO, end=(0.0, 0.0, -p.elbow_to_wrist_yaw), radius=0.04)
     wrist = Capsule(start=ZERO, end=(0.0, 0.0, -half), radius=0.035)
     # ends at the wrist, so that a hand can lie flat on a table
@@ -269,9 +273,10 @@ def _actuated(name: str, parent: str, child: str, xyz: Triple, motors: float) ->
 
 
 def _surfaces(figures: HumanoidFigures) -> dict[str, SurfaceModel]:
-    """Soles, palms, seat, shoulders, grips; the left ones mirror the right ones.
+    """Soles, palms, knees, elbows, seat, back, shoulders, grips; the left ones mirror the right ones.
 
-    A yoke is the surface for the foot of a character standing on the shoulder, with the shin behind the ear.
+    Knees, elbows, back and tailbone are points on round shapes or edges, about which their links roll. A
+    yoke is the surface for the foot of a character standing on the shoulder, with the shin behind the ear.
     """
     p = figures.proportions
     palm_normal = (-pi / 2, 0.0, 0.0)  # towards the other hand
@@ -284,6 +289,8 @@ def _surfaces(figures: HumanoidFigures) -> dict[str, SurfaceModel]:
         "palm": SurfaceModel("r_wrist_roll_link", (0.0, PALM_DEPTH / 2, -p.palm), palm_normal, size=(0.07, 0.1)),
         "shoulder": SurfaceModel("torso", (0.0, -0.11, top), size=(0.12, 0.1)),
         "yoke": SurfaceModel("torso", (-0.015, -0.119, top), size=(0.09, 0.074)),
+        "knee": SurfaceModel("r_knee_pitch_link", (SHANK_RADIUS, 0.0, 0.0), (0.0, pi / 2, 0.0)),
+        "elbow": SurfaceModel("r_shoulder_yaw_link", (-UPPER_ARM_RADIUS, 0.0, -p.upper_arm), (0.0, -pi / 2, 0.0)),
         "grip": SurfaceModel(
             "r_wrist_roll_link",
             (0.0, PALM_DEPTH / 2 + GRIP_RADIUS, -p.palm),
@@ -297,4 +304,6 @@ def _surfaces(figures: HumanoidFigures) -> dict[str, SurfaceModel]:
         surfaces[f"left_{name}"] = surface.mirrored()
         surfaces[f"right_{name}"] = surface
     surfaces["seat"] = SurfaceModel("base_link", (-0.035, 0.0, -SEAT_DEPTH), (pi, 0.0, 0.0), size=(0.15, 0.2))
+    surfaces["tailbone"] = SurfaceModel("base_link", (-0.11, 0.0, -SEAT_DEPTH), (pi, -pi / 4, 0.0))
+    surfaces["back"] = SurfaceModel("torso", (CHEST_AHEAD - CHEST_RADIUS, 0.0, top - CHEST_BELOW), (0.0, -pi / 2, 0.0))
     return surfaces

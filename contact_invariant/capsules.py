@@ -1,0 +1,94 @@
+"""Capsules that approximate the collision geometry of a character."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import product
+
+import coal
+import numpy as np
+import pinocchio as pin
+
+from multi_qp_scene.arrays import Array
+from multi_qp_scene.scene import Scene
+from multi_qp_scene.subsystem import Subsystem
+
+#: Distance of the spheres along a capsule, relative to its radius.
+SPACING = 1.2
+
+
+@dataclass(frozen=True)
+class Capsule:
+    """Approximation of one piece of a link's collision geometry.
+
+    Attributes:
+        link: full name of the link.
+        joint: index in the scene's model of the limb's joint that moves it, None for the trunk.
+        ends: of its axis, in the frame of that joint, or in the root frame for the trunk, (2, 3) [m].
+        radius: that fits into the geometry [m].
+        apart: radius for the distance to other links [m], which covers the geometry's middle extent; -inf for none.
+        touches: whether its link has a patch.
+    """
+
+    link: str
+    joint: int | None
+    ends: Array
+    radius: float
+    apart: float
+    touches: bool
+
+    @property
+    def fractions(self) -> Array:
+        """Places along its axis, 0..1, of spheres that cover it, (k,)."""
+        length = float(np.linalg.norm(self.ends[1] - self.ends[0]))
+        if length < 1e-6:
+            return np.array([0.5])
+        return np.linspace(0.0, 1.0, 1 + math.ceil(length / (SPACING * self.radius)))
+
+
+def capsules_of(scene: Scene, body: Subsystem, moved: set[int], touching: set[int], upright: Array) -> list[Capsule]:
+    """Return the capsules of a character.
+
+    Args:
+        scene: the scene.
+        body: the character.
+        moved: indices of the joints of its limbs.
+        touching: indices of the joints whose links have patches.
+        upright: configuration with the root at the origin.
+    """
+    root = body.root_joints[0]
+    data = scene.model.createData()
+    pin.forwardKinematics(scene.model, data, upright)
+    found = []
+    for piece in scene.collision_model.geometryObjects:
+        if piece.name.split("/")[0] != body.name:
+            continue
+        link = scene.model.frames[piece.parentFrame].name
+        joint = owner(scene, piece.parentJoint, moved)
+        X = data.oMi[joint or root].actInv(data.oMi[piece.parentJoint]).act(piece.placement)
+        ends, radius, apart = _fitted(piece.geometry)
+        placed = ends @ X.rotation.T + X.translation
+        found.append(Capsule(link, joint, placed, radius, apart, piece.parentJoint in touching))
+        if joint is None and isinstance(piece.geometry, coal.Box):  # a capsule inside does not reach into its corners
+            for signs in product((-1.0, 1.0), repeat=3):
+                corner = X.act(np.array(signs) * piece.geometry.halfSide)
+                found.append(Capsule(link, joint, np.tile(corner, (2, 1)), 0.0, -np.inf, touches=True))
+    return found
+
+
+def _fitted(shape: coal.CollisionGeometry) -> tuple[Array, float, float]:
+    """Return a capsule along the longest axis of a shape: ends of its axis, radius inside it, radius across it."""
+    shape.computeLocalAABB()
+    low, high = np.asarray(shape.aabb_local.min_), np.asarray(shape.aabb_local.max_)
+    middle, half = (low + high) / 2.0, (high - low) / 2.0
+    order = np.argsort(half)
+    radius, apart, axis = float(half[order[0]]), float(half[order[1]]), int(order[2])
+    ends = np.tile(middle, (2, 1))
+    ends[:, axis] += np.array([-1.0, 1.0]) * (half[axis] - radius)
+    return ends, radius, apart
+
+
+def owner(scene: Scene, joint: int, moved: set[int]) -> int | None:
+    """Return the last joint of limbs that moves what a joint carries, None for the trunk."""
+    return next((j for j in reversed(scene.model.supports[joint]) if j in moved), None)
