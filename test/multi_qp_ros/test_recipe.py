@@ -18,8 +18,9 @@ PACKAGES = {path.parent.name for path in ROOT.glob("*/__init__.py")}
 MODULES = {"pil": "PIL", "mcap_ros2_support": "mcap_ros2"}
 #: Modules that come with another: of pydantic, numba, viser, mcap-ros2-support.
 IMPLIED = {"pydantic": {"pydantic_core"}, "numba": {"llvmlite"}, "viser": {"websockets"}, "mcap_ros2": {"mcap"}}
-#: Of a comparison with the authors' C++ that `multi-qp bench` makes where it is installed; of the synthesis of motions.
-OPTIONAL = {"hpp_bezier_com_traj", "hpp_centroidal_dynamics", "casadi", "crocoddyl"}
+#: Of a comparison with the authors' C++ that `multi-qp bench` makes where it is installed; of the synthesis of motions;
+#: of jobs on several machines.
+OPTIONAL = {"hpp_bezier_com_traj", "hpp_centroidal_dynamics", "casadi", "crocoddyl", "distributed"}
 BLOCKER = """
 import builtins, importlib, sys
 packages, allowed = set({packages!r}), set({allowed!r}) | set(sys.stdlib_module_names)
