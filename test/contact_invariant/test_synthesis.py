@@ -54,6 +54,7 @@ def test_walking_emerges(behaviour):
 PUNCH = "{type: strike, effector: right_hand, target: [0.5, -0.15, 1.0], velocity: [1.5, 0, 0], phase: 3}"
 
 
+@pytest.mark.slow
 def test_a_hand_strikes_a_target_and_the_feet_stay(behaviour):
     maker, auditor = synthesiser(behaviour(phases=4, terms=PUNCH))
     synthesis = maker.run()
@@ -102,6 +103,7 @@ def test_a_biped_of_other_build_walks_by_the_same_terms():
     assert (np.diff(synthesis.motion.contacts.astype(int), axis=0) != 0).any(axis=0).all()  # both feet step
 
 
+@pytest.mark.slow
 def test_a_quadruped_walks():
     scenario = load_scenario(str(Path(__file__).with_name("quadruped.yaml")))
     maker, auditor = synthesiser(scenario)

@@ -14,7 +14,7 @@ from multi_qp_simulator.runner import run_scenario
 
 SCENES = ("stairs", "uneven_stairs", "slope", "climb", "climb_hands", "rubble", "causeway", "chair")
 #: Scenes whose plans have dozens of stances.
-LONG = ("slope", "climb", "climb_hands")
+LONG = ("slope", "climb", "climb_hands", "causeway")
 
 
 @pytest.mark.parametrize("name", [pytest.param(s, marks=pytest.mark.slow if s in LONG else ()) for s in SCENES])

@@ -56,6 +56,7 @@ def test_latency_rate_and_misses_are_those_of_the_records(robots):
     assert sum(published["median_ms"].values()) == pytest.approx(5.0, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_it_measures_a_graph(ros_environment, tmp_path):
     file = tmp_path / "figures.json"
     command = [sys.executable, "-m", "multi_qp_cli", "bench", "ros", "--scene", "box", "--duration", "4"]

@@ -65,7 +65,7 @@ def end_all_nodes(environment, seed, folder):
     return took
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_signal_ends_all_nodes(ros_environment, tmp_path, seed):
     end_all_nodes(ros_environment, seed, tmp_path)
 
@@ -115,7 +115,7 @@ def children(parent: int) -> list[int]:
 
 @pytest.mark.parametrize(
     "after, numbers",
-    [(2.5, [signal.SIGINT]), (7.0, [signal.SIGINT] * 3), (8.0, [signal.SIGKILL])],
+    [(2.5, [signal.SIGINT]), pytest.param(7.0, [signal.SIGINT] * 3, marks=pytest.mark.slow), (8.0, [signal.SIGKILL])],
     ids=["while it starts", "Ctrl-C three times", "killed"],
 )
 def test_no_process_of_a_graph_is_left_behind(ros_environment, after, numbers):

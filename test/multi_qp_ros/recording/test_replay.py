@@ -47,7 +47,9 @@ def test_any_tick_comes_out_the_same(recorded, bag, replay, data) -> None:
         assert again.wrenches[name].tobytes() == wrench.tobytes()
 
 
-@pytest.mark.parametrize(("name", "dt", "duration"), [("door", 0.02, 3.0), ("king", None, 2.5)])
+@pytest.mark.parametrize(
+    ("name", "dt", "duration"), [("door", 0.02, 3.0), pytest.param("king", None, 2.5, marks=pytest.mark.slow)]
+)
 def test_other_scenes_too(name, dt, duration, tmp_path, make_recording) -> None:
     ticks = make_recording(tmp_path / "run.mcap", load_scenario(name), duration, dt=dt)
     with Bag(tmp_path / "run.mcap") as bag:
