@@ -20,8 +20,6 @@ FOLLOWING, FOLLOW_ACCELERATION = 0.05, 15.0
 OVER_LANDING = 0.02
 #: Shortest horizon of a polynomial [s].
 SHORTEST = 0.006
-#: Time before touchdown at which the way ahead ends in calm steps, as a foot that moves when it lands slips [s].
-CALM_END = OVER_LANDING - SHORTEST
 
 
 @compiled_part

@@ -10,15 +10,13 @@ from multi_qp_scene.arrays import Array
 from walking.gait import Gait, WalkingRobot
 from walking.gait_state import URGENT, Measured, Walk, turned, wrapped
 from walking.ground_height import contact_height
-from walking.swing import APEX, CALM_END, EARLY_APEX, LATE_APEX, LATER, OVER_LANDING, SEARCH_SPEED, SHORTEST, advance
+from walking.swing import APEX, EARLY_APEX, LATE_APEX, LATER, OVER_LANDING, SEARCH_SPEED, advance
 from walking.terrain import Terrain
 
 #: Part of a swing after which its patch of the terrain is fixed.
 CHOSEN = 0.4
 #: Largest horizontal speed of a foot that is late on unknown ground [m/s].
 FOLLOW_SPEED = 0.6
-#: Deviation of the divergent component up to which a step does not react to it [m].
-CALM = 0.005
 #: Largest vertical speed of the planned landing where feet have to land slowly [m/s].
 SLOW_LANDING = 0.05
 
@@ -107,11 +105,6 @@ class SwingFeet:
         elif unknown is not None:
             before, after, search, follow = unknown.rise, unknown.descent, unknown.search_speed, FOLLOW_SPEED
         times, total = (remaining, elapsed), elapsed + remaining
-        # feet that react to a push, however weak, need all the time that they have
-        # on stairs too: with less time, ankles exceed their limits
-        is_level = unknown is None and self._terrain is None
-        is_calm = is_level and not walk.recovering and walk.error <= CALM
-        least, cut = (CALM_END, SHORTEST) if is_calm else (0.0, OVER_LANDING)
         advance(
             walk.swings[foot],
             goal,
@@ -119,10 +112,10 @@ class SwingFeet:
             top + lift,
             apex,
             before * total,
-            max(after * total, least),
+            after * total,
             landing,
             search,
             follow,
-            cut,
+            OVER_LANDING,
             tick,
         )
