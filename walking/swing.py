@@ -16,10 +16,8 @@ SEARCH_ACCELERATION = 4.0
 APEX, LATER, EARLY_APEX, LATE_APEX = 0.45, 0.5, 0.45, 0.65
 #: Time constant with which a late foot follows a goal that moves [s], and its largest acceleration [m/s²].
 FOLLOWING, FOLLOW_ACCELERATION = 0.05, 15.0
-#: Time before touchdown from which a foot is over its landing [s].
-OVER_LANDING = 0.02
 #: Shortest horizon of a polynomial [s].
-SHORTEST = 0.006
+SHORTEST = 0.02
 
 
 @compiled_part
@@ -81,7 +79,6 @@ def advance(
     landing: float,
     search: float,
     follow: float,
-    cut: float,
     dt: float,
 ) -> None:
     """Advance by dt towards a goal.
@@ -98,11 +95,10 @@ def advance(
         landing: speed of the planned landing [m/s].
         search: speed of the descent after it [m/s].
         follow: largest speed at which a late foot follows a goal that moves [m/s]; 0: it is at a goal that is fixed.
-        cut: time before the end of the way ahead at which the foot is taken as being there [s].
         dt: [s].
     """
     ref = reference
-    if remaining <= OVER_LANDING:
+    if remaining <= SHORTEST:
         for axis in (0, 1, 3):
             if follow > 0.0 and axis != 3:
                 _follow(ref[:, axis], goal[axis], follow, dt)
@@ -123,10 +119,10 @@ def advance(
             if elapsed < before:
                 continue
             duration -= after
-            if after > 0.0 and duration <= cut:
+            if after > 0.0 and duration <= SHORTEST:
                 ref[0, axis], ref[1, axis], ref[2, axis] = end, 0.0, 0.0
                 continue
-        if axis == 2 and to_apex > OVER_LANDING:
+        if axis == 2 and to_apex > SHORTEST:
             end, duration = top, to_apex
         elif axis == 2:
             speed = -landing

@@ -10,7 +10,7 @@ from multi_qp_scene.arrays import Array
 from walking.gait import Gait, WalkingRobot
 from walking.gait_state import URGENT, Measured, Walk, turned, wrapped
 from walking.ground_height import contact_height
-from walking.swing import APEX, EARLY_APEX, LATE_APEX, LATER, OVER_LANDING, SEARCH_SPEED, advance
+from walking.swing import APEX, EARLY_APEX, LATE_APEX, LATER, SEARCH_SPEED, advance
 from walking.terrain import Terrain
 
 #: Part of a swing after which its patch of the terrain is fixed.
@@ -116,6 +116,5 @@ class SwingFeet:
             landing,
             search,
             follow,
-            OVER_LANDING,
             tick,
         )

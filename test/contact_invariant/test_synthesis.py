@@ -93,19 +93,13 @@ def test_a_bar_is_stepped_over_and_the_character_stands_behind_it():
     assert np.ptp(x[settled, :3], axis=0).max() < 0.03
 
 
-def test_a_biped_of_other_build_walks_by_the_same_terms():
-    scenario, other = load_scenario("wide_walk"), load_scenario("walk_to")
+QUADRUPED = str(Path(__file__).with_name("quadruped.yaml"))
+
+
+@pytest.mark.parametrize("name", ["wide_walk", pytest.param(QUADRUPED, id="quadruped", marks=pytest.mark.slow)])
+def test_other_characters_walk_by_the_same_terms(name):
+    scenario, other = load_scenario(name), load_scenario("walk_to")
     assert [t.type for t in scenario.spec.behaviour.terms] == [t.type for t in other.spec.behaviour.terms]
-    maker, auditor = synthesiser(scenario)
-    synthesis = maker.run(2)
-    audit = auditor.audit(synthesis.motion, synthesis.features)
-    assert audit.passed, audit.findings
-    assert (np.diff(synthesis.motion.contacts.astype(int), axis=0) != 0).any(axis=0).all()  # both feet step
-
-
-@pytest.mark.slow
-def test_a_quadruped_walks():
-    scenario = load_scenario(str(Path(__file__).with_name("quadruped.yaml")))
     maker, auditor = synthesiser(scenario)
     synthesis = maker.run(2)
     audit = auditor.audit(synthesis.motion, synthesis.features)

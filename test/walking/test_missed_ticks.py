@@ -8,7 +8,7 @@ import pytest
 from walking.gait import Gait, WalkingRobot
 from walking.gait_state import DOUBLE, SWING, URGENT, Measured
 from walking.stepper import SHORTEST_DOUBLE, Stepper
-from walking.swing import SHORTEST, advance, resting
+from walking.swing import advance, resting
 
 DT = 0.005
 FEET = np.array([[0.0, 0.085, 0.0], [0.0, -0.085, 0.0]])
@@ -40,7 +40,7 @@ def test_a_reference_is_not_advanced_beyond_the_end_of_its_polynomial():
     reference, goal = resting(np.array([0.0, 0.0, 0.01]), 0.0), np.array([0.2, 0.0, 0.0, 0.1])
     reference[1] = [1.0, 0.0, 0.5, 0.0]
     # 25 ms before the apex, by 50 ms
-    advance(reference, goal, 0.2, 0.14, 0.05, 0.485, 0.0, 0.0, 0.1, 0.25, 0.0, SHORTEST, 0.05)
+    advance(reference, goal, 0.2, 0.14, 0.05, 0.485, 0.0, 0.0, 0.1, 0.25, 0.0, 0.05)
     assert reference[0, 2] == pytest.approx(0.05, abs=1e-9) and abs(reference[1, 2]) < 1e-9
     assert 0.0 < reference[0, 0] < 0.2
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from walking.swing import SEARCH_SPEED, SHORTEST, advance, resting
+from walking.swing import SEARCH_SPEED, advance, resting
 from walking.terrain import MARGINS, Terrain
 
 SOLE = np.array([[-0.1, -0.05], [0.1, -0.05], [0.1, 0.05], [-0.1, 0.05]])
@@ -85,7 +85,7 @@ def test_a_swing_over_a_tread_touches_no_edge(ends):
     swing, landing = resting(begin, 0.0), np.array([*goal, 0.0])
     for k in range(round(total / dt)):
         times, parts = (total - k * dt, k * dt), (before * total, after * total)
-        advance(swing, landing, *times, highest + lift, 0.5, *parts, 0.05, SEARCH_SPEED, 0.0, SHORTEST, dt)
+        advance(swing, landing, *times, highest + lift, 0.5, *parts, 0.05, SEARCH_SPEED, 0.0, dt)
         px, pz = swing[0, 0], swing[0, 2]
         under = [n for n in range(3) if px + 0.11 > FIRST + n * RUN and px - 0.11 < FIRST + (n + 1) * RUN]
         below = (max(under) + 1) * RISE if under else 0.0
