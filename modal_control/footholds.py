@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from modal_control.body_shift import HORIZON, STEP, BodyShift
 from modal_control.step_correction import kept_apart, step_correction
 from modal_control.surface_paths import SurfacePaths
 from multi_qp_controller.references.minimum_jerk import minimum_jerk
@@ -20,8 +22,6 @@ EARLY = 0.12
 DESCENT, DEEPEST = 0.25, 0.05
 #: Height above its place in the motion at which a surface has landed where no forces are measured [m].
 TOUCHING = 1e-3
-#: Rate at which the body follows footholds that are beside those of the motion, by critical damping [1/s].
-FOLLOWING = 8.0
 #: Part of a displacement that the next foothold keeps, and by how much it may be smaller [m].
 KEPT, RETURN = 0.5, 0.04
 #: Steps that end less than this ahead of the other surfaces are not made longer [m].
@@ -44,11 +44,10 @@ class Footholds(Stateful):
         offsets: displacement of the present or next foothold of each surface from that of the motion, (2,) each [m].
         origins: the same of the last foothold, (2,) each [m].
         lifted_at: time of the motion at which each surface was lifted last, (s,) [s].
-        shift: the same of the body, (2,) [m].
-        shift_rate: its velocity, (2,) [m/s].
+        body: the same of the body.
         edited: displacement of the next foothold by longer or shorter steps, (2,) [m].
         corrected: part of the offset of a surface in the air that corrects the balance, (2,) each [m].
-        planned: displacement of the body, and its velocity, without these corrections, (4,) [m], [m/s].
+        planned: displacement of the body without these corrections.
         usual: mean deviation of ξ = c + ċ / ω before a push, (2,) [m].
         correcting: time for which footholds are still corrected [s].
     """
@@ -63,22 +62,23 @@ class Footholds(Stateful):
         offsets: list[Array]
         origins: list[Array]
         lifted_at: Array
-        shift: Array
-        shift_rate: Array
+        body: BodyShift.Checkpoint
         edited: Array
         corrected: list[Array]
-        planned: Array
+        planned: BodyShift.Checkpoint
         usual: Array
         correcting: float
 
-    def __init__(self, paths: SurfacePaths, *, by_force: bool, touch_force: float) -> None:
+    def __init__(self, paths: SurfacePaths, *, by_force: bool, touch_force: float, omega: float) -> None:
         """Create it.
 
         Args:
             paths: of the motion.
             by_force: whether surfaces land when they touch; otherwise when the motion plants them.
             touch_force: normal force from which a surface touches [N].
+            omega: natural frequency of the pendulum [1/s].
         """
+        self.body, self.planned, self._directions = BodyShift(omega), BodyShift(omega), dict[tuple[int, float], Array]()
         self._paths, self._by_force, self._touch_force = paths, by_force, touch_force
         self.start()
 
@@ -92,15 +92,25 @@ class Footholds(Stateful):
         count = self._paths.count
         self.on = self._paths.planted(time).astype(float)
         self.early, self.late = np.zeros(count), np.zeros(count)
-        self.shift, self.shift_rate, self.edited = np.zeros(2), np.zeros(2), np.zeros(2)
+        self.edited, shift = np.zeros(2), np.zeros(2)
+        self._directions.clear()
         self.offsets, self.origins, self.corrected = ([np.zeros(2) for _ in range(count)] for _ in range(3))
         self.lifted_at = np.full(count, time)
         if places is not None:
             for i in np.flatnonzero(self.on):
                 self.offsets[i] = places[i][:2] - self._paths.at(int(i), time).position[:2]
-            self.shift = np.mean([self.offsets[i] for i in np.flatnonzero(self.on)] or [self.shift], axis=0)
-        self.planned = np.append(self.shift, self.shift_rate)
+            shift = np.mean([self.offsets[i] for i in np.flatnonzero(self.on)] or [shift], axis=0)
+        for body in (self.body, self.planned):
+            body.start(shift)
         self.usual, self.correcting = np.zeros(2), 0.0
+
+    def set_state(self, saved: Checkpoint) -> None:
+        """Restore a saved state."""
+        body, planned = self.body, self.planned
+        super().set_state(saved)
+        self.body, self.planned = body, planned
+        body.set_state(saved.body)
+        planned.set_state(saved.planned)
 
     def update(
         self,
@@ -111,6 +121,7 @@ class Footholds(Stateful):
         *,
         stride: float,
         ahead: float,
+        speed: float = 1.0,
     ) -> None:
         """Update with the state of this tick.
 
@@ -120,7 +131,8 @@ class Footholds(Stateful):
             places: of the surfaces, (3,) each [m].
             forces: measured normal forces [N]; None where there are none.
             stride: what each step is longer by [m].
-            ahead: time of the motion to which the body looks ahead [s].
+            ahead: duration of the window [s].
+            speed: of the motion.
         """
         planted = self._paths.planted(time)
         for i, place in enumerate(places):
@@ -129,9 +141,8 @@ class Footholds(Stateful):
                     self.early[i] = 0.0
                 elif not self.early[i]:
                     self.on[i], self.lifted_at[i] = 0.0, time
-                    off = _returning(self._stance(i) - self.edited)
-                    self.edited = self.edited + stride * self._step(i, time)
-                    self.origins[i], self.offsets[i] = self.offsets[i], self.edited + off
+                    self.origins[i] = self.offsets[i]
+                    self.edited, self.offsets[i] = self._next(i, time, self.on, self.offsets, self.edited, stride)
                 continue
             soon = self._paths.next_change(i, time) - time <= EARLY
             if not planted[i] and not (soon and self._by_force):
@@ -140,22 +151,42 @@ class Footholds(Stateful):
                 self.on[i], self.early[i], self.late[i] = 1.0, float(not planted[i]), 0.0
                 at = time if planted[i] else self._paths.next_change(i, time)
                 self.offsets[i], self.corrected[i] = place[:2] - self._paths.at(i, at).position[:2], np.zeros(2)
-                self.planned = np.append(self.shift, self.shift_rate)
+                self.planned.copy_from(self.body)
             elif planted[i]:
                 self.late[i] = min(self.late[i] + DESCENT * dt, DEEPEST)
-        then = self._paths.planted(time + ahead)
-        self.shift, self.shift_rate = self._followed(self.offsets, then, self.shift, self.shift_rate, dt)
+        count = max(round(ahead / STEP), 1)
+        step = ahead / count
         nominal = [offset - part for offset, part in zip(self.offsets, self.corrected, strict=True)]
-        self.planned = np.concatenate(self._followed(nominal, then, self.planned[:2], self.planned[2:], dt))
+        for body, offsets in ((self.body, self.offsets), (self.planned, nominal)):
+            body.update(self._coming(time, step * speed, offsets, stride), step, dt, count)
 
-    def _followed(
-        self, offsets: list[Array], then: NDArray[np.bool_], shift: Array, rate: Array, dt: float
+    def _coming(self, time: float, step: float, offsets: Sequence[Array], stride: float) -> Array:
+        """Return the displacement of the zero-moment point from now on by the footholds to come, (n, 2) [m].
+
+        Args:
+            time: of the motion [s].
+            step: between two samples, of the motion [s].
+            offsets: present displacements of the footholds, (2,) each [m].
+            stride: what each step is longer by [m].
+        """
+        times = time + step * np.arange(math.ceil(HORIZON / step))
+        places, on, edited = np.array([offsets] * len(times)), self.on.copy(), self.edited
+        for at, i, planted in self._paths.changes:
+            if not time < at <= times[-1]:
+                continue
+            if not planted and on[i]:
+                later = times >= at
+                edited, places[later, i] = self._next(i, at, on, places[-1], edited, stride)
+            on[i] = planted
+        return np.einsum("ns,nsk->nk", self._paths.shares(times), places)
+
+    def _next(
+        self, i: int, time: float, on: Array, offsets: Sequence[Array] | Array, edited: Array, stride: float
     ) -> tuple[Array, Array]:
-        """Return displacement and velocity of the body one period later, towards the footholds to come."""
-        coming = [offset for offset, on in zip(offsets, then, strict=True) if on]
-        way = (np.mean(coming, axis=0) if coming else shift) - shift
-        rate = rate + dt * FOLLOWING * (FOLLOWING * way - 2.0 * rate)
-        return shift + dt * rate, rate
+        """Return the edited displacement and that of the next foothold of a surface that is lifted, (2,) each [m]."""
+        off = _returning(self._stance(i, on, offsets) - edited)
+        edited = edited + stride * self._step(i, time)
+        return edited, edited + off
 
     def correct(self, time: float, dt: float, error: Array, *, omega: float, speed: float, pushed: bool) -> None:
         """Displace the footholds of surfaces in the air to where the body will be after a push.
@@ -168,7 +199,7 @@ class Footholds(Stateful):
             speed: of the motion.
             pushed: whether a push is felt.
         """
-        missed = self._caused(error - self.planned[:2] - self.planned[2:] / omega, dt, pushed=pushed)
+        missed = self._caused(error - self.planned.divergent, dt, pushed=pushed)
         stance = [k for k in range(self._paths.count) if self.on[k]]
         for i in range(self._paths.count):
             landing = self._paths.next_change(i, time)
@@ -182,7 +213,7 @@ class Footholds(Stateful):
             wanted = step_correction(axes.T @ missed, remaining, omega)
             other = np.mean([self._paths.at(k, landing).position[:2] for k in stance], axis=0)
             nominal = self.offsets[i] - self.corrected[i]
-            beside = axes.T @ (nominal - self._stance(i))
+            beside = axes.T @ (nominal - self._stance(i, self.on, self.offsets))
             wanted = kept_apart(wanted + beside, float(axes[:, 1] @ (one.position[:2] - other))) - beside
             change = axes @ wanted - self.corrected[i]
             change *= min(1.0, DISPLACING * dt / max(float(np.linalg.norm(change)), 1e-9))
@@ -205,18 +236,25 @@ class Footholds(Stateful):
         landing = self._paths.next_change(i, time)
         if not np.isfinite(landing):
             return np.zeros(2)
+        if (i, landing) not in self._directions:
+            self._directions[i, landing] = self._direction(i, time, landing)
+        return self._directions[i, landing]
+
+    def _direction(self, i: int, time: float, landing: float) -> Array:
         place = self._paths.at(i, landing).position[:2]
         way = place - self._paths.at(i, time).position[:2]
-        others = [self._paths.at(k, landing).position[:2] for k in range(self._paths.count) if self.on[k] and k != i]
+        others = [
+            self._paths.at(k, landing).position[:2] for k in np.flatnonzero(self._paths.planted(landing)) if k != i
+        ]
         direction = way / max(float(np.linalg.norm(way)), 1e-9)
         if not others or direction @ (place - np.mean(others, axis=0)) < SHORT or np.linalg.norm(way) < SHORT:
             return np.zeros(2)
         return np.asarray(direction)
 
-    def _stance(self, without: int) -> Array:
+    def _stance(self, without: int, on: Array, offsets: Sequence[Array] | Array) -> Array:
         """Return the mean displacement of the surfaces in contact, except one, (2,) [m]."""
-        own = [offset for i, offset in enumerate(self.offsets) if self.on[i] and i != without]
-        return np.mean(own, axis=0) if own else self.shift.copy()
+        own = [offset for i, offset in enumerate(offsets) if on[i] and i != without]
+        return np.mean(own, axis=0) if own else self.body.place.copy()
 
     def _has_landed(self, i: int, time: float, place: Array, forces: Sequence[float] | None, *, planted: bool) -> bool:
         if not self._by_force:

@@ -94,7 +94,9 @@ class ModalGenerator(MotionGenerator):
         self._points = [_force_points(surface) for surface in self._surfaces]
         self._contacts = list(spec.contacts.values())
         self._paths: SurfacePaths = self.tracked.surfaces
-        self.footholds = Footholds(self._paths, by_force=spec.landing == "touch", touch_force=spec.touch_force)
+        self.footholds = Footholds(
+            self._paths, by_force=spec.landing == "touch", touch_force=spec.touch_force, omega=self.tracked.omega
+        )
         self._weights = RigidWeights(
             position=spec.position,
             rotation=spec.rotation,
@@ -179,8 +181,8 @@ class ModalGenerator(MotionGenerator):
         speed = self.pace.update(now.time - self.started_at, now.dt, self._disturbance(kinematics), chosen)
         if self._lengths is not None:  # by one step a tick, so that the forces are continuous
             self.window += int(np.clip(self._lengths.at(time) - self.window, -1, 1))
-        ahead = self.window * self._spec.step * speed
-        footholds.update(time, now.dt, places, forces, stride=self.setting("stride"), ahead=ahead)
+        ahead = self.window * self._spec.step
+        footholds.update(time, now.dt, places, forces, stride=self.setting("stride"), ahead=ahead, speed=speed)
         if self._spec.correct_steps:
             error, omega = self._divergence(kinematics)
             pushed = self.push.update(self._com_velocity(kinematics), now.dt) > PUSHED
@@ -212,7 +214,7 @@ class ModalGenerator(MotionGenerator):
 
     def followed(self) -> dict[str, Array]:
         """Return the configuration of the robot in the motion, beside which its footholds may be."""
-        return {self._body.name: self.tracked.pose(self.time, self.footholds.shift)}
+        return {self._body.name: self.tracked.pose(self.time, self.footholds.body.place)}
 
     def _com_velocity(self, kinematics: Kinematics) -> Array:
         """Return the horizontal velocity of the centre of mass, (2,) [m/s]."""
@@ -222,7 +224,7 @@ class ModalGenerator(MotionGenerator):
         """Return the error of the velocity of the centre of mass [m/s]."""
         group = kinematics.group((self._body.name,))
         _, _, momentum = self.tracked.goal(self.time)
-        wanted = self.pace.speed * momentum[:2] / group.mass(kinematics) + self.footholds.shift_rate
+        wanted = self.pace.speed * momentum[:2] / group.mass(kinematics) + self.footholds.body.rate
         return float(np.linalg.norm(group.com_velocity(kinematics)[:2] - wanted))
 
     def _divergence(self, kinematics: Kinematics) -> tuple[Array, float]:
@@ -246,7 +248,8 @@ class ModalGenerator(MotionGenerator):
         to_modes = np.zeros((6, 6))  # from momentum to rates of the rigid modes
         to_modes[:3, :3], to_modes[3:, 3:] = np.eye(3) / math.sqrt(mass), axes.T
         goal, target, rate = self.tracked.goal(time + speed * ahead)
-        rate = speed * rate + mass * np.append(self.footholds.shift_rate, np.zeros(4))
+        moved_body = self.footholds.body
+        rate = speed * rate + mass * np.append(moved_body.ahead_rate, np.zeros(4))
         if not self.blend.is_over(elapsed + ahead):
             beside, moved, _ = self.blend.at(elapsed + ahead)
             blended = pin.integrate(kinematics.model, goal, beside)
@@ -254,8 +257,7 @@ class ModalGenerator(MotionGenerator):
             goal, rate = blended, rate + A @ moved[group.columns]
         change = A @ pin.difference(kinematics.model, kinematics.q, goal)[group.columns]
         # exact instead of linear
-        shift = self.footholds.shift
-        change[:3] = mass * (target + np.append(shift, self.tracked.rise @ shift) - com)
+        change[:3] = mass * (target + np.append(moved_body.ahead, self.tracked.rise @ moved_body.ahead) - com)
         load = np.append(mass * kinematics.gravity, np.zeros(3))
         free = np.concatenate([to_modes @ (ahead * h + 0.5 * ahead**2 * load), to_modes @ (h + ahead * load)])
         missed = free - np.concatenate([to_modes @ change, to_modes @ rate])

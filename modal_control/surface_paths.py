@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation, RotationSpline
 
+from modal_control.body_shift import pressed
 from multi_qp_scene.arrays import Array
 
 
@@ -36,6 +37,7 @@ class SurfacePaths:
     Attributes:
         count: number of surfaces.
         place: displacement of all paths on the ground.
+        changes: time [s], surface, and whether it is planted from then on; of all surfaces, in their order.
     """
 
     def __init__(self, times: Array, poses: Sequence[Sequence[pin.SE3]], contacts: NDArray[np.bool_]) -> None:
@@ -49,6 +51,10 @@ class SurfacePaths:
         self._times, self._contacts, self.count = times, contacts, len(poses)
         self.place = pin.SE3.Identity()
         self._places = [CubicSpline(times, [X.translation for X in path]) for path in poses]
+        self._shares = pressed(contacts)
+        self.changes = [
+            (float(times[k]), int(i), bool(contacts[k, i])) for k, i in np.argwhere(np.diff(contacts, axis=0)) + [1, 0]
+        ]
         self._turns = [RotationSpline(times, Rotation.from_matrix([X.rotation for X in path])) for path in poses]
 
     def at(self, i: int, time: float) -> SurfaceSample:
@@ -68,11 +74,15 @@ class SurfacePaths:
         """Return which surfaces are planted at a time, (s,)."""
         return np.asarray(self._contacts[self._sample(time)])
 
+    def shares(self, times: Array) -> Array:
+        """Return the share of each surface in a displacement of the zero-moment point, see `pressed`, (n, s)."""
+        return np.asarray(self._shares[self._sample(times)])
+
     def next_change(self, i: int, time: float) -> float:
         """Return when a surface is planted or lifted next [s]; infinity if it is not."""
         k = self._sample(time)
         later = np.flatnonzero(self._contacts[k:, i] != self._contacts[k, i])
         return float(self._times[k + later[0]]) if len(later) else np.inf
 
-    def _sample(self, time: float) -> int:
-        return int(np.clip(np.searchsorted(self._times, time + 1e-9, side="right") - 1, 0, len(self._times) - 1))
+    def _sample(self, time: float | Array) -> NDArray[np.intp]:
+        return np.clip(np.searchsorted(self._times, np.add(time, 1e-9), side="right") - 1, 0, len(self._times) - 1)

@@ -39,6 +39,7 @@ class TrackedMotion:
         rise: height of the ground for a horizontal displacement, (2,).
         v_index: indices of `joints` in the velocity of the scene.
         place: displacement of the motion on the ground.
+        omega: natural frequency of the pendulum of the mean height of the centre of mass over the surfaces [1/s].
     """
 
     def __init__(self, name: str, spec: ModalSpec, scenario: Scenario) -> None:
@@ -75,6 +76,8 @@ class TrackedMotion:
         self._contacts = motion.contacts[:, [motion.surfaces.index(surface) for surface in spec.contacts]]
         self.lifted = [int(i) for i in np.flatnonzero(~self._contacts.all(axis=0))]
         centroids, poses = self._sample([f"{body.name}/{surface}" for surface in spec.contacts])
+        height = np.mean(centroids[:, 2]) - np.mean([X.translation[2] for path in poses for X in path])
+        self.omega = math.sqrt(float(np.linalg.norm(scene.model.gravity.linear)) / max(float(height), 0.1))
         self.rise = math.tan(spec.slope) * _heading(centroids[:, :3])
         self._momenta = JointMotion(motion.times, _on_slope(centroids, self.rise))
         poses = [[_pose_on_slope(X, self.rise) for X in path] for path in poses]
