@@ -157,8 +157,11 @@ class Footholds(Stateful):
         count = max(round(ahead / STEP), 1)
         step = ahead / count
         nominal = [offset - part for offset, part in zip(self.offsets, self.corrected, strict=True)]
-        for body, offsets in ((self.body, self.offsets), (self.planned, nominal)):
-            body.update(self._coming(time, step * speed, offsets, stride), step, dt, count)
+        points = self._coming(time, step * speed, self.offsets, stride)
+        self.body.update(points, step, dt, count)
+        if any(part.any() for part in self.corrected):
+            points = self._coming(time, step * speed, nominal, stride)
+        self.planned.update(points, step, dt, count)
 
     def _coming(self, time: float, step: float, offsets: Sequence[Array], stride: float) -> Array:
         """Return the displacement of the zero-moment point from now on by the footholds to come, (n, 2) [m].
@@ -170,10 +173,8 @@ class Footholds(Stateful):
             stride: what each step is longer by [m].
         """
         times = time + step * np.arange(math.ceil(HORIZON / step))
-        places, on, edited = np.array([offsets] * len(times)), self.on.copy(), self.edited
-        for at, i, planted in self._paths.changes:
-            if not time < at <= times[-1]:
-                continue
+        places, on, edited = np.tile(np.array(offsets), (len(times), 1, 1)), self.on.copy(), self.edited
+        for at, i, planted in self._paths.changes_between(time, float(times[-1])):
             if not planted and on[i]:
                 later = times >= at
                 edited, places[later, i] = self._next(i, at, on, places[-1], edited, stride)

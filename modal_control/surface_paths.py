@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -37,7 +38,6 @@ class SurfacePaths:
     Attributes:
         count: number of surfaces.
         place: displacement of all paths on the ground.
-        changes: time [s], surface, and whether it is planted from then on; of all surfaces, in their order.
     """
 
     def __init__(self, times: Array, poses: Sequence[Sequence[pin.SE3]], contacts: NDArray[np.bool_]) -> None:
@@ -52,9 +52,9 @@ class SurfacePaths:
         self.place = pin.SE3.Identity()
         self._places = [CubicSpline(times, [X.translation for X in path]) for path in poses]
         self._shares = pressed(contacts)
-        self.changes = [
-            (float(times[k]), int(i), bool(contacts[k, i])) for k, i in np.argwhere(np.diff(contacts, axis=0)) + [1, 0]
-        ]
+        changed = np.argwhere(np.diff(contacts, axis=0)) + [1, 0]
+        self._changes = [(float(times[k]), int(i), bool(contacts[k, i])) for k, i in changed]
+        self._changed_at = [at for at, _, _ in self._changes]
         self._turns = [RotationSpline(times, Rotation.from_matrix([X.rotation for X in path])) for path in poses]
 
     def at(self, i: int, time: float) -> SurfaceSample:
@@ -77,6 +77,10 @@ class SurfacePaths:
     def shares(self, times: Array) -> Array:
         """Return the share of each surface in a displacement of the zero-moment point, see `pressed`, (n, s)."""
         return np.asarray(self._shares[self._sample(times)])
+
+    def changes_between(self, after: float, until: float) -> list[tuple[float, int, bool]]:
+        """Return time [s] and surface of each change, and whether it is planted from then on, in their order."""
+        return self._changes[bisect_right(self._changed_at, after) : bisect_right(self._changed_at, until)]
 
     def next_change(self, i: int, time: float) -> float:
         """Return when a surface is planted or lifted next [s]; infinity if it is not."""

@@ -55,6 +55,10 @@ def add_to(commands: Any) -> None:
     taken.add_argument("file", help=".bvh, .json of the DeepMimic release, or .npz of `multi-qp run --log`")
     taken.add_argument("--robot", default="humanoid", metavar="MODEL", help="model with landmarks (default humanoid)")
     taken.add_argument("--scale", type=float, default=1.0, help="length of one unit of a .bvh file [m] (default 1)")
+    taken.add_argument("--begin", type=float, default=0.0, metavar="S", help="first time of a recording (default 0) [s]")
+    taken.add_argument("--end", type=float, metavar="S", help="its last time (default its end) [s]")
+    text = "length of the steps, relative to the recorded ones (default 1)"
+    taken.add_argument("--stride", type=float, default=1.0, help=text)
     taken.add_argument("--scenario", metavar="SCENARIO", help="scenario of a log (default: by the name in it)")
     taken.add_argument("--subsystem", metavar="NAME", help="robot of a log (default: the only one)")
     taken.add_argument("--output", metavar="FILE.npz", help="write the reference motion here")
@@ -73,19 +77,23 @@ def run(options: argparse.Namespace) -> int:
     width, height = size_of(options.size)
     if not (math.isfinite(options.scale) and 1e-6 <= options.scale <= 1e3):
         raise MultiQpError(f"--scale is {options.scale:g}, expected a length of 1e-06 to 1000 m")
+    if not 0.1 <= options.stride <= 1.5:
+        raise MultiQpError(f"--stride is {options.stride:g}, expected 0.1 to 1.5")
     path, failure = Path(options.file), None
     if follow is not None and (output is None or path.suffix.lower() == ".npz"):
         raise MultiQpError("--follow needs --output, and a recording of a person")
     if path.suffix.lower() == ".npz":
+        if options.begin or options.end is not None or options.stride != 1.0:
+            raise MultiQpError("--begin, --end and --stride are of recordings of people")
         log = Log.load(path)
         scenario = scenario_of(log, options.scenario)
         motion = motion_of(log, scenario, options.subsystem)
         scene, drawn = scenario.scene, log.q
         table = _contact_table(motion.times, motion.surfaces, motion.contacts)
     else:
-        recorded = _read(path, options.scale)
+        recorded = _read(path, options.scale).part(options.begin, options.end)
         scene, name, landmarks = _robot(options.robot)
-        result = Retargeting(scene, name, landmarks).retarget(recorded, rate=RATE)
+        result = Retargeting(scene, name, landmarks).retarget(recorded, rate=RATE, stride=options.stride)
         found, failure = result.motion, result.failure
         joints = tuple(full.partition("/")[2] for full in scene.velocity_names[6:])
         soles = tuple(landmarks[f"{side}_sole"] for side in SIDES)

@@ -166,12 +166,13 @@ class Retargeting:
         poses = {name: self._data.oMf[frame].copy() for name, frame in self._frames.items()}
         return poses | {"base": self._data.oMf[self._base].copy()}
 
-    def retarget(self, recorded: SkeletonMotion, *, rate: float = 60.0) -> Retargeted:
+    def retarget(self, recorded: SkeletonMotion, *, rate: float = 60.0, stride: float = 1.0) -> Retargeted:
         """Return the motion of the robot, as recorded, and with its timing and dynamics corrected.
 
         Args:
             recorded: motion of a skeleton.
             rate: frames per second of the result.
+            stride: length of the steps of the corrected motion, relative to the recorded one.
 
         Raises:
             MultiQpError: when the skeleton lacks a landmark, or its units are not metres.
@@ -184,6 +185,7 @@ class Retargeting:
         soles = self._soles(clip, scale, dt, carried=False)
         whole = self._smooth(self._postures(points, soles, scale, None, dt), soles, SMOOTH / dt)
         rests = detected(points, leg, dt)
+        points = with_stride(points, stride)
         timing = Timing(points, rests, planted(rests, points["pelvis"], dt), dt)
         timing.shorten_flights(self._take_off())
         for attempt in range(CORRECTIONS):
@@ -346,6 +348,16 @@ def _points(recorded: SkeletonMotion, dt: float) -> tuple[dict[str, Array], floa
     times = np.arange(0.0, recorded.duration + 1e-9, dt)
     spline = CubicSpline(recorded.dt * np.arange(len(recorded.positions)), recorded.positions[:, list(index.values())])
     return _from_the_origin(dict(zip(index, np.moveaxis(spline(times), 1, 0), strict=True))), leg
+
+
+def with_stride(points: Mapping[str, Array], stride: float) -> dict[str, Array]:
+    """Return the places with the path on the ground, and that of the legs against the pelvis, scaled by `stride`."""
+    factors, pelvis = np.array([stride, stride, 1.0]), points["pelvis"]
+    legs = {name for name in points if name.rpartition("_")[2] in ("knee", "ankle", "toe")}
+    return {
+        name: factors * pelvis + (factors if name in legs else 1.0) * (places - pelvis)
+        for name, places in points.items()
+    }
 
 
 def _from_the_origin(points: Mapping[str, Array]) -> dict[str, Array]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +61,20 @@ class SkeletonMotion:
     def duration(self) -> float:
         """Duration [s]."""
         return self.dt * (len(self.positions) - 1)
+
+    def part(self, begin: float, end: float | None) -> SkeletonMotion:
+        """Return the frames from `begin` to `end` [s], to the last one if it is None.
+
+        Raises:
+            MultiQpError: when the motion does not have these times.
+        """
+        last = self.duration if end is None else end
+        if not 0.0 <= begin < last <= self.duration + 0.5 * self.dt:
+            raise MultiQpError(
+                f"{self.source}: expected 0 <= begin < end <= {self.duration:.2f} s, got {begin:g} to {last:g} s"
+            )
+        frames = slice(round(begin / self.dt), round(last / self.dt) + 1)
+        return replace(self, positions=self.positions[frames], rotations=self.rotations[frames])
 
     def landmarks(self) -> dict[str, int]:
         """Return the joint of each landmark, and of those of `OPTIONAL` that there are.

@@ -12,6 +12,7 @@ from modal_control.surface_paths import SurfacePaths
 from multi_qp_scene.schema.modal import SlowDownSpec, TimedSpeedSpec
 
 DT = 0.01
+OMEGA = 3.8  # [1/s]
 TIMES = np.arange(0.0, 2.0 + 1e-9, DT)
 
 
@@ -59,29 +60,29 @@ def meet(footholds, paths, touched, *, stride=0.0, beside=(0.0, 0.0), until=1.5)
 @pytest.mark.parametrize("touched", [1.0 - 0.8 * EARLY, 1.0, 1.07])
 def test_a_foot_is_in_contact_from_when_it_touches(touched):
     paths = stepping()
-    on = meet(Footholds(paths, by_force=True, touch_force=25.0), paths, touched)
+    on = meet(Footholds(paths, by_force=True, touch_force=25.0, omega=OMEGA), paths, touched)
     times = np.arange(0.0, 1.5, DT)
     np.testing.assert_array_equal(on, (times < 0.5 - 1e-9) | (times >= touched - 1e-9))
 
 
 def test_by_the_motion_contacts_do_not_wait():
     paths = stepping()
-    on = meet(Footholds(paths, by_force=False, touch_force=25.0), paths, 1.2)
+    on = meet(Footholds(paths, by_force=False, touch_force=25.0, omega=OMEGA), paths, 1.2)
     assert on[102] and not on[98]
 
 
 def test_a_foot_that_lands_beside_its_place_moves_the_body_there():
     paths = stepping()
-    footholds = Footholds(paths, by_force=True, touch_force=25.0)
-    meet(footholds, paths, 1.0, beside=(0.03, -0.02), until=2.0)
+    footholds = Footholds(paths, by_force=True, touch_force=25.0, omega=OMEGA)
+    meet(footholds, paths, 1.0, beside=(0.03, -0.02), until=3.0)
     np.testing.assert_allclose(footholds.offsets[0], [0.03, -0.02], atol=1e-12)
-    np.testing.assert_allclose(footholds.shift, [0.015, -0.01], atol=1e-3)  # the other foot is in its place
+    np.testing.assert_allclose(footholds.body.place, [0.015, -0.01], atol=1e-3)  # the other foot is in its place
 
 
 @pytest.mark.parametrize("stride", [0.1, -0.15])
 def test_steps_become_longer_by_the_stride(stride):
     paths = stepping()
-    footholds = Footholds(paths, by_force=True, touch_force=25.0)
+    footholds = Footholds(paths, by_force=True, touch_force=25.0, omega=OMEGA)
     meet(footholds, paths, 1.0, stride=stride, until=0.8)
     np.testing.assert_allclose(footholds.offsets[0], [stride, 0.0], atol=1e-9)
     offset, _ = footholds.swing(0, 0.99, 1.0)
@@ -103,11 +104,11 @@ def test_the_pace_follows_schedule_user_and_disturbances():
 def test_a_foot_in_the_air_lands_where_the_body_will_be_after_a_push(pushed, moved):
     """ξ is 10 cm beside the motion in the middle of the step; without a push, this is how it is followed."""
     paths = stepping()
-    footholds = Footholds(paths, by_force=True, touch_force=25.0)
+    footholds = Footholds(paths, by_force=True, touch_force=25.0, omega=OMEGA)
     meet(footholds, paths, 1.0, until=0.7)
     for k in range(20):
         error = np.array([0.1, 0.0])
-        footholds.correct(0.7 + k * DT, DT, error, omega=3.8, speed=1.0, pushed=pushed)
+        footholds.correct(0.7 + k * DT, DT, error, omega=OMEGA, speed=1.0, pushed=pushed)
         assert not footholds.offsets[1].any()  # planted
     assert bool(footholds.offsets[0][0] > 0.05) is moved
     np.testing.assert_allclose(footholds.corrected[0], footholds.offsets[0], atol=1e-9)
