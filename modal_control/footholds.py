@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from modal_control.body_shift import HORIZON, STEP, BodyShift
 from modal_control.step_correction import kept_apart, step_correction
@@ -172,14 +171,14 @@ class Footholds(Stateful):
             offsets: present displacements of the footholds, (2,) each [m].
             stride: what each step is longer by [m].
         """
-        times = time + step * np.arange(math.ceil(HORIZON / step))
+        times: Array = time + step * np.arange(math.ceil(HORIZON / step), dtype=float)
         places, on, edited = np.tile(np.array(offsets), (len(times), 1, 1)), self.on.copy(), self.edited
         for at, i, planted in self._paths.changes_between(time, float(times[-1])):
             if not planted and on[i]:
                 later = times >= at
                 edited, places[later, i] = self._next(i, at, on, places[-1], edited, stride)
             on[i] = planted
-        return np.einsum("ns,nsk->nk", self._paths.shares(times), places)
+        return np.asarray((self._paths.shares(times)[..., None] * places).sum(axis=1))
 
     def _next(
         self, i: int, time: float, on: Array, offsets: Sequence[Array] | Array, edited: Array, stride: float

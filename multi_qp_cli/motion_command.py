@@ -55,8 +55,8 @@ def add_to(commands: Any) -> None:
     taken.add_argument("file", help=".bvh, .json of the DeepMimic release, or .npz of `multi-qp run --log`")
     taken.add_argument("--robot", default="humanoid", metavar="MODEL", help="model with landmarks (default humanoid)")
     taken.add_argument("--scale", type=float, default=1.0, help="length of one unit of a .bvh file [m] (default 1)")
-    taken.add_argument("--begin", type=float, default=0.0, metavar="S", help="first time of a recording (default 0) [s]")
-    taken.add_argument("--end", type=float, metavar="S", help="its last time (default its end) [s]")
+    taken.add_argument("--begin", type=float, default=0.0, metavar="S", help="begin of a recording (default 0) [s]")
+    taken.add_argument("--end", type=float, metavar="S", help="its end (default the last frame) [s]")
     text = "length of the steps, relative to the recorded ones (default 1)"
     taken.add_argument("--stride", type=float, default=1.0, help=text)
     taken.add_argument("--scenario", metavar="SCENARIO", help="scenario of a log (default: by the name in it)")

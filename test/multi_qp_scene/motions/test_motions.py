@@ -19,6 +19,7 @@ from multi_qp_scene.motions.deepmimic import read_deepmimic
 from multi_qp_scene.motions.feet import CLEARANCE, sole_path
 from multi_qp_scene.motions.reach import REACH
 from multi_qp_scene.motions.reference import ReferenceMotion
+from multi_qp_scene.motions.retarget import with_stride
 from multi_qp_simulator.runner import run_scenario
 
 #: A person of ten joints beside the fingers, in centimetres, y up, looking along z; offset of each joint.
@@ -193,6 +194,31 @@ def test_a_damaged_bvh_file_is_named_with_the_line(squat, capsys, change, messag
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and "squat.bvh" in error
     assert re.search(message, error), error
+
+
+def test_a_part_of_a_recording_with_shorter_steps(squat):
+    whole = read_bvh(squat, scale=0.01)
+    part = whole.part(0.2, 0.5)
+    assert part.duration == pytest.approx(0.3, abs=whole.dt)
+    np.testing.assert_array_equal(part.positions[0], whole.positions[round(0.2 / whole.dt)])
+    shift = np.array([[1.0, 0.2, 0.0]]) * np.arange(3)[:, None]
+    points = {"pelvis": shift + [0.0, 0.0, 0.9], "left_ankle": shift + [0.4, 0.1, 0.0], "chest": shift + [0.1, 0, 1.3]}
+    found = with_stride(points, 0.5)
+    np.testing.assert_allclose(found["left_ankle"], 0.5 * shift + [0.2, 0.05, 0.0])
+    np.testing.assert_allclose(found["chest"] - found["pelvis"], points["chest"] - points["pelvis"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--begin", "1", "--end", "0.5"], "expected 0 <= begin < end <="),
+        (["--end", "100"], "expected 0 <= begin < end <="),
+        (["--stride", "0"], "--stride is 0, expected 0.1 to 1.5"),
+    ],
+)
+def test_wrong_parts_and_strides_are_refused(squat, capsys, options, message):
+    assert main(["motion", "import", str(squat), "--scale", "0.01", *options]) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_other_units_are_noticed(squat, capsys):
