@@ -26,6 +26,7 @@ from multi_qp_scene.motions.bvh import read_bvh
 from multi_qp_scene.motions.contacts import SIDES
 from multi_qp_scene.motions.deepmimic import read_deepmimic
 from multi_qp_scene.motions.dynamics_correction import Balance
+from multi_qp_scene.motions.key_frames import lifted
 from multi_qp_scene.motions.reference import ReferenceMotion
 from multi_qp_scene.motions.retarget import Retargeted, Retargeting
 from multi_qp_scene.motions.skeleton import SkeletonMotion
@@ -33,6 +34,7 @@ from multi_qp_scene.motions.targets import LIMBS
 from multi_qp_scene.parts import SceneParts
 from multi_qp_scene.problems import Problems
 from multi_qp_scene.resources import model_path
+from multi_qp_scene.scenario import load_scenario
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.common import PoseSpec
 from multi_qp_scene.schema.subsystems import SubsystemSpec
@@ -67,6 +69,15 @@ def add_to(commands: Any) -> None:
     taken.add_argument("--video", metavar="FILE", help="draw the motion as .mp4 or .gif")
     taken.add_argument("--size", default="640x480", metavar="WxH", help="size of the video (default 640x480)")
     taken.set_defaults(run=run)
+    text = "make a reference motion from two key frames: a robot's initial posture, and the same with its body higher"
+    made = actions.add_parser("lift", help=text, description=text + "; all its surfaces in contacts keep their places")
+    made.add_argument("scenario", help="scenario with the robot in its first posture")
+    made.add_argument("--subsystem", metavar="NAME", help="the robot (default: the only one with a floating base)")
+    made.add_argument("--height", type=float, required=True, metavar="M", help="of the second key frame over the first")
+    made.add_argument("--duration", type=float, default=2.0, metavar="S", help="from one to the other (default 2)")
+    made.add_argument("--hold", type=float, default=0.5, metavar="S", help="rest at both (default 0.5)")
+    made.add_argument("--output", required=True, metavar="FILE.npz", help="write the reference motion here")
+    made.set_defaults(run=lift)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -112,6 +123,32 @@ def run(options: argparse.Namespace) -> int:
         _draw(video, scene, motion.times, drawn, width, height)
     if follow is not None and failure is not None:
         raise MultiQpError(f"no scenario is written, as the dynamics are not corrected: {failure}")
+    return 0
+
+
+def lift(options: argparse.Namespace) -> int:
+    """Make a motion from two key frames."""
+    output = output_path("--output", options.output, suffixes=(".npz",))
+    for name, low, high in (("height", -2.0, 2.0), ("duration", 0.1, 60.0), ("hold", 0.0, 60.0)):
+        value = getattr(options, name)
+        if not (low <= value <= high and (name != "height" or value)):
+            raise MultiQpError(f"--{name} is {value:g}, expected {low:g} to {high:g}, not 0")
+    scenario = load_scenario(options.scenario)
+    floating = [name for name, body in scenario.scene.subsystems.items() if body.floating]
+    robot = options.subsystem or (floating[0] if len(floating) == 1 else None)
+    if robot not in floating:
+        raise MultiQpError(f"--subsystem: expected one of {', '.join(floating)}")
+    pairs = [place for contact in scenario.spec.contacts.values() for place in contact.surfaces]
+    surfaces = list(dict.fromkeys(place.partition("/")[2] for place in pairs if place.startswith(f"{robot}/")))
+    if not surfaces:
+        raise MultiQpError(f"'{robot}' has no contacts in {options.scenario}")
+    motion = lifted(
+        scenario.scene, robot, surfaces, options.height, duration=options.duration, hold=options.hold, dt=1.0 / 120.0
+    )
+    Console().print(_contact_table(motion.times, motion.surfaces, motion.contacts))
+    if output is not None:
+        with writing(output):
+            motion.save(output)
     return 0
 
 

@@ -178,7 +178,7 @@ def test_the_commands_of_the_pages_have_these_options(capsys):
             main([command, "--help"])
         helps[command] = capsys.readouterr().out
     subcommands = [("com", name) for name in (*SUBCOMMANDS, "stairs")]  # and any contact sequence
-    for command, subcommand in (*subcommands, ("motion", "import")):
+    for command, subcommand in (*subcommands, ("motion", "import"), ("motion", "lift")):
         with pytest.raises(SystemExit):
             main([command, subcommand, "--help"])
         helps[command] += capsys.readouterr().out
