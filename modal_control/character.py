@@ -49,12 +49,21 @@ class LinearDynamics:
         return float(self.M[0, 0])
 
 
+def force_points(surface: Surface) -> Array:
+    """Return the points of a surface at which forces are planned, (k, 3) [m]: of a grasp, two on its axis."""
+    if surface.kind != "grasp":
+        return surface.points
+    half = float(surface.points[:, 0].max())
+    return np.array([[-half, 0.0, 0.0], [half, 0.0, 0.0]])
+
+
 class Character:
     """A robot with a floating base and joints of one angle each, alone in its scene.
 
     Attributes:
         model: of the robot.
         surfaces: names of the surfaces that make contact.
+        held: whether each contact point is of a grasp, which holds it in its place, (points,).
         surface_of_point: index of the surface of each contact point, (points,).
         stiffness: total mass of the subtree of each joint, 0 for the base, (nv,) ([Jain2011] section 7) [N m/rad].
         rest: joint angles at which the springs are relaxed, (nv - 6,) [rad].
@@ -80,6 +89,8 @@ class Character:
         self.surface_of_point: NDArray[np.intp] = np.repeat(
             np.arange(len(surfaces)), [len(points) for _, points in self._points]
         )
+        grasps = np.array([scene.surfaces[name].kind == "grasp" for name in surfaces], dtype=bool)
+        self.held: NDArray[np.bool_] = grasps[self.surface_of_point]
         pin.computeSubtreeMasses(self.model, self._data)
         self.stiffness = np.zeros(self.model.nv)
         for number, joint in enumerate(joints[1:], start=2):
@@ -89,7 +100,7 @@ class Character:
     def _on_joint(self, surface: Surface) -> tuple[int, Array]:
         """Return the joint of a surface and its points in the joint's frame, (k, 3)."""
         placement = self.model.frames[surface.frame_id].placement
-        return surface.joint_id, np.array([placement.act(point) for point in surface.points])
+        return surface.joint_id, np.array([placement.act(point) for point in force_points(surface)])
 
     def linearise(self, q: Array) -> LinearDynamics:
         """Return the linear dynamics at a configuration, (nq,), and zero velocity."""

@@ -29,7 +29,8 @@ class Correction(NamedTuple):
         forces: f₀* + Δf, (points, 3) [N].
         actuation: ΔIᵃ of each mode, (nv,).
         solved: whether a solution was found; otherwise the forces are zero.
-        residual: largest violation of w ≥ 0, z ≥ 0, wᵀz = 0, relative to the largest entry of h.
+        residual: largest violation of w ≥ 0, z ≥ 0, wᵀz = 0, relative to the largest entry of h; of points that are
+            held, their distance from their places [m].
     """
 
     forces: Array
@@ -123,3 +124,27 @@ def correct(
     residual = max(float(-w.min()), float(np.abs(np.minimum(w, z)).max())) / size
     found = (N @ z[inner]).reshape(count, 3)
     return Correction(found, X @ (found - forces).ravel(), True, residual)
+
+
+def hold(
+    J: Array, Phi: Array, planned: Array, response: Array, Z: Array, X: Array, forces: Array, *, gaps: Array
+) -> Correction:
+    """Return contact forces and actuation with which points that are held, as by hands, are in their places.
+
+    The least change of the forces, as points of one body are dependent.
+
+    Args:
+        J: Jacobian of each contact point, (points, 3, nv).
+        Phi: as of `correct`, and so the next ones.
+        planned: p₁*.
+        response: diagonal of A(Δt).
+        Z: impulses of the modes by unit forces.
+        X: X_f.
+        forces: planned forces f₀*, (points, 3) [N].
+        gaps: displacement of each point to its place, (points, 3) [m].
+    """
+    moved = J.reshape(3 * len(J), -1) @ Phi
+    mobility, wanted = moved @ (response[:, None] * (Z + X)), gaps.ravel() - moved @ planned
+    change = np.linalg.lstsq(mobility, wanted, rcond=1e-8)[0]
+    residual = float(np.abs(mobility @ change - wanted).max(initial=0.0))
+    return Correction(forces + change.reshape(-1, 3), X @ change, True, residual)

@@ -25,6 +25,7 @@ class ControlSettings:
         window: n, number of steps of the plan.
         dt: time step Δt [s].
         threshold: ω² below which a mode is low [1/s²].
+        planned: instead, the first of the modes that are planned as low ones, after the rigid ones, and their number.
         rigid: W₁ to W₃, the friction, and whether W₃ and W₆ weight the deviation from the forces that carry the weight,
             and from the actuation that holds the reference at rest.
         low_position: w₄.
@@ -41,6 +42,7 @@ class ControlSettings:
     low_rate: float = 2.0
     impulse: float = 5e-3
     correction: float = 1e-3
+    planned: tuple[int, int] | None = None
 
 
 class Plan(NamedTuple):
@@ -95,6 +97,7 @@ class ModalControl:
             weight=-float(dynamics.b[2]),
             weights=s.rigid,
             start=self._multipliers,
+            bilateral=self._character.held if self._character.held.any() else None,
         )
         self._multipliers, forces = found.multipliers, found.forces
         impulses, first = np.zeros((n, len(v))), 0
@@ -166,4 +169,4 @@ class ModalControl:
     def linearised(self, q: Array) -> tuple[LinearDynamics, Modes]:
         """Return dynamics and modes at a configuration."""
         dynamics = self._character.linearise(q)
-        return dynamics, modes_of(dynamics, threshold=self.settings.threshold)
+        return dynamics, modes_of(dynamics, threshold=self.settings.threshold, planned=self.settings.planned)

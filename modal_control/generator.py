@@ -17,6 +17,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from modal_control.blend import Blend
+from modal_control.character import force_points
 from modal_control.footholds import Footholds
 from modal_control.pace import Pace
 from modal_control.placement import displacement_of, numbers_of, placement_on
@@ -38,7 +39,6 @@ from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.modal import ModalSpec
 from multi_qp_scene.schema.tasks import MomentumTaskSpec, PoseTargetSpec, PoseTaskSpec, PostureTaskSpec
-from multi_qp_scene.surfaces import Surface
 
 #: Unexpected velocity of the centre of mass from which on footholds are corrected [m/s].
 PUSHED = 0.1
@@ -91,7 +91,7 @@ class ModalGenerator(MotionGenerator):
             self._lengths = WindowLengths(scene.model, body, self.tracked, step=spec.step, bound=spec.prediction_error)
         self.window, self.push = spec.window, PushDetection()
         self._surfaces = [scene.surfaces[f"{body.name}/{surface}"] for surface in spec.contacts]
-        self._points = [_force_points(surface) for surface in self._surfaces]
+        self._points = [force_points(surface) for surface in self._surfaces]
         self._contacts = list(spec.contacts.values())
         self._paths: SurfacePaths = self.tracked.surfaces
         self.footholds = Footholds(
@@ -306,11 +306,3 @@ class ModalGenerator(MotionGenerator):
         kinds = [self._surfaces[i].kind for i, _, _ in owners for _ in self._points[i]]
         grasps = np.array([kind == "grasp" for kind in kinds], dtype=bool)
         return points, grasps, [np.array(own, dtype=np.intp) for own in active]
-
-
-def _force_points(surface: Surface) -> Array:
-    """Return the points of a surface at which forces are planned, (k, 3) [m]: of a grasp, two on its axis."""
-    if surface.kind != "grasp":
-        return surface.points
-    half = float(surface.points[:, 0].max())
-    return np.array([[-half, 0.0, 0.0], [half, 0.0, 0.0]])

@@ -8,11 +8,12 @@ from time import thread_time
 import numpy as np
 
 from modal_control.character import Character, displaced
-from modal_control.complementarity import correct, preference
+from modal_control.complementarity import correct, hold, preference
 from modal_control.control import ControlSettings, ModalControl
 from modal_control.reference import Reference
 from modal_control.responses import free_response, impulse_response
 from multi_qp_scene.arrays import Array
+from multi_qp_scene.errors import MultiQpError
 
 #: Height below which a point is in contact [m].
 CONTACT_HEIGHT = 0.005
@@ -70,6 +71,13 @@ class LinearRun:
         """Largest distance of the base from its reference [m]."""
         return float(self.errors.max())
 
+    def turned(self, reference: Reference) -> Array:
+        """Return the angle between the base and that of the reference over time, (steps + 1,) [rad]."""
+        wanted = [reference.state(step)[0][3:7] for step in range(len(self.q))]
+        return np.array(
+            [2.0 * np.arccos(min(abs(float(q[3:7] @ other)), 1.0)) for q, other in zip(self.q, wanted, strict=True)]
+        )
+
     def took(self, part: str, began: float) -> float:
         """Add the CPU time since `began` to that of a part, and return the present one [s]."""
         now = thread_time()
@@ -78,10 +86,22 @@ class LinearRun:
 
 
 class LinearSimulation:
-    """Control and simulation of a reference motion, with pushes that the control senses after a reaction time."""
+    """Control and simulation of a reference motion, with pushes that the control senses after a reaction time.
+
+    Attributes:
+        reference: the motion.
+    """
 
     def __init__(self, character: Character, reference: Reference, settings: ControlSettings) -> None:
-        self._character, self._reference, self._settings = character, reference, settings
+        """Create it.
+
+        Raises:
+            MultiQpError: when some of the contact points are held, and others are on the ground.
+        """
+        self._character, self.reference, self._settings = character, reference, settings
+        if character.held.any() and not character.held.all():
+            raise MultiQpError("linear simulation: expected contacts with the ground, or grasps, not both")
+        self._places = character.linearise(reference.state(0)[0]).points
 
     def run(self, *, pushes: tuple[Push, ...] = (), reaction: float = 0.2, steps: int | None = None) -> LinearRun:
         """Run the motion.
@@ -92,16 +112,16 @@ class LinearSimulation:
                 reference [s].
             steps: number of steps; that of the reference if None.
         """
-        count = len(self._reference) - 1 if steps is None else steps
-        control = ModalControl(self._character, self._reference, self._settings)
-        q, v = (each.copy() for each in self._reference.state(0))
+        count = len(self.reference) - 1 if steps is None else steps
+        control = ModalControl(self._character, self.reference, self._settings)
+        q, v = (each.copy() for each in self.reference.state(0))
         run = LinearRun(np.array([q]), np.array([v]), np.zeros((0, 3)), np.zeros(1))
         configurations, velocities, forces, errors = [q], [v], [], [0.0]
         for step in range(count):
             blind = any(0 <= step - p.start < round(reaction / self._settings.dt) for p in pushes)
             disturbance = [p for p in pushes if 0 <= step - p.start < p.steps]
             q, v, force = self._step(control, step, q, v, blind, disturbance, run)
-            wanted = self._reference.state(step + 1)[0]
+            wanted = self.reference.state(step + 1)[0]
             configurations.append(q)
             velocities.append(v)
             forces.append(force)
@@ -115,7 +135,7 @@ class LinearSimulation:
 
     def low_modes(self, configurations: Array) -> tuple[int, int]:
         """Return the least and the largest number of low modes at some configurations, (n, nq)."""
-        control = ModalControl(self._character, self._reference, self._settings)
+        control = ModalControl(self._character, self.reference, self._settings)
         counts = [modes.low.stop - modes.low.start for _, modes in map(control.linearised, configurations[::10])]
         return min(counts), max(counts)
 
@@ -126,11 +146,14 @@ class LinearSimulation:
         s, began = self._settings, thread_time()
         dynamics, modes = control.linearised(q)
         began = run.took("modes", began)
-        heights = dynamics.points[:, 2]
-        run.penetration = max(run.penetration, float(-heights.min()))
-        touching = np.flatnonzero(heights < CONTACT_HEIGHT)
+        points, held = dynamics.points, self._character.held
+        if held.all():
+            touching = np.flatnonzero(self.reference.planted(step)[self._character.surface_of_point])
+        else:
+            run.penetration = max(run.penetration, float(-points[:, 2].min()))
+            touching = np.flatnonzero(points[:, 2] < CONTACT_HEIGHT)
         if blind:
-            expected_q, expected_v = self._reference.state(step)
+            expected_q, expected_v = self.reference.state(step)
             plan = control.plan(step, *control.linearised(expected_q), expected_v, touching)
         else:
             plan = control.plan(step, dynamics, modes, v, touching)
@@ -150,9 +173,12 @@ class LinearSimulation:
         response, rate = (each[0] for each in impulse_response(modes.squares, np.array([s.dt])))
         planned = free[0] + response * (by_contacts + actuation + outer)
         X = preference(modes, response, Z, rigid=1.0, low=1.0, actuation=s.correction)
-        found = correct(
-            J, modes.Phi, planned, response, Z, X, plan.forces, gaps=heights[touching], friction=s.rigid.friction
-        )
+        if held.all():
+            gaps = (self._places - points)[touching]
+            found = hold(J, modes.Phi, planned, response, Z, X, plan.forces, gaps=gaps)
+        else:
+            gaps, friction = points[touching, 2], s.rigid.friction
+            found = correct(J, modes.Phi, planned, response, Z, X, plan.forces, gaps=gaps, friction=friction)
         run.took("complementarity", began)
         if found.solved:
             run.correction_residual = max(run.correction_residual, found.residual)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import NDArray
 
 from modal_control.character import LinearDynamics
 from modal_control.rigid_plan import rigid_axes
@@ -26,13 +27,15 @@ class Modes:
         Phi: columns are modes, (nv, nv); Δq = Φ p.
         inverse: Φ⁻¹ = ΦᵀM, (nv, nv).
         squares: ω² of each, 0 for rigid ones, (nv,) [1/s²].
-        low_end: index of the first mode of high frequency; the low ones are from 6 to it.
+        low_end: index of the first mode of high frequency; the low ones are from `low_begin` to it.
+        low_begin: index of the first low mode; the rigid ones end before it.
     """
 
     Phi: Array
     inverse: Array
     squares: Array
     low_end: int
+    low_begin: int = RIGID
 
     @property
     def rigid(self) -> slice:
@@ -42,16 +45,16 @@ class Modes:
     @property
     def low(self) -> slice:
         """Modes of low frequency."""
-        return slice(RIGID, self.low_end)
+        return slice(self.low_begin, self.low_end)
 
     @property
-    def high(self) -> slice:
-        """Modes of high frequency."""
-        return slice(self.low_end, len(self.squares))
+    def high(self) -> NDArray[np.intp]:
+        """Modes of high frequency, and those that are not planned although they are lower."""
+        return np.concatenate([np.arange(RIGID, self.low_begin), np.arange(self.low_end, len(self.squares))])
 
 
-def modes_of(dynamics: LinearDynamics, *, threshold: float) -> Modes:
-    """Return the modes; those with ω² below the threshold [1/s²] are low.
+def modes_of(dynamics: LinearDynamics, *, threshold: float, planned: tuple[int, int] | None = None) -> Modes:
+    """Return the modes; those with ω² below the threshold [1/s²] are low, or `planned`: first and number, if given.
 
     The base has no springs: a deformation mode moves it by φ_b = −M_bb⁻¹ M_bj φ_j, so that no momentum arises, and the
     joints' part solves K_jj φ_j = ω² (M_jj − M_jb M_bb⁻¹ M_bj) φ_j.
@@ -67,5 +70,8 @@ def modes_of(dynamics: LinearDynamics, *, threshold: float) -> Modes:
     Phi[:3, 3:6] = np.cross(axes.T, dynamics.q[:3] - dynamics.com).T
     Phi[RIGID:, RIGID:] = joints
     Phi[:RIGID, RIGID:] = -coupling @ joints
-    low_end = RIGID + int(np.searchsorted(squares, threshold))
-    return Modes(Phi, Phi.T @ M, np.concatenate([np.zeros(RIGID), squares]), low_end)
+    low_begin, low_end = RIGID, RIGID + int(np.searchsorted(squares, threshold))
+    if planned is not None:
+        low_begin = min(RIGID + planned[0], nv)
+        low_end = min(low_begin + planned[1], nv)
+    return Modes(Phi, Phi.T @ M, np.concatenate([np.zeros(RIGID), squares]), low_end, low_begin)

@@ -28,11 +28,13 @@ class _Pushes(NamedTuple):
     until: int
 
 
-#: By motion: at the bottom of the squat, in the middle of a step.
+#: By motion: at the bottom of the squat, in the middle of a step, at 6 s, at the top.
 PUSHES = {
     "squat": _Pushes((75.0, 150.0, 250.0), 20, 216, 480),
     "walk": _Pushes((100.0, 135.0, 175.0), 10, 516, 760),
     "jump": _Pushes((), 10, 0, 530),
+    "swing": _Pushes((75.0, 125.0, 175.0), 20, 720, 1140),
+    "chin_up": _Pushes((75.0, 175.0), 20, 330, 660),
 }
 #: Settings by title, and the largest error of the base [m] at the end of a push that counts as recovered.
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -41,6 +43,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "feed-forward": {"feed_forward": True},
 }
 RECOVERED = 0.1
+#: Number of modes that are planned with `--first-mode`, as in Fig. 5 of [Jain2011].
+PLANNED = 12
 _DIRECTIONS = {"ahead": (1.0, 0.0), "back": (-1.0, 0.0), "left": (0.0, 1.0), "right": (0.0, -1.0)}
 
 
@@ -54,6 +58,8 @@ def add_options(group: Any) -> None:
     group.add_argument("--push", action="append", type=float, metavar="N", help=text)
     text = "ω² below which a mode is low [1/s²]; repeatable (default 100)"
     group.add_argument("--threshold", action="append", type=float, metavar="SQUARE", help=text)
+    text = f"instead: first of {PLANNED} modes that are planned, after the rigid ones; repeatable"
+    group.add_argument("--first-mode", action="append", type=int, metavar="K", help=text)
     text = "simulated time of ticks of the controller in MuJoCo that are measured (default 3; 0 for none) [s]"
     group.add_argument("--tick-seconds", type=float, default=3.0, metavar="S", help=text)
     group.add_argument("--steps", type=int, help="steps of the motion (default all)")
@@ -75,6 +81,17 @@ def run(options: argparse.Namespace) -> BenchResult:
         raise MultiQpError("--threshold: expected 0 to 1e+09")
     if not (options.tick_seconds == 0.0 or 0.2 <= options.tick_seconds <= 12.0):
         raise MultiQpError(f"--tick-seconds: expected 0, or 0.2 to 12, got {options.tick_seconds:g}")
+    firsts = options.first_mode or []
+    if not all(0 <= first <= 30 for first in firsts):
+        raise MultiQpError("--first-mode: expected 0 to 30")
+    if firsts:
+        rows = [
+            _shifted(motion, window, first, variant, options.steps)
+            for window in windows
+            for variant in list(VARIANTS)[1:]
+            for first in firsts
+        ]
+        return BenchResult([_shift_table(motion, rows)], {"modes": rows})
     tracked = [
         _tracked(motion, window, threshold, variant, options.steps)
         for window in windows
@@ -94,7 +111,7 @@ def run(options: argparse.Namespace) -> BenchResult:
         tables.append(_push_table(motion, pushed))
     ticks = _ticks(windows, options.tick_seconds) if options.tick_seconds else {}
     if ticks:
-        note = "scene swing, 36 degrees of freedom and those of the bar, torques alone. CPU time of the thread."
+        note = "36 degrees of freedom, and that of the bar; torques alone. CPU time of the thread."
         tables.append(table_of("ticks of the controller with the generator modal", ticks, note))
     return BenchResult(tables, {"tracking": tracked, "pushes": pushed, "ticks": ticks})
 
@@ -102,7 +119,9 @@ def run(options: argparse.Namespace) -> BenchResult:
 def _ticks(windows: list[int], seconds: float) -> dict[str, dict[str, dict[str, float]]]:
     """Return the times of the generator and of the whole tick by window."""
     return {
-        f"window {window}": measure_ticks("swing", seconds, _methods, {"window": float(window)}) for window in windows
+        f"{scene}, window {window}": measure_ticks(scene, seconds, _methods, {"window": float(window)})
+        for scene in ("swing", "walk_motion")
+        for window in windows
     }
 
 
@@ -111,7 +130,9 @@ def _methods(controller: Any) -> Iterator[tuple[str, Any, str]]:
         yield "generator", generator, "update"
 
 
-def _simulation(name: str, window: int, threshold: float, variant: str) -> LinearSimulation:
+def _simulation(
+    name: str, window: int, threshold: float, variant: str, planned: tuple[int, int] | None = None
+) -> LinearSimulation:
     from modal_control.character import Character
     from modal_control.control import ControlSettings
     from modal_control.linear_simulation import LinearSimulation
@@ -121,10 +142,12 @@ def _simulation(name: str, window: int, threshold: float, variant: str) -> Linea
     from multi_qp_scene.resources import find_resource
     from multi_qp_scene.scenario import load_scenario
 
-    settings = ControlSettings(window=window, threshold=threshold, rigid=RigidWeights(**VARIANTS[variant]))
+    settings = ControlSettings(
+        window=window, threshold=threshold, rigid=RigidWeights(**VARIANTS[variant]), planned=planned
+    )
     scene = load_scenario("stand").scene
-    character = Character(scene, ["humanoid/left_sole", "humanoid/right_sole"], scene.q0)
     motion = ReferenceMotion.load(find_resource(f"config/motions/{name}.npz"))
+    character = Character(scene, [f"humanoid/{surface}" for surface in motion.surfaces], scene.q0)
     return LinearSimulation(character, Reference.of(motion, character, prefix="humanoid/", dt=settings.dt), settings)
 
 
@@ -146,6 +169,41 @@ def _tracked(motion: str, window: int, threshold: float, variant: str, steps: in
         "step_ms": 1e3 * (thread_time() - began) / count,
         "parts_ms": {part: 1e3 * time / count for part, time in found.times.items()},
     }
+
+
+def _shifted(motion: str, window: int, first: int, variant: str, steps: int | None) -> dict[str, Any]:
+    """Return the errors with `PLANNED` modes from one on in place of the low ones."""
+    simulation = _simulation(motion, window, 0.0, variant, (first, PLANNED))
+    found = simulation.run(steps=steps)
+    turned = found.turned(simulation.reference)
+    return {
+        "motion": motion,
+        "window": window,
+        "first": first,
+        "weights": variant,
+        "worst_m": found.worst,
+        "turned_rad": float(turned.max()),
+        "fallen": found.fallen,
+    }
+
+
+def _shift_table(motion: str, rows: list[dict[str, Any]]) -> BenchTable:
+    lines = [
+        [
+            str(row["window"]),
+            row["weights"],
+            str(row["first"]),
+            f"{100.0 * row['worst_m']:.1f}",
+            f"{row['turned_rad']:.2f}",
+            "no" if row["fallen"] is None else f"step {row['fallen']}",
+        ]
+        for row in rows
+    ]
+    columns = "window", "weights", "first planned mode", "largest error of the base [cm]", "of its orientation [rad]"
+    note = (
+        f"{PLANNED} modes from this one on, after the rigid ones, are planned over the window, all others in one step."
+    )
+    return BenchTable(f"{motion}, linear simulation, as Fig. 5 of [Jain2011]", (*columns, "falls"), lines, note)
 
 
 def _pushed(motion: str, window: int, threshold: float, variant: str, push: float, reaction: float) -> dict[str, Any]:

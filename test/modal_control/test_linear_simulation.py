@@ -5,10 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from modal_control.character import Character
 from modal_control.control import ControlSettings
 from modal_control.linear_simulation import LinearSimulation, Push
 from modal_control.modes import modes_of
+from modal_control.reference import Reference
 from modal_control.rigid_plan import RigidWeights
+from multi_qp_scene import load_scenario
+from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.motions.reference import ReferenceMotion
+from multi_qp_scene.resources import find_resource
 
 #: Weights with which the squat is tracked.
 TUNED, FED = RigidWeights(force=1e-3), RigidWeights(feed_forward=True)
@@ -58,3 +64,40 @@ def test_the_squat_is_tracked(character, squat, window, bound):
 def test_the_squat_is_tracked_with_feed_forward(character, squat, window):
     run = LinearSimulation(character, squat, ControlSettings(window=window, rigid=FED)).run()
     assert run.fallen is None and run.worst < 0.03
+
+
+def hanging():
+    """Return the humanoid held by its hands, and its chin-up."""
+    scene = load_scenario("stand").scene
+    motion = ReferenceMotion.load(find_resource("config/motions/chin_up.npz"))
+    character = Character(scene, [f"humanoid/{surface}" for surface in motion.surfaces], scene.q0)
+    return character, Reference.of(motion, character, prefix="humanoid/", dt=1.0 / 120.0)
+
+
+def test_hands_hold_their_places_and_carry_the_weight():
+    character, chin_up = hanging()
+    run = LinearSimulation(character, chin_up, ControlSettings(window=24)).run(steps=140)
+    places = [character.linearise(q).points for q in run.q[::20]]
+    assert np.abs(np.array(places) - places[0]).max() < 1e-4
+    assert run.worst < 0.02 and not run.unsolved
+    assert chin_up.q[140, 2] - chin_up.q[0, 2] > 0.03 and run.q[-1, 2] - run.q[0, 2] > 0.03
+    dynamics = character.linearise(run.q[139])
+    rates = modes_of(dynamics, threshold=100.0).inverse[:3] @ (run.v[140] - run.v[139])
+    weight = np.array([0.0, 0.0, 9.81 * dynamics.mass])
+    np.testing.assert_allclose(120.0 * np.sqrt(dynamics.mass) * rates, run.contact_forces[139] - weight, atol=1e-6)
+
+
+def test_hands_and_feet_together_are_refused(squat):
+    scene = load_scenario("stand").scene
+    character = Character(scene, ["humanoid/left_sole", "humanoid/left_grip"], scene.q0)
+    with pytest.raises(MultiQpError, match="not both"):
+        LinearSimulation(character, squat, ControlSettings())
+
+
+@pytest.mark.slow
+def test_the_chin_up_is_tracked_also_after_a_push():
+    character, chin_up = hanging()
+    simulation = LinearSimulation(character, chin_up, ControlSettings(window=24, rigid=TUNED))
+    assert simulation.run().worst < 0.05
+    push = Push("humanoid/torso", (0.0, 175.0, 0.0), start=330, steps=20)
+    assert simulation.run(pushes=(push,), reaction=0.2).errors[-1] < 0.1

@@ -74,3 +74,11 @@ def test_free_modes_without_damping_keep_their_energy():
     energy = lambda p, v: 0.5 * v**2 + 0.5 * squares * p**2 - b * p  # noqa: E731
     for time in (0.01, 0.3, 5.0):
         np.testing.assert_allclose(energy(*free_response(p0, v0, b, squares, time)), energy(p0, v0), rtol=1e-12)
+
+
+def test_a_range_of_modes_can_be_planned_instead(dynamics):
+    modes = modes_of(dynamics, threshold=100.0, planned=(4, 12))
+    assert (modes.low.start, modes.low.stop) == (10, 22)
+    np.testing.assert_array_equal(modes.high, [*range(6, 10), *range(22, len(modes.squares))])
+    usual = modes_of(dynamics, threshold=100.0)
+    np.testing.assert_array_equal(usual.high, np.arange(usual.low.stop, len(modes.squares)))

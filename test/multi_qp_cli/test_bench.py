@@ -77,7 +77,7 @@ def test_bench_of_modal_control(tmp_path, capsys):
         == 0
     )
     found = json.loads(data.read_text())
-    rows, ticks = found["tracking"], found["ticks"]["window 12"]
+    rows, ticks = found["tracking"], found["ticks"]["swing, window 12"]
     assert ticks["generator"]["count"] == ticks["tick"]["count"] == 40  # without the first 20
     assert ticks["generator"]["median"] < ticks["tick"]["median"]
     assert all(6 <= low <= high <= 20 for low, high in (row["low_modes"] for row in rows))
