@@ -102,12 +102,16 @@ class Auditor:
         self._friction, self._bounds = friction, bounds
         own: list[int] = []
         other: list[int] = []
+        moved: list[int] = []
         pieces = list(scene.collision_model.geometryObjects)
         for k, piece in enumerate(pieces):
-            (own if piece.name.split("/")[0] == character.name else other).append(k)
+            owner = piece.name.split("/")[0]
+            of_prop = character.prop is not None and owner == character.prop.name
+            (own if owner == character.name else moved if of_prop else other).append(k)
         link = {k: scene.model.frames[pieces[k].parentFrame].name for k in own}
         apart = {frozenset(pair) for pair in character.apart}
-        self._outside = OverlapSearch(scene.model, scene.collision_model, [(a, b) for a in own for b in other])
+        outside = [(a, b) for a in own for b in moved + other] + [(a, b) for a in moved for b in other]
+        self._outside = OverlapSearch(scene.model, scene.collision_model, outside)
         pairs = [(a, b) for a in own for b in own if a < b and frozenset((link[a], link[b])) in apart]
         self._inside = OverlapSearch(scene.model, scene.collision_model, pairs)
         self._names = [piece.name for piece in pieces]
@@ -146,38 +150,53 @@ class Auditor:
 
     def _physics(self, path: _Path, postures: Postures) -> list[Finding]:
         """Explain root force and moment by forces inside the friction cones at corners that touch."""
-        needed, errors = path.root_wrench(), np.zeros((len(path.times), 6))
+        needed = path.root_wrench()
         if self._character.limb_weights:
             model, data = self._scene.model, self._scene.model.createData()
             centres = np.array([pin.centerOfMass(model, data, q).copy() for q in postures.q])
             needed[:, 3:] += np.cross(centres - path.p, needed[:, :3])
+        prop = self._character.prop
+        if prop is not None:
+            needed = np.hstack([needed, path.prop_wrench()])
+        errors = np.zeros(needed.shape)
         for m in range(len(path.times)):
             columns = []
             for i, effector in enumerate(self._character.effectors):
                 if not path.in_contact[m, i]:
                     continue
-                pushes = cone_edges(self._surroundings, self._friction, path.corners[m, i], grip=effector.grip)
-                columns += [np.append(f, np.cross(corner - path.p[m], f)) for corner, f in pushes]
+                surroundings, origin, R = path.frame(self._surroundings, i, m)
+                local = (path.corners[m, i] - origin) @ R
+                for corner, edge in cone_edges(surroundings, self._friction, local, grip=effector.grip):
+                    place, f = origin + R @ corner, R @ edge
+                    on_body = np.append(f, np.cross(place - path.p[m], f))
+                    if prop is None:
+                        columns.append(on_body)
+                        continue
+                    # patches of the object are pushed, hands on it push it; by its own weight
+                    sign = 1.0 if effector.of_prop else -1.0 if effector.on_prop else 0.0
+                    on_prop = sign / prop.mass * np.append(f, np.cross(place - path.p_prop[m], f))
+                    columns.append(np.append(0.0 * on_body if effector.of_prop else on_body, on_prop))
             if columns:
                 errors[m] = needed[m] - np.array(columns).T @ nnls(np.array(columns).T, needed[m])[0]
             else:
                 errors[m] = needed[m]
-        force, moment = np.linalg.norm(errors[:, :3], axis=1), np.linalg.norm(errors[:, 3:], axis=1)
+        parts = [("root force", 0, "body weights"), ("root moment", 3, "body weights · m")]
+        if prop is not None:
+            parts += [("object force", 6, "its weight"), ("object moment", 9, "its weight · m")]
+        found = [(name, np.linalg.norm(errors[:, k : k + 3], axis=1), unit) for name, k, unit in parts]
         bound = self._bounds.residual
         return [
             _at_most(name, float(np.sqrt((e**2).mean())), bound, unit, f"largest {e.max():.3f}, {path.at(e.argmax())}")
-            for name, e, unit in (
-                ("root force", force, "body weights"),
-                ("root moment", moment, "body weights · m"),
-            )
+            for name, e, unit in found
         ]
 
     def _contacts(self, path: _Path) -> list[Finding]:
         gap, slip = (0.0, ""), (0.0, "")
         for i, effector in enumerate(self._character.effectors):
             for span in path.spans(i, True):
-                corners = path.corners[span, i]
-                near, _ = self._surroundings.touched(corners.reshape(-1, 3))
+                corners = path.relative(i)[span]
+                touched = self._surroundings.prop if effector.on_prop else self._surroundings
+                near, _ = (touched or self._surroundings).touched(corners.reshape(-1, 3))
                 gaps = np.linalg.norm(corners.reshape(-1, 3) - near, axis=1).reshape(len(corners), -1).max(axis=1)
                 moved = np.linalg.norm(corners - corners[:1], axis=2).max(axis=1)
                 for worst, values in (("gap", gaps), ("slip", moved)):
@@ -218,7 +237,7 @@ class Auditor:
         """Height of the lowest corner of limbs between two contacts, where they move at half of their top speed."""
         least, where = np.inf, "no swings"
         for i, limb in enumerate(self._character.limbs):
-            for span in path.spans(i, False):
+            for span in path.spans(i, False) if not limb.on_prop else []:
                 if span.start == 0 or span.stop == len(path.times):
                     continue
                 speed = np.linalg.norm(path.speeds[span, i, :2], axis=1)
@@ -235,7 +254,8 @@ class Auditor:
         return Finding("swing clearance", value, bound, "m", where, value >= bound)
 
     def _flight(self, path: _Path) -> Finding:
-        flying = ~path.in_contact.any(axis=1)
+        standing = [i for i, e in enumerate(self._character.effectors) if not (e.of_prop or e.on_prop)]
+        flying = ~path.in_contact[:, standing].any(axis=1)
         where = path.at(int(flying.argmax())) if flying.any() else ""
         return _at_most("flight", float(flying.sum()) * STEP, 0.0, "s", where)
 
@@ -248,11 +268,17 @@ class _Path:
         self._x, self._rate, self._second = motion.features(times)
         self.p, self.R = self._x[:, :3], rotations(self._x[:, 3:6])
         self.in_contact = motion.contacts[[motion.phase(t) for t in times]]
+        if character.prop is not None:
+            prop = self._x[:, character.prop_features]
+            self.p_prop, self.R_prop = prop[:, :3], rotations(prop[:, 3:])
         corners = []
         for i, effector in enumerate(character.effectors):
             if effector.is_limb:
                 place = self._x[:, 6 + 6 * i : 9 + 6 * i]
                 turn = rotations(self._x[:, 9 + 6 * i : 12 + 6 * i]) @ effector.nominal.rotation
+            elif effector.of_prop:
+                place = self.p_prop + self.R_prop @ effector.nominal.translation
+                turn = self.R_prop @ effector.nominal.rotation
             else:
                 place = self.p + self.R @ (effector.nominal.translation - character.com)
                 turn = self.R @ effector.nominal.rotation
@@ -266,11 +292,33 @@ class _Path:
         """Return an instant for messages."""
         return f"t = {self.times[index]:.2f} s"
 
+    def frame(self, surroundings: Surroundings, i: int, m: int) -> tuple[Surroundings, Array, Array]:
+        """Return what an effector touches, and the position and rotation of its frame at an instant."""
+        if self._character.effectors[i].on_prop and surroundings.prop is not None:
+            return surroundings.prop, self.p_prop[m], self.R_prop[m]
+        return surroundings, np.zeros(3), np.eye(3)
+
+    def relative(self, i: int) -> Array:
+        """Return the corners of a patch in the frame of what it touches, (m, 4, 3)."""
+        if not self._character.effectors[i].on_prop:
+            return np.asarray(self.corners[:, i])
+        return np.einsum("mji,mkj->mki", self.R_prop, self.corners[:, i] - self.p_prop[:, None])
+
     def root_wrench(self) -> Array:
         """Return force and moment about the centre of mass that contacts must give, by the weight, (m, 6)."""
-        omega, alpha = angular_motion(self._x[:, 3:6], self._rate[:, 3:6], self._second[:, 3:6])
-        inertia = self.R @ self._character.inertia @ self.R.transpose(0, 2, 1)
-        force = self._second[:, :3] / GRAVITY + [0.0, 0.0, 1.0]
+        return self._wrench(slice(0, 6), self.R, self._character.inertia)
+
+    def prop_wrench(self) -> Array:
+        """Return the same of the object, by its own weight, (m, 6)."""
+        if self._character.prop is None:
+            return np.zeros((len(self.times), 6))
+        return self._wrench(self._character.prop_features, self.R_prop, self._character.prop.inertia)
+
+    def _wrench(self, features: slice, R: Array, inertia_in_body: Array) -> Array:
+        x, rate, second = (values[:, features] for values in (self._x, self._rate, self._second))
+        omega, alpha = angular_motion(x[:, 3:], rate[:, 3:], second[:, 3:])
+        inertia = R @ inertia_in_body @ R.transpose(0, 2, 1)
+        force = second[:, :3] / GRAVITY + [0.0, 0.0, 1.0]
         turning = np.einsum("mij,mj->mi", inertia, omega)
         moment = (np.einsum("mij,mj->mi", inertia, alpha) + np.cross(omega, turning)) / GRAVITY
         return np.hstack([force, moment])

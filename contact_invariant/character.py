@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio as pin
@@ -14,7 +14,7 @@ from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
-from multi_qp_scene.schema.behaviour import BehaviourSpec
+from multi_qp_scene.schema.behaviour import BehaviourSpec, ObjectSpec
 
 #: Joints without an effort limit count with this one [N m].
 DEFAULT_EFFORT = 200.0
@@ -45,6 +45,9 @@ class Effector:
         lower: joint limits [rad], (k,).
         upper: joint limits [rad], (k,).
         rest: joint angles of the nominal posture [rad], (k,).
+        of_prop: whether it is a patch of the object; `nominal` is then relative to its centre of mass.
+        on_prop: whether it touches the object, and nothing else.
+        unit: unit of its forces in the cost [body weights].
     """
 
     name: str
@@ -63,11 +66,17 @@ class Effector:
     lower: Array
     upper: Array
     rest: Array
+    of_prop: bool = False
+    on_prop: bool = False
+    unit: float = 1.0
 
     @property
     def margin(self) -> float:
-        """Distance from the edges of a surface at which the whole patch fits on it in any direction [m]."""
-        return float(self.half.max())
+        """Distance from the edges of a surface at which the whole patch fits on it in any direction [m].
+
+        For an object, which need not turn on what it stands on, in one direction.
+        """
+        return float(self.half.min() if self.of_prop else self.half.max())
 
     @property
     def length(self) -> float:
@@ -89,6 +98,25 @@ class Effector:
     def is_limb(self) -> bool:
         """Whether joints of a limb move it."""
         return bool(self.joints)
+
+
+@dataclass(frozen=True)
+class Prop:
+    """An object that the character moves.
+
+    Attributes:
+        name: of the subsystem.
+        mass: relative to that of the character.
+        com: its centre of mass in the root frame, (3,) [m].
+        inertia: about it, in axes of the root frame, divided by its mass, (3, 3) [m²].
+        root: index of its root joint in the scene's model.
+    """
+
+    name: str
+    mass: float
+    com: Array
+    inertia: Array
+    root: int
 
 
 @dataclass(frozen=True)
@@ -130,12 +158,13 @@ class Character:
         com: centre of mass of the nominal posture in the root frame, (3,) [m].
         inertia: about it, in axes of the root frame, divided by the mass, (3, 3) [m²].
         root: index of its root joint in the scene's model.
-        effectors: patches of limbs first, then those of the trunk.
+        effectors: patches of limbs first, then those of the trunk, then those of the object.
         joints: of the limbs.
         capsules: approximate collision geometry.
         apart: pairs of links that stay apart, full names.
         nominal: nominal configuration of the whole scene, (nq,).
         limb_weights: whether the weight of limbs acts where they are, instead of where the nominal posture has it.
+        prop: the object.
     """
 
     name: str
@@ -149,6 +178,7 @@ class Character:
     apart: tuple[tuple[str, str], ...]
     nominal: Array
     limb_weights: bool
+    prop: Prop | None = None
 
     @property
     def limbs(self) -> tuple[Effector, ...]:
@@ -157,8 +187,13 @@ class Character:
 
     @property
     def features(self) -> int:
-        """Size of x in (12): position and exponential map of the trunk and of each limb's patch."""
-        return 6 * (1 + len(self.limbs))
+        """Size of x in (12): position and exponential map of the trunk, of each limb's patch, and of the object."""
+        return 6 * (1 + len(self.limbs) + (self.prop is not None))
+
+    @property
+    def prop_features(self) -> slice:
+        """Where x has the position of the object's centre of mass, and its rotation vector."""
+        return slice(6 * (1 + len(self.limbs)), self.features)
 
     def index(self, name: str) -> int:
         """Return the index of an effector by its name."""
@@ -173,6 +208,9 @@ class Character:
         for limb in self.limbs:
             X = data.oMf[scene.surfaces[limb.surface].frame_id]
             x += [X.translation, np.zeros(3) if limb.point else pin.log3(X.rotation @ limb.nominal.rotation.T)]
+        if self.prop is not None:
+            X_prop = data.oMi[self.prop.root]
+            x += [X_prop.act(self.prop.com), pin.log3(X_prop.rotation)]
         return np.concatenate(x)
 
 
@@ -195,13 +233,18 @@ def character_of(scenario: Scenario) -> Character:
     upright = nominal.copy()
     upright[body.q_slice.start : body.q_slice.start + 7] = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
     chains = _chains(scene, spec, root)
-    effectors = [_effector(scene, spec, name, chains[name], root, upright) for name in spec.effectors]
-    effectors.sort(key=lambda effector: not effector.is_limb)
     data = scene.model.createData()
     pin.ccrba(scene.model, data, upright, np.zeros(scene.nv))
     inertia = data.oMi[root].actInv(data.oYcrb[root])
+    effectors = [_effector(scene, spec, name, chains[name], root, upright) for name in spec.effectors]
+    effectors.sort(key=lambda effector: not effector.is_limb)
+    prop = None if spec.object is None else _prop(scene, spec.object, float(inertia.mass))
+    if prop is not None and spec.object is not None:
+        hands = spec.object.hands
+        effectors = [replace(e, on_prop=True, unit=prop.mass) if e.name in hands else e for e in effectors]
+        effectors += [_patch(scene, prop, name, surface) for name, surface in spec.object.patches.items()]
     joints = _limb_joints(scene, effectors, root, upright, float(inertia.mass))
-    touching = {scene.surfaces[effector.surface].joint_id for effector in effectors}
+    touching = {scene.surfaces[effector.surface].joint_id for effector in effectors if not effector.of_prop}
     return Character(
         name=body.name,
         mass=float(inertia.mass),
@@ -214,6 +257,7 @@ def character_of(scenario: Scenario) -> Character:
         apart=scene.self_collisions.get(body.name, ()),
         nominal=nominal,
         limb_weights=spec.limb_weights,
+        prop=prop,
     )
 
 
@@ -226,6 +270,52 @@ def behaviour_of(scenario: Scenario) -> BehaviourSpec:
     if scenario.spec.behaviour is None:
         raise MultiQpError(f"{scenario.name} has no `behaviour`: there is nothing to synthesise")
     return scenario.spec.behaviour
+
+
+def _prop(scene: Scene, spec: ObjectSpec, mass: float) -> Prop:
+    """Return the object, for the character's mass [kg]."""
+    body = scene.subsystems[spec.subsystem]
+    if body.v_slice.stop - body.v_slice.start != 6:
+        raise MultiQpError(f"behaviour.object.subsystem: expected one rigid body, '{body.name}' has joints")
+    root = body.root_joints[0]
+    inertia = scene.model.inertias[root]
+    return Prop(
+        name=body.name,
+        mass=float(inertia.mass) / mass,
+        com=np.asarray(inertia.lever).copy(),
+        inertia=np.asarray(inertia.inertia) / inertia.mass,
+        root=root,
+    )
+
+
+def _patch(scene: Scene, prop: Prop, name: str, surface_name: str) -> Effector:
+    """Return a patch of the object."""
+    surface = scene.surfaces[f"{prop.name}/{surface_name}"]
+    if surface.kind != "planar":
+        raise MultiQpError(f"behaviour.object.patches.{name}: expected a planar surface")
+    X = scene.model.frames[surface.frame_id].placement
+    nominal, none = pin.SE3(X.rotation, X.translation - prop.com), np.zeros(0)
+    index = np.zeros(0, dtype=np.intp)
+    return Effector(
+        name=name,
+        surface=surface.name,
+        point=False,
+        grip=False,
+        effort=1.0,
+        half=np.ptp(surface.points[:, :2], axis=0) / 2.0,
+        nominal=nominal,
+        joints=(),
+        placements=(),
+        axes=np.zeros((0, 3)),
+        end=nominal,
+        q_index=index,
+        v_index=index,
+        lower=none,
+        upper=none,
+        rest=none,
+        of_prop=True,
+        unit=prop.mass,
+    )
 
 
 def _chains(scene: Scene, spec: BehaviourSpec, root: int) -> dict[str, list[int]]:

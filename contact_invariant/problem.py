@@ -119,7 +119,8 @@ class SynthesisProblem:
         """Return forces, (m, N, 6), and joint angles, (m, joints), at each instant of the dynamics."""
         N = len(self.character.effectors)
         local = z[self.knots :].reshape(self._dynamics.count, -1)
-        return local[:, : 6 * N].reshape(-1, N, 6), local[:, 6 * N :]
+        units = np.array([effector.unit for effector in self.character.effectors])
+        return local[:, : 6 * N].reshape(-1, N, 6) * units[:, None], local[:, 6 * N :]
 
     def residuals(self, z: Array) -> list[Array]:
         """Return the residuals of dynamics, path and task terms."""

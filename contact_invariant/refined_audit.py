@@ -34,11 +34,13 @@ class Dynamics:
         forces: force [N] and moment [N m] of each patch in the world's axes, about its origin, (m, N, 6).
         torques: of the motors in the order of the scene, (m, na) [N m].
         residual: root force [N] and moment about the centre of mass [N m] that no contact explains, (m, 6).
+        prop_residual: the same of the object, (m, 6); (m, 0) without one.
     """
 
     forces: Array
     torques: Array
     residual: Array
+    prop_residual: Array
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,12 @@ class RefinedAuditor(Auditor):
         torques, residual = np.zeros((count, scene.na)), np.zeros((count, 6))
         scale = np.concatenate([np.full(6, FIRM / weight), np.zeros(scene.nv - 6)])
         scale[scene.actuated_v] = 1.0 / scene.torque_limits
+        root, prop = self._character.root, self._character.prop
+        on_prop = slice(0, 0)
+        if prop is not None:
+            on_prop = scene.subsystems[prop.name].v_slice
+            scale[on_prop] = FIRM / (prop.mass * weight)
+        prop_residual = np.zeros((count, 6 if prop is not None else 0))
         for m in range(count):
             needed = np.asarray(pin.rnea(model, data, q[m], v[m], a[m])).copy()
             pin.computeJointJacobians(model, data, q[m])
@@ -122,10 +130,13 @@ class RefinedAuditor(Auditor):
                     forces[m, i] += amount * wrench
             rest = needed - explained
             torques[m] = rest[scene.actuated_v]
-            R, com = data.oMi[1].rotation, pin.centerOfMass(model, data, q[m]) - data.oMi[1].translation
-            force = R @ rest[:3]
-            residual[m] = np.concatenate([force, R @ rest[3:6] - np.cross(com, force)])
-        return Dynamics(forces, torques, residual)
+            pin.centerOfMass(model, data, q[m], True)
+            R, force = data.oMi[root].rotation, data.oMi[root].rotation @ rest[:3]
+            residual[m] = np.concatenate([force, R @ rest[3:6] - np.cross(R @ data.com[root], force)])
+            if prop is not None:
+                R, (force, moment) = data.oMi[prop.root].rotation, np.split(rest[on_prop], 2)
+                prop_residual[m] = np.concatenate([R @ force, R @ (moment - np.cross(prop.com, force))])
+        return Dynamics(forces, torques, residual, prop_residual)
 
     def _pushes(self, path: _WholeBodyPath, m: int, data: pin.Data) -> tuple[list[Array], list[Array], list[int]]:
         """Return generalised force, wrench and effector of each edge of the friction cones, of unit normal force."""
@@ -136,19 +147,35 @@ class RefinedAuditor(Auditor):
             frame = self._scene.surfaces[effector.surface].frame_id
             J = pin.getFrameJacobian(self._scene.model, data, frame, pin.LOCAL_WORLD_ALIGNED)
             origin = data.oMf[frame].translation
-            for corner, f in cone_edges(self._surroundings, self._friction, path.corners[m, i], grip=effector.grip):
+            surroundings, at, R = path.frame(self._surroundings, i, m)
+            prop = self._character.prop if effector.on_prop else None
+            if prop is not None:
+                J_prop = pin.getJointJacobian(self._scene.model, data, prop.root, pin.LOCAL_WORLD_ALIGNED)
+                root = data.oMi[prop.root].translation
+            for place, edge in cone_edges(
+                surroundings, self._friction, (path.corners[m, i] - at) @ R, grip=effector.grip
+            ):
+                corner, f = at + R @ place, R @ edge
                 wrenches.append(np.append(f, np.cross(corner - origin, f)))
                 columns.append(J.T @ wrenches[-1])
+                if prop is not None:
+                    columns[-1] = columns[-1] - J_prop.T @ np.append(f, np.cross(corner - root, f))
                 owner.append(i)
         return columns, wrenches, owner
 
     def _roots(self, dynamics: Dynamics, times: Array) -> list[Finding]:
         weight, found = self._character.mass * 9.81, []
-        for name, part, unit in (
-            ("root force", slice(0, 3), "body weights"),
-            ("root moment", slice(3, 6), "body weights · m"),
-        ):
-            e = np.linalg.norm(dynamics.residual[:, part], axis=1) / weight
+        force, moment = slice(0, 3), slice(3, 6)
+        figures = [
+            ("root force", dynamics.residual[:, force] / weight, "body weights"),
+            ("root moment", dynamics.residual[:, moment] / weight, "body weights · m"),
+        ]
+        if self._character.prop is not None:
+            weight *= self._character.prop.mass
+            figures.append(("object force", dynamics.prop_residual[:, force] / weight, "its weight"))
+            figures.append(("object moment", dynamics.prop_residual[:, moment] / weight, "its weight · m"))
+        for name, values, unit in figures:
+            e = np.linalg.norm(values, axis=1)
             value, where = float(np.sqrt((e**2).mean())), f"largest {e.max():.3f}, t = {times[e.argmax()]:.2f} s"
             found.append(Finding(name, value, RESIDUAL, unit, where, value <= RESIDUAL))
         return found
@@ -183,15 +210,19 @@ class _WholeBodyPath(_Path):
     def __init__(
         self, scene: Scene, character: Character, motion: WholeBodyMotion, times: Array, q: Array, v: Array
     ) -> None:
-        self.times, self.in_contact = times, motion.contacts(times) != ""
+        self.times, self.in_contact, self._character = times, motion.contacts(times) != "", character
         limbs = len(character.limbs)
         self.corners = np.zeros((len(times), len(character.effectors), 4, 3))
         self.speeds = np.zeros((len(times), limbs, 3))
         data = scene.model.createData()
         signs = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
+        self.p_prop, self.R_prop = np.zeros((len(times), 3)), np.tile(np.eye(3), (len(times), 1, 1))
         for m in range(len(times)):
             pin.forwardKinematics(scene.model, data, q[m], v[m])
             pin.updateFramePlacements(scene.model, data)
+            if character.prop is not None:
+                X_prop = data.oMi[character.prop.root]
+                self.p_prop[m], self.R_prop[m] = X_prop.act(character.prop.com), X_prop.rotation
             for i, effector in enumerate(character.effectors):
                 frame = scene.surfaces[effector.surface].frame_id
                 X, local = data.oMf[frame], np.column_stack([signs * effector.half, np.zeros(4)])

@@ -9,7 +9,7 @@ from scipy.interpolate import CubicSpline
 
 from contact_invariant.character import Character
 from contact_invariant.refined_audit import RefinedAudit
-from contact_invariant.timed_plan import TimedPlan
+from contact_invariant.timed_plan import TimedPlan, of_prop_root
 from contact_invariant.whole_body import WholeBodyMotion, features_of
 from multi_qp_scene.scene import Scene
 
@@ -26,7 +26,7 @@ def refined_plan(
         audit: its postures, velocities, forces and torques on the grid of the audit.
         simplified: plan of the motion that was refined, with what stays in contact after the end.
     """
-    x = features_of(scene, character, motion.at(motion.times)[0])
+    x = of_prop_root(character, features_of(scene, character, motion.at(motion.times)[0]))
     body = scene.subsystems[character.name]
     return replace(
         simplified,

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
 
 from contact_invariant.audit import Bounds
-from contact_invariant.character import behaviour_of
-from contact_invariant.motion import Motion
+from contact_invariant.carried import carried_at, motion_without_prop, without_prop
+from contact_invariant.character import behaviour_of, character_of
+from contact_invariant.motion import Motion, rotations
 from contact_invariant.refined_audit import RefinedAudit, RefinedAuditor
 from contact_invariant.refined_plan import refined_plan
 from contact_invariant.refinement import Refinement, Refiner
 from contact_invariant.synthesis import Progress, Synthesiser
 from contact_invariant.timed_plan import TimedPlan
+from contact_invariant.whole_body import WholeBodyMotion
 from multi_qp_scene.scenario import Scenario
 
 
@@ -43,7 +50,9 @@ class Refining:
         """
         self._scene, self._character, self._behaviour = scenario.scene, maker.character, behaviour_of(scenario)
         self._terms, surroundings = maker.problem.terms, maker.problem.surroundings
-        self._refiner = Refiner(scenario, maker.character, surroundings)
+        alone = without_prop(scenario)
+        self._alone = maker.character if alone is scenario else character_of(alone)
+        self._refiner = Refiner(alone, self._alone, replace(surroundings, prop=None))
         friction = self._behaviour.friction
         self._auditor = RefinedAuditor(
             scenario.scene, maker.character, surroundings, friction=friction, bounds=Bounds()
@@ -51,15 +60,44 @@ class Refining:
 
     def refine(self, motion: Motion, simplified: TimedPlan, progress: Progress | None) -> RefinedStart:
         """Return the refinement of a motion, which `simplified` is the plan of."""
+        character, touched = self._character, simplified.touched[:-1]
+        kept = [not effector.of_prop for effector in character.effectors]
+        on_prop = [effector.on_prop for effector in character.effectors]
+        mass = 0.0 if character.prop is None else character.prop.mass * character.mass
         found = self._refiner.refine(
-            motion,
-            simplified.touched[:-1],
+            motion if character.prop is None else motion_without_prop(motion, character),
+            np.where(on_prop, "", touched)[:, kept],
             set(self._terms.phases),
+            carried=partial(carried_at, motion, character, touched, mass=mass),
             time_limit=self._behaviour.time_limit,
             progress=progress,
+        )
+        found = replace(
+            found,
+            before=self._with_prop(found.before, motion, touched),
+            motion=self._with_prop(found.motion, motion, touched),
         )
         before, after = (
             self._auditor.audit_refined(one, motion.knots, self._terms.values) for one in (found.before, found.motion)
         )
         plan = refined_plan(self._scene, self._character, found.motion, after, simplified)
         return RefinedStart(found, before, after, plan)
+
+    def _with_prop(self, alone: WholeBodyMotion, motion: Motion, touched: NDArray[np.str_]) -> WholeBodyMotion:
+        """Return a motion of the character alone with the path of the object, and with its contacts."""
+        character, times = self._character, alone.times
+        prop = character.prop
+        if prop is None:
+            return alone
+        scene = self._scene
+        q = np.tile(scene.q0, (len(times), 1))
+        q[:, scene.subsystems[character.name].q_slice] = alone.q
+        x = motion.features(np.minimum(times, motion.duration - 1e-9))[0][:, character.prop_features]
+        R = rotations(x[:, 3:])
+        part = scene.subsystems[prop.name].q_slice
+        q[:, part] = np.hstack([x[:, :3] - R @ prop.com, [pin.Quaternion(one).coeffs() for one in R]])
+        pieces = np.searchsorted(motion.spline_knots, 0.5 * (times[1:] + times[:-1])) - 1
+        touches = touched[pieces].copy()
+        kept = [i for i, e in enumerate(character.effectors) if not (e.of_prop or e.on_prop)]
+        touches[:, kept] = alone.touched[:, kept]
+        return WholeBodyMotion(times, q, touches, prop=True)

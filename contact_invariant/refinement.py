@@ -11,6 +11,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from contact_invariant.carried import Carried
 from contact_invariant.character import Character
 from contact_invariant.contact_schedule import (
     ITERATIONS,
@@ -26,6 +27,7 @@ from contact_invariant.postures import postures_of
 from contact_invariant.refinement_costs import CostFactory, Guess
 from contact_invariant.surroundings import Surroundings
 from contact_invariant.whole_body import WholeBodyMotion
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
 
@@ -94,6 +96,7 @@ class Refiner:
         touched: NDArray[np.str_],
         strict: set[int],
         *,
+        carried: Callable[[Array], Carried | None] = lambda times: None,
         time_limit: float,
         progress: Progress | None,
     ) -> Refinement:
@@ -103,16 +106,21 @@ class Refiner:
             motion: simplified motion.
             touched: surface that each effector touches in each piece of the splines, (K, N).
             strict: phases at whose end task terms hold.
+            carried: the object at the times of the nodes.
             time_limit: computing time after which the motion so far is returned [s].
             progress: called with the name of the stage, the iteration and the cost.
         """
         begin = time.process_time()
         with threadpool_limits(1):
-            guess, before, held = self._guess(motion, touched, strict)
+            guess, before, held = self._guess(motion, touched, strict, carried)
             return self._solved(self._problem(guess), guess, before, held, begin + time_limit, begin, progress)
 
     def _guess(
-        self, motion: Motion, touched: NDArray[np.str_], strict: set[int]
+        self,
+        motion: Motion,
+        touched: NDArray[np.str_],
+        strict: set[int],
+        carried: Callable[[Array], Carried | None],
     ) -> tuple[Guess, WholeBodyMotion, NDArray[np.str_]]:
         """Return the guess, the simplified motion on its nodes, and what patches touch from node to node."""
         scene = self._scenario.scene
@@ -127,32 +135,42 @@ class Refiner:
         nodes = {int(np.abs(times - motion.knots[k + 1]).argmin()) for k in strict}
         pieces = np.searchsorted(motion.spline_knots, 0.5 * (times[1:] + times[:-1])) - 1
         before = WholeBodyMotion(times, q, touched[pieces])
-        return Guess(times, q, v, spans, before.touched != "", nodes), before, held
+        return Guess(times, q, v, spans, before.touched != "", nodes, carried(times)), before, held
 
     def _problem(self, guess: Guess) -> crocoddyl.ShootingProblem:
-        costs = CostFactory(self._scenario, self._character, self._state, self._actuation.nu, guess)
-        steps, models = np.diff(guess.times), []
-        for k in range(len(guess.times)):
+        costs = CostFactory(self._scenario, self._character, self._actuation.nu, guess)
+        steps, models, states = np.diff(guess.times), [], self._states(guess)
+        for k, (state, actuation) in enumerate(states):
             active = [s for s in guess.spans if s.begin <= min(k, len(steps) - 1) < s.end]
+            contacts = self._contacts(state, active)
             action = crocoddyl.DifferentialActionModelContactFwdDynamics(
-                self._state, self._actuation, self._contacts(active), costs.at(k, active), DAMPING, True
+                state, actuation, contacts, costs.at(k, state, active), DAMPING, True
             )
             step = float(steps[k]) if k < len(steps) else 0.0
             models.append(crocoddyl.IntegratedActionModelEuler(action, step))
         x0 = np.concatenate([guess.q[0], guess.v[0]])
         return crocoddyl.ShootingProblem(x0, models[:-1], models[-1])
 
-    def _contacts(self, active: list[Span]) -> crocoddyl.ContactModelMultiple:
+    def _states(self, guess: Guess) -> list[tuple[crocoddyl.StateMultibody, crocoddyl.ActuationModelFloatingBase]]:
+        """Return state and actuation of each node: with an object, its inertia is that of the hands that carry it."""
+        if guess.carried is None:
+            return [(self._state, self._actuation)] * len(guess.times)
+        models = guess.carried.models(self._state.pinocchio, self._scenario.scene, self._character, guess.q)
+        made = {id(model): crocoddyl.StateMultibody(model) for model in models}
+        actuations = {key: crocoddyl.ActuationModelFloatingBase(state) for key, state in made.items()}
+        return [(made[id(model)], actuations[id(model)]) for model in models]
+
+    def _contacts(self, state: crocoddyl.StateMultibody, active: list[Span]) -> crocoddyl.ContactModelMultiple:
         scene, nu = self._scenario.scene, self._actuation.nu
-        contacts = crocoddyl.ContactModelMultiple(self._state, nu)
+        contacts = crocoddyl.ContactModelMultiple(state, nu)
         for span in active:
             effector = self._character.effectors[span.effector]
             frame = scene.surfaces[effector.surface].frame_id
             if effector.point:
                 place = span.pose.translation
-                model = crocoddyl.ContactModel3D(self._state, frame, place, pin.LOCAL_WORLD_ALIGNED, nu, GAINS)
+                model = crocoddyl.ContactModel3D(state, frame, place, pin.LOCAL_WORLD_ALIGNED, nu, GAINS)
             else:
-                model = crocoddyl.ContactModel6D(self._state, frame, span.pose, pin.LOCAL, nu, GAINS)
+                model = crocoddyl.ContactModel6D(state, frame, span.pose, pin.LOCAL, nu, GAINS)
             contacts.addContact(effector.name, model)
         return contacts
 

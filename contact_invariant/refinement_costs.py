@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fnmatch import fnmatch
+from itertools import combinations
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from contact_invariant.carried import Carried
 from contact_invariant.character import Character, Effector
 from contact_invariant.clearance_residual import ClearanceResidual
 from contact_invariant.contact_schedule import Span
@@ -26,12 +29,17 @@ OUTSIDE_MARGIN, INSIDE_MARGIN, NEAR = 0.01, 0.04, 0.15
 #: Duration over which the normal force of a contact may rise and has to fall [s].
 RAMP = 0.08
 
+#: Duration before a hand touches an object in which it may be close to it [s].
+REACH = 0.16
+
 #: Weights, of squares per second: torques relative to their limits, joint accelerations [rad/s²] ...
 EFFORT, ACCELERATION = 10.0, 2e-3
 #: ... distance from the simplified motion: root [m], [rad], joints [rad], velocities, centre of mass [m] ...
 ROOT, POSTURE, VELOCITY, COM = 5.0, 2.0, 0.03, 10.0
 #: ... swinging patches [m], [rad]; ends of swings: pose and velocity.
 SWING, SWING_TURN, LANDING, LANDING_SPEED = 5000.0, 20.0, 2e6, 1e5
+#: ... hands that carry an object [m], [rad], and on their way to it [m];
+CARRY, CARRY_TURN, REACHING = 1e6, 1e5, 500.0
 #: ... barriers: torques relative to limits, joint angles, joint speeds, forces in body weights, distances [m].
 OVER_TORQUE, OVER_ANGLE, OVER_SPEED, OVER_CONE, OVERLAP = 300.0, 1e4, 10.0, 1e4, 2e4
 #: Weights at the end, not per second: centre of mass, patches and trunk, velocities.
@@ -49,6 +57,7 @@ class Guess:
         spans: contacts.
         planned: whether each effector touches a surface from node to node in the simplified motion, (M, N).
         strict: nodes at which task terms hold.
+        carried: the object at the nodes.
     """
 
     times: Array
@@ -57,15 +66,14 @@ class Guess:
     spans: list[Span]
     planned: NDArray[np.bool_]
     strict: set[int]
+    carried: Carried | None = None
 
 
 class CostFactory:
     """Makes the costs of each node."""
 
-    def __init__(
-        self, scenario: Scenario, character: Character, state: crocoddyl.StateMultibody, nu: int, guess: Guess
-    ) -> None:
-        self._scene, self._character, self._state, self._nu, self._guess = scenario.scene, character, state, nu, guess
+    def __init__(self, scenario: Scenario, character: Character, nu: int, guess: Guess) -> None:
+        self._scene, self._character, self._nu, self._guess = scenario.scene, character, nu, guess
         self._weight = character.mass * GRAVITY
         behaviour = scenario.spec.behaviour
         self._friction = FRICTION * (0.7 if behaviour is None else behaviour.friction)
@@ -75,8 +83,9 @@ class CostFactory:
         self._limit[~np.isfinite(self._limit)] = 200.0
         self._pairs = _Pairs(scenario, character)
 
-    def at(self, k: int, active: list[Span]) -> crocoddyl.CostModelSum:
+    def at(self, k: int, state: crocoddyl.StateMultibody, active: list[Span]) -> crocoddyl.CostModelSum:
         """Return the costs of a node with its contacts; at the last node they are not integrated over time."""
+        self._state = state
         costs = crocoddyl.CostModelSum(self._state, self._nu)
         last = k == len(self._guess.times) - 1
         step = 1.0 if last else float(self._guess.times[k + 1] - self._guess.times[k])
@@ -90,13 +99,20 @@ class CostFactory:
         self._limbs(costs, k, active)
         if k in self._guess.strict:
             self._task(costs, k, 1.0 / step, rest=last)
-        pairs = self._pairs.near(self._guess.q[k], active)
+        pairs = self._pairs.near(self._guess.q[k], active, self._solid(k))
         if pairs:
             residual = ClearanceResidual(
                 self._state, self._nu, self._scene, [p for p, _ in pairs], [m for _, m in pairs]
             )
             costs.addCost("clearance", self._cost(residual), OVERLAP)
         return costs
+
+    def _solid(self, k: int) -> str | None:
+        """Return the name of the object while no hand carries it, and hands do not reach for it."""
+        carried = self._guess.carried
+        if carried is None or self._guess.times[k] > self._guess.times[carried.begin] - REACH:
+            return None
+        return carried.prop.name
 
     def _cost(
         self, residual: crocoddyl.ResidualModelAbstract, activation: crocoddyl.ActivationModelAbstract | None = None
@@ -143,8 +159,13 @@ class CostFactory:
         root, speed = (END_POSE, END_VELOCITY) if rest else (ROOT, VELOCITY)
         weights = np.concatenate([[0.0] * 3, [root] * 3, np.full(nv - 6, POSTURE), np.full(nv, speed)])
         costs.addCost("posture", self._cost(residual, crocoddyl.ActivationModelWeightedQuad(weights)), 1.0)
-        com = pin.centerOfMass(self._scene.model, self._data, guess.q[k])
+        com = self._com(k)
         costs.addCost("centre of mass", self._cost(crocoddyl.ResidualModelCoMPosition(self._state, com, self._nu)), COM)
+
+    def _com(self, k: int) -> Array:
+        """Return the centre of mass of the simplified motion at a node, with what the hands carry."""
+        model = self._state.pinocchio
+        return np.asarray(pin.centerOfMass(model, model.createData(), self._guess.q[k]))
 
     def _limits(self, costs: crocoddyl.CostModelSum) -> None:
         """Add barriers at joint limits, relative to the neutral posture, and at joint speeds."""
@@ -159,9 +180,13 @@ class CostFactory:
 
     def _limbs(self, costs: crocoddyl.CostModelSum, k: int, active: list[Span]) -> None:
         """Track the patches of swinging limbs; where a swing ends, the patch is at its place and at rest."""
-        touching = {span.effector for span in active}
+        touching, carried = {span.effector for span in active}, self._guess.carried
         for i, limb in enumerate(self._character.limbs):
             frame = self._scene.surfaces[limb.surface].frame_id
+            if carried is not None and (carried.carries(i, k) or carried.later(i, k)):
+                weights = (CARRY, CARRY_TURN) if carried.carries(i, k) else (REACHING, SWING_TURN)
+                self._pose(costs, limb, limb.name, self._data.oMf[frame].copy(), weights)
+                continue
             landing = next((s for s in active if s.effector == i and s.begin == k and k > 0), None)
             if landing is not None:
                 self._pose(costs, limb, limb.name, landing.pose, (LANDING, LANDING))
@@ -182,8 +207,8 @@ class CostFactory:
 
     def _task(self, costs: crocoddyl.CostModelSum, k: int, scale: float, *, rest: bool) -> None:
         """Hold centre of mass and patches where the simplified motion has them when a task term holds."""
-        model, guess = self._scene.model, self._guess
-        com = crocoddyl.ResidualModelCoMPosition(self._state, pin.centerOfMass(model, self._data, guess.q[k]), self._nu)
+        model = self._scene.model
+        com = crocoddyl.ResidualModelCoMPosition(self._state, self._com(k), self._nu)
         costs.addCost("task", self._cost(com), END_COM * scale)
         for limb in self._character.limbs:
             frame = self._scene.surfaces[limb.surface].frame_id
@@ -222,7 +247,10 @@ class CostFactory:
 
 
 class _Pairs:
-    """Pairs of pieces that must stay apart: own links and surroundings, and the listed pairs of own links."""
+    """Pairs of pieces that must stay apart: own links and surroundings, and listed pairs of own links.
+
+    Of the latter, those of the scenario's `collisions` may come as close as surroundings.
+    """
 
     def __init__(self, scenario: Scenario, character: Character) -> None:
         scene, self._character = scenario.scene, character
@@ -235,17 +263,41 @@ class _Pairs:
         apart = {frozenset(pair) for pair in character.apart}
         inside = [(a, b) for a in own for b in own if a < b and frozenset((self._link[a], self._link[b])) in apart]
         outside = [(a, b) for a in own for b in other]
-        self._inside = set(inside)
-        self._search = OverlapSearch(scene.model, scene.collision_model, inside + outside, margin=NEAR)
+        close = [(a, b) for a, b in combinations(own, 2) if self._is_listed(scenario, a, b)]
+        self._inside, self._close = set(inside), set(close)
+        self._names = [piece.name for piece in pieces]
+        known = {*scene.subsystems, *scene.environment}
+        self._of_prop = {k for k in other if self._names[k].split("/")[0] not in known}
+        self._search = OverlapSearch(scene.model, scene.collision_model, inside + close + outside, margin=NEAR)
 
-    def near(self, q: Array, active: list[Span]) -> list[tuple[tuple[int, int], float]]:
-        """Return the pairs that are near at q, without links in contact and their surroundings, and their margins."""
+    def _is_listed(self, scenario: Scenario, a: int, b: int) -> bool:
+        """Return whether the scenario lists the links of two pieces in `collisions.pairs`."""
+        links = (self._link[a], self._link[b])
+        return any(
+            all(fnmatch(link, body) for link, body in zip(order, pair.bodies, strict=True))
+            for pair in scenario.spec.collisions.pairs
+            for order in (links, links[::-1])
+        )
+
+    def near(self, q: Array, active: list[Span], solid: str | None) -> list[tuple[tuple[int, int], float]]:
+        """Return the pairs that are near at q, without links in contact and their surroundings, and their margins.
+
+        Args:
+            q: posture.
+            active: contacts.
+            solid: name of the object where it is to be avoided.
+        """
         touching = {self._surface_joint[self._character.effectors[span.effector].name] for span in active}
         found = []
         for index in self._search.distances(q):
             a, b = (int(k) for k in self._search.pairs[index])
             if (a, b) in self._inside:
                 found.append(((a, b), INSIDE_MARGIN))
+            elif (a, b) in self._close:
+                found.append(((a, b), OUTSIDE_MARGIN))
+            elif b in self._of_prop:
+                if self._names[b].split("/")[0] == solid:
+                    found.append(((a, b), OUTSIDE_MARGIN))
             elif self._joint[a] not in touching:
                 found.append(((a, b), OUTSIDE_MARGIN))
         return found

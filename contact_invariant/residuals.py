@@ -10,7 +10,7 @@ import numpy as np
 from contact_invariant.character import Character, Effector
 from contact_invariant.surroundings import Surroundings
 from contact_invariant.symbols import angular_acceleration, angular_velocity, ca, exponential_map, rotation
-from contact_invariant.task_terms import State, state_at
+from contact_invariant.task_terms import PropState, State, state_at
 
 GRAVITY = 9.81
 #: k_0 and k_1 of (7).
@@ -30,6 +30,12 @@ STRAIGHT = 0.99
 LINK_MARGIN = 0.03
 #: Distance that links without a patch keep from solids: their spheres leave gaps [m].
 SOLID_MARGIN = 0.015
+#: Largest distance of points on the edges of the object that do not enter solids, and the reverse [m].
+PROP_SPACING = 0.05
+#: Distance of a carried object from solids [m].
+PROP_CLEARANCE = 0.02
+#: Half extent of solids whose edges the object does not reach: the ground [m].
+LARGE = 1.0
 #: Height over which a moving patch is dragging [m].
 DRAG_HEIGHT = 0.03
 
@@ -75,8 +81,8 @@ class Instant:
         acceleration: second derivatives of the features.
         c: contact variable of each effector, 0..1.
         a: their logits.
-        forces: force [body weights] and moment [body weights · m] of each patch on the body, in the frame of the
-            patch with its normal reversed, so that the third component pushes; (6 N, 1).
+        forces: force and moment of each patch on its body, in the units of the effector, in the frame of the patch
+            with its normal reversed, so that the third component pushes; (6 N, 1).
         angles: joint angles of the limbs [rad].
     """
 
@@ -91,7 +97,7 @@ class Instant:
 def dynamic_rows(character: Character, surroundings: Surroundings, at: Instant, rows: Rows, friction: float) -> None:
     """Append all terms of (1) but the task's end terms at one instant."""
     x, rate, second = at.state.x, at.state.rate, at.acceleration
-    p, R = at.state.p, at.state.R
+    p, R, prop = at.state.p, at.state.R, at.state.prop
     omega = angular_velocity(x[3:6], rate[3:6])
     alpha = angular_acceleration(x[3:6], rate[3:6], second[3:6])
     inertia = R @ ca.DM(character.inertia) @ R.T
@@ -101,23 +107,37 @@ def dynamic_rows(character: Character, surroundings: Surroundings, at: Instant, 
     if character.limb_weights:
         moment = moment + ca.cross(limbs.shift(), force)
     pushes = []
+    wrenches: list[tuple[Any, Any, Any]] = []  # on the object: place, force and moment in its own weights
     for i, effector in enumerate(character.effectors):
         place, turn = at.state.places[i], at.state.turns[i]
         wrench = at.forces[6 * i : 6 * i + 6]
         push, twist = -turn @ wrench[:3], -turn @ wrench[3:]
+        if effector.of_prop or effector.on_prop:
+            sign = 1 if effector.of_prop else -1
+            wrenches.append((place, sign * push, sign * twist))
+        push, twist = effector.unit * push, effector.unit * twist
         pushes.append((place, push, twist))
-        force, moment = force - push, moment - ca.cross(place - p, push) - twist
+        if not effector.of_prop:
+            force, moment = force - push, moment - ca.cross(place - p, push) - twist
         if effector.is_limb:
             speed = rate[6 + 6 * i : 9 + 6 * i]
             spin = angular_velocity(x[9 + 6 * i : 12 + 6 * i], rate[9 + 6 * i : 12 + 6 * i])
             rows.add("limb kinematics", "kinematics", *limbs.errors(effector, place, turn))
+        elif effector.of_prop and prop is not None:
+            spin, speed = prop.omega, prop.speed_at(place)
         else:
             spin, speed = omega, rate[:3] + ca.cross(omega, place - p)
-        near, normal = surroundings.nearest(place, effector.margin)
+        if effector.on_prop and prop is not None and surroundings.prop is not None:
+            near, normal = surroundings.prop.nearest(prop.seen(place), effector.margin)
+            near, normal = prop.p + prop.R @ near, prop.R @ normal
+            speed, spin = speed - prop.speed_at(place), spin - prop.omega
+        else:
+            near, normal = surroundings.nearest(place, effector.margin)
         root_c = ca.sqrt(at.c[i] + 1e-8)
         tilt = turn[:, 2] + normal
         parallel = 0.0 if effector.point else ANGLE  # a point may turn about the surface
-        rows.add("contact", "contact", root_c * (place - near), root_c * parallel * tilt)
+        firm = 2.0 if effector.on_prop else 1.0
+        rows.add("contact", "contact", firm * root_c * (place - near), root_c * parallel * tilt)
         rows.add("slip", "contact", root_c * 0.3 * speed, root_c * 0.3 * parallel * spin)
         scale = ca.sqrt(effector.effort * K0 / (at.c[i] ** 2 + K1))
         rows.add("forces without contact", "absent", scale * wrench[:3], scale * 10 * wrench[3:])
@@ -125,12 +145,36 @@ def dynamic_rows(character: Character, surroundings: Surroundings, at: Instant, 
         rows.add("friction", "cone", *([] if effector.grip else _cone(wrench, effector, friction)))
     rows.add("root force", "physics", force)
     rows.add("root moment", "physics", 2 * moment)
-    rows.add("support", "support", hinge(1 - ca.sum1(at.c)))
+    standing = [i for i, e in enumerate(character.effectors) if not (e.of_prop or e.on_prop)]
+    rows.add("support", "support", hinge(1 - sum(at.c[i] for i in standing)))
+    if prop is not None:
+        resting = ca.fmin(sum(at.c[i] for i, e in enumerate(character.effectors) if e.of_prop), 1)
+        for place in _prop_edges(surroundings, prop):
+            gap = surroundings.distance(place)
+            rows.add("object clearance", "drag", hinge((1 - resting) * PROP_CLEARANCE - gap))
+        _prop_rows(character, prop, at, wrenches, rows)
     rows.add("contact variables", "prior", at.a)
     scales = np.tile([1.0, 1.0, 1.0, 0.3, 0.3, 0.3], character.features // 6)
     rows.add("acceleration", "acceleration", ca.DM(scales) * second)
     _joint_rows(character, limbs, at, pushes, rows)
-    _collision_rows(character, surroundings, limbs, rows)
+    _collision_rows(character, surroundings, limbs, prop, rows)
+
+
+def _prop_rows(
+    character: Character, prop: PropState, at: Instant, wrenches: list[tuple[Any, Any, Any]], rows: Rows
+) -> None:
+    """Append the dynamics (6) of the object, relative to its own weight."""
+    if character.prop is None:
+        return
+    first = character.prop_features.start
+    r, rate, second = (values[first + 3 : first + 6] for values in (at.state.x, at.state.rate, at.acceleration))
+    inertia, alpha = prop.R @ ca.DM(character.prop.inertia) @ prop.R.T, angular_acceleration(r, rate, second)
+    force = at.acceleration[first : first + 3] / GRAVITY + ca.DM([0, 0, 1])
+    moment = (inertia @ alpha + ca.cross(prop.omega, inertia @ prop.omega)) / GRAVITY
+    for place, push, twist in wrenches:
+        force, moment = force - push, moment - ca.cross(place - prop.p, push) - twist
+    rows.add("object force", "physics", force)
+    rows.add("object moment", "physics", 2 * moment)
 
 
 def _cone(wrench: Any, effector: Effector, friction: float) -> list[Any]:
@@ -210,15 +254,17 @@ def _joint_rows(
     rows.add("torques", "torque", *torques)
 
 
-def _collision_rows(character: Character, surroundings: Surroundings, limbs: LimbFrames, rows: Rows) -> None:
-    """Append the penetration of links into solids and into each other."""
+def _collision_rows(
+    character: Character, surroundings: Surroundings, limbs: LimbFrames, prop: PropState | None, rows: Rows
+) -> None:
+    """Append the penetration of links into solids, into the object and into each other."""
     axes = []
     for capsule in character.capsules:
         origin, R = (limbs.base, limbs.R) if capsule.joint is None else limbs.joints[capsule.joint][:2]
         a, b = (origin + R @ ca.DM(end) for end in capsule.ends)
         axes.append((a, b))
         for u in capsule.fractions:
-            distance = surroundings.distance((1 - u) * a + u * b)
+            distance = _free(surroundings, prop, (1 - u) * a + u * b)
             margin = 0.0 if capsule.touches else SOLID_MARGIN
             rows.add("penetration", "penetration", hinge(capsule.radius + margin - distance))
     for one, other in character.apart:
@@ -227,6 +273,20 @@ def _collision_rows(character: Character, surroundings: Surroundings, limbs: Lim
                 if first.link == one and second.link == other and min(first.apart, second.apart) > 0.0:
                     gap = segment_distance(a, b, c, d)
                     rows.add("own links", "penetration", hinge(first.apart + second.apart + LINK_MARGIN - gap))
+
+
+def _prop_edges(surroundings: Surroundings, prop: PropState) -> list[Any]:
+    """Return points on the edges of the object in the world."""
+    solids = () if surroundings.prop is None else surroundings.prop.solids
+    return [prop.p + prop.R @ ca.DM(point) for solid in solids for point in solid.edges(PROP_SPACING)]
+
+
+def _free(surroundings: Surroundings, prop: PropState | None, point: Any) -> Any:
+    """Return the signed distance of a symbolic point from the nearest solid, also of the object [m]."""
+    distance = surroundings.distance(point)
+    if prop is None or surroundings.prop is None:
+        return distance
+    return ca.fmin(distance, surroundings.prop.distance(prop.seen(point)))
 
 
 def segment_distance(a: Any, b: Any, c: Any, d: Any) -> Any:
@@ -259,12 +319,20 @@ def path_rows(character: Character, surroundings: Surroundings, state: State, ro
             for side_y in sides:
                 arm = turn @ ca.DM([side_x * effector.half[0], side_y * effector.half[1], 0.0])
                 distance = surroundings.distance(place + arm)
-                rows.add("penetration", "penetration", hinge(-distance))
-                if effector.is_limb:
-                    rows.add("ramps", "ramp", hinge(-surroundings.height_above(place + arm)))
+                within = distance if effector.of_prop else _free(surroundings, state.prop, place + arm)
+                rows.add("penetration", "penetration", hinge(-within))
+                if effector.is_limb and not effector.on_prop:
+                    rows.add("ramps", "ramp", hinge(-surroundings.height_above(place + arm, effector.length)))
                     spin = angular_velocity(state.x[9 + 6 * i : 12 + 6 * i], state.rate[9 + 6 * i : 12 + 6 * i])
                     speed = state.rate[6 + 6 * i : 9 + 6 * i] + ca.cross(spin, arm)
                     rows.add("drag", "drag", ca.exp(-((hinge(distance) / DRAG_HEIGHT) ** 2)) * speed[:2])
+    if state.prop is not None and surroundings.prop is not None:
+        for place in _prop_edges(surroundings, state.prop):
+            rows.add("penetration", "penetration", hinge(-surroundings.distance(place)))
+        for solid in surroundings.solids:
+            for point in solid.edges(PROP_SPACING) if solid.half.max() < LARGE else []:
+                distance = surroundings.prop.distance(state.prop.seen(ca.DM(point)))
+                rows.add("penetration", "penetration", hinge(-distance))
 
 
 __all__ = ["WEIGHTS", "Instant", "Rows", "dynamic_rows", "exponential_map", "path_rows", "state_at"]

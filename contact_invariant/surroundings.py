@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import coal
 import numpy as np
 import pinocchio as pin
 
+from contact_invariant.character import Prop
 from contact_invariant.symbols import ca
 from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scene import Scene
 
-#: k of (3) [1/m²].
-SHARPNESS = 1e4
+#: k of (3) [1/m²], and that of an object, whose faces are close to each other: far from all of them it has no effect.
+SHARPNESS, PROP_SHARPNESS = 1e4, 1e6
 #: Slope of the ramps of `Surroundings.height_above`.
 RAMP = 3.0
 
@@ -42,13 +45,33 @@ class Solid:
     pose: pin.SE3
     half: Array
 
+    @property
+    def top(self) -> float:
+        """Height of its highest point [m]."""
+        return float(self.pose.translation[2] + np.abs(self.pose.rotation[2]) @ self.half)
+
+    def edges(self, spacing: float) -> Array:
+        """Return points on its edges at most as far apart as given [m], (k, 3)."""
+        axes = [np.linspace(-1.0, 1.0, 1 + math.ceil(2.0 * half / spacing)) for half in self.half]
+        signs = np.array([point for point in product(*axes) if (np.abs(point) == 1.0).sum() >= 2])
+        return np.asarray((signs * self.half) @ self.pose.rotation.T + self.pose.translation)
+
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Faces and solids of the fixed environment."""
+    """Faces and solids of the fixed environment.
+
+    Attributes:
+        faces: that can be touched.
+        solids: that must not be entered.
+        prop: faces and solids of the object, relative to its centre of mass.
+        sharpness: k of (3) [1/m²].
+    """
 
     faces: tuple[Face, ...]
     solids: tuple[Solid, ...]
+    prop: Surroundings | None = None
+    sharpness: float = SHARPNESS
 
     def nearest(self, p: Any, margin: float) -> tuple[Any, Any]:
         """Return the virtual nearest point of a patch's symbolic middle and the normal there, (3, 1) each.
@@ -68,7 +91,7 @@ class Surroundings:
             raise MultiQpError(f"behaviour: no surface of the surroundings has {2 * margin} m × {2 * margin} m")
         for face in faces:
             n = self._on(face, p)
-            eta = 1 / (1 + SHARPNESS * ca.sumsqr(p - n))
+            eta = 1 / (1 + self.sharpness * ca.sumsqr(p - n))
             total, point = total + eta, point + eta * n
             normal = normal + eta * ca.DM(face.pose.rotation[:, 2])
         return point / total, normal / total
@@ -90,18 +113,22 @@ class Surroundings:
             found = signed if found is None else ca.fmin(found, signed)
         return found
 
-    def height_above(self, p: Any) -> Any:
-        """Return the height of a symbolic point above the solids, whose sides are ramps [m].
+    def height_above(self, p: Any, highest: float = np.inf) -> Any:
+        """Return the height of a symbolic point above the solids that are not too high, whose sides are ramps [m].
 
         Inside a solid its gradient points up, where that of `distance` may point back to the side it came from.
+
+        Args:
+            p: the point.
+            highest: solids above this height are left out: no limb goes over them [m].
         """
-        found = None
+        found = ca.inf
         for solid in self.solids:
+            if solid.top > highest:
+                continue
             d = ca.fabs(ca.DM(solid.pose.rotation).T @ (p - ca.DM(solid.pose.translation))) - ca.DM(solid.half)
             aside = ca.sqrt(ca.fmax(d[0], 0) ** 2 + ca.fmax(d[1], 0) ** 2 + 1e-12)
-            top = float(solid.pose.translation[2] + np.abs(solid.pose.rotation[2]) @ solid.half)
-            height = p[2] - (top - RAMP * aside)
-            found = height if found is None else ca.fmin(found, height)
+            found = ca.fmin(found, p[2] - (solid.top - RAMP * aside))
         return found
 
     def distances(self, points: Array) -> Array:
@@ -135,37 +162,51 @@ class Surroundings:
         return near, index
 
 
-def surroundings_of(scene: Scene, *, apart_from: str) -> Surroundings:
-    """Return the fixed environment of a scene.
+def surroundings_of(scene: Scene, *, apart_from: str, prop: Prop | None = None) -> Surroundings:
+    """Return the fixed environment of a scene, and faces and solids of the object.
 
     Args:
         scene: the scene.
         apart_from: name of the character; other subsystems are not supported.
+        prop: the object.
 
     Raises:
         MultiQpError: there is no planar surface, another moving subsystem, or a shape that is not a box.
     """
-    others = [name for name in scene.subsystems if name != apart_from]
+    own = {apart_from} if prop is None else {apart_from, prop.name}
+    others = [name for name in scene.subsystems if name not in own]
     if others:
         raise MultiQpError(f"behaviour: expected the character and fixed surroundings, found '{others[0]}' as well")
     data = scene.model.createData()
     pin.framesForwardKinematics(scene.model, data, scene.q0)
-    faces = []
+    geometry = scene.collision_model.createData()
+    pin.updateGeometryPlacements(scene.model, data, scene.collision_model, geometry)
+    faces: tuple[list[Face], list[Face]] = ([], [])
+    solids: tuple[list[Solid], list[Solid]] = ([], [])
+    frames = (pin.SE3.Identity(), pin.SE3.Identity())
+    if prop is not None:
+        frames = (frames[0], data.oMi[prop.root] * pin.SE3(np.eye(3), prop.com))
     for surface in scene.surfaces.values():
         owner = surface.name.split("/")[0]
-        if owner == apart_from or surface.kind != "planar" or surface.name.endswith("/bottom"):
+        if owner == apart_from or surface.kind != "planar":
+            continue
+        of_prop = owner in own
+        if not of_prop and surface.name.endswith("/bottom"):
             continue
         outline = surface.points[:, :2]
         middle = (outline.min(axis=0) + outline.max(axis=0)) / 2.0
-        pose = data.oMf[surface.frame_id] * pin.SE3(np.eye(3), np.append(middle, 0.0))
-        faces.append(Face(surface.name, pose, np.ptp(outline, axis=0) / 2.0))
-    if not faces:
+        pose = frames[of_prop].inverse() * data.oMf[surface.frame_id] * pin.SE3(np.eye(3), np.append(middle, 0.0))
+        faces[of_prop].append(Face(surface.name, pose, np.ptp(outline, axis=0) / 2.0))
+    if not faces[0]:
         raise MultiQpError("behaviour: the surroundings have no planar surface to make contact with")
-    solids = []
-    for piece in scene.collision_model.geometryObjects:
-        if piece.name.split("/")[0] == apart_from:
+    for k, piece in enumerate(scene.collision_model.geometryObjects):
+        owner = piece.name.split("/")[0]
+        if owner == apart_from:
             continue
         if not isinstance(piece.geometry, coal.Box):
             raise MultiQpError(f"behaviour: expected surroundings made of boxes, '{piece.name}' is another shape")
-        solids.append(Solid(piece.placement, np.asarray(piece.geometry.halfSide).copy()))
-    return Surroundings(tuple(faces), tuple(solids))
+        of_prop = owner in own
+        pose = frames[of_prop].inverse() * geometry.oMg[k]
+        solids[of_prop].append(Solid(pose, np.asarray(piece.geometry.halfSide).copy()))
+    moved = None if prop is None else Surroundings(tuple(faces[1]), tuple(solids[1]), sharpness=PROP_SHARPNESS)
+    return Surroundings(tuple(faces[0]), tuple(solids[0]), moved)

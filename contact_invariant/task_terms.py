@@ -13,10 +13,12 @@ from contact_invariant.character import Character
 from contact_invariant.surroundings import Surroundings
 from contact_invariant.symbols import angular_velocity, ca, exponential_map
 from multi_qp_scene.arrays import Array
+from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.schema.behaviour import (
     BehaviourSpec,
     DirectionTerm,
     HandstandTerm,
+    ObjectPositionTerm,
     PositionTerm,
     StandTerm,
     StrikeTerm,
@@ -49,6 +51,31 @@ class Feature:
 
 
 @dataclass(frozen=True)
+class PropState:
+    """Symbolic state of the object.
+
+    Attributes:
+        p: centre of mass, (3, 1).
+        R: rotation.
+        speed: velocity of the centre of mass, (3, 1).
+        omega: angular velocity in the world, (3, 1).
+    """
+
+    p: Any
+    R: Any
+    speed: Any
+    omega: Any
+
+    def seen(self, place: Any) -> Any:
+        """Return a point of the world relative to the centre of mass, in the object's axes."""
+        return self.R.T @ (place - self.p)
+
+    def speed_at(self, place: Any) -> Any:
+        """Return the velocity of the object at a point of the world."""
+        return self.speed + ca.cross(self.omega, place - self.p)
+
+
+@dataclass(frozen=True)
 class State:
     """Symbolic features at one instant.
 
@@ -59,6 +86,7 @@ class State:
         turns: rotation of each effector's patch.
         x: all features.
         rate: their time derivatives.
+        prop: of the object.
     """
 
     p: Any
@@ -67,21 +95,29 @@ class State:
     turns: list[Any]
     x: Any
     rate: Any
+    prop: PropState | None = None
 
 
 def state_at(character: Character, x: Any, rate: Any) -> State:
     """Return trunk and patches of symbolic features and their rates."""
     p, R = x[:3], exponential_map(x[3:6])
-    places, turns = [], []
+    places, turns, prop = [], [], None
+    if character.prop is not None:
+        at = character.prop_features.start
+        spin = angular_velocity(x[at + 3 : at + 6], rate[at + 3 : at + 6])
+        prop = PropState(x[at : at + 3], exponential_map(x[at + 3 : at + 6]), rate[at : at + 3], spin)
     for i, effector in enumerate(character.effectors):
         nominal = effector.nominal
         if effector.is_limb:
             places.append(x[6 + 6 * i : 9 + 6 * i])
             turns.append(exponential_map(x[9 + 6 * i : 12 + 6 * i]) @ ca.DM(nominal.rotation))
+        elif effector.of_prop and prop is not None:
+            places.append(prop.p + prop.R @ ca.DM(nominal.translation))
+            turns.append(prop.R @ ca.DM(nominal.rotation))
         else:
             places.append(p + R @ ca.DM(nominal.translation - character.com))
             turns.append(R @ ca.DM(nominal.rotation))
-    return State(p, R, places, turns, x, rate)
+    return State(p, R, places, turns, x, rate, prop)
 
 
 class TaskTerms:
@@ -189,6 +225,17 @@ class TaskTerms:
             Feature(f"{term.effector} velocity", "m/s", speed - ca.DM(term.velocity)),
         ]
 
+    def _object_position(self, term: ObjectPositionTerm, at: State) -> list[Feature]:
+        if at.prop is None:
+            raise MultiQpError("behaviour: `object_position` without an `object`")
+        found = [Feature("object at the target", "m", at.prop.p - ca.DM(term.target))]
+        if term.upright:
+            found.append(Feature("object upright", "rad", at.prop.R[:, 2] - ca.DM([0, 0, 1])))
+        for first in range(0, self._character.features, 6):
+            found.append(Feature("velocity at rest", "m/s", at.rate[first : first + 3]))
+            found.append(Feature("rotation at rest", "rad/s", at.rate[first + 3 : first + 6]))
+        return found
+
 
 _MAKERS: dict[type[TermBase], Callable[..., list[Feature]]] = {
     HandstandTerm: TaskTerms._handstand,
@@ -196,6 +243,7 @@ _MAKERS: dict[type[TermBase], Callable[..., list[Feature]]] = {
     PositionTerm: TaskTerms._position,
     DirectionTerm: TaskTerms._direction,
     UprightTerm: TaskTerms._trunk_upright,
+    ObjectPositionTerm: TaskTerms._object_position,
     StrikeTerm: TaskTerms._strike,
 }
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contact_invariant.character import Character
-from contact_invariant.motion import Motion, rotations
+from contact_invariant.motion import Motion, angular_motion, rotations
 from contact_invariant.postures import Postures
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
@@ -36,6 +36,7 @@ class TimedPlan:
     Attributes:
         effectors: name of each effector, limbs first, (N,).
         surfaces: full name of its surface, (N,).
+        prop: name of the object, "" without one; its features are the last six of x, as those of its root frame.
         touched: full name of the surface that each effector touches from each knot to the next, "" for none,
             (K + 1, N); the last row is what stays in contact after the end.
         limbs: number of limbs.
@@ -60,6 +61,7 @@ class TimedPlan:
     rest: Array
     times: Array
     postures: Array
+    prop: Array = field(default_factory=lambda: np.array(""))
     velocities: Array = field(default_factory=lambda: np.zeros((0, 0)))
     forces: Array = field(default_factory=lambda: np.zeros((0, 0, 6)))
     torques: Array = field(default_factory=lambda: np.zeros((0, 0)))
@@ -95,29 +97,32 @@ def timed_plan(
     """
     touched = np.full((len(motion.x), len(character.effectors)), "", dtype=object)
     for i in range(len(character.effectors)):
-        places = _places(character, motion.x, i)
+        faces, places, _ = _seen(character, surroundings, motion.x, i)
         made = np.repeat(motion.contacts[:, i], motion.pieces)
         made |= _resting(character, motion, surroundings, i, made)
         for piece in np.flatnonzero(made):
             middle = 0.5 * (places[piece] + places[piece + 1])
-            touched[piece, i] = surroundings.name_at(middle)
-        near, _ = surroundings.touched(places[-1:])
-        if made[-1] or (motion.contacts[:, i].any() and np.linalg.norm(near - places[-1]) < TOUCHING):
-            touched[-1, i] = surroundings.name_at(places[-1])
+            touched[piece, i] = faces.name_at(middle)
+        near, _ = faces.touched(places[-1:])
+        stays = motion.contacts[:, i].any() and np.linalg.norm(near - places[-1]) < TOUCHING
+        if made[-1] or (stays and faces is surroundings):
+            touched[-1, i] = faces.name_at(places[-1])
     if not any(touched[-1]):
         raise MultiQpError("the motion ends without a contact: there is nothing to stand on")
     part = scene.subsystems[character.name].q_slice
+    x, rates = _of_root(character, motion)
     return TimedPlan(
         effectors=np.array([effector.name for effector in character.effectors]),
         surfaces=np.array([effector.surface for effector in character.effectors]),
         touched=touched.astype(str),
         limbs=np.array(len(character.limbs)),
         knots=motion.spline_knots,
-        x=motion.x,
-        rates=motion.rates,
+        x=x,
+        rates=rates,
         rest=np.stack([np.eye(3), *(limb.nominal.rotation for limb in character.limbs)]),
         times=postures.times,
         postures=postures.q[:, part],
+        prop=np.array("" if character.prop is None else character.prop.name),
     )
 
 
@@ -125,23 +130,54 @@ def _resting(
     character: Character, motion: Motion, surroundings: Surroundings, i: int, made: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """Return the pieces in which a patch makes no contact, and stays where it touches a surface, (K P,)."""
-    found, effector = np.zeros_like(made), character.effectors[i]
+    found = np.zeros_like(made)
+    if character.effectors[i].on_prop:
+        return found
     flags = np.concatenate([[True], made, [True]])
     for begin in np.flatnonzero(flags[:-1] & ~flags[1:]):
         end = begin + int(np.argmax(flags[begin + 1 :]))
         times = np.linspace(motion.spline_knots[begin], motion.spline_knots[end], 10 * (end - begin) + 1)
-        places = _places(character, motion.features(times)[0], i)
-        turn = slice(9 + 6 * i, 12 + 6 * i) if effector.is_limb else slice(3, 6)
-        turns = np.zeros((1, 3)) if effector.point else motion.features(times)[0][:, turn]
+        _, places, turns = _seen(character, surroundings, motion.features(times)[0], i)
         near, _ = surroundings.touched(places)
         still = np.ptp(places, axis=0).max() < RESTING and np.ptp(turns, axis=0).max() < 10 * RESTING
         found[begin:end] = still and np.linalg.norm(near - places, axis=1).max() < RESTING
     return found
 
 
-def _places(character: Character, x: Array, i: int) -> Array:
-    """Return the position of a patch for features, (m, features) to (m, 3) [m]."""
-    if i < len(character.limbs):
-        return x[:, 6 + 6 * i : 9 + 6 * i]
-    arm = character.effectors[i].nominal.translation - character.com
-    return np.asarray(x[:, :3] + rotations(x[:, 3:6]) @ arm)
+def of_prop_root(character: Character, x: Array) -> Array:
+    """Return features with those of the object's root frame instead of its centre of mass, (m, features)."""
+    found, at = x.copy(), character.prop_features
+    if character.prop is not None:
+        found[:, at.start : at.start + 3] -= rotations(x[:, at][:, 3:]) @ character.prop.com
+    return found
+
+
+def _of_root(character: Character, motion: Motion) -> tuple[Array, Array]:
+    """Return x and rates at the knots, with those of the object's root frame instead of its centre of mass."""
+    prop = character.prop
+    if prop is None:
+        return motion.x, motion.rates
+    x, rates, at = motion.x.copy(), motion.rates.copy(), character.prop_features
+    arms = rotations(x[:, at][:, 3:]) @ prop.com
+    omega, _ = angular_motion(x[:, at][:, 3:], rates[:, at][:, 3:], np.zeros((len(x), 3)))
+    x = of_prop_root(character, x)
+    rates[:, at.start : at.start + 3] -= np.cross(omega, arms)
+    return x, rates
+
+
+def _seen(character: Character, surroundings: Surroundings, x: Array, i: int) -> tuple[Surroundings, Array, Array]:
+    """Return what a patch may touch, and its positions, (m, 3), and rotation vectors, (m, 3), in that frame.
+
+    Rotation vectors of points are zero; those of hands on the object are not needed and zero as well.
+    """
+    effector, none = character.effectors[i], np.zeros((len(x), 3))
+    prop = x[:, character.prop_features]
+    if effector.of_prop:
+        return surroundings, prop[:, :3] + rotations(prop[:, 3:]) @ effector.nominal.translation, prop[:, 3:]
+    if not effector.is_limb:
+        arm = effector.nominal.translation - character.com
+        return surroundings, np.asarray(x[:, :3] + rotations(x[:, 3:6]) @ arm), x[:, 3:6]
+    places = x[:, 6 + 6 * i : 9 + 6 * i]
+    if effector.on_prop and surroundings.prop is not None:
+        return surroundings.prop, np.einsum("mji,mj->mi", rotations(prop[:, 3:]), places - prop[:, :3]), none
+    return surroundings, places, none if effector.point else x[:, 9 + 6 * i : 12 + 6 * i]

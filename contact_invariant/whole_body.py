@@ -24,18 +24,23 @@ class WholeBodyMotion:
 
     Attributes:
         times: of the nodes, from 0, (M + 1,) [s].
-        q: postures of the scene, whose only moving subsystem is the character, (M + 1, nq).
+        q: postures of the scene: the character, and after it an object if there is one, (M + 1, nq).
         touched: full name of the surface that each effector touches from each node to the next, "" for none, (M, N).
+        prop: whether there is an object, whose pose are the last seven entries of q.
     """
 
     times: Array
     q: Array
     touched: NDArray[np.str_]
+    prop: bool = False
 
     @cached_property
     def _spline(self) -> CubicSpline:
-        turns = [pin.log3(pin.Quaternion(row).matrix()) for row in self.q[:, 3:7]]
-        columns = np.hstack([self.q[:, :3], continuous(np.array(turns)), self.q[:, 7:]])
+        columns = _with_turns(self.q[:, :7])
+        if self.prop:
+            columns = np.hstack([columns, self.q[:, 7:-7], _with_turns(self.q[:, -7:])])
+        else:
+            columns = np.hstack([columns, self.q[:, 7:]])
         return CubicSpline(self.times, columns, bc_type="clamped")
 
     def at(self, times: Array) -> tuple[Array, Array, Array]:
@@ -43,13 +48,12 @@ class WholeBodyMotion:
 
         Velocity and acceleration of the root are those of pinocchio's free-flyer, in its own axes.
         """
-        x, rate, second = self._spline(times), self._spline(times, 1), self._spline(times, 2)
-        R = rotations(x[:, 3:6])
-        omega, alpha = angular_motion(x[:, 3:6], rate[:, 3:6], second[:, 3:6])
-        q = np.hstack([x[:, :3], [pin.Quaternion(one).coeffs() for one in R], x[:, 6:]])
-        local = [np.einsum("mji,mj->mi", R, one) for one in (rate[:, :3], omega, second[:, :3], alpha)]
-        v = np.hstack([local[0], local[1], rate[:, 6:]])
-        a = np.hstack([local[2] - np.cross(local[1], local[0]), local[3], second[:, 6:]])
+        curves = [self._spline(times, k) for k in range(3)]
+        joints = slice(6, -6 if self.prop else None)
+        parts = [_free_flyer(*(curve[:, :6] for curve in curves)), [curve[:, joints] for curve in curves]]
+        if self.prop:
+            parts.append(_free_flyer(*(curve[:, -6:] for curve in curves)))
+        q, v, a = (np.hstack([part[k] for part in parts]) for k in range(3))
         return q, v, a
 
     def contacts(self, times: Array) -> NDArray[np.str_]:
@@ -58,13 +62,29 @@ class WholeBodyMotion:
         return self.touched[intervals]
 
 
+def _with_turns(poses: Array) -> Array:
+    """Return positions and quaternions, (m, 7), as positions and continuous rotation vectors, (m, 6)."""
+    turns = [pin.log3(pin.Quaternion(row).matrix()) for row in poses[:, 3:]]
+    return np.hstack([poses[:, :3], continuous(np.array(turns))])
+
+
+def _free_flyer(x: Array, rate: Array, second: Array) -> list[Array]:
+    """Return configuration, velocity and acceleration of a free-flyer from positions and rotation vectors, (m, 6)."""
+    R = rotations(x[:, 3:6])
+    omega, alpha = angular_motion(x[:, 3:6], rate[:, 3:6], second[:, 3:6])
+    local = [np.einsum("mji,mj->mi", R, one) for one in (rate[:, :3], omega, second[:, :3], alpha)]
+    q = np.hstack([x[:, :3], [pin.Quaternion(one).coeffs() for one in R]])
+    return [q, np.hstack(local[:2]), np.hstack([local[2] - np.cross(local[1], local[0]), local[3]])]
+
+
 def features_of(scene: Scene, character: Character, q: Array) -> Array:
     """Return the features of postures, (m, nq) to (m, features), with the centre of mass of the full model."""
     data = scene.model.createData()
     found = []
     for one in q:
         x = character.features_at(scene, one)
-        x[:3] = pin.centerOfMass(scene.model, data, one)
+        pin.centerOfMass(scene.model, data, one, True)
+        x[:3] = data.oMi[character.root].act(data.com[character.root])
         found.append(x)
     x = np.array(found)
     for first in range(3, x.shape[1], 6):

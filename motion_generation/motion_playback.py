@@ -26,7 +26,7 @@ from multi_qp_scene.schema.generators import MotionPlaybackSpec
 from multi_qp_scene.schema.tasks import Axis, CoMTaskSpec, PoseTargetSpec, PoseTaskSpec, PostureTaskSpec
 
 #: Stiffness of the tasks [1/s²].
-COM, TRUNK, LIMB, POSTURE = 60.0, 100.0, 900.0, 60.0
+COM, TRUNK, LIMB, POSTURE, OBJECT = 60.0, 100.0, 900.0, 60.0, 100.0
 #: Axes of a limb that ends in a point.
 POSITION: list[Axis] = ["x", "y", "z"]
 POSE: list[Axis] = [*POSITION, "roll", "pitch", "yaw"]
@@ -92,6 +92,15 @@ class MotionPlayback(MotionGenerator):
                 weight=spec.limb,
                 stiffness=LIMB,
             )
+        if str(plan.prop):
+            self.tasks["object"] = PoseTaskSpec(
+                type="pose",
+                frame=scenario.scene.subsystems[str(plan.prop)].base_link,
+                axes=POSE,
+                target=here,
+                weight=spec.object,
+                stiffness=OBJECT,
+            )
         self.tasks["posture"] = PostureTaskSpec(
             type="posture",
             subsystem=body.name,
@@ -156,15 +165,19 @@ class MotionPlayback(MotionGenerator):
         references["posture"] = posture_reference(
             self._angles(t), moving * self._angles(t, 1), moving * self._angles(t, 2)
         )
-        for i in range(-1, self._limbs):
-            name = "trunk" if i < 0 else str(plan.effectors[i])
-            if i < 0 or (i not in self._active[phase] and self._returns(i, phase)):
-                at = slice(3, 6) if i < 0 else slice(9 + 6 * i, 12 + 6 * i)
-                place = slice(0, 3) if i < 0 else slice(6 + 6 * i, 9 + 6 * i)
-                omega, alpha = angular_motion(x[None, at], rate[None, at], second[None, at])
-                R = rotations(x[None, at])[0] @ plan.rest[i + 1]
-                twist, change = np.append(rate[place], omega[0]), np.append(second[place], alpha[0])
-                references[name] = pose_reference(x[place], R, twist, change)
+        followed = {"trunk": 0}
+        for i in range(self._limbs):
+            if i not in self._active[phase] and self._returns(i, phase):
+                followed[str(plan.effectors[i])] = i + 1
+        if any(str(other).startswith(f"{plan.prop}/") for other in plan.touched[phase]):
+            followed["object"] = self._limbs + 1
+        rest = [*plan.rest, np.eye(3)]
+        for name, k in followed.items():
+            place, at = slice(6 * k, 6 * k + 3), slice(6 * k + 3, 6 * k + 6)
+            omega, alpha = angular_motion(x[None, at], rate[None, at], second[None, at])
+            R = rotations(x[None, at])[0] @ rest[k]
+            twist, change = np.append(rate[place], omega[0]), np.append(second[place], alpha[0])
+            references[name] = pose_reference(x[place], R, twist, change)
         return GeneratorOutput(tuple(self._active[phase].values()), references, done=over)
 
     def _returns(self, i: int, phase: int) -> bool:

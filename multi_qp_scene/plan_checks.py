@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 
 from multi_qp_scene.checks import Key, ScenarioChecker
-from multi_qp_scene.schema.behaviour import BehaviourSpec
+from multi_qp_scene.schema.behaviour import BehaviourSpec, ObjectSpec
 from multi_qp_scene.schema.plan import PlanGoalSpec, PlanSpec
 from multi_qp_scene.schema.turns import TurnsSpec
 
@@ -69,7 +69,11 @@ def check_behaviour(behaviour: BehaviourSpec, scenario: ScenarioChecker) -> None
         if character not in names.floating:
             message = "only the motion of a character with a free-flyer can be synthesised"
             scenario.report_error(("behaviour", "character"), message)
+    if behaviour.object is not None:
+        _check_object(behaviour, behaviour.object, scenario)
     for k, term in enumerate(behaviour.terms):
+        if term.type == "object_position" and behaviour.object is None:
+            scenario.report_error(("behaviour", "terms", k), "there is no `object`")
         term.check(set(behaviour.effectors), scenario, ("behaviour", "terms", k))
         if term.phase is not None and term.phase > behaviour.phases:
             message = f"there are only {behaviour.phases} phases, got {term.phase}"
@@ -81,6 +85,23 @@ def check_behaviour(behaviour: BehaviourSpec, scenario: ScenarioChecker) -> None
             scenario.report_error(("behaviour", "online"), message)
         if behaviour.refine:
             scenario.report_error(("behaviour", "refine"), "motions that are made again `online` are not refined")
+
+
+def _check_object(behaviour: BehaviourSpec, prop: ObjectSpec, scenario: ScenarioChecker) -> None:
+    key: Key = ("behaviour", "object")
+    names = scenario.names
+    scenario.known((*key, "subsystem"), "subsystem", prop.subsystem, names.moving - {behaviour.character})
+    if prop.subsystem in names.moving and prop.subsystem not in names.unreadable:
+        if prop.subsystem not in names.floating:
+            scenario.report_error((*key, "subsystem"), "expected an object with a floating base")
+        for name, surface in prop.patches.items():
+            scenario.known((*key, "patches", name), "surface", surface, scenario.surfaces_of(prop.subsystem))
+            if name in behaviour.effectors:
+                scenario.report_error((*key, "patches", name), f"'{name}' is the name of an effector")
+    for k, hand in enumerate(prop.hands):
+        scenario.known((*key, "hands", k), "effector", hand, behaviour.effectors)
+    if behaviour.online is not None:
+        scenario.report_error(key, "motions with an object are not made again `online`")
 
 
 def _check_goal(goal: PlanGoalSpec, at: Key, plan: PlanSpec, scenario: ScenarioChecker, others: set[str]) -> None:

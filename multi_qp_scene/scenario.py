@@ -101,7 +101,27 @@ def load_scenario(
     return replace(scenario, files=tuple(files))
 
 
+def scene_without(scenario: Scenario, subsystem: str) -> Scene:
+    """Return the scene of a scenario without one of its subsystems; the files are read again."""
+    _, _, parts, _ = _read(scenario.path, scenario.parameters, scenario.seed)
+    del parts.subsystems[subsystem]
+    return build_scene(parts)
+
+
 def _load(path: Path, parameters: Mapping[str, float], seed: int) -> Scenario:
+    document, rest, parts, values = _read(path, parameters, seed)
+    controlled = parts.controlled
+    scene = alone = build_scene(controlled)
+    if controlled is not parts:
+        scene = build_scene(parts, loads=alone.loads)
+    warn_of_postures(document, rest, parts, scene)
+    return Scenario(path.stem, path, rest, scene, values, seed, controlled_scene=None if scene is alone else alone)
+
+
+def _read(
+    path: Path, parameters: Mapping[str, float], seed: int
+) -> tuple[YamlDocument, ScenarioFile, SceneParts, dict[str, float]]:
+    """Return the file, its content, its models and the values of its parameters."""
     problems = Problems()
     document = use_templates(YamlDocument.load(path).renamed(SCENARIO_KEYS), problems)
     bodies = [name for section in ("subsystems", "environment") for name in _section(document, section)]
@@ -123,12 +143,7 @@ def _load(path: Path, parameters: Mapping[str, float], seed: int) -> Scenario:
     problems.raise_if_any()
     if spec is None or rest is None:
         raise MultiQpError(f"{shown_path(path)} is not a valid scenario")
-    controlled = parts.controlled
-    scene = alone = build_scene(controlled)
-    if controlled is not parts:
-        scene = build_scene(parts, loads=alone.loads)
-    warn_of_postures(document, rest, parts, scene)
-    return Scenario(path.stem, path, rest, scene, values, seed, controlled_scene=None if scene is alone else alone)
+    return document, rest, parts, values
 
 
 def _salvage(document: YamlDocument, data: Any) -> ScenarioFile | None:

@@ -156,9 +156,40 @@ class StrikeTerm(TermBase):
         scenario.known((*key, "effector"), "effector", self.effector, effectors)
 
 
+class ObjectPositionTerm(TermBase):
+    """The object is at a place, and everything is at rest; nothing is said about the character.
+
+    Attributes:
+        type: selects this term.
+        target: of its centre of mass in the world [m].
+        upright: whether its z axis is vertical as well.
+        phase: number of the phase at whose end it is there, counted from 1; the last one by default.
+        weight: factor of its residual. Terms below 1 are preferences, which no audit judges.
+    """
+
+    type: Literal["object_position"]
+    target: Vector3
+    upright: bool = False
+
+
 TaskTerm = Annotated[
-    StandTerm | HandstandTerm | PositionTerm | DirectionTerm | UprightTerm | StrikeTerm, Field(discriminator="type")
+    StandTerm | HandstandTerm | PositionTerm | DirectionTerm | UprightTerm | StrikeTerm | ObjectPositionTerm,
+    Field(discriminator="type"),
 ]
+
+
+class ObjectSpec(StrictModel):
+    """An object that the character moves with its hands.
+
+    Attributes:
+        subsystem: its name; with a floating base and no joints.
+        hands: effectors that may touch the object, and nothing else.
+        patches: planar surfaces of the object by name that may touch the surroundings.
+    """
+
+    subsystem: str
+    hands: list[str] = Field(min_length=1)
+    patches: dict[str, str] = Field(min_length=1)
 
 
 class MoveSpec(StrictModel):
@@ -196,6 +227,7 @@ class BehaviourSpec(StrictModel):
         character: name of the subsystem, with a floating base.
         effectors: potential contacts by name, on any links; a limb may have several, such as a foot and a knee. Joints
             that limbs share, such as those of the chest, move if an effector is on a link between them and the limbs.
+        object: an object whose motion is found as well.
         posture: nominal posture.
         phases: number of phases; contacts are constant within a phase.
         phase_duration: duration of a phase [s].
@@ -213,6 +245,7 @@ class BehaviourSpec(StrictModel):
 
     character: str
     effectors: dict[str, EffectorSpec] = Field(min_length=1)
+    object: ObjectSpec | None = None
     posture: str = "zero"
     phases: Annotated[int, Field(ge=1, le=40)] = 10
     phase_duration: Duration = 0.5

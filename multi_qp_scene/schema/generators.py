@@ -57,6 +57,7 @@ class MotionPlaybackSpec(GeneratorSpec):
         com: weight of the centre of mass.
         trunk: weight of the orientation of the trunk.
         limb: weight of limbs that make contact again later.
+        object: weight of the object's pose while a hand touches it.
         posture: weight of the joint angles.
     """
 
@@ -67,6 +68,7 @@ class MotionPlaybackSpec(GeneratorSpec):
     com: NonNegative = 1000.0
     trunk: NonNegative = 100.0
     limb: NonNegative = 200.0
+    object: NonNegative = 1000.0
     posture: NonNegative = 3.0
 
     @property
@@ -91,6 +93,7 @@ class MotionReplanningSpec(MotionPlaybackSpec):
         com: weight of the centre of mass.
         trunk: weight of the orientation of the trunk.
         limb: weight of limbs that make contact again later.
+        object: weight of the object's pose while a hand touches it.
         posture: weight of the joint angles.
     """
 

@@ -1,0 +1,202 @@
+"""Objects in the synthesis: dynamics, contacts, audit, refinement."""
+
+from dataclasses import replace
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from contact_invariant.audit import Auditor, Bounds
+from contact_invariant.carried import carried_at, motion_without_prop, without_prop
+from contact_invariant.character import character_of
+from contact_invariant.motion import Motion
+from contact_invariant.problem import SynthesisProblem
+from contact_invariant.surroundings import surroundings_of
+from contact_invariant.timed_plan import timed_plan
+from contact_invariant.whole_body import WholeBodyMotion
+from multi_qp_scene.errors import ConfigError
+from multi_qp_scene.resources import scenario_path
+from multi_qp_scene.scenario import load_scenario
+
+BOX, LEFT_HAND = slice(30, 33), slice(18, 21)
+PUSH = 0.5
+
+
+@pytest.fixture(scope="module")
+def scenario():
+    return load_scenario("carry")
+
+
+@pytest.fixture(scope="module")
+def character(scenario):
+    return character_of(scenario)
+
+
+@pytest.fixture(scope="module")
+def surroundings(scenario, character):
+    return surroundings_of(scenario.scene, apart_from="humanoid", prop=character.prop)
+
+
+@pytest.fixture(scope="module")
+def problem(scenario, character, surroundings):
+    behaviour = scenario.spec.behaviour.model_copy(update={"phases": 1, "terms": scenario.spec.behaviour.terms[1:]})
+    return SynthesisProblem(character, surroundings, behaviour)
+
+
+@pytest.fixture
+def still(scenario, character, problem):
+    x = character.features_at(scenario.scene, scenario.scene.q0)
+    z = problem.initial(x, scenario.scene.q0[character.joints.q_index])
+    z[problem.knots :] = 0.0
+    return z
+
+
+@pytest.fixture
+def stance(scenario, character, surroundings):
+    scene = scenario.scene
+    auditor = Auditor(scene, character, surroundings, friction=0.7, bounds=Bounds())
+    x = np.tile(character.features_at(scene, scene.q0), (4, 1))
+    angles, times = np.tile(scene.q0[character.joints.q_index], (2, 1)), np.array([0.05, 0.55])
+    names = tuple(effector.name for effector in character.effectors)
+    c = np.tile([1.0, 1.0, 0.0, 0.0, 1.0], (3, 1))
+    return auditor, Motion(names, 0.2 * np.arange(4.0), x, 0.0 * x, c, times, np.zeros((2, 5, 6)), angles)
+
+
+def forces(problem, z):
+    """Return the forces of all instants, a view, (m, N, 6)."""
+    return z[problem.knots :].reshape(len(problem.times), -1)[:, :30].reshape(-1, 5, 6)
+
+
+def violated(auditor, motion):
+    return {finding.name for finding in auditor.audit(motion, ()).findings if not finding.met}
+
+
+def test_an_object_that_rests_is_carried_by_its_patch(problem, still, character):
+    assert [effector.name for effector in character.effectors][-1] == "box" and character.features == 36
+    before = problem.breakdown(still)
+    forces(problem, still)[:, 4, 2] = 1.0  # in weights of the object
+    after = problem.breakdown(still)
+    assert before["object force"] > 1e-3 and after["object force"] < 1e-12 and after["object moment"] < 1e-12
+    assert after["root force"] == pytest.approx(before["root force"], rel=1e-12)
+
+
+def test_hand_and_object_have_opposite_forces(problem, still, character):
+    forces(problem, still)[:, 4, 2] = 1.0
+    rows = {name: slice(a, b) for name, _, a, b in problem._terms[0]}
+    before = problem.residuals(still)[0]
+    forces(problem, still)[:, 2, :3] = [0.2, -0.1, PUSH]
+    change = problem.residuals(still)[0] - before
+    on_body, on_object = change[0, rows["root force"]], change[0, rows["object force"]]
+    np.testing.assert_allclose(on_body, -character.prop.mass * on_object, atol=1e-12)
+    assert np.linalg.norm(on_object) == pytest.approx(np.linalg.norm([0.2, -0.1, PUSH]))
+
+
+def test_gradients_are_derivatives(problem, still):
+    rng = np.random.default_rng(3)
+    z = still.copy()
+    z[problem.fixed :] += 0.02 * rng.normal(size=len(z) - problem.fixed)
+    _, parts = problem.normal_equations(z)
+    gradient = np.zeros(len(z))
+    for part in parts:
+        np.add.at(gradient, part.windows, part.b)
+        if part.c.size:
+            places = part.local[..., None] + np.arange(part.c.shape[2])
+            np.add.at(gradient, places, part.c)
+    _, differences = problem.differences(z, 1e-6)
+    difference = np.abs(gradient - differences)[problem.fixed :]
+    assert difference.max() < 1e-4 * np.abs(gradient).max()
+
+
+def test_an_object_at_rest_is_true(stance):
+    assert violated(*stance) == set()
+
+
+def test_an_object_that_nothing_carries_is_found(stance):
+    auditor, motion = stance
+    c = motion.c.copy()
+    c[1, 4] = 0.0
+    assert violated(auditor, replace(motion, c=c)) == {"object force"}
+
+
+def test_an_object_that_slides_into_the_stand_is_found(stance):
+    auditor, motion = stance
+    x = motion.x.copy()
+    x[2:, BOX] += [0.0, 0.03, -0.03]
+    assert {"penetration", "contact slip", "contact gap"} <= violated(auditor, replace(motion, x=x))
+
+
+def test_hands_that_carry_from_a_distance_are_found(stance):
+    auditor, motion = stance
+    c = motion.c.copy()
+    c[:, 2:4], c[:, 4] = 1.0, 0.0
+    assert {"object force", "contact gap"} <= violated(auditor, replace(motion, c=c))
+
+
+def test_slip_of_a_hand_is_relative_to_the_object(stance, character):
+    auditor, motion = stance
+    c, x = motion.c.copy(), motion.x.copy()
+    c[:, 2] = 1.0
+    x[2:, BOX] += [0.0, 0.0, 0.1]
+    x[2:, LEFT_HAND] += [0.0, 0.0, 0.1]
+    slip = {f.name: f for f in auditor.audit(replace(motion, c=c, x=x), ()).findings}["contact slip"]
+    assert not slip.where.startswith("left_hand")  # the object's patch slips, the hand moves with it
+
+
+def test_plans_name_what_hands_touch(scenario, character, surroundings, stance):
+    auditor, motion = stance
+    c, x = motion.c.copy(), motion.x.copy()
+    c[1:, 2] = 1.0
+    x[:, LEFT_HAND] = x[:, BOX] + [0.0, 0.19, 0.0]
+    motion = replace(motion, c=c, x=x)
+    plan = timed_plan(scenario.scene, character, surroundings, motion, auditor.audit(motion, ()).postures)
+    assert plan.touched[:, 2].tolist() == ["", "box/left", "box/left", "box/left"]
+    assert plan.touched[:, 4].tolist() == ["stand/top"] * 4 and str(plan.prop) == "box"
+
+
+def test_the_inertia_of_the_object_moves_with_the_hands(scenario, character, stance):
+    motion = stance[1]
+    alone = without_prop(scenario)
+    other, scene = character_of(alone), alone.scene
+    assert [e.name for e in other.effectors] == ["left_foot", "right_foot", "left_hand", "right_hand"]
+    assert motion_without_prop(motion, character).x.shape[1] == other.features
+    touched = np.full((3, 5), "", dtype=object)
+    touched[1:, 2:4], touched[0, 4] = "box/left", "stand/top"
+    times = np.linspace(0.0, 0.6, 7)
+    carried = carried_at(motion, character, touched.astype(str), times, mass=2.0)
+    assert carried.begin == 2 and carried.later(2, 0) and carried.carries(3, 6)
+    models = carried.models(scene.model, scene, other, np.tile(scene.q0, (7, 1)))
+    assert models[1] is scene.model and len(models) == 7
+    data, full = models[4].createData(), scene.model.createData()
+    com = pin.centerOfMass(models[4], data, scene.q0)
+    expected = other.mass * pin.centerOfMass(scene.model, full, scene.q0) + 2.0 * motion.x[0, BOX]
+    np.testing.assert_allclose(com, expected / (other.mass + 2.0), atol=1e-9)
+    rotational = pin.ccrba(models[4], data, scene.q0, np.zeros(scene.nv))
+    assert rotational.shape == (6, scene.nv)
+    assert data.Ig.mass == pytest.approx(other.mass + 2.0)
+
+
+def test_motions_with_an_object_have_its_velocity(scenario):
+    scene, times = scenario.scene, np.linspace(0.0, 1.0, 21)
+    q = np.tile(scene.q0, (21, 1))
+    q[:, -7] += 0.1 * times**2 * (3 - 2 * times)
+    found, v, a = WholeBodyMotion(times, q, np.full((20, 5), ""), prop=True).at(np.array([0.5, 0.501]))
+    np.testing.assert_allclose(pin.difference(scene.model, found[0], found[1]) / 1e-3, v.mean(axis=0), atol=1e-5)
+    assert v[0, -6] == pytest.approx(0.15, rel=1e-3) and np.abs(v[:, :-6]).max() < 1e-9
+    np.testing.assert_allclose((v[1] - v[0]) / 1e-3, a.mean(axis=0), atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("hands: [left_hand, right_hand]", "hands: [left_hnd]", "left_hnd"),
+        ("patches: {box: bottom}", "patches: {left_foot: bottom}", "name of an effector"),
+        ("subsystem: box", "subsystem: humanoid", "humanoid"),
+        ("  object: {subsystem: box, hands: [left_hand, right_hand], patches: {box: bottom}}\n", "", "no `object`"),
+    ],
+)
+def test_errors_of_a_file_are_reported(tmp_path, old, new, message):
+    text = scenario_path("carry").read_text()
+    assert old in text
+    (tmp_path / "wrong.yaml").write_text(text.replace(old, new))
+    with pytest.raises(ConfigError, match=message):
+        load_scenario(str(tmp_path / "wrong.yaml"))
