@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from time import thread_time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from multi_qp_cli.benches.generator_times import measure_ticks, table_of
 from multi_qp_cli.benches.result import BenchResult, BenchTable
 from multi_qp_scene.errors import MultiQpError
 
 if TYPE_CHECKING:
     from modal_control.linear_simulation import LinearRun, LinearSimulation
+    from multi_qp_scene.scene import Scene
 
 SUMMARY = "modal-space control: motions in its linear simulation, by window, weights and pushes; times"
 #: Windows of [Jain2011]: walk, squat, swing, bar.
@@ -43,6 +46,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "feed-forward": {"feed_forward": True},
 }
 RECOVERED = 0.1
+#: Mass of the bar of [Jain2011] [kg].
+BAR = 30.0
 #: Number of modes that are planned with `--first-mode`, as in Fig. 5 of [Jain2011].
 PLANNED = 12
 _DIRECTIONS = {"ahead": (1.0, 0.0), "back": (-1.0, 0.0), "left": (0.0, 1.0), "right": (0.0, -1.0)}
@@ -60,6 +65,8 @@ def add_options(group: Any) -> None:
     group.add_argument("--threshold", action="append", type=float, metavar="SQUARE", help=text)
     text = f"instead: first of {PLANNED} modes that are planned, after the rigid ones; repeatable"
     group.add_argument("--first-mode", action="append", type=int, metavar="K", help=text)
+    text = f"instead: squat with a bar of {BAR:g} kg so far ahead of the torso; repeatable"
+    group.add_argument("--bar-ahead", action="append", type=float, metavar="M", help=text)
     text = "simulated time of ticks of the controller in MuJoCo that are measured (default 3; 0 for none) [s]"
     group.add_argument("--tick-seconds", type=float, default=3.0, metavar="S", help=text)
     group.add_argument("--steps", type=int, help="steps of the motion (default all)")
@@ -81,6 +88,16 @@ def run(options: argparse.Namespace) -> BenchResult:
         raise MultiQpError("--threshold: expected 0 to 1e+09")
     if not (options.tick_seconds == 0.0 or 0.2 <= options.tick_seconds <= 12.0):
         raise MultiQpError(f"--tick-seconds: expected 0, or 0.2 to 12, got {options.tick_seconds:g}")
+    if options.bar_ahead:
+        if not all(0.0 <= ahead <= 0.4 for ahead in options.bar_ahead):
+            raise MultiQpError("--bar-ahead: expected 0 to 0.4 m")
+        rows = [
+            _with_bar(ahead, window, variant, options.steps)
+            for ahead in options.bar_ahead
+            for window in windows
+            for variant in VARIANTS
+        ]
+        return BenchResult([_bar_table(rows)], {"bar": rows})
     firsts = options.first_mode or []
     if not all(0 <= first <= 30 for first in firsts):
         raise MultiQpError("--first-mode: expected 0 to 30")
@@ -131,7 +148,12 @@ def _methods(controller: Any) -> Iterator[tuple[str, Any, str]]:
 
 
 def _simulation(
-    name: str, window: int, threshold: float, variant: str, planned: tuple[int, int] | None = None
+    name: str,
+    window: int,
+    threshold: float,
+    variant: str,
+    planned: tuple[int, int] | None = None,
+    scene: Scene | None = None,
 ) -> LinearSimulation:
     from modal_control.character import Character
     from modal_control.control import ControlSettings
@@ -145,7 +167,7 @@ def _simulation(
     settings = ControlSettings(
         window=window, threshold=threshold, rigid=RigidWeights(**VARIANTS[variant]), planned=planned
     )
-    scene = load_scenario("stand").scene
+    scene = scene or load_scenario("stand").scene
     motion = ReferenceMotion.load(find_resource(f"config/motions/{name}.npz"))
     character = Character(scene, [f"humanoid/{surface}" for surface in motion.surfaces], scene.q0)
     return LinearSimulation(character, Reference.of(motion, character, prefix="humanoid/", dt=settings.dt), settings)
@@ -185,6 +207,45 @@ def _shifted(motion: str, window: int, first: int, variant: str, steps: int | No
         "turned_rad": float(turned.max()),
         "fallen": found.fallen,
     }
+
+
+def _with_bar(ahead: float, window: int, variant: str, steps: int | None) -> dict[str, Any]:
+    """Return how the squat with the bar ends; the model of the control has it, the motion was recorded without it."""
+    from multi_qp_scene.scenario import load_scenario
+
+    scene = load_scenario("squat", parameters={"bar.mass": BAR, "bar.ahead": ahead}).scene
+    simulation = _simulation("squat", window, 100.0, variant, scene=scene)
+    found = simulation.run(steps=steps)
+    x, y, z, w = found.q[:, 3:7].T
+    pitch = np.arcsin(np.clip(2.0 * (w * y - z * x), -1.0, 1.0))
+    wanted = np.array([simulation.reference.state(step)[0][0] for step in range(len(found.q))])
+    return {
+        "ahead_m": ahead,
+        "window": window,
+        "weights": variant,
+        "fallen": found.fallen,
+        "pitch_rad": float(pitch[-1]),
+        "moved_m": float((found.q[:, 0] - wanted)[-1]),
+        "worst_m": found.worst,
+    }
+
+
+def _bar_table(rows: list[dict[str, Any]]) -> BenchTable:
+    lines = [
+        [
+            f"{100.0 * row['ahead_m']:.1f}",
+            str(row["window"]),
+            row["weights"],
+            "holds" if row["fallen"] is None else f"falls at {row['fallen'] / 120.0:.1f} s",
+            f"{row['pitch_rad']:.2f}",
+            f"{100.0 * row['moved_m']:.1f}",
+            f"{100.0 * row['worst_m']:.1f}",
+        ]
+        for row in rows
+    ]
+    columns = "ahead [cm]", "window", "weights", "result", "pitch at the end [rad]", "base ahead of its reference [cm]"
+    note = "At the end, or at the fall. [Jain2011]: with 12 steps it topples ahead, with 36 it leans back and holds."
+    return BenchTable(f"squat with {BAR:g} kg, linear simulation", (*columns, "largest error [cm]"), lines, note)
 
 
 def _shift_table(motion: str, rows: list[dict[str, Any]]) -> BenchTable:

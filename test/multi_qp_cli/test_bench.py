@@ -87,6 +87,18 @@ def test_bench_of_modal_control(tmp_path, capsys):
     assert "a step" in capsys.readouterr().out.replace("\n", " ")
 
 
+def test_bench_of_other_modes_and_of_a_bar(tmp_path):
+    data = tmp_path / "bench.json"
+    common = ["bench", "modal", "--window", "12", "--steps", "30", "--json", str(data)]
+    assert main([*common, "--first-mode", "0", "--first-mode", "10"]) == 0
+    rows = json.loads(data.read_text())["modes"]
+    assert [row["first"] for row in rows] == [0, 10, 0, 10] and all(row["turned_rad"] < 0.5 for row in rows)
+    assert main([*common, "--bar-ahead", "0.15"]) == 0
+    rows = {row["weights"]: row for row in json.loads(data.read_text())["bar"]}
+    assert rows["W3 = 0.001"]["worst_m"] < rows["feed-forward"]["worst_m"] and rows["feed-forward"]["moved_m"] > 0.0
+    assert main([*common, "--bar-ahead", "2"]) == main([*common, "--first-mode", "-1"]) == 2
+
+
 def test_bench_of_a_walk_in_the_linear_simulation(tmp_path):
     data = tmp_path / "bench.json"
     arguments = [
