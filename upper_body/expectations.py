@@ -39,18 +39,18 @@ class Expectations:
             self._speeds[k], self._fall[k] = one.velocity, one.falls
             self.sticks[k], self._tensions[k] = one.sticks, one.tension
             self.reactions.append(one.reaction)
-        self._factor, self._felt = 1.0, np.full(len(names), np.nan)
+        self._factor, self._measured = 1.0, np.full(len(names), np.nan)
         self.masses, self.speeds = self._masses, self._speeds
 
     def scale(self, mass: float, speed: float) -> None:
         """Multiply what the scenario expects by factors of all masses and of all speeds."""
         self._factor, self.speeds = mass, speed * self._speeds
-        self.learn(self._felt)
+        self.learn(self._measured)
 
-    def learn(self, felt: Array) -> None:
+    def learn(self, measured: Array) -> None:
         """Replace expected masses by estimates, (o,) [kg]; NaN where there is none."""
-        self._felt = felt
-        self.masses = np.where(np.isnan(felt), self._factor * self._masses, felt)
+        self._measured = measured
+        self.masses = np.where(np.isnan(measured), self._factor * self._masses, measured)
 
     def tension(self, obstacle: int, heaviest: float) -> float:
         """Return the tension for an obstacle, 0 to 1, [Alvarado2022] (6); `heaviest` has full tension [kg]."""

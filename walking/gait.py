@@ -46,6 +46,7 @@ class Gait:
         recovery_swing: nominal duration of the swing that a push triggers.
         lift: height of a swing.
         landing_speed: vertical speed of the planned landing [m/s].
+        foot_pitch: pitch of a swing foot when it is highest, per distance that it swings ahead [rad/m].
         unknown_ground: swings onto ground of unknown height; None where the height is known.
     """
 
@@ -57,6 +58,7 @@ class Gait:
     recovery_swing: float = 0.30
     lift: float = 0.05
     landing_speed: float = 0.05
+    foot_pitch: float = 0.0
     unknown_ground: UnknownGround | None = None
 
     @property

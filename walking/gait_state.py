@@ -62,11 +62,12 @@ class Walk:
         ground: filtered height of the ground below the centre of mass, its rate and second derivative, (3,) [m]; NaN
             before the first tick.
         lowered: by which the centre of mass is lowered, its rate and second derivative, (3,) [m].
+        dip: by which the present step lowers it, its rate and second derivative, (3,) [m].
         leaned: by which the body leans ahead, its rate and second derivative, (3,) [rad].
         error: last deviation of the divergent component [m].
         in_contact: whether each foot is in contact, (n,).
-        swings: references of the feet: position, velocity, acceleration of x, y, z [m] and yaw [rad], (n, 3, 4).
-        is_hurried: whether the step reacted to a push, or was late, at its touchdown.
+        swings: references of the feet, see `swing.resting`, (n, 3, 5).
+        is_shortened: whether the double support is short: the step reacted to a push, or was late, at its touchdown.
         recovering: whether the step reacts to a push.
         steps: number of steps so far.
         time: time of the last tick [s]; NaN before the first one.
@@ -89,11 +90,12 @@ class Walk:
     patches: list[int] = field(default_factory=list)
     ground: Annotated[Array, 3] = field(default_factory=lambda: np.full(3, math.nan))
     lowered: Annotated[Array, 3] = field(default_factory=lambda: np.zeros(3))
+    dip: Annotated[Array, 3] = field(default_factory=lambda: np.zeros(3))
     leaned: Annotated[Array, 3] = field(default_factory=lambda: np.zeros(3))
     error: float = 0.0
     in_contact: list[bool] = field(default_factory=list)
-    swings: Annotated[Array, None, 3, 4] = field(default_factory=lambda: np.zeros((0, 3, 4)))
-    is_hurried: bool = False
+    swings: Annotated[Array, None, 3, 5] = field(default_factory=lambda: np.zeros((0, 3, 5)))
+    is_shortened: bool = False
     recovering: bool = False
     steps: int = 0
     time: float = math.nan

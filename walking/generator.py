@@ -332,11 +332,12 @@ class WalkingGenerator(MotionGenerator):
         for k, foot in enumerate(self._feet):
             if not walk.in_contact[k]:
                 place, rate, second = walk.swings[k]
-                R = pin.utils.rotate("z", place[3]) @ self._level[k]
-                twist = np.concatenate([rate[:3], [0.0, 0.0, rate[3]]])
-                references[foot] = pose_reference(
-                    place[:3], R, twist, np.concatenate([second[:3], [0.0, 0.0, second[3]]])
-                )
+                turn = pin.utils.rotate("z", place[3])
+                R, left = turn @ pin.utils.rotate("y", place[4]) @ self._level[k], turn[:, 1]
+                twist = np.concatenate([rate[:3], rate[4] * left + [0.0, 0.0, rate[3]]])
+                spin = rate[3] * rate[4] * -turn[:, 0]  # the axis of the pitch turns with the heading
+                angular = second[4] * left + spin + [0.0, 0.0, second[3]]
+                references[foot] = pose_reference(place[:3], R, twist, np.concatenate([second[:3], angular]))
         yaw, rate = stepper.body_heading(now)
         pitch = float(walk.leaned[0]), float(walk.leaned[1]), float(walk.leaned[2])
         for link in self._spec.upright:
@@ -380,5 +381,6 @@ def _gait(spec: WalkingSpec) -> Gait:
         recovery_swing=gait.recovery_swing,
         lift=gait.lift,
         landing_speed=gait.landing_speed,
+        foot_pitch=gait.foot_pitch,
         unknown_ground=None if unknown is None else UnknownGround(**unknown.model_dump()),
     )

@@ -1,4 +1,4 @@
-"""Preview of a step: place and time of the next landing that bring the divergent component to the nominal gait."""
+"""Preview of a step: next landing and its time, by the divergent component of motion (DCM) of the nominal gait."""
 
 from __future__ import annotations
 

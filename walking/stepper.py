@@ -17,7 +17,7 @@ from walking.ground_height import GroundHeight
 from walking.preview_kernel import StepChoice
 from walking.step_preview import FREEZE, StepPreview
 from walking.support import clipped_to
-from walking.swing import resting
+from walking.swing import quintic, resting
 from walking.swing_feet import SwingFeet
 from walking.terrain import Terrain
 from walking.velocity_correction import corrected
@@ -28,6 +28,8 @@ LANDED = 1e-3
 EARLIEST = 0.55
 #: Time constant with which the centre of mass is lowered, and the body leans, on demand [s].
 LOWERING = 0.15
+#: Shortest time in which the centre of mass is lowered for a step [s].
+LEAST_DIP = 0.1
 #: Time after the planned one from which on a touchdown on known ground is late [s].
 LATE = 0.03
 #: Duration of the double support in a reaction to a push [s].
@@ -99,12 +101,12 @@ class Stepper(Stateful):
             landings=np.zeros((n, 3)),
             patches=[0] * n,
             in_contact=[True] * n,
-            swings=np.zeros((n, 3, 4)),
+            swings=np.zeros((n, 3, 5)),
         )
 
     def com_height(self) -> tuple[float, float, float]:
         """Return the reference height of the centre of mass, its rate and second derivative [m], [m/s], [m/s²]."""
-        height, rate, second = (self.walk.ground - self.walk.lowered).tolist()
+        height, rate, second = (self.walk.ground - self.walk.lowered - self.walk.dip).tolist()
         return height + self.robot.com_height, rate, second
 
     def lower(self, depth: float, dt: float) -> None:
@@ -165,7 +167,7 @@ class Stepper(Stateful):
         self._ground.follow(walk, now, velocity, period=self._period, elapsed=self._elapsed)
         missed = self._elapsed > GAP * self._period
         if walk.phase == SWING:
-            self._touch(now, missed=missed)
+            self._detect_touchdown(now, missed=missed)
         if walk.phase == SWING and missed:
             self._swing_feet.restart(walk, now)
             self._elapsed = self._period
@@ -183,6 +185,8 @@ class Stepper(Stateful):
         else:
             zmp = self._step(now, xi, velocity)
         walk.zmp = zmp
+        if walk.phase != SWING:
+            walk.dip = _approached(walk.dip, 0.0 if walk.phase == STAND else float(walk.dip[0]), self._elapsed)
         # of a point mass on the force from the zero-moment point, at the height and vertical acceleration of this tick
         height, rate, second = self.com_height()
         below, k = now.com[2] - height, self._height_stiffness
@@ -193,10 +197,10 @@ class Stepper(Stateful):
     def _double_time(self) -> float:
         # A late touchdown needs a short double support, although the error in its first tick, with which it is
         # previewed, is small. On known ground an error that falls lengthens it: more pushes are survived.
-        hurried = self.walk.error > URGENT and self.gait.unknown_ground is None
-        return SHORTEST_DOUBLE if hurried or self.walk.is_hurried else self.gait.double_support
+        is_shortened = self.walk.error > URGENT and self.gait.unknown_ground is None
+        return SHORTEST_DOUBLE if is_shortened or self.walk.is_shortened else self.gait.double_support
 
-    def _touch(self, now: Measured, *, missed: bool) -> None:
+    def _detect_touchdown(self, now: Measured, *, missed: bool) -> None:
         """Find feet that have landed; `missed`: whether ticks were missed, in which one may have landed and bounced."""
         walk = self.walk
         total = max(walk.touchdown - walk.since, 0.05)
@@ -204,20 +208,20 @@ class Stepper(Stateful):
         for k in self.gait.groups[walk.swinging]:
             if walk.in_contact[k] or progress < EARLIEST:
                 continue
-            felt = now.forces is not None and now.forces[k] > self._touch_force
-            landed = felt
+            is_loaded = now.forces is not None and now.forces[k] > self._touch_force
+            landed = is_loaded
             if now.forces is None or (missed and self.gait.unknown_ground is None):
-                landed = felt or (progress >= 1.0 - 1e-9 and now.feet[k, 2] <= walk.landings[k, 2] + LANDED)
+                landed = is_loaded or (progress >= 1.0 - 1e-9 and now.feet[k, 2] <= walk.landings[k, 2] + LANDED)
             if landed:
                 walk.in_contact[k] = True
-                if felt and now.patches is not None:
+                if is_loaded and now.patches is not None:
                     walk.patches[k] = now.patches[k]
         if all(walk.in_contact):
             walk.phase, walk.since = DOUBLE, now.time
             late = self.gait.unknown_ground is not None or now.time - walk.touchdown > LATE
-            walk.is_hurried = late and walk.error > URGENT
-            if self.gait.unknown_ground is not None and not walk.is_hurried:
-                # a foot that is early waits for the body: the transfer of the weight begins when it was planned to
+            walk.is_shortened = late and walk.error > URGENT
+            if self.gait.unknown_ground is not None and not walk.is_shortened:
+                # after an early touchdown, the transfer of the weight begins when it was planned to
                 walk.since = max(now.time, walk.touchdown)
             walk.swinging = 1 - walk.swinging
             walk.steps += 1
@@ -309,9 +313,23 @@ class Stepper(Stateful):
             self._swing_feet.land(walk, now, 1.0)
         else:
             choice = preview(place=walk.place[:2], remaining=remaining)
+        self._dip(turned(walk.place[:2] - centre, -heading), walk.touchdown - now.time)
         self.choice, walk.error = choice, choice.error
         self._swing_feet.advance(walk, now, self._elapsed)
         return centre + turned(np.array([choice.shift_x, choice.shift_y]), heading)
+
+    def _dip(self, step: Array, remaining: float) -> None:
+        """Lower the centre of mass by what legs that stay as long lose in height until a touchdown.
+
+        Args:
+            step: from the present stance to the next one, (2,) [m].
+            remaining: time until touchdown [s].
+        """
+        neutral = nominal_step(self.robot, self.gait, np.zeros(3), stance=1 - self.walk.swinging).place
+        half, height = 0.5 * math.dist(step, neutral), self.robot.com_height
+        depth = height - math.sqrt(max(height**2 - half**2, 0.0))
+        dip, rate, second = self.walk.dip.tolist()
+        self.walk.dip[:] = quintic(dip, rate, second, depth, 0.0, max(remaining, LEAST_DIP), self._elapsed)
 
     def _transfer(self, now: Measured, xi: Array, velocity: Array, nominal_time: float) -> Array:
         """Return the zero-moment point of a double support: on the way from the last one to the next stance."""

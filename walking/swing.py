@@ -20,7 +20,7 @@ FOLLOWING, FOLLOW_ACCELERATION = 0.05, 15.0
 SHORTEST = 0.02
 
 
-@compiled_part
+@compiled
 def quintic(
     p: float, v: float, a: float, goal: float, speed: float, duration: float, dt: float
 ) -> tuple[float, float, float]:
@@ -50,8 +50,11 @@ def quintic(
 
 
 def resting(position: Array, yaw: float) -> Array:
-    """Return the reference of a foot at rest: position, velocity, acceleration of x, y, z [m] and yaw [rad], (3, 4)."""
-    reference = np.zeros((3, 4))
+    """Return the reference of a foot at rest: position, velocity, acceleration, (3, 5).
+
+    Columns: x, y, z [m], yaw and pitch [rad].
+    """
+    reference = np.zeros((3, 5))
     reference[0, :3], reference[0, 3] = position, yaw
     return reference
 
@@ -73,6 +76,7 @@ def advance(
     remaining: float,
     elapsed: float,
     top: float,
+    pitch: float,
     apex: float,
     before: float,
     after: float,
@@ -84,11 +88,12 @@ def advance(
     """Advance by dt towards a goal.
 
     Args:
-        reference: of the foot, see `resting`; updated in place, (3, 4).
+        reference: of the foot, see `resting`; updated in place, (3, 5).
         goal: x, y, z [m] and yaw [rad] of the landing, (4,).
         remaining: time until touchdown [s]; 0 when it is late.
         elapsed: time since lift-off [s].
         top: largest height [m].
+        pitch: angle about the axis to the left there [rad]; positive: the heel is higher than the toes.
         apex: fraction of the swing at which it is there.
         before: time after lift-off in which the foot only rises [s].
         after: time before touchdown in which it only descends [s].
@@ -99,6 +104,7 @@ def advance(
     """
     ref = reference
     if remaining <= SHORTEST:
+        ref[0, 4], ref[1, 4], ref[2, 4] = 0.0, 0.0, 0.0
         for axis in (0, 1, 3):
             if follow > 0.0 and axis != 3:
                 _follow(ref[:, axis], goal[axis], follow, dt)
@@ -113,9 +119,12 @@ def advance(
             ref[1, 2] = 0.0
         return
     to_apex = apex * (elapsed + remaining) - elapsed
-    for axis in range(4):
-        end, speed, duration = goal[axis], 0.0, remaining
-        if axis != 2:
+    for axis in range(5):
+        end, speed, duration = goal[axis] if axis < 4 else 0.0, 0.0, remaining
+        if axis == 4:
+            if to_apex > SHORTEST:
+                end, duration = pitch, to_apex
+        elif axis != 2:
             if elapsed < before:
                 continue
             duration -= after

@@ -17,6 +17,8 @@ from walking.terrain import Terrain
 CHOSEN = 0.4
 #: Largest horizontal speed of a foot that is late on unknown ground [m/s].
 FOLLOW_SPEED = 0.6
+#: Part of the height of a swing up to which the end of a pitched sole stays low.
+ROLL = 0.6
 #: Largest vertical speed of the planned landing where feet have to land slowly [m/s].
 SLOW_LANDING = 0.05
 
@@ -74,7 +76,7 @@ class SwingFeet:
         for k in self._gait.groups[walk.swinging]:
             if not walk.in_contact[k]:
                 walk.swings[k][0, :3], walk.swings[k][0, 3] = now.feet[k], now.yaws[k]
-                walk.swings[k][1], walk.swings[k][2] = now.foot_rates[k], 0.0
+                walk.swings[k][1, :4], walk.swings[k][1, 4], walk.swings[k][2] = now.foot_rates[k], 0.0, 0.0
                 if now.time >= walk.touchdown:  # it may have landed and bounced meanwhile
                     walk.swings[k][1, 2] = min(walk.swings[k][1, 2], -SEARCH_SPEED)
 
@@ -97,6 +99,7 @@ class SwingFeet:
     ) -> None:
         begin, lift = walk.lift_places[foot], self._gait.lift
         apex, before, after, top, search, follow = APEX, 0.0, 0.0, max(begin[2], goal[2]), SEARCH_SPEED, 0.0
+        pitch = 0.0
         unknown = self._gait.unknown_ground
         if self._terrain is not None:
             apex = min(max(APEX + LATER * (goal[2] - begin[2]), EARLY_APEX), LATE_APEX)
@@ -104,12 +107,15 @@ class SwingFeet:
             before, after, top = self._terrain.passing(foot, begin, goal[:3].copy(), yaw=yaw, lift=lift, apex=apex)
         elif unknown is not None:
             before, after, search, follow = unknown.rise, unknown.descent, unknown.search_speed, FOLLOW_SPEED
+        elif not (walk.recovering or walk.error > URGENT):
+            pitch = self._pitch(foot, begin, goal)
         times, total = (remaining, elapsed), elapsed + remaining
         advance(
             walk.swings[foot],
             goal,
             *times,
             top + lift,
+            pitch,
             apex,
             before * total,
             after * total,
@@ -118,3 +124,9 @@ class SwingFeet:
             follow,
             tick,
         )
+
+    def _pitch(self, foot: int, begin: Array, goal: Array) -> float:
+        """Return the pitch of a foot when it is highest [rad]."""
+        ahead = float(turned(goal[:2] - begin[:2], -float(goal[3]))[0])
+        limit = ROLL * self._gait.lift / max(float(self._robot.half_soles[foot, 0]), self._gait.lift)
+        return min(max(self._gait.foot_pitch * ahead, -limit), limit)

@@ -16,8 +16,9 @@ from multi_qp_scene.stateful import Stateful
 class StateEstimate(Stateful):
     """Filters measured velocities and extrapolates the state by a lead time.
 
-    The filter is complementary: the velocity predicted with q̈ of the QP is corrected towards the measured one with the
-    time constant of the filter; with an exact model it has no lag. The lead compensates the time between measurement
+    The pose of a floating base is measured, not estimated here. The filter is complementary: the velocity predicted
+    with q̈ of the QP is corrected towards the measured one with the time constant of the filter; with an exact model it
+    has no lag. The lead compensates the time between measurement
     and torque: half a period for which torques are held, and known delays.
 
     Attributes:

@@ -142,7 +142,7 @@ class ActiveContact(Stateful):
         return distance, 2.0 * math.asin(min(1.0, apart / (2.0 * math.sqrt(2.0))))
 
     def feedback_rhs(self, twist: Array, drift: Array) -> Array:
-        """Return the right-hand side of no slip with feedback, from relative twist and drift, (rows,).
+        """Return the right-hand side of no slip with feedback (Baumgarte), from relative twist and drift, (rows,).
 
         A spring acts on the pose error and a damper on the velocity: a foot on compliant ground is never exactly at the
         held pose, and one period is too short to correct the error by torques, as (20) would.

@@ -60,6 +60,9 @@ class GaitSpec(StrictModel):
         lift: height of a swing above the higher of its ends [m].
         landing_speed: vertical speed of the planned landing; faster feet slip less in quick steps; at most 0.05 in
             steps that react to a push, and without measured forces [m/s].
+        foot_pitch: pitch of a swing foot when it is highest, per distance that it swings ahead: heels lift first, and
+            toes backwards; less where the lower end of the sole would touch the ground, none with `treads`, on unknown
+            ground and in reactions to pushes [rad/m].
         unknown_ground: swings onto ground of unknown height; not with `treads`.
     """
 
@@ -71,6 +74,7 @@ class GaitSpec(StrictModel):
     recovery_swing: Duration = 0.3
     lift: Length = 0.05
     landing_speed: Speed = 0.05
+    foot_pitch: NonNegative = 0.0
     unknown_ground: UnknownGroundSpec | None = None
 
 
@@ -200,7 +204,8 @@ class WalkingSpec(GeneratorSpec):
             surfaces for all feet; without them, the ground is taken as level at the height of the present support.
         rise: largest height of a step relative to the supporting foot [m].
         upright: links whose orientation is kept, in the heading of the robot.
-        height: height of the centre of mass above the feet [m]; 0.9 of the initial one if left out.
+        height: height of the centre of mass above the feet, standing and in short steps [m]; 0.9 of the initial one if
+            left out. In longer ones it is lower, as it is on legs that stay as long.
         reach: largest step ahead or back, and largest distance of the feet aside [m].
         width: nominal distance of the feet aside [m]; the initial one if left out.
         least_width: least distance of the feet aside, for legs that do not cross [m]; 3 cm below `width` if left out.

@@ -38,9 +38,9 @@ def swinging(touchdown):
 
 def test_a_reference_is_not_advanced_beyond_the_end_of_its_polynomial():
     reference, goal = resting(np.array([0.0, 0.0, 0.01]), 0.0), np.array([0.2, 0.0, 0.0, 0.1])
-    reference[1] = [1.0, 0.0, 0.5, 0.0]
+    reference[1, :4] = [1.0, 0.0, 0.5, 0.0]
     # 25 ms before the apex, by 50 ms
-    advance(reference, goal, 0.2, 0.14, 0.05, 0.485, 0.0, 0.0, 0.1, 0.25, 0.0, 0.05)
+    advance(reference, goal, 0.2, 0.14, 0.05, 0.0, 0.485, 0.0, 0.0, 0.1, 0.25, 0.0, 0.05)
     assert reference[0, 2] == pytest.approx(0.05, abs=1e-9) and abs(reference[1, 2]) < 1e-9
     assert 0.0 < reference[0, 0] < 0.2
 
@@ -51,7 +51,7 @@ def test_the_reference_of_a_foot_restarts_at_its_measured_motion():
         stepper = swinging(touchdown=0.4)
         stepper.update(measured(0.2 + missed, foot, rate), VELOCITY)
         reference = stepper.walk.swings[0]
-        near = np.abs(reference[0, :3] - foot).max() < 1.5 * DT and np.abs(reference[1] - rate).max() < 0.3
+        near = np.abs(reference[0, :3] - foot).max() < 1.5 * DT and np.abs(reference[1, :4] - rate).max() < 0.3
         assert near == restarted
 
 
