@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from dataclasses import replace
 from time import thread_time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -65,6 +66,8 @@ def add_options(group: Any) -> None:
     group.add_argument("--threshold", action="append", type=float, metavar="SQUARE", help=text)
     text = f"instead: first of {PLANNED} modes that are planned, after the rigid ones; repeatable"
     group.add_argument("--first-mode", action="append", type=int, metavar="K", help=text)
+    text = "also with the stiffness of the joints from the motion, in a table of its own, without pushes"
+    group.add_argument("--fit-stiffness", action="store_true", help=text)
     text = f"instead: squat with a bar of {BAR:g} kg so far ahead of the torso; repeatable"
     group.add_argument("--bar-ahead", action="append", type=float, metavar="M", help=text)
     text = "simulated time of ticks of the controller in MuJoCo that are measured (default 3; 0 for none) [s]"
@@ -109,6 +112,18 @@ def run(options: argparse.Namespace) -> BenchResult:
             for first in firsts
         ]
         return BenchResult([_shift_table(motion, rows)], {"modes": rows})
+    if options.fit_stiffness:
+        tables, found = [], {}
+        for fit, title in ((False, "stiffness by mass"), (True, "stiffness from the motion")):
+            rows = [
+                _tracked(motion, window, threshold, variant, options.steps, fit=fit)
+                for window in windows
+                for threshold in thresholds
+                for variant in VARIANTS
+            ]
+            tables.append(replace(_tracking_table(motion, rows), title=f"{motion}, linear simulation, {title}"))
+            found[title] = rows
+        return BenchResult(tables, found)
     tracked = [
         _tracked(motion, window, threshold, variant, options.steps)
         for window in windows
@@ -154,11 +169,14 @@ def _simulation(
     variant: str,
     planned: tuple[int, int] | None = None,
     scene: Scene | None = None,
+    *,
+    fit: bool = False,
 ) -> LinearSimulation:
     from modal_control.character import Character
     from modal_control.control import ControlSettings
     from modal_control.linear_simulation import LinearSimulation
     from modal_control.reference import Reference
+    from modal_control.reference_stiffness import fitted_springs, reference_torques
     from modal_control.rigid_plan import RigidWeights
     from multi_qp_scene.motions.reference import ReferenceMotion
     from multi_qp_scene.resources import find_resource
@@ -170,11 +188,17 @@ def _simulation(
     scene = scene or load_scenario("stand").scene
     motion = ReferenceMotion.load(find_resource(f"config/motions/{name}.npz"))
     character = Character(scene, [f"humanoid/{surface}" for surface in motion.surfaces], scene.q0)
-    return LinearSimulation(character, Reference.of(motion, character, prefix="humanoid/", dt=settings.dt), settings)
+    reference = Reference.of(motion, character, prefix="humanoid/", dt=settings.dt)
+    if fit:
+        torques = reference_torques(character, reference, settings.dt)
+        character.stiffness[6:], character.rest = fitted_springs(reference.q[:, 7:], torques, character.stiffness[6:])
+    return LinearSimulation(character, reference, settings)
 
 
-def _tracked(motion: str, window: int, threshold: float, variant: str, steps: int | None) -> dict[str, Any]:
-    simulation = _simulation(motion, window, threshold, variant)
+def _tracked(
+    motion: str, window: int, threshold: float, variant: str, steps: int | None, *, fit: bool = False
+) -> dict[str, Any]:
+    simulation = _simulation(motion, window, threshold, variant, fit=fit)
     simulation.run(steps=1)  # compiles
     began = thread_time()
     found = simulation.run(steps=steps)
