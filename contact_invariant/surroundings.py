@@ -21,6 +21,8 @@ from multi_qp_scene.scene import Scene
 SHARPNESS, PROP_SHARPNESS = 1e4, 1e6
 #: Slope of the ramps of `Surroundings.height_above`.
 RAMP = 3.0
+#: Height of a solid above which its ramps are eased [m]: they would keep limbs before it.
+EASY = 0.2
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,11 @@ class Solid:
     def top(self) -> float:
         """Height of its highest point [m]."""
         return float(self.pose.translation[2] + np.abs(self.pose.rotation[2]) @ self.half)
+
+    @property
+    def ease(self) -> float:
+        """Factor that makes the ramps of a high solid no steeper in the cost than those of a low one."""
+        return min(1.0, (EASY / max(self.top, EASY)) ** 2)
 
     def edges(self, spacing: float) -> Array:
         """Return points on its edges at most as far apart as given [m], (k, 3)."""
@@ -116,7 +123,8 @@ class Surroundings:
     def height_above(self, p: Any, highest: float = np.inf) -> Any:
         """Return the height of a symbolic point above the solids that are not too high, whose sides are ramps [m].
 
-        Inside a solid its gradient points up, where that of `distance` may point back to the side it came from.
+        Inside a solid its gradient points up, where that of `distance` may point back to the side it came from. Heights
+        are scaled by `Solid.ease`.
 
         Args:
             p: the point.
@@ -128,7 +136,7 @@ class Surroundings:
                 continue
             d = ca.fabs(ca.DM(solid.pose.rotation).T @ (p - ca.DM(solid.pose.translation))) - ca.DM(solid.half)
             aside = ca.sqrt(ca.fmax(d[0], 0) ** 2 + ca.fmax(d[1], 0) ** 2 + 1e-12)
-            found = ca.fmin(found, p[2] - (solid.top - RAMP * aside))
+            found = ca.fmin(found, solid.ease * (p[2] - (solid.top - RAMP * aside)))
         return found
 
     def distances(self, points: Array) -> Array:
