@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,8 @@ TOUCHING = 0.005
 ITERATIONS = 150
 #: A contact that ends when another begins is held for this long, so that the load can be shifted [s].
 OVERLAP = 0.12
+#: The same for patches of the trunk, whose load is larger [s].
+TRUNK_OVERLAP = 0.24
 #: The same for what touches in the start pose, where the character is at rest [s].
 START = 0.4
 
@@ -56,7 +59,12 @@ def node_times(knots: Array) -> Array:
 
 
 def touched_at_nodes(
-    knots: Array, touched: NDArray[np.str_], times: Array, start: NDArray[np.str_]
+    knots: Array,
+    touched: NDArray[np.str_],
+    times: Array,
+    start: NDArray[np.str_],
+    trunk: NDArray[np.bool_],
+    edge: Sequence[int | None],
 ) -> NDArray[np.str_]:
     """Return the name of the surface that each effector touches from each node to the next, "" for none, (M, N).
 
@@ -65,18 +73,44 @@ def touched_at_nodes(
         touched: the same by phase, (K, N).
         times: of the nodes, (M + 1,) [s].
         start: surface that each patch touches in the start pose, (N,).
+        trunk: which patches the trunk has, (N,).
+        edge: of each patch, the index of a point of its link, over which it rolls when both end.
     """
+    overlap = np.where(trunk, TRUNK_OVERLAP, OVERLAP)
     phases = np.searchsorted(knots, 0.5 * (times[1:] + times[:-1])) - 1
     found = touched[phases].copy()
     for k in range(1, len(touched)):
         begins = (touched[k] != "") & (touched[k - 1] == "")
         ends = (touched[k] == "") & (touched[k - 1] != "")
         if begins.any() and ends.any():
-            held = (times[:-1] >= knots[k] - 1e-9) & (times[:-1] < knots[k] + OVERLAP - 1e-9)
-            found[np.ix_(held, ends)] = touched[k - 1, ends]
+            for i in np.flatnonzero(ends):
+                point = edge[i]
+                if point is not None and ends[point]:
+                    continue
+                held = (times[:-1] >= knots[k] - 1e-9) & (times[:-1] < knots[k] + overlap[i] - 1e-9)
+                found[held, i] = touched[k - 1, i]
     early = times[:-1] < START - 1e-9
     lifted = (start != "") & (touched[0] == "")
     found[np.ix_(early, lifted)] = start[lifted]
+    return found
+
+
+def edges_of(scene: Scene, character: Character) -> list[int | None]:
+    """Return of each planar patch the index of a point of its link, None if there is none, (N,)."""
+    joint = [scene.surfaces[effector.surface].joint_id for effector in character.effectors]
+    points = [k for k, effector in enumerate(character.effectors) if effector.point]
+    return [
+        None if effector.point else next((k for k in points if joint[k] == joint[i]), None)
+        for i, effector in enumerate(character.effectors)
+    ]
+
+
+def without_redundant(touched: NDArray[np.str_], edge: Sequence[int | None]) -> NDArray[np.str_]:
+    """Return the same without points of links that a planar patch holds: they would add rows without rank."""
+    found = touched.copy()
+    for i, point in enumerate(edge):
+        if point is not None:
+            found[touched[:, i] != "", point] = ""
     return found
 
 

@@ -66,6 +66,11 @@ class RefinedAudit:
         """Whether all bounds are met."""
         return all(finding.met for finding in self.findings)
 
+    @property
+    def missed(self) -> int:
+        """Number of bounds that are not met."""
+        return sum(not finding.met for finding in self.findings)
+
     def as_dict(self) -> dict[str, dict[str, float | str | bool]]:
         """Return the findings by name, for JSON."""
         return Audit(self.findings, self.postures).as_dict()

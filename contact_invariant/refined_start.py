@@ -60,7 +60,27 @@ class Refining:
 
     def refine(self, motion: Motion, simplified: TimedPlan, progress: Progress | None) -> RefinedStart:
         """Return the refinement of a motion, which `simplified` is the plan of."""
-        character, touched = self._character, simplified.touched[:-1]
+        touched = simplified.touched[:-1]
+        found = self._solved(motion, touched, progress, None)
+        before, after = (self._audited(motion, one) for one in (found.before, found.motion))
+        if not after.passed:  # with firm barriers from the start it needs more iterations, or diverges
+            firm = self._solved(motion, touched, progress, found)
+            again = self._audited(motion, firm.motion)
+            iterations, seconds = found.iterations + firm.iterations, found.seconds + firm.seconds
+            if again.missed <= after.missed:
+                found, after = firm, again
+            found = replace(found, iterations=iterations, seconds=seconds)
+        plan = refined_plan(self._scene, self._character, found.motion, after, simplified)
+        return RefinedStart(found, before, after, plan)
+
+    def _audited(self, motion: Motion, refined: WholeBodyMotion) -> RefinedAudit:
+        return self._auditor.audit_refined(refined, motion.knots, self._terms.values)
+
+    def _solved(
+        self, motion: Motion, touched: NDArray[np.str_], progress: Progress | None, last: Refinement | None
+    ) -> Refinement:
+        """Return the refinement, with the path of the object; it continues `last` with firmer barriers if given."""
+        character = self._character
         kept = [not effector.of_prop for effector in character.effectors]
         on_prop = [effector.on_prop for effector in character.effectors]
         mass = 0.0 if character.prop is None else character.prop.mass * character.mass
@@ -71,17 +91,13 @@ class Refining:
             carried=partial(carried_at, motion, character, touched, mass=mass),
             time_limit=self._behaviour.time_limit,
             progress=progress,
+            before=last,
         )
-        found = replace(
+        return replace(
             found,
             before=self._with_prop(found.before, motion, touched),
             motion=self._with_prop(found.motion, motion, touched),
         )
-        before, after = (
-            self._auditor.audit_refined(one, motion.knots, self._terms.values) for one in (found.before, found.motion)
-        )
-        plan = refined_plan(self._scene, self._character, found.motion, after, simplified)
-        return RefinedStart(found, before, after, plan)
 
     def _with_prop(self, alone: WholeBodyMotion, motion: Motion, touched: NDArray[np.str_]) -> WholeBodyMotion:
         """Return a motion of the character alone with the path of the object, and with its contacts."""

@@ -16,10 +16,12 @@ from contact_invariant.character import Character
 from contact_invariant.contact_schedule import (
     ITERATIONS,
     Span,
+    edges_of,
     node_times,
     spans_of,
     touched_at_nodes,
     touched_at_start,
+    without_redundant,
 )
 from contact_invariant.motion import Motion
 from contact_invariant.optional_crocoddyl import crocoddyl
@@ -33,12 +35,20 @@ from multi_qp_scene.scenario import Scenario
 
 #: Iterations between two looks at the clock.
 CHUNK = 5
+#: Factor of the barriers' weights when a refinement that breaks bounds is continued.
+FIRMER = 10.0
 #: Relative decrease of the cost in a chunk below which the solver has converged.
 DECREASE = 2e-3
+#: Number of chunks without this decrease after which it ends even if defects remain between nodes.
+STALL = 4
 #: Gains of the stabilisation of contacts: position [1/s²], velocity [1/s].
 GAINS = np.array([100.0, 20.0])
-#: Damping of the inverse of the contacts' inertia: a patch may have more rows than its limb has joints.
-DAMPING = 1e-9
+#: Damping of the inverse of the contacts' inertia [1/kg]: a patch may have more rows than its limb has joints. With the
+#: small one, contacts such as sacrum and back, between which there are two joints only, need forces against each other
+#: that grow without bound as soon as they drift apart by rounding.
+DAMPING, REDUNDANT_DAMPING = 1e-9, 1e-4
+#: Singular values of the contacts' Jacobian below this show redundant rows.
+RANK = 1e-3
 
 Progress = Callable[[str, int, float], None]
 
@@ -56,6 +66,7 @@ class Refinement:
         gap: largest defect of the dynamics between nodes.
         seconds: computing time [s].
         ended: "converged", "iterations", "no decrease" or "time".
+        candidate: states and controls of the solver at the nodes.
     """
 
     before: WholeBodyMotion
@@ -66,6 +77,7 @@ class Refinement:
     gap: float
     seconds: float
     ended: str
+    candidate: tuple[list[Array], list[Array]]
 
 
 class Refiner:
@@ -99,6 +111,7 @@ class Refiner:
         carried: Callable[[Array], Carried | None] = lambda times: None,
         time_limit: float,
         progress: Progress | None,
+        before: Refinement | None = None,
     ) -> Refinement:
         """Refine a motion.
 
@@ -109,11 +122,13 @@ class Refiner:
             carried: the object at the times of the nodes.
             time_limit: computing time after which the motion so far is returned [s].
             progress: called with the name of the stage, the iteration and the cost.
+            before: refinement of the same motion to begin with; barriers are then firmer.
         """
         begin = time.process_time()
         with threadpool_limits(1):
-            guess, before, held = self._guess(motion, touched, strict, carried)
-            return self._solved(self._problem(guess), guess, before, held, begin + time_limit, begin, progress)
+            guess, simplified, held = self._guess(motion, touched, strict, carried)
+            problem = self._problem(guess, 1.0 if before is None else FIRMER)
+            return self._solved(problem, guess, simplified, held, begin + time_limit, begin, progress, before)
 
     def _guess(
         self,
@@ -127,7 +142,9 @@ class Refiner:
         times = node_times(motion.spline_knots)
         q = postures_of(scene, self._character, motion, np.minimum(times, motion.duration - 1e-9)).q
         q[0] = scene.q0
-        held = touched_at_nodes(motion.spline_knots, touched, times, self._start)
+        trunk = np.array([not effector.is_limb for effector in self._character.effectors])
+        edge = edges_of(scene, self._character)
+        held = without_redundant(touched_at_nodes(motion.spline_knots, touched, times, self._start, trunk, edge), edge)
         spans = spans_of(scene, self._character, self._surroundings, held, q)
         v = np.zeros((len(q), scene.nv))
         v[1:-1] = [pin.difference(scene.model, a, b) for a, b in zip(q[:-2], q[2:], strict=True)]
@@ -137,14 +154,15 @@ class Refiner:
         before = WholeBodyMotion(times, q, touched[pieces])
         return Guess(times, q, v, spans, before.touched != "", nodes, carried(times)), before, held
 
-    def _problem(self, guess: Guess) -> crocoddyl.ShootingProblem:
-        costs = CostFactory(self._scenario, self._character, self._actuation.nu, guess)
+    def _problem(self, guess: Guess, firmness: float) -> crocoddyl.ShootingProblem:
+        costs = CostFactory(self._scenario, self._character, self._actuation.nu, guess, firmness)
         steps, models, states = np.diff(guess.times), [], self._states(guess)
+        data = self._scenario.scene.model.createData()
         for k, (state, actuation) in enumerate(states):
             active = [s for s in guess.spans if s.begin <= min(k, len(steps) - 1) < s.end]
-            contacts = self._contacts(state, active)
+            contacts, damping = self._contacts(state, active), self._damping(data, guess.q[k], active)
             action = crocoddyl.DifferentialActionModelContactFwdDynamics(
-                state, actuation, contacts, costs.at(k, state, active), DAMPING, True
+                state, actuation, contacts, costs.at(k, state, active), damping, True
             )
             step = float(steps[k]) if k < len(steps) else 0.0
             models.append(crocoddyl.IntegratedActionModelEuler(action, step))
@@ -159,6 +177,19 @@ class Refiner:
         made = {id(model): crocoddyl.StateMultibody(model) for model in models}
         actuations = {key: crocoddyl.ActuationModelFloatingBase(state) for key, state in made.items()}
         return [(made[id(model)], actuations[id(model)]) for model in models]
+
+    def _damping(self, data: pin.Data, q: Array, active: list[Span]) -> float:
+        """Return the damping of a posture with its contacts."""
+        scene, rows = self._scenario.scene, []
+        pin.computeJointJacobians(scene.model, data, q)
+        pin.updateFramePlacements(scene.model, data)
+        for span in active:
+            effector = self._character.effectors[span.effector]
+            frame = scene.surfaces[effector.surface].frame_id
+            J = pin.getFrameJacobian(scene.model, data, frame, pin.LOCAL_WORLD_ALIGNED)
+            rows.append(J[:3] if effector.point else J)
+        redundant = bool(rows) and np.linalg.svd(np.vstack(rows), compute_uv=False)[-1] < RANK
+        return REDUNDANT_DAMPING if redundant else DAMPING
 
     def _contacts(self, state: crocoddyl.StateMultibody, active: list[Span]) -> crocoddyl.ContactModelMultiple:
         scene, nu = self._scenario.scene, self._actuation.nu
@@ -183,11 +214,14 @@ class Refiner:
         deadline: float,
         begin: float,
         progress: Progress | None,
+        last: Refinement | None,
     ) -> Refinement:
         solver = crocoddyl.SolverFDDP(problem)
         xs = [np.concatenate([q, v]) for q, v in zip(guess.q, guess.v, strict=True)]
         limit = self._scenario.scene.torque_limits.max()
         us = [np.clip(u, -limit, limit) for u in problem.quasiStatic(xs[:-1])]  # redundant contacts may ask for more
+        if last is not None:
+            xs, us = last.candidate
         solver.setCandidate(xs, us, False)
         costs, times = [float(problem.calc(xs, us))], [time.process_time() - begin]
         iterations, ended, feasible, reg = 0, "iterations", False, 1e-6
@@ -202,7 +236,8 @@ class Refiner:
             times.append(time.process_time() - begin)
             if progress is not None:
                 progress("full dynamics", iterations, costs[-1])
-            if done or (feasible and len(costs) > 3 and costs[-2] - costs[-1] < DECREASE * costs[-1]):
+            stalled = len(costs) > STALL and costs[-STALL] - costs[-1] < DECREASE * costs[-1]
+            if done or stalled or (feasible and len(costs) > 3 and costs[-2] - costs[-1] < DECREASE * costs[-1]):
                 ended = "converged" if feasible else "no decrease"
                 break
         q = np.array(solver.xs)[:, : self._scenario.scene.nq]
@@ -215,6 +250,7 @@ class Refiner:
             gap=_gap(solver),
             seconds=time.process_time() - begin,
             ended=ended,
+            candidate=(list(solver.xs), list(solver.us)),
         )
 
 

@@ -28,6 +28,8 @@ JOINT_MARGIN = 0.03
 OUTSIDE_MARGIN, INSIDE_MARGIN, NEAR = 0.01, 0.04, 0.15
 #: Duration over which the normal force of a contact may rise and has to fall [s].
 RAMP = 0.08
+#: The same per body weight, of the largest normal force, when barriers are firm [s].
+FIRM_RAMP = 0.2
 
 #: Duration before a hand touches an object in which it may be close to it [s].
 REACH = 0.16
@@ -72,8 +74,9 @@ class Guess:
 class CostFactory:
     """Makes the costs of each node."""
 
-    def __init__(self, scenario: Scenario, character: Character, nu: int, guess: Guess) -> None:
+    def __init__(self, scenario: Scenario, character: Character, nu: int, guess: Guess, firmness: float) -> None:
         self._scene, self._character, self._nu, self._guess = scenario.scene, character, nu, guess
+        self._firmness = firmness
         self._weight = character.mass * GRAVITY
         behaviour = scenario.spec.behaviour
         self._friction = FRICTION * (0.7 if behaviour is None else behaviour.friction)
@@ -104,7 +107,7 @@ class CostFactory:
             residual = ClearanceResidual(
                 self._state, self._nu, self._scene, [p for p, _ in pairs], [m for _, m in pairs]
             )
-            costs.addCost("clearance", self._cost(residual), OVERLAP)
+            costs.addCost("clearance", self._cost(residual), self._firmness * OVERLAP)
         return costs
 
     def _solid(self, k: int) -> str | None:
@@ -127,9 +130,9 @@ class CostFactory:
         costs.addCost("effort", self._cost(control, quadratic), 2.0 * EFFORT)
         bounds = crocoddyl.ActivationBounds(-TORQUE * self._limit, TORQUE * self._limit, 1.0)
         barrier = crocoddyl.ActivationModelWeightedQuadraticBarrier(bounds, 1.0 / self._limit**2)
-        costs.addCost("torque limits", self._cost(control, barrier), OVER_TORQUE)
+        costs.addCost("torque limits", self._cost(control, barrier), self._firmness**2 * OVER_TORQUE)
         acceleration = crocoddyl.ResidualModelJointAcceleration(self._state, self._nu)
-        costs.addCost("acceleration", self._cost(acceleration), ACCELERATION)
+        costs.addCost("acceleration", self._cost(acceleration), self._firmness * ACCELERATION)
 
     def _cone(self, costs: crocoddyl.CostModelSum, k: int, span: Span) -> None:
         effector = self._character.effectors[span.effector]
@@ -138,9 +141,12 @@ class CostFactory:
         away = 1.0 if span.pose.rotation[:, 2] @ span.normal > 0 else -1.0
         R = np.diag([1.0, away, away])  # z of the cone along the normal of the surface
         times, end = self._guess.times, len(self._guess.times) - 1
-        age = np.inf if span.begin == 0 else times[k] - times[span.begin] + 0.5 * (times[1] - times[0])
-        left = np.inf if span.end >= end else times[span.end] - times[k]
-        largest = 3.0 * self._weight * min(1.0, age / RAMP, left / RAMP)
+        link = [s for s in self._guess.spans if self._joint(s) == self._joint(span)]  # one takes the load of another
+        age = times[k] - times[span.begin] + 0.5 * (times[1] - times[0])
+        age = np.inf if span.begin in {0, *(s.end for s in link)} else age
+        left = np.inf if span.end in {end, *(s.begin for s in link)} else times[span.end] - times[k]
+        slope = 3.0 / RAMP if self._firmness == 1.0 else 1.0 / FIRM_RAMP
+        largest = self._weight * min(3.0, slope * age, slope * left)
         frame = self._scene.surfaces[effector.surface].frame_id
         if effector.point:
             R = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), span.normal).matrix()
@@ -150,7 +156,11 @@ class CostFactory:
             cone = crocoddyl.WrenchCone(R, self._friction, 2.0 * EXTENT * effector.half, 4, True, 0.0, largest)
             residual = crocoddyl.ResidualModelContactWrenchCone(self._state, frame, cone, self._nu)
         barrier = crocoddyl.ActivationModelQuadraticBarrier(crocoddyl.ActivationBounds(cone.lb, cone.ub))
-        costs.addCost(f"cone {effector.name}", self._cost(residual, barrier), OVER_CONE / self._weight**2)
+        weight = self._firmness * OVER_CONE / self._weight**2
+        costs.addCost(f"cone {effector.name}", self._cost(residual, barrier), weight)
+
+    def _joint(self, span: Span) -> int:
+        return int(self._scene.surfaces[self._character.effectors[span.effector].surface].joint_id)
 
     def _tracking(self, costs: crocoddyl.CostModelSum, k: int, *, rest: bool) -> None:
         guess, nv = self._guess, self._scene.nv
@@ -176,7 +186,7 @@ class CostFactory:
         weights[nv:] = OVER_SPEED / OVER_ANGLE
         residual = crocoddyl.ResidualModelState(self._state, self._state.zero(), self._nu)
         barrier = crocoddyl.ActivationModelWeightedQuadraticBarrier(crocoddyl.ActivationBounds(low, high), weights)
-        costs.addCost("limits", self._cost(residual, barrier), OVER_ANGLE)
+        costs.addCost("limits", self._cost(residual, barrier), self._firmness * OVER_ANGLE)
 
     def _limbs(self, costs: crocoddyl.CostModelSum, k: int, active: list[Span]) -> None:
         """Track the patches of swinging limbs; where a swing ends, the patch is at its place and at rest."""
@@ -189,7 +199,7 @@ class CostFactory:
                 continue
             landing = next((s for s in active if s.effector == i and s.begin == k and k > 0), None)
             if landing is not None:
-                self._pose(costs, limb, limb.name, landing.pose, (LANDING, LANDING))
+                self._pose(costs, limb, limb.name, landing.pose, (self._firmness * LANDING,) * 2)
                 self._velocity(costs, limb, f"{limb.name} at rest", pin.Motion.Zero(), LANDING_SPEED)
             elif i not in touching and any(s.effector == i and s.begin > k for s in self._guess.spans):
                 pin.framesForwardKinematics(self._scene.model, self._swing, self._guess.q[self._along_swing(i, k)])
@@ -210,6 +220,12 @@ class CostFactory:
         model = self._scene.model
         com = crocoddyl.ResidualModelCoMPosition(self._state, self._com(k), self._nu)
         costs.addCost("task", self._cost(com), END_COM * scale)
+        if self._firmness > 1.0 and not rest:
+            at = np.concatenate([self._guess.q[k], np.zeros(self._scene.nv)])
+            turned = np.concatenate([np.zeros(3), np.full(3, END_POSE * scale), np.zeros(2 * self._scene.nv - 6)])
+            residual = crocoddyl.ResidualModelState(self._state, at, self._nu)
+            activation = crocoddyl.ActivationModelWeightedQuad(turned)
+            costs.addCost("task trunk", self._cost(residual, activation), 1.0)
         for limb in self._character.limbs:
             frame = self._scene.surfaces[limb.surface].frame_id
             X = self._data.oMf[frame].copy()

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
@@ -11,13 +12,21 @@ import pytest
 from contact_invariant.audit import Bounds
 from contact_invariant.character import character_of
 from contact_invariant.clearance_residual import ClearanceResidual
-from contact_invariant.contact_schedule import START, node_times, touched_at_nodes
+from contact_invariant.contact_schedule import (
+    START,
+    edges_of,
+    node_times,
+    touched_at_nodes,
+    touched_at_start,
+    without_redundant,
+)
 from contact_invariant.motion import Motion
 from contact_invariant.optional_crocoddyl import crocoddyl
 from contact_invariant.refined_audit import RefinedAuditor
 from contact_invariant.refinement import Refiner
 from contact_invariant.surroundings import surroundings_of
 from contact_invariant.whole_body import WholeBodyMotion, continuous
+from multi_qp_scene import load_scenario
 
 EFFECTORS = "{left_foot: {surface: left_sole}, right_foot: {surface: right_sole}, left_hand: {surface: left_palm}}"
 FLOOR = "ground/floor"
@@ -127,10 +136,44 @@ def test_contacts_overlap_where_the_load_moves():
     knots = np.array([0.0, 0.5, 1.0, 1.5])
     touched = np.array([["", "floor"], ["floor", ""], ["floor", "floor"]])
     times = node_times(knots)
-    found = touched_at_nodes(knots, touched, times, np.array(["floor", "floor"])) != ""
+    limbs, edge = np.zeros(2, dtype=bool), [None, None]
+    found = touched_at_nodes(knots, touched, times, np.array(["floor", "floor"]), limbs, edge) != ""
     middle = 0.5 * (times[1:] + times[:-1])
     assert found[:, 0].tolist() == ((middle < START) | (middle > 0.5)).tolist()
     assert found[:, 1].tolist() == ((middle < 0.62) | (middle > 1.0)).tolist()
+
+
+def test_a_link_rolls_from_a_patch_over_its_edge():
+    """Of a patch and a point of the trunk that end when a foot lands, the point is held for longer."""
+    knots = np.array([0.0, 0.5, 1.0])
+    touched = np.array([["", "floor", "floor"], ["floor", "", ""]])
+    times, edge = node_times(knots), [None, 2, None]
+    trunk = np.array([False, True, True])
+    held = touched_at_nodes(knots, touched, times, np.array(["", "floor", "floor"]), trunk, edge)
+    found = without_redundant(held, edge) != ""
+    middle = 0.5 * (times[1:] + times[:-1])
+    assert found[:, 1].tolist() == (middle < 0.5).tolist()
+    assert found[:, 2].tolist() == ((middle > 0.5) & (middle < 0.74)).tolist()
+
+
+def test_redundant_contacts_of_a_lying_character_have_bounded_forces():
+    scenario = load_scenario(str(Path(__file__).with_name("get_up_from_back.yaml")))
+    scene, character = scenario.scene, character_of(scenario)
+    surroundings = surroundings_of(scene, apart_from="humanoid")
+    names, start = tuple(e.name for e in character.effectors), touched_at_start(scene, character, surroundings)
+    assert {n for n, face in zip(names, start, strict=True) if face} == {"back", "sacrum", "tailbone"}
+    assert edges_of(scene, character)[names.index("sacrum")] == names.index("tailbone")
+    x = np.tile(character.features_at(scene, scene.q0), (3, 1))
+    x[1:, 0] += [0.01, 0.02]  # the guess moves what is held
+    angles = np.tile(scene.q0[character.joints.q_index], (2, 1))
+    c, times, forces = np.ones((2, len(names))), np.array([0.05, 0.25]), np.zeros((2, len(names), 6))
+    motion = Motion(names, np.array([0.0, 0.2, 0.4]), x, np.zeros_like(x), c, times, forces, angles)
+    refiner = Refiner(scenario, character, surroundings)
+    found = refiner.refine(motion, np.tile(start, (2, 1)), set(), time_limit=60.0, progress=None)
+    firm = refiner.refine(motion, np.tile(start, (2, 1)), set(), time_limit=60.0, progress=None, before=found)
+    for one in (found, firm):
+        assert one.costs[-1] < 20.0 and np.abs(np.array(one.candidate[1])).max() < scene.torque_limits.max()
+        assert np.abs(one.motion.q - scene.q0)[:, :7].max() < 0.005  # the pelvis stays
 
 
 def test_rotation_vectors_pass_half_a_turn():

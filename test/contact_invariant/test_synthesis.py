@@ -130,6 +130,6 @@ def test_getting_up_from_the_back_emerges():
         synthesis = maker.run(seed)
         passed += auditor.audit(synthesis.motion, synthesis.features).passed
         made = dict(zip(synthesis.motion.effectors, synthesis.motion.contacts.T, strict=True))
-        assert made["back"][0] and not made["back"][-1] and made["left_foot"][-1] and made["right_foot"][-1]
+        assert made["sacrum"][0] and not made["sacrum"][-1] and made["left_foot"][-1] and made["right_foot"][-1]
         assert synthesis.motion.x[0, 2] < 0.15 and synthesis.motion.x[-1, 2] > 0.7  # it lies, and stands
     assert passed

@@ -273,7 +273,7 @@ def _actuated(name: str, parent: str, child: str, xyz: Triple, motors: float) ->
 
 
 def _surfaces(figures: HumanoidFigures) -> dict[str, SurfaceModel]:
-    """Soles, palms, knees, elbows, seat, back, shoulders, grips; the left ones mirror the right ones.
+    """Soles, palms, knees, elbows, seat, sacrum, back, shoulders, grips; the left ones mirror the right ones.
 
     Knees, elbows, back and tailbone are points on round shapes or edges, about which their links roll. A
     yoke is the surface for the foot of a character standing on the shoulder, with the shin behind the ear.
@@ -304,6 +304,9 @@ def _surfaces(figures: HumanoidFigures) -> dict[str, SurfaceModel]:
         surfaces[f"left_{name}"] = surface.mirrored()
         surfaces[f"right_{name}"] = surface
     surfaces["seat"] = SurfaceModel("base_link", (-0.035, 0.0, -SEAT_DEPTH), (pi, 0.0, 0.0), size=(0.15, 0.2))
+    surfaces["sacrum"] = SurfaceModel(
+        "base_link", (-0.11, 0.0, -SEAT_DEPTH / 2), (0.0, -pi / 2, 0.0), size=(SEAT_DEPTH, 0.2)
+    )
     surfaces["tailbone"] = SurfaceModel("base_link", (-0.11, 0.0, -SEAT_DEPTH), (pi, -pi / 4, 0.0))
     surfaces["back"] = SurfaceModel("torso", (CHEST_AHEAD - CHEST_RADIUS, 0.0, top - CHEST_BELOW), (0.0, -pi / 2, 0.0))
     return surfaces
