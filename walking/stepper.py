@@ -326,7 +326,9 @@ class Stepper(Stateful):
             remaining: time until touchdown [s].
         """
         neutral = nominal_step(self.robot, self.gait, np.zeros(3), stance=1 - self.walk.swinging).place
-        half, height = 0.5 * math.dist(step, neutral), self.robot.com_height
+        # the body moves on in the double support, until the rear foot lifts off
+        half = 0.5 * math.dist(step, neutral) * (1.0 + self.gait.double_support / self.gait.step_time)
+        height = self.robot.com_height
         depth = height - math.sqrt(max(height**2 - half**2, 0.0))
         dip, rate, second = self.walk.dip.tolist()
         self.walk.dip[:] = quintic(dip, rate, second, depth, 0.0, max(remaining, LEAST_DIP), self._elapsed)

@@ -98,7 +98,7 @@ class VelocityLimitsSpec(StrictModel):
     aside: Speed = 0.3
     turn: Speed = 1.0
     acceleration: tuple[Positive, Positive, Positive] = (1.0, 0.8, 2.5)
-    stride: Fraction = 0.88
+    stride: Fraction = 0.8
     step_turn: Positive = 0.55
     timeout: Duration = 0.5
     absurd: Speed = 10.0
