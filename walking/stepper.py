@@ -17,7 +17,7 @@ from walking.ground_height import GroundHeight
 from walking.preview_kernel import StepChoice
 from walking.step_preview import FREEZE, StepPreview
 from walking.support import clipped_to
-from walking.swing import quintic, resting
+from walking.swing import approach, resting
 from walking.swing_feet import SwingFeet
 from walking.terrain import Terrain
 from walking.velocity_correction import corrected
@@ -330,8 +330,7 @@ class Stepper(Stateful):
         half = 0.5 * math.dist(step, neutral) * (1.0 + self.gait.double_support / self.gait.step_time)
         height = self.robot.com_height
         depth = height - math.sqrt(max(height**2 - half**2, 0.0))
-        dip, rate, second = self.walk.dip.tolist()
-        self.walk.dip[:] = quintic(dip, rate, second, depth, 0.0, max(remaining, LEAST_DIP), self._elapsed)
+        approach(self.walk.dip, depth, max(remaining, LEAST_DIP), self._elapsed)
 
     def _transfer(self, now: Measured, xi: Array, velocity: Array, nominal_time: float) -> Array:
         """Return the zero-moment point of a double support: on the way from the last one to the next stance."""

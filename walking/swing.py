@@ -20,7 +20,7 @@ FOLLOWING, FOLLOW_ACCELERATION = 0.05, 15.0
 SHORTEST = 0.02
 
 
-@compiled
+@compiled_part
 def quintic(
     p: float, v: float, a: float, goal: float, speed: float, duration: float, dt: float
 ) -> tuple[float, float, float]:
@@ -46,6 +46,14 @@ def quintic(
         p + t * (v + t * (c2 + t * (c3 + t * (c4 + t * c5)))),
         v + t * (2 * c2 + t * (3 * c3 + t * (4 * c4 + t * 5 * c5))),
         2 * c2 + t * (6 * c3 + t * (12 * c4 + t * 20 * c5)),
+    )
+
+
+@compiled
+def approach(reference: Array, goal: float, duration: float, dt: float) -> None:
+    """Advance position, velocity and acceleration, (3,), by dt to a goal at rest, reached after a duration [s]."""
+    reference[0], reference[1], reference[2] = quintic(
+        reference[0], reference[1], reference[2], goal, 0.0, duration, dt
     )
 
 
