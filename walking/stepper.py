@@ -88,6 +88,8 @@ class Stepper(Stateful):
         self.preview = StepPreview(robot, gait, self._frames, swing_speed=swing_speed)
         left, right = (float(group_place(robot, gait, group)[1]) for group in (0, 1))
         self._is_beside = left != right
+        # of the periodic gait on the spot, by stance
+        self._beside = [nominal_step(robot, gait, np.zeros(3), stance=group) for group in (0, 1)]
         self.acceleration = np.zeros(2)
         self.choice: StepChoice | None = None
         self.start(dt)
@@ -245,7 +247,7 @@ class Stepper(Stateful):
 
     def _settled(self, now: Measured, xi: Array) -> bool:
         """Return whether the feet are side by side and the divergent component is well inside the support."""
-        nominal = nominal_step(self.robot, self.gait, np.zeros(3), stance=0)
+        nominal = self._beside[0]
         centre, heading = self._frames.frame(0, now)
         other, yaw = self._frames.frame(1, now)
         apart = turned(other - centre, -heading) - nominal.place
@@ -277,7 +279,7 @@ class Stepper(Stateful):
         """Return the zero-moment point that brings the divergent component to the beginning of the first step."""
         walk, omega = self.walk, self.robot.omega
         centre, heading = self._frames.frame(1 - walk.swinging, now)
-        step = nominal_step(self.robot, self.gait, np.zeros(3), stance=walk.swinging)
+        step = self._beside[walk.swinging]
         wanted = centre + turned(step.offset, heading) * math.exp(omega * 0.5 * self.gait.double_support)
         remaining = max(walk.since + SHIFT_TIME - now.time, 0.04)
         growth = math.exp(omega * remaining)
@@ -325,7 +327,7 @@ class Stepper(Stateful):
             step: from the present stance to the next one, (2,) [m].
             remaining: time until touchdown [s].
         """
-        neutral = nominal_step(self.robot, self.gait, np.zeros(3), stance=1 - self.walk.swinging).place
+        neutral = self._beside[1 - self.walk.swinging].place
         # the body moves on in the double support, until the rear foot lifts off
         half = 0.5 * math.dist(step, neutral) * (1.0 + self.gait.double_support / self.gait.step_time)
         height = self.robot.com_height
