@@ -9,7 +9,6 @@ from pathlib import Path
 from ament_index_python.packages import get_package_share_directory
 from launch import LaunchDescription
 from launch.actions import (
-    DeclareLaunchArgument,
     IncludeLaunchDescription,
     OpaqueFunction,
     RegisterEventHandler,
@@ -24,6 +23,7 @@ from launch_ros.parameter_descriptions import ParameterValue
 from multi_qp_ros.gazebo_files import BROADCASTER, EFFORT, write_gazebo_files
 from multi_qp_ros.node_table import GAZEBO_ARGUMENTS, environment, node_table
 from multi_qp_ros.rviz_config import rviz_config
+from multi_qp_ros.scenario_launch import declared_arguments
 from multi_qp_scene.scenario import load_scenario
 
 #: Between the start of the controller and that of the effort controllers [s]: they begin with its first commands.
@@ -32,16 +32,7 @@ LEAD = 3.0
 
 
 def generate_launch_description():
-    declared = [
-        DeclareLaunchArgument(
-            name,
-            default_value=argument.default,
-            description=argument.description,
-            choices=list(argument.choices) or None,
-        )
-        for name, argument in GAZEBO_ARGUMENTS.items()
-    ]
-    return LaunchDescription([*declared, OpaqueFunction(function=start)])
+    return LaunchDescription([*declared_arguments(GAZEBO_ARGUMENTS), OpaqueFunction(function=start)])
 
 
 def start(context):

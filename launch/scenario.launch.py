@@ -5,7 +5,7 @@ import tempfile
 
 from ament_index_python.packages import PackageNotFoundError, get_package_prefix
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, ExecuteProcess, LogInfo, OpaqueFunction, Shutdown
+from launch.actions import ExecuteProcess, LogInfo, OpaqueFunction, Shutdown
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
@@ -21,20 +21,12 @@ from multi_qp_ros.node_table import (
 )
 from multi_qp_ros.parameters import assignments
 from multi_qp_ros.rviz_config import rviz_config
+from multi_qp_ros.scenario_launch import declared_arguments
 from multi_qp_scene.scenario import load_scenario
 
 
 def generate_launch_description():
-    declared = [
-        DeclareLaunchArgument(
-            name,
-            default_value=argument.default,
-            description=argument.description,
-            choices=list(argument.choices) or None,
-        )
-        for name, argument in LAUNCH_ARGUMENTS.items()
-    ]
-    return LaunchDescription([*declared, OpaqueFunction(function=start)])
+    return LaunchDescription([*declared_arguments(LAUNCH_ARGUMENTS), OpaqueFunction(function=start)])
 
 
 def start(context):
