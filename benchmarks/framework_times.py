@@ -12,7 +12,7 @@ from time import process_time
 from typing import TypeVar
 
 from motion_generation.planning import carried_out, goals_of, make_planner
-from motion_generation.turns import make_game, with_match
+from motion_generation.turns import turn_planner, with_turns
 from multi_qp_scene.scenario import Scenario, load_scenario
 from multi_qp_simulator.run_monitor import succeeded
 from multi_qp_simulator.runner import run_scenario
@@ -62,9 +62,9 @@ def _row(name: str) -> bool:
 def _planned(scenario: Scenario) -> tuple[Scenario, float, float]:
     """Return the scenario with its states, and the CPU times of the contacts and of the rest [s]."""
     if scenario.spec.turns is not None:
-        game, count = make_game(scenario), scenario.spec.turns.count
-        match, contacts = _timed(lambda: game.play(count))
-        states, curve = _timed(lambda: with_match(scenario, match))
+        planner, count = turn_planner(scenario), scenario.spec.turns.count
+        sequence, contacts = _timed(lambda: planner.plan(count))
+        states, curve = _timed(lambda: with_turns(scenario, sequence))
         return states, contacts, curve
     planner, goals = make_planner(scenario), goals_of(scenario)
     plan, contacts = _timed(lambda: planner.plan(goals))

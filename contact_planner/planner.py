@@ -13,7 +13,7 @@ from contact_planner.body import CharacterModel
 from contact_planner.candidates import Candidates, contact_at
 from contact_planner.clearance import CollisionChecker
 from contact_planner.faces import Face, faces_of
-from contact_planner.guide import Guide, base_over, nominal_configuration
+from contact_planner.nominal_path import NominalPath, base_over, nominal_configuration
 from contact_planner.problem import PlanningGoal, PlanningProblem
 from contact_planner.reach import LimbReach, limb_reach
 from contact_planner.root_path import Reachability, find_root_path
@@ -183,10 +183,10 @@ class ContactPlanner:
         seconds["path"] += found - began
         if not path.complete:
             return [], False, path.reason
-        guide = Guide(self.body, path.poses, start_joints, joints)
+        nominal_path = NominalPath(self.body, path.poses, start_joints, joints)
         required = tuple(limb for limb in self.body.limbs if limb in (goal.contacts or self._needed))
         stances, complete, reason = self._search.along(
-            replace(first, progress=0), guide, required, lambda: clock.spent > self.problem.budget
+            replace(first, progress=0), nominal_path, required, lambda: clock.spent > self.problem.budget
         )
         seconds["contacts"] += clock.spent - found
         return [*stances[1:], *(self._resting(stances[-1], joints) if complete else [])], complete, reason

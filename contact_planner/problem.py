@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 
 from contact_planner.candidates import CandidateWeights
-from contact_planner.moves import SearchSettings
+from contact_planner.contact_changes import SearchSettings
 from multi_qp_scene.arrays import Array
 
 

@@ -15,8 +15,8 @@ import pinocchio as pin
 
 from contact_planner.body import CharacterModel
 from contact_planner.candidates import Candidates, Place, Side
-from contact_planner.guide import Guide, NominalConfiguration
-from contact_planner.moves import Moves, SearchSettings
+from contact_planner.contact_changes import CandidateChanges, SearchSettings
+from contact_planner.nominal_path import NominalConfiguration, NominalPath
 from contact_planner.reach import LimbReach
 from contact_planner.stance import Stance
 from contact_planner.steps import Steps
@@ -44,17 +44,17 @@ class ContactSearch:
         """Store the model; `helpers` are limbs that may be without contact."""
         self._body, self._candidates, self._steps = body, candidates, steps
         self._helpers = [limb for limb in body.limbs if limb in helpers]
-        self._moves = Moves(body, reaches, self._helpers, settings)
+        self._changes = CandidateChanges(body, reaches, self._helpers, settings)
         self.settings = settings
 
     def along(
-        self, first: Stance, guide: Guide, required: Collection[str], over: Callable[[], bool]
+        self, first: Stance, path: NominalPath, required: Collection[str], over: Callable[[], bool]
     ) -> tuple[list[Stance], bool, str]:
         """Return stances along a path, whether they reach its end, and the reason if not.
 
         Args:
             first: initial stance.
-            guide: path of the base with nominal configurations.
+            path: path of the base with nominal configurations.
             required: limbs in contact at its end, and no others.
             over: whether the time budget is used up.
         """
@@ -62,30 +62,30 @@ class ContactSearch:
         reason = ""
         for attempt in range(self.settings.attempts):
             self._candidates.scatter(_SCATTER * attempt, attempt)
-            stances, complete, reason = self._search(first, guide, required, over)
+            stances, complete, reason = self._search(first, path, required, over)
             if complete:
-                return self._shortened(stances, guide), True, ""
+                return self._shortened(stances, path), True, ""
             if _rank(stances) > _rank(best):
                 best = stances
             if over():
                 break
-        share = best[-1].progress / guide.end if guide.end else 1.0
-        x, y, z = guide.poses[best[-1].progress].translation
+        share = best[-1].progress / path.end if path.end else 1.0
+        x, y, z = path.poses[best[-1].progress].translation
         return best, False, f"{share:.0%} of the path is covered, to ({x:.2f}, {y:.2f}, {z:.2f}) m: {reason}"
 
-    def _shortened(self, stances: list[Stance], guide: Guide) -> list[Stance]:
+    def _shortened(self, stances: list[Stance], path: NominalPath) -> list[Stance]:
         """Return a plan in which one step replaces several wherever it has the same result."""
         short, k = list(stances), 0
         while k < len(short) - 2:
             for last in range(len(short) - 1, k + 1, -1):
-                step = self._single_step(short[k], short[last], guide)
+                step = self._single_step(short[k], short[last], path)
                 if step is not None:
                     short[k + 1 : last + 1] = [step]
                     break
             k += 1
         return short
 
-    def _single_step(self, first: Stance, last: Stance, guide: Guide) -> Stance | None:
+    def _single_step(self, first: Stance, last: Stance, path: NominalPath) -> Stance | None:
         """Return a stance one step from the first with the contacts of the last one, or None."""
         changed = [
             limb
@@ -94,28 +94,28 @@ class ContactSearch:
         ]
         if len(changed) != 1:
             return None
-        limb, q_nominal = changed[0], guide.nominal_q(last.progress, last.contacts)
+        limb, q_nominal = changed[0], path.nominal_q(last.progress, last.contacts)
         if limb not in last.contacts:
             step = self._steps.without_contact(first, limb, q_nominal=q_nominal)
         else:
             place = Place(last.contacts[limb], last.q[self._body.limbs[limb].joints + 1])
             step = self._steps.with_contact(
-                first, limb, place, q_nominal=q_nominal, before=self._nominal_at(first, guide)
+                first, limb, place, q_nominal=q_nominal, before=self._nominal_at(first, path)
             )
         return None if step is None else replace(step, progress=last.progress)
 
     def _search(
-        self, first: Stance, guide: Guide, required: Collection[str], over: Callable[[], bool]
+        self, first: Stance, path: NominalPath, required: Collection[str], over: Callable[[], bool]
     ) -> tuple[list[Stance], bool, str]:
         best = [first]
         seen = {_key(first)}
-        stack: list[tuple[Stance, Iterator[Stance]]] = [(first, self._followers(first, guide, required))]
+        stack: list[tuple[Stance, Iterator[Stance]]] = [(first, self._followers(first, path, required))]
         tried = 0
         while stack:
             stance, followers = stack[-1]
             chain = [entry[0] for entry in stack]
-            if self._is_at_end(stance, guide, required):
-                return [*chain[:-1], replace(stance, progress=guide.end)], True, ""
+            if self._is_at_end(stance, path, required):
+                return [*chain[:-1], replace(stance, progress=path.end)], True, ""
             if _rank(chain) > _rank(best):
                 if chain[-1].progress > best[-1].progress:
                     tried = 0
@@ -132,7 +132,7 @@ class ContactSearch:
             tried += 1
             if tried > self.settings.stall_limit:
                 return best, False, self._failure_message()
-            stack.append((follower, self._followers(follower, guide, required)))
+            stack.append((follower, self._followers(follower, path, required)))
         return best, False, self._failure_message()
 
     def _makes_no_progress(self, chain: list[Stance]) -> bool:
@@ -146,39 +146,39 @@ class ContactSearch:
             return "no limb has a place to go to"
         return "no limb can go on; most often: " + max(failures, key=lambda why: failures[why])
 
-    def _is_at_end(self, stance: Stance, guide: Guide, required: Collection[str]) -> bool:
+    def _is_at_end(self, stance: Stance, path: NominalPath, required: Collection[str]) -> bool:
         return (
             set(stance.contacts) == set(required)
-            and not self._moves.misplaced(stance.contacts, guide)
-            and (stance.progress == guide.end or not self._moves.blocked(stance, guide))
+            and not self._changes.misplaced(stance.contacts, path)
+            and (stance.progress == path.end or not self._changes.blocked(stance, path))
         )
 
-    def _followers(self, stance: Stance, guide: Guide, required: Collection[str]) -> Iterator[Stance]:
+    def _followers(self, stance: Stance, path: NominalPath, required: Collection[str]) -> Iterator[Stance]:
         """Yield successor stances, the most promising first."""
-        for move in self._moves.next(stance, guide, required):
-            for goal in move.goals:
-                q_nominal = guide.nominal_q(goal, {n: c for n, c in stance.contacts.items() if n != move.limb})
-                if move.releases:
-                    follower = self._steps.without_contact(stance, move.limb, q_nominal=q_nominal)
+        for change in self._changes.next(stance, path, required):
+            for goal in change.goals:
+                q_nominal = path.nominal_q(goal, {n: c for n, c in stance.contacts.items() if n != change.limb})
+                if change.releases:
+                    follower = self._steps.without_contact(stance, change.limb, q_nominal=q_nominal)
                     if follower is not None:
                         yield replace(follower, progress=goal)
                     continue
-                yield from self._landings(stance, move.limb, guide, goal, q_nominal)
+                yield from self._landings(stance, change.limb, path, goal, q_nominal)
 
-    def _landings(self, stance: Stance, limb: str, guide: Guide, goal: int, q_nominal: Array) -> Iterator[Stance]:
+    def _landings(self, stance: Stance, limb: str, path: NominalPath, goal: int, q_nominal: Array) -> Iterator[Stance]:
         """Yield the stances in which a limb makes a new contact near its nominal placement at a pose of the path."""
-        before = self._nominal_at(stance, guide)
+        before = self._nominal_at(stance, path)
         base = self._seated(stance, limb)
         if base is None:  # mean height of the path and of the base that fits the contacts
-            base = guide.poses[goal].copy()
+            base = path.poses[goal].copy()
             base.translation[2] = 0.5 * (q_nominal[2] + base.translation[2])
         old = stance.contacts.get(limb)
-        nominal = guide.nominal(goal)
+        nominal = path.nominal(goal)
         places = self._candidates.places(
             limb,
             base,
             nominal.homes[limb],
-            toward=guide.directions[goal],
+            toward=path.directions[goal],
             beside=self.sides(stance.contacts, limb, base, nominal),
             others=[contact for name, contact in stance.contacts.items() if name != limb],
         )
@@ -214,9 +214,9 @@ class ContactSearch:
                 return contact.pose * self._body.limbs[limb].X_joint_surface.inverse()
         return None
 
-    def _nominal_at(self, stance: Stance, guide: Guide) -> Array:
+    def _nominal_at(self, stance: Stance, path: NominalPath) -> Array:
         """Return the nominal configuration at the base pose of a stance, its height adapted to the contacts."""
-        return guide.nominal(stance.progress).placed(self._body.base_pose(stance.q), stance.contacts)
+        return path.nominal(stance.progress).placed(self._body.base_pose(stance.q), stance.contacts)
 
 
 def _rank(chain: list[Stance]) -> tuple[int, int]:

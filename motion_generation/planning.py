@@ -76,7 +76,7 @@ def make_planner(
         MultiQpError: the scenario has no `plan`, or no surface to stand on.
     """
     from contact_planner.candidates import CandidateWeights
-    from contact_planner.moves import SearchSettings
+    from contact_planner.contact_changes import SearchSettings
     from contact_planner.planner import ContactPlanner
     from contact_planner.problem import PlanningProblem
 

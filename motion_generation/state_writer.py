@@ -112,9 +112,9 @@ class StateWriter:
             else:
                 self._shift(label, following, names[number], after)
         last = self._steps[-1]
-        settling = None if self._curves is None else self._curves.target(len(self._steps) - 1)
+        last_target = None if self._curves is None else self._curves.target(len(self._steps) - 1)
         done = self._part.then or self._called("done")
-        self._state(self._called("settle"), names[-1], self._tasks(last, 1.0, settling), [self._when_there(done)])
+        self._state(self._called("stabilise"), names[-1], self._tasks(last, 1.0, last_target), [self._when_there(done)])
         if self._part.then is None:
             self._rest(done, "stays", names[-1], self._tasks(last, None), self._hold)
         return Written(self._contacts, self._states)
@@ -125,7 +125,7 @@ class StateWriter:
     def _entry(self, number: int) -> str:
         """Return the name of the first state of a phase."""
         if number == len(self._steps) - 1:
-            return self._called("settle")
+            return self._called("stabilise")
         made = self._steps[number].phase.made(self._steps[number + 1].phase)
         if made and number in self._ways:
             return self._called(f"way_{number:02d}_1")

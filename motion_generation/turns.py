@@ -1,4 +1,4 @@
-"""Scenarios with `turns`: planning of a game turn by turn, and the states that execute it."""
+"""Scenarios with `turns`: planning turn by turn, and the states that execute it."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ from multi_qp_scene.schema.states import StateSpec
 from multi_qp_scene.schema.turns import TurnsSpec
 
 if TYPE_CHECKING:  # importing OMPL is slow and only needed for planning
-    from contact_planner.game import Game, Match, Turn
     from contact_planner.stance import Stance
+    from contact_planner.turn_planner import Turn, TurnPlanner, TurnSequence
 
 
 _HOLD = 0.5  # [s] duration of the last state
 
 
 @dataclass(frozen=True, eq=False)
-class PlayedScenario:
-    """A game and the scenario that executes it.
+class PlannedTurns:
+    """Planned turns and the scenario that executes them.
 
     Attributes:
-        match: the turns.
+        sequence: the turns.
         scenario: contains their states; all players stand still if there is no turn.
     """
 
-    match: Match
+    sequence: TurnSequence
     scenario: Scenario
 
 
-def make_game(scenario: Scenario, *, budget: float | None = None) -> Game:
-    """Return the game of a scenario with `turns`, before the first one.
+def turn_planner(scenario: Scenario, *, budget: float | None = None) -> TurnPlanner:
+    """Return the planner of a scenario with `turns`, before the first one.
 
     Args:
         scenario: has `turns`.
@@ -61,9 +61,9 @@ def make_game(scenario: Scenario, *, budget: float | None = None) -> Game:
     Raises:
         MultiQpError: the scenario has no `turns`, or a player does not stand on any of the colours.
     """
-    from contact_planner.game import Game
-    from contact_planner.moves import SearchSettings
+    from contact_planner.contact_changes import SearchSettings
     from contact_planner.problem import PlanningProblem
+    from contact_planner.turn_planner import TurnPlanner
 
     spec, scene = _spec(scenario), scenario.scene
     colors = {
@@ -86,7 +86,7 @@ def make_game(scenario: Scenario, *, budget: float | None = None) -> Game:
         )
         for name, player in spec.players.items()
     ]
-    return Game(scene, problems, colors, equilibrium_region, seed=spec.seed)
+    return TurnPlanner(scene, problems, colors, equilibrium_region, seed=spec.seed)
 
 
 def _spec(scenario: Scenario) -> TurnsSpec:
@@ -104,25 +104,25 @@ def _at_first(scenario: Scenario, name: str) -> Array:
     return q
 
 
-def play_scenario(scenario: Scenario) -> PlayedScenario:
+def plan_turns(scenario: Scenario) -> PlannedTurns:
     """Plan the turns of a scenario, and write the states that execute them.
 
     Raises:
         MultiQpError: the scenario has no `turns`, or a player does not stand on any of the colours.
     """
-    match = make_game(scenario).play(_spec(scenario).count)
-    return PlayedScenario(match, with_match(scenario, match))
+    sequence = turn_planner(scenario).plan(_spec(scenario).count)
+    return PlannedTurns(sequence, with_turns(scenario, sequence))
 
 
-def with_match(scenario: Scenario, match: Match) -> Scenario:
-    """Return the scenario with the states that execute a game, one turn after the other."""
-    stances = [dict(match.first)]
-    for turn in match.turns:
+def with_turns(scenario: Scenario, sequence: TurnSequence) -> Scenario:
+    """Return the scenario with the states that execute planned turns, one after the other."""
+    stances = [dict(sequence.first)]
+    for turn in sequence.turns:
         stances.append({**stances[-1], turn.player: turn.plan.stances[-1]})
     players = _idle_players(scenario, stances[-1])
     last = {"description": "all players stay", "contacts": list(players.on), "tasks": players.tasks, "hold": _HOLD}
     contacts, states = dict(players.on), {"end": StateSpec.model_validate(last)}
-    for number, turn in reversed(list(enumerate(match.turns))):
+    for number, turn in reversed(list(enumerate(sequence.turns))):
         others = _idle_players(scenario, {name: s for name, s in stances[number].items() if name != turn.player})
         label = f"{number + 1:02d}_{turn.player}_{turn.limb}_"
         part = SequencePart(label, next(iter(states)), turn.player, tuple(others.on), others.tasks)

@@ -56,25 +56,25 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run_turns(scenario: Scenario, output: Path | None, picture: Path | None) -> int:
-    """Plan the turns of a game, and return the exit status."""
+    """Plan the turns of a scenario, and return the exit status."""
     if output is not None:
         raise MultiQpError(f"--output: {scenario.name} has a sequence for each turn, but a file contains one")
-    from motion_generation.turns import play_scenario
-    from multi_qp_cli.turns_view import print_match
+    from motion_generation.turns import plan_turns
+    from multi_qp_cli.turns_view import print_turns
 
-    played = play_scenario(scenario)
-    print_match(scenario.name, played.match)
+    planned = plan_turns(scenario)
+    print_turns(scenario.name, planned.sequence)
     if picture is not None:
-        body = {name: scenario.scene.subsystems[name].q_slice for name in played.match.first}
+        body = {name: scenario.scene.subsystems[name].q_slice for name in planned.sequence.first}
         postures = []
-        for turn in played.match.turns:
+        for turn in planned.sequence.turns:
             for posture in turn.plan.postures[1:]:
                 q = turn.q.copy()
                 q[body[turn.player]] = posture
                 postures.append((f"{turn.player} {turn.limb}", q))
         with writing(picture):
             draw_sheet(scenario, postures, picture)
-    return 0 if played.match.complete else 1
+    return 0 if planned.sequence.complete else 1
 
 
 def with_plan(scenario: Scenario) -> tuple[Scenario, bool]:
@@ -82,12 +82,12 @@ def with_plan(scenario: Scenario) -> tuple[Scenario, bool]:
     if scenario.spec.contact_sequence is not None:
         return _followed(scenario), True
     if scenario.spec.turns is not None:
-        from motion_generation.turns import play_scenario
+        from motion_generation.turns import plan_turns
 
-        played = play_scenario(scenario)
-        if not played.match.complete:
-            Console(stderr=True).print(f"[bold]the game ends early[/bold]: {played.match.reason}")
-        return played.scenario, played.match.complete
+        planned = plan_turns(scenario)
+        if not planned.sequence.complete:
+            Console(stderr=True).print(f"[bold]the turns end early[/bold]: {planned.sequence.reason}")
+        return planned.scenario, planned.sequence.complete
     if scenario.spec.behaviour is not None:
         return _synthesised(scenario)
     if scenario.spec.plan is None:

@@ -29,7 +29,7 @@ from multi_qp_cli.options import (
     require_within,
 )
 from multi_qp_cli.output import Console, writing
-from multi_qp_cli.stalls_table import tabulate
+from multi_qp_cli.stall_tolerance_table import tabulate
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.limits import check
 from multi_qp_scene.scenario import Scenario
@@ -72,7 +72,7 @@ def add_to(commands: Any) -> None:
         "--stalls",
         metavar="SECONDS",
         type=float,
-        help="find the longest stall by the wall clock, up to this, that is survived, by state: of the controller's "
+        help="find the longest stall by the wall clock, up to this, that is tolerated, by state: of the controller's "
         "process, the robots', both, of lost states or commands; integrates torques with fixed contacts, not MuJoCo",
     )
     parser.add_argument(

@@ -21,7 +21,7 @@ _STATE_SOURCES = {
     "plan": "the scenario of `motion_generation.planning.plan_scenario(scenario)`",
     "contact_sequence": "the scenario of `motion_generation.sequences.follow_sequence(scenario)`",
     "behaviour": "the scenario of `motion_generation.synthesised_states.synthesise_scenario(scenario)`",
-    "turns": "the scenario of `motion_generation.turns.play_scenario(scenario)`",
+    "turns": "the scenario of `motion_generation.turns.plan_turns(scenario)`",
     "states": "one with states",
 }
 #: Shortest control period, and deadline [s].

@@ -164,9 +164,9 @@ def load(settings: dict[str, Any]) -> Scenario:
 
         return follow_sequence(scenario).scenario
     if scenario.spec.turns is not None:  # likewise
-        from motion_generation.turns import play_scenario
+        from motion_generation.turns import plan_turns
 
-        return play_scenario(scenario).scenario
+        return plan_turns(scenario).scenario
     if scenario.spec.behaviour is not None and scenario.spec.behaviour.online is not None:
         reason = "motions of a `behaviour` with `online` are not made in real time"
         raise MultiQpError(f"{scenario.name}: {reason}; `multi-qp run {scenario.name}` waits for them")

@@ -18,8 +18,8 @@ from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scene import Scene, State
 from multi_qp_scene.subsystem import Subsystem
 
-#: Topics that had a common instant within the last so many are synchronised: their next common instant is waited for.
-REMEMBERED = 8
+#: Number of instants: topics that had one in common among the last so many are synchronised; their next is waited for.
+SYNCHRONISATION_WINDOW = 8
 #: Largest difference of stamps of different topics that belong to one instant [periods].
 SAME_INSTANT = 0.5
 
@@ -185,7 +185,7 @@ class StateAssembler:
         self.topics = self.missing = tuple(self._parts)
         self.newest, self.measured, self._began_at = 0, 0.0, 0.0
         self._pending = set(self._parts)
-        self._last_common = -REMEMBERED - 1  # last instant that all topics had a message of
+        self._last_common = -SYNCHRONISATION_WINDOW - 1  # last instant that all topics had a message of
 
     @property
     def fresh(self) -> bool:
@@ -205,7 +205,7 @@ class StateAssembler:
     @property
     def of_one_clock(self) -> bool:
         """Whether the topics are synchronised: they had a common instant recently."""
-        return self.instant - self._last_common <= REMEMBERED
+        return self.instant - self._last_common <= SYNCHRONISATION_WINDOW
 
     @property
     def clock(self) -> float:

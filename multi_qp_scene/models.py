@@ -9,8 +9,8 @@ from multi_qp_scene.config_file import Problems, YamlDocument, validate
 from multi_qp_scene.errors import ConfigError, MultiQpError, shown_path
 from multi_qp_scene.files import is_file
 from multi_qp_scene.mimic import mimic_violations
+from multi_qp_scene.partial_validation import valid_part
 from multi_qp_scene.resources import find_resource, resolve_uri, resource_dirs
-from multi_qp_scene.salvage import salvage
 from multi_qp_scene.schema.common import Vector3
 from multi_qp_scene.schema.model_file import ModelFile
 from multi_qp_scene.srdf import read_srdf
@@ -58,7 +58,7 @@ def load_model(path: Path, problems: Problems) -> LoadedModel | None:
             problems.add(problem.location, problem.message)
         return None
     spec = validate(document, document.data, ModelFile, problems)
-    rest = spec or salvage(document, document.data, ModelFile)
+    rest = spec or valid_part(document, document.data, ModelFile)
     if rest is None:
         return None
     try:

@@ -19,11 +19,11 @@ from multi_qp_scene.former_names import SCENARIO_KEYS
 from multi_qp_scene.limits import check
 from multi_qp_scene.models import LoadedModel, load_model, stretched
 from multi_qp_scene.names import Names
+from multi_qp_scene.partial_validation import valid_part
 from multi_qp_scene.parts import SceneParts
 from multi_qp_scene.posture_limits import warn_of_postures
 from multi_qp_scene.problems import Problems
 from multi_qp_scene.resources import model_path, scenario_path
-from multi_qp_scene.salvage import salvage
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.common import Vector3
 from multi_qp_scene.schema.scenario_file import ParameterSpec, ScenarioFile
@@ -133,7 +133,7 @@ def _read(
     filled = {name: _integer_if_exact(value) for name, value in values.items()}
     data = substitute(document, {**stand_ins, **filled, "seed": seed}, problems)
     spec = validate(document, data, ScenarioFile, problems)
-    rest = spec or _salvage(document, data)
+    rest = spec or _valid_part(document, data)
     if rest is not None:
         rest = with_copies(document, rest, problems)
         count = len(rest.subsystems) + len(rest.environment)
@@ -146,11 +146,11 @@ def _read(
     return document, rest, parts, values
 
 
-def _salvage(document: YamlDocument, data: Any) -> ScenarioFile | None:
+def _valid_part(document: YamlDocument, data: Any) -> ScenarioFile | None:
     """Return the valid values of an invalid file, so that its names are checked too."""
     states = _section(document, "states")
     required = {"description": "", **({"initial_state": next(iter(states))} if states else {})}
-    return salvage(document, {**required, **data}, ScenarioFile)
+    return valid_part(document, {**required, **data}, ScenarioFile)
 
 
 def _section(document: YamlDocument, name: str) -> dict[str, Any]:

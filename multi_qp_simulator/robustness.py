@@ -15,7 +15,7 @@ import numpy as np
 from motion_generation.planning import plan_scenario
 from motion_generation.sequences import follow_sequence
 from motion_generation.synthesised_states import synthesise_scenario
-from motion_generation.turns import play_scenario
+from motion_generation.turns import plan_turns
 from multi_qp_controller.command import Command
 from multi_qp_controller.controller import Controller
 from multi_qp_scene.arrays import Array
@@ -99,7 +99,7 @@ def prepare(job: RunJob) -> Scenario:
     if scenario.spec.contact_sequence is not None:
         scenario = follow_sequence(scenario).scenario
     elif scenario.spec.turns is not None:
-        scenario = play_scenario(scenario).scenario
+        scenario = plan_turns(scenario).scenario
     elif scenario.spec.behaviour is not None:
         scenario = synthesise_scenario(scenario).scenario
     elif scenario.spec.plan is not None:
@@ -229,17 +229,17 @@ def largest_push(job: RunJob, push: PushSpec, *, upto: float, resolution: float)
         resolution: of the result [N].
     """
 
-    def survives(force: float) -> bool:
+    def withstands(force: float) -> bool:
         pushes = [*job.mismatch.pushes, push.model_copy(update={"force": force})]
         mismatch = job.mismatch.model_copy(update={"pushes": pushes})
         return run_job(replace(job, mismatch=mismatch)).succeeded
 
     low, high = 0.0, upto
-    if survives(upto):
+    if withstands(upto):
         return upto
     while high - low > resolution:
         middle = (low + high) / 2.0
-        low, high = (middle, high) if survives(middle) else (low, middle)
+        low, high = (middle, high) if withstands(middle) else (low, middle)
     return low
 
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from multi_qp_viewer.backdrop import Backdrop
+from multi_qp_viewer.background import Background
 from multi_qp_viewer.camera import Camera
 from multi_qp_viewer.captions import Caption, draw_caption
 from multi_qp_viewer.pixel_kernel import (
@@ -72,9 +72,9 @@ def render(bodies: Sequence[ShadedBody], job: RenderJob) -> NDArray[np.uint8]:
     opaque = np.array([body.color[3] > 0.99 for body in bodies], dtype=bool)
     picked = [body for body, solid in zip(bodies, opaque, strict=True) if solid]
     solids = Solids(picked, job.rotations[opaque], job.positions[opaque])
-    backdrop = _backdrop(job.camera, job.width, job.height, job.center)
-    image = backdrop.with_shadows(solids, light)
-    depth = backdrop.distance.copy()
+    background = _background(job.camera, job.width, job.height, job.center)
+    image = background.with_shadows(solids, light)
+    depth = background.distance.copy()
     _draw_solids(image, depth, solids, light, job)
     _draw_overlays(image, depth, [*_translucent(bodies, opaque, job), *job.overlays], light, job)
     pixels = to_srgb(image)
@@ -84,8 +84,8 @@ def render(bodies: Sequence[ShadedBody], job: RenderJob) -> NDArray[np.uint8]:
 
 
 @lru_cache(maxsize=2)
-def _backdrop(camera: Camera, width: int, height: int, center: tuple[float, float]) -> Backdrop:
-    return Backdrop.for_camera(camera, width=width, height=height, center=center)
+def _background(camera: Camera, width: int, height: int, center: tuple[float, float]) -> Background:
+    return Background.for_camera(camera, width=width, height=height, center=center)
 
 
 def _translucent(bodies: Sequence[ShadedBody], opaque: NDArray[np.bool_], job: RenderJob) -> list[Overlay]:

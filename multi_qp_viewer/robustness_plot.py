@@ -43,7 +43,7 @@ def plot_robustness(path: Path, results: dict[str, dict[str, Any]]) -> None:
 
 
 def plot_pushes(path: Path, found: dict[str, list[dict[str, float | None]]]) -> None:
-    """Plot the largest push survived by direction, one line per scene; 0° is forward (world x), 90° left.
+    """Plot the largest push withstood by direction, one line per scene; 0° is forward (world x), 90° left.
 
     Args:
         path: output file, .png or .svg.
@@ -57,7 +57,7 @@ def plot_pushes(path: Path, found: dict[str, list[dict[str, float | None]]]) -> 
         axes.plot([*angles, angles[0]], [*forces, forces[0]], "o-", label=name)
     axes.set_theta_zero_location("N")
     axes.set_ylim(bottom=0.0)
-    axes.set_title("largest push of 0.1 s survived [N]", fontsize=10)
+    axes.set_title("largest push of 0.1 s withstood [N]", fontsize=10)
     axes.legend(fontsize=8, frameon=False, loc="lower left")
     figure.tight_layout()
     figure.savefig(path, dpi=130)

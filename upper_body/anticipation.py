@@ -19,7 +19,7 @@ from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.upper_body import AnticipationSpec, HitsSpec
 from upper_body.arm_kinematics import ArmKinematics
 from upper_body.expectations import Expectations
-from upper_body.grip import Grip, way_to
+from upper_body.grip import Grip, palm_offset
 from upper_body.hand_path import HandPath, nearby
 from upper_body.hits import Hit, YieldingLimb
 from upper_body.legs import Legs
@@ -310,8 +310,8 @@ class AnticipationGenerator(MotionGenerator):
                 centre = region.centre(kinematics)
                 sticks = self.expectations is not None and self.expectations.sticks[one.obstacle]
                 sight = self._sight if sticks and hand.is_over(now.time) else None
-                way, facing = way_to(grip, one, region, centre, now.time, sight, forward)
-                palm = centre + way
+                offset, facing = palm_offset(grip, one, region, centre, now.time, sight, forward)
+                palm = centre + offset
                 if spec.stray is not None and not region.shared:
                     palm = nearby(arm.place(kinematics.q, self._rest), palm, spec.stray)
                 rounds = FIRST_ITERATIONS if fresh else ITERATIONS

@@ -89,10 +89,10 @@ class Grip(Stateful):
         return np.asarray(pose.act(place))
 
 
-def way_to(
+def palm_offset(
     grip: Grip, one: Meeting, region: Region, centre: Array, time: float, sight: Sight | None, forward: Array
 ) -> tuple[Array, Array]:
-    """Return the way from the centre of a region to where a palm meets an obstacle, (3,) [m], and its normal, (3,).
+    """Return the offset from the centre of a region to where a palm meets an obstacle, (3,) [m], and its normal, (3,).
 
     A palm slides along the nearest points, or sticks: its place is replaced by the nearest point, within twice the
     shortest reaction time, when it is out of reach. Behind the centre an arm cannot follow a place, and slides.
@@ -113,9 +113,9 @@ def way_to(
             normal = out / max(float(np.linalg.norm(out)), 1e-9)
             grip.hold(frame, sight.pose(frame), point, normal, time, 2.0 * region.reaction[0])
         pose = sight.pose(grip.frame)
-        way = grip.at(time, pose) - centre
-        if way @ forward >= 0.0:
-            return _in_range(way, region), np.asarray(-pose.rotation @ grip.normal)
+        offset = grip.at(time, pose) - centre
+        if offset @ forward >= 0.0:
+            return _in_range(offset, region), np.asarray(-pose.rotation @ grip.normal)
     grip.release()
     return _in_range((one.distance if one.time <= 0.0 else region.radius) * one.direction, region), one.direction
 
@@ -125,7 +125,7 @@ def _distance(grip: Grip, centre: Array, time: float, sight: Sight) -> float:
     return np.inf if grip.frame < 0 else float(np.linalg.norm(grip.at(time, sight.pose(grip.frame)) - centre))
 
 
-def _in_range(way: Array, region: Region) -> Array:
-    """Return a way of the same direction that ends within the range of the palm, (3,) [m]."""
-    length = max(float(np.linalg.norm(way)), 1e-9)
-    return np.asarray(way * min(max(length, region.hold), region.reach) / length)
+def _in_range(offset: Array, region: Region) -> Array:
+    """Return an offset of the same direction that ends within the range of the palm, (3,) [m]."""
+    length = max(float(np.linalg.norm(offset)), 1e-9)
+    return np.asarray(offset * min(max(length, region.hold), region.reach) / length)

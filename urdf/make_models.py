@@ -24,8 +24,8 @@ from modelling.humanoid_figures import HumanoidFigures
 from modelling.lever import lever
 from modelling.litter import litter
 from modelling.loft import detail
+from modelling.objects import apple, carton, ground, long_table, mat, table
 from modelling.plant import plant
-from modelling.props import apple, carton, ground, long_table, mat, table
 from modelling.quadruped import quadruped
 from modelling.robot import Robot
 from modelling.sword import sword
@@ -38,7 +38,7 @@ def models() -> list[Robot]:
     """All the models of the project."""
     with detail(0.6):  # their meshes stay below a megabyte together
         others = [humanoid(tall()), quadruped(), hexapod()]
-    props = [carton(), table(), long_table(), ground(), beam(), barbell(), litter(), sword(), podium(), mat()]
+    objects = [carton(), table(), long_table(), ground(), beam(), barbell(), litter(), sword(), podium(), mat()]
     plants = [
         plant("plant", 1.4, 1.25, pieces=3, flower=0.11, stiffness=12.0),
         plant("small_plant", 1.15, 1.0, pieces=2, flower=0.08, stiffness=8.0),
@@ -70,7 +70,7 @@ def models() -> list[Robot]:
     return [
         humanoid(HumanoidFigures()),
         *others,
-        *props,
+        *objects,
         door(),
         valve(),
         lever(),

@@ -97,7 +97,7 @@ class _PlanResult:
     Attributes:
         complete: whether the goal is reached, or all turns are planned.
         reason: reason for an incomplete plan.
-        seconds: CPU time; of a game, of each turn [s].
+        seconds: CPU time; with `turns`, of each turn [s].
         moves: number of limb moves.
         mistakes: invalid stances.
         failure: of the execution, "" if it succeeds, None if the plan is not executed.
@@ -147,17 +147,17 @@ def _planned(scenario: Scenario) -> tuple[_PlanResult, Callable[[], Scenario]]:
 
 
 def _played(scenario: Scenario) -> tuple[_PlanResult, Callable[[], Scenario]]:
-    from motion_generation.turns import make_game, with_match
+    from motion_generation.turns import turn_planner, with_turns
     from multi_qp_simulator.plan_audit import PlanAudit
 
     spec = scenario.spec.turns
     assert spec is not None
-    match = make_game(scenario).play(spec.count)
+    sequence = turn_planner(scenario).plan(spec.count)
     audits = {player: PlanAudit(scenario, player, margin=0.9 * spec.margin) for player in spec.players}
-    wrong = [text for turn in match.turns for text in audits[turn.player].mistakes(turn.plan, q=turn.q)]
-    seconds = [turn.seconds for turn in match.turns]
-    result = _PlanResult(match.complete, match.reason, seconds, len(match.turns), wrong)
-    return result, lambda: with_match(scenario, match)
+    wrong = [text for turn in sequence.turns for text in audits[turn.player].mistakes(turn.plan, q=turn.q)]
+    seconds = [turn.seconds for turn in sequence.turns]
+    result = _PlanResult(sequence.complete, sequence.reason, seconds, len(sequence.turns), wrong)
+    return result, lambda: with_turns(scenario, sequence)
 
 
 def _execution_failure(scenario: Scenario) -> str:

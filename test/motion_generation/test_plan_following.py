@@ -96,7 +96,7 @@ def test_a_plan_that_begins_here_is_activated(scenario, state):
     follower, controller = follower_of(scenario), Controller(scenario)
     controller.step(state, 0.0)
     found = controller_after(follower, 5, lambda: plan_of(scenario, state.q), state, controller)
-    assert found is not None and found.machine.present.name == "settle"
+    assert found is not None and found.machine.present.name == "stabilise"
     assert (follower.status.plan, follower.status.waiting, follower.status.standing) == (5, False, False)
 
 

@@ -55,7 +55,7 @@ def test_invalid_controller_arguments_are_refused(scenario, name, value, reason)
     assert refusal(Controller, **({"scenario": scenario} | {name: value})).startswith(reason)
 
 
-@pytest.mark.parametrize(("name", "writer"), [("stairs", "planning.plan_scenario"), ("twister", "turns.play_scenario")])
+@pytest.mark.parametrize(("name", "writer"), [("stairs", "planning.plan_scenario"), ("twister", "turns.plan_turns")])
 def test_error_for_missing_states_names_their_generator(name, writer):
     scenario = load_scenario(name)
     for call in (Controller, run_scenario):

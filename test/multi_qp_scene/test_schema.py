@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from multi_qp_controller.qp.choice import FORMULATION_NAMES
 from multi_qp_scene.config_file import YamlDocument
+from multi_qp_scene.partial_validation import valid_part
 from multi_qp_scene.resources import model_path, resource_dirs, scenario_names
-from multi_qp_scene.salvage import salvage
 from multi_qp_scene.scenario import load_scenario
 from multi_qp_scene.schema.conditions import AllConditionSpec, NotConditionSpec, TimeConditionSpec
 from multi_qp_scene.schema.model_file import ModelFile
@@ -84,23 +84,23 @@ def test_a_task_with_a_wrong_value_is_refused(change):
         PoseTaskSpec.model_validate({"type": "pose", "frame": "box/box_link", **change})
 
 
-def test_salvage_preserves_valid_values():
+def test_partial_validation_preserves_valid_values():
     text = SMALLEST + "dt: -1\ncontacts: {a: {surfaces: [x, y], friction: rough}, b: {surfaces: [x, y]}}\nodd: 1\n"
     document = YamlDocument.parse(text)
-    rest = salvage(document, document.data, ScenarioFile)
+    rest = valid_part(document, document.data, ScenarioFile)
     assert rest is not None
     assert rest.dt == 0.005
     assert rest.contacts["a"].friction == rest.contacts["b"].friction == 0.7
     assert document.data["dt"] == -1, "the data is the caller's"
 
 
-def test_salvage_removes_a_list_completely():
+def test_partial_validation_removes_a_list_completely():
     text = SMALLEST.replace("{only: {}}", "{only: {contacts: [a, 1]}}")
     document = YamlDocument.parse(text)
-    rest = salvage(document, document.data, ScenarioFile)
+    rest = valid_part(document, document.data, ScenarioFile)
     assert rest is not None and rest.states["only"].contacts == []
 
 
-def test_salvage_returns_none_when_required_values_are_missing():
+def test_partial_validation_returns_none_when_required_values_are_missing():
     document = YamlDocument.parse("description: 1\n")
-    assert salvage(document, document.data, ScenarioFile) is None
+    assert valid_part(document, document.data, ScenarioFile) is None

@@ -54,7 +54,7 @@ PUSHES = [
 
 
 @pytest.mark.parametrize(("at", "force", "direction"), PUSHES)
-def test_it_survives_pushes_of_a_tenth_of_a_second(at, force, direction):
+def test_it_withstands_pushes_of_a_tenth_of_a_second(at, force, direction):
     """At 2 s it trots at 0.4 m/s, at 5.5 s at 0.8 m/s."""
     scenario = load_scenario("trot")
     push = PushSpec(link="quadruped/base_link", direction=direction, force=force, at=at, duration=0.1)

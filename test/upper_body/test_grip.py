@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from upper_body.grip import SLACK, Grip, way_to
+from upper_body.grip import SLACK, Grip, palm_offset
 from upper_body.meetings import Meeting
 from upper_body.regions import Region
 
@@ -38,20 +38,23 @@ def met(distance=0.3, time=0.0):
 
 def test_a_palm_that_slides_goes_to_the_nearest_point_within_its_range():
     for distance, expected in ((0.1, 0.2), (0.3, 0.3), (0.55, 0.45)):
-        np.testing.assert_allclose(way_to(Grip(), met(distance), REGION, CENTRE, 0.0, None, AHEAD)[0], expected * AHEAD)
+        np.testing.assert_allclose(
+            palm_offset(Grip(), met(distance), REGION, CENTRE, 0.0, None, AHEAD)[0], expected * AHEAD
+        )
 
 
 def test_a_palm_that_sticks_keeps_its_place_on_the_link_until_it_is_out_of_reach():
     grip = Grip()
     for shift in (0.0, 0.1, 0.2, 0.35):
-        way, _ = way_to(grip, met(), REGION, CENTRE, shift, Wall(shift), AHEAD)
+        way, _ = palm_offset(grip, met(), REGION, CENTRE, shift, Wall(shift), AHEAD)
         np.testing.assert_allclose(way, [0.3, shift, 0.0][:3] * np.ones(3) * min(1, 0.45 / np.hypot(0.3, shift)))
     assert grip.placed_at == 0.0
     assert np.hypot(0.3, 0.4) > REGION.reach + SLACK
-    way_to(grip, met(), REGION, CENTRE, 1.0, Wall(0.4), AHEAD)
+    palm_offset(grip, met(), REGION, CENTRE, 1.0, Wall(0.4), AHEAD)
     assert grip.placed_at == 1.0 and grip.duration == 2 * REGION.reaction[0]
     ways = [
-        way_to(grip, met(), REGION, CENTRE, 1.0 + s * grip.duration, Wall(0.4), AHEAD)[0] for s in np.linspace(0, 1, 31)
+        palm_offset(grip, met(), REGION, CENTRE, 1.0 + s * grip.duration, Wall(0.4), AHEAD)[0]
+        for s in np.linspace(0, 1, 31)
     ]
     np.testing.assert_allclose(ways[-1], 0.3 * AHEAD, atol=1e-12)
     assert np.linalg.norm(np.diff(ways, axis=0), axis=1).max() < 0.06
@@ -72,24 +75,24 @@ def test_the_way_to_a_new_place_leaves_the_surface_along_its_normals():
 
 def test_a_palm_that_sticks_is_flat_on_the_link_and_slides_once_its_place_is_behind():
     grip = Grip()
-    way_to(grip, met(), REGION, CENTRE, 0.0, Wall(), AHEAD)
-    way, normal = way_to(grip, met(), REGION, CENTRE, 0.1, Wall(0.2), AHEAD)
+    palm_offset(grip, met(), REGION, CENTRE, 0.0, Wall(), AHEAD)
+    way, normal = palm_offset(grip, met(), REGION, CENTRE, 0.1, Wall(0.2), AHEAD)
     np.testing.assert_allclose(normal, AHEAD, atol=1e-12)  # not along the way, which is oblique
     assert way[1] > 0.1
-    way_to(grip, met(), REGION, CENTRE, 0.2, Wall(0.2), -AHEAD)
+    palm_offset(grip, met(), REGION, CENTRE, 0.2, Wall(0.2), -AHEAD)
     assert grip.frame == -1
 
 
 def test_contact_ends_with_the_meeting():
     grip = Grip()
-    way_to(grip, met(), REGION, CENTRE, 0.0, Wall(), AHEAD)
+    palm_offset(grip, met(), REGION, CENTRE, 0.0, Wall(), AHEAD)
     assert grip.frame == 4
-    way_to(grip, met(distance=0.5), REGION, CENTRE, 0.1, Wall(), AHEAD)
+    palm_offset(grip, met(distance=0.5), REGION, CENTRE, 0.1, Wall(), AHEAD)
     assert grip.frame == -1
 
 
 def test_a_checkpoint_restores_the_place():
     grip, other = Grip(), Grip()
-    way_to(grip, met(), REGION, CENTRE, 0.0, Wall(), AHEAD)
+    palm_offset(grip, met(), REGION, CENTRE, 0.0, Wall(), AHEAD)
     other.set_state(grip.get_state())
     assert other.at(0.1, Wall(0.1).pose(4)) == pytest.approx(grip.at(0.1, Wall(0.1).pose(4)))

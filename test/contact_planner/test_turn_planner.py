@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from motion_generation.turns import make_game, play_scenario
+from motion_generation.turns import plan_turns, turn_planner
 from multi_qp_scene import ConfigError, MultiQpError, load_scenario
 from multi_qp_simulator.plan_audit import PlanAudit
 from multi_qp_simulator.runner import run_scenario
@@ -17,24 +17,24 @@ def scenario():
 
 
 @pytest.fixture(scope="module")
-def played(scenario):
-    return play_scenario(scenario)
+def planned(scenario):
+    return plan_turns(scenario)
 
 
-def test_every_turn_is_valid_with_the_others_at_their_configuration(scenario, played):
-    match = played.match
-    assert match.complete, match.reason
-    assert [turn.player for turn in match.turns] == ["humanoid", "quadruped"] * (TURNS // 2)
-    for player in match.first:
+def test_every_turn_is_valid_with_the_others_at_their_configuration(scenario, planned):
+    sequence = planned.sequence
+    assert sequence.complete, sequence.reason
+    assert [turn.player for turn in sequence.turns] == ["humanoid", "quadruped"] * (TURNS // 2)
+    for player in sequence.first:
         audit = PlanAudit(scenario, player, margin=0.9 * scenario.spec.turns.margin)
-        for turn in match.turns:
+        for turn in sequence.turns:
             if turn.player == player:
                 assert audit.mistakes(turn.plan, q=turn.q) == []
 
 
-def test_a_turn_moves_the_drawn_limb_to_a_free_tile_of_the_drawn_colour(played):
-    stances = dict(played.match.first)
-    for turn in played.match.turns:
+def test_a_turn_moves_the_drawn_limb_to_a_free_tile_of_the_drawn_colour(planned):
+    stances = dict(planned.sequence.first)
+    for turn in planned.sequence.turns:
         taken = {contact.other for stance in stances.values() for contact in stance.contacts.values()}
         landed = turn.plan.stances[-1].contacts[turn.limb]
         assert landed.other.startswith(f"mat/{turn.color}_") and landed.other not in taken
@@ -47,25 +47,25 @@ def landed_as_before(turn, limb, before):
     return turn.plan.stances[-1].contacts[limb].same_as(before[limb])
 
 
-def test_each_turn_starts_at_the_configuration_after_the_previous_one(scenario, played):
+def test_each_turn_starts_at_the_configuration_after_the_previous_one(scenario, planned):
     q = scenario.scene.q0.copy()
-    for turn in played.match.turns:
+    for turn in planned.sequence.turns:
         np.testing.assert_array_equal(turn.q, q)
         q[scenario.scene.subsystems[turn.player].q_slice] = turn.plan.stances[-1].q
 
 
 def test_the_other_player_is_an_obstacle(scenario):
-    game = make_game(scenario)
-    planner = game._planner("humanoid")
-    q = game.stances["humanoid"].q
+    turns = turn_planner(scenario)
+    planner = turns._planner("humanoid")
+    q = turns.stances["humanoid"].q
     assert planner.clearance.is_free(q)
-    game.q[scenario.scene.subsystems["quadruped"].q_slice.start + 1] += 0.5  # into the humanoid
-    hits = game._planner("humanoid").clearance.hits(q)
+    turns.q[scenario.scene.subsystems["quadruped"].q_slice.start + 1] += 0.5  # into the humanoid
+    hits = turns._planner("humanoid").clearance.hits(q)
     assert any("quadruped/" in name for pair in hits for name in pair)
 
 
-def test_waiting_players_keep_their_contacts_and_tasks(played):
-    spec = played.scenario.spec
+def test_waiting_players_keep_their_contacts_and_tasks(planned):
+    spec = planned.scenario.spec
     for name, state in spec.states.items():
         if "halt" in name or name == "end":
             continue
@@ -77,21 +77,21 @@ def test_waiting_players_keep_their_contacts_and_tasks(played):
 
 
 def test_a_match_without_a_step_has_a_reason(scenario):
-    game = make_game(scenario)
-    game._colors = {color: () for color in game._colors}
-    match = game.play(2)
-    assert not match.complete and match.reason == "turn 1: there is no step for humanoid"
-    assert match.turns == ()
+    planner = turn_planner(scenario)
+    planner._colors = {color: () for color in planner._colors}
+    sequence = planner.plan(2)
+    assert not sequence.complete and sequence.reason == "turn 1: there is no step for humanoid"
+    assert sequence.turns == ()
 
 
-def test_the_same_seed_gives_the_same_draws(scenario, played):
-    again = make_game(scenario).play(2)
-    assert [(t.limb, t.color) for t in again.turns] == [(t.limb, t.color) for t in played.match.turns[:2]]
+def test_the_same_seed_gives_the_same_draws(scenario, planned):
+    again = turn_planner(scenario).plan(2)
+    assert [(t.limb, t.color) for t in again.turns] == [(t.limb, t.color) for t in planned.sequence.turns[:2]]
 
 
 def test_a_scenario_without_turns_is_refused():
     with pytest.raises(MultiQpError, match="has no `turns`"):
-        make_game(load_scenario("stand"))
+        turn_planner(load_scenario("stand"))
 
 
 def test_errors_list_unknown_names(scenario, tmp_path):
@@ -107,6 +107,6 @@ def test_errors_list_unknown_names(scenario, tmp_path):
 def test_a_game_is_executed(scenario):
     short = replace(scenario, spec=scenario.spec.model_copy(
         update={"turns": scenario.spec.turns.model_copy(update={"count": 4})}))  # fmt: skip
-    report = run_scenario(play_scenario(short).scenario).report
+    report = run_scenario(plan_turns(short).scenario).report
     assert report["completed"] and report["qp_failures"] == 0
     assert report["worst"]["contact_slip_m"] < 2e-3

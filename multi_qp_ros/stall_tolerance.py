@@ -1,4 +1,4 @@
-"""Longest stalls of processes or messages that a scene survives in real-time mode, at times throughout its run."""
+"""Longest stalls of processes or messages that a scene tolerates in real-time mode, at times throughout its run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KINDS: dict[str, Callable[[float], Stall]] = {
 }
 #: Duration of a run after a stall [s]; failures occur within a third of it.
 AFTERWARDS = 0.8
-#: A stall is survived if none of this number of last commands is a fallback.
+#: A stall is tolerated if none of this number of last commands is a fallback.
 LAST = 5
 
 
@@ -37,7 +37,7 @@ class StallTrial:
         state: state of the controller at the beginning.
         kind: key of `KINDS`.
         length: duration of the stall [s].
-        survived: whether the last commands are not fallbacks and the robots' state is finite.
+        tolerated: whether the last commands are not fallbacks and the robots' state is finite.
         fastest: largest speed of any joint or base from the beginning on [rad/s, m/s].
         fallbacks: number of commands without a QP solution.
     """
@@ -46,7 +46,7 @@ class StallTrial:
     state: str
     kind: str
     length: float
-    survived: bool
+    tolerated: bool
     fastest: float
     fallbacks: int
 
@@ -111,19 +111,19 @@ def _try(graph: DelayedGraph, kind: str, length: float, answer: Connection) -> N
     graph.stall(KINDS[kind](length))
     graph.go(at + length + AFTERWARDS)
     last = graph.statuses[-LAST:]
-    survived = not graph.simulated_robot.broken and bool(last) and Status.FALLBACK not in last
-    answer.send(StallTrial(at, state, kind, length, survived, graph.fastest, graph.statuses.count(Status.FALLBACK)))
+    tolerated = not graph.simulated_robot.broken and bool(last) and Status.FALLBACK not in last
+    answer.send(StallTrial(at, state, kind, length, tolerated, graph.fastest, graph.statuses.count(Status.FALLBACK)))
 
 
-def survived_by_state(trials: Sequence[StallTrial]) -> dict[str, dict[str, float]]:
-    """Return the longest stall [s] survived at all times of a state, like all shorter ones, by state and kind.
+def tolerated_by_state(trials: Sequence[StallTrial]) -> dict[str, dict[str, float]]:
+    """Return the longest stall [s] tolerated at all times of a state, like all shorter ones, by state and kind.
 
-    It is 0 where the shortest one was not survived.
+    It is 0 where the shortest one was not tolerated.
     """
     lengths = sorted({trial.length for trial in trials})
     well: dict[tuple[str, str, float], bool] = defaultdict(lambda: True)
     for trial in trials:
-        well[trial.state, trial.kind, trial.length] &= trial.survived
+        well[trial.state, trial.kind, trial.length] &= trial.tolerated
     found: dict[str, dict[str, float]] = {}
     for trial in trials:
         longest = 0.0

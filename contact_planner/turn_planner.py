@@ -45,8 +45,8 @@ class Turn:
 
 
 @dataclass(frozen=True, eq=False)
-class Match:
-    """Result of `Game.play`.
+class TurnSequence:
+    """Result of `TurnPlanner.plan`.
 
     Attributes:
         turns: in order.
@@ -61,8 +61,8 @@ class Match:
     reason: str
 
 
-class Game:
-    """A game of several characters in one scene.
+class TurnPlanner:
+    """Planner of the turns of several characters in one scene.
 
     Attributes:
         q: configuration of the whole scene, (nq,).
@@ -109,7 +109,7 @@ class Game:
         self._reaches[player] = planner.reaches
         return planner
 
-    def play(self, count: int) -> Match:
+    def plan(self, count: int) -> TurnSequence:
         """Plan `count` turns, or as many as there are steps for."""
         first, names = dict(self.stances), list(self._problems)
         turns: list[Turn] = []
@@ -117,9 +117,9 @@ class Game:
             player = names[number % len(names)]
             turn = self.turn(player)
             if turn is None:
-                return Match(tuple(turns), first, False, f"turn {number + 1}: there is no step for {player}")
+                return TurnSequence(tuple(turns), first, False, f"turn {number + 1}: there is no step for {player}")
             turns.append(turn)
-        return Match(tuple(turns), first, True, "")
+        return TurnSequence(tuple(turns), first, True, "")
 
     def turn(self, player: str) -> Turn | None:
         """Plan one randomly drawn step of a player; None if no limb has one within the time budget."""

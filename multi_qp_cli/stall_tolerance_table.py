@@ -1,4 +1,4 @@
-"""Table of `multi-qp robustness --stalls`: longest stall survived by the wall clock, by state."""
+"""Table of `multi-qp robustness --stalls`: longest stall tolerated by the wall clock, by state."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Table
 
 from multi_qp_cli.output import Console
-from multi_qp_ros.stalls import KINDS, StallTrial, survived_by_state, try_stalls
+from multi_qp_ros.stall_tolerance import KINDS, StallTrial, tolerated_by_state, try_stalls
 from multi_qp_scene.scenario import Scenario
 
 #: Number of tested stall lengths, evenly spaced up to the longest.
@@ -19,7 +19,7 @@ LENGTHS = 4
 def tabulate(
     load: Callable[[], Scenario], *, upto: float, every: float, until: float, seed: int, jobs: int
 ) -> list[dict[str, Any]]:
-    """Test stalls throughout a run, print the longest survived by state [ms], and return all trials."""
+    """Test stalls throughout a run, print the longest tolerated by state [ms], and return all trials."""
     trials: list[StallTrial] = []
     console = Console(stderr=True)
     lengths = [upto * (k + 1) / LENGTHS for k in range(LENGTHS)]
@@ -28,9 +28,9 @@ def tabulate(
             console.print(f"{trial.at:8.3f} s {trial.state}")
         trials.append(trial)
     table = Table(
-        "state", "moments", *KINDS, box=None, pad_edge=False, title="longest stall survived at all tested times [ms]"
+        "state", "moments", *KINDS, box=None, pad_edge=False, title="longest stall tolerated at all tested times [ms]"
     )
-    for state, found in survived_by_state(trials).items():
+    for state, found in tolerated_by_state(trials).items():
         moments = len({trial.at for trial in trials if trial.state == state})
         table.add_row(state, str(moments), *(_milliseconds(found[kind], upto) for kind in KINDS))
     Console().print(table)

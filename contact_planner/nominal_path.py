@@ -78,7 +78,7 @@ def base_over(
     return pin.SE3(turn @ tilt, centre - turn @ middle)
 
 
-class Guide:
+class NominalPath:
     """A path of the base with a nominal configuration at each pose.
 
     Attributes:

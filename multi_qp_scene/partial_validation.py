@@ -18,7 +18,7 @@ Model = TypeVar("Model", bound=BaseModel)
 _MOST_ROUNDS = 20
 
 
-def salvage(document: YamlDocument, data: Any, model: type[Model]) -> Model | None:
+def valid_part(document: YamlDocument, data: Any, model: type[Model]) -> Model | None:
     """Build `model` from the valid values of a part of a file.
 
     A list with an invalid item is removed completely, since the indices of its items would change.

@@ -26,7 +26,7 @@ OCCLUSION_RAYS = 12
 
 
 @dataclass(frozen=True)
-class Backdrop:
+class Background:
     """Floor and sky without bodies, from one camera.
 
     Attributes:
@@ -42,7 +42,7 @@ class Backdrop:
     presence: Image
 
     @classmethod
-    def for_camera(cls, camera: Camera, *, width: int, height: int, center: tuple[float, float]) -> Backdrop:
+    def for_camera(cls, camera: Camera, *, width: int, height: int, center: tuple[float, float]) -> Background:
         """Return tiles around the centre of the scene [m] that fade into the sky with distance."""
         pixels = pixel_centers(width, height)
         rays = camera.directions(pixels, width=width, height=height)

@@ -1,4 +1,4 @@
-"""Ordered candidate moves of the contact search: making, moving and breaking contacts along the path."""
+"""Ordered candidates of the contact search: making, moving and breaking contacts along the path."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 
 from contact_planner.body import CharacterModel
-from contact_planner.guide import Guide
+from contact_planner.nominal_path import NominalPath
 from contact_planner.reach import LimbReach
 from contact_planner.stance import Stance
 from multi_qp_scene.contact_sequence import Contact
@@ -39,7 +39,7 @@ class SearchSettings:
 
 
 @dataclass(frozen=True)
-class Move:
+class ContactChange:
     """A limb makes a new contact or, with `releases`, breaks its contact.
 
     Attributes:
@@ -53,8 +53,8 @@ class Move:
     releases: bool = False
 
 
-class Moves:
-    """Candidate moves of a character."""
+class CandidateChanges:
+    """Candidate contact changes of a character."""
 
     def __init__(
         self, body: CharacterModel, reaches: Mapping[str, LimbReach], helpers: Sequence[str], settings: SearchSettings
@@ -62,61 +62,63 @@ class Moves:
         """Store the model; `helpers` are limbs that may be without contact."""
         self._body, self._reaches, self._helpers, self._settings = body, reaches, helpers, settings
 
-    def next(self, stance: Stance, guide: Guide, required: Collection[str]) -> Iterator[Move]:
-        """Yield candidate moves in order of preference."""
-        at, end = stance.progress, guide.end
+    def next(self, stance: Stance, path: NominalPath, required: Collection[str]) -> Iterator[ContactChange]:
+        """Yield candidate changes in order of preference."""
+        at, end = stance.progress, path.end
         ages = list(stance.contacts)  # the oldest first
-        blocked = self.blocked(stance, guide)
+        blocked = self.blocked(stance, path)
         free_way = min(blocked.values(), default=end + 1) - 1
         for limb in sorted(blocked, key=lambda limb: (blocked[limb], ages.index(limb))):
             others = [k for other, k in blocked.items() if other != limb]
             furthest = max(at, min([*others, end + 1]) - 1)
             least = max(at, min(blocked[limb], furthest))
             if limb in self._helpers:
-                yield Move(limb, _between(at, free_way), releases=True)
+                yield ContactChange(limb, _between(at, free_way), releases=True)
             if len(self._body.limbs[limb].joints):
-                yield Move(limb, _between(least, furthest))
+                yield ContactChange(limb, _between(least, furthest))
         idle = [
-            Move(limb, _between(at, max(at, free_way)))
+            ContactChange(limb, _between(at, max(at, free_way)))
             for limb in self._helpers
             if limb not in stance.contacts and len(self._body.limbs[limb].joints)
         ]
         if not blocked:
-            yield from self._finishing(stance, guide, required, idle)
+            yield from self._finishing(stance, path, required, idle)
             return
         yield from idle
         for limb in ages:
             if limb not in blocked and limb not in self._helpers:
-                yield Move(limb, (max(at, free_way),))
+                yield ContactChange(limb, (max(at, free_way),))
         further = min(end, max(at, free_way) + _LONGER)
         for limb in ages:  # a longer step than the comfortable reach allows
             if limb not in self._helpers and further > at:
-                yield Move(limb, (further,))
+                yield ContactChange(limb, (further,))
 
-    def _finishing(self, stance: Stance, guide: Guide, required: Collection[str], idle: list[Move]) -> Iterator[Move]:
-        """Yield the moves that remain once no contact keeps the base from the end of the path; `idle` may help."""
-        end = guide.end
-        missing = [Move(limb, (end,)) for limb in required if limb not in stance.contacts]
+    def _finishing(
+        self, stance: Stance, path: NominalPath, required: Collection[str], idle: list[ContactChange]
+    ) -> Iterator[ContactChange]:
+        """Yield the changes that remain once no contact keeps the base from the end of the path; `idle` may help."""
+        end = path.end
+        missing = [ContactChange(limb, (end,)) for limb in required if limb not in stance.contacts]
         releases = [
-            Move(limb, _between(stance.progress, end), releases=True)
+            ContactChange(limb, _between(stance.progress, end), releases=True)
             for limb in stance.contacts
             if limb not in required
         ]
-        misplaced = [Move(limb, (end,)) for limb in self.misplaced(stance.contacts, guide)]
+        misplaced = [ContactChange(limb, (end,)) for limb in self.misplaced(stance.contacts, path)]
         # a helper in reach of its old place may keep the others from theirs
-        again = [Move(limb, (end,)) for limb in self._helpers if limb in stance.contacts]
+        again = [ContactChange(limb, (end,)) for limb in self._helpers if limb in stance.contacts]
         if missing:
             yield from [*missing, *idle, *misplaced, *releases, *again]
         else:
             yield from [*releases, *misplaced, *idle, *again]
 
-    def blocked(self, stance: Stance, guide: Guide) -> dict[str, int]:
+    def blocked(self, stance: Stance, path: NominalPath) -> dict[str, int]:
         """Return the first pose of the path at which a limb cannot keep its contact, by limb."""
         blocked: dict[str, int] = {}
-        for k in range(stance.progress, guide.end + 1):
-            base = self._body.base_pose(guide.nominal_q(k, stance.contacts))
+        for k in range(stance.progress, path.end + 1):
+            base = self._body.base_pose(path.nominal_q(k, stance.contacts))
             for limb, contact in stance.contacts.items():
-                if limb not in blocked and not self._can_keep(limb, contact, base, guide.nominal(k).homes[limb]):
+                if limb not in blocked and not self._can_keep(limb, contact, base, path.nominal(k).homes[limb]):
                     blocked[limb] = k
             if len(blocked) == len(stance.contacts):
                 break
@@ -131,9 +133,9 @@ class Moves:
         stretched = off_face + (away - off_face) / stretch
         return self._reaches[limb].reaches(home.translation + stretched, margin=-0.03)
 
-    def misplaced(self, contacts: Mapping[str, Contact], guide: Guide) -> list[str]:
+    def misplaced(self, contacts: Mapping[str, Contact], path: NominalPath) -> list[str]:
         """Return the limbs that are far from their nominal placement at the end of the path."""
-        homes, X_world_base = guide.nominal(guide.end).homes, guide.poses[-1]
+        homes, X_world_base = path.nominal(path.end).homes, path.poses[-1]
         found = []
         for limb, contact in contacts.items():
             away = contact.pose.translation - X_world_base.act(homes[limb].translation)
