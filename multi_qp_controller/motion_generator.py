@@ -237,7 +237,7 @@ def heading_reference(
 
 def com_reference(position: Array, velocity: Array = _REST3, acceleration: Array = _REST3) -> Array:
     """Return the reference of a task on a centre of mass, from three vectors in the world, (3,) each; (9,)."""
-    return np.stack([position, velocity, acceleration], axis=1).ravel()
+    return np.array([position, velocity, acceleration]).T.ravel()
 
 
 def posture_reference(angles: Array, rates: Array | float = 0.0, accelerations: Array | float = 0.0) -> Array:

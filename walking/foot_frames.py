@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 import math
 
 import numpy as np
@@ -17,6 +18,9 @@ class FootFrames:
 
     def __init__(self, robot: WalkingRobot, gait: Gait) -> None:
         self._robot, self._gait = robot, gait
+        # nominal places of the feet of each group relative to its centre, conjugate
+        places = robot.places[:, 0] - 1j * robot.places[:, 1]
+        self._nominal = [places[list(feet)] - places[list(feet)].mean() for feet in gait.groups]
         self._framed: Measured | None = None
         self._frames: list[tuple[Array, float]] = []
 
@@ -27,14 +31,12 @@ class FootFrames:
         return self._frames[group]
 
     def _compute(self, group: int, now: Measured) -> tuple[Array, float]:
-        feet = list(self._gait.groups[group])
+        feet = self._gait.groups[group]
         if len(feet) == 1:
             return now.feet[feet[0], :2], float(now.yaws[feet[0]])
-        centre = now.feet[feet, :2].mean(axis=0)
-        nominal = self._robot.places[feet] - self._robot.places[feet].mean(axis=0)
-        actual = now.feet[feet, :2] - centre
-        cross = float((nominal[:, 0] * actual[:, 1] - nominal[:, 1] * actual[:, 0]).sum())
-        return centre, math.atan2(cross, float((nominal * actual).sum()))
+        points = now.feet[feet, 0] + 1j * now.feet[feet, 1]
+        centre = points.sum() / len(feet)
+        return np.array([centre.real, centre.imag]), cmath.phase(self._nominal[group] @ (points - centre))
 
     def heading(self, now: Measured) -> float:
         """Return the mean heading of the feet."""

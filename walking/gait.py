@@ -106,22 +106,28 @@ class NominalStep:
     offset: Array
 
 
-def group_place(robot: WalkingRobot, gait: Gait, group: int) -> Array:
-    """Return the nominal centre of a group of feet relative to the body, (2,) [m]."""
-    feet, places = gait.groups[group], robot.places
-    return np.array([sum(float(places[foot, axis]) for foot in feet) / len(feet) for axis in (0, 1)])
+class PeriodicGait:
+    """Periodic gait of a robot on level ground, without disturbances.
 
-
-def nominal_step(robot: WalkingRobot, gait: Gait, velocity: Array, *, stance: int) -> NominalStep:
-    """Return the step of the periodic gait of a body velocity (vx, vy, wz) from this stance group.
-
-    Two steps repeat: r b⁺ = E b − d, with b the offset of the divergent component from the stance at the beginning of
-    a step, r the turn of a step as a complex number, d the displacement to the next stance, E the growth.
+    Attributes:
+        centres: nominal centre of each group of feet relative to the body, (2, 2) [m].
     """
-    y, other = group_place(robot, gait, stance), group_place(robot, gait, 1 - stance)
-    vx, vy, wz = velocity
-    numbers = _periodic(complex(*y), complex(*other), robot.omega, gait.step_time, vx, vy, wz, robot.least_width)
-    return NominalStep(np.array(numbers[:2]), numbers[2], np.array(numbers[3:]))
+
+    def __init__(self, robot: WalkingRobot, gait: Gait) -> None:
+        self.centres = np.array([robot.places[list(feet)].mean(axis=0) for feet in gait.groups])
+        self._omega, self._step_time, self._least_width = robot.omega, gait.step_time, robot.least_width
+        self._places = [complex(*centre) for centre in self.centres]
+
+    def step(self, velocity: Array, *, stance: int) -> NominalStep:
+        """Return the step of a body velocity (vx, vy, wz) from this stance group.
+
+        Two steps repeat: r b⁺ = E b − d, with b the offset of the divergent component from the stance at the beginning
+        of a step, r the turn of a step as a complex number, d the displacement to the next stance, E the growth.
+        """
+        vx, vy, wz = velocity
+        standing, swinging = self._places[stance], self._places[1 - stance]
+        numbers = _periodic(standing, swinging, self._omega, self._step_time, vx, vy, wz, self._least_width)
+        return NominalStep(np.array(numbers[:2]), numbers[2], np.array(numbers[3:]))
 
 
 def largest_velocity(robot: WalkingRobot, gait: Gait, *, stride: float, step_turn: float) -> Array:
@@ -134,7 +140,7 @@ def largest_velocity(robot: WalkingRobot, gait: Gait, *, stride: float, step_tur
         step_turn: largest turn of a step [rad].
     """
     ahead, aside = robot.reach
-    left, right = group_place(robot, gait, 0)[1], group_place(robot, gait, 1)[1]
+    left, right = PeriodicGait(robot, gait).centres[:, 1]
     if left != right:  # feet beside each other: one of two steps aside closes up to the least width
         aside = max(aside - robot.least_width, 0.0) / 2.0
     return np.array([stride * ahead, aside, step_turn]) / gait.step_time
@@ -144,7 +150,7 @@ def largest_velocity(robot: WalkingRobot, gait: Gait, *, stride: float, step_tur
 def _periodic(
     stance: complex, swinging: complex, omega: float, time: float, vx: float, vy: float, wz: float, least_width: float
 ) -> tuple[float, float, float, float, float]:
-    """Return place (x, y), turn and offset (x, y) of `nominal_step`, for both groups' nominal places x + iy."""
+    """Return place (x, y), turn and offset (x, y) of a `NominalStep`, for both groups' nominal places x + iy."""
     turn = wz * time
     middle, spread = 0.5 * (stance + swinging), abs((stance - swinging).imag)
     if spread > 0.0:

@@ -18,7 +18,6 @@ from multi_qp_controller.motion_generator import (
     MotionGenerator,
     com_reference,
     heading_reference,
-    pose_reference,
     posture_reference,
 )
 from multi_qp_scene.arrays import Array
@@ -32,6 +31,7 @@ from walking.gait import Gait, UnknownGround, WalkingRobot, largest_velocity
 from walking.gait_state import STAND, Measured, Walk
 from walking.ground_height import ground_heights
 from walking.stepper import Stepper
+from walking.swing import write_pose
 from walking.terrain import Terrain, outline_of, patch_of
 from walking.velocity import VelocityCommand, random_schedule
 
@@ -331,17 +331,12 @@ class WalkingGenerator(MotionGenerator):
         references = {"com": com_reference(position, velocity, acceleration)}
         for k, foot in enumerate(self._feet):
             if not walk.in_contact[k]:
-                place, rate, second = walk.swings[k]
-                turn = pin.utils.rotate("z", place[3])
-                R, left = turn @ pin.utils.rotate("y", place[4]) @ self._level[k], turn[:, 1]
-                twist = np.concatenate([rate[:3], rate[4] * left + [0.0, 0.0, rate[3]]])
-                spin = rate[3] * rate[4] * -turn[:, 0]  # the axis of the pitch turns with the heading
-                angular = second[4] * left + spin + [0.0, 0.0, second[3]]
-                references[foot] = pose_reference(place[:3], R, twist, np.concatenate([second[:3], angular]))
+                references[foot] = np.empty(24)
+                write_pose(walk.swings[k], self._level[k], references[foot])
         yaw, rate = stepper.body_heading(now)
         pitch = float(walk.leaned[0]), float(walk.leaned[1]), float(walk.leaned[2])
-        for link in self._spec.upright:
-            references[f"upright {link}"] = heading_reference(yaw, rate, pitch=pitch)
+        upright = heading_reference(yaw, rate, pitch=pitch)
+        references |= {f"upright {link}": upright for link in self._spec.upright}
         references["posture"] = self._posture(now, yaw)
         return references
 

@@ -72,7 +72,7 @@ class GroundHeight:
         here = self.below(walk, now.com[:2], now, velocity)
         if math.isnan(ground[0]):
             ground[:] = here, 0.0, 0.0
-        soon = self.below(walk, now.com[:2] + period * now.velocity[:2], now, velocity)
+        soon = here if self._level else self.below(walk, now.com[:2] + period * now.velocity[:2], now, velocity)
         rate = (soon - here) / period
         ground[2] = GROUND_RATE**2 * (here - ground[0]) + 2.0 * GROUND_RATE * (rate - ground[1])
         ground[1] += elapsed * ground[2]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from multi_qp_scene.arrays import Array
 from walking.foot_frames import FootFrames
-from walking.gait import TURNING_ROOM, Gait, WalkingRobot, group_place, nominal_step
+from walking.gait import TURNING_ROOM, Gait, PeriodicGait, WalkingRobot
 from walking.gait_state import Measured, turned
 from walking.preview_kernel import StepChoice, best_step
 
@@ -29,6 +31,11 @@ class StepPreview:
         """Create it; `swing_speed`: largest mean speed of a swing foot relative to the walk [m/s]."""
         self._robot, self._gait, self._frames, self._swing_speed = robot, gait, frames, swing_speed
         self._times = RESOLUTION * np.arange(1, round(gait.longest_swing / RESOLUTION) + 1, dtype=np.float64)
+        self._periodic = PeriodicGait(robot, gait)
+        # bounds of the zero-moment point for each stance group: two feet share a line, see `_line`
+        soles = [robot.half_soles[group[0]] if len(group) == 1 else np.zeros(2) for group in gait.groups]
+        self._shifts = [np.stack([-half, half], axis=1) for half in soles]
+        self._on_points = [len(group) == 2 and not robot.half_soles[list(group)].any() for group in gait.groups]
 
     def best(
         self,
@@ -54,27 +61,26 @@ class StepPreview:
             place: of the landing, (2,) [m], where it is fixed already.
             remaining: time until touchdown [s], where it is fixed already.
         """
-        gait, robot, times = self._gait, self._robot, self._times
+        gait, times = self._gait, self._times
         centre, heading = self._frames.frame(1 - swinging, now)
-        step = nominal_step(robot, gait, velocity, stance=1 - swinging)
+        foot = self._frames.frame(swinging, now)[0]
+        step = self._periodic.step(velocity, stance=1 - swinging)
         if remaining is None:
             low = max(gait.least_swing - elapsed, FREEZE)
             high = max(gait.longest_swing - elapsed, low)
             if place is not None:  # when the foot can be there
-                way = turned(place - self._frames.frame(swinging, now)[0], -heading)
+                way = turned(place - foot, -heading)
                 low = min(max(low, self._least_time(way, velocity)), high)
-            times = times[(times >= low - 1e-9) & (times <= high + 1e-9)]
+            times = times[math.ceil(low / RESOLUTION - 1e-6) - 1 : math.floor(high / RESOLUTION + 1e-6)]
         else:
-            times = np.maximum([remaining], 0.0)
+            times = np.array([max(remaining, 0.0)])
         turn = float(velocity[2]) * (max(nominal_time, elapsed) + gait.double_support)
         box = (
             self._box(swinging, turn) if place is None else np.repeat(turned(place - centre, -heading), 2).reshape(2, 2)
         )
-        stance = list(gait.groups[1 - swinging])
-        shifts = robot.half_soles[stance[0]] if len(stance) == 1 else np.zeros(2)
         return best_step(
             turned(xi - centre, -heading),
-            robot.omega,
+            self._robot.omega,
             times,
             0.5 * gait.double_support,
             nominal_time - elapsed,
@@ -82,9 +88,9 @@ class StepPreview:
             velocity[:2],
             step.offset,
             box,
-            np.stack([-shifts, shifts], axis=1),
-            turned(self._line(now, stance), -heading),
-            turned(self._frames.frame(swinging, now)[0] - centre, -heading),
+            self._shifts[1 - swinging],
+            turned(self._line(now, 1 - swinging), -heading),
+            turned(foot - centre, -heading),
             self._swing_speed,
             WEIGHTS,
         )
@@ -94,17 +100,17 @@ class StepPreview:
         speeds = self._swing_speed + np.sign(way) * velocity[:2]
         return float((np.abs(way) / np.maximum(speeds, SLOWEST * self._swing_speed)).max())
 
-    def _line(self, now: Measured, stance: list[int]) -> Array:
+    def _line(self, now: Measured, stance: int) -> Array:
         """Return half of the line between two feet without soles, without the margin, (2,) [m]; else 0."""
-        if len(stance) != 2 or self._robot.half_soles[stance].any():
+        if not self._on_points[stance]:
             return np.zeros(2)
-        return LINE * 0.5 * (now.feet[stance[1], :2] - now.feet[stance[0], :2])
+        first, second = self._gait.groups[stance]
+        return LINE * 0.5 * (now.feet[second, :2] - now.feet[first, :2])
 
     def _box(self, swinging: int, turn: float) -> Array:
         """Return the bounds of the next place relative to the stance centre; `turn`: of the next foot [rad]."""
-        robot, gait = self._robot, self._gait
-        (ahead, aside), least = robot.reach, robot.least_width + TURNING_ROOM * abs(turn)
-        spread = group_place(robot, gait, swinging)[1] - group_place(robot, gait, 1 - swinging)[1]
+        (ahead, aside), least = self._robot.reach, self._robot.least_width + TURNING_ROOM * abs(turn)
+        spread = self._periodic.centres[swinging, 1] - self._periodic.centres[1 - swinging, 1]
         if spread > 0.0:
             return np.array([[-ahead, ahead], [least, max(least, aside)]])
         if spread < 0.0:

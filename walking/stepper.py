@@ -11,7 +11,7 @@ import numpy as np
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.stateful import Stateful
 from walking.foot_frames import FootFrames
-from walking.gait import GRAVITY, Gait, WalkingRobot, group_place, nominal_step
+from walking.gait import GRAVITY, Gait, PeriodicGait, WalkingRobot
 from walking.gait_state import DOUBLE, SHIFT, STAND, SWING, URGENT, Measured, Walk, turned, wrapped
 from walking.ground_height import GroundHeight
 from walking.preview_kernel import StepChoice
@@ -86,10 +86,11 @@ class Stepper(Stateful):
         self._ground = GroundHeight(gait, self._frames, level=terrain is None)
         self._swing_feet = SwingFeet(robot, gait, terrain, rise=rise)
         self.preview = StepPreview(robot, gait, self._frames, swing_speed=swing_speed)
-        left, right = (float(group_place(robot, gait, group)[1]) for group in (0, 1))
-        self._is_beside = left != right
+        periodic = PeriodicGait(robot, gait)
+        left, right = periodic.centres[:, 1].tolist()
+        self._is_beside, self._left = left != right, 0 if left >= right else 1
         # of the periodic gait on the spot, by stance
-        self._beside = [nominal_step(robot, gait, np.zeros(3), stance=group) for group in (0, 1)]
+        self._beside = [periodic.step(np.zeros(3), stance=group) for group in (0, 1)]
         self.acceleration = np.zeros(2)
         self.choice: StepChoice | None = None
         self.start(dt)
@@ -270,9 +271,8 @@ class Stepper(Stateful):
             self._lift(now, self.gait.recovery_swing, velocity)
         elif np.abs(velocity).max() >= 1e-3:
             vx, vy, wz = velocity
-            left = 0 if group_place(self.robot, self.gait, 0)[1] >= group_place(self.robot, self.gait, 1)[1] else 1
             aside = vy if abs(vy) > 0.3 * abs(vx) else wz
-            walk.swinging = left if aside > 0.0 else 1 - left
+            walk.swinging = self._left if aside > 0.0 else 1 - self._left
             walk.phase, walk.since, walk.error, walk.recovering = SHIFT, now.time, 0.0, False
 
     def _shift(self, now: Measured, xi: Array, velocity: Array) -> Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from multi_qp_scene.arrays import Array
@@ -65,6 +67,29 @@ def resting(position: Array, yaw: float) -> Array:
     reference = np.zeros((3, 5))
     reference[0, :3], reference[0, 3] = position, yaw
     return reference
+
+
+@compiled
+def write_pose(reference: Array, level: Array, out: Array) -> None:
+    """Write the pose of a sole and its motion as the reference of a pose task.
+
+    Args:
+        reference: of the foot, see `resting`.
+        level: rotation of the sole at heading and pitch 0, (3, 3).
+        out: position, rotation row by row, linear and angular velocity and acceleration, in the world, (24,).
+    """
+    place, rate, second = reference[0], reference[1], reference[2]
+    c, s, cp, sp = math.cos(place[3]), math.sin(place[3]), math.cos(place[4]), math.sin(place[4])
+    for k in range(3):
+        out[k], out[12 + k], out[18 + k] = place[k], rate[k], second[k]
+        out[3 + k] = c * cp * level[0, k] - s * level[1, k] + c * sp * level[2, k]
+        out[6 + k] = s * cp * level[0, k] + c * level[1, k] + s * sp * level[2, k]
+        out[9 + k] = -sp * level[0, k] + cp * level[2, k]
+    # the axis of the pitch, (-s, c, 0), turns with the heading
+    out[15], out[16], out[17] = -s * rate[4], c * rate[4], rate[3]
+    out[21] = -s * second[4] - c * rate[3] * rate[4]
+    out[22] = c * second[4] - s * rate[3] * rate[4]
+    out[23] = second[3]
 
 
 @compiled_part

@@ -29,6 +29,10 @@ class SwingFeet:
     def __init__(self, robot: WalkingRobot, gait: Gait, terrain: Terrain | None, *, rise: float) -> None:
         """Create it; `rise`: largest difference in height between two footholds [m]."""
         self._robot, self._gait, self._terrain, self._rise = robot, gait, terrain, rise
+        # nominal place of each foot relative to the centre of its group
+        self._places = robot.places.copy()
+        for group in gait.groups:
+            self._places[list(group)] -= robot.places[list(group)].mean(axis=0)
 
     def land(self, walk: Walk, now: Measured, progress: float) -> bool:
         """Set the landing of each swinging foot; return whether the terrain moved the place of the group.
@@ -38,15 +42,15 @@ class SwingFeet:
             now: measured state.
             progress: part of the swing that has passed.
         """
-        group = list(self._gait.groups[walk.swinging])
-        middle, moved = self._robot.places[group].mean(axis=0), False
+        moved, group = False, self._gait.groups[walk.swinging]
         for k in group:
             if walk.in_contact[k]:
                 continue
-            place = np.array([*(walk.place[:2] + turned(self._robot.places[k] - middle, walk.place[2])), walk.place[2]])
-            walk.landings[k] = *place[:2], self._ground_height(walk, now, k)
+            walk.landings[k, :2] = walk.place[:2] + turned(self._places[k], walk.place[2])
+            walk.landings[k, 2] = self._ground_height(walk, now, k)
             if self._terrain is None:
                 continue
+            place = np.array([walk.landings[k, 0], walk.landings[k, 1], walk.place[2]])
             stance = max(float(now.feet[j, 2]) for j, on in enumerate(walk.in_contact) if on)
             found = self._terrain.landing(
                 k, place, stance=stance, rise=self._rise, chosen=walk.patches[k], fixed=progress > CHOSEN
@@ -56,7 +60,7 @@ class SwingFeet:
                 walk.patches[k] = found.patch
                 walk.landings[k] = *found.place, found.height
         if moved:
-            walk.place[:2] = walk.landings[group, :2].mean(axis=0)
+            walk.place[:2] = walk.landings[list(group), :2].mean(axis=0)
         return moved
 
     def advance(self, walk: Walk, now: Measured, tick: float) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -12,6 +13,7 @@ import numpy as np
 
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import ArgumentError
+from multi_qp_scene.jit import compiled
 from multi_qp_scene.schema.walking import RandomVelocitySpec, RouteSpec, TimedVelocitySpec, VelocityLimitsSpec
 from multi_qp_scene.stateful import Stateful
 from walking.route import Route
@@ -79,6 +81,7 @@ class VelocityCommand(Stateful):
     ) -> None:
         """Create it at rest; `possible`: largest |vx|, |vy|, |wz| that the steps permit, (3,); no bound if None."""
         self._schedule = sorted(schedule, key=lambda entry: entry.at)
+        self._times = [entry.at for entry in self._schedule]
         self.limits = limits
         self.route = None if route is None else Route(route)
         self._possible = bound = np.full(3, np.inf) if possible is None else possible
@@ -114,10 +117,9 @@ class VelocityCommand(Stateful):
 
     def limited(self, wanted: Array) -> Array:
         """Return a velocity within the limits; combinations are reduced in proportion."""
-        clipped = np.clip(wanted, self._lower, self._upper)
-        by_limits, by_steps = np.linalg.norm(clipped / self._upper), np.linalg.norm(clipped / self._possible)
-        share = max(float(by_limits) / TOGETHER, float(by_steps))
-        return clipped if share <= 1.0 else clipped / share
+        allowed = np.empty(3)
+        _limit(wanted, self._lower, self._upper, self._possible, allowed)
+        return allowed
 
     def update(
         self,
@@ -151,9 +153,9 @@ class VelocityCommand(Stateful):
         wanted, step = factor * wanted + added, self._rates * dt
         allowed = self.limited(wanted)
         # a route's velocity towards its line is reduced all the time
-        kept = np.array_equal(allowed, wanted) or (self.outside is None and self.route is not None)
+        kept = (allowed == wanted).all() or (self.outside is None and self.route is not None)
         self.reduced = None if kept else (wanted, allowed)
-        self.velocity = self.velocity + np.clip(allowed - self.velocity, -step, step)
+        self.velocity = self.velocity + np.maximum(np.minimum(allowed - self.velocity, step), -step)
         return self.velocity
 
     def set_state(self, saved: Checkpoint) -> None:
@@ -170,8 +172,8 @@ class VelocityCommand(Stateful):
             self.route.set_state(saved.route)
 
     def _scheduled(self, elapsed: float) -> Array:
-        begun = [entry.velocity for entry in self._schedule if elapsed >= entry.at - 1e-9]
-        return np.array(begun[-1]) if begun else np.zeros(3)
+        begun = bisect_right(self._times, elapsed + 1e-9)
+        return np.array(self._schedule[begun - 1].velocity) if begun else np.zeros(3)
 
     def is_over(self, elapsed: float) -> bool:
         """Return whether the schedule has ended and the robot is commanded to stand."""
@@ -179,3 +181,14 @@ class VelocityCommand(Stateful):
             return self.route.arrived and not self.velocity.any()
         ended = not self._schedule or elapsed >= self._schedule[-1].at
         return ended and not self.velocity.any()
+
+
+@compiled
+def _limit(wanted: Array, lower: Array, upper: Array, possible: Array, allowed: Array) -> None:
+    """Write `VelocityCommand.limited` of a velocity, (3,), to `allowed`."""
+    by_limits, by_steps = 0.0, 0.0
+    for i in range(3):
+        allowed[i] = min(max(wanted[i], lower[i]), upper[i])
+        by_limits += (allowed[i] / upper[i]) ** 2
+        by_steps += (allowed[i] / possible[i]) ** 2
+    allowed /= max(math.sqrt(by_limits) / TOGETHER, math.sqrt(by_steps), 1.0)

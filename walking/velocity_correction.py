@@ -29,22 +29,24 @@ def corrected(walk: Walk, now: Measured, velocity: Array, *, limits: Array, elap
         limits: largest commands, (3,).
         elapsed: time since the last tick [s].
     """
-    heading = now.base[2]
-    # time integral of the error in this tick
-    error = elapsed * velocity
-    error[:2] -= turned(now.base[:2] - walk.base[:2], -heading)
-    error[2] -= wrapped(heading - walk.base[2])
+    heading, before = now.base[2], walk.base
     walk.base = now.base
-    if not np.array_equal(velocity, walk.commanded) or walk.recovering or walk.error > URGENT:
+    if (velocity != walk.commanded).any() or walk.recovering or walk.error > URGENT:
         walk.commanded, walk.constant_since = velocity.copy(), now.time
     if walk.phase not in (SWING, DOUBLE) or not velocity.any():
         walk.offset = np.zeros(2)
         return velocity
     if now.time - walk.constant_since > SETTLING:
-        walk.offset = np.clip(walk.offset + OFFSET_GAIN * error[:2], -LARGEST_OFFSET, LARGEST_OFFSET)
-        factors = walk.factors + FACTOR_GAIN * error * velocity / limits**2
-        walk.factors = np.clip(factors, -LARGEST_FACTOR, LARGEST_FACTOR)
+        # time integral of the error in this tick
+        ahead, aside = turned(now.base[:2] - before[:2], -heading)
+        error = elapsed * velocity - np.array([ahead, aside, wrapped(heading - before[2])])
+        walk.offset = _clipped(walk.offset + OFFSET_GAIN * error[:2], LARGEST_OFFSET)
+        walk.factors = _clipped(walk.factors + FACTOR_GAIN * error * velocity / limits**2, LARGEST_FACTOR)
     wanted = velocity * (1.0 + walk.factors)
     x, y = turned(now.com[:2] - now.base[:2], -heading)
     wanted[:2] += walk.offset + wanted[2] * np.array([-y, x])
     return wanted
+
+
+def _clipped(values: Array, bound: float) -> Array:
+    return np.maximum(np.minimum(values, bound), -bound)

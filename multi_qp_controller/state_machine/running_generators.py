@@ -156,7 +156,8 @@ class RunningGenerators(Stateful):
             raise ValueError(f"references of unknown tasks: {', '.join(sorted(output.references.keys() - own.keys()))}")
         for task_name, numbers in output.references.items():
             expected = tasks[f"{name}/{task_name}"].reference_size
-            if numbers.shape != (expected,) or not np.isfinite(numbers).all():
+            # a finite sum of squares has finite terms, and is fast; it may also overflow for large ones
+            if numbers.shape != (expected,) or not (math.isfinite(numbers.dot(numbers)) or np.isfinite(numbers).all()):
                 raise ValueError(
                     f"reference of '{task_name}': expected {expected} finite numbers, got {numbers.shape}: {numbers}"
                 )

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import lsq_linear
 
 from multi_qp_controller.qp import QPProblem, make_solver
-from walking.gait import Gait, WalkingRobot, nominal_step
+from walking.gait import Gait, PeriodicGait, WalkingRobot
 from walking.preview_kernel import best_step
 from walking.swing import APEX, SEARCH_SPEED, advance, quintic, resting
 
@@ -26,7 +26,7 @@ def rotation(angle):
 @pytest.mark.parametrize("velocity", [(0, 0, 0), (0.8, 0, 0), (-0.3, 0.2, 0), (0.3, -0.1, 0.9)])
 def test_two_nominal_steps_repeat(velocity):
     growth = math.exp(ROBOT.omega * GAIT.step_time)
-    steps = [nominal_step(ROBOT, GAIT, np.array(velocity, dtype=float), stance=k) for k in (0, 1)]
+    steps = [PeriodicGait(ROBOT, GAIT).step(np.array(velocity, dtype=float), stance=k) for k in (0, 1)]
     turn = rotation(steps[0].turn)
     # offset at the end of a step, in the heading of the next stance, is the one at its beginning
     begun = turn.T @ steps[0].offset
@@ -37,13 +37,13 @@ def test_two_nominal_steps_repeat(velocity):
 
 def test_two_nominal_steps_move_the_body_by_its_velocity():
     velocity = np.array([0.5, -0.2, 0.0])
-    left, right = (nominal_step(ROBOT, GAIT, velocity, stance=k).place for k in (0, 1))
+    left, right = (PeriodicGait(ROBOT, GAIT).step(velocity, stance=k).place for k in (0, 1))
     assert np.allclose(left + right, 2.0 * GAIT.step_time * velocity[:2])
     assert left[1] < 0.0 < right[1]
 
 
 def test_steps_aside_leave_room_between_the_feet():
-    places = [nominal_step(ROBOT, GAIT, np.array([0.0, 0.3, 0.0]), stance=k).place for k in (0, 1)]
+    places = [PeriodicGait(ROBOT, GAIT).step(np.array([0.0, 0.3, 0.0]), stance=k).place for k in (0, 1)]
     assert min(abs(place[1]) for place in places) >= ROBOT.least_width - 1e-12
 
 

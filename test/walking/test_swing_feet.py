@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pinocchio as pin
 import pytest
 
 from walking.gait import Gait, UnknownGround, WalkingRobot
 from walking.gait_state import SWING, URGENT, Measured, Walk
-from walking.swing import resting
+from walking.swing import resting, write_pose
 from walking.swing_feet import SLOW_LANDING, SwingFeet
 
 PLACES = np.array([[0.0, 0.085], [0.0, -0.085]])
@@ -100,3 +101,21 @@ def test_on_unknown_ground_a_foot_lands_fast_and_searches_below_the_mean_of_the_
         assert places[landing, 2] == pytest.approx(0.5 * height, abs=2e-3)
         assert speeds[landing - 1] == pytest.approx(0.3, abs=0.02)
         assert speeds.max() == pytest.approx(0.5, abs=0.02)
+
+
+def test_the_reference_of_a_swing_foot_is_its_pose_and_the_derivatives_of_it():
+    rng, level, h = np.random.default_rng(0), pin.utils.rotate("x", 0.3) @ pin.utils.rotate("z", 0.2), 1e-4
+    p, v, a = 0.5 * rng.standard_normal((3, 5))
+
+    def pose(time: float) -> tuple[np.ndarray, np.ndarray]:
+        x = p + time * v + 0.5 * time**2 * a
+        return x[:3], pin.utils.rotate("z", x[3]) @ pin.utils.rotate("y", x[4]) @ level
+
+    def angular(time: float) -> np.ndarray:
+        return pin.log3(pose(time + h)[1] @ pose(time - h)[1].T) / (2.0 * h)
+
+    out = np.empty(24)
+    write_pose(np.stack([p, v, a]), level, out)
+    assert np.allclose(out[:3], pose(0.0)[0]) and np.allclose(out[3:12].reshape(3, 3), pose(0.0)[1], atol=1e-12)
+    assert np.allclose(out[12:15], v[:3]) and np.allclose(out[15:18], angular(0.0), atol=1e-7)
+    assert np.allclose(out[18:21], a[:3]) and np.allclose(out[21:], (angular(h) - angular(-h)) / (2 * h), atol=1e-5)

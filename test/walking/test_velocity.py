@@ -9,7 +9,7 @@ import pytest
 
 from multi_qp_scene.errors import ArgumentError
 from multi_qp_scene.schema.walking import RandomVelocitySpec, RouteSpec, TimedVelocitySpec, VelocityLimitsSpec
-from walking.gait import Gait, WalkingRobot, largest_velocity, nominal_step
+from walking.gait import Gait, PeriodicGait, WalkingRobot, largest_velocity
 from walking.velocity import TOGETHER, VelocityCommand, random_schedule
 
 DT = 0.005
@@ -85,7 +85,7 @@ def test_the_largest_velocity_follows_from_reach_and_step_time():
     found = largest_velocity(robot, gait, stride=0.9, step_turn=0.5)
     assert np.allclose(found * gait.step_time, [0.45, 0.155, 0.5])
     for velocity in (found * [1, 0, 0], found * [0, 1, 0]):
-        steps = [nominal_step(robot, gait, velocity, stance=k).place for k in (0, 1)]
+        steps = [PeriodicGait(robot, gait).step(velocity, stance=k).place for k in (0, 1)]
         assert max(abs(x) for x, _ in steps) <= 0.5 and max(abs(y) for _, y in steps) <= 0.45 + 1e-9
 
 
