@@ -60,7 +60,6 @@ class StandTerm(TermBase):
         type: selects this term.
         feet: effectors to stand on.
         phase: number of the phase at whose end it stands, counted from 1; the last one by default.
-        weight: factor of its residual. Terms below 1 are preferences, which no audit judges.
     """
 
     type: Literal["stand"]
@@ -80,7 +79,6 @@ class HandstandTerm(TermBase):
         hands: effectors to stand on.
         feet: effectors above the trunk.
         phase: number of the phase at whose end it does, counted from 1; the last one by default.
-        weight: factor of its residual. Terms below 1 are preferences, which no audit judges.
     """
 
     type: Literal["handstand"]
@@ -101,7 +99,6 @@ class PositionTerm(TermBase):
         type: selects this term.
         target: x and y, or x, y and z in the world [m].
         phase: number of the phase at whose end it is there, counted from 1; the last one by default.
-        weight: factor of its residual. Terms below 1 are preferences, which no audit judges.
     """
 
     type: Literal["position"]
@@ -115,7 +112,6 @@ class DirectionTerm(TermBase):
         type: selects this term.
         yaw: heading of its x axis in the world [rad].
         phase: number of the phase at whose end it does, counted from 1; the last one by default.
-        weight: factor of its residual. Terms below 1 are preferences, which no audit judges.
     """
 
     type: Literal["direction"]
@@ -142,7 +138,6 @@ class StrikeTerm(TermBase):
         target: position in the world [m].
         velocity: in the world [m/s].
         phase: number of the phase at whose end it strikes, counted from 1.
-        weight: factor of its residual. Terms below 1 are preferences, which no audit judges.
     """
 
     type: Literal["strike"]
@@ -164,7 +159,6 @@ class ObjectPositionTerm(TermBase):
         target: of its centre of mass in the world [m].
         upright: whether its z axis is vertical as well.
         phase: number of the phase at whose end it is there, counted from 1; the last one by default.
-        weight: factor of its residual. Terms below 1 are preferences, which no audit judges.
     """
 
     type: Literal["object_position"]

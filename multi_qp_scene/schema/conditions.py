@@ -28,7 +28,11 @@ class StateNames(NamedTuple):
 
 
 class ConditionSpec(StrictModel):
-    """Base class of the specifications of conditions; a subclass has a key `type: Literal[...]`."""
+    """Base class of the specifications of conditions; a subclass has a key `type: Literal[...]`.
+
+    Attributes:
+        type: selects this type of condition.
+    """
 
     @property
     def parts(self) -> list[ConditionSpec]:
@@ -51,7 +55,6 @@ class TimeConditionSpec(ConditionSpec):
     """True when the state has lasted for a time.
 
     Attributes:
-        type: selects this type of condition.
         after: time since the state was entered [s].
     """
 
@@ -63,7 +66,6 @@ class TaskConditionSpec(ConditionSpec):
     """True when a task has reached its target and its reference has ended.
 
     Attributes:
-        type: selects this type of condition.
         task: a task of this state.
         error: maximum norm of x − x_ref, in the feature's unit (m and rad combined for a pose).
         speed: maximum norm of ẋ, in the feature's unit per second.
@@ -85,7 +87,6 @@ class ReferenceConditionSpec(ConditionSpec):
     """True when the moving reference of a task has ended.
 
     Attributes:
-        type: selects this type of condition.
         task: a task of this state.
     """
 
@@ -101,7 +102,6 @@ class CoMInsideConditionSpec(ConditionSpec):
     """True when a centre of mass, or its capture point, is over the support polygon of some contacts.
 
     Attributes:
-        type: selects this type of condition.
         subsystems: the group whose common centre of mass is tested.
         contacts: contacts whose first surfaces span the polygon; they need not be active.
         margin: minimum distance inside [m].
@@ -135,7 +135,6 @@ class TouchingConditionSpec(ConditionSpec):
     grasps, and all contacts while no forces are measured, are judged by position.
 
     Attributes:
-        type: selects this type of condition.
         contact: name of the contact.
         distance: maximum distance [m].
         angle: maximum angle between the surfaces [rad].
@@ -157,7 +156,6 @@ class SeparatedConditionSpec(ConditionSpec):
     """True when the surfaces of a contact have separated.
 
     Attributes:
-        type: selects this type of condition.
         contact: name of the contact.
         distance: minimum distance, measured as in `touching` [m].
     """
@@ -175,7 +173,6 @@ class JointConditionSpec(ConditionSpec):
     """True when a joint is above and below the given angles [rad].
 
     Attributes:
-        type: selects this type of condition.
         joint: full name of the joint.
         above: minimum angle [rad] or position [m].
         below: maximum angle [rad] or position [m].
@@ -197,7 +194,6 @@ class CommandConditionSpec(ConditionSpec):
     """True when the user has given this command: by its button in the viewer, or by `Controller.command`.
 
     Attributes:
-        type: selects this type of condition.
         name: of the command.
     """
 
@@ -206,11 +202,7 @@ class CommandConditionSpec(ConditionSpec):
 
 
 class UnattendedConditionSpec(ConditionSpec):
-    """True when the run is not interactive (headless), to skip states for the user.
-
-    Attributes:
-        type: selects this type of condition.
-    """
+    """True when the run is not interactive (headless), to skip states for the user."""
 
     type: Literal["unattended"]
 
@@ -219,7 +211,6 @@ class VisitsConditionSpec(ConditionSpec):
     """True when a state has been entered a number of times.
 
     Attributes:
-        type: selects this type of condition.
         state: name of the state; the present one counts as entered.
         count: minimum number of times.
     """
@@ -237,7 +228,6 @@ class GeneratorConditionSpec(ConditionSpec):
     """True when a motion generator of the state is done.
 
     Attributes:
-        type: selects this type of condition.
         generator: a generator of this state.
     """
 
@@ -289,7 +279,6 @@ class AllConditionSpec(SeveralConditionsSpec):
     """True when all of the conditions are true.
 
     Attributes:
-        type: selects this type of condition.
         of: conditions.
     """
 
@@ -300,7 +289,6 @@ class OneOfConditionSpec(SeveralConditionsSpec):
     """True when any of the conditions is true.
 
     Attributes:
-        type: selects this type of condition.
         of: conditions.
     """
 
@@ -311,7 +299,6 @@ class NotConditionSpec(ConditionSpec):
     """True when the condition is false.
 
     Attributes:
-        type: selects this type of condition.
         of: a condition.
     """
 

@@ -15,6 +15,9 @@ class GeneratorSpec(StrictModel):
     """Base class of the specifications of motion generators.
 
     A subclass has a key `type: Literal[...]`. It names what it owns, and checks the names that it refers to.
+
+    Attributes:
+        type: selects this type of generator.
     """
 
     @property

@@ -25,7 +25,6 @@ class OscillationSpec(GeneratorSpec):
     """Sinusoidal motion of joints around their angles at the start, for example of arms beside a walking generator.
 
     Attributes:
-        type: selects this type of generator.
         joints: amplitude by joint, full names [rad] or [m].
         period: duration of a cycle [s].
         cycles: number of cycles after which it is done; the motion goes on until the state ends.
@@ -50,7 +49,6 @@ class MotionPlaybackSpec(GeneratorSpec):
     """Plays a synthesised motion: its contacts, centre of mass, trunk, swinging limbs and postures over time.
 
     Attributes:
-        type: selects this type of generator.
         subsystem: the character.
         file: the motion, as `multi-qp synthesize --output` writes it; a path, or one relative to the scenario.
         contacts: contact by effector and touched surface, "<effector> <surface>" as in the motion's file.
@@ -85,16 +83,9 @@ class MotionReplanningSpec(MotionPlaybackSpec):
     """Plays a synthesised motion that is made again while it is played; written for a behaviour with `online`.
 
     Attributes:
-        type: selects this type of generator.
-        subsystem: the character.
         file: the first motion, as `multi-qp synthesize --output` writes it.
         contacts: contact by effector and touched surface, "<effector> <surface>", of all that may be made.
         target: where the motion leads to, before the moves of the behaviour, x and y [m].
-        com: weight of the centre of mass.
-        trunk: weight of the orientation of the trunk.
-        limb: weight of limbs that make contact again later.
-        object: weight of the object's pose while a hand touches it.
-        posture: weight of the joint angles.
     """
 
     type: Literal["motion_replanning"]  # type: ignore[assignment]

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 
 class GoalBase(StrictModel):
-    """A goal; its class in `multi_qp_simulator/goals/` measures it."""
+    """A goal; its class in `multi_qp_simulator/goals/` measures it.
+
+    Attributes:
+        type: selects this type of goal.
+    """
 
     def check(self, scenario: ScenarioChecker, key: Key) -> None:
         """Report each name that does not exist in the scenario, see `TaskBase.check`."""
@@ -25,7 +29,6 @@ class TrackingGoal(GoalBase):
     """Bound of the RMS tracking error of a pose task while it is active.
 
     Attributes:
-        type: selects this type of goal.
         task: a pose task.
         position: maximum RMS distance [m].
         rotation: maximum RMS angle [rad].
@@ -48,7 +51,6 @@ class PoseGoal(GoalBase):
     """Final position of a frame: near a given position, or (`initial`) near its initial one.
 
     Attributes:
-        type: selects this type of goal.
         frame: full name of a link or surface.
         target: position of its origin in the world [m], or `initial`.
         tolerance: maximum distance [m]; the orientation is not evaluated.
@@ -68,7 +70,6 @@ class PassGoal(GoalBase):
     """Least distance of a frame from a position during the run, for targets that are only touched on the way.
 
     Attributes:
-        type: selects this type of goal.
         frame: full name of a link or surface.
         target: position in the world [m].
         tolerance: maximum of the least distance [m].
@@ -92,7 +93,6 @@ class StateGoal(GoalBase):
     """A state that must be visited.
 
     Attributes:
-        type: selects this type of goal.
         state: name of the state.
         visits: minimum number of visits.
     """
@@ -110,7 +110,6 @@ class PointsGoal(GoalBase):
     """Bound of the number of missed random points of a task.
 
     Attributes:
-        type: selects this type of goal.
         task: a pose task whose target has `random_points`.
         misses: maximum number of missed points.
     """
@@ -128,7 +127,6 @@ class JointGoal(GoalBase):
     """Angle of a joint at the end of a state.
 
     Attributes:
-        type: selects this type of goal.
         joint: full name of the joint.
         target: angle [rad].
         tolerance: [rad].
@@ -152,7 +150,6 @@ class JointVelocityGoal(GoalBase):
     """Velocity of a joint throughout a state.
 
     Attributes:
-        type: selects this type of goal.
         joint: full name of the joint.
         target: velocity [rad/s].
         tolerance: maximum deviation, relative to the target.
@@ -179,7 +176,6 @@ class TiltGoal(GoalBase):
     """Bound of the inclination of the z axis of a frame from the vertical.
 
     Attributes:
-        type: selects this type of goal.
         frame: full name of a link or surface.
         tolerance: [rad].
         states: names of the evaluated states; all if left out.
@@ -200,7 +196,6 @@ class BalanceGoal(GoalBase):
     """Minimum distance of a group's centre of mass inside the support polygon of its contacts with the environment.
 
     Attributes:
-        type: selects this type of goal.
         subsystems: the group whose common centre of mass is evaluated.
         contacts: supporting contacts, of which the active ones count, for example of a group on other characters'
             shoulders; the group's own contacts with the environment if left out.
@@ -226,7 +221,6 @@ class ClearanceGoal(GoalBase):
     """Minimum distance between bodies, of the pairs in `collisions`.
 
     Attributes:
-        type: selects this type of goal.
         bodies: full names of two links, or patterns with `*`.
         at_least: minimum distance [m].
     """
@@ -240,7 +234,6 @@ class VelocityGoal(GoalBase):
     """Mean velocity of a walking robot relative to its command, for each of vx, vy, wz.
 
     Attributes:
-        type: selects this type of goal.
         generator: a generator of type `walking`.
         tolerance: maximum deviation of the mean, relative to the command.
         after: time since the last change of the command before evaluation begins [s].

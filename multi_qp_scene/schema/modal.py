@@ -60,7 +60,6 @@ class ModalSpec(GeneratorSpec):
     """Follows a reference motion by a plan of the contact forces of a window.
 
     Attributes:
-        type: selects this type of generator.
         subsystem: the robot.
         motion: file of a reference motion, as `multi-qp motion import` writes it; a path, or one relative to the
             scenario.

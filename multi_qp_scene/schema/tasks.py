@@ -199,11 +199,6 @@ class PostureTaskSpec(TaskBase):
     """Joint posture of one subsystem: constant, a path to it, or a motion over time.
 
     Attributes:
-        type: selects this type of task.
-        weight: w in (32).
-        stiffness: k in (33) [1/s²].
-        damping: gain on the velocity error [1/s]; 2√k if left out.
-        importance: order in which tasks are given up while the QP has no solution, smallest first; null: never.
         subsystem: name of the subsystem.
         posture: a posture of its model, `initial` (if left out), `entry` (the one when the task starts), or angles
             [rad] by joint, with the initial ones for other joints.
@@ -258,11 +253,6 @@ class CoMTaskSpec(TaskBase):
     """Position of the centre of mass of one subsystem, or of a group.
 
     Attributes:
-        type: selects this type of task.
-        weight: w in (32).
-        stiffness: k in (33) [1/s²].
-        damping: gain on the velocity error [1/s]; 2√k if left out.
-        importance: order in which tasks are given up while the QP has no solution, smallest first; null: never.
         subsystems: the group.
         axes: controlled world axes.
         target: target position.
@@ -297,11 +287,6 @@ class PoseTaskSpec(TaskBase):
     """Pose of a link, a surface or an object, in the world or relative to another link (`relative_to`).
 
     Attributes:
-        type: selects this type of task.
-        weight: w in (32).
-        stiffness: k in (33) [1/s²].
-        damping: gain on the velocity error [1/s]; 2√k if left out.
-        importance: order in which tasks are given up while the QP has no solution, smallest first; null: never.
         frame: full name of the link or surface.
         relative_to: full name of the link or surface that is the reference frame; the world if left out. A target with
             `position` or `rpy` then needs its own `frame`.
@@ -345,11 +330,6 @@ class JointAngleTaskSpec(TaskBase):
     """Angle [rad] or position [m] of one joint.
 
     Attributes:
-        type: selects this type of task.
-        weight: w in (32).
-        stiffness: k in (33) [1/s²].
-        damping: gain on the velocity error [1/s]; 2√k if left out.
-        importance: order in which tasks are given up while the QP has no solution, smallest first; null: never.
         joint: full name; the joint needs no motor.
         target: angle [rad] or position [m].
         duration: duration of a minimum-jerk path to the target [s]; a set-point if left out.
@@ -369,11 +349,9 @@ class JointImpedanceTaskSpec(TaskBase):
     """Springs and dampers on joints of one subsystem, with compensated gravity: torques instead of accelerations.
 
     Attributes:
-        type: selects this type of task.
         weight: w in (32) of torques relative to the effort limits; large, so that they are those of the springs.
         stiffness: not used.
         damping: not used.
-        importance: order in which tasks are given up while the QP has no solution, smallest first; null: never.
         subsystem: name of the subsystem.
         joints: names or patterns with `*` of joints with motors, which carry no contacts.
         posture: set-point: a posture of its model, `initial` (if left out), or angles [rad] by joint, with the initial
@@ -405,11 +383,8 @@ class JointVelocityTaskSpec(TaskBase):
     """Velocity of one joint [rad/s] or [m/s].
 
     Attributes:
-        type: selects this type of task.
-        weight: w in (32).
         stiffness: gain on the error [1/s].
         damping: not used.
-        importance: order in which tasks are given up while the QP has no solution, smallest first; null: never.
         joint: full name; the joint needs no motor.
         target: velocity [rad/s] or [m/s].
     """
@@ -427,11 +402,8 @@ class MomentumTaskSpec(TaskBase):
     """Momentum of a group about its own centre of mass: linear [N s], angular [N m s].
 
     Attributes:
-        type: selects this type of task.
-        weight: w in (32).
         stiffness: gain on the error [1/s].
         damping: not used.
-        importance: order in which tasks are given up while the QP has no solution, smallest first; null: never.
         subsystems: the group.
         axes: controlled world axes: x, y, z linear, roll, pitch, yaw angular.
         target: linear [N s], then angular [N m s].

@@ -47,7 +47,6 @@ class AntagonisticSpec(GeneratorSpec):
     """Holds limbs at a posture by antagonistic pairs of springs, which yield by their tension.
 
     Attributes:
-        type: selects this type of generator.
         subsystem: the character.
         joints: names or patterns with `*` of joints with motors, which carry no contacts.
         posture: a posture of its model, `initial` (if left out), or angles [rad] by joint, with the initial ones for
@@ -234,7 +233,6 @@ class AnticipationSpec(AntagonisticSpec):
     """Antagonistic limbs whose hands meet obstacles that are seen, as tense as these are expected to be heavy.
 
     Attributes:
-        type: selects this type of generator.
         hands: the hands by name.
         obstacles: names or patterns with `*` of subsystems that are not controlled.
         expected: what is expected of an obstacle, by name or pattern; the last one that matches holds.

@@ -197,7 +197,6 @@ class WalkingSpec(GeneratorSpec):
     """Walking by a velocity command: footsteps and their times from a preview of the divergent component of motion.
 
     Attributes:
-        type: selects this type of generator.
         subsystem: the robot.
         feet: contacts of the feet with the ground.
         treads: further contacts of each foot in `feet`, with level surfaces that it may step on, in the same order of
