@@ -9,6 +9,7 @@ from multi_qp_scene.config_file import Problems, YamlDocument, validate
 from multi_qp_scene.errors import ConfigError, MultiQpError, shown_path
 from multi_qp_scene.files import is_file
 from multi_qp_scene.mimic import mimic_violations
+from multi_qp_scene.model_document import model_document
 from multi_qp_scene.partial_validation import valid_part
 from multi_qp_scene.resources import find_resource, resolve_uri, resource_dirs
 from multi_qp_scene.schema.common import Vector3
@@ -52,7 +53,7 @@ def load_model(path: Path, problems: Problems) -> LoadedModel | None:
         The model, or None if it is not usable.
     """
     try:
-        document = YamlDocument.load(path)
+        document = model_document(path)
     except ConfigError as error:
         for problem in error.problems:
             problems.add(problem.location, problem.message)
@@ -104,7 +105,7 @@ def urdf_path(model: Path) -> Path:
     Raises:
         MultiQpError: when the file cannot be read, or the URDF does not exist.
     """
-    return _urdf_path(YamlDocument.load(model).data["urdf"], model)
+    return _urdf_path(model_document(model).data["urdf"], model)
 
 
 def _urdf_path(name: str, beside: Path) -> Path:

@@ -11,6 +11,7 @@ import numpy as np
 from multi_qp_scene.config_file import Problems, YamlDocument, validate
 from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence, surface_pose
 from multi_qp_scene.errors import ConfigError, MultiQpError
+from multi_qp_scene.model_document import model_document
 from multi_qp_scene.resources import model_path, sequence_path
 from multi_qp_scene.schema.model_file import ModelFile, SurfaceSpec
 from multi_qp_scene.schema.sequence_file import SequenceContactSpec, SequenceFile
@@ -88,7 +89,7 @@ def _sizes(models: Mapping[str, str]) -> dict[str, tuple[float, float]]:
     for subsystem, model in models.items():
         problems = Problems()
         try:
-            document = YamlDocument.load(model_path(model))
+            document = model_document(model_path(model))
             spec = validate(document, document.data, ModelFile, problems)
         except MultiQpError:
             continue
@@ -111,14 +112,14 @@ def _surfaces(document: YamlDocument, spec: SequenceFile, problems: Problems) ->
     surfaces: dict[str, Mapping[str, SurfaceSpec]] = {}
     for subsystem, model in spec.models.items():
         try:
-            model_document = YamlDocument.load(model_path(model, relative_to=folder))
+            read = model_document(model_path(model, relative_to=folder))
         except ConfigError as error:
             problems.extend(error.problems)
             continue
         except MultiQpError as error:
             problems.add(document.location(("models", subsystem)), str(error))
             continue
-        model_file = validate(model_document, model_document.data, ModelFile, problems)
+        model_file = validate(read, read.data, ModelFile, problems)
         if model_file is not None:
             surfaces[subsystem] = model_file.surfaces
     return surfaces
