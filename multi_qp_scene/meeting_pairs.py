@@ -77,7 +77,7 @@ def _signature(scene: Scene, subsystem: str, pieces: list[int]) -> bytes:
         parts += [link_of(scene, k).encode(), type(shape).__name__.encode(), box.tobytes()]
         parts.append(objects[k].placement.homogeneous.tobytes())
         if isinstance(shape, coal.BVHModelBase):
-            parts.append(np.array([shape.vertices(i) for i in range(shape.num_vertices)]).tobytes())
+            parts.append(np.array(shape.vertices()).tobytes())
     for joint in range(1, model.njoints):
         if model.names[joint].startswith(f"{subsystem}/"):
             parts += [model.names[joint].encode(), model.jointPlacements[joint].homogeneous.tobytes()]

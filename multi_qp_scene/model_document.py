@@ -17,8 +17,8 @@ _EXTENDS = "extends"
 def model_document(path: Path, *, extended_by: tuple[Path, ...] = ()) -> YamlDocument:
     """Read a model file; what it leaves out is that of the model that it extends.
 
-    Mappings are merged level by level, other values replaced. Inherited values have the line of the mapping that they
-    are merged into.
+    Mappings are merged level by level, other values replaced, and null removes a key (RFC 7396). Inherited values have
+    the line of the mapping that they are merged into.
 
     Args:
         path: the file.
@@ -52,4 +52,5 @@ def _from_folder(data: dict[str, Any], folder: Path) -> dict[str, Any]:
 def _merged(base: Any, own: Any) -> Any:
     if not isinstance(base, dict) or not isinstance(own, dict):
         return own
-    return {**base, **{key: _merged(base[key], value) if key in base else value for key, value in own.items()}}
+    merged = {**base, **{key: _merged(base[key], value) if key in base else value for key, value in own.items()}}
+    return {key: value for key, value in merged.items() if value is not None or key not in base}

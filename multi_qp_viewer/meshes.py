@@ -230,7 +230,7 @@ def _mesh_of(geometry: pin.GeometryObject) -> trimesh.Trimesh:
     if isinstance(shape, coal.BVHModelBase):
         return _stored_triangles(geometry)
     if isinstance(shape, coal.ConvexBase):
-        return trimesh.convex.convex_hull(np.array([shape.point(i) for i in range(shape.num_points)]))
+        return trimesh.convex.convex_hull(np.array(shape.points()))
     raise MeshError(f"geometry {geometry.name!r} is a {type(shape).__name__}, which the viewer cannot draw")
 
 

@@ -159,7 +159,7 @@ class ModelFile(StrictModel):
     Attributes:
         description: one line of text.
         extends: a shipped model's name or the path of a model file, whose keys this one has as well, except those that
-            it replaces; mappings are merged level by level.
+            it replaces; mappings are merged level by level, and null removes a key.
         urdf: the URDF: a file beside this one, or in the project's `urdf/`.
         root: whether the base floats or is fixed; environment models are `fixed`.
         color: red, green, blue of the visuals whose material is named `tint`.

@@ -87,7 +87,7 @@ def _vertices(item: pin.GeometryObject) -> Array:
     if isinstance(shape, coal.Box):
         return np.array(list(product(*((-side, side) for side in shape.halfSide))))
     if isinstance(shape, coal.BVHModelBase):
-        return np.array([shape.vertices(k) for k in range(shape.num_vertices)])
+        return np.array(shape.vertices())
     if hasattr(shape, "points"):
         return np.array(shape.points())
     raise MultiQpError(f"{item.name}: MuJoCo has no collision shape '{type(shape).__name__}'")

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from standing_behaviour import STANDING
 
 from contact_invariant.store import cache_path
 from contact_invariant.timed_plan import TimedPlan
@@ -15,19 +16,14 @@ from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import load_scenario
 from multi_qp_simulator.runner import run_scenario
 
-SCENARIO = """
-description: a humanoid stands still
-subsystems:
-  humanoid: {model: humanoid, posture: half_sitting, place: {surfaces: [left_sole, right_sole], onto: ground/floor}}
-environment: {ground: {model: ground}}
-behaviour:
-  character: humanoid
-  posture: half_sitting
+SCENARIO = (
+    "description: a humanoid stands still"
+    + STANDING
+    + """
   effectors: {left_foot: {surface: left_sole}, right_foot: {surface: right_sole}, left_hand: {surface: left_palm}}
-  phases: 2
-  phase_duration: 0.3
   terms: [{type: stand, feet: [left_foot, right_foot]}]
 """
+)
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from standing_behaviour import STANDING
 
 from contact_invariant.timed_plan import TimedPlan
 from motion_generation.synthesised_states import synthesise_scenario
@@ -14,21 +15,15 @@ from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import load_scenario
 from multi_qp_simulator.runner import run_scenario
 
-SCENARIO = """
-description: a humanoid shifts its weight to a target that moves
-dt: 0.01
-subsystems:
-  humanoid: {model: humanoid, posture: half_sitting, place: {surfaces: [left_sole, right_sole], onto: ground/floor}}
-environment: {ground: {model: ground}}
-behaviour:
-  character: humanoid
-  posture: half_sitting
+SCENARIO = (
+    "description: a humanoid shifts its weight to a target that moves\ndt: 0.01"
+    + STANDING
+    + """
   effectors: {left_foot: {surface: left_sole}, right_foot: {surface: right_sole}}
-  phases: 2
-  phase_duration: 0.3
   terms: [{type: stand, feet: [left_foot, right_foot], weight: 0.3}, {type: position, target: [0.0, 0.0]}]
   online: {speed: 0.2, moves: [{time: 0.2, by: [0.04, 0.0]}]}
 """
+)
 
 
 @pytest.fixture(scope="module")

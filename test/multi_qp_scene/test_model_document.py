@@ -37,14 +37,14 @@ def message(path):
 
 def test_mappings_are_merged_and_other_values_replaced(tmp_path):
     own = "extends: base.yaml\ndescription: mine\nsurfaces: {top: {xyz: [0, 0, 2]}, side: {type: point, link: block}}\n"
-    last = "extends: own.yaml\ndescription: last\n"
+    last = "extends: own.yaml\ndescription: last\nsurfaces: {side: null}\nself_collisions: null\n"
     folder = written(tmp_path, base=BASE, own=own, last=last)
     problems = Problems()
     with noted_files() as files:
         loaded = load_model(folder / "last.yaml", problems)
     problems.raise_if_any()
     assert loaded.spec.description == "last" and loaded.spec.root == "fixed"
-    assert loaded.spec.surfaces.keys() == {"top", "side"}
+    assert loaded.spec.surfaces.keys() == {"top"}
     assert loaded.spec.surfaces["top"].xyz == (0.0, 0.0, 2.0) and loaded.spec.surfaces["top"].link == "block"
     assert {file.name for file in files} >= {"last.yaml", "own.yaml", "base.yaml"}, "a recording has all of them"
 
@@ -62,6 +62,7 @@ def test_a_shipped_model_differs_from_the_one_that_it_extends_by_its_own_keys():
 
     soles, humanoid = spec("humanoid_small_soles"), spec("humanoid")
     assert soles.surfaces.keys() - humanoid.surfaces.keys() == {"left_mid_sole", "right_mid_sole"}
+    assert "left_sole" in soles.surfaces and "left_knee" not in soles.surfaces
     assert {key for key in type(soles).model_fields if getattr(soles, key) != getattr(humanoid, key)} == {
         "extends",
         "description",

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from multi_qp_controller.qp.choice import FORMULATION_NAMES
 from multi_qp_scene.config_file import YamlDocument
+from multi_qp_scene.model_document import model_document
 from multi_qp_scene.partial_validation import valid_part
 from multi_qp_scene.resources import model_path, resource_dirs, scenario_names
 from multi_qp_scene.scenario import load_scenario
@@ -31,7 +32,7 @@ states: {only: {}}
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_shipped_model_file_fits(name):
-    spec = ModelFile.model_validate(YamlDocument.load(model_path(name)).data)
+    spec = ModelFile.model_validate(model_document(model_path(name)).data)
     assert spec.description
 
 
