@@ -27,21 +27,19 @@ from multi_qp_controller.qp.physical_solution import PhysicalSolution
 from multi_qp_controller.qp.qp_data import QPData
 from multi_qp_controller.qp.safe_torques import SafeTorques
 from multi_qp_controller.qp.solve_cascade import SolveResult
-from multi_qp_controller.state_check import FARTHEST, StateCheck, as_recorded
+from multi_qp_controller.state_check import StateCheck, as_recorded
 from multi_qp_controller.state_machine.active_setup import ActiveSetup
 from multi_qp_controller.state_machine.state_manager import StateManager
 from multi_qp_controller.surroundings import Surroundings
-from multi_qp_controller.tasks import CoMTask, PoseTask, Task
+from multi_qp_controller.tasks import Task
 from multi_qp_controller.tasks.given_up import GivenUpTasks
 from multi_qp_controller.threads import use_one_thread
-from multi_qp_scene.arguments import array, rotation_matrix
 from multi_qp_scene.arrays import Array
-from multi_qp_scene.errors import ArgumentError, MultiQpError
+from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
 from multi_qp_scene.schema.control import ClosedLoopSpec
 from multi_qp_scene.stateful import conformed
-from multi_qp_scene.suggestions import unknown_name
 
 
 class Controller:
@@ -225,12 +223,7 @@ class Controller:
         Raises:
             ArgumentError: when no state has a generator of this name.
         """
-        of_states = self._state_manager.generators.of_states
-        for each in (self.generators, *of_states.values()):
-            if name in each:
-                return each[name]
-        names = {one for each in of_states.values() for one in each}
-        raise ArgumentError(unknown_name("generator", name, names))
+        return self.generators.get(name) or self._state_manager.generators.named(name)[0]
 
     def adjust(self, generator: str, setting: str, value: float) -> None:
         """Change a setting of the motion generators of a name, from the next tick on; see `MotionGenerator.settings`.
@@ -521,14 +514,7 @@ class Controller:
         Raises:
             ArgumentError: when the present state has no such target, or position or rotation is invalid.
         """
-        targets = self.targets
-        task = targets.get(name) if isinstance(name, str) else None
-        if task is None:
-            raise ArgumentError(unknown_name(f"target in state '{self.machine.present.name}'", name, targets))
-        position = array(f"position of target '{name}'", position, (3,), unit="m", most=FARTHEST)
-        rotation = None if rotation is None else rotation_matrix(f"rotation of target '{name}'", rotation)
-        if isinstance(task, PoseTask | CoMTask):
-            task.move_target(self.kinematics, position, rotation)
+        self._state_manager.set_target(name, position, rotation)
 
     def command(self, name: str) -> None:
         """Pass a user command to the state machine; it stays pending until a state has a transition for it.

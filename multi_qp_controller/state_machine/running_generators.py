@@ -94,16 +94,26 @@ class RunningGenerators(Stateful):
         self._outputs = {name: output for name, output in self._outputs.items() if name in same}
         self.done, self.faults = frozenset(), {}
 
+    def named(self, name: str) -> list[MotionGenerator]:
+        """Return the generators of a name: that of the present state first, then those of all states.
+
+        Raises:
+            ArgumentError: when there is none.
+        """
+        found = [own[name] for own in (self.present, *self.of_states.values()) if name in own]
+        if not found:
+            raise ArgumentError(
+                unknown_name("generator", name, {one for own in self.of_states.values() for one in own})
+            )
+        return found
+
     def adjust(self, name: str, setting: str, value: float) -> None:
         """Change a setting of the generators of a name, in all states whose generator has it.
 
         Raises:
             ArgumentError: when there is none, or the value is not a number within its range.
         """
-        named = [own[name] for own in (self.present, *self.of_states.values()) if name in own]
-        if not named:
-            names = {one for own in self.of_states.values() for one in own}
-            raise ArgumentError(unknown_name("generator", name, names))
+        named = self.named(name)
         for one in [one for one in named if setting in one.settings] or named[:1]:
             one.adjust(setting, value)
 

@@ -11,13 +11,19 @@ from multi_qp_controller.incidents import IncidentLog
 from multi_qp_controller.motion_generator import GeneratorInput
 from multi_qp_controller.qp.qp_data import QPData
 from multi_qp_controller.qp.solve_cascade import SolveCascade
+from multi_qp_controller.state_check import FARTHEST
 from multi_qp_controller.state_machine.active_setup import ActiveSetup
 from multi_qp_controller.state_machine.precompute import pairs_of, precompute_plans
 from multi_qp_controller.state_machine.running_generators import RunningGenerators
 from multi_qp_controller.state_machine.state_machine import MachineState, StateMachine
 from multi_qp_controller.state_machine.transition_context import TransitionContext
+from multi_qp_controller.tasks import CoMTask, PoseTask
+from multi_qp_scene.arguments import array, rotation_matrix
+from multi_qp_scene.arrays import Array
+from multi_qp_scene.errors import ArgumentError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.stateful import Stateful
+from multi_qp_scene.suggestions import unknown_name
 
 
 class StateManager(Stateful):
@@ -65,6 +71,17 @@ class StateManager(Stateful):
         if cascade.block_solver is not None:
             setups = active_setup, self.generators
             precompute_plans(self.machine.states, self._now, *setups, kinematics, qp_data, cascade.block_solver)
+
+    def set_target(self, name: str, position: Array, rotation: Array | None) -> None:
+        """Move an interactive target of the present state, see `Controller.set_target`."""
+        targets = self.active_setup.targets
+        task = targets.get(name) if isinstance(name, str) else None
+        if task is None:
+            raise ArgumentError(unknown_name(f"target in state '{self.machine.present.name}'", name, targets))
+        position = array(f"position of target '{name}'", position, (3,), unit="m", most=FARTHEST)
+        rotation = None if rotation is None else rotation_matrix(f"rotation of target '{name}'", rotation)
+        if isinstance(task, PoseTask | CoMTask):
+            task.move_target(self._kinematics, position, rotation)
 
     @property
     def watched(self) -> list[tuple[int, int | None]]:

@@ -15,7 +15,6 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from std_srvs.srv import Trigger
 
 from motion_generation.standing import WAITING
-from motion_generation.state_parts import HALT
 from multi_qp_controller.command import Command, Status
 from multi_qp_controller.controller import Controller
 from multi_qp_ros import parameters, process, topics
@@ -36,7 +35,8 @@ from multi_qp_ros.state_assembly import MessageStatus
 from multi_qp_ros.state_intake import StateIntake
 from multi_qp_ros.state_output import FootprintOutput
 from multi_qp_ros.timing_log import TimingLog
-from multi_qp_ros.velocity_commands import command_warnings, read_command, walkers
+from multi_qp_ros.user_inputs import UserInputs
+from multi_qp_ros.velocity_commands import command_warnings
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
@@ -126,15 +126,10 @@ class ControllerNode(LifecycleNode):
             self.get_logger().error(str(error))
             self._release()
             return TransitionCallbackReturn.FAILURE
-        inputs = Inputs(
-            self,
-            self._health,
-            self._scenario,
-            self._run.assembler.topics,
-            self,
-            stamped_velocity=self._settings["stamped_cmd_vel"],
-        )
-        self._parts.append(inputs)
+        inputs = Inputs(self, self._health, self._scenario, self._run.assembler.topics, self)
+        active, stamped = self._active_controller, self._settings["stamped_cmd_vel"]
+        users = UserInputs(self, self._health, self._scenario, active, stamped_velocity=stamped)
+        self._parts += [inputs, users]
         self._output = CommandOutput(self, self._scenario, every=self._lock_step)
         self._footprints = FootprintOutput(self, self._scenario)
         self._parts += [self._output, self._footprints]
@@ -166,6 +161,9 @@ class ControllerNode(LifecycleNode):
         self._answered: int | None = None
         if self._plans is not None:
             self._plans.follower.begin()
+
+    def _active_controller(self) -> Controller | None:
+        return self._run.controller if self._active else None
 
     def _make_monitor(self, scenario: Scenario, controller: Controller) -> Monitor:
         longest = self._settings["duration"] or (math.inf if WAITING in scenario.spec.states else None)
@@ -312,50 +310,11 @@ class ControllerNode(LifecycleNode):
         self._last_tick = monotonic()
         self._step_if_complete(MessageStatus.TAKEN)
 
-    def take_target(self, name: str, position: Array, rotation: Array | None) -> None:
-        """Move a target."""
-        if not self._active or name not in self._run.controller.targets:
-            raise ValueError("the present state has no such target")
-        self._run.controller.set_target(name, position, rotation)
-
-    def take_load(self, name: str, mass: float) -> None:
-        """Change a load."""
-        if not self._active:
-            raise ValueError("the controller is not active")
-        self._scenario.scene.loads.set_mass(name, mass)
-
-    def refuse_target(self, name: str, reason: str) -> None:
-        """Report a target that was rejected."""
-        self._health.statistics.count("refused_targets")
-        self._health.warn(f"target '{name}' was refused: {reason}")
-
     def take_force(self, contact: str, force: float, stamp: int) -> None:
         """Store the measured normal force of a contact [N]."""
         if self._active:
             self._run.contact_forces.put(contact, force, stamp * 1e-9 if self._lock_step else monotonic())
             self._step_if_complete(MessageStatus.TAKEN)
-
-    def take_velocity(self, robot: str, message: Any) -> None:
-        """Pass a velocity command to the walking generator of a robot."""
-        velocity, age = read_command(message, robot, int(self.get_clock().now().nanoseconds))
-        generator = walkers(self._run.controller).get(robot) if self._active else None
-        if generator is None:
-            raise ValueError(f"'{robot}' does not walk in the present state" if self._active else "not active")
-        timeout = generator.velocity.limits.timeout
-        if age > timeout:
-            raise ValueError(f"its stamp is {age:.3f} s old; commands time out after {timeout:g} s")
-        generator.command(*velocity)
-        self._run.controller.interactive = True  # a user who pauses may go on
-
-    def take_command(self, name: str) -> None:
-        """Pass a user command to the controller."""
-        if not self._active:
-            raise ValueError(f"command {name[:60]!r}: the controller is not active")
-        try:
-            self._run.controller.command(name)
-        except MultiQpError:
-            if self._plans is None or name != HALT:  # the contact planner may halt a plan that has just ended
-                raise
 
     def work(self) -> float:
         """Do what is due between messages; return the time until something is due next [s]."""
