@@ -180,6 +180,7 @@ class BrowserViewer:
             snapshot = self.player.advance(elapsed)
             if snapshot is not None:
                 self.drawing.draw(snapshot, follow_camera=time.monotonic() >= self._next_slow)
+                self.drawing.view.update(elapsed)
             self._update_panel(snapshot)
             return snapshot
 

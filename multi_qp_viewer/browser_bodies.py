@@ -37,7 +37,7 @@ class BodyMeshes:
         server: viser.ViserServer,
         scene: DrawableScene,
         *,
-        node: str = "/bodies",
+        node: str = "/world/bodies",
         only: Collection[str] | None = None,
     ) -> None:
         """Add every distinct shape once.

@@ -25,7 +25,7 @@ class DrawingLayer:
         self._server, self._group = server, group
         self._visible = True
         self._parts: dict[DrawingShape, _ShapeMarks] = {}
-        self._words = LabelPool(server, f"/drawings/{group}/word", MAX_TEXTS)
+        self._words = LabelPool(server, f"/world/drawings/{group}/word", MAX_TEXTS)
 
     def draw(self, snapshot: Snapshot) -> None:
         """Show this tick."""
@@ -34,7 +34,7 @@ class DrawingLayer:
         for shape in (DrawingShape.SEGMENTS, DrawingShape.ARROWS, DrawingShape.TRIANGLES, DrawingShape.BALLS):
             some = [drawing for drawing in ours if drawing.shape is shape and len(drawing.points)]
             if some and shape not in self._parts:
-                self._parts[shape] = _ShapeMarks(self._server, f"/drawings/{self._group}/{shape}", shape)
+                self._parts[shape] = _ShapeMarks(self._server, f"/world/drawings/{self._group}/{shape}", shape)
             if shape in self._parts:
                 self._parts[shape].draw(some, shown=self._visible)
         words = [drawing for drawing in ours if drawing.shape is DrawingShape.WORDS and len(drawing.points)]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from multi_qp_scene.arrays import Array
 from multi_qp_viewer.camera import Camera
+from multi_qp_viewer.following import view_shift
 
 FONT_SCALE = 0.8
 LETTER, MARGIN, HEIGHT = 5.9, 6.0, 16.0  # of a label at that scale: letter width, padding, height [CSS pixels]
@@ -26,14 +27,15 @@ class View:
 
 
 def view_of(server: viser.ViserServer) -> View | None:
-    """Return the view of the page that connected first; None without a page."""
+    """Return the view of the world on the page that connected first; None without a page."""
+    shift = view_shift(server)
     for client in server.get_clients().values():
         seen = client.camera
         try:
             camera = Camera(position=_point(seen.position), target=_point(seen.look_at), fov=float(seen.fov))
         except ValueError:  # not a valid camera
             continue
-        return View(camera, int(seen.image_width), int(seen.image_height))
+        return View(camera.moved(shift), int(seen.image_width), int(seen.image_height))
     return None
 
 

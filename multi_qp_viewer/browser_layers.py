@@ -41,7 +41,7 @@ class Forces:
         """Scale arrows by the weight of the heaviest character [N]."""
         self._weight = weight
         self._handle = server.scene.add_arrows(
-            "/forces",
+            "/world/forces",
             np.zeros((0, 2, 3)),
             instance_colors(np.array(marks.FORCE)),
             shaft_radius=0.009,
@@ -66,7 +66,7 @@ class FrictionCones:
 
     def __init__(self, server: viser.ViserServer) -> None:
         """Create translucent pyramids."""
-        self._instances = Instances(server, "/friction_cones", "pyramid", marks.CONE, opacity=0.35)
+        self._instances = Instances(server, "/world/friction_cones", "pyramid", marks.CONE, opacity=0.35)
 
     def draw(self, snapshot: Snapshot) -> None:
         """Show this tick."""
@@ -87,10 +87,10 @@ class CentersOfMass:
 
     def __init__(self, server: viser.ViserServer) -> None:
         """Create instanced balls and flat marks."""
-        self._balls = Instances(server, "/com/balls", "sphere", marks.COM)
-        self._marks = Instances(server, "/com/marks", "cylinder", marks.COM)
+        self._balls = Instances(server, "/world/com/balls", "sphere", marks.COM)
+        self._marks = Instances(server, "/world/com/marks", "cylinder", marks.COM)
         self._drops = server.scene.add_line_segments(
-            "/com/drops", np.zeros((0, 2, 3)), _bytes(marks.COM), thickness=0.006
+            "/world/com/drops", np.zeros((0, 2, 3)), _bytes(marks.COM), thickness=0.006
         )
 
     def draw(self, snapshot: Snapshot) -> None:
@@ -122,7 +122,7 @@ class SupportPolygon:
         """Create a fan of triangles, whose corners move later."""
         _, faces = marks.fan(np.zeros((MOST_CORNERS, 3)))
         self._mesh = server.scene.add_mesh_simple(
-            "/support/area",
+            "/world/support/area",
             np.zeros((MOST_CORNERS, 3)),
             faces.astype(np.uint32),
             color=_bytes(marks.SUPPORT),
@@ -133,7 +133,7 @@ class SupportPolygon:
             receive_shadow=False,
         )
         self._outline = server.scene.add_line_segments(
-            "/support/outline", np.zeros((0, 2, 3)), _bytes(marks.SUPPORT), thickness=0.008
+            "/world/support/outline", np.zeros((0, 2, 3)), _bytes(marks.SUPPORT), thickness=0.008
         )
 
     def draw(self, snapshot: Snapshot) -> None:
@@ -164,7 +164,7 @@ class Pairs:
         self._capacity = 0
         self._visible = True
         self._allocate(32)
-        self._labels = LabelPool(server, "/pairs/label", MOST_LABELS)
+        self._labels = LabelPool(server, "/world/pairs/label", MOST_LABELS)
 
     def draw(self, snapshot: Snapshot) -> None:
         """Show this tick."""
@@ -193,7 +193,7 @@ class Pairs:
     def _allocate(self, capacity: int) -> None:
         self._capacity = capacity
         self._segments = self._server.scene.add_line_segments(
-            "/pairs/segments",
+            "/world/pairs/segments",
             np.tile(AWAY, (capacity, 2, 1)),
             np.zeros((capacity, 2, 3), dtype=np.uint8),
             thickness=0.008,
@@ -211,13 +211,13 @@ class Targets:
         self._server = server
         self._visible = True
         self._frames: dict[str, viser.FrameHandle] = {}
-        self._points = Instances(server, "/target_points", "sphere", marks.TARGET)
+        self._points = Instances(server, "/world/target_points", "sphere", marks.TARGET)
 
     def draw(self, snapshot: Snapshot) -> None:
         """Show this tick."""
         turning = {target.name: target for target in snapshot.targets if target.rotation is not None}
         for name in turning.keys() - self._frames.keys():
-            path = f"/targets/{len(self._frames)}"
+            path = f"/world/targets/{len(self._frames)}"
             self._frames[name] = self._server.scene.add_frame(
                 path, axes_length=0.12, axes_radius=0.005, origin_radius=0.012
             )

@@ -50,16 +50,18 @@ class Panel:
         self._layers: viser.GuiFolderHandle | None = None
 
     def add_layers(self, drawing: SceneDrawing) -> None:
-        """Add a checkbox for the bodies and each layer, and a slider for the opacity of the bodies.
+        """Add what the view follows, a checkbox for the bodies and each layer, and the opacity of the bodies.
 
         They replace those of a former drawing.
         """
-        body_meshes = drawing.bodies
+        body_meshes, view = drawing.bodies, drawing.view
         if self._layers is not None:
             self._layers.remove()
             self.toggles.clear()
         self._layers = self._server.gui.add_folder("Show", order=AFTER_TARGETS)
         with self._layers:
+            follow = self._server.gui.add_dropdown("Follow", view.choices, initial_value=view.choice)
+            follow.on_update(lambda event: setattr(view, "choice", event.target.value))
             bodies = self._server.gui.add_checkbox("Bodies", True)
             bodies.on_update(lambda event: setattr(body_meshes, "visible", event.target.value))
             self.toggles["Bodies"] = bodies

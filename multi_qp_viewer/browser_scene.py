@@ -10,13 +10,15 @@ from multi_qp_controller.snapshot import Snapshot
 from multi_qp_viewer.browser_bodies import BodyMeshes
 from multi_qp_viewer.browser_labels import View, view_of
 from multi_qp_viewer.browser_layers import Layer, all_layers
+from multi_qp_viewer.browser_studio import FLOOR
+from multi_qp_viewer.following import WORLD, FollowingView
 from multi_qp_viewer.ghost import ReferenceLayer
 from multi_qp_viewer.scene_view import DrawableScene, character_weight, scene_bounds
 
 #: Makes the layers of a server.
 MakeLayers = Callable[[viser.ViserServer], Sequence[Layer]]
 
-KEPT = ("/lights", "/floor", "/WorldAxes")  # nodes that are no part of a scene
+KEPT = ("/lights", FLOOR, "/WorldAxes")  # nodes that are no part of a scene
 HANDLE_REACH = 20.0  # margin around the initial scene within which handles can be dragged [m]
 
 
@@ -27,6 +29,7 @@ class SceneDrawing:
         bodies: meshes of the bodies.
         layers: drawn over the bodies.
         reach: lower and upper corner of the initial scene with a margin, (3,) each [m].
+        view: follows the bodies.
     """
 
     def __init__(self, server: viser.ViserServer, scene: DrawableScene, make_layers: MakeLayers | None = None) -> None:
@@ -41,17 +44,18 @@ class SceneDrawing:
         lower, upper = scene_bounds(scene, scene.q0)
         self.reach = lower - HANDLE_REACH, upper + HANDLE_REACH
         self.bodies = BodyMeshes(server, scene)
+        self.view = FollowingView(server, scene, self.bodies)
         layers = make_layers(server) if make_layers else all_layers(server, weight=character_weight(scene))
         self.layers = [*layers, ReferenceLayer(server, scene)]
         self._drawn: Snapshot | None = None
-        self._view: View | None = None
+        self._seen: View | None = None
 
     def draw(self, snapshot: Snapshot, *, follow_camera: bool) -> None:
         """Draw a snapshot unless it is drawn already; a camera that has moved may change labels."""
-        view = view_of(self._server)
-        if snapshot is self._drawn and (view == self._view or not follow_camera):
+        seen = view_of(self._server)
+        if snapshot is self._drawn and (seen == self._seen or not follow_camera):
             return
-        self._view = view  # decides which labels are shown
+        self._seen = seen  # decides which labels are shown
         self.bodies.move(snapshot.q)
         for layer in self.layers:
             layer.draw(snapshot)
@@ -61,5 +65,5 @@ class SceneDrawing:
         """Remove everything but lights and floor from the 3-D view."""
         nodes = self._server.scene._handle_from_node_name  # viser has no public list of them; its version is pinned
         for name in sorted(nodes):  # parents first, which remove their children
-            if name.strip("/") and not name.startswith(KEPT):
+            if name.strip("/") and name != WORLD and not name.startswith(KEPT):
                 self._server.scene.remove_by_name(name)

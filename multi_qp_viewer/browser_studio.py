@@ -9,9 +9,11 @@ import numpy as np
 import viser
 
 from multi_qp_viewer.camera import Camera
+from multi_qp_viewer.following import WORLD
 from multi_qp_viewer.scene_view import DrawableScene, scene_bounds
 
 BLUE = (61, 133, 227)
+FLOOR = f"{WORLD}/floor"
 SLOW_FRAME = 0.2  # frame time above which a page is drawn without shadows [s]
 FRAME_PROBES, PROBE_PAUSE, PROBE_TIMEOUT = 5, 0.5, 3.0  # of its measurement; the last two in [s]
 
@@ -22,6 +24,7 @@ def set_up_page(server: viser.ViserServer, scene: DrawableScene) -> None:
     server.gui.main_panel.dock_right()
     server.scene.set_up_direction("+z")
     _add_lights(server)
+    server.scene.add_frame(WORLD, show_axes=False)
     _add_floor(server)
     frame_scene(server, scene)
 
@@ -81,7 +84,7 @@ def _add_key_light(scene: viser.SceneApi, *, cast_shadow: bool) -> None:
 
 def _add_floor(server: viser.ViserServer) -> None:
     server.scene.add_grid(
-        "/floor",
+        FLOOR,
         width=40.0,
         height=40.0,
         cell_size=0.5,

@@ -69,7 +69,7 @@ class ReferenceLayer:
     def draw(self, snapshot: Snapshot) -> None:
         """Show this tick."""
         if snapshot.references and self._bodies is None:
-            self._bodies = BodyMeshes(self._server, self._scene, node="/reference", only=set(snapshot.references))
+            self._bodies = BodyMeshes(self._server, self._scene, node="/world/reference", only=set(snapshot.references))
             self._bodies.fade(FADED)
         if self._bodies is not None:
             self._bodies.visible = self._shown and bool(snapshot.references)

@@ -37,7 +37,7 @@ class UserControls:
             position: initial position in the world frame, (3,) [m].
             callback: called with the new position, (3,) [m]. The position is clipped to `reach`.
         """
-        path = f"/handles/{name}"
+        path = f"/world/handles/{name}"
         handle = self._server.scene.add_transform_controls(
             path,
             scale=0.25,

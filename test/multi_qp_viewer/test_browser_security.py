@@ -99,7 +99,7 @@ def get(page, path="/", **headers):
 def move(x=0.0, **changes):
     message = {
         "type": "TransformControlsUpdateMessage",
-        "name": "/handles/hand",
+        "name": "/world/handles/hand",
         "wxyz": [1.0, 0.0, 0.0, 0.0],
         "position": [x, 0.0, 0.0],
         "owner": "",

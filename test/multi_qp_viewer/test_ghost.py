@@ -50,10 +50,10 @@ def test_the_page_shows_the_ghost_while_there_is_one(followed, snapshots):
     with BrowserViewer(followed, title="ghost", port=8930) as viewer:
         viewer.show(snapshots[0])
         viewer.refresh()
-        assert viewer._server.scene.get_handle_by_name("/reference/0") is None
+        assert viewer._server.scene.get_handle_by_name("/world/reference/0") is None
         viewer.show(beside(followed, snapshots[1], [0.0, 0.0, 1.0]))
         viewer.refresh()
-        body, ghost = (viewer._server.scene.get_handle_by_name(f"/{node}/0") for node in ("bodies", "reference"))
+        body, ghost = (viewer._server.scene.get_handle_by_name(f"/world/{node}/0") for node in ("bodies", "reference"))
         assert ghost.visible and ghost.batched_opacities.max() < 0.5
         shifted = body.batched_positions[: len(ghost.batched_positions)] + [0.0, 0.0, 1.0]
         np.testing.assert_allclose(ghost.batched_positions, shifted, atol=1e-5)
