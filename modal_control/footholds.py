@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,7 +68,15 @@ class Footholds(Stateful):
         usual: Array
         correcting: float
 
-    def __init__(self, paths: SurfacePaths, *, by_force: bool, touch_force: float, omega: float) -> None:
+    def __init__(
+        self,
+        paths: SurfacePaths,
+        *,
+        by_force: bool,
+        touch_force: float,
+        omega: float,
+        grasps: Collection[int] = (),
+    ) -> None:
         """Create it.
 
         Args:
@@ -76,7 +84,9 @@ class Footholds(Stateful):
             by_force: whether surfaces land when they touch; otherwise when the motion plants them.
             touch_force: normal force from which a surface touches [N].
             omega: natural frequency of the pendulum [1/s].
+            grasps: indices of the surfaces that are grasps, whose places are not displaced.
         """
+        self._grasps = frozenset(grasps)
         self.body, self.planned, self._directions = BodyShift(omega), BodyShift(omega), dict[tuple[int, float], Array]()
         self._paths, self._by_force, self._touch_force = paths, by_force, touch_force
         self.start()
@@ -121,6 +131,7 @@ class Footholds(Stateful):
         stride: float,
         ahead: float,
         speed: float = 1.0,
+        reached: Sequence[bool | None] | None = None,
     ) -> None:
         """Update with the state of this tick.
 
@@ -132,8 +143,10 @@ class Footholds(Stateful):
             stride: what each step is longer by [m].
             ahead: duration of the window [s].
             speed: of the motion.
+            reached: whether each hand is at its handle; None for surfaces that are no grasps.
         """
         planted = self._paths.planted(time)
+        at_handle = reached if reached is not None else [None] * self._paths.count
         for i, place in enumerate(places):
             if self.on[i]:
                 if planted[i]:
@@ -146,12 +159,17 @@ class Footholds(Stateful):
             soon = self._paths.next_change(i, time) - time <= EARLY
             if not planted[i] and not (soon and self._by_force):
                 continue
-            if self._has_landed(i, time, place, forces, planted=bool(planted[i])):
+            closed = at_handle[i]
+            if not self._by_force or closed is None:
+                closed = self._has_landed(i, time, place, forces, planted=bool(planted[i]))
+            if closed:
                 self.on[i], self.early[i], self.late[i] = 1.0, float(not planted[i]), 0.0
                 at = time if planted[i] else self._paths.next_change(i, time)
                 self.offsets[i], self.corrected[i] = place[:2] - self._paths.at(i, at).position[:2], np.zeros(2)
+                if i in self._grasps:
+                    self.offsets[i] = np.zeros(2)
                 self.planned.copy_from(self.body)
-            elif planted[i]:
+            elif planted[i] and at_handle[i] is None:
                 self.late[i] = min(self.late[i] + DESCENT * dt, DEEPEST)
         count = max(round(ahead / STEP), 1)
         step = ahead / count
@@ -204,7 +222,7 @@ class Footholds(Stateful):
         for i in range(self._paths.count):
             landing = self._paths.next_change(i, time)
             remaining = (landing - time) / speed
-            if self.on[i] or not stance or not np.isfinite(landing) or remaining < FIXED:
+            if self.on[i] or not stance or i in self._grasps or not np.isfinite(landing) or remaining < FIXED:
                 continue
             if self._paths.planted(time)[i]:  # it is late
                 continue

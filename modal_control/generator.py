@@ -26,6 +26,7 @@ from modal_control.rigid_plan import RigidWeights, force_map, plan_window, rigid
 from modal_control.surface_paths import SurfacePaths
 from modal_control.tracked_motion import TrackedMotion
 from modal_control.window_length import WindowLengths
+from multi_qp_controller.contacts.contact_gap import contact_gap, within_tolerance
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.motion_generator import (
     GeneratorInput,
@@ -42,6 +43,8 @@ from multi_qp_scene.schema.tasks import MomentumTaskSpec, PoseTargetSpec, PoseTa
 
 #: Unexpected velocity of the centre of mass from which on footholds are corrected [m/s].
 PUSHED = 0.1
+#: Largest velocity of a hand against its handle at which it closes [m/s].
+CLOSING = 0.2
 
 
 class ModalGenerator(MotionGenerator):
@@ -81,7 +84,7 @@ class ModalGenerator(MotionGenerator):
             MultiQpError: when the motion is of another robot, or its contacts are not those of `contacts`.
         """
         super().__init__(name, spec, scenario)
-        self._spec, scene = spec, scenario.scene
+        self._spec, self._scenario, scene = spec, scenario, scenario.scene
         self._body = body = scene.subsystems[spec.subsystem]
         self.time, self.multipliers, self.started_at = 0.0, np.zeros(12), 0.0
         self.pace, self.blend, self.place = Pace(spec.speed, spec.slow_down), Blend(spec.blend, scene.nv), np.zeros(3)
@@ -94,8 +97,14 @@ class ModalGenerator(MotionGenerator):
         self._points = [force_points(surface) for surface in self._surfaces]
         self._contacts = list(spec.contacts.values())
         self._paths: SurfacePaths = self.tracked.surfaces
+        handles = [scene.surfaces[scenario.spec.contacts[contact].surfaces[1]] for contact in self._contacts]
+        self._handles = {i: handles[i].frame_id for i, own in enumerate(self._surfaces) if own.kind == "grasp"}
         self.footholds = Footholds(
-            self._paths, by_force=spec.landing == "touch", touch_force=spec.touch_force, omega=self.tracked.omega
+            self._paths,
+            by_force=spec.landing == "touch",
+            touch_force=spec.touch_force,
+            omega=self.tracked.omega,
+            grasps=self._handles,
         )
         self._weights = RigidWeights(
             position=spec.position,
@@ -182,7 +191,16 @@ class ModalGenerator(MotionGenerator):
         if self._lengths is not None:  # by one step a tick, so that the forces are continuous
             self.window += int(np.clip(self._lengths.at(time) - self.window, -1, 1))
         ahead = self.window * self._spec.step
-        footholds.update(time, now.dt, places, forces, stride=self.setting("stride"), ahead=ahead, speed=speed)
+        footholds.update(
+            time,
+            now.dt,
+            places,
+            forces,
+            stride=self.setting("stride"),
+            ahead=ahead,
+            speed=speed,
+            reached=[self._reaches(i, kinematics) for i in range(len(places))] if self._handles else None,
+        )
         if self._spec.correct_steps:
             error, omega = self._divergence(kinematics)
             pushed = self.push.update(self._com_velocity(kinematics), now.dt) > PUSHED
@@ -211,6 +229,18 @@ class ModalGenerator(MotionGenerator):
         active = tuple(contact for contact, on in zip(self._contacts, footholds.on, strict=True) if on)
         self.time = time + speed * now.dt
         return GeneratorOutput(active, references, done=bool(time >= self.tracked.duration - 1e-9))
+
+    def _reaches(self, i: int, kinematics: Kinematics) -> bool | None:
+        """Return whether a hand is at its handle, slow enough to close; None for a surface that is no grasp."""
+        if i not in self._handles:
+            return None
+        hand, handle = self._surfaces[i].frame_id, self._handles[i]
+        if np.linalg.norm((kinematics.velocity(hand) - kinematics.velocity(handle))[:3]) > CLOSING:
+            return False
+        contact = self._contacts[i]
+        surfaces = [self._scenario.scene.surfaces[name] for name in self._scenario.spec.contacts[contact].surfaces]
+        gap = contact_gap(surfaces[0], surfaces[1], kinematics.pose(handle).actInv(kinematics.pose(hand)))
+        return within_tolerance(self._scenario, contact, gap)
 
     def followed(self) -> dict[str, Array]:
         """Return the configuration of the robot in the motion, beside which its footholds may be."""

@@ -65,6 +65,23 @@ def test_a_foot_is_in_contact_from_when_it_touches(touched):
     np.testing.assert_array_equal(on, (times < 0.5 - 1e-9) | (times >= touched - 1e-9))
 
 
+@pytest.mark.parametrize(("by_force", "closes"), [(True, 1.3), (False, 1.0)])
+def test_a_hand_closes_when_it_is_at_its_handle(by_force, closes):
+    """The first surface is a hand that reaches its handle 0.3 s after the motion plants it."""
+    paths = stepping()
+    footholds = Footholds(paths, by_force=by_force, touch_force=25.0, omega=OMEGA, grasps=[0])
+    on = []
+    times = np.arange(0.0, 1.5, DT)
+    for time in times:
+        places = [paths.at(i, time).position + [0.01 * (i == 0), 0.0, 0.0] for i in range(2)]
+        reached = [bool(time >= 1.3 - 1e-9), None]
+        footholds.update(time, DT, places, [0.0, 100.0], stride=0.0, ahead=0.1, reached=reached)
+        on.append(bool(footholds.on[0]))
+        assert footholds.late[0] == 0.0  # hands do not descend to look for the ground
+    np.testing.assert_array_equal(on, (times < 0.5 - 1e-9) | (times >= closes - 1e-9))
+    np.testing.assert_array_equal(footholds.offsets[0], np.zeros(2))  # and do not displace the body
+
+
 def test_by_the_motion_contacts_do_not_wait():
     paths = stepping()
     on = meet(Footholds(paths, by_force=False, touch_force=25.0, omega=OMEGA), paths, 1.2)
