@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,45 @@ _NEARLY_DEPENDENT = 1e-3
 _MAX_JOINING = 4
 
 
+class _Workspace(NamedTuple):
+    """Arrays of a search, with one entry for each active row, up to the capacity.
+
+    Attributes:
+        active: 1 + row, negative if the upper side is active.
+        multipliers: of the active rows.
+        slot: line of Φ and of T of each active row.
+        d: distance of its side from the unconstrained optimum.
+        direction: change of the multipliers per unit of that of a new row.
+        gaps: distances of active rows from their sides.
+        line: one line of Φ.
+        scratch: another one.
+    """
+
+    active: Indices
+    multipliers: Array
+    slot: Indices
+    d: Array
+    direction: Array
+    gaps: Array
+    line: Array
+    scratch: Array
+
+
+@compiled_part
+def _workspace(capacity: int, changing: int, unknowns: int) -> _Workspace:
+    """Return arrays for the active rows, for changes of them (0 without any), and for unknowns."""
+    return _Workspace(
+        np.empty(capacity, dtype=np.intp),
+        np.empty(capacity),
+        np.arange(changing),
+        np.empty(changing),
+        np.empty(changing),
+        np.empty(changing),
+        np.empty(unknowns),
+        np.empty(unknowns),
+    )
+
+
 @compiled
 def search(
     table: Any,
@@ -71,22 +110,15 @@ def search(
         reactions: output, (m,).
     """
     data = unpack(table, CondensedData)
-    first_d = len(data.limited) + len(torque) + len(data.facets)
-    D, low, high = data.D_all[:count], data.low_all[: first_d + count], data.high_all[: first_d + count]
-    for i in range(len(data.limited)):
-        low[i], high[i] = data.least[data.limited[i]], data.most[data.limited[i]]
-    for i in range(len(torque)):
-        row = len(data.limited) + i
-        low[row], high[row] = data.least_torque[i], data.most_torque[i]
-    for i in range(count):
-        low[first_d + i] = data.d_all[i]
-    active, multipliers = np.empty(len(data.Phi), dtype=np.intp), np.empty(len(data.Phi))
+    D, length = data.D_all[:count], len(data.limited) + len(torque) + len(data.facets) + count
+    low, high = data.low_all[:length], data.high_all[:length]
+    _write_sides(table, count, len(torque), low, high)
     capacity, size = len(data.Phi) - 1, len(data.last)
-    values, values_0 = np.empty(len(low)), np.empty(len(low))
-    is_active = np.empty(len(low), dtype=np.bool_)
+    values, values_0 = np.empty(length), np.empty(length)
+    is_active = np.empty(length, dtype=np.bool_)
     phi, s, physical = data.phi.copy(), np.empty(size), np.empty(len(data.e_all))
-    slot, d, dual_direction, gaps = np.empty(0, dtype=np.intp), np.empty(0), np.empty(0), np.empty(0)
-    line, scratch = np.empty(len(data.phi)), np.empty(len(data.phi))
+    work = _workspace(capacity + 1, 0, len(data.phi))  # the rest of it is only needed where the active set changes
+    active, multipliers = work.active, work.multipliers
     joining = np.zeros(_MAX_JOINING, dtype=np.intp)
     warm, k = warm_active_set(start, low, high, active), 0
     data.counts[0] = data.counts[1] = 0
@@ -100,32 +132,33 @@ def search(
         if data.counts[1] < early:
             joining[0] = worst = worst_row(values, low, high, is_active, data.length, tolerance)
         else:
-            measure_rows(table, values, low, high, is_active, data.length, tolerance, line, D)
+            measure_rows(table, values, low, high, is_active, data.length, tolerance, work.line, D)
             worst = farthest_rows(values, low, high, is_active, data.length, tolerance, joining)
         data.counts[0] = k
-        if worst == -len(low) - 1:
+        if worst == -length - 1:
             return NOT_FINITE
-        gap = _gaps(values, low, high, softness, active, multipliers, k, dual_direction) if worst == 0 else 0.0
+        gap = _gaps(values, low, high, softness, active, multipliers, k, work.direction) if worst == 0 else 0.0
         if refined < 2 and gap > _GAP:  # T has the condition number of C K⁻¹ Cᵀ, not its root
             refined += 1
-            solve(data.R, k, dual_direction, gaps)  # k may exceed the number of unknowns if rows have slack
+            solve(data.R, k, work.direction, work.gaps)  # k may exceed the number of unknowns if rows have slack
             for i in range(k):
-                multipliers[i] = max(0.0, multipliers[i] + gaps[i])
-            _combine(phi, data.phi, data.Phi, slot, multipliers, k)
+                multipliers[i] = max(0.0, multipliers[i] + work.gaps[i])
+            _combine(phi, data.phi, data.Phi, work.slot, multipliers, k)
             continue
         if worst == 0:
             store_multipliers(z, active, multipliers, k)
             return SOLVED if gap <= 1e-7 else NUMERICAL
         if first:
             first = False
-            for i in range(len(values)):
+            for i in range(length):
                 values_0[i] = values[i]
-            slot, d = np.arange(capacity + 1), np.empty(capacity + 1)
-            dual_direction, gaps = np.empty(capacity + 1), np.empty(capacity + 1)
+            whole = _workspace(capacity + 1, capacity + 1, len(data.phi))
+            whole.active[:] = active
+            work, active, multipliers = whole, whole.active, whole.multipliers
             for k in range(warm):
-                _activate(table, k, active, slot, D, data.Phi, data.T, softness, low, high, values_0, d, scratch)
-            k = drop_negative_multipliers(warm, active, slot, data.T, data.R, d, multipliers, data.counts)
-            _combine(phi, data.phi, data.Phi, slot, multipliers, k)
+                _activate(table, k, work, D, softness, low, high, values_0)
+            k = drop_negative_multipliers(warm, active, work.slot, data.T, data.R, work.d, multipliers, data.counts)
+            _combine(phi, data.phi, data.Phi, work.slot, multipliers, k)
             if k:
                 continue
         data.counts[2] = abs(joining[0]) - 1
@@ -137,51 +170,81 @@ def search(
                 break
             active[k], row = joining[c], abs(joining[c]) - 1
             data.counts[2] = row
-            _activate(table, k, active, slot, D, data.Phi, data.T, softness, low, high, values_0, d, scratch)
+            _activate(table, k, work, D, softness, low, high, values_0)
             multipliers[k] = 0.0
-            if c and not _violation(k, data.T, d, multipliers) > tolerance * scale(row, low, high):
+            if c and not _violation(k, data.T, work.d, multipliers) > tolerance * scale(row, low, high):
                 continue  # no longer violated
-            while True:
-                data.counts[1] += 1
-                violation, rise = _violation(k, data.T, d, multipliers), append(data.T, data.R, k)
-                for i in range(k):
-                    dual_direction[i] = data.R[k, i]
-                backward(data.R, k, dual_direction)
-                if k and rise < _NEARLY_DEPENDENT * data.T[k, k]:
-                    rise = refine_coefficients(
-                        k, active, slot, data.Phi, data.S, size, data.R, softness, dual_direction, line, gaps, scratch
-                    )
-                longest, blocking = np.inf, -1
-                for i in range(k):
-                    if dual_direction[i] > 1e-14 and multipliers[i] / dual_direction[i] < longest:
-                        longest, blocking = multipliers[i] / dual_direction[i], i
-                if (
-                    multipliers[k] == 0.0
-                    and rise <= _INDEPENDENT * data.T[k, k]
-                    and violation <= ROUNDING * scale(row, low, high)
-                ):
-                    data.length[row] = ROUNDING_ONLY
-                    break
-                full = violation / rise if rise > _INDEPENDENT * data.T[k, k] else np.inf
-                step = min(full, longest)
-                if step == np.inf:  # within rounding, infeasibility is not certain
-                    return INFEASIBLE if violation > ROUNDING * (1.0 + abs(d[k])) else NUMERICAL
-                for i in range(k):
-                    multipliers[i] = max(0.0, multipliers[i] - step * dual_direction[i])
-                multipliers[k] += step
-                if full <= longest:
-                    data.R[k, k] = np.sqrt(rise)
-                    k += 1
-                    solve(data.R, k, d, multipliers)
-                    for i in range(k):
-                        multipliers[i] = max(0.0, multipliers[i])
-                    break
-                if data.counts[1] >= max_iterations:
-                    store_multipliers(z, active, multipliers, k + 1)
-                    return LIMIT
-                shrink(blocking, k, data.R)
-                k = drop(blocking, k + 1, active, slot, data.T, d, multipliers) - 1
-        _combine(phi, data.phi, data.Phi, slot, multipliers, k)
+            k, status = _join(table, k, work, softness, scale(row, low, high), max_iterations)
+            if status == LIMIT:
+                store_multipliers(z, active, multipliers, k + 1)
+            if status != SOLVED:
+                return status
+        _combine(phi, data.phi, data.Phi, work.slot, multipliers, k)
+
+
+@compiled_part
+def _write_sides(table: Any, count: int, motors: int, low: Array, high: Array) -> None:
+    """Write the sides of the rows that change from tick to tick: accelerations, torques and constraints."""
+    data = unpack(table, CondensedData)
+    limited = len(data.limited)
+    for i in range(limited):
+        low[i], high[i] = data.least[data.limited[i]], data.most[data.limited[i]]
+    for i in range(motors):
+        low[limited + i], high[limited + i] = data.least_torque[i], data.most_torque[i]
+    for i in range(count):
+        low[limited + motors + len(data.facets) + i] = data.d_all[i]
+
+
+@compiled_part
+def _join(
+    table: Any, k: int, work: _Workspace, softness: Array, scale_of_row: float, max_iterations: int
+) -> tuple[int, int]:
+    """Raise the multiplier of row k until the row is satisfied, and drop rows whose multipliers become negative.
+
+    Returns:
+        Number of active rows, without row k where it is satisfied within rounding; and SOLVED, LIMIT, INFEASIBLE or
+        NUMERICAL.
+    """
+    data = unpack(table, CondensedData)
+    d, direction, multipliers = work.d, work.direction, work.multipliers
+    row = abs(work.active[k]) - 1
+    while True:
+        data.counts[1] += 1
+        violation, rise = _violation(k, data.T, d, multipliers), append(data.T, data.R, k)
+        for i in range(k):
+            direction[i] = data.R[k, i]
+        backward(data.R, k, direction)
+        if k and rise < _NEARLY_DEPENDENT * data.T[k, k]:
+            rise = refine_coefficients(
+                k, work.active, work.slot, data.Phi, data.S, len(data.last), data.R, softness, direction, work.line,
+                work.gaps, work.scratch,
+            )  # fmt: skip
+        longest, blocking = np.inf, -1
+        for i in range(k):
+            if direction[i] > 1e-14 and multipliers[i] / direction[i] < longest:
+                longest, blocking = multipliers[i] / direction[i], i
+        dependent = rise <= _INDEPENDENT * data.T[k, k]
+        if multipliers[k] == 0.0 and dependent and violation <= ROUNDING * scale_of_row:
+            data.length[row] = ROUNDING_ONLY
+            return k, SOLVED
+        full = violation / rise if rise > _INDEPENDENT * data.T[k, k] else np.inf
+        step = min(full, longest)
+        if step == np.inf:  # within rounding, infeasibility is not certain
+            return k, INFEASIBLE if violation > ROUNDING * (1.0 + abs(d[k])) else NUMERICAL
+        for i in range(k):
+            multipliers[i] = max(0.0, multipliers[i] - step * direction[i])
+        multipliers[k] += step
+        if full <= longest:
+            data.R[k, k] = np.sqrt(rise)
+            k += 1
+            solve(data.R, k, d, multipliers)
+            for i in range(k):
+                multipliers[i] = max(0.0, multipliers[i])
+            return k, SOLVED
+        if data.counts[1] >= max_iterations:
+            return k, LIMIT
+        shrink(blocking, k, data.R)
+        k = drop(blocking, k + 1, work.active, work.slot, data.T, d, multipliers) - 1
 
 
 @compiled_part
@@ -223,27 +286,15 @@ def _gaps(
 
 @compiled_part
 def _activate(
-    table: Any,
-    i: int,
-    active: Indices,
-    slot: Indices,
-    D: Array,
-    Phi: Array,
-    T: Array,
-    softness: Array,
-    low: Array,
-    high: Array,
-    values_0: Array,
-    d: Array,
-    scratch: Array,
+    table: Any, i: int, work: _Workspace, D: Array, softness: Array, low: Array, high: Array, values_0: Array
 ) -> None:
     """Form active row i and its products with the previous ones."""
     data = unpack(table, CondensedData)
-    row, sign = abs(active[i]) - 1, 1.0 if active[i] > 0 else -1.0
-    line = Phi[slot[i]]
+    row, sign = abs(work.active[i]) - 1, 1.0 if work.active[i] > 0 else -1.0
+    line = data.Phi[work.slot[i]]
     write_row(table, row, sign, D, line)
-    dual(line, data.S, len(data.last), scratch)
+    dual(line, data.S, len(data.last), work.scratch)
     for j in range(i + 1):
-        T[i, j] = dot(scratch, Phi[slot[j]])
-    T[i, i] += softness[row]
-    d[i] = sign * ((low[row] if sign > 0 else high[row]) - values_0[row])
+        data.T[i, j] = dot(work.scratch, data.Phi[work.slot[j]])
+    data.T[i, i] += softness[row]
+    work.d[i] = sign * ((low[row] if sign > 0 else high[row]) - values_0[row])
