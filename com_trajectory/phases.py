@@ -23,7 +23,7 @@ from multi_qp_scene.errors import MultiQpError
 
 
 @dataclass(frozen=True)
-class Reserve:
+class ContactMargin:
     """What trajectories leave unused of the contacts, for what a controller needs beside them.
 
     Attributes:
@@ -62,7 +62,7 @@ class PlacedContact:
     ahead: Array
 
     @classmethod
-    def of(cls, contact: Contact, polytopes: Mapping[str, Polytope], reserve: Reserve) -> PlacedContact:
+    def of(cls, contact: Contact, polytopes: Mapping[str, Polytope], contact_margin: ContactMargin) -> PlacedContact:
         """Return the geometry of a contact; polytopes are in the frames of the effectors' surfaces."""
         polytope, pose = polytopes.get(contact.effector), contact.pose
         reach = None if polytope is None else polytope.transformed(pose)
@@ -70,7 +70,7 @@ class PlacedContact:
         steepness = -float(rotation[2, 2])
         if steepness > _STANDING:
             ahead[:2] = rotation[:2, 0]
-        rays = replace(contact, friction=reserve.friction * contact.friction).rays()
+        rays = replace(contact, friction=contact_margin.friction * contact.friction).rays()
         return cls(contact.points_in_world, rays, reach, pose.translation, steepness, ahead)
 
 
@@ -92,18 +92,18 @@ class PlannedPhase:
         polytopes: Mapping[str, Polytope],
         source: int | None,
         *,
-        reserve: Reserve | None = None,
+        contact_margin: ContactMargin | None = None,
         known: dict[int, PlacedContact] | None = None,
     ) -> None:
         """Compute the geometry of the contacts; `known` caches it by identity, as contacts are shared by phases."""
         self.phase = phase
         self.com = com
         self.limited = tuple(contact for contact in phase.contacts if contact.effector in polytopes)
-        self._reserve = reserve or Reserve()
+        self._margin = contact_margin or ContactMargin()
         known = {} if known is None else known
         for contact in phase.contacts:
             if id(contact) not in known:
-                known[id(contact)] = PlacedContact.of(contact, polytopes, self._reserve)
+                known[id(contact)] = PlacedContact.of(contact, polytopes, self._margin)
         self._placed = [known[id(contact)] for contact in phase.contacts]
         self.reach = Polytope.intersection(placed.reach for placed in self._placed if placed.reach is not None)
         self.source = source
@@ -111,7 +111,7 @@ class PlannedPhase:
     @cached_property
     def cone(self) -> WrenchCone:
         """Wrenches that the contacts can exert."""
-        points = self._reserve.within(np.concatenate([placed.points for placed in self._placed]))
+        points = self._margin.within(np.concatenate([placed.points for placed in self._placed]))
         return WrenchCone.of_rays(points, np.concatenate([placed.rays for placed in self._placed]))
 
     @cached_property
@@ -180,7 +180,10 @@ PRELOAD = 0.25
 
 
 def planned_phases(
-    sequence: ContactSequence, subsystem: str, polytopes: Mapping[str, Polytope], reserve: Reserve | None = None
+    sequence: ContactSequence,
+    subsystem: str,
+    polytopes: Mapping[str, Polytope],
+    contact_margin: ContactMargin | None = None,
 ) -> list[PlannedPhase]:
     """Return the phases of one subsystem, each transition of which only makes or only breaks contacts.
 
@@ -201,7 +204,7 @@ def planned_phases(
                     "flight is not quasi-static, so there is no transition point"
                 )
             between = ContactPhase(remaining, f"{sources[number - 1].name} to {phase.name}")
-            phases.append(PlannedPhase(between, None, polytopes, None, reserve=reserve, known=known))
+            phases.append(PlannedPhase(between, None, polytopes, None, contact_margin=contact_margin, known=known))
         com = phase.com.get(subsystem)
-        phases.append(PlannedPhase(phase, com, polytopes, number, reserve=reserve, known=known))
+        phases.append(PlannedPhase(phase, com, polytopes, number, contact_margin=contact_margin, known=known))
     return phases

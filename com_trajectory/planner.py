@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from com_trajectory.bezier import Bezier
 from com_trajectory.costs import COSTS, Cost, CostInput, QuadraticCost
 from com_trajectory.dynamic import plan_dynamic
-from com_trajectory.phases import PRELOAD, PlannedPhase, Reserve, planned_phases
+from com_trajectory.phases import PRELOAD, ContactMargin, PlannedPhase, planned_phases
 from com_trajectory.polyline import polyline, smooth
 from com_trajectory.polytope import Polytope
 from com_trajectory.switching import PARTS
@@ -52,7 +52,7 @@ class PlanOptions:
         points: transition points by their index, (3,) [m]; each is projected into its polytope.
         dynamic: satisfy (1) at every instant without static equilibrium; on failure use `curve` and add a note.
         least: returns the minimum duration of each phase [s], for limbs that need their time; none if None.
-        reserve: what is left unused of each contact.
+        contact_margin: what is left unused of each contact.
     """
 
     curve: CurveKind = "2pac"
@@ -64,7 +64,7 @@ class PlanOptions:
     points: Mapping[int, ArrayLike] = field(default_factory=dict)
     dynamic: bool = False
     least: Callable[[Sequence[ContactPhase]], Sequence[float]] | None = None
-    reserve: Reserve = field(default_factory=Reserve)
+    contact_margin: ContactMargin = field(default_factory=ContactMargin)
 
 
 def plan_com(
@@ -98,7 +98,7 @@ def _planned(
     sequence: ContactSequence, polytopes: Mapping[str, Polytope], subsystem: str | None, options: PlanOptions
 ) -> ComTrajectory:
     """Return the trajectory, with notes on its transition points."""
-    phases = planned_phases(sequence, _chosen(sequence, subsystem), polytopes, options.reserve)
+    phases = planned_phases(sequence, _chosen(sequence, subsystem), polytopes, options.contact_margin)
     least = np.zeros(len(phases)) if options.least is None else np.array(options.least([p.phase for p in phases]))
     transitions = transition_points(phases, options)
     notes = _notes(phases, transitions, options)

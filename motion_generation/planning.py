@@ -13,7 +13,7 @@ import pinocchio as pin
 
 from com_trajectory.equilibrium import equilibrium_region
 from com_trajectory.kinematics import load_polytopes
-from com_trajectory.phases import Reserve, planned_phases
+from com_trajectory.phases import ContactMargin, planned_phases
 from com_trajectory.planner import PlanOptions, plan_com
 from com_trajectory.polytope import Polytope
 from com_trajectory.trajectory import ComTrajectory, validate
@@ -40,12 +40,12 @@ if TYPE_CHECKING:  # importing OMPL is slow and only needed for planning
 
 #: CPU time for the way of a limb around obstacles [s].
 _WAY_BUDGET = 2.0
-#: By how much the reserve may move a transition point from the centre of mass of its posture [m].
+#: By how much the margin may move a transition point from the centre of mass of its posture [m].
 _MOVED = 0.03
 #: What trajectories leave unused of each contact.
-RESERVE = Reserve(edge=0.03, friction=0.7)
+CONTACT_MARGIN = ContactMargin(edge=0.03, friction=0.7)
 #: The same where no curve leaves that much, and on slopes that need more friction.
-LESS, STEEP = Reserve(edge=0.01, friction=0.7), Reserve(edge=0.01, friction=0.85)
+LESS, STEEP = ContactMargin(edge=0.01, friction=0.7), ContactMargin(edge=0.01, friction=0.85)
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,9 +279,9 @@ def trajectory_through(
 
     Its transition points are the centres of mass of the planner's postures, which are balanced and reachable: the
     transition into a phase uses the posture at its start. The curve is the fastest in equilibrium at every instant that
-    gives limbs and postures their time, with the contacts' reserve or a smaller one. If there is none, it is the
-    polyline within the reserve, at rest at each transition point, if it passes the postures and the contacts balance
-    it, else the fastest curve without reserve: the controller, which is never exact, falls where a curve follows the
+    gives limbs and postures their time, with the contacts' margin or a smaller one. If there is none, it is the
+    polyline within the margin, at rest at each transition point, if it passes the postures and the contacts balance
+    it, else the fastest curve without margin: the controller, which is never exact, falls where a curve follows the
     edge of its contacts.
 
     Source: [Tonneau2018] sections 5, 6; [Fernbach2018].
@@ -291,22 +291,22 @@ def trajectory_through(
     least = partial(pace.least_durations, postures=joined_postures(sequence, postures))
     options = PlanOptions("polyline", points=points, dynamic=True, least=least)
     own, slow = joined(sequence), None
-    for reserve in (RESERVE, LESS):
-        found = plan_com(own, polytopes, options=replace(options, reserve=reserve))
+    for contact_margin in (CONTACT_MARGIN, LESS):
+        found = plan_com(own, polytopes, options=replace(options, contact_margin=contact_margin))
         if found.method == "dynamic":
             return found
         if slow is None and _passes(found, points) and _is_balanced(found, own, name, polytopes):
             slow = found
     if slow is not None:
         return slow
-    found = plan_com(own, polytopes, options=replace(options, reserve=STEEP))
+    found = plan_com(own, polytopes, options=replace(options, contact_margin=STEEP))
     return found if found.method == "dynamic" else plan_com(own, polytopes, options=options)
 
 
 def _passes(trajectory: ComTrajectory, points: Mapping[int, Array]) -> bool:
     """Return whether a trajectory passes near the requested transition points, (3,) [m] by number.
 
-    Where contacts with reserve have no static equilibrium, the points are moved by decimetres, away from all postures.
+    Where contacts with a margin have no static equilibrium, the points are moved by decimetres, away from all postures.
     """
     return all(np.linalg.norm(trajectory.transitions[k].point - point) < _MOVED for k, point in points.items())
 
@@ -314,7 +314,7 @@ def _passes(trajectory: ComTrajectory, points: Mapping[int, Array]) -> bool:
 def _is_balanced(
     trajectory: ComTrajectory, sequence: ContactSequence, name: str, polytopes: Mapping[str, Polytope]
 ) -> bool:
-    """Return whether contacts without reserve balance a trajectory at every instant."""
+    """Return whether contacts without margin balance a trajectory at every instant."""
     phases = tuple(planned_phases(sequence, name, polytopes))
     return validate(replace(trajectory, phases=phases)).dynamic_share == 1.0
 

@@ -16,7 +16,7 @@ from com_trajectory.polytope import Polytope
 from com_trajectory.trajectory import ComTrajectory
 from motion_generation.planned_states import with_states
 from motion_generation.planned_tasks import com_of
-from motion_generation.planning import RESERVE
+from motion_generation.planning import CONTACT_MARGIN
 from motion_generation.state_parts import Pace
 from motion_generation.whole_body_check import REACHED, Fault, WholeBodyCheck, WholeBodyResult
 from multi_qp_scene.arrays import Array
@@ -76,7 +76,7 @@ def follow_sequence(scenario: Scenario) -> FollowedSequence:
     pace, cost = Pace(**spec.pace.model_dump()), spec.cost or towards_the_smaller(name)
     options = PlanOptions("polyline" if spec.curve == "dynamic" else spec.curve, cost=cost, least=pace.least_durations)
     if spec.curve == "dynamic":
-        options = replace(options, dynamic=True, reserve=RESERVE)
+        options = replace(options, dynamic=True, contact_margin=CONTACT_MARGIN)
     trajectory, result, repairs = repaired(sequence, polytopes, options, check, q0, budget=spec.budget)
     done = with_states(scenario, sequence, pace=pace, trajectory=trajectory)
     return FollowedSequence(done, trajectory, result, tuple(repairs))

@@ -18,7 +18,7 @@ from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.limits import check
 from multi_qp_scene.npz_files import read_arrays
 from multi_qp_simulator.log import QP_SIZE, WHAT
-from multi_qp_viewer.curves import KINDS
+from multi_qp_viewer.curves import CURVE_KINDS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -54,7 +54,7 @@ def add_to(commands: Any) -> None:
         nargs="+",
         action="extend",
         metavar="NAME",
-        help=f"curves by name, with wildcards: 'force/left_*', or a kind: {', '.join(KINDS)}",
+        help=f"curves by name, with wildcards: 'force/left_*', or a kind: {', '.join(CURVE_KINDS)}",
     )
     parser.add_argument("--list", action="store_true", help="print the names of the curves of a log")
     parser.add_argument(

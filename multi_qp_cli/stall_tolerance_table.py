@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Table
 
 from multi_qp_cli.output import Console
-from multi_qp_ros.stall_tolerance import KINDS, StallTrial, tolerated_by_state, try_stalls
+from multi_qp_ros.stall_tolerance import STALL_KINDS, StallTrial, tolerated_by_state, try_stalls
 from multi_qp_scene.scenario import Scenario
 
 #: Number of tested stall lengths, evenly spaced up to the longest.
@@ -28,11 +28,16 @@ def tabulate(
             console.print(f"{trial.at:8.3f} s {trial.state}")
         trials.append(trial)
     table = Table(
-        "state", "moments", *KINDS, box=None, pad_edge=False, title="longest stall tolerated at all tested times [ms]"
+        "state",
+        "moments",
+        *STALL_KINDS,
+        box=None,
+        pad_edge=False,
+        title="longest stall tolerated at all tested times [ms]",
     )
     for state, found in tolerated_by_state(trials).items():
         moments = len({trial.at for trial in trials if trial.state == state})
-        table.add_row(state, str(moments), *(_milliseconds(found[kind], upto) for kind in KINDS))
+        table.add_row(state, str(moments), *(_milliseconds(found[kind], upto) for kind in STALL_KINDS))
     Console().print(table)
     return [asdict(trial) for trial in trials]
 

@@ -15,7 +15,7 @@ from multi_qp_ros.delayed_graph import DelayedGraph, Stall
 from multi_qp_scene.scenario import Scenario
 
 #: Kinds of stalls: processes without CPU time, or lost messages.
-KINDS: dict[str, Callable[[float], Stall]] = {
+STALL_KINDS: dict[str, Callable[[float], Stall]] = {
     "controller": lambda length: Stall(length, controller=True),
     "robots": lambda length: Stall(length, robots=True),
     "both": lambda length: Stall(length, controller=True, robots=True),
@@ -35,7 +35,7 @@ class StallTrial:
     Attributes:
         at: beginning of the stall [s].
         state: state of the controller at the beginning.
-        kind: key of `KINDS`.
+        kind: key of `STALL_KINDS`.
         length: duration of the stall [s].
         tolerated: whether the last commands are not fallbacks and the robots' state is finite.
         fastest: largest speed of any joint or base from the beginning on [rad/s, m/s].
@@ -57,7 +57,7 @@ def try_stalls(
     *,
     every: float,
     until: float,
-    kinds: Sequence[str] = tuple(KINDS),
+    kinds: Sequence[str] = tuple(STALL_KINDS),
     seed: int = 0,
     dt: float | None = None,
     jobs: int = 1,
@@ -69,7 +69,7 @@ def try_stalls(
         lengths: durations of stalls [s].
         every: length of the intervals in each of which one time is drawn [s].
         until: end time, if the run does not end earlier [s].
-        kinds: keys of `KINDS`.
+        kinds: keys of `STALL_KINDS`.
         seed: seed of the times and of the delays.
         dt: control period [s]; the scenario's if None.
         jobs: number of parallel processes.
@@ -108,7 +108,7 @@ def _try(graph: DelayedGraph, kind: str, length: float, answer: Connection) -> N
     at, state = graph.now, graph.phase
     graph.statuses.clear()
     graph.fastest = 0.0
-    graph.stall(KINDS[kind](length))
+    graph.stall(STALL_KINDS[kind](length))
     graph.go(at + length + AFTERWARDS)
     last = graph.statuses[-LAST:]
     tolerated = not graph.simulated_robot.broken and bool(last) and Status.FALLBACK not in last

@@ -18,7 +18,7 @@ from multi_qp_viewer.scene_view import DrawableScene, character_weight, scene_bo
 #: Makes the layers of a server.
 MakeLayers = Callable[[viser.ViserServer], Sequence[Layer]]
 
-KEPT = ("/lights", FLOOR, "/WorldAxes")  # nodes that are no part of a scene
+PERMANENT = ("/lights", FLOOR, "/WorldAxes")  # nodes that are no part of a scene
 HANDLE_REACH = 20.0  # margin around the initial scene within which handles can be dragged [m]
 
 
@@ -65,5 +65,5 @@ class SceneDrawing:
         """Remove everything but lights and floor from the 3-D view."""
         nodes = self._server.scene._handle_from_node_name  # viser has no public list of them; its version is pinned
         for name in sorted(nodes):  # parents first, which remove their children
-            if name.strip("/") and name != WORLD and not name.startswith(KEPT):
+            if name.strip("/") and name != WORLD and not name.startswith(PERMANENT):
                 self._server.scene.remove_by_name(name)

@@ -20,7 +20,7 @@ from multi_qp_scene.suggestions import unknown_name
 from multi_qp_scene.surfaces import Surface
 
 #: Kinds of curves: the first part of each name.
-KINDS = ("balance", "force", "cop", "task", "torque", "joint", "velocity")
+CURVE_KINDS = ("balance", "force", "cop", "task", "torque", "joint", "velocity")
 #: Names of the points whose position over the support is plotted.
 POINTS = ("com", "zmp", "capture_point")
 #: Smallest normal force with a centre of pressure [N].
@@ -128,10 +128,10 @@ class RunCurves:
         """
         found: dict[str, None] = {}
         for glob in globs:
-            pattern = f"{glob}/*" if glob in KINDS else glob
+            pattern = f"{glob}/*" if glob in CURVE_KINDS else glob
             matching = [name for name in self.names if fnmatchcase(name, pattern)]
             if not matching:
-                raise MultiQpError(unknown_name("curve", glob, [*KINDS, *self.names]))
+                raise MultiQpError(unknown_name("curve", glob, [*CURVE_KINDS, *self.names]))
             found |= dict.fromkeys(matching)
         return list(found)
 

@@ -15,7 +15,7 @@ from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scene import Scene
 from multi_qp_viewer.curve_panels import BOUND, COLOURS, CurvePanel, panels_of
-from multi_qp_viewer.curves import KINDS, Curve, RunCurves, Series
+from multi_qp_viewer.curves import CURVE_KINDS, Curve, RunCurves, Series
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +65,9 @@ class LiveCurves:
         self._folder = server.gui.add_folder("Curves", order=order)
         with self._folder:
             names = RunCurves(source.scene, source.series(slice(0, 0))).names
-            kinds = [kind for kind in KINDS if kind == "task" or any(name.startswith(f"{kind}/") for name in names)]
+            kinds = [
+                kind for kind in CURVE_KINDS if kind == "task" or any(name.startswith(f"{kind}/") for name in names)
+            ]
             panels = dict.fromkeys(name.rsplit("/", 1)[0] for name in names if name.count("/") > 1)
             self._choice = server.gui.add_dropdown("Show", [NONE, *kinds, *panels], initial_value=NONE)
             self._text = server.gui.add_text("By name", "", hint=_HINT)
@@ -107,7 +109,7 @@ class LiveCurves:
             self._append(RunCurves(self._source.scene, series), series.time)
 
     def _take_choice(self, choice: str) -> None:
-        name = "" if choice == NONE else choice if choice in KINDS else f"{choice}/*"
+        name = "" if choice == NONE else choice if choice in CURVE_KINDS else f"{choice}/*"
         self._text.value = name  # type: ignore[misc]  # viser hides the setter
 
     def _begin(self) -> None:

@@ -51,9 +51,9 @@ def carried_offsets(
         for i in range(starts[k], starts[k + 1]):
             c = columns[i]
             lift = J_world[2, c] + J_world[3, c] * y - J_world[4, c] * x
-            room = effort[i] + N[c] if lift > 0.0 else effort[i] - N[c]
-            if abs(lift) * weight * share[k] > room:
-                share[k] = max(0.0, room / (abs(lift) * weight))
+            remaining = effort[i] + N[c] if lift > 0.0 else effort[i] - N[c]
+            if abs(lift) * weight * share[k] > remaining:
+                share[k] = max(0.0, remaining / (abs(lift) * weight))
         total += share[k]
     if total <= 1.0:
         return

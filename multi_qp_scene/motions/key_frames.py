@@ -15,7 +15,7 @@ from multi_qp_scene.scene import Scene
 from multi_qp_scene.whole_body_ik import Placement, WholeBodyIk
 
 #: Weights of the contact surfaces, the centre of mass and the base, beside one another.
-HELD, CENTRE, BODY = 10.0, 3.0, 0.1
+FIXED, CENTRE, BODY = 10.0, 3.0, 0.1
 #: Largest displacement of a contact surface, and error of the height [m], and width of the smoothing of the joints [s].
 FAR, SMOOTH = 2e-3, 0.05
 
@@ -48,7 +48,7 @@ def lifted(
     pin.framesForwardKinematics(model, data, scene.q0)
     pin.centerOfMass(model, data, scene.q0)
     frames = [scene.surfaces[f"{subsystem}/{surface}"].frame_id for surface in surfaces]
-    held = [Placement(frame, data.oMf[frame].copy(), weight=HELD) for frame in frames]
+    held = [Placement(frame, data.oMf[frame].copy(), weight=FIXED) for frame in frames]
     start = data.oMf[base].copy()
     low = data.oMi[root].act(data.com[root])[2]
     middle = np.mean([placement.pose.translation[:2] for placement in held], axis=0)

@@ -4,7 +4,7 @@ from contacts import BOXES, walk
 
 from com_trajectory.bezier import wrench_points
 from com_trajectory.dynamic import plan_dynamic
-from com_trajectory.phases import Reserve, planned_phases
+from com_trajectory.phases import ContactMargin, planned_phases
 from com_trajectory.planner import PlanOptions, plan_com, transition_points
 from com_trajectory.trajectory import validate
 
@@ -72,8 +72,8 @@ def test_a_curve_is_near_the_rests_of_its_phases():
 
 
 def test_a_reserve_is_not_used():
-    sequence, reserve = walk(3), Reserve(edge=0.03, friction=0.5)
-    found = plan_com(sequence, BOXES, options=PlanOptions(dynamic=True, reserve=reserve))
+    sequence, contact_margin = walk(3), ContactMargin(edge=0.03, friction=0.5)
+    found = plan_com(sequence, BOXES, options=PlanOptions(dynamic=True, contact_margin=contact_margin))
     assert found.method == "dynamic" and certified(found) < 2e-5
     (foot,) = found.phases[1].phase.contacts
     middle = foot.points_in_world.mean(axis=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from multi_qp_cli.main import main
-from multi_qp_ros.stall_tolerance import KINDS, StallTrial, tolerated_by_state, try_stalls
+from multi_qp_ros.stall_tolerance import STALL_KINDS, StallTrial, tolerated_by_state, try_stalls
 from multi_qp_scene import load_scenario
 
 
@@ -43,9 +43,9 @@ def test_the_command_prints_a_table_by_state_and_writes_every_trial(tmp_path, ca
     given = ["--stalls", "0.02", "--every", "0.3", "--until", "0.3", "--jobs", "1", "--output", str(tmp_path)]
     assert main(["robustness", "stand", *given]) == 0
     text = capsys.readouterr().out
-    assert all(kind in text for kind in KINDS) and "≥ 20" in text
+    assert all(kind in text for kind in STALL_KINDS) and "≥ 20" in text
     written = json.loads((tmp_path / "stalls.json").read_text())["stand"]
-    assert len(written) == 4 * len(KINDS) and all(trial["tolerated"] for trial in written)
+    assert len(written) == 4 * len(STALL_KINDS) and all(trial["tolerated"] for trial in written)
 
 
 def test_combinations_without_effect_are_refused(capsys):

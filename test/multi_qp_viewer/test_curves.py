@@ -14,7 +14,7 @@ from multi_qp_scene import load_scenario
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_simulator.runner import run_scenario
 from multi_qp_viewer.curve_plots import draw_curves
-from multi_qp_viewer.curves import KINDS, Curve, RunCurves, Series
+from multi_qp_viewer.curves import CURVE_KINDS, Curve, RunCurves, Series
 
 STANDING = """\
 description: a humanoid that stands and turns its torso
@@ -133,7 +133,7 @@ def test_task_errors_are_logged_with_their_units(standing):
 
 def test_names_match_with_wildcards(standing):
     *_, curves = standing
-    assert {name.split("/")[0] for name in curves.names} == set(KINDS)
+    assert {name.split("/")[0] for name in curves.names} == set(CURVE_KINDS)
     assert curves.match(["force/l*"]) == ["force/left/normal", "force/left/tangential"]
     assert curves.match(["task", "task/torso/*"]) == ["task/posture", "task/torso/rotation"]
     with pytest.raises(MultiQpError, match="unknown curve 'force/lefd/normal'; did you mean 'force/left/normal'"):

@@ -8,9 +8,9 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from com_trajectory.phases import Reserve, planned_phases
+from com_trajectory.phases import ContactMargin, planned_phases
 from com_trajectory.trajectory import ComTrajectory, validate
-from motion_generation.planning import LESS, RESERVE, STEEP, trajectory_through
+from motion_generation.planning import CONTACT_MARGIN, LESS, STEEP, trajectory_through
 from motion_generation.state_parts import Pace
 from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence
 
@@ -31,18 +31,20 @@ def step_on_slope(degrees: float) -> ContactSequence:
     return ContactSequence(tuple(phases), {}, "step")
 
 
-def balanced_share(found: ComTrajectory, sequence: ContactSequence, reserve: Reserve) -> float:
-    """Return the share of instants at which contacts with a reserve balance a trajectory."""
-    phases = tuple(planned_phases(sequence, "robot", {}, reserve))
+def balanced_share(found: ComTrajectory, sequence: ContactSequence, contact_margin: ContactMargin) -> float:
+    """Return the share of instants at which contacts with a margin balance a trajectory."""
+    phases = tuple(planned_phases(sequence, "robot", {}, contact_margin))
     return validate(replace(found, phases=phases)).dynamic_share
 
 
-@pytest.mark.parametrize(("degrees", "reserve"), [(0.0, RESERVE), (15.0, RESERVE), (31.0, STEEP)])
-def test_a_trajectory_leaves_the_largest_reserve_that_the_slope_allows(degrees: float, reserve: Reserve) -> None:
-    """0.7 of the friction carry no body on 31 degrees; the curve without reserve followed the edge of the cone."""
+@pytest.mark.parametrize(("degrees", "contact_margin"), [(0.0, CONTACT_MARGIN), (15.0, CONTACT_MARGIN), (31.0, STEEP)])
+def test_a_trajectory_leaves_the_largest_margin_that_the_slope_allows(
+    degrees: float, contact_margin: ContactMargin
+) -> None:
+    """0.7 of the friction carry no body on 31 degrees; the curve without margin followed the edge of the cone."""
     sequence = step_on_slope(degrees)
     found = trajectory_through(sequence, [np.zeros(7)] * 3, {}, pace=Pace())
     assert found.method == "dynamic"
-    assert balanced_share(found, sequence, reserve) == 1.0
-    if reserve is STEEP:
+    assert balanced_share(found, sequence, contact_margin) == 1.0
+    if contact_margin is STEEP:
         assert balanced_share(found, sequence, LESS) < 1.0
