@@ -13,6 +13,7 @@ from multi_qp_controller.controller import Controller
 from multi_qp_controller.take_snapshot import take_snapshot
 from multi_qp_ros import topics
 from multi_qp_ros.marker_process import MarkerProcess
+from multi_qp_ros.qos import COMMAND_QOS, LATCHED_QOS
 from multi_qp_ros.wrenches import WrenchOutput
 from multi_qp_scene.description import robot_descriptions
 from multi_qp_scene.scenario import Scenario
@@ -41,11 +42,11 @@ class Broadcast:
         self._due = -float("inf")
         self._maker = MarkerProcess()
         self._shown = False
-        self._markers = node.create_publisher(MarkerArray, topics.MARKERS, topics.COMMAND_QOS)
+        self._markers = node.create_publisher(MarkerArray, topics.MARKERS, COMMAND_QOS)
         self._wrenches = WrenchOutput(node, scenario)
         self._descriptions = []
         for name, text in robot_descriptions(scenario).items() if descriptions else ():
-            publisher = node.create_publisher(String, topics.robot_description(name), topics.LATCHED_QOS)
+            publisher = node.create_publisher(String, topics.robot_description(name), LATCHED_QOS)
             publisher.publish(String(data=text))
             self._descriptions.append(publisher)
 

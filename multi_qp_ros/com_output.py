@@ -10,6 +10,7 @@ from geometry_msgs.msg import PointStamped, Vector3Stamped
 from rclpy.publisher import Publisher
 
 from multi_qp_ros import conversions, topics
+from multi_qp_ros.qos import OFFERED_STATE_QOS
 from multi_qp_scene.scene import Scene, State
 from multi_qp_scene.subsystem import Subsystem, SubsystemKind
 
@@ -22,8 +23,8 @@ class CoMOutput:
         self._outputs: list[tuple[Subsystem, Publisher, Publisher]] = [
             (
                 subsystem,
-                node.create_publisher(PointStamped, topics.com(name), topics.OFFERED_STATE_QOS),
-                node.create_publisher(Vector3Stamped, topics.com_velocity(name), topics.OFFERED_STATE_QOS),
+                node.create_publisher(PointStamped, topics.com(name), OFFERED_STATE_QOS),
+                node.create_publisher(Vector3Stamped, topics.com_velocity(name), OFFERED_STATE_QOS),
             )
             for name, subsystem in scene.subsystems.items()
             if subsystem.kind is not SubsystemKind.ARTICULATED

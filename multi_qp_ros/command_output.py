@@ -14,6 +14,7 @@ from std_msgs.msg import Float64MultiArray, String
 from multi_qp_controller.command import Command
 from multi_qp_ros import topics
 from multi_qp_ros.publisher_watch import Topic
+from multi_qp_ros.qos import COMMAND_QOS, LATCHED_QOS
 from multi_qp_ros.scene_templates import command_template, effort_template, motor_names
 from multi_qp_scene.scenario import Scenario
 
@@ -49,8 +50,8 @@ class CommandOutput:
             s.name: (
                 command_template(motor_names(self._scene, s)),
                 effort_template(len(s.actuated)),
-                node.create_publisher(JointState, topics.joint_commands(s.name), topics.COMMAND_QOS),
-                node.create_publisher(Float64MultiArray, topics.effort_commands(s.name), topics.COMMAND_QOS),
+                node.create_publisher(JointState, topics.joint_commands(s.name), COMMAND_QOS),
+                node.create_publisher(Float64MultiArray, topics.effort_commands(s.name), COMMAND_QOS),
             )
             for s in scenario.scene.subsystems.values()
             if len(s.actuated)
@@ -59,8 +60,8 @@ class CommandOutput:
         for robot, (_, _, with_names, bare) in self._robots.items():
             self.efforts[topics.joint_commands(robot)] = Topic(with_names.topic_name, JointState)
             self.efforts[topics.effort_commands(robot)] = Topic(bare.topic_name, Float64MultiArray)
-        self._state = node.create_publisher(String, topics.CONTROLLER_STATE, topics.LATCHED_QOS)
-        self.report = node.create_publisher(String, topics.REPORT, topics.LATCHED_QOS)
+        self._state = node.create_publisher(String, topics.CONTROLLER_STATE, LATCHED_QOS)
+        self.report = node.create_publisher(String, topics.REPORT, LATCHED_QOS)
         self._last: tuple[Any, Any, int] | None = None
 
     def send(self, command: Command, contacts: tuple[str, ...], stamp: int) -> None:

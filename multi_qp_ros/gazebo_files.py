@@ -12,7 +12,7 @@ import numpy as np
 import pinocchio as pin
 import yaml
 
-from multi_qp_ros import topic_names
+from multi_qp_ros import topics
 from multi_qp_ros.state_assembly import joints_of
 from multi_qp_scene.description import description_trees
 from multi_qp_scene.kinematic_trees import place_frames
@@ -107,10 +107,10 @@ def controller_settings(scene: Scene, subsystem: Subsystem, rate: int) -> dict[s
 
 def bridge_settings(scene: Scene) -> list[dict[str, str]]:
     """Return the topics bridged from gz to ROS: the clock, and the odometry of floating subsystems."""
-    found = [_bridged(topic_names.CLOCK, "rosgraph_msgs/msg/Clock", "gz.msgs.Clock")]
+    found = [_bridged(topics.CLOCK, "rosgraph_msgs/msg/Clock", "gz.msgs.Clock")]
     for subsystem in scene.subsystems.values():
         if subsystem.floating:
-            topic = f"/{topic_names.odom(subsystem.name)}"
+            topic = f"/{topics.odom(subsystem.name)}"
             found.append(_bridged(topic, "nav_msgs/msg/Odometry", "gz.msgs.Odometry"))
     return found
 
@@ -138,7 +138,7 @@ def _add_odometry(root: Element, subsystem: Subsystem, rate: int) -> None:
     for key, value in {
         "odom_frame": WORLD,
         "robot_base_frame": subsystem.base_link,
-        "odom_topic": f"/{topic_names.odom(subsystem.name)}",
+        "odom_topic": f"/{topics.odom(subsystem.name)}",
         "odom_publish_frequency": str(rate),
         "dimensions": "3",
     }.items():

@@ -12,6 +12,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 
 from multi_qp_ros import topics
 from multi_qp_ros.diagnostics import Level, TickStatistics, diagnostic_array
+from multi_qp_ros.qos import EVENT_QOS
 from multi_qp_scene.errors import printable
 
 #: Period of the diagnostics while nothing changes [s].
@@ -41,7 +42,7 @@ class Health:
 
     def __init__(self, node: Any, *, dt: float) -> None:
         self._node = node
-        self._publisher = node.create_publisher(DiagnosticArray, topics.DIAGNOSTICS, topics.EVENT_QOS)
+        self._publisher = node.create_publisher(DiagnosticArray, topics.DIAGNOSTICS, EVENT_QOS)
         self.level, self.message = Level.STALE, "not active"
         self.statistics = TickStatistics(dt)
         self.due = 0.0

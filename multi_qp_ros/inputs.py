@@ -14,6 +14,7 @@ from multi_qp_ros import conversions, topics
 from multi_qp_ros.contact_forces import measured_contacts
 from multi_qp_ros.health import Health
 from multi_qp_ros.publisher_watch import Topic
+from multi_qp_ros.qos import STATE_QOS
 from multi_qp_ros.raw_messages import JointReader, Joints, OdometryReader
 from multi_qp_ros.subscriptions import subscribe
 from multi_qp_scene.arrays import Array
@@ -55,7 +56,7 @@ class Inputs:
         self._node, self._listener = node, listener
         self._subscriptions: list[Any] = []
         self.states: dict[str, Topic] = {}
-        add = partial(subscribe, node, health, qos=topics.STATE_QOS)
+        add = partial(subscribe, node, health, qos=STATE_QOS)
         for topic in state_topics:
             subsystem, kind = topic.split("/")
             if kind == "odom":

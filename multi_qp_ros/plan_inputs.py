@@ -22,6 +22,7 @@ from multi_qp_ros.conversions import from_stamp
 from multi_qp_ros.health import Health
 from multi_qp_ros.plan_messages import begins_of, curves_of, sequence_of
 from multi_qp_ros.posture_messages import postures_of
+from multi_qp_ros.qos import LATCHED_QOS
 from multi_qp_ros.subscriptions import subscribe
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
@@ -59,10 +60,10 @@ class PlanInputs:
         self._offered = 0
         sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_INTERVAL))
         self._published: PlanStatus | None = None
-        self._status = node.create_publisher(String, topics.PLAN_STATUS, topics.LATCHED_QOS)
+        self._status = node.create_publisher(String, topics.PLAN_STATUS, LATCHED_QOS)
         trajectory = MultiDOFJointTrajectory
         self._subscriptions = [
-            subscribe(node, health, message, topic, partial(self._receive, topic), topics.LATCHED_QOS)
+            subscribe(node, health, message, topic, partial(self._receive, topic), LATCHED_QOS)
             for message, topic in (
                 (trajectory, topics.CONTACT_SEQUENCE),
                 (trajectory, topics.CONTACT_SCHEDULE),

@@ -10,8 +10,9 @@ from typing import Any
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import JointState
 
-from multi_qp_ros import conversions, topics
+from multi_qp_ros import conversions
 from multi_qp_ros.health import Health
+from multi_qp_ros.qos import STATE_QOS
 from multi_qp_ros.raw_messages import JointReader, OdometryReader
 from multi_qp_ros.state_assembly import MessageStatus, StateAssembler
 from multi_qp_ros.subscriptions import subscribe
@@ -57,7 +58,7 @@ class RobotStates:
                 else (JointState, JointReader().read, self._put_joints)
             )
             take = partial(self._take, put, subsystem)
-            subscribe(node, health, message, topic, take, topics.STATE_QOS, read=read)
+            subscribe(node, health, message, topic, take, STATE_QOS, read=read)
 
     def _take(self, put: Callable[..., MessageStatus], subsystem: str, message: Any) -> None:
         if put(subsystem, *message) is MessageStatus.JUMPED_BACK:  # a new run

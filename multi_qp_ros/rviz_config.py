@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from multi_qp_ros.topic_names import robot_description, wrench
+from multi_qp_ros.topics import robot_description, wrench
 from multi_qp_scene.resources import find_resource
 from multi_qp_scene.scenario import Scenario
 

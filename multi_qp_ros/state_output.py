@@ -12,6 +12,7 @@ from sensor_msgs.msg import JointState
 from multi_qp_ros import topics
 from multi_qp_ros.contact_forces import measured_contacts
 from multi_qp_ros.footprint import footprints
+from multi_qp_ros.qos import OFFERED_STATE_QOS
 from multi_qp_ros.scene_templates import JointStateTemplate, OdometryTemplate, wrench_template
 from multi_qp_ros.state_assembly import joints_of
 from multi_qp_scene.arrays import Array
@@ -26,7 +27,7 @@ class FootprintOutput:
     def __init__(self, node: Any, scenario: Scenario) -> None:
         self._node, self._trees = node, KinematicTrees(scenario.scene.model)
         self._outputs = [
-            (node.create_publisher(Odometry, topics.base_odom(robot), topics.OFFERED_STATE_QOS), footprint)
+            (node.create_publisher(Odometry, topics.base_odom(robot), OFFERED_STATE_QOS), footprint)
             for robot, footprint in footprints(scenario).items()
         ]
 
@@ -50,7 +51,7 @@ class ContactForceOutput:
         self._outputs = {}
         for contact, surface in measured_contacts(scenario).items():
             topic = topics.contact_force(surface.partition("/")[0], contact)
-            publisher = node.create_publisher(WrenchStamped, topic, topics.OFFERED_STATE_QOS)
+            publisher = node.create_publisher(WrenchStamped, topic, OFFERED_STATE_QOS)
             self._outputs[contact] = publisher, wrench_template(surface)
 
     def publish(self, wrenches: Mapping[str, Array] | None, stamp: int) -> None:
@@ -67,10 +68,10 @@ class StateOutput:
         self._outputs: list[tuple[Any, JointStateTemplate | OdometryTemplate]] = []
         for name, subsystem in scene.subsystems.items():
             if joints_of(scene, subsystem):
-                publisher = node.create_publisher(JointState, topics.joint_states(name), topics.OFFERED_STATE_QOS)
+                publisher = node.create_publisher(JointState, topics.joint_states(name), OFFERED_STATE_QOS)
                 self._outputs.append((publisher, JointStateTemplate(scene, subsystem)))
             if subsystem.floating:
-                publisher = node.create_publisher(Odometry, topics.odom(name), topics.OFFERED_STATE_QOS)
+                publisher = node.create_publisher(Odometry, topics.odom(name), OFFERED_STATE_QOS)
                 self._outputs.append((publisher, OdometryTemplate(subsystem)))
 
     def publish(self, state: State, stamp: int) -> None:

@@ -1,45 +1,102 @@
-"""Names and QoS profiles of all topics."""
+"""Names of all topics, relative so that a namespace applies to the whole graph; independent of ROS."""
 
 from __future__ import annotations
 
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+CLOCK = "/clock"
+DIAGNOSTICS = "/diagnostics"
+#: JSON: stamp [ns], state, status, message, contacts, finished, tick_ms. The simulator reads the contacts.
+CONTROLLER_STATE = "multi_qp/state"
+#: std_msgs/Float64: tick time of the controller [ms], for plots.
+TICK_TIME = "multi_qp/tick_time"
+REPORT = "multi_qp/report"
+MARKERS = "multi_qp/markers"
+#: visualization_msgs/MarkerArray of plans, latched.
+PLAN_MARKERS = "multi_qp/plan_markers"
+#: visualization_msgs/MarkerArray of polytopes, transition points and curves of centres of mass, latched.
+COM_MARKERS = "multi_qp/com_markers"
+#: Namespace of the interactive markers of targets.
+INTERACTIVE_TARGETS = "multi_qp/targets"
+#: trajectory_msgs/MultiDOFJointTrajectory: contacts, from a planner; the path of each centre of mass through them.
+CONTACT_SEQUENCE, COM_TRAJECTORY = "contact_sequence", "com_trajectory"
+#: trajectory_msgs/MultiDOFJointTrajectory: the contacts of a path, phase by phase, with the time when each begins.
+CONTACT_SCHEDULE = "contact_schedule"
+#: trajectory_msgs/JointTrajectory: a posture for each phase of a contact sequence, with its stamp.
+PLANNED_POSTURES = "planned_postures"
+#: JSON: status of plans in the controller: standing, plan, refused (stamps [ns]), reason; latched.
+PLAN_STATUS = "multi_qp/plan_status"
 
-from multi_qp_ros.topic_names import CLOCK as CLOCK
-from multi_qp_ros.topic_names import COM_MARKERS as COM_MARKERS
-from multi_qp_ros.topic_names import COM_TRAJECTORY as COM_TRAJECTORY
-from multi_qp_ros.topic_names import CONTACT_SCHEDULE as CONTACT_SCHEDULE
-from multi_qp_ros.topic_names import CONTACT_SEQUENCE as CONTACT_SEQUENCE
-from multi_qp_ros.topic_names import CONTROLLER_STATE as CONTROLLER_STATE
-from multi_qp_ros.topic_names import DIAGNOSTICS as DIAGNOSTICS
-from multi_qp_ros.topic_names import INTERACTIVE_TARGETS as INTERACTIVE_TARGETS
-from multi_qp_ros.topic_names import MARKERS as MARKERS
-from multi_qp_ros.topic_names import PLAN_MARKERS as PLAN_MARKERS
-from multi_qp_ros.topic_names import PLAN_STATUS as PLAN_STATUS
-from multi_qp_ros.topic_names import PLANNED_POSTURES as PLANNED_POSTURES
-from multi_qp_ros.topic_names import REPORT as REPORT
-from multi_qp_ros.topic_names import TICK_TIME as TICK_TIME
-from multi_qp_ros.topic_names import base_odom as base_odom
-from multi_qp_ros.topic_names import cmd_vel as cmd_vel
-from multi_qp_ros.topic_names import com as com
-from multi_qp_ros.topic_names import com_velocity as com_velocity
-from multi_qp_ros.topic_names import contact_force as contact_force
-from multi_qp_ros.topic_names import effort_commands as effort_commands
-from multi_qp_ros.topic_names import goal as goal
-from multi_qp_ros.topic_names import joint_commands as joint_commands
-from multi_qp_ros.topic_names import joint_states as joint_states
-from multi_qp_ros.topic_names import odom as odom
-from multi_qp_ros.topic_names import robot_description as robot_description
-from multi_qp_ros.topic_names import target as target
-from multi_qp_ros.topic_names import target_point as target_point
-from multi_qp_ros.topic_names import user_command as user_command
-from multi_qp_ros.topic_names import wrench as wrench
 
-#: For subscriptions to states: a lost one is replaced by the next.
-STATE_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-#: For publishers of states: a subscriber may ask for either reliability, as rqt_plot asks for a reliable one.
-OFFERED_STATE_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
-#: For commands that are repeated every period, so that a lost one does not justify acknowledgements.
-LATEST_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-COMMAND_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
-LATCHED_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-EVENT_QOS = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
+def joint_states(subsystem: str) -> str:
+    """sensor_msgs/JointState, robot to controller."""
+    return f"{subsystem}/joint_states"
+
+
+def odom(subsystem: str) -> str:
+    """nav_msgs/Odometry of a floating base or an object, to the controller."""
+    return f"{subsystem}/odom"
+
+
+def contact_force(subsystem: str, contact: str) -> str:
+    """geometry_msgs/WrenchStamped: the measured wrench of a contact on this subsystem, robot to controller."""
+    return f"{subsystem}/contact_forces/{contact}"
+
+
+def com(subsystem: str) -> str:
+    """geometry_msgs/PointStamped: centre of mass, for plots."""
+    return f"{subsystem}/com"
+
+
+def com_velocity(subsystem: str) -> str:
+    """geometry_msgs/Vector3Stamped: velocity of the centre of mass, for plots."""
+    return f"{subsystem}/com_velocity"
+
+
+def cmd_vel(subsystem: str) -> str:
+    """geometry_msgs/TwistStamped, or Twist: velocity command of a walking robot."""
+    return f"{subsystem}/cmd_vel"
+
+
+def base_odom(subsystem: str) -> str:
+    """nav_msgs/Odometry of the footprint of a walking robot, for navigation."""
+    return f"{subsystem}/base_odom"
+
+
+def effort_commands(subsystem: str) -> str:
+    """std_msgs/Float64MultiArray, as ros2_control's ForwardCommandController takes it."""
+    return f"{subsystem}/effort_controller/commands"
+
+
+def joint_commands(subsystem: str) -> str:
+    """sensor_msgs/JointState with names and efforts; its stamp is that of the state from which it was computed."""
+    return f"{subsystem}/joint_commands"
+
+
+def robot_description(subsystem: str) -> str:
+    """std_msgs/String: the URDF of a subsystem, or of an environment part; latched."""
+    return f"{subsystem}/robot_description"
+
+
+def wrench(contact: str, surface: str) -> str:
+    """geometry_msgs/WrenchStamped of a contact on the body of one of its surfaces, "<subsystem>/<surface>"."""
+    subsystem, _, name = surface.partition("/")
+    return f"{subsystem}/contacts/{contact}/{name}"
+
+
+def target(scenario: str, name: str) -> str:
+    """geometry_msgs/PoseStamped of an interactive target; std_msgs/Float64 of a load [kg]."""
+    return f"{scenario}/target/{name}"
+
+
+def target_point(scenario: str, name: str) -> str:
+    """geometry_msgs/PointStamped of an interactive target, whose rotation is unchanged."""
+    return f"{scenario}/target/{name}/point"
+
+
+def user_command(scenario: str) -> str:
+    """std_msgs/String: a command that a state of the scenario waits for."""
+    return f"{scenario}/command"
+
+
+def goal(scenario: str) -> str:
+    """geometry_msgs/PoseStamped: goal pose of the base of the scenario's character, for the contact planner."""
+    return f"{scenario}/goal"

@@ -14,6 +14,7 @@ from multi_qp_controller.controller import Controller
 from multi_qp_ros import conversions, topics, velocity_commands
 from multi_qp_ros.footprint import walking_robots
 from multi_qp_ros.health import Health
+from multi_qp_ros.qos import EVENT_QOS
 from multi_qp_ros.subscriptions import subscribe
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
@@ -56,7 +57,7 @@ class UserInputs:
             self._subscribe(kind, topics.cmd_vel(robot), partial(self._take_velocity, robot))
 
     def _subscribe(self, message: Any, topic: str, take: Callable[[Any], None]) -> None:
-        self._subscriptions.append(subscribe(self._node, self._health, message, topic, take, topics.EVENT_QOS))
+        self._subscriptions.append(subscribe(self._node, self._health, message, topic, take, EVENT_QOS))
 
     def _try(self, name: str, take: Callable[[str, Any], None], message: Any) -> None:
         """Pass on a message for a target or a load, and report it if it is refused."""

@@ -15,6 +15,7 @@ from multi_qp_ros import topics
 from multi_qp_ros.conversions import WORLD, to_pose
 from multi_qp_ros.generator_parameters import settings_of
 from multi_qp_ros.node_table import CONTROLLER
+from multi_qp_ros.qos import EVENT_QOS
 from multi_qp_ros.user_inputs import interactive_targets
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario
@@ -49,13 +50,12 @@ class UserOutput:
     def __init__(self, node: Any, scenario: Scenario) -> None:
         make, scene = node.create_publisher, scenario.name
         self._targets = {
-            name: make(PoseStamped, topics.target(scene, name), topics.EVENT_QOS)
-            for name in interactive_targets(scenario)
+            name: make(PoseStamped, topics.target(scene, name), EVENT_QOS) for name in interactive_targets(scenario)
         }
         self._loads = {
-            name: make(Float64, topics.target(scene, name), topics.EVENT_QOS) for name in scenario.scene.loads.masses
+            name: make(Float64, topics.target(scene, name), EVENT_QOS) for name in scenario.scene.loads.masses
         }
-        self._commands = make(String, topics.user_command(scene), topics.EVENT_QOS)
+        self._commands = make(String, topics.user_command(scene), EVENT_QOS)
         self._node = node
         self._settings = AsyncParameterClient(node, CONTROLLER) if settings_of(scenario) else None
 

@@ -12,6 +12,7 @@ from geometry_msgs.msg import WrenchStamped
 from multi_qp_controller.contacts.contact import ActiveContact
 from multi_qp_ros import topics
 from multi_qp_ros.cdr import Template
+from multi_qp_ros.qos import COMMAND_QOS
 from multi_qp_ros.scene_templates import wrench_template
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario
@@ -40,7 +41,7 @@ class WrenchOutput:
 
     def _side(self, contact: str, surface: str) -> tuple[Any, Template]:
         topic = topics.wrench(contact, surface)
-        return self._node.create_publisher(WrenchStamped, topic, topics.COMMAND_QOS), wrench_template(surface)
+        return self._node.create_publisher(WrenchStamped, topic, COMMAND_QOS), wrench_template(surface)
 
     def send(self, wrenches: Mapping[str, Array], contacts: Mapping[str, ActiveContact], stamp: int) -> None:
         """Publish the wrenches of a command; contacts without wrench, as in a fallback, are skipped.

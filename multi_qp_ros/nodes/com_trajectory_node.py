@@ -28,6 +28,7 @@ from multi_qp_ros.health import Health
 from multi_qp_ros.parameters import SCENARIO_PARAMETERS, NodeParameter
 from multi_qp_ros.plan_messages import sequence_message, sequence_of, trajectory_message
 from multi_qp_ros.posture_messages import postures_of
+from multi_qp_ros.qos import LATCHED_QOS
 from multi_qp_ros.subscriptions import subscribe
 from multi_qp_scene import former_names
 from multi_qp_scene.contact_sequence import ContactSequence
@@ -77,7 +78,7 @@ class ComTrajectoryNode(Node):
         self._sequence: MultiDOFJointTrajectory | None = None
         self._postures: JointTrajectory | None = None
         self._markers = ComMarkers()
-        trajectory, latched = MultiDOFJointTrajectory, topics.LATCHED_QOS
+        trajectory, latched = MultiDOFJointTrajectory, LATCHED_QOS
         self._output = self.create_publisher(trajectory, topics.COM_TRAJECTORY, latched)
         self._schedule = self.create_publisher(trajectory, topics.CONTACT_SCHEDULE, latched)
         self._drawing = self.create_publisher(MarkerArray, topics.COM_MARKERS, latched)

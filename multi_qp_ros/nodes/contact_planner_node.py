@@ -26,6 +26,7 @@ from multi_qp_ros.health import Health
 from multi_qp_ros.parameters import SCENARIO_PARAMETERS, NodeParameter
 from multi_qp_ros.plan_messages import sequence_message
 from multi_qp_ros.posture_messages import postures_message
+from multi_qp_ros.qos import EVENT_QOS, LATCHED_QOS
 from multi_qp_ros.robot_states import RobotStates
 from multi_qp_ros.subscriptions import read_json, subscribe
 from multi_qp_scene.errors import MultiQpError
@@ -63,11 +64,11 @@ class ContactPlannerNode(Node):
         self._worker = PlanWorker(scenario, budget=settings["budget"] or None)
         self._health = Health(self, dt=_PERIOD)
         self._robots = RobotStates(self, self._health, scenario.scene, max_age=_SILENCE, period=_PERIOD)
-        latched = topics.LATCHED_QOS
+        latched = LATCHED_QOS
         self._sequence = self.create_publisher(MultiDOFJointTrajectory, topics.CONTACT_SEQUENCE, latched)
         self._postures = self.create_publisher(JointTrajectory, topics.PLANNED_POSTURES, latched)
-        self._command = self.create_publisher(String, topics.user_command(scenario.name), topics.EVENT_QOS)
-        subscribe(self, self._health, PoseStamped, topics.goal(scenario.name), self._take_goal, topics.EVENT_QOS)
+        self._command = self.create_publisher(String, topics.user_command(scenario.name), EVENT_QOS)
+        subscribe(self, self._health, PoseStamped, topics.goal(scenario.name), self._take_goal, EVENT_QOS)
         subscribe(self, self._health, String, topics.PLAN_STATUS, self._take_status, latched)
         self._requested, self._summary = 0, ""
 

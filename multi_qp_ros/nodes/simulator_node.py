@@ -16,6 +16,7 @@ from multi_qp_ros import conversions, parameters, process, topics
 from multi_qp_ros.diagnostics import Level
 from multi_qp_ros.health import Health
 from multi_qp_ros.parameters import SCENARIO_PARAMETERS, NodeParameter
+from multi_qp_ros.qos import COMMAND_QOS, EVENT_QOS, LATCHED_QOS, LATEST_QOS, OFFERED_STATE_QOS
 from multi_qp_ros.raw_messages import JointReader, Joints
 from multi_qp_ros.real_time import REAL_TIME_PARAMETERS, RealTime
 from multi_qp_ros.state_output import ContactForceOutput, StateOutput
@@ -99,10 +100,10 @@ class SimulatorNode(Node):
     def _offer(self) -> None:
         """Create publishers and subscriptions."""
         scene = self._scene
-        self._clock_out = self.create_publisher(Clock, topics.CLOCK, topics.OFFERED_STATE_QOS)
+        self._clock_out = self.create_publisher(Clock, topics.CLOCK, OFFERED_STATE_QOS)
         self._forces_out = ContactForceOutput(self, self._scenario)
         self._states_out = StateOutput(self, scene)
-        qos = topics.COMMAND_QOS if self._lock_step else topics.LATEST_QOS
+        qos = COMMAND_QOS if self._lock_step else LATEST_QOS
         for robot in self._simulated_robot.robots:
             if self._named:
                 take, read = partial(self._take_named, robot), JointReader().read
@@ -111,10 +112,10 @@ class SimulatorNode(Node):
                 take = partial(self._take_bare, robot)
                 subscribe(self, self._health, Float64MultiArray, topics.effort_commands(robot), take, qos)
         state = topics.CONTROLLER_STATE
-        subscribe(self, self._health, String, state, self._take_contacts, topics.LATCHED_QOS)
+        subscribe(self, self._health, String, state, self._take_contacts, LATCHED_QOS)
         for load in scene.loads.masses:  # the controller subscribes to the same topics
             topic = topics.target(self._scenario.name, load)
-            subscribe(self, self._health, Float64, topic, partial(self._take_load, load), topics.EVENT_QOS)
+            subscribe(self, self._health, Float64, topic, partial(self._take_load, load), EVENT_QOS)
 
     @property
     def _stamp(self) -> int:

@@ -22,6 +22,7 @@ from multi_qp_ros.health import Health
 from multi_qp_ros.interactive_targets import InteractiveTargets, has_interactive_markers
 from multi_qp_ros.parameters import SCENARIO_PARAMETERS, NodeParameter
 from multi_qp_ros.plan_markers import PlanMarkers
+from multi_qp_ros.qos import EVENT_QOS, LATCHED_QOS, OFFERED_STATE_QOS
 from multi_qp_ros.robot_states import RobotStates
 from multi_qp_ros.subscriptions import read_json, subscribe
 from multi_qp_ros.transforms import TransformOutput, has_tf
@@ -68,10 +69,10 @@ class ViewerNode(Node):
         self._controller_state: dict[str, Any] = {}
         self._received_at, self._offered = -np.inf, False
         self._board, self._plan_markers = MarkerBoard(), PlanMarkers(scenario)
-        self._plans = self.create_publisher(MarkerArray, topics.PLAN_MARKERS, topics.LATCHED_QOS)
+        self._plans = self.create_publisher(MarkerArray, topics.PLAN_MARKERS, LATCHED_QOS)
         self._offers, user = user_inputs(scenario), UserOutput(self, scenario)
         self._com = CoMOutput(self, scenario.scene)
-        self._tick_time = self.create_publisher(Float64, topics.TICK_TIME, topics.OFFERED_STATE_QOS)
+        self._tick_time = self.create_publisher(Float64, topics.TICK_TIME, OFFERED_STATE_QOS)
         self._tf = TransformOutput(self, scenario) if settings["publish_tf"] and has_tf() else None
         self._handles: InteractiveTargets | None = None
         if settings["interactive_markers"] and has_interactive_markers():
@@ -113,15 +114,15 @@ class ViewerNode(Node):
     def _listen(self) -> None:
         scene, health = self._scenario.scene, self._health
         self._robots = RobotStates(self, health, scene, max_age=SILENCE, period=self._period, on_new_run=self._begin)
-        subscribe(self, health, String, topics.CONTROLLER_STATE, self._take_controller, topics.LATCHED_QOS)
-        subscribe(self, health, MarkerArray, topics.MARKERS, self._board.update, topics.EVENT_QOS)
-        subscribe(self, health, MarkerArray, topics.COM_MARKERS, self._board.update, topics.LATCHED_QOS)
+        subscribe(self, health, String, topics.CONTROLLER_STATE, self._take_controller, LATCHED_QOS)
+        subscribe(self, health, MarkerArray, topics.MARKERS, self._board.update, EVENT_QOS)
+        subscribe(self, health, MarkerArray, topics.COM_MARKERS, self._board.update, LATCHED_QOS)
         plan = MultiDOFJointTrajectory
         for topic, make in (
             (topics.CONTACT_SEQUENCE, self._plan_markers.contacts),
             (topics.COM_TRAJECTORY, self._plan_markers.paths),
         ):
-            subscribe(self, health, plan, topic, partial(self._take_plan, make), topics.LATCHED_QOS)
+            subscribe(self, health, plan, topic, partial(self._take_plan, make), LATCHED_QOS)
 
     # -- received messages
 

@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 
 from multi_qp_controller.command import Command, Status
-from multi_qp_ros import topic_names
+from multi_qp_ros import topics
 from multi_qp_ros.cdr import clock_template, encode, encode_string, stamp
 from multi_qp_ros.footprint import footprints
 from multi_qp_ros.scene_templates import (
@@ -56,18 +56,16 @@ class SceneMessages:
         self._trees = KinematicTrees(scene.model)
         subsystems = scene.subsystems.values()
         self._joints = [
-            (f"/{topic_names.joint_states(s.name)}", JointStateTemplate(scene, s))
-            for s in subsystems
-            if joints_of(scene, s)
+            (f"/{topics.joint_states(s.name)}", JointStateTemplate(scene, s)) for s in subsystems if joints_of(scene, s)
         ]
-        self._roots = [(f"/{topic_names.odom(s.name)}", OdometryTemplate(s)) for s in subsystems if s.floating]
+        self._roots = [(f"/{topics.odom(s.name)}", OdometryTemplate(s)) for s in subsystems if s.floating]
         self._commands = [
             (topic, subsystem.actuated, template)
             for subsystem in subsystems
             if len(subsystem.actuated)
             for topic, template in (
-                (f"/{topic_names.joint_commands(subsystem.name)}", command_template(motor_names(scene, subsystem))),
-                (f"/{topic_names.effort_commands(subsystem.name)}", effort_template(len(subsystem.actuated))),
+                (f"/{topics.joint_commands(subsystem.name)}", command_template(motor_names(scene, subsystem))),
+                (f"/{topics.effort_commands(subsystem.name)}", effort_template(len(subsystem.actuated))),
             )
         ]
         self._wrenches = {name: _Wrench(scenario, name) for name in scenario.spec.contacts}
@@ -80,7 +78,7 @@ class SceneMessages:
         try:
             for name, text in robot_descriptions(self._scenario).items():
                 yield SentMessages(
-                    f"/{topic_names.robot_description(name)}", "std_msgs/String", encode_string(text), latched=True
+                    f"/{topics.robot_description(name)}", "std_msgs/String", encode_string(text), latched=True
                 )
         except MultiQpError:  # a file was deleted meanwhile; the recording does not need it
             return
@@ -94,7 +92,7 @@ class SceneMessages:
 
     def tick(self, state: State, command: Command, time: int) -> Iterator[SentMessages]:
         """Return the messages of a state and its command at a time [ns]."""
-        yield SentMessages(topic_names.CLOCK, clock_template().kind, clock_template().fill(time, np.zeros(0)))
+        yield SentMessages(topics.CLOCK, clock_template().kind, clock_template().fill(time, np.zeros(0)))
         for topic, joints in self._joints:
             yield SentMessages(topic, "sensor_msgs/JointState", joints.fill(state, time))
         for topic, root in self._roots:
@@ -133,7 +131,7 @@ class SceneMessages:
         }
         message = {"header": {"stamp": stamp(time)}, "status": [status]}
         kind = "diagnostic_msgs/DiagnosticArray"
-        return SentMessages(topic_names.DIAGNOSTICS, kind, encode(kind, message))
+        return SentMessages(topics.DIAGNOSTICS, kind, encode(kind, message))
 
 
 class _Wrench:
@@ -142,7 +140,7 @@ class _Wrench:
     def __init__(self, scenario: Scenario, contact: str) -> None:
         surfaces = scenario.spec.contacts[contact].surfaces
         self._first, self._second = (scenario.scene.surfaces[name].frame_id for name in surfaces)
-        self._sides = [(f"/{topic_names.wrench(contact, name)}", wrench_template(name)) for name in surfaces]
+        self._sides = [(f"/{topics.wrench(contact, name)}", wrench_template(name)) for name in surfaces]
 
     def reaction(self, wrench: Array, data: pin.Data) -> Array:
         X_second_first = data.oMf[self._second].actInv(data.oMf[self._first])

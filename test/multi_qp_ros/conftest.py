@@ -18,6 +18,7 @@ import ros_messages
 
 from multi_qp_cli.node_processes import on_this_machine
 from multi_qp_ros.node_table import NodeSpec
+from multi_qp_ros.qos import COMMAND_QOS, EVENT_QOS, STATE_QOS
 from multi_qp_scene import load_scenario
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -139,13 +140,13 @@ class Graph:
         self.executor.add_node(self.node)
         self.received: dict[str, list] = {}
         for message, topic, qos in (
-            (JointState, topics.joint_commands("humanoid"), topics.EVENT_QOS),
-            (Float64MultiArray, topics.effort_commands("humanoid"), topics.EVENT_QOS),
-            (String, topics.CONTROLLER_STATE, topics.EVENT_QOS),
-            (DiagnosticArray, topics.DIAGNOSTICS, topics.EVENT_QOS),
-            (Clock, topics.CLOCK, topics.STATE_QOS),
-            (JointState, topics.joint_states("humanoid"), topics.STATE_QOS),
-            (MarkerArray, topics.MARKERS, topics.EVENT_QOS),
+            (JointState, topics.joint_commands("humanoid"), EVENT_QOS),
+            (Float64MultiArray, topics.effort_commands("humanoid"), EVENT_QOS),
+            (String, topics.CONTROLLER_STATE, EVENT_QOS),
+            (DiagnosticArray, topics.DIAGNOSTICS, EVENT_QOS),
+            (Clock, topics.CLOCK, STATE_QOS),
+            (JointState, topics.joint_states("humanoid"), STATE_QOS),
+            (MarkerArray, topics.MARKERS, EVENT_QOS),
         ):
             self.received[topic] = []
             self.node.create_subscription(message, topic, self.received[topic].append, qos)
@@ -244,9 +245,9 @@ class FakeRobots:
         self.joints = joints_of(scene, scene.subsystems["humanoid"])
         make = graph.node.create_publisher
         self.outputs = {
-            "humanoid/joint_states": make(JointState, topics.joint_states("humanoid"), topics.COMMAND_QOS),
-            "humanoid/odom": make(Odometry, topics.odom("humanoid"), topics.COMMAND_QOS),
-            "box/odom": make(Odometry, topics.odom("box"), topics.COMMAND_QOS),
+            "humanoid/joint_states": make(JointState, topics.joint_states("humanoid"), COMMAND_QOS),
+            "humanoid/odom": make(Odometry, topics.odom("humanoid"), COMMAND_QOS),
+            "box/odom": make(Odometry, topics.odom("box"), COMMAND_QOS),
         }
         self.state = scene.initial_state()
 

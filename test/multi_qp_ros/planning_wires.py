@@ -14,6 +14,7 @@ from trajectory_msgs.msg import MultiDOFJointTrajectory
 
 from multi_qp_ros import topics
 from multi_qp_ros.node_table import node_table, planning_nodes
+from multi_qp_ros.qos import EVENT_QOS, LATCHED_QOS, STATE_QOS
 
 SCENE = Path(__file__).with_name("one_step.yaml")
 PLANNER = "contact_planner"
@@ -33,11 +34,11 @@ class Wires:
         self.odometry: list[Odometry] = []
         make = self.node.create_subscription
         self.subscriptions = [
-            make(String, topics.PLAN_STATUS, lambda m: self.statuses.append(json.loads(m.data)), topics.LATCHED_QOS),
-            make(MultiDOFJointTrajectory, topics.CONTACT_SEQUENCE, self.plans.append, topics.LATCHED_QOS),
-            make(Odometry, topics.odom("humanoid"), self.odometry.append, topics.STATE_QOS),
+            make(String, topics.PLAN_STATUS, lambda m: self.statuses.append(json.loads(m.data)), LATCHED_QOS),
+            make(MultiDOFJointTrajectory, topics.CONTACT_SEQUENCE, self.plans.append, LATCHED_QOS),
+            make(Odometry, topics.odom("humanoid"), self.odometry.append, STATE_QOS),
         ]
-        self.goals = self.node.create_publisher(PoseStamped, topics.goal("one_step"), topics.EVENT_QOS)
+        self.goals = self.node.create_publisher(PoseStamped, topics.goal("one_step"), EVENT_QOS)
         table = node_table(
             str(SCENE), speed=2.0, controller={"marker_rate": 0.0}, **planning_nodes(True, goal="none", headless=False)
         )

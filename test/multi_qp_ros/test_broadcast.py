@@ -11,6 +11,7 @@ from geometry_msgs.msg import WrenchStamped
 from std_msgs.msg import String
 
 from multi_qp_ros import conversions, topics
+from multi_qp_ros.qos import EVENT_QOS, LATCHED_QOS
 
 DT = 0.01
 
@@ -31,7 +32,7 @@ def wrenches(robots, graph):
         for surface in robots.scenario.spec.contacts[name].surfaces:
             messages = received.setdefault((name, surface), [])
             topic = topics.wrench(name, surface)
-            graph.node.create_subscription(WrenchStamped, topic, messages.append, topics.EVENT_QOS)
+            graph.node.create_subscription(WrenchStamped, topic, messages.append, EVENT_QOS)
     robots.begin()
     tick, due = 0, 0.0
 
@@ -82,9 +83,7 @@ def test_they_carry_the_weight(robots, wrenches):
 @pytest.mark.parametrize("name", ["humanoid", "box", "table", "ground"])
 def test_models_are_latched_for_late_subscribers(robots, graph, name):
     received = []
-    subscription = graph.node.create_subscription(
-        String, topics.robot_description(name), received.append, topics.LATCHED_QOS
-    )
+    subscription = graph.node.create_subscription(String, topics.robot_description(name), received.append, LATCHED_QOS)
     text = graph.until(lambda: received, what="a model")[0].data
     graph.node.destroy_subscription(subscription)
     assert pin.buildModelFromXML(text).name == name

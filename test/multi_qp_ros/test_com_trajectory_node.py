@@ -12,6 +12,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from multi_qp_ros import com_markers, topics
 from multi_qp_ros.plan_messages import sequence_message, sequence_of
+from multi_qp_ros.qos import LATCHED_QOS
 from multi_qp_scene import load_scenario
 from multi_qp_scene.contact_sequence import ContactSequence
 from multi_qp_scene.errors import MultiQpError
@@ -31,11 +32,9 @@ def wires(graph, process):
     """Received messages of the node, and a function that publishes a sequence."""
     received: dict[str, list] = {"curve": [], "markers": []}
     node = graph.node
-    node.create_subscription(
-        MultiDOFJointTrajectory, topics.COM_TRAJECTORY, received["curve"].append, topics.LATCHED_QOS
-    )
-    node.create_subscription(MarkerArray, topics.COM_MARKERS, received["markers"].append, topics.LATCHED_QOS)
-    publisher = node.create_publisher(MultiDOFJointTrajectory, topics.CONTACT_SEQUENCE, topics.LATCHED_QOS)
+    node.create_subscription(MultiDOFJointTrajectory, topics.COM_TRAJECTORY, received["curve"].append, LATCHED_QOS)
+    node.create_subscription(MarkerArray, topics.COM_MARKERS, received["markers"].append, LATCHED_QOS)
+    publisher = node.create_publisher(MultiDOFJointTrajectory, topics.CONTACT_SEQUENCE, LATCHED_QOS)
     yield received, publisher.publish
     node.destroy_publisher(publisher)  # its last message is latched, and other modules use this topic
 

@@ -24,9 +24,9 @@ from trajectory_msgs.msg import (
 )
 from visualization_msgs.msg import Marker, MarkerArray
 
-from multi_qp_ros import topics
 from multi_qp_ros.diagnostics import Level
 from multi_qp_ros.health import Health
+from multi_qp_ros.qos import COMMAND_QOS, EVENT_QOS, LATCHED_QOS
 from multi_qp_ros.raw_messages import JointReader, OdometryReader, read_message
 from multi_qp_scene import load_scenario
 from multi_qp_viewer.marker_board import MarkerBoard
@@ -179,9 +179,9 @@ def test_the_controller_continues(start_here, graph, fake_robots, count):
     process = start_here("multi_qp_ros.nodes.controller_node", **settings)
     fake_robots.begin()
     text = fake_robots.messages(0)
-    state = [(topic, message, topics.COMMAND_QOS) for topic, message in text.items()]
-    state.append(("box/target/box", PoseStamped(), topics.EVENT_QOS))
-    state.append(("box/command", String(data="go"), topics.EVENT_QOS))
+    state = [(topic, message, COMMAND_QOS) for topic, message in text.items()]
+    state.append(("box/target/box", PoseStamped(), EVENT_QOS))
+    state.append(("box/command", String(data="go"), EVENT_QOS))
     damage(graph, process, "multi_qp_controller", 1, count, state)
     assert graph.transition("deactivate") and graph.transition("activate")
     assert fake_robots.begin()[1]["status"] == "ok"
@@ -192,8 +192,8 @@ def test_the_simulator_continues(start_here, graph, fake_robots, count):
     process = start_here("multi_qp_ros.nodes.simulator_node", scenario="box", dt=0.01, lock_step=True)
     motors = [joint.name for joint in fake_robots.joints]
     commands = [
-        ("humanoid/joint_commands", JointState(name=motors, effort=[0.0] * len(motors)), topics.COMMAND_QOS),
-        ("multi_qp/state", String(data='{"stamp": 0, "contacts": ["left_foot"]}'), topics.LATCHED_QOS),
+        ("humanoid/joint_commands", JointState(name=motors, effort=[0.0] * len(motors)), COMMAND_QOS),
+        ("multi_qp/state", String(data='{"stamp": 0, "contacts": ["left_foot"]}'), LATCHED_QOS),
     ]
     damage(graph, process, "simulator", 2, count, commands)
     graph.clear()
@@ -204,13 +204,13 @@ def test_the_viewer_continues(start_here, graph, fake_robots, count):
     graph.clear()
     process = start_here("multi_qp_ros.nodes.viewer_node", scenario="box", page=False)
     contacts = [*fake_robots.scenario.spec.contacts][:2]
-    shown = [(topic, message, topics.COMMAND_QOS) for topic, message in fake_robots.messages(1).items()]
+    shown = [(topic, message, COMMAND_QOS) for topic, message in fake_robots.messages(1).items()]
     shown += [
-        ("multi_qp/state", String(data='{"state": "stand", "status": "ok", "tick_ms": 1.0}'), topics.LATCHED_QOS),
-        ("multi_qp/markers", MARKERS, topics.EVENT_QOS),
-        ("multi_qp/com_markers", MARKERS, topics.LATCHED_QOS),
-        ("contact_sequence", plan_of(contacts), topics.LATCHED_QOS),
-        ("com_trajectory", plan_of(contacts), topics.LATCHED_QOS),
+        ("multi_qp/state", String(data='{"state": "stand", "status": "ok", "tick_ms": 1.0}'), LATCHED_QOS),
+        ("multi_qp/markers", MARKERS, EVENT_QOS),
+        ("multi_qp/com_markers", MARKERS, LATCHED_QOS),
+        ("contact_sequence", plan_of(contacts), LATCHED_QOS),
+        ("com_trajectory", plan_of(contacts), LATCHED_QOS),
     ]
     damage(graph, process, "viewer", 3, count, shown)
 
@@ -220,7 +220,7 @@ def test_planning_continues(start_here, graph, node, count):
     graph.clear()
     process = start_here(f"multi_qp_ros.nodes.{node}_node", scenario="stairs")
     scenario = load_scenario("stairs")
-    latched = topics.LATCHED_QOS
+    latched = LATCHED_QOS
     status = {"active": False, "standing": False, "waiting": False, "plan": 0, "refused": 0, "reason": ""}
     robot = scenario.spec.plan.character
     received = {
@@ -229,10 +229,10 @@ def test_planning_continues(start_here, graph, node, count):
             ("planned_postures", POSTURES, latched),
         ],
         "contact_planner": [
-            ("stairs/goal", PoseStamped(), topics.EVENT_QOS),
+            ("stairs/goal", PoseStamped(), EVENT_QOS),
             ("multi_qp/plan_status", String(data=json.dumps(status)), latched),
-            (f"{robot}/joint_states", JOINTS, topics.COMMAND_QOS),
-            (f"{robot}/odom", Odometry(), topics.COMMAND_QOS),
+            (f"{robot}/joint_states", JOINTS, COMMAND_QOS),
+            (f"{robot}/odom", Odometry(), COMMAND_QOS),
         ],
     }[node]
     damage(graph, process, node, 4, count, received)

@@ -24,6 +24,7 @@ from multi_qp_controller import Controller
 from multi_qp_ros import conversions, topics
 from multi_qp_ros.diagnostics import Level
 from multi_qp_ros.nodes.simulator_node import SimulatorNode
+from multi_qp_ros.qos import COMMAND_QOS, LATCHED_QOS
 from multi_qp_ros.raw_messages import JointReader
 from multi_qp_ros.scene_templates import motor_names
 from multi_qp_scene import load_scenario
@@ -47,9 +48,9 @@ def test_reliable_subscribers_receive_clock_and_states(process, graph):
     received: dict[str, list] = {"clock": [], "joints": [], "odom": []}
     make = graph.node.create_subscription
     subscriptions = [
-        make(Clock, topics.CLOCK, received["clock"].append, topics.COMMAND_QOS),
-        make(JointState, topics.joint_states("humanoid"), received["joints"].append, topics.COMMAND_QOS),
-        make(Odometry, topics.odom("box"), received["odom"].append, topics.COMMAND_QOS),
+        make(Clock, topics.CLOCK, received["clock"].append, COMMAND_QOS),
+        make(JointState, topics.joint_states("humanoid"), received["joints"].append, COMMAND_QOS),
+        make(Odometry, topics.odom("box"), received["odom"].append, COMMAND_QOS),
     ]
     graph.until(lambda: all(received.values()), what="clock and states, received reliably")
     for subscription in subscriptions:
@@ -64,8 +65,8 @@ class Hand:
         scene = self.scenario.scene
         self.motors = motor_names(scene, scene.subsystems["humanoid"])
         make = graph.node.create_publisher
-        self.commands = make(JointState, topics.joint_commands("humanoid"), topics.COMMAND_QOS)
-        self.state = make(String, topics.CONTROLLER_STATE, topics.LATCHED_QOS)
+        self.commands = make(JointState, topics.joint_commands("humanoid"), COMMAND_QOS)
+        self.state = make(String, topics.CONTROLLER_STATE, LATCHED_QOS)
 
     @property
     def stamp(self) -> int | None:
@@ -301,7 +302,7 @@ def test_spoilt_bare_efforts_are_not_followed(start, graph):
     slowly = {"dt": DT, "speed": 0.1}  # without effort it falls
     bare = {"scenario": "box", "command_interface": "effort_controller"}
     process = start("multi_qp_ros.nodes.simulator_node", **bare, **slowly)
-    publisher = graph.node.create_publisher(Float64MultiArray, topics.effort_commands("humanoid"), topics.COMMAND_QOS)
+    publisher = graph.node.create_publisher(Float64MultiArray, topics.effort_commands("humanoid"), COMMAND_QOS)
     graph.clear()
     motors = load_scenario("box").scene.na
     good = [0.0] * motors

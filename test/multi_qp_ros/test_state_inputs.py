@@ -17,6 +17,7 @@ from std_srvs.srv import Trigger
 
 from multi_qp_controller import Controller
 from multi_qp_ros import conversions, topics
+from multi_qp_ros.qos import COMMAND_QOS, EVENT_QOS, STATE_QOS
 
 NODE = "multi_qp_controller"
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
@@ -149,7 +150,7 @@ def test_missing_inputs_are_reported_within_two_seconds(robots, graph, console):
 
 
 def test_a_topic_without_messages_is_named_with_similar_topics(robots, graph, console):
-    elsewhere = graph.node.create_publisher(Odometry, "/lab/box/odom", topics.STATE_QOS)
+    elsewhere = graph.node.create_publisher(Odometry, "/lab/box/odom", STATE_QOS)
     kept = robots.outputs.pop("box/odom")
     graph.node.destroy_publisher(kept)
     try:
@@ -164,7 +165,7 @@ def test_a_topic_without_messages_is_named_with_similar_topics(robots, graph, co
         graph.until(named, what=text)
         logged(graph, console, text)
     finally:
-        robots.outputs["box/odom"] = graph.node.create_publisher(Odometry, topics.odom("box"), topics.COMMAND_QOS)
+        robots.outputs["box/odom"] = graph.node.create_publisher(Odometry, topics.odom("box"), COMMAND_QOS)
         graph.node.destroy_publisher(elsewhere)
 
 
@@ -254,7 +255,7 @@ def test_odometry_in_another_frame_is_refused(robots, graph, console, edit, publ
 
 def test_a_command_without_a_transition_is_refused(robots, graph, console):
     robots.begin()
-    publisher = graph.node.create_publisher(String, topics.user_command("box"), topics.EVENT_QOS)
+    publisher = graph.node.create_publisher(String, topics.user_command("box"), EVENT_QOS)
     graph.until(publisher.get_subscription_count, what="a subscriber")
     publisher.publish(String(data="nonsense" * 1000))
     graph.until(lambda: graph.diagnosed(NODE, "unknown command 'nonsense", WARN), what="a refusal")
@@ -274,7 +275,7 @@ def test_two_publishers_that_send_one_state_are_named_and_not_followed(robots, g
     import rclpy
 
     other = rclpy.create_node("intruder", context=graph.context)
-    publisher = other.create_publisher(Odometry, topics.odom("box"), topics.COMMAND_QOS)
+    publisher = other.create_publisher(Odometry, topics.odom("box"), COMMAND_QOS)
     subsystem = robots.scenario.scene.subsystems["box"]
     wrong = robots.scenario.scene.initial_state()
     wrong.q[subsystem.q_slice][:1] += 1.0

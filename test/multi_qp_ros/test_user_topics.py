@@ -14,6 +14,7 @@ from std_msgs.msg import Float64, String
 
 from multi_qp_ros import topics
 from multi_qp_ros.health import Health
+from multi_qp_ros.qos import EVENT_QOS
 from multi_qp_ros.robot_states import RobotStates
 from multi_qp_ros.user_output import UserOutput
 from multi_qp_scene import load_scenario
@@ -32,16 +33,16 @@ class User:
         self.graph, self.scene = graph, load_scenario(str(HERE / "user.yaml")).scene
         make, scene = graph.node.create_publisher, SCENE
         self.publishers = {
-            "command": make(String, topics.user_command(scene), topics.EVENT_QOS),
-            "point": make(PointStamped, topics.target_point(scene, "hand"), topics.EVENT_QOS),
-            "pose": make(PoseStamped, topics.target(scene, "hand"), topics.EVENT_QOS),
-            "load": make(Float64, topics.target(scene, "weight"), topics.EVENT_QOS),
+            "command": make(String, topics.user_command(scene), EVENT_QOS),
+            "point": make(PointStamped, topics.target_point(scene, "hand"), EVENT_QOS),
+            "pose": make(PoseStamped, topics.target(scene, "hand"), EVENT_QOS),
+            "load": make(Float64, topics.target(scene, "weight"), EVENT_QOS),
         }
         self.robots = RobotStates(graph.node, Health(graph.node, dt=0.01), self.scene, max_age=FOR_EVER, period=0.01)
         self.feet: dict[str, float] = {}
         for foot in ("left", "right"):
             topic = topics.wrench(f"{foot}_foot", f"humanoid/{foot}_sole")
-            graph.node.create_subscription(WrenchStamped, topic, self._take(foot), topics.EVENT_QOS)
+            graph.node.create_subscription(WrenchStamped, topic, self._take(foot), EVENT_QOS)
 
     def _take(self, foot: str):
         def take(message: WrenchStamped) -> None:

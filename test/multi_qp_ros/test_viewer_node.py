@@ -17,6 +17,7 @@ from trajectory_msgs.msg import MultiDOFJointTrajectory, MultiDOFJointTrajectory
 from visualization_msgs.msg import Marker, MarkerArray
 
 from multi_qp_ros import topics
+from multi_qp_ros.qos import LATCHED_QOS
 from multi_qp_scene import load_scenario
 
 OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
@@ -74,7 +75,7 @@ def test_centres_of_mass_and_tick_time_can_be_plotted(process, graph, fake_robot
         (Float64, topics.TICK_TIME, times),
     ):
         graph.node.create_subscription(kind, name, received.append, 10)
-    controller = graph.node.create_publisher(String, topics.CONTROLLER_STATE, topics.LATCHED_QOS)
+    controller = graph.node.create_publisher(String, topics.CONTROLLER_STATE, LATCHED_QOS)
 
     def all_received():
         fake_robots.send(2)
@@ -96,8 +97,8 @@ def test_centres_of_mass_and_tick_time_can_be_plotted(process, graph, fake_robot
 
 def test_a_plan_becomes_markers_and_a_shorter_one_deletes(process, graph):
     received = []
-    graph.node.create_subscription(MarkerArray, topics.PLAN_MARKERS, received.append, topics.LATCHED_QOS)
-    publisher = graph.node.create_publisher(MultiDOFJointTrajectory, topics.CONTACT_SEQUENCE, topics.LATCHED_QOS)
+    graph.node.create_subscription(MarkerArray, topics.PLAN_MARKERS, received.append, LATCHED_QOS)
+    publisher = graph.node.create_publisher(MultiDOFJointTrajectory, topics.CONTACT_SEQUENCE, LATCHED_QOS)
     graph.until(publisher.get_subscription_count, what="a subscriber")
     left, right, ahead = (0.0, 0.1, 0.0), (0.0, -0.1, 0.0), (0.3, 0.1, 0.0)
     publisher.publish(plan([[left, right], [None, right], [ahead, right]]))

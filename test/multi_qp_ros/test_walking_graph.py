@@ -14,6 +14,7 @@ from multi_qp_ros import conversions, topics
 from multi_qp_ros.contact_forces import ContactForces, measured_contacts
 from multi_qp_ros.delayed_graph import DelayedGraph, Stall
 from multi_qp_ros.node_table import PATIENT_CONTROLLER, node_table
+from multi_qp_ros.qos import EVENT_QOS, STATE_QOS
 from multi_qp_ros.velocity_commands import read_command
 from multi_qp_scene import load_scenario
 
@@ -27,11 +28,11 @@ def walker(start, graph):
         start(node.module, **node.parameters)
     received: dict[str, list] = {"odom": [], "left_foot": [], "right_foot": []}
     node = graph.node
-    node.create_subscription(Odometry, topics.base_odom("humanoid"), received["odom"].append, topics.STATE_QOS)
+    node.create_subscription(Odometry, topics.base_odom("humanoid"), received["odom"].append, STATE_QOS)
     for foot in ("left_foot", "right_foot"):
         topic = topics.contact_force("humanoid", foot)
-        node.create_subscription(WrenchStamped, topic, received[foot].append, topics.STATE_QOS)
-    publisher = node.create_publisher(TwistStamped, topics.cmd_vel("humanoid"), topics.EVENT_QOS)
+        node.create_subscription(WrenchStamped, topic, received[foot].append, STATE_QOS)
+    publisher = node.create_publisher(TwistStamped, topics.cmd_vel("humanoid"), EVENT_QOS)
     graph.until(lambda: publisher.get_subscription_count() and received["odom"], what="a walking robot")
     return publisher, received
 
@@ -154,8 +155,8 @@ def test_a_robot_walks_for_a_minute_of_wall_clock(start_here, graph, stalls):
     }
     received: list[Odometry] = []
     node = graph.node
-    node.create_subscription(Odometry, topics.base_odom("humanoid"), received.append, topics.STATE_QOS)
-    publisher = node.create_publisher(TwistStamped, topics.cmd_vel("humanoid"), topics.EVENT_QOS)
+    node.create_subscription(Odometry, topics.base_odom("humanoid"), received.append, STATE_QOS)
+    publisher = node.create_publisher(TwistStamped, topics.cmd_vel("humanoid"), EVENT_QOS)
     graph.until(lambda: publisher.get_subscription_count() and received, what="a walking robot")
     begun = received[-1].pose.pose.position.x
     end, due = monotonic() + 60.0, monotonic() + 2.0
