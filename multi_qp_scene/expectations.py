@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import Annotated, Any, Literal, Union
 
-from pydantic import AliasChoices, BaseModel, Discriminator, RootModel, Tag
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from multi_qp_scene.schema.tagged_union import TaggedUnion
@@ -40,7 +40,7 @@ class Expectation:
         if not self._is_a(BaseModel):
             return {}
         fields: dict[str, FieldInfo] = self.annotation.model_fields
-        return {key: field for name, field in fields.items() for key in _keys_of(name, field)}
+        return {field.alias or name: field for name, field in fields.items()}
 
     @property
     def keys(self) -> list[str]:
@@ -127,11 +127,8 @@ class Expectation:
 
     def _add_constraints(self, metadata: Sequence[Any]) -> None:
         for item in metadata:
-            discriminator = item.discriminator if isinstance(item, FieldInfo | Discriminator) else None
-            if isinstance(discriminator, Discriminator):
-                discriminator = discriminator.discriminator
-            if discriminator is not None:
-                self.discriminator = discriminator if isinstance(discriminator, str) else "type"
+            if isinstance(item, FieldInfo) and isinstance(item.discriminator, str):
+                self.discriminator = item.discriminator
             added = item.metadata if isinstance(item, FieldInfo) else [item]
             self.metadata.extend(added)
             for union in added:
@@ -144,14 +141,6 @@ class Expectation:
         if typing.get_origin(inner) is Annotated:
             self.annotation, *metadata = typing.get_args(inner)
             self._add_constraints(metadata)
-        elif hasattr(inner, "__value__"):  # type X = ...
-            self.annotation = inner.__value__
-        elif isinstance(inner, typing.NewType):
-            self.annotation = inner.__supertype__
-        elif self._is_a(RootModel):
-            root = inner.model_fields["root"]
-            self.annotation = root.annotation
-            self._add_constraints([root])
         elif typing.get_origin(inner) in (Union, types.UnionType):
             members = [member for member in typing.get_args(inner) if member is not type(None)]
             if len(members) != 1:
@@ -164,15 +153,6 @@ class Expectation:
     def _tags(self, member: Expectation) -> Iterator[tuple[str, Expectation]]:
         if member.tagged_members:
             yield from member.tagged_members.items()
-        for item in member.metadata:
-            if isinstance(item, Tag):
-                yield item.tag, member
         if self.discriminator in member.fields:
             for tag in member.child(self.discriminator).choices:
                 yield tag, member
-
-
-def _keys_of(name: str, field: FieldInfo) -> list[str]:
-    alias = field.validation_alias
-    aliases = alias.choices if isinstance(alias, AliasChoices) else [alias]
-    return [choice for choice in aliases if isinstance(choice, str)] or [name]

@@ -42,6 +42,7 @@ class TermBase(StrictModel):
     """A task term; its residual is in `contact_invariant/task_terms.py`.
 
     Attributes:
+        type: selects this term.
         phase: number of the phase at whose end it is true, counted from 1; the last one by default.
         weight: factor of its residual. Terms below 1 are preferences, which no audit judges.
     """
@@ -57,7 +58,6 @@ class StandTerm(TermBase):
     """Stands: at rest, upright, centre of mass above the middle of the feet, the legs as in the posture.
 
     Attributes:
-        type: selects this term.
         feet: effectors to stand on.
         phase: number of the phase at whose end it stands, counted from 1; the last one by default.
     """
@@ -75,7 +75,6 @@ class HandstandTerm(TermBase):
     """Stands on the hands: at rest, upside down, centre of mass above the middle of the hands, feet above the trunk.
 
     Attributes:
-        type: selects this term.
         hands: effectors to stand on.
         feet: effectors above the trunk.
         phase: number of the phase at whose end it does, counted from 1; the last one by default.
@@ -96,7 +95,6 @@ class PositionTerm(TermBase):
     """The centre of mass is at a place.
 
     Attributes:
-        type: selects this term.
         target: x and y, or x, y and z in the world [m].
         phase: number of the phase at whose end it is there, counted from 1; the last one by default.
     """
@@ -109,7 +107,6 @@ class DirectionTerm(TermBase):
     """The trunk faces a direction.
 
     Attributes:
-        type: selects this term.
         yaw: heading of its x axis in the world [rad].
         phase: number of the phase at whose end it does, counted from 1; the last one by default.
     """
@@ -122,7 +119,6 @@ class UprightTerm(TermBase):
     """The trunk is upright.
 
     Attributes:
-        type: selects this term.
         phase: number of the phase at whose end it is, counted from 1; the last one by default.
     """
 
@@ -133,7 +129,6 @@ class StrikeTerm(TermBase):
     """An effector is at a place at the end of a phase, with a velocity.
 
     Attributes:
-        type: selects this term.
         effector: name of the effector.
         target: position in the world [m].
         velocity: in the world [m/s].
@@ -155,7 +150,6 @@ class ObjectPositionTerm(TermBase):
     """The object is at a place, and everything is at rest; nothing is said about the character.
 
     Attributes:
-        type: selects this term.
         target: of its centre of mass in the world [m].
         upright: whether its z axis is vertical as well.
         phase: number of the phase at whose end it is there, counted from 1; the last one by default.

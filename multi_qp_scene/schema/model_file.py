@@ -24,22 +24,31 @@ def _is_convex(outline: list[tuple[float, float]]) -> bool:
     return len(outline) >= 3 and total < 3.0 * pi
 
 
-class PlanarSurfaceSpec(StrictModel):
-    """A rectangle, or another convex polygon, on a link; its frame's +z is the outward normal.
+class SurfaceBase(StrictModel):
+    """Type and frame of a contact surface.
 
     Attributes:
         type: selects this type of surface.
         link: name of the link in the URDF.
         xyz: origin of the surface frame in the link frame [m].
         rpy: roll, pitch, yaw of the surface frame in the link frame [rad].
+    """
+
+    type: str
+    link: str
+    xyz: Vector3 = (0.0, 0.0, 0.0)
+    rpy: Rpy = (0.0, 0.0, 0.0)
+
+
+class PlanarSurfaceSpec(SurfaceBase):
+    """A rectangle, or another convex polygon, on a link; its frame's +z is the outward normal.
+
+    Attributes:
         size: extent of a rectangle along the surface frame's x and y [m].
         outline: instead of `size`: corners of a convex polygon in that frame, anticlockwise [m].
     """
 
     type: Literal["planar"]
-    link: str
-    xyz: Vector3 = (0.0, 0.0, 0.0)
-    rpy: Rpy = (0.0, 0.0, 0.0)
     size: tuple[Length, Length] | None = None
     outline: list[Vector2] | None = None
 
@@ -60,42 +69,25 @@ class PlanarSurfaceSpec(StrictModel):
         return x, y
 
 
-class GraspSurfaceSpec(StrictModel):
+class GraspSurfaceSpec(SurfaceBase):
     """A cylinder along its frame's x axis, in a hand (`encloses: true`) or on a handle (`encloses: false`).
 
     Attributes:
-        type: selects this type of surface.
-        link: name of the link in the URDF.
-        xyz: origin of the surface frame in the link frame [m].
-        rpy: roll, pitch, yaw of the surface frame in the link frame [rad].
         radius: of the cylinder [m].
         length: distance between its two pairs of contact points, along x [m].
         encloses: whether the body is the hand around the cylinder.
     """
 
     type: Literal["grasp"]
-    link: str
-    xyz: Vector3 = (0.0, 0.0, 0.0)
-    rpy: Rpy = (0.0, 0.0, 0.0)
     radius: Length
     length: Length
     encloses: bool = True
 
 
-class PointSurfaceSpec(StrictModel):
-    """A point on a link; its frame's +z is the outward normal.
-
-    Attributes:
-        type: selects this type of surface.
-        link: name of the link in the URDF.
-        xyz: origin of the surface frame in the link frame [m].
-        rpy: roll, pitch, yaw of the surface frame in the link frame [rad].
-    """
+class PointSurfaceSpec(SurfaceBase):
+    """A point on a link; its frame's +z is the outward normal."""
 
     type: Literal["point"]
-    link: str
-    xyz: Vector3 = (0.0, 0.0, 0.0)
-    rpy: Rpy = (0.0, 0.0, 0.0)
 
 
 SurfaceSpec = Annotated[PlanarSurfaceSpec | GraspSurfaceSpec | PointSurfaceSpec, Field(discriminator="type")]
