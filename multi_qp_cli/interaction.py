@@ -54,40 +54,21 @@ class Interaction:
     def __init__(self, viewer: InteractiveViewer) -> None:
         self._viewer = viewer
         self._lock = threading.Lock()
-        self._moved: dict[str, Array] = {}
-        self._loads: dict[str, float] = {}
-        self._commands: dict[str, None] = {}  # at most once per tick
-        self._velocities: dict[str, tuple[float, float, float]] = {}
-        self._settings: dict[str, float] = {}
+        self._inputs: dict[tuple[str, str], tuple[Any, ...]] = {}  # the last one by kind and name of the control
         self._controls: dict[tuple[str, str], Removable] = {}
 
     def __call__(self, controller: Controller, command: Command) -> None:
         """Apply the inputs since the last tick and update the controls."""
         self._update_controls(controller)
         with self._lock:
-            moved, self._moved = self._moved, {}
-            loads, self._loads = self._loads, {}
-            commands, self._commands = self._commands, {}
-            velocities, self._velocities = self._velocities, {}
-            settings, self._settings = self._settings, {}
-        for name, position in moved.items():
-            if name in controller.targets:
-                _try(controller.set_target, name, position)
-        for name, mass in loads.items():
-            _try(controller.scenario.scene.loads.set_mass, name, mass)
-        for name in commands:
-            _try(controller.command, name)
-        for name, velocity in velocities.items():
-            if name in (walking := _walking(controller)):
-                _try(lambda name, *velocity: walking[name].command(*velocity), name, *velocity)
-        for name, value in settings.items():
-            generator, _, setting = name.partition("/")
-            _try(partial(controller.adjust, generator), setting, value)
+            inputs, self._inputs = self._inputs, {}
+        for (kind, name), values in inputs.items():
+            _try(partial(_apply, controller, kind), name, *values)
 
     def clear(self) -> None:
         """Remove all controls and pending inputs, before a new run."""
         with self._lock:
-            self._moved, self._loads, self._commands, self._velocities, self._settings = {}, {}, {}, {}, {}
+            self._inputs.clear()
         for control in self._controls.values():
             control.remove()
         self._controls.clear()
@@ -109,53 +90,43 @@ class Interaction:
 
     def _add(self, key: tuple[str, str], controller: Controller) -> Removable:
         kind, name = key
+        queue = partial(self._queue, kind, name)
         if kind == "target":
             target = controller.targets[name].target(controller.kinematics)
-            position = np.zeros(3) if target is None else target.position
-            return self._viewer.add_target_handle(name, position, lambda place: self._queue_target(name, place))
+            return self._viewer.add_target_handle(name, np.zeros(3) if target is None else target.position, queue)
         if kind == "load":
             loads = controller.scenario.scene.loads
             minimum, maximum = loads.limits[name]
-            initial = loads.masses[name]
-            return self._viewer.add_slider(
-                f"{name} [kg]", minimum, maximum, initial, lambda mass: self._queue_load(name, mass)
-            )
+            return self._viewer.add_slider(f"{name} [kg]", minimum, maximum, loads.masses[name], queue)
         if kind == "velocity":
             limits = _walking(controller)[name].velocity.limits
             edge = VelocityLimits(limits.ahead, limits.back, limits.aside, limits.turn)
-            return self._viewer.add_velocity_pad(name, edge, lambda *velocity: self._queue_velocity(name, *velocity))
+            return self._viewer.add_velocity_pad(name, edge, queue)
         if kind == "setting":
             generator, _, setting = name.partition("/")
             one = controller.generators[generator]
             edges, label = one.settings[setting], one.settings[setting].label(generator, setting)
-            return self._viewer.add_slider(
-                label,
-                edges.minimum,
-                edges.maximum,
-                one.setting(setting),
-                lambda value: self._queue_setting(name, value),
-            )
-        return self._viewer.add_button(name.replace("_", " "), lambda: self._queue_command(name))
+            return self._viewer.add_slider(label, edges.minimum, edges.maximum, one.setting(setting), queue)
+        return self._viewer.add_button(name.replace("_", " "), queue)
 
-    def _queue_target(self, name: str, position: Array) -> None:
+    def _queue(self, kind: str, name: str, *values: Any) -> None:
         with self._lock:
-            self._moved[name] = position
+            self._inputs[kind, name] = values
 
-    def _queue_load(self, name: str, mass: float) -> None:
-        with self._lock:
-            self._loads[name] = mass
 
-    def _queue_command(self, name: str) -> None:
-        with self._lock:
-            self._commands[name] = None
-
-    def _queue_velocity(self, name: str, vx: float, vy: float, wz: float) -> None:
-        with self._lock:
-            self._velocities[name] = vx, vy, wz
-
-    def _queue_setting(self, name: str, value: float) -> None:
-        with self._lock:
-            self._settings[name] = value
+def _apply(controller: Controller, kind: str, name: str, *values: Any) -> None:
+    """Pass an input to the controller; one for which the state has changed meanwhile has no effect."""
+    if kind == "target" and name in controller.targets:
+        controller.set_target(name, *values)
+    elif kind == "load":
+        controller.scenario.scene.loads.set_mass(name, *values)
+    elif kind == "command":
+        controller.command(name)
+    elif kind == "velocity" and name in (walking := _walking(controller)):
+        walking[name].command(*values)
+    elif kind == "setting":
+        generator, _, setting = name.partition("/")
+        controller.adjust(generator, setting, *values)
 
 
 def _walking(controller: Controller) -> dict[str, WalkingGenerator]:
