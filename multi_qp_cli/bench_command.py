@@ -68,6 +68,6 @@ def _print(console: Console, table: BenchTable) -> None:
     for row in table.rows:
         shown.add_row(*row)
     needed = Measurement.get(console, console.options.update(width=_WIDEST), shown).maximum
-    Console(width=max(needed, console.width)).print(shown, highlight=False)
+    Console(width=max(needed, console.width)).print(shown)
     if table.note:
-        console.print(f"{table.note}\n", style="italic", markup=False, highlight=False)
+        console.print(f"{table.note}\n", style="italic", markup=False)

@@ -147,3 +147,19 @@ def output_path(option: str, text: str | None, *, suffixes: tuple[str, ...] = ()
     if not path.absolute().parent.is_dir():
         raise MultiQpError(f"{option}: the folder '{path.parent}' does not exist")
     return path
+
+
+def output_folder(option: str, text: str | None) -> Path | None:
+    """Return the output folder of an option, made if it does not exist.
+
+    Raises:
+        MultiQpError: when it cannot be made.
+    """
+    if text is None:
+        return None
+    folder = Path(text)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise MultiQpError(f"{option}: cannot make the folder '{folder}': {error.strerror}") from None
+    return folder

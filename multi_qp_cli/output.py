@@ -27,8 +27,11 @@ class LogFormatter(logging.Formatter):
 class Console(rich.console.Console):
     """Console that tolerates a closed pipe, as by `head`: the command continues and keeps its exit status.
 
-    Control characters, which names from files may contain, are escaped.
+    Control characters, which names from files may contain, are escaped; numbers are not coloured.
     """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(highlight=False, **options)
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Return text, or a cell of a table, with its markup applied."""

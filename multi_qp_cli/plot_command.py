@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
     if options.scenario is not None and not of_run:
         raise MultiQpError("--scenario is of use with --curves, --list or --over plane only")
     if options.list:
-        Console().print("\n".join(curves_of(paths[0], options.scenario)[0].names), markup=False, highlight=False)
+        Console().print("\n".join(curves_of(paths[0], options.scenario)[0].names), markup=False)
         return 0
     if of_run:
         draw = curve_drawing(paths[0], options.scenario, options.curves)

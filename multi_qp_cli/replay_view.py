@@ -32,23 +32,19 @@ def print_overview(console: Console, bag: Bag) -> None:
         console.print(
             f"[bold]run {number}[/bold]: {escape(scenario['name'] + settings)}, seed {scenario['seed']}; "
             + escape(f"{recording['backend']}, {recording['formulation']}, {recording['solver']}; ")
-            + escape(f"version {recording['version']}"),
-            highlight=False,
+            + escape(f"version {recording['version']}")
         )
         if not run.ticks:
             continue
-        console.print(
-            f"{run.ticks} ticks of {recording['dt'] * 1e3:g} ms, {run.begin:g} s to {run.end:g} s",
-            highlight=False,
-        )
+        console.print(f"{run.ticks} ticks of {recording['dt'] * 1e3:g} ms, {run.begin:g} s to {run.end:g} s")
         console.print(run.states())
         for head in run.failing:
-            console.print(f"  failing tick at {head.time:g} s: {head.command.message}", highlight=False, markup=False)
+            console.print(f"  failing tick at {head.time:g} s: {head.command.message}", markup=False)
         if run.failed > len(run.failing):
             more = run.failed - len(run.failing)
-            console.print(f"  and {more} more failing ticks, to {run.last_failing:g} s", highlight=False)
+            console.print(f"  and {more} more failing ticks, to {run.last_failing:g} s")
     if not bag.complete:
-        console.print("[yellow]the file was not closed: its last moments may be missing[/yellow]", highlight=False)
+        console.print("[yellow]the file was not closed: its last moments may be missing[/yellow]")
 
 
 class _Run:
@@ -92,16 +88,15 @@ def print_verdict(console: Console, replay: Replay, tick: RecordedTick, again: R
     verdict = f"[green]the same to the last bit[/green] ({count})" if same else f"[red]not the same[/red] ({count})"
     console.print(
         f"[bold]{escape(replay.scenario.name)}[/bold] at {tick.given.time:.6g} s in state "
-        f"'{escape(then['state'])}': {verdict}",
-        highlight=False,
+        f"'{escape(then['state'])}': {verdict}"
     )
     if then["message"]:
-        console.print(f"recorded: {then['status']}: {then['message']}", highlight=False, markup=False)
+        console.print(f"recorded: {then['status']}: {then['message']}", markup=False)
     if not same:
         diagnostics = again.command.diagnostics
-        console.print(f"replayed: {diagnostics.status}: {diagnostics.message}", highlight=False, markup=False)
+        console.print(f"replayed: {diagnostics.status}: {diagnostics.message}", markup=False)
         for name, (before, now) in replay.differences().items():
-            console.print(f"  {name}: recorded with {before}, this is {now}", highlight=False, markup=False)
+            console.print(f"  {name}: recorded with {before}, this is {now}", markup=False)
 
 
 def print_explanation(console: Console, answer: ReplayedTick) -> None:
@@ -113,14 +108,14 @@ def print_explanation(console: Console, answer: ReplayedTick) -> None:
             table.add_row(escape(row), f"{amount:.4g}", unit)
         console.print(table)
     if answer.explanation is not None:
-        console.print(answer.explanation.message, highlight=False, markup=False)
+        console.print(answer.explanation.message, markup=False)
         table = Table("violated", "by", "", box=None, pad_edge=False)
         for violation in answer.explanation.violated:
             table.add_row(escape(violation.row), f"{violation.slack:.4g}", violation.unit)
         if answer.explanation.violated:
             console.print(table)
         for member in answer.explanation.conflict:
-            console.print(f"  in conflict: {member.row}", highlight=False, markup=False)
+            console.print(f"  in conflict: {member.row}", markup=False)
 
 
 def print_comparison(
@@ -157,14 +152,14 @@ def _print_rows(
     shown = rows if everything else sorted(differing, key=lambda row: -abs(row[2] - row[1]))[:_SHOWN]
     worst = max((abs(y - x) for _, x, y in rows), default=0.0)
     if not shown:
-        console.print(f"{titles[0]}: no difference above rounding (largest {worst:.2g})", highlight=False, markup=False)
+        console.print(f"{titles[0]}: no difference above rounding (largest {worst:.2g})", markup=False)
         return
     table = Table(titles[0].replace("[", r"\["), titles[1], titles[2], "difference", box=None, pad_edge=False)
     for name, x, y in shown:
         table.add_row(escape(name), f"{x:.6g}", f"{y:.6g}", f"{y - x:+.3g}")
     console.print(table)
     if len(differing) > len(shown):
-        console.print(f"  and {len(differing) - len(shown)} more (--all)", highlight=False)
+        console.print(f"  and {len(differing) - len(shown)} more (--all)")
 
 
 def _print_wrenches(
@@ -192,6 +187,6 @@ def _print_active(console: Console, one: tuple[str, ...], other: tuple[str, ...]
     lines += [(f"at its limit only {b}", name) for name in other if name not in one]
     lines += [("no longer at its limit", name) for name in one if name not in other]
     for text, name in lines:
-        console.print(f"  {text}: {name}", highlight=False, markup=False)
+        console.print(f"  {text}: {name}", markup=False)
     if not lines:
-        console.print("nothing is at its limit", highlight=False)
+        console.print("nothing is at its limit")

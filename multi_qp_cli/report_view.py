@@ -27,23 +27,18 @@ def print_report(report: dict[str, Any]) -> None:
     verdict = "[green]reached[/green]" if reached_goals(report) else "[red]not reached[/red]"
     if not report["health"]["healthy"]:
         verdict += ", [red]not healthy[/red]"
-    console.print(
-        f"[bold]{escape(report['scenario'])}[/bold]: goals {verdict}; {escape(report['ended'])}", highlight=False
-    )
+    console.print(f"[bold]{escape(report['scenario'])}[/bold]: goals {verdict}; {escape(report['ended'])}")
     if report["waited_for"]:
-        console.print(f"  {report['waited_for']}", highlight=False, markup=False)
+        console.print(f"  {report['waited_for']}", markup=False)
     for problem in report["health"]["problems"]:
-        console.print(f"  {problem}", highlight=False, markup=False)
+        console.print(f"  {problem}", markup=False)
     console.print(_facts(report))
     if report["goals"]:
         console.print(_goals(report["goals"]))
     recording = report.get("recording")
     if recording and (recording["lost"] or recording["failure"]):
         total = recording["ticks"] + recording["lost"]
-        console.print(
-            f"[red]recording[/red]: {recording['ticks']} of {total} ticks are in {escape(recording['file'])}",
-            highlight=False,
-        )
+        console.print(f"[red]recording[/red]: {recording['ticks']} of {total} ticks are in {escape(recording['file'])}")
     if report["failure"]:
         _print_failure(console, report["failure"])
 
@@ -105,19 +100,14 @@ def _goals(goals: dict[str, dict[str, Any]]) -> Table:
 def _print_failure(console: Console, failure: dict[str, Any]) -> None:
     console.print(
         f"[red]first failing tick[/red] at {failure['time']:.3f} s in state '{escape(failure['state'])}': "
-        + escape(failure["message"]),
-        highlight=False,
+        + escape(failure["message"])
     )
     for row in failure["relaxed"][:8]:
-        console.print(f"  relaxed: {row['row']} by {row['slack']:.4g} {row['unit']}", highlight=False, markup=False)
+        console.print(f"  relaxed: {row['row']} by {row['slack']:.4g} {row['unit']}", markup=False)
     unreconciled = failure.get("unreconciled") or {}
     if unreconciled.get("message"):
-        console.print(f"  {unreconciled['message']}", highlight=False, markup=False)
+        console.print(f"  {unreconciled['message']}", markup=False)
     for row in unreconciled.get("violated", []):
-        console.print(
-            f"  violated: {row['row']}, by {row['slack']:.4g} {row['unit']}",
-            highlight=False,
-            markup=False,
-        )
+        console.print(f"  violated: {row['row']}, by {row['slack']:.4g} {row['unit']}", markup=False)
     for row in unreconciled.get("conflict", [])[:8]:
-        console.print(f"  in conflict: {row['row']}", highlight=False, markup=False)
+        console.print(f"  in conflict: {row['row']}", markup=False)

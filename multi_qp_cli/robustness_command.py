@@ -25,6 +25,7 @@ from multi_qp_cli.options import (
     executor_from,
     load_from,
     name_for_workers,
+    output_folder,
     parameters_from,
     require_within,
 )
@@ -97,12 +98,7 @@ def run(options: argparse.Namespace) -> int:
     if not (math.isfinite(options.push_at) and options.push_at >= 0.0) or math.isnan(options.until):
         raise MultiQpError("--push-at, --until: expected numbers of seconds of at least 0")
     check_qp_options(options)
-    folder = None if options.output is None else Path(options.output)
-    if folder is not None:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise MultiQpError(f"--output: cannot make '{folder}': {error.strerror}") from None
+    folder = output_folder("--output", options.output)
     names = _names(options.scenario)
     scenarios = {name: load_from(argparse.Namespace(**{**vars(options), "scenario": name})) for name in names}
     jobs = {name: _jobs(options, name, scenario) for name, scenario in scenarios.items()}

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from multi_qp_cli.options import require_known
+from multi_qp_cli.options import output_folder, require_known
 from multi_qp_cli.output import writing
 from multi_qp_cli.paper_table import SCENES, Row, row_of
 from multi_qp_cli.progress import run_progress
@@ -83,12 +83,7 @@ def run(options: argparse.Namespace) -> int:
 def _run_all(options: argparse.Namespace) -> list[Report]:
     for scene in options.scenes:
         require_known("SCENE", "scenario", scene, scenario_names())
-    folder = None if options.save is None else Path(options.save)
-    if folder is not None:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise MultiQpError(f"--save: cannot make the folder '{options.save}': {error.strerror}") from None
+    folder = output_folder("--save", options.save)
     return [_run_one(scene, folder) for scene in options.scenes or SCENES]
 
 

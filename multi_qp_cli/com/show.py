@@ -146,11 +146,10 @@ def _print(sequence: ContactSequence, trajectory: ComTrajectory, valid: Validity
     console.print(
         f"{trajectory.method}: {trajectory.duration:.2f} s, planned in {1e3 * took:.1f} ms; (1) holds at "
         f"{valid.dynamic_share:.1%} of {len(valid.times)} instants, (4) at {valid.kinematic_share:.1%}; "
-        f"largest violation: {valid.wrench.max():.3f} of the weight, {1e3 * valid.reach.max():.1f} mm of the reach",
-        highlight=False,
+        f"largest violation: {valid.wrench.max():.3f} of the weight, {1e3 * valid.reach.max():.1f} mm of the reach"
     )
     for note in trajectory.notes:
-        console.print(f"note: {note}", highlight=False)
+        console.print(f"note: {note}")
 
 
 def _slack(slack: float) -> str:
