@@ -92,7 +92,7 @@ def scenario_of(walk: Walk, seed: int) -> Scenario:
     return replace(scenario, spec=scenario.spec.model_copy(update={"states": states, "mismatch": RANDOMISED}))
 
 
-def survives(walk: Walk, push: PushSpec, seed: int) -> bool:
+def withstands(walk: Walk, push: PushSpec, seed: int) -> bool:
     """Run once; return whether the robot stands or walks at the end."""
     scenario = scenario_of(walk, seed)
     mismatch = scenario.spec.mismatch.model_copy(update={"pushes": [push]})
@@ -122,7 +122,7 @@ def measure(names: Iterable[str], forces: Iterable[float]) -> dict[str, dict[flo
         for force in forces:
             of_force = found[name][force] = {}
             for value, walk in CURVES[name][1].items():
-                of_force[value] = sum(survives(walk, push, seed) for seed, push in enumerate(pushes(force)))
+                of_force[value] = sum(withstands(walk, push, seed) for seed, push in enumerate(pushes(force)))
                 count = len(DIRECTIONS) * len(INSTANTS)
                 print(f"{name} {value:g}, {force:g} N: {of_force[value]} of {count}", flush=True)
     return found

@@ -117,11 +117,6 @@ def _binomials(degree: int) -> tuple[NDArray[np.int64], Array]:
     return k, np.array([comb(degree, int(j)) for j in k], dtype=float)
 
 
-def part_matrix(degree: int, first: float, last: float) -> Array:
-    """Return the matrix from the control points of a curve to those of a part of it, (degree + 1, degree + 1)."""
-    return parts_between(np.eye(degree + 1), first, last, 1)[0]
-
-
 def parts_between(points: Array, first: float, last: float, count: int) -> Array:
     """Return the control points of `count` equal parts between two fractions of a curve, (count, n + 1, d)."""
     parts = np.empty((count, *points.shape))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from com_trajectory.trajectory import ComTrajectory
-from motion_generation.state_parts import Pace, SequencePart, Ways, Written
+from motion_generation.state_parts import LAST, Pace, SequencePart, Ways, Written
 from motion_generation.state_writer import StateWriter
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import ContactSequence
@@ -22,7 +22,6 @@ def with_states(
     postures: Sequence[Array] | None = None,
     *,
     pace: Pace | None = None,
-    hold: float = 0.5,
     trajectory: ComTrajectory | None = None,
     ways: Ways | None = None,
 ) -> Scenario:
@@ -35,7 +34,6 @@ def with_states(
         sequence: contacts of one of its subsystems, by phase.
         postures: reference configuration of that subsystem for each phase, (nq,) each; its initial one if None.
         pace: speeds and heights.
-        hold: duration of the last state [s].
         trajectory: of the centre of mass through the phases of this sequence, followed with its velocity and
             acceleration, and slowed down as a whole to the pace of the limbs; if None, the motion is from rest to rest.
         ways: ways of free limbs around obstacles, by phase.
@@ -44,11 +42,11 @@ def with_states(
         MultiQpError: the sequence is not of exactly one subsystem of the scenario, does not specify what a contact
             touches, or the number of phases differs from that of postures.
     """
-    written = write_states(scenario, sequence, postures, pace=pace, hold=hold, trajectory=trajectory, ways=ways)
+    written = write_states(scenario, sequence, postures, pace=pace, trajectory=trajectory, ways=ways)
     surfaces = {contact.surface for phase in sequence.phases for contact in phase.contacts}
     if scenario.spec.plan is not None:  # limbs that make no contact are free to collide as well
         surfaces |= {f"{scenario.spec.plan.character}/{surface}" for surface in scenario.spec.plan.limbs.values()}
-    return with_written(scenario, written, surfaces, hold=hold)
+    return with_written(scenario, written, surfaces)
 
 
 def write_states(
@@ -57,7 +55,6 @@ def write_states(
     postures: Sequence[Array] | None = None,
     *,
     pace: Pace | None = None,
-    hold: float = 0.5,
     trajectory: ComTrajectory | None = None,
     part: SequencePart | None = None,
     ways: Ways | None = None,
@@ -67,20 +64,19 @@ def write_states(
     Args and errors are those of `with_states`; `part` describes the surrounding motion.
     """
     part = part or SequencePart()
-    return StateWriter(scenario, sequence, postures, pace or Pace(), hold, trajectory, part, ways or {}).write()
+    return StateWriter(scenario, sequence, postures, pace or Pace(), trajectory, part, ways or {}).write()
 
 
-def with_written(scenario: Scenario, written: Written, surfaces: Iterable[str], *, hold: float) -> Scenario:
+def with_written(scenario: Scenario, written: Written, surfaces: Iterable[str]) -> Scenario:
     """Return the scenario with generated contacts and states; the first state becomes the initial one.
 
     Args:
         scenario: the scenario; its own states are replaced.
         written: contacts and states.
         surfaces: those that make contacts; their links avoid the fixed environment.
-        hold: duration of the last state [s].
     """
     spec = scenario.spec
-    duration = sum((state.timeout or 0.0) for state in written.states.values()) + hold + 1.0
+    duration = sum((state.timeout or 0.0) for state in written.states.values()) + LAST + 1.0
     update = {
         "contacts": {**spec.contacts, **written.contacts},
         "states": written.states,

@@ -19,6 +19,8 @@ Ways = Mapping[int, Sequence[Array]]
 
 #: User command that ends a plan at the next stance, before its next limb is lifted.
 HALT = "halt"
+#: Duration of the last state [s].
+LAST = 0.5
 #: Duration of a state that only another plan ends [s].
 FOREVER = 1e9
 _BASE_SPEED, JOINT_SPEED = 0.3, 1.25  # mean speeds between two postures [m/s], [rad/s]

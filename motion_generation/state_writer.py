@@ -21,6 +21,7 @@ from motion_generation.state_parts import (
     FOREVER,
     HALT,
     JOINT_SPEED,
+    LAST,
     Pace,
     SequencePart,
     Ways,
@@ -58,7 +59,6 @@ class StateWriter:
         sequence: ContactSequence,
         postures: Sequence[Array] | None,
         pace: Pace,
-        hold: float,
         trajectory: ComTrajectory | None,
         part: SequencePart,
         ways: Ways,
@@ -75,7 +75,7 @@ class StateWriter:
         self._data = scenario.scene.model.createData()
         self._clearance = SwingClearance(scenario.scene)
         self._ways = ways
-        self._pace, self._hold, self._part = pace, hold, part
+        self._pace, self._part = pace, part
         self._com_task = f"{part.stem}_com"
         self._body = scenario.scene.subsystems[self._name]
         self._contacts: dict[str, ContactSpec] = {}
@@ -116,7 +116,7 @@ class StateWriter:
         done = self._part.then or self._called("done")
         self._state(self._called("stabilise"), names[-1], self._tasks(last, 1.0, last_target), [self._when_there(done)])
         if self._part.then is None:
-            self._rest(done, "stays", names[-1], self._tasks(last, None), self._hold)
+            self._rest(done, "stays", names[-1], self._tasks(last, None), LAST)
         return Written(self._contacts, self._states)
 
     def _called(self, name: str) -> str:
@@ -261,9 +261,8 @@ class StateWriter:
         )
 
     def _rest(self, name: str, what: str, contacts: list[str], tasks: Mapping[str, Entry], hold: float) -> None:
-        self._states[name] = StateSpec.model_validate(
-            {**self._shared(contacts, tasks), "description": what, "hold": hold}
-        )
+        shared = self._shared(contacts, tasks)
+        self._states[name] = StateSpec.model_validate({**shared, "description": what, "hold": hold})
 
     def _shared(self, contacts: list[str], tasks: Mapping[str, Entry]) -> Entry:
         """Return the contacts and tasks of a state, with those of the surrounding motion."""

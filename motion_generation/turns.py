@@ -22,7 +22,7 @@ from motion_generation.planning import (
     self_distance,
     trajectory_through,
 )
-from motion_generation.state_parts import SequencePart, Written
+from motion_generation.state_parts import LAST, SequencePart, Written
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
@@ -33,9 +33,6 @@ from multi_qp_scene.schema.turns import TurnsSpec
 if TYPE_CHECKING:  # importing OMPL is slow and only needed for planning
     from contact_planner.stance import Stance
     from contact_planner.turn_planner import Turn, TurnPlanner, TurnSequence
-
-
-_HOLD = 0.5  # [s] duration of the last state
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +117,7 @@ def with_turns(scenario: Scenario, sequence: TurnSequence) -> Scenario:
     for turn in sequence.turns:
         stances.append({**stances[-1], turn.player: turn.plan.stances[-1]})
     players = _idle_players(scenario, stances[-1])
-    last = {"description": "all players stay", "contacts": list(players.on), "tasks": players.tasks, "hold": _HOLD}
+    last = {"description": "all players stay", "contacts": list(players.on), "tasks": players.tasks, "hold": LAST}
     contacts, states = dict(players.on), {"end": StateSpec.model_validate(last)}
     for number, turn in reversed(list(enumerate(sequence.turns))):
         others = _idle_players(scenario, {name: s for name, s in stances[number].items() if name != turn.player})
@@ -130,7 +127,7 @@ def with_turns(scenario: Scenario, sequence: TurnSequence) -> Scenario:
         contacts |= {**others.on, **written.contacts}
         states = {**written.states, **states}
     surfaces = {contact.surface for now in stances for stance in now.values() for contact in stance.contacts.values()}
-    return with_written(scenario, Written(contacts, states), surfaces, hold=_HOLD)
+    return with_written(scenario, Written(contacts, states), surfaces)
 
 
 def _turn(scenario: Scenario, turn: Turn, part: SequencePart) -> Written:

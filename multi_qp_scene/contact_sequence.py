@@ -110,11 +110,6 @@ class Contact:
         return self.points @ self.pose.rotation.T + self.pose.translation
 
     @property
-    def normals_in_world(self) -> Array:
-        """Unit directions of the contact forces on the body, (k, 3)."""
-        return self.normals @ self.pose.rotation.T
-
-    @property
     def normal(self) -> Array:
         """Outward unit normal of the touched surface, world frame, (3,)."""
         return -self.pose.rotation[:, 2]

@@ -20,12 +20,6 @@ from multi_qp_scene.arrays import Array
 from multi_qp_scene.surfaces import Surface
 
 
-def contact_points(kinematics: Kinematics, surface: Surface) -> Array:
-    """Return the contact points of a surface in the world frame, (k, 3) [m]."""
-    X = kinematics.pose(surface.frame_id)
-    return surface.points @ X.rotation.T + X.translation
-
-
 def support_polygon(kinematics: Kinematics, surfaces: Sequence[Surface]) -> Array:
     """Return the convex hull of the surfaces' points, counter-clockwise from above, world frame, (k, 3) [m].
 

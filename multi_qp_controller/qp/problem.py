@@ -124,28 +124,6 @@ class QPProblem:
         """Return 1/2 x'Hx + g'x."""
         return float(0.5 * x @ (self.H @ x) + self.g @ x)
 
-    def primal_residual(self, x: Array) -> float:
-        """Return the largest violation of any row or bound at a finite x, each in its own unit."""
-        worst = _largest(self.lb - x, x - self.ub)
-        if self.m:
-            worst = max(worst, float(np.abs(self.A @ x - self.b).max()))
-        if self.p:
-            y = self.C @ x
-            worst = max(worst, _largest(self.l - y, y - self.u))
-        return worst
-
-    def dual_residual(self, x: Array, y_eq: Array, z_ineq: Array, z_bounds: Array) -> float:
-        """Return the largest entry of |H x + g + A'y_eq + C'z_ineq + z_bounds|."""
-        gradient = self.H @ x + self.g + self.A.T @ y_eq + self.C.T @ z_ineq + z_bounds
-        return float(np.abs(gradient).max(initial=0.0))
-
-    def complementarity(self, x: Array, z_ineq: Array, z_bounds: Array) -> float:
-        """Return the largest min(|multiplier|, |distance to its side|); 0 at an optimum."""
-        return max(
-            _complementarity(self.C @ x, self.l, self.u, z_ineq),
-            _complementarity(x, self.lb, self.ub, z_bounds),
-        )
-
     def is_finite(self) -> bool:
         """Return whether the problem is valid: no NaN, infinities only where allowed, no crossing bounds."""
         # A sum is not finite as soon as one entry is not, and costs a tenth of np.isfinite(...).all().
@@ -203,14 +181,5 @@ def _block(entry: dict[str, object]) -> LabelBlock:
     return LabelBlock(rows=tuple(rows), **entry)  # type: ignore[arg-type]
 
 
-def _largest(*gaps: Array) -> float:
-    return max(0.0, *(float(gap.max(initial=0.0)) for gap in gaps))
-
-
 def _ordered(low: Array, high: Array) -> bool:
     return bool((low <= high).all()) and bool((low < np.inf).all()) and bool((high > -np.inf).all())
-
-
-def _complementarity(y: Array, low: Array, high: Array, z: Array) -> float:
-    distance = np.where(z > 0, high - y, y - low)
-    return float(np.minimum(np.abs(z), np.abs(distance)).max(initial=0.0))

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from com_trajectory.bezier import Bezier, part_matrix, wrench_points
+from com_trajectory.bezier import Bezier, parts_between, wrench_points
 from com_trajectory.dynamic_window import WindowSearch
 from com_trajectory.phases import planned_phases
 from com_trajectory.windows import windows_of
@@ -23,7 +23,7 @@ def constraints(phases, start, preferred, ends, pull):
     for phase, begin, end in zip(phases, bounds[:-1], bounds[1:], strict=True):
         steps = np.linspace(begin, end, PARTS + 1)
         for first, last in zip(steps[:-1], steps[1:], strict=True):
-            matrix = part_matrix(base.degree, first, last)
+            matrix = parts_between(np.eye(base.degree + 1), first, last, 1)[0]
             points, shares = matrix @ base.points, matrix[:, 3 : 3 + pull].sum(axis=1)
             for point, share in zip(points, shares, strict=True):
                 A += [share * phase.reach.A, share * np.eye(3), -share * np.eye(3)]

@@ -124,7 +124,7 @@ def test_a_valid_sequence_after_an_invalid_one_gives_a_curve(graph, wires):
     graph.until(lambda: len(received["curve"]) > before, what="a curve")
 
 
-def test_sequences_survive_the_way_through_messages():
+def test_sequences_are_unchanged_by_the_way_through_messages():
     scenario, sequence = load_scenario("walk_plan"), steps(6)
     back = sequence_of(sequence_message(sequence, 0), scenario, friction=0.6)
     assert len(back.phases) == 6

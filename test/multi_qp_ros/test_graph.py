@@ -116,7 +116,7 @@ def test_a_malformed_ros_argument_is_one_message_and_status_2(ros_environment, g
     assert len(own) == 1 and own[0].startswith("multi-qp: ") and named in own[0], done.stderr
 
 
-def test_each_side_survives_the_death_of_the_other(start_here, graph):
+def test_each_side_continues_when_the_other_ends(start_here, graph):
     """The controller is killed and comes back, then the simulator, whose `/clock` jumps back to 0."""
 
     def start_controller():

@@ -139,7 +139,7 @@ def walk_with_stalls(duration, *, vx, every, stall):
         pytest.param("commands", 0.8, 60.0, marks=pytest.mark.slow),
     ],
 )
-def test_a_walk_survives_stalls_of_50_ms(kind, speed, duration):
+def test_a_walk_tolerates_stalls_of_50_ms(kind, speed, duration):
     graph = walk_with_stalls(duration, vx=speed, every=1.03, stall=Stall(0.05, **{kind: True}))
     x, _, z = graph.simulated_robot.world.state.q[:3]
     assert z > 0.55 and x > 0.88 * speed * (duration - 1.0)

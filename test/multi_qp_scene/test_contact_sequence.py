@@ -42,10 +42,10 @@ def test_a_file_gives_poses_extents_and_friction():
     assert (left.friction, right.friction) == (0.6, 0.3)
     assert left.size == (0.21, 0.1)  # the model's
     assert np.allclose(left.normal, [0, 0, 1])
-    assert np.allclose(left.normals_in_world, [[0, 0, 1]] * 4)
+    assert np.allclose(left.normals @ left.pose.rotation.T, [[0, 0, 1]] * 4)
     wall = sequence.phases[1].contacts[1]
     assert (wall.kind, wall.other, len(wall.points)) == ("point", "wall/face", 1)
-    assert np.allclose(wall.normals_in_world, [[0, -1, 0]])
+    assert np.allclose(wall.normals @ wall.pose.rotation.T, [[0, -1, 0]])
     assert np.allclose(wall.pose.rotation[:, 0], [1, 0, 0])
 
 

@@ -13,7 +13,7 @@ _MOST_MEMORY = 1e9  # [B]
 _HANGS_AFTER = 300.0  # [s] per batch
 
 
-def survives(first: int, count: int) -> None:
+def load_mutations(first: int, count: int) -> None:
     try:
         done = subprocess.run(
             [sys.executable, str(_PROGRAM), str(first), str(count)],
@@ -27,10 +27,10 @@ def survives(first: int, count: int) -> None:
 
 
 def test_damaged_files_are_refused_or_load():
-    survives(0, 160)
+    load_mutations(0, 160)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("batch", range(40))
 def test_ten_thousand_damaged_files_are_refused_or_load(batch):
-    survives(160 + 250 * batch, 250)
+    load_mutations(160 + 250 * batch, 250)

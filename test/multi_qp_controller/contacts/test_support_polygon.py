@@ -10,7 +10,6 @@ from scipy.spatial import ConvexHull
 
 from multi_qp_controller.contacts.support_polygon import (
     centroid,
-    contact_points,
     distance_inside,
     hull_corners,
     margin_inside,
@@ -23,6 +22,11 @@ SQUARE = np.array([[0.0, 0.0, 0.1], [2.0, 0.0, 0.1], [2.0, 1.0, 0.1], [0.0, 1.0,
 def area(polygon):
     x, y = polygon[:, 0], polygon[:, 1]
     return 0.5 * (x @ np.roll(y, -1) - np.roll(x, -1) @ y)
+
+
+def contact_points(kinematics, surface):
+    """Return the contact points of a surface in the world, (k, 3)."""
+    return np.array([kinematics.pose(surface.frame_id).act(point) for point in surface.points])
 
 
 def test_both_soles_span_one_polygon(scene, lab):

@@ -1,4 +1,4 @@
-"""Reference solver in extended precision."""
+"""Reference solver in extended precision, and residuals of the optimality conditions."""
 
 from __future__ import annotations
 
@@ -60,3 +60,24 @@ def reference_solution(problem: QPProblem, z_ineq: Array, z_bounds: Array, *, ro
             worst = int(np.argmax(violation))
             side[worst] = 1 if y[worst] > high[worst] else -1
     raise RuntimeError("no active set passed")
+
+
+def primal_residual(problem: QPProblem, x: Array) -> float:
+    """Return the largest violation of any row or bound at a finite x, each in its own unit."""
+    y = problem.C @ x
+    gaps = np.abs(problem.A @ x - problem.b), problem.l - y, y - problem.u, problem.lb - x, x - problem.ub
+    return max(0.0, *(float(gap.max(initial=0.0)) for gap in gaps))
+
+
+def dual_residual(problem: QPProblem, x: Array, y_eq: Array, z_ineq: Array, z_bounds: Array) -> float:
+    """Return the largest entry of |H x + g + A'y_eq + C'z_ineq + z_bounds|."""
+    gradient = problem.H @ x + problem.g + problem.A.T @ y_eq + problem.C.T @ z_ineq + z_bounds
+    return float(np.abs(gradient).max(initial=0.0))
+
+
+def complementarity(problem: QPProblem, x: Array, z_ineq: Array, z_bounds: Array) -> float:
+    """Return the largest min(|multiplier|, |distance to its side|); 0 at an optimum."""
+    value, z = np.concatenate([problem.C @ x, x]), np.concatenate([z_ineq, z_bounds])
+    low, high = np.concatenate([problem.l, problem.lb]), np.concatenate([problem.u, problem.ub])
+    distance = np.where(z > 0, high - value, value - low)
+    return float(np.minimum(np.abs(z), np.abs(distance)).max(initial=0.0))
