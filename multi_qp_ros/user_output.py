@@ -16,7 +16,7 @@ from multi_qp_ros.conversions import WORLD, to_pose
 from multi_qp_ros.generator_parameters import settings_of
 from multi_qp_ros.node_table import CONTROLLER
 from multi_qp_ros.qos import EVENT_QOS
-from multi_qp_ros.user_inputs import interactive_targets
+from multi_qp_ros.user_requests import interactive_targets
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario
 

@@ -7,7 +7,6 @@ from time import monotonic, perf_counter
 from typing import NoReturn
 
 import numpy as np
-from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 from visualization_msgs.msg import MarkerArray
 
@@ -20,7 +19,7 @@ from motion_generation.planned_tasks import com_of
 from motion_generation.planning import pace_of, schedule, trajectory_through, with_postures
 from motion_generation.sequences import repaired, towards_the_smaller, with_centres
 from motion_generation.whole_body_check import WholeBodyCheck
-from multi_qp_ros import parameters, process, topics
+from multi_qp_ros import process, topics
 from multi_qp_ros.com_markers import ComMarkers
 from multi_qp_ros.conversions import from_stamp
 from multi_qp_ros.diagnostics import Level
@@ -29,6 +28,7 @@ from multi_qp_ros.parameters import SCENARIO_PARAMETERS, NodeParameter
 from multi_qp_ros.plan_messages import sequence_message, sequence_of, trajectory_message
 from multi_qp_ros.posture_messages import postures_of
 from multi_qp_ros.qos import LATCHED_QOS
+from multi_qp_ros.scenario_node import ScenarioNode
 from multi_qp_ros.subscriptions import subscribe
 from multi_qp_scene import former_names
 from multi_qp_scene.contact_sequence import ContactSequence
@@ -56,22 +56,15 @@ _PERIOD = 0.1  # [s] of `work`
 _PLACED = 0.005  # [m, rad] largest error of a posture on the contacts
 
 
-class ComTrajectoryNode(Node):
+class ComTrajectoryNode(ScenarioNode):
     """Computes a trajectory for each new contact sequence; an invalid one is reported in the diagnostics only.
 
     The trajectory has the stamp of the sequence. In a scenario with a `plan`, sequences come with postures of that
     stamp.
-
-    Attributes:
-        exit_status: never set: the node runs until a signal ends it.
     """
 
     def __init__(self) -> None:
-        super().__init__("com_trajectory", automatically_declare_parameters_from_overrides=True)
-        parameters.declare(self, PARAMETERS, read_only=True)
-        self._settings = settings = parameters.values(self, PARAMETERS)
-        self.exit_status: int | None = None
-        self._scenario = parameters.load(settings)
+        super().__init__("com_trajectory", PARAMETERS)
         self._health = Health(self, dt=_PERIOD)
         self._polytopes: dict[str, dict[str, Polytope]] = {}
         self._last = ""
@@ -181,14 +174,6 @@ class ComTrajectoryNode(Node):
         """Publish diagnostics if they are due; return the time until the next call [s]."""
         self._health.publish_if_due(monotonic())
         return _PERIOD
-
-    def failed(self, doing: str, error: Exception) -> None:
-        """Count and log an exception."""
-        self._health.failed(doing, error)
-
-    def close(self, reason: str, patience: float | None) -> None:
-        """Publish the end of the process; the last trajectory remains published."""
-        self._health.end(reason)
 
 
 def main() -> NoReturn:

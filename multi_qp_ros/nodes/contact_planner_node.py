@@ -10,7 +10,6 @@ from typing import NoReturn
 import numpy as np
 import pinocchio as pin
 from geometry_msgs.msg import PoseStamped
-from rclpy.node import Node
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 
@@ -20,7 +19,7 @@ from motion_generation.plan_following import PlanStatus
 from motion_generation.plan_worker import PlanResult, PlanWorker
 from motion_generation.planning import goal_of, goals_of
 from motion_generation.state_parts import HALT
-from multi_qp_ros import conversions, parameters, process, topics
+from multi_qp_ros import conversions, process, topics
 from multi_qp_ros.diagnostics import Level
 from multi_qp_ros.health import Health
 from multi_qp_ros.parameters import SCENARIO_PARAMETERS, NodeParameter
@@ -28,6 +27,7 @@ from multi_qp_ros.plan_messages import sequence_message
 from multi_qp_ros.posture_messages import postures_message
 from multi_qp_ros.qos import EVENT_QOS, LATCHED_QOS
 from multi_qp_ros.robot_states import RobotStates
+from multi_qp_ros.scenario_node import ScenarioNode
 from multi_qp_ros.subscriptions import read_json, subscribe
 from multi_qp_scene.errors import MultiQpError
 
@@ -44,19 +44,12 @@ _PERIOD = 0.05  # [s] of `work`
 _SILENCE = 2.0  # [s] age from which on the state of a robot is outdated
 
 
-class ContactPlannerNode(Node):
-    """Plans for the newest goal from the measured state, whenever a controller is ready for a plan.
-
-    Attributes:
-        exit_status: exit status of the process, set when it is to end.
-    """
+class ContactPlannerNode(ScenarioNode):
+    """Plans for the newest goal from the measured state, whenever a controller is ready for a plan."""
 
     def __init__(self) -> None:
-        super().__init__("contact_planner", automatically_declare_parameters_from_overrides=True)
-        parameters.declare(self, PARAMETERS, read_only=True)
-        self._settings = settings = parameters.values(self, PARAMETERS)
-        self.exit_status: int | None = None
-        self._scenario = scenario = parameters.load(settings)
+        super().__init__("contact_planner", PARAMETERS)
+        settings, scenario = self._settings, self._scenario
         if scenario.spec.plan is None:
             raise MultiQpError(f"{scenario.name} has no `plan`: there is nothing to plan")
         self._body = scenario.scene.subsystems[scenario.spec.plan.character]
@@ -187,14 +180,6 @@ class ContactPlannerNode(Node):
             return Level.OK, self._summary
         missing = self._robots.assembler.missing or self._robots.state()[1]
         return Level.WARN, f"waits for the state: {', '.join(missing)}"
-
-    def failed(self, doing: str, error: Exception) -> None:
-        """Count and log an exception."""
-        self._health.failed(doing, error)
-
-    def close(self, reason: str, patience: float | None) -> None:
-        """Publish the end of the process; the last plan remains published."""
-        self._health.end(reason)
 
 
 def main() -> NoReturn:

@@ -35,7 +35,7 @@ from multi_qp_ros.state_assembly import MessageStatus
 from multi_qp_ros.state_intake import StateIntake
 from multi_qp_ros.state_output import FootprintOutput
 from multi_qp_ros.timing_log import TimingLog
-from multi_qp_ros.user_inputs import UserInputs
+from multi_qp_ros.user_requests import UserRequests
 from multi_qp_ros.velocity_commands import command_warnings
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
@@ -128,8 +128,8 @@ class ControllerNode(LifecycleNode):
             return TransitionCallbackReturn.FAILURE
         inputs = Inputs(self, self._health, self._scenario, self._run.assembler.topics, self)
         active, stamped = self._active_controller, self._settings["stamped_cmd_vel"]
-        users = UserInputs(self, self._health, self._scenario, active, stamped_velocity=stamped)
-        self._parts += [inputs, users]
+        requests = UserRequests(self, self._health, self._scenario, active, stamped_velocity=stamped)
+        self._parts += [inputs, requests]
         self._output = CommandOutput(self, self._scenario, every=self._lock_step)
         self._footprints = FootprintOutput(self, self._scenario)
         self._parts += [self._output, self._footprints]

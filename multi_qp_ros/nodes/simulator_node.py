@@ -7,7 +7,6 @@ from math import ceil
 from time import monotonic, time_ns
 from typing import Any, NoReturn
 
-from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, Float64MultiArray, String
@@ -19,6 +18,7 @@ from multi_qp_ros.parameters import SCENARIO_PARAMETERS, NodeParameter
 from multi_qp_ros.qos import COMMAND_QOS, EVENT_QOS, LATCHED_QOS, LATEST_QOS, OFFERED_STATE_QOS
 from multi_qp_ros.raw_messages import JointReader, Joints
 from multi_qp_ros.real_time import REAL_TIME_PARAMETERS, RealTime
+from multi_qp_ros.scenario_node import ScenarioNode
 from multi_qp_ros.state_output import ContactForceOutput, StateOutput
 from multi_qp_ros.subscriptions import read_json, subscribe
 from multi_qp_ros.timing_log import TimingLog
@@ -50,22 +50,16 @@ LONG_WAIT = 0.8
 RESEND_PERIOD = 0.05
 
 
-class SimulatorNode(Node):
+class SimulatorNode(ScenarioNode):
     """Steps the simulated robots: in lock-step, once all have a command for the present state; else in real time.
 
     In real-time mode physics has its own rate: a command acts from its reception on and is held. States are published
     once per control period in both modes.
-
-    Attributes:
-        exit_status: never set: the node runs until a signal ends it.
     """
 
     def __init__(self) -> None:
-        super().__init__("simulator", automatically_declare_parameters_from_overrides=True)
-        parameters.declare(self, PARAMETERS, read_only=True)
-        settings = parameters.values(self, PARAMETERS)
-        self.exit_status: int | None = None
-        self._scenario = parameters.load(settings)
+        super().__init__("simulator", PARAMETERS)
+        settings = self._settings
         self._scene = self._scenario.scene
         self._dt = parameters.control_period(settings, self._scenario)
         self._lock_step, self._named = settings["lock_step"], settings["command_interface"] == NAMED
@@ -309,10 +303,6 @@ class SimulatorNode(Node):
             f"{topic} (last one for {self._mismatched[topic] * 1e-9:.6f} s)" if topic in self._mismatched else topic
             for topic in lacking
         )
-
-    def failed(self, doing: str, error: Exception) -> None:
-        """Count and log an exception."""
-        self._health.failed(doing, error)
 
     def close(self, reason: str, patience: float | None) -> None:
         """Write the timing file and release the real-time settings."""

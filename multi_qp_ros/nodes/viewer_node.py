@@ -9,12 +9,11 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
-from rclpy.node import Node
 from std_msgs.msg import Float64, String
 from trajectory_msgs.msg import MultiDOFJointTrajectory
 from visualization_msgs.msg import MarkerArray
 
-from multi_qp_ros import com_markers, markers, parameters, plan_markers, process, topics
+from multi_qp_ros import com_markers, markers, plan_markers, process, topics
 from multi_qp_ros.com_output import CoMOutput
 from multi_qp_ros.diagnostics import Level
 from multi_qp_ros.generator_parameters import parameter_name, settings_of
@@ -24,6 +23,7 @@ from multi_qp_ros.parameters import SCENARIO_PARAMETERS, NodeParameter
 from multi_qp_ros.plan_markers import PlanMarkers
 from multi_qp_ros.qos import EVENT_QOS, LATCHED_QOS, OFFERED_STATE_QOS
 from multi_qp_ros.robot_states import RobotStates
+from multi_qp_ros.scenario_node import ScenarioNode
 from multi_qp_ros.subscriptions import read_json, subscribe
 from multi_qp_ros.transforms import TransformOutput, has_tf
 from multi_qp_ros.user_output import UserInputs, UserOutput, user_inputs
@@ -49,19 +49,12 @@ SILENCE = 2.0
 _NOTHING = UserInputs({}, ())
 
 
-class ViewerNode(Node):
-    """Displays the measured state of the robots, and the controller's state, markers and plans.
-
-    Attributes:
-        exit_status: never set: the node runs until a signal ends it.
-    """
+class ViewerNode(ScenarioNode):
+    """Displays the measured state of the robots, and the controller's state, markers and plans."""
 
     def __init__(self) -> None:
-        super().__init__("viewer", automatically_declare_parameters_from_overrides=True)
-        parameters.declare(self, PARAMETERS, read_only=True)
-        settings = parameters.values(self, PARAMETERS)
-        self.exit_status: int | None = None
-        self._scenario = scenario = parameters.load(settings)
+        super().__init__("viewer", PARAMETERS)
+        settings, scenario = self._settings, self._scenario
         self._period, self._due = 1.0 / settings["rate"], 0.0
         self._health = Health(self, dt=self._period)
         self._q = scenario.scene.q0.copy()
@@ -200,10 +193,6 @@ class ViewerNode(Node):
             self._controls.offer(targets, offer.commands)
         if self._handles is not None:
             self._handles.offer(targets)
-
-    def failed(self, doing: str, error: Exception) -> None:
-        """Count and log an exception."""
-        self._health.failed(doing, error)
 
     def close(self, reason: str, patience: float | None) -> None:
         """Close the page."""

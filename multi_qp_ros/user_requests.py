@@ -1,4 +1,4 @@
-"""Subscriptions of the controller node for its user: targets, loads, velocities and commands."""
+"""Subscriptions of the controller node to the requests of its user: targets, loads, velocities and commands."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
 
 
-class UserInputs:
+class UserRequests:
     """Subscriptions whose messages are passed to the active controller; those that it refuses are reported."""
 
     def __init__(
