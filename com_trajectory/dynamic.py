@@ -21,7 +21,7 @@ from com_trajectory.phases import PlannedPhase
 from com_trajectory.timing import empirical_duration, shortest_duration
 from com_trajectory.trajectory import ComTrajectory
 from com_trajectory.transition import TransitionPoint
-from com_trajectory.windows import CoMState, Window, windows_of
+from com_trajectory.windows import CoMState, PhaseWindow, windows_of
 from multi_qp_scene.arrays import Array
 
 _LONGER = 1.2  # ratio of consecutive durations tried
@@ -88,7 +88,7 @@ def plan_dynamic(
 
 def _shortest(
     search: WindowSearch,
-    window: Window,
+    window: PhaseWindow,
     phases: Sequence[PlannedPhase],
     transitions: Sequence[TransitionPoint],
     start: CoMState,
@@ -134,7 +134,7 @@ def _junctions(found: Sequence[DynamicWindow]) -> Iterator[tuple[float, CoMState
 
 
 def _put_together(
-    windows: Sequence[Window],
+    windows: Sequence[PhaseWindow],
     phases: Sequence[PlannedPhase],
     transitions: Sequence[TransitionPoint],
     found: Sequence[DynamicWindow],

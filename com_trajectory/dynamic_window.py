@@ -10,7 +10,7 @@ from com_trajectory.bezier import Bezier, product_weights
 from com_trajectory.dynamic_kernel import FOUND, FULL, ConstraintData, CurveData, find_attractor
 from com_trajectory.phases import PlannedPhase
 from com_trajectory.simplex_kernel import workspace
-from com_trajectory.windows import CoMState, Window
+from com_trajectory.windows import CoMState, PhaseWindow
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.kernel_data import KernelData
 
@@ -34,7 +34,7 @@ class WindowSearch:
         self._first = 0
         self._preferred = np.zeros(3)
 
-    def set_ends(self, window: Window, start: CoMState, preferred: Array) -> None:
+    def set_ends(self, window: PhaseWindow, start: CoMState, preferred: Array) -> None:
         """Set the ends of the next curves.
 
         Args:

@@ -26,7 +26,7 @@ from com_trajectory.switching import PARTS
 from com_trajectory.timing import SHORTEST, empirical_duration, shortest_duration, slowdown
 from com_trajectory.trajectory import ComTrajectory, deviations
 from com_trajectory.transition import TransitionPoint, transition_by_loads
-from com_trajectory.windows import Window, WindowCurve, joined, windows_of
+from com_trajectory.windows import PhaseWindow, WindowCurve, joined, windows_of
 from multi_qp_scene import former_names
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import ContactPhase, ContactSequence
@@ -157,7 +157,7 @@ def transition_points(phases: Sequence[PlannedPhase], options: PlanOptions) -> l
 
 
 def _two_pac(
-    windows: Sequence[Window],
+    windows: Sequence[PhaseWindow],
     phases: Sequence[PlannedPhase],
     transitions: Sequence[TransitionPoint],
     options: PlanOptions,

@@ -11,7 +11,7 @@ from com_trajectory.bezier_kernel import fill_balanced_wrenches
 from com_trajectory.phases import PlannedPhase
 from com_trajectory.simplex import least_step_inside
 from com_trajectory.transition import TransitionPoint
-from com_trajectory.windows import Window
+from com_trajectory.windows import PhaseWindow
 from multi_qp_scene.arrays import Array
 
 COM_SPEED = 0.15
@@ -29,7 +29,7 @@ _CONTROL_POINTS = 24  # about so many in all parts of one phase
 
 
 def empirical_duration(
-    window: Window, phases: Sequence[PlannedPhase], attractors: Sequence[TransitionPoint], *, final: bool = False
+    window: PhaseWindow, phases: Sequence[PlannedPhase], attractors: Sequence[TransitionPoint], *, final: bool = False
 ) -> float:
     """Return a duration [s] proportional to the distances covered by the centre of mass and the effectors.
 
@@ -107,6 +107,6 @@ def scaled(curve: Bezier, ends: Array, factor: float) -> tuple[Bezier, Array]:
     return curve.moved_to(0.0, slower=factor), ends * factor
 
 
-def shortest_duration(window: Window) -> float:
+def shortest_duration(window: PhaseWindow) -> float:
     """Return the minimum duration given by the speed of the limbs [s], irrespective of (1)."""
     return max(SHORTEST * (window.last - window.first), window.way / (3.0 * EFFECTOR_SPEED))

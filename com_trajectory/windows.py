@@ -24,7 +24,7 @@ _INSIDE = 1e-9  # [m]
 
 
 @dataclass(frozen=True)
-class Window:
+class PhaseWindow:
     """Two or three phases; the middle one has one contact less than the others.
 
     Attributes:
@@ -51,13 +51,13 @@ class WindowCurve:
         share: fraction of the curve used before the next window begins, 0 to 1.
     """
 
-    window: Window
+    window: PhaseWindow
     curve: Bezier
     switching: Switching
     share: float = 1.0
 
 
-def windows_of(phases: Sequence[PlannedPhase], *, largest: int = 3) -> list[Window]:
+def windows_of(phases: Sequence[PlannedPhase], *, largest: int = 3) -> list[PhaseWindow]:
     """Return the windows that cover all phases: three phases where a contact is broken and then made, else two.
 
     Source: [Tonneau2018] section 6.2: (9) gives no guarantee for a contact that is made and then broken.
@@ -70,7 +70,7 @@ def windows_of(phases: Sequence[PlannedPhase], *, largest: int = 3) -> list[Wind
             breaks = not phases[first].phase.made(phases[last].phase)
             makes = not phases[last].phase.broken(phases[last + 1].phase)
             last += int(breaks and makes)
-        windows.append(Window(first, last, *_effector_ways(phases[first : last + 1])))
+        windows.append(PhaseWindow(first, last, *_effector_ways(phases[first : last + 1])))
         first = last
     return windows
 
@@ -91,7 +91,7 @@ def _effector_ways(own: Sequence[PlannedPhase]) -> tuple[float, bool]:
 
 
 def window_curve(
-    window: Window,
+    window: PhaseWindow,
     phases: Sequence[PlannedPhase],
     attractors: Sequence[TransitionPoint],
     start: CoMState,
@@ -135,7 +135,7 @@ def _better(first: Switching, second: Switching) -> bool:
 
 
 def joined(
-    windows: Sequence[Window],
+    windows: Sequence[PhaseWindow],
     phases: Sequence[PlannedPhase],
     attractors: Sequence[TransitionPoint],
     durations: Sequence[float],

@@ -30,10 +30,10 @@ from multi_qp_controller.qp.solve_cascade import SolveResult
 from multi_qp_controller.state_check import StateCheck, as_recorded
 from multi_qp_controller.state_machine.active_setup import ActiveSetup
 from multi_qp_controller.state_machine.state_manager import StateManager
-from multi_qp_controller.surroundings import Surroundings
 from multi_qp_controller.tasks import Task
 from multi_qp_controller.tasks.given_up import GivenUpTasks
 from multi_qp_controller.threads import use_one_thread
+from multi_qp_controller.uncontrolled_subsystems import UncontrolledSubsystems
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
@@ -102,7 +102,7 @@ class Controller:
         self.scenario, controlled = scenario, scenario.controlled
         spec, scene = scenario.spec, controlled.scene
         self.controlled = controlled
-        self.surroundings = None if controlled is scenario else Surroundings(scenario.scene, scene)
+        self.surroundings = None if controlled is scenario else UncontrolledSubsystems(scenario.scene, scene)
         self.closed_loop = closed_loop
         own = spec.dt if closed_loop is None or closed_loop.dt is None else closed_loop.dt
         self.dt = float(own if dt is None else dt)

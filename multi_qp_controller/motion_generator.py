@@ -17,7 +17,7 @@ import pinocchio as pin
 
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.references.references import PoseSample
-from multi_qp_controller.surroundings import Surroundings
+from multi_qp_controller.uncontrolled_subsystems import UncontrolledSubsystems
 from multi_qp_scene.arguments import check_type
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import ArgumentError
@@ -50,7 +50,7 @@ class GeneratorInput:
     dt: float
     kinematics: Kinematics
     forces: Mapping[str, float] | None
-    surroundings: Surroundings | None = None
+    surroundings: UncontrolledSubsystems | None = None
     external: Array | None = None
 
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from multi_qp_controller.motion_generator import GeneratorInput, GeneratorOutput, MotionGenerator
 from multi_qp_controller.references.minimum_jerk import minimum_jerk
-from multi_qp_controller.surroundings import Surroundings
 from multi_qp_controller.tasks.impedance import impedance_joints
+from multi_qp_controller.uncontrolled_subsystems import UncontrolledSubsystems
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.configuration import posture_configuration
 from multi_qp_scene.errors import MultiQpError
@@ -24,7 +24,7 @@ from upper_body.hand_path import HandPath, nearby
 from upper_body.hits import Hit, YieldingLimb
 from upper_body.legs import Legs
 from upper_body.limbs import AntagonisticLimbs, impedance_task, tension_at
-from upper_body.mass_estimate import MassEstimate, Push
+from upper_body.mass_estimate import HandPush, MassEstimate
 from upper_body.meetings import Approach, Meeting, by_region, choose, meeting
 from upper_body.regions import regions_of
 from upper_body.sight import Sight, matches
@@ -237,7 +237,7 @@ class AnticipationGenerator(MotionGenerator):
                 load[arm.hinges] += arm.load(one.direction, mass / targets.count(one.obstacle), now.kinematics)
         return load
 
-    def _see(self, surroundings: Surroundings) -> tuple[Sight, Expectations]:
+    def _see(self, surroundings: UncontrolledSubsystems) -> tuple[Sight, Expectations]:
         if self._sight is None or self.expectations is None:
             controlled, patterns = self.scenario.scene.subsystems, self.rules.obstacles
             others = [name for name in surroundings.scene.subsystems if name not in controlled]
@@ -260,7 +260,7 @@ class AnticipationGenerator(MotionGenerator):
             if hand.target >= 0:
                 frame, point = self._sight.touched(hand.target, now.kinematics.pose(arm.palm).translation)
                 force = -arm.force_at(point, now.kinematics, now.external)
-                pushes.append(Push(hand.target, frame, point, force))
+                pushes.append(HandPush(hand.target, frame, point, force))
         self.estimate.update(pushes, now.time, now.dt)
         self.expectations.learn(self.estimate.masses)
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pinocchio as pin
 
-from multi_qp_controller.surroundings import Surroundings
+from multi_qp_controller.uncontrolled_subsystems import UncontrolledSubsystems
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.kinematic_trees import TreeGroup
 from multi_qp_scene.stateful import Stateful
@@ -30,7 +30,7 @@ RESISTED = 0.5
 BOUNDS = 0.01, 100.0
 
 
-class Push(NamedTuple):
+class HandPush(NamedTuple):
     """What one hand does to its obstacle.
 
     Attributes:
@@ -78,7 +78,7 @@ class MassEstimate(Stateful):
         began_at: Array
         pushed_at: Array
 
-    def __init__(self, surroundings: Surroundings, names: Sequence[str]) -> None:
+    def __init__(self, surroundings: UncontrolledSubsystems, names: Sequence[str]) -> None:
         """Create it for obstacles, subsystems of the surroundings by name."""
         scene, model = surroundings.scene, surroundings.scene.model
         self._surroundings, self._passive = surroundings, scene.passive
@@ -92,7 +92,7 @@ class MassEstimate(Stateful):
         self.velocity: Array | None = None
         self.impulses, self.resisted, self.changes = np.zeros((3, scene.nv))
 
-    def update(self, pushes: Sequence[Push], time: float, dt: float) -> None:
+    def update(self, pushes: Sequence[HandPush], time: float, dt: float) -> None:
         """Update with what the hands do in this tick.
 
         Args:
@@ -108,7 +108,7 @@ class MassEstimate(Stateful):
             if float(np.linalg.norm(np.sum([one.force for one in own], axis=0))) >= LEAST_FORCE:
                 self._push(obstacle, own, (self.velocity - before) / dt, time, dt)
 
-    def _push(self, k: int, pushes: Sequence[Push], acceleration: Array, time: float, dt: float) -> None:
+    def _push(self, k: int, pushes: Sequence[HandPush], acceleration: Array, time: float, dt: float) -> None:
         tree = self._trees.get(k) or self._trees.setdefault(k, self._tree(k))
         own, model, data = tree.v, tree.model, tree.data
         if time - self.pushed_at[k] > PAUSE:

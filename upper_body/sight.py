@@ -10,7 +10,7 @@ import coal
 import numpy as np
 import pinocchio as pin
 
-from multi_qp_controller.surroundings import Surroundings
+from multi_qp_controller.uncontrolled_subsystems import UncontrolledSubsystems
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.overlaps import convex_geometry
 from multi_qp_scene.schema.upper_body import SightSpec
@@ -51,7 +51,7 @@ class Sight:
         names: subsystems that are obstacles.
     """
 
-    def __init__(self, surroundings: Surroundings, names: Sequence[str], spec: SightSpec) -> None:
+    def __init__(self, surroundings: UncontrolledSubsystems, names: Sequence[str], spec: SightSpec) -> None:
         scene = surroundings.scene
         self.names, self._spec, self._surroundings = list(names), spec, surroundings
         found = [

@@ -9,7 +9,7 @@ import numpy as np
 from multi_qp_controller.closed_loop.estimate import DisturbanceObserver, StateEstimate, UnmodelledForce
 from multi_qp_controller.closed_loop.joint_impedance import DriveReference, JointImpedance
 from multi_qp_controller.contacts.contact import ContactFeedback
-from multi_qp_controller.contacts.landing import Landing
+from multi_qp_controller.contacts.landing import LandingDetection
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario
@@ -40,7 +40,7 @@ class ClosedLoop(Stateful):
         unmodelled: UnmodelledForce.Checkpoint | None
         observer: DisturbanceObserver.Checkpoint | None
         impedance: JointImpedance.Checkpoint | None
-        landing: Landing.Checkpoint | None
+        landing: LandingDetection.Checkpoint | None
 
     def __init__(self, scenario: Scenario, spec: ClosedLoopSpec | None, *, dt: float) -> None:
         """Create the filters for a control period dt [s]."""
@@ -49,7 +49,7 @@ class ClosedLoop(Stateful):
         self.unmodelled: UnmodelledForce | None = None
         self.observer: DisturbanceObserver | None = None
         self.impedance: JointImpedance | None = None
-        self.landing: Landing | None = None
+        self.landing: LandingDetection | None = None
         self._speed: Array = np.zeros(0)
         self.external: Array | None = None
         if spec is None:
@@ -63,7 +63,7 @@ class ClosedLoop(Stateful):
         if spec.impedance is not None:
             self.impedance = JointImpedance(scene, spec.impedance, dt=dt)
         if spec.landing_force is not None:
-            self.landing = Landing(scenario, spec.landing_force, dt=dt)
+            self.landing = LandingDetection(scenario, spec.landing_force, dt=dt)
 
     @property
     def contact_feedback(self) -> ContactFeedback | None:

@@ -19,7 +19,7 @@ from multi_qp_scene.surfaces import Surface
 SPEED, FURTHEST = 0.03, 0.03
 
 
-class Landing(Stateful):
+class LandingDetection(Stateful):
     """Measured contacts, and the landing motion of the contacts that the present state still waits for.
 
     Attributes:

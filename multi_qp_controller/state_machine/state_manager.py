@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from multi_qp_controller.contacts.landing import Landing
+from multi_qp_controller.contacts.landing import LandingDetection
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.incidents import IncidentLog
 from multi_qp_controller.motion_generator import GeneratorInput
@@ -57,7 +57,7 @@ class StateManager(Stateful):
         kinematics: Kinematics,
         qp_data: QPData,
         cascade: SolveCascade,
-        landing: Landing | None,
+        landing: LandingDetection | None,
         incidents: IncidentLog,
     ) -> None:
         """Build the plan of the QP of every state."""

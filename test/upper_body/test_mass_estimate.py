@@ -10,7 +10,7 @@ from multi_qp_controller import Controller
 from multi_qp_scene import load_scenario
 from multi_qp_scene.scene import State
 from multi_qp_simulator.runner import make_backend, make_controller
-from upper_body.mass_estimate import MassEstimate, Push
+from upper_body.mass_estimate import HandPush, MassEstimate
 
 DT = 0.001
 
@@ -41,7 +41,7 @@ def test_a_pendulum_that_is_pushed_has_its_mass(scenario, scale):
         force = np.array([-60.0, 15.0, 10.0]) * scale
         pin.forwardKinematics(true, data, q)
         point = data.oMi[joint].act(np.array([0.02, 0.1, -1.25]))
-        estimate.update([] if tick == 0 else [Push(0, frame, point, force)], tick * DT, DT)
+        estimate.update([] if tick == 0 else [HandPush(0, frame, point, force)], tick * DT, DT)
         J = pin.computeJointJacobian(true, data, q, joint)
         wrench = data.oMi[joint].actInv(pin.Force(force, np.cross(point, force))).vector
         resistance = np.zeros(true.nv)
@@ -66,7 +66,7 @@ def test_small_forces_and_slow_changes_give_no_estimate(scenario, force, speed):
     for tick in range(20):
         v[part.v_slice.start] = speed * tick / 20.0
         surroundings.split(State(q, v.copy()), "")
-        estimate.update([Push(0, frame, np.array([1.0, 0.0, 1.0]), np.array([force, 0.0, 0.0]))], tick * DT, DT)
+        estimate.update([HandPush(0, frame, np.array([1.0, 0.0, 1.0]), np.array([force, 0.0, 0.0]))], tick * DT, DT)
     assert np.isnan(estimate.masses[0])
 
 

@@ -11,7 +11,7 @@ from multi_qp_scene.pinocchio_views import pose_views
 from multi_qp_scene.scene import Scene, State
 
 
-class Surroundings:
+class UncontrolledSubsystems:
     """Places and velocities of the links of subsystems that are not controlled.
 
     Subsystems whose state is invalid are taken to be at rest in their initial configuration.
