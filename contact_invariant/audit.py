@@ -109,7 +109,7 @@ class Auditor:
             of_prop = character.prop is not None and owner == character.prop.name
             (own if owner == character.name else moved if of_prop else other).append(k)
         link = {k: scene.model.frames[pieces[k].parentFrame].name for k in own}
-        apart = {frozenset(pair) for pair in character.apart}
+        apart = {frozenset(pair) for pair in character.apart + character.close}
         outside = [(a, b) for a in own for b in moved + other] + [(a, b) for a in moved for b in other]
         self._outside = OverlapSearch(scene.model, scene.collision_model, outside)
         pairs = [(a, b) for a in own for b in own if a < b and frozenset((link[a], link[b])) in apart]

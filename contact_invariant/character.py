@@ -12,6 +12,7 @@ import pinocchio as pin
 from contact_invariant.capsules import Capsule, capsules_of, owner
 from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.pairs import watched_pairs
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.behaviour import BehaviourSpec, ObjectSpec
@@ -162,6 +163,7 @@ class Character:
         joints: of the limbs.
         capsules: approximate collision geometry.
         apart: pairs of links that stay apart, full names.
+        close: further pairs, which the scenario's `collisions` lists: they may come close to each other.
         nominal: nominal configuration of the whole scene, (nq,).
         limb_weights: whether the weight of limbs acts where they are, instead of where the nominal posture has it.
         prop: the object.
@@ -176,6 +178,7 @@ class Character:
     joints: LimbJoints
     capsules: tuple[Capsule, ...]
     apart: tuple[tuple[str, str], ...]
+    close: tuple[tuple[str, str], ...]
     nominal: Array
     limb_weights: bool
     prop: Prop | None = None
@@ -255,10 +258,20 @@ def character_of(scenario: Scenario) -> Character:
         joints=joints,
         capsules=tuple(capsules_of(scene, body, set(joints.indices), touching, upright)),
         apart=scene.self_collisions.get(body.name, ()),
+        close=_close_pairs(scenario, body.name),
         nominal=nominal,
         limb_weights=spec.limb_weights,
         prop=prop,
     )
+
+
+def _close_pairs(scenario: Scenario, name: str) -> tuple[tuple[str, str], ...]:
+    """Return the pairs of own links that the scenario keeps apart and the model file does not list, full names."""
+    listed = {frozenset(pair) for pair in scenario.scene.self_collisions.get(name, ())}
+    own = f"{name}/"
+    pairs = watched_pairs(scenario.scene, scenario.spec.collisions.model_copy(update={"self_collisions": []}))
+    found = [pair.links for pair in pairs if pair.damper and all(link.startswith(own) for link in pair.links)]
+    return tuple(links for links in dict.fromkeys(found) if frozenset(links) not in listed)
 
 
 def behaviour_of(scenario: Scenario) -> BehaviourSpec:

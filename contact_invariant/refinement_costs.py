@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from itertools import combinations
 
 import numpy as np
@@ -44,6 +43,8 @@ SWING, SWING_TURN, LANDING, LANDING_SPEED = 5000.0, 20.0, 2e6, 1e5
 CARRY, CARRY_TURN, REACHING = 1e6, 1e5, 500.0
 #: ... barriers: torques relative to limits, joint angles, joint speeds, forces in body weights, distances [m].
 OVER_TORQUE, OVER_ANGLE, OVER_SPEED, OVER_CONE, OVERLAP = 300.0, 1e4, 10.0, 1e4, 2e4
+#: Factor of the last for pairs that the scenario lists: the QP keeps them apart, and else does not follow the motion.
+CLOSE = 10.0
 #: Weights at the end, not per second: centre of mass, patches and trunk, velocities.
 END_COM, END_POSE, END_VELOCITY = 1e4, 2e3, 50.0
 
@@ -104,10 +105,10 @@ class CostFactory:
             self._task(costs, k, 1.0 / step, rest=last)
         pairs = self._pairs.near(self._guess.q[k], active, self._solid(k))
         if pairs:
-            residual = ClearanceResidual(
-                self._state, self._nu, self._scene, [p for p, _ in pairs], [m for _, m in pairs]
-            )
-            costs.addCost("clearance", self._cost(residual), self._firmness * OVERLAP)
+            ends, margins, weights = (list(column) for column in zip(*pairs, strict=True))
+            residual = ClearanceResidual(self._state, self._nu, self._scene, ends, margins)
+            activation = crocoddyl.ActivationModelWeightedQuad(np.array(weights))
+            costs.addCost("clearance", self._cost(residual, activation), self._firmness * OVERLAP)
         return costs
 
     def _solid(self, k: int) -> str | None:
@@ -279,24 +280,16 @@ class _Pairs:
         apart = {frozenset(pair) for pair in character.apart}
         inside = [(a, b) for a in own for b in own if a < b and frozenset((self._link[a], self._link[b])) in apart]
         outside = [(a, b) for a in own for b in other]
-        close = [(a, b) for a, b in combinations(own, 2) if self._is_listed(scenario, a, b)]
+        listed = {frozenset(pair) for pair in character.close}
+        close = [(a, b) for a, b in combinations(own, 2) if frozenset((self._link[a], self._link[b])) in listed]
         self._inside, self._close = set(inside), set(close)
         self._names = [piece.name for piece in pieces]
         known = {*scene.subsystems, *scene.environment}
         self._of_prop = {k for k in other if self._names[k].split("/")[0] not in known}
         self._search = OverlapSearch(scene.model, scene.collision_model, inside + close + outside, margin=NEAR)
 
-    def _is_listed(self, scenario: Scenario, a: int, b: int) -> bool:
-        """Return whether the scenario lists the links of two pieces in `collisions.pairs`."""
-        links = (self._link[a], self._link[b])
-        return any(
-            all(fnmatch(link, body) for link, body in zip(order, pair.bodies, strict=True))
-            for pair in scenario.spec.collisions.pairs
-            for order in (links, links[::-1])
-        )
-
-    def near(self, q: Array, active: list[Span], solid: str | None) -> list[tuple[tuple[int, int], float]]:
-        """Return the pairs that are near at q, without links in contact and their surroundings, and their margins.
+    def near(self, q: Array, active: list[Span], solid: str | None) -> list[tuple[tuple[int, int], float, float]]:
+        """Return the pairs that are near at q, without links in contact and their surroundings: margins, weights.
 
         Args:
             q: posture.
@@ -308,12 +301,12 @@ class _Pairs:
         for index in self._search.distances(q):
             a, b = (int(k) for k in self._search.pairs[index])
             if (a, b) in self._inside:
-                found.append(((a, b), INSIDE_MARGIN))
+                found.append(((a, b), INSIDE_MARGIN, 1.0))
             elif (a, b) in self._close:
-                found.append(((a, b), OUTSIDE_MARGIN))
+                found.append(((a, b), OUTSIDE_MARGIN, CLOSE))
             elif b in self._of_prop:
                 if self._names[b].split("/")[0] == solid:
-                    found.append(((a, b), OUTSIDE_MARGIN))
+                    found.append(((a, b), OUTSIDE_MARGIN, 1.0))
             elif self._joint[a] not in touching:
-                found.append(((a, b), OUTSIDE_MARGIN))
+                found.append(((a, b), OUTSIDE_MARGIN, 1.0))
         return found

@@ -28,6 +28,8 @@ JOINT_MARGIN = 0.04
 STRAIGHT = 0.99
 #: Distance that own links keep: the collision dampers of the controller act below 8 cm and keep 1 cm [m].
 LINK_MARGIN = 0.03
+#: The same of pairs that the scenario lists, which may come close: those of `capsules.radius`, inside the shapes [m].
+CLOSE_MARGIN = 0.01
 #: Distance that links without a patch keep from solids: their spheres leave gaps [m].
 SOLID_MARGIN = 0.015
 #: Largest distance of points on the edges of the object that do not enter solids, and the reverse [m].
@@ -267,12 +269,19 @@ def _collision_rows(
             distance = _free(surroundings, prop, (1 - u) * a + u * b)
             margin = 0.0 if capsule.touches else SOLID_MARGIN
             rows.add("penetration", "penetration", hinge(capsule.radius + margin - distance))
+    shapes = list(zip(axes, character.capsules, strict=True))
     for one, other in character.apart:
-        for (a, b), first in zip(axes, character.capsules, strict=True):
-            for (c, d), second in zip(axes, character.capsules, strict=True):
+        for (a, b), first in shapes:
+            for (c, d), second in shapes:
                 if first.link == one and second.link == other and min(first.apart, second.apart) > 0.0:
                     gap = segment_distance(a, b, c, d)
                     rows.add("own links", "penetration", hinge(first.apart + second.apart + LINK_MARGIN - gap))
+    for one, other in character.close:
+        for (a, b), first in shapes:
+            for (c, d), second in shapes:
+                if first.link == one and second.link == other:
+                    gap = segment_distance(a, b, c, d)
+                    rows.add("own links", "penetration", hinge(first.radius + second.radius + CLOSE_MARGIN - gap))
 
 
 def _prop_edges(surroundings: Surroundings, prop: PropState) -> list[Any]:

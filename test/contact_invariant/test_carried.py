@@ -107,6 +107,24 @@ def test_gradients_are_derivatives(problem, still):
     assert difference.max() < 1e-4 * np.abs(gradient).max()
 
 
+def test_upper_arms_stay_off_the_trunk(scenario, problem, still, stance, character):
+    links = [{name.removeprefix("humanoid/") for name in pair} for pair in character.close]
+    assert links == [{"l_shoulder_yaw_link", "torso"}, {"r_shoulder_yaw_link", "torso"}]
+    scene, (auditor, motion) = scenario.scene, stance
+    joints = [scene.model.names[j].removeprefix("humanoid/") for j in character.joints.indices]
+    angles = scene.q0[character.joints.q_index]
+    angles[[joints.index("L_ELBOW_P"), joints.index("R_ELBOW_P")]] = -1.6  # forearms are off the hips
+    angles[joints.index("L_SHOULDER_R")] -= 0.2
+    problem.local_values(still)[1][:] = angles
+    # a distance of -2.1 mm instead of 10 mm, at each of the 8 instants; without these pairs it would be 7e-5
+    assert problem.breakdown(still)["own links"] > 4.0 * 0.012**2
+    angles[joints.index("L_SHOULDER_R")] -= 0.1  # -13.8 mm
+    q = scene.q0.copy()
+    q[character.joints.q_index] = angles
+    x = np.tile(character.features_at(scene, q), (4, 1))
+    assert violated(auditor, replace(motion, x=x, angles=np.tile(angles, (2, 1)))) == {"own links"}
+
+
 def test_an_object_at_rest_is_true(stance):
     assert violated(*stance) == set()
 
