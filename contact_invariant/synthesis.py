@@ -24,6 +24,9 @@ NOISE = 0.01
 LOGIT = 2.0
 #: Logit of the contact variables at the start of the second stage.
 FRESH = -1.0
+#: Least logit of contacts of the object at the start of the later stages: one that was given up while physics was weak
+#: would stay so, as it has no gradient, and the object would be thrown.
+OBJECT = 0.0
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,8 @@ class Synthesiser:
         self.problem = SynthesisProblem(self.character, surroundings, self._behaviour)
         q = scenario.scene.q0
         angles = q[self.character.joints.q_index]
+        of_object = [effector.of_prop or effector.on_prop for effector in self.character.effectors]
+        self._least = np.where(of_object, OBJECT, -LOGIT)
         self._start = self.problem.initial(self.character.features_at(scenario.scene, q), angles)
 
     def run(self, seed: int | None = None, *, progress: Progress | None = None) -> Synthesis:
@@ -122,7 +127,7 @@ class Synthesiser:
                 if number:
                     z[problem.fixed :] += NOISE * rng.normal(size=len(z) - problem.fixed)
                 logits = problem.logits(z)
-                logits[:] = FRESH if stage.fresh else np.clip(logits, -LOGIT, LOGIT)
+                logits[:] = FRESH if stage.fresh else np.clip(logits, self._least, LOGIT)
                 problem.weights.update(stage.weights)
                 problem.weights["acceleration"] *= self._behaviour.smoothness
                 fit = self._minimise(
