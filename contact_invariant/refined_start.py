@@ -50,6 +50,7 @@ class Refining:
         """
         self._scene, self._character, self._behaviour = scenario.scene, maker.character, behaviour_of(scenario)
         self._terms, surroundings = maker.problem.terms, maker.problem.surroundings
+        self._surroundings = surroundings
         alone = without_prop(scenario)
         self._alone = maker.character if alone is scenario else character_of(alone)
         self._refiner = Refiner(alone, self._alone, replace(surroundings, prop=None))
@@ -70,7 +71,7 @@ class Refining:
             if again.missed <= after.missed:
                 found, after = firm, again
             found = replace(found, iterations=iterations, seconds=seconds)
-        plan = refined_plan(self._scene, self._character, found.motion, after, simplified)
+        plan = refined_plan(self._scene, self._character, self._surroundings, found.motion, after, simplified)
         return RefinedStart(found, before, after, plan)
 
     def _audited(self, motion: Motion, refined: WholeBodyMotion) -> RefinedAudit:

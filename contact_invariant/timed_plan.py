@@ -144,6 +144,13 @@ def _resting(
     return found
 
 
+def rests_at(character: Character, surroundings: Surroundings, x: Array, i: int) -> bool:
+    """Return whether a patch rests on a surface, for features (features,)."""
+    faces, places, _ = _seen(character, surroundings, x[None], i)
+    near, _ = faces.touched(places)
+    return bool(np.linalg.norm(near - places) < RESTING)
+
+
 def of_prop_root(character: Character, x: Array) -> Array:
     """Return features with those of the object's root frame instead of its centre of mass, (m, features)."""
     found, at = x.copy(), character.prop_features

@@ -1,6 +1,7 @@
 """Objects in the synthesis: dynamics, contacts, audit, refinement."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pinocchio as pin
@@ -11,6 +12,7 @@ from contact_invariant.carried import carried_at, motion_without_prop, without_p
 from contact_invariant.character import character_of
 from contact_invariant.motion import Motion
 from contact_invariant.problem import SynthesisProblem
+from contact_invariant.refined_plan import refined_plan
 from contact_invariant.surroundings import surroundings_of
 from contact_invariant.timed_plan import timed_plan
 from contact_invariant.whole_body import WholeBodyMotion
@@ -169,6 +171,26 @@ def test_plans_name_what_hands_touch(scenario, character, surroundings, stance):
     plan = timed_plan(scenario.scene, character, surroundings, motion, auditor.audit(motion, ()).postures)
     assert plan.touched[:, 2].tolist() == ["", "box/left", "box/left", "box/left"]
     assert plan.touched[:, 4].tolist() == ["stand/top"] * 4 and str(plan.prop) == "box"
+
+
+@pytest.mark.parametrize(("bend", "stays"), [(0.0, "ground/floor"), (0.3, "")])
+def test_a_foot_that_ends_in_the_air_is_no_contact(scenario, character, surroundings, stance, bend, stays):
+    auditor, motion = stance
+    scene, times = scenario.scene, np.linspace(0.0, 0.6, 4)
+    plan = timed_plan(scene, character, surroundings, motion, auditor.audit(motion, ()).postures)
+    assert plan.touched[-1, 1] == "ground/floor"
+    q, touched = np.tile(scene.q0, (4, 1)), plan.touched[:3].copy()
+    names = {name: scene.model.joints[j].idx_q for j, name in enumerate(scene.model.names)}
+    q[2:, names["humanoid/R_KNEE_P"]] += bend
+    touched[2, 1] = ""
+    audit = SimpleNamespace(
+        postures=SimpleNamespace(times=times, q=q),
+        velocities=np.zeros((4, scene.nv)),
+        dynamics=SimpleNamespace(forces=np.zeros((4, 5, 6)), torques=np.zeros((4, scene.na))),
+    )
+    body = WholeBodyMotion(times, q, touched, prop=True)
+    found = refined_plan(scene, character, surroundings, body, audit, plan).touched
+    assert found[-1].tolist() == [plan.touched[-1, 0], stays, *plan.touched[-1, 2:]]
 
 
 def test_the_inertia_of_the_object_moves_with_the_hands(scenario, character, stance):
