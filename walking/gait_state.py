@@ -51,6 +51,7 @@ class Walk:
     Attributes:
         phase: of the gait.
         since: time at which the phase began, or begins: the transfer of the weight after an early touchdown [s].
+        lifted: time of the last lift-off [s].
         swinging: group that swings, or swings next.
         touchdown: planned touchdown [s].
         turning: rate at which the body turns in this step, fixed at its lift-off [rad/s].
@@ -80,6 +81,7 @@ class Walk:
 
     phase: str = STAND
     since: float = 0.0
+    lifted: float = 0.0
     swinging: int = 0
     touchdown: float = 0.0
     turning: float = 0.0

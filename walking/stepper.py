@@ -169,6 +169,7 @@ class Stepper(Stateful):
         xi = now.com[:2] + now.velocity[:2] / omega
         self._ground.follow(walk, now, velocity, period=self._period, elapsed=self._elapsed)
         missed = self._elapsed > GAP * self._period
+        self._detect_bounce(now)
         if walk.phase == SWING:
             self._detect_touchdown(now, missed=missed)
         if walk.phase == SWING and missed:
@@ -229,10 +230,27 @@ class Stepper(Stateful):
             walk.swinging = 1 - walk.swinging
             walk.steps += 1
 
+    def _detect_bounce(self, now: Measured) -> None:
+        """Let feet that landed early on unknown ground swing on when they lose contact before the weight is transferred.
+
+        They have hit an edge, or bounced; held as contacts, they would be pushed aside meanwhile.
+        """
+        walk = self.walk
+        if walk.phase != DOUBLE or now.time >= walk.since or self.gait.unknown_ground is None or now.forces is None:
+            return
+        landed = self.gait.groups[1 - walk.swinging]
+        if any(now.forces[k] > 0.0 for k in landed):
+            return
+        walk.phase, walk.since, walk.swinging, walk.steps = SWING, walk.lifted, 1 - walk.swinging, walk.steps - 1
+        for k in landed:
+            walk.in_contact[k] = False
+        self._swing_feet.restart(walk, now)
+
     def _lift(self, now: Measured, swing_time: float, velocity: Array) -> None:
         walk = self.walk
         walk.turning = float(velocity[2])
-        walk.phase, walk.since, walk.touchdown = SWING, now.time, now.time + swing_time
+        walk.phase, walk.touchdown = SWING, now.time + swing_time
+        walk.since = walk.lifted = now.time
         for k in self.gait.groups[walk.swinging]:
             walk.in_contact[k] = False
             walk.lift_places[k] = walk.landings[k] = now.feet[k]

@@ -1,4 +1,4 @@
-"""On unknown ground: length of a double support; feet that are early wait, feet that are late follow the body."""
+"""On unknown ground: length of a double support; feet that are early wait, or bounce; late ones follow the body."""
 
 from __future__ import annotations
 
@@ -79,3 +79,18 @@ def test_a_foot_that_is_late_follows_the_body_while_it_descends():
     assert np.abs(stepper.walk.place[:2] - places[-1, :2]).max() < 0.03
     assert np.abs(rates[:, :2]).max() <= FOLLOW_SPEED + 1e-9
     assert np.abs(np.diff(rates[:, :2], axis=0)).max() / DT <= FOLLOW_ACCELERATION + 1e-6
+
+
+def test_a_foot_that_hits_an_edge_and_loses_contact_swings_on():
+    stepper = landing(0.5 * URGENT, touchdown=0.5)
+    walk = stepper.walk
+    step(stepper, 0.4)
+    assert walk.phase == DOUBLE and walk.steps == 1 and all(walk.in_contact)
+    step(stepper, 0.405, forces=(5.0, 380.0))
+    assert walk.phase == DOUBLE, "it still touches"
+    step(stepper, 0.41, forces=(0.0, 380.0))
+    assert walk.phase == SWING and walk.swinging == 0 and walk.in_contact == [False, True]
+    assert (walk.steps, walk.since) == (0, walk.lifted) and walk.touchdown > 0.41
+    step(stepper, 0.48)
+    step(stepper, 0.52, forces=(0.0, 380.0))
+    assert walk.phase == DOUBLE, "after the planned touchdown, the weight is transferred"
