@@ -96,6 +96,11 @@ class ModalGenerator(MotionGenerator):
         self._surfaces = [scene.surfaces[f"{body.name}/{surface}"] for surface in spec.contacts]
         self._points = [force_points(surface) for surface in self._surfaces]
         self._contacts = list(spec.contacts.values())
+        # in longer or shorter steps their angles are beside the motion, for which the trunk must not turn to make up
+        soles = [self._surfaces[i] for i in self.tracked.lifted if self._surfaces[i].kind == "planar"]
+        joints = {int(joint) for sole in soles for joint in scene.model.supports[sole.joint_id]}
+        moved = [scene.model.joints[joint] for joint in sorted(joints - {0, *body.root_joints})]
+        self._legs = np.array([k for joint in moved for k in range(joint.idx_v, joint.idx_v + joint.nv)], dtype=np.intp)
         self._paths: SurfacePaths = self.tracked.surfaces
         handles = [scene.surfaces[scenario.spec.contacts[contact].surfaces[1]] for contact in self._contacts]
         self._handles = {i: handles[i].frame_id for i, own in enumerate(self._surfaces) if own.kind == "grasp"}
@@ -285,7 +290,10 @@ class ModalGenerator(MotionGenerator):
             blended = pin.integrate(kinematics.model, goal, beside)
             target = target + self.tracked.com(blended) - self.tracked.com(goal)
             goal, rate = blended, rate + A @ moved[group.columns]
-        change = A @ pin.difference(kinematics.model, kinematics.q, goal)[group.columns]
+        beside_goal = pin.difference(kinematics.model, kinematics.q, goal)
+        if self.setting("stride"):
+            beside_goal[self._legs] = 0.0
+        change = A @ beside_goal[group.columns]
         # exact instead of linear
         change[:3] = mass * (target + np.append(moved_body.ahead, self.tracked.rise @ moved_body.ahead) - com)
         load = np.append(mass * kinematics.gravity, np.zeros(3))

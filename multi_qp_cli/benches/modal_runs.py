@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,9 +14,11 @@ import pinocchio as pin
 from multi_qp_cli.benches.result import BenchResult, BenchTable
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
+from multi_qp_scene.schema.modal import ModalSpec
 
 if TYPE_CHECKING:
     from multi_qp_scene.scenario import Scenario
+    from multi_qp_scene.schema.states import StateSpec
     from multi_qp_simulator.runner import RunResult
 
 SUMMARY = "modal-space control in the QP: pushes and edits of the paper on walk and squat, by backend"
@@ -59,6 +62,10 @@ def add_options(group: Any) -> None:
     group.add_argument("--modal-backend", choices=["integrator", "mujoco"], default="integrator", help=text)
     text = "push on the torso; repeatable (default those of [Jain2011]); 0 for none"
     group.add_argument("--modal-push", action="append", type=float, metavar="N", help=text)
+    text = "height of a plate on the ground of walk_motion that the model does not contain [m]; repeatable; in mujoco"
+    group.add_argument("--modal-plate", action="append", type=float, metavar="M", help=text)
+    text = "when surfaces land: at a contact force (touch, the default), or when the motion plants them"
+    group.add_argument("--modal-landing", choices=["touch", "motion"], default="touch", help=text)
     group.add_argument("--no-edits", action="store_true", help="only the pushes")
 
 
@@ -68,18 +75,28 @@ def run(options: argparse.Namespace) -> BenchResult:
     if pushes is not None and not all(0.0 <= push <= 1e4 for push in pushes):
         raise MultiQpError("--modal-push: expected 0 to 10000 N")
     backend, tables, data = options.modal_backend, [], {}
+    plates = options.modal_plate or []
+    if plates and backend != "mujoco":
+        raise MultiQpError("--modal-plate: needs --modal-backend mujoco, as the integrator's world is the model's")
+    run_one = functools.partial(_ran, backend=backend, landing=options.modal_landing)
     for name in options.modal_scene or list(SCENES):
         scene = SCENES[name]
         forces = scene.forces if pushes is None else [push for push in pushes if push]
         rows = [
-            {"case": f"{force:g} N {direction}"} | _ran(name, backend, scene.parameters, force, DIRECTIONS[direction])
+            {"case": f"{force:g} N {direction}"} | run_one(name, scene.parameters, force, DIRECTIONS[direction])
             for force in forces
             for direction in DIRECTIONS
         ]
         if name == "walk_motion" and not options.no_edits:
             rows += [
-                {"case": title} | _ran(name, backend, scene.parameters | changes, force, DIRECTIONS["back"])
+                {"case": title} | run_one(name, scene.parameters | changes, force, DIRECTIONS["back"])
                 for title, (changes, force) in EDITS.items()
+            ]
+        if name == "walk_motion":
+            rows += [
+                {"case": f"plate {100.0 * height:g} cm"}
+                | run_one(name, scene.parameters | {"plate": height}, 0.0, DIRECTIONS["ahead"])
+                for height in plates
             ]
         tables.append(_table(name, backend, rows))
         data[name] = rows
@@ -87,7 +104,7 @@ def run(options: argparse.Namespace) -> BenchResult:
 
 
 def _ran(
-    name: str, backend: str, parameters: dict[str, float], force: float, direction: tuple[float, float]
+    name: str, parameters: dict[str, float], force: float, direction: tuple[float, float], *, backend: str, landing: str
 ) -> dict[str, Any]:
     """Return the figures of one run."""
     from multi_qp_scene.scenario import load_scenario
@@ -98,9 +115,10 @@ def _ran(
     toward = (*direction, 0.0)
     pushes = [PushSpec(link=LINK, direction=toward, force=force, duration=scene.duration, at=scene.at)] if force else []
     mismatch = scenario.spec.mismatch.model_copy(update={"pushes": pushes})
-    result = run_scenario(
-        replace(scenario, spec=scenario.spec.model_copy(update={"mismatch": mismatch})), backend=backend
+    changed = scenario.spec.model_copy(
+        update={"mismatch": mismatch, "states": _landing_by(scenario.spec.states, landing)}
     )
+    result = run_scenario(replace(scenario, spec=changed), backend=backend)
     tilts = _tilts(scenario, result)
     report = result.report
     return {
@@ -112,6 +130,18 @@ def _ran(
         "states": list(dict.fromkeys(result.log.state.tolist())),
         "planted_hold_N": _held(scenario, result, scene, direction) if force and name == "squat" else None,
     }
+
+
+def _landing_by(states: dict[str, StateSpec], landing: str) -> dict[str, StateSpec]:
+    """Return states whose motions land by touch or by their clock."""
+    found = {}
+    for name, state in states.items():
+        generators = {
+            key: one.model_copy(update={"landing": landing}) if isinstance(one, ModalSpec) else one
+            for key, one in state.generators.items()
+        }
+        found[name] = state.model_copy(update={"generators": generators})
+    return found
 
 
 def _tilts(scenario: Scenario, result: RunResult) -> Array:

@@ -214,6 +214,23 @@ def test_bench_of_modal_runs_refuses_pushes_that_are_none(capsys):
     assert "--modal-push: expected 0 to 10000 N" in capsys.readouterr().err
 
 
+def test_bench_of_modal_runs_has_plates_in_mujoco_only(capsys):
+    assert main(["bench", "modal-runs", "--modal-plate", "0.02"]) == 2
+    assert "--modal-plate: needs --modal-backend mujoco" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("landing", ["touch", "motion"])
+def test_bench_of_modal_runs_walks_over_a_plate_by_force_and_by_clock(landing, tmp_path):
+    file = tmp_path / "runs.json"
+    options = ["--modal-scene", "walk_motion", "--modal-backend", "mujoco", "--modal-push", "0", "--no-edits"]
+    options += ["--modal-plate", "0.02", "--modal-landing", landing, "--json", str(file)]
+    assert main(["bench", "modal-runs", *options]) == 0
+    (row,) = json.loads(file.read_text())["scenes"]["walk_motion"]
+    assert row["case"] == "plate 2 cm" and row["stands"] and row["failed_qps"] == 0
+    assert 0.005 < row["slip_m"] < 0.05  # soles come to rest across its edges
+
+
 @pytest.mark.slow
 def test_bench_of_modal_runs_compares_pushes_with_what_planted_feet_hold(tmp_path):
     file = tmp_path / "runs.json"

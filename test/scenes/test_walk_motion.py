@@ -15,6 +15,7 @@ from multi_qp_scene.schema.mismatch import PushSpec
 from multi_qp_simulator.runner import run_scenario
 
 EDITS = [{"stride": 0.1}, {"stride": -0.15}, {"speed": 1.1}, {"speed": 0.8}, {"slope": 3.0}, {"slope": -5.0}]
+EDITS += [{"speed": 1.1, "stride": 0.15}]
 
 
 def walked(backend="mujoco", duration=None, push=None, **parameters):
