@@ -231,7 +231,7 @@ class Stepper(Stateful):
             walk.steps += 1
 
     def _detect_bounce(self, now: Measured) -> None:
-        """Let feet that landed early on unknown ground swing on when they lose contact before the weight is transferred.
+        """Let feet that landed early on unknown ground swing on when they lose contact before the weight is on them.
 
         They have hit an edge, or bounced; held as contacts, they would be pushed aside meanwhile.
         """
