@@ -1,10 +1,11 @@
-"""Success of `walk` under pushes over the horizon of the preview, the time of a step, and the speed, as a plot.
+"""Success of `walk` under pushes over the horizon of the preview, time of a step, speed, and direction, as a plot.
 
-Each point of a curve: 4 directions x 2 instants of the gait of a push of 0.1 s at the chest, walking ahead in MuJoCo
-with masses, friction, noise and delay of `multi-qp robustness`; a run succeeds when the robot has not fallen 2.5 s
-later.
+Each point of a curve: a push of 0.1 s at the chest in 4 directions at 2 instants of the gait (in one direction at 4
+instants), walking ahead in MuJoCo with masses, friction, noise and delay of `multi-qp robustness`; a run succeeds when
+the robot has not fallen 2.5 s later.
 
 python benchmarks/walking_curves.py horizon step_time speed --plot docs/media/walking_curves.png
+python benchmarks/walking_curves.py direction --forces 100 150 200 250 --plot docs/media/walking_directions.png
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from multi_qp_simulator.runner import Run, make_backend, make_controller
 
 #: Directions from ahead [deg] and instants of the pushes [s]: half a step apart at the nominal step time.
 DIRECTIONS, INSTANTS = (0, 90, 180, 270), (3.0, 3.24)
+#: Instants of the curve over the direction: of a step with each foot.
+FOUR_INSTANTS = (3.0, 3.24, 3.48, 3.72)
 #: Time from a push to the end of a run [s], and height of the base below which the robot has fallen [m].
 AFTER, FALLEN = 2.5, 0.6
 
@@ -37,11 +40,15 @@ class Walk:
         speed: commanded velocity ahead [m/s].
         step_time: nominal time of a step, of a swing and a double support [s].
         longest_swing: longest swing of the preview [s]; in proportion to the step time if None.
+        directions: of the pushes, from ahead to the left [deg].
+        instants: of the pushes [s].
     """
 
     speed: float = 0.3
     step_time: float = 0.48
     longest_swing: float | None = None
+    directions: tuple[float, ...] = DIRECTIONS
+    instants: tuple[float, ...] = INSTANTS
 
     @property
     def gait(self) -> GaitSpec:
@@ -69,6 +76,10 @@ CURVES = {
     ),
     "step_time": ("time of a step [s]", {t: Walk(step_time=t) for t in (0.32, 0.4, 0.48, 0.56, 0.64, 0.8)}),
     "speed": ("speed ahead [m/s]", {v: Walk(speed=v) for v in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)}),
+    "direction": (
+        "direction of the push [deg]",
+        {d: Walk(directions=(d,), instants=FOUR_INSTANTS) for d in range(0, 360, 45)},
+    ),
 }
 
 
@@ -105,38 +116,37 @@ def withstands(walk: Walk, push: PushSpec, seed: int) -> bool:
     return bool(report["sim_time"] > duration - 0.02 and backend.state.q[root + 2] > FALLEN)
 
 
-def pushes(force: float) -> Iterator[PushSpec]:
+def pushes(walk: Walk, force: float) -> Iterator[PushSpec]:
     """Yield the pushes of one point of a curve."""
-    for degrees in DIRECTIONS:
+    for degrees in walk.directions:
         angle = math.radians(degrees)
-        for at in INSTANTS:
+        for at in walk.instants:
             direction = (math.cos(angle), math.sin(angle), 0.0)
             yield PushSpec(link="humanoid/torso", direction=direction, force=force, at=at)
 
 
-def measure(names: Iterable[str], forces: Iterable[float]) -> dict[str, dict[float, dict[float, int]]]:
-    """Return the number of runs that succeeded by curve, force [N] and value."""
-    found: dict[str, dict[float, dict[float, int]]] = {}
+def measure(names: Iterable[str], forces: Iterable[float]) -> dict[str, dict[float, dict[float, float]]]:
+    """Return the share of runs that succeeded by curve, force [N] and value."""
+    found: dict[str, dict[float, dict[float, float]]] = {}
     for name in names:
         found[name] = {}
         for force in forces:
             of_force = found[name][force] = {}
             for value, walk in CURVES[name][1].items():
-                of_force[value] = sum(withstands(walk, push, seed) for seed, push in enumerate(pushes(force)))
-                count = len(DIRECTIONS) * len(INSTANTS)
-                print(f"{name} {value:g}, {force:g} N: {of_force[value]} of {count}", flush=True)
+                results = [withstands(walk, push, seed) for seed, push in enumerate(pushes(walk, force))]
+                of_force[value] = sum(results) / len(results)
+                print(f"{name} {value:g}, {force:g} N: {sum(results)} of {len(results)}", flush=True)
     return found
 
 
-def plot(path: Path, found: dict[str, dict[float, dict[float, int]]]) -> None:
+def plot(path: Path, found: dict[str, dict[float, dict[float, float]]]) -> None:
     """Plot one panel for each curve, one line for each force."""
-    figure = Figure(figsize=(3.2 * len(found), 2.8), layout="constrained")
-    count = len(DIRECTIONS) * len(INSTANTS)
+    figure = Figure(figsize=(max(3.2 * len(found), 4.8), 2.8), layout="constrained")
     panels = figure.subplots(1, len(found), sharey=True, squeeze=False)[0]
     for panel, (name, of_force) in zip(panels, found.items(), strict=True):
         for force, values in of_force.items():
             label = f"push of {force:g} N" if force else "no push"
-            panel.plot(list(values), [100.0 * n / count for n in values.values()], "o-", label=label, markersize=4)
+            panel.plot(list(values), [100.0 * share for share in values.values()], "o-", label=label, markersize=4)
         panel.set(xlabel=CURVES[name][0], ylim=(-3, 103))
         panel.grid(alpha=0.3)
     panels[0].set(ylabel="runs without a fall [%]")
