@@ -47,7 +47,9 @@ class Capsule:
         return np.linspace(0.0, 1.0, 1 + math.ceil(length / (SPACING * self.radius)))
 
 
-def capsules_of(scene: Scene, body: Subsystem, moved: set[int], touching: set[int], upright: Array) -> list[Capsule]:
+def capsules_of(
+    scene: Scene, body: Subsystem, moved: set[int], touching: set[int], tips: set[int], upright: Array
+) -> list[Capsule]:
     """Return the capsules of a character.
 
     Args:
@@ -55,6 +57,7 @@ def capsules_of(scene: Scene, body: Subsystem, moved: set[int], touching: set[in
         body: the character.
         moved: indices of the joints of its limbs.
         touching: indices of the joints whose links have patches.
+        tips: indices of those whose links have points and no planar patch.
         upright: configuration with the root at the origin.
     """
     root = body.root_joints[0]
@@ -70,7 +73,8 @@ def capsules_of(scene: Scene, body: Subsystem, moved: set[int], touching: set[in
         ends, radius, apart = _fitted(piece.geometry)
         placed = ends @ X.rotation.T + X.translation
         found.append(Capsule(link, joint, placed, radius, apart, piece.parentJoint in touching))
-        if joint is None and isinstance(piece.geometry, coal.Box):  # a capsule inside does not reach into its corners
+        corners = joint is None or piece.parentJoint in tips
+        if corners and isinstance(piece.geometry, coal.Box):  # a capsule inside does not reach into its corners
             for signs in product((-1.0, 1.0), repeat=3):
                 corner = X.act(np.array(signs) * piece.geometry.halfSide)
                 found.append(Capsule(link, joint, np.tile(corner, (2, 1)), 0.0, -np.inf, touches=True))

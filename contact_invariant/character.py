@@ -248,6 +248,7 @@ def character_of(scenario: Scenario) -> Character:
         effectors += [_patch(scene, prop, name, surface) for name, surface in spec.object.patches.items()]
     joints = _limb_joints(scene, effectors, root, upright, float(inertia.mass))
     touching = {scene.surfaces[effector.surface].joint_id for effector in effectors if not effector.of_prop}
+    planar = {scene.surfaces[e.surface].joint_id for e in effectors if not (e.of_prop or e.point)}
     return Character(
         name=body.name,
         mass=float(inertia.mass),
@@ -256,7 +257,7 @@ def character_of(scenario: Scenario) -> Character:
         root=root,
         effectors=tuple(effectors),
         joints=joints,
-        capsules=tuple(capsules_of(scene, body, set(joints.indices), touching, upright)),
+        capsules=tuple(capsules_of(scene, body, set(joints.indices), touching, touching - planar, upright)),
         apart=scene.self_collisions.get(body.name, ()),
         close=_close_pairs(scenario, body.name),
         nominal=nominal,

@@ -13,6 +13,7 @@ from contact_invariant.character import Character
 from contact_invariant.surroundings import Surroundings
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.scene import Scene
+from multi_qp_scene.schema.behaviour import BehaviourSpec, StandTerm
 
 #: Largest interval between two nodes [s].
 STEP = 0.02
@@ -20,7 +21,7 @@ STEP = 0.02
 TOUCHING = 0.005
 #: Largest number of iterations of a refinement.
 ITERATIONS = 150
-#: A contact that ends when another begins is held for this long, so that the load can be shifted [s].
+#: A contact of a foot that ends when another begins is held for this long, so that the load can be shifted [s].
 OVERLAP = 0.12
 #: The same for patches of the trunk, whose load is larger [s].
 TRUNK_OVERLAP = 0.24
@@ -63,7 +64,7 @@ def touched_at_nodes(
     touched: NDArray[np.str_],
     times: Array,
     start: NDArray[np.str_],
-    trunk: NDArray[np.bool_],
+    overlap: Array,
     edge: Sequence[int | None],
 ) -> NDArray[np.str_]:
     """Return the name of the surface that each effector touches from each node to the next, "" for none, (M, N).
@@ -73,10 +74,9 @@ def touched_at_nodes(
         touched: the same by phase, (K, N).
         times: of the nodes, (M + 1,) [s].
         start: surface that each patch touches in the start pose, (N,).
-        trunk: which patches the trunk has, (N,).
+        overlap: how long a contact of each patch is held if it ends while another begins, (N,) [s].
         edge: of each patch, the index of a point of its link, over which it rolls when both end.
     """
-    overlap = np.where(trunk, TRUNK_OVERLAP, OVERLAP)
     phases = np.searchsorted(knots, 0.5 * (times[1:] + times[:-1])) - 1
     found = touched[phases].copy()
     for k in range(1, len(touched)):
@@ -87,12 +87,31 @@ def touched_at_nodes(
                 point = edge[i]
                 if point is not None and ends[point]:
                     continue
-                held = (times[:-1] >= knots[k] - 1e-9) & (times[:-1] < knots[k] + overlap[i] - 1e-9)
+                until = knots[k] + overlap[i]
+                if i in edge:  # the link rolls over it until the next contact takes the load
+                    later = (touched[k + 1 :] != "") & (touched[k:-1] == "")
+                    until = knots[k + 1 + int(later.any(axis=1).argmax())] + overlap[i] if later.any() else until
+                held = (times[:-1] >= knots[k] - 1e-9) & (times[:-1] < until - 1e-9)
                 found[held, i] = touched[k - 1, i]
     early = times[:-1] < START - 1e-9
     lifted = (start != "") & (touched[0] == "")
     found[np.ix_(early, lifted)] = start[lifted]
     return found
+
+
+def feet_of(behaviour: BehaviourSpec) -> set[str]:
+    """Return the effectors that `stand` terms name."""
+    return {foot for term in behaviour.terms if isinstance(term, StandTerm) for foot in term.feet}
+
+
+def overlaps_of(character: Character, behaviour: BehaviourSpec) -> Array:
+    """Return how long the contact of each patch is held if it ends while another begins, (N,) [s].
+
+    Only feet and the trunk bear so much that this is needed; hands are moved on by then.
+    """
+    feet = feet_of(behaviour)
+    limbs = [OVERLAP if effector.name in feet else 0.0 for effector in character.limbs]
+    return np.array(limbs + [TRUNK_OVERLAP] * (len(character.effectors) - len(limbs)))
 
 
 def edges_of(scene: Scene, character: Character) -> list[int | None]:
@@ -142,6 +161,7 @@ def spans_of(
     """
     data, found = scene.model.createData(), []
     faces = {face.name: face for face in surroundings.faces}
+    edges = set(edges_of(scene, character))
     for i, effector in enumerate(character.effectors):
         frame = scene.surfaces[effector.surface].frame_id
         column = [*touched[:, i].tolist(), ""]
@@ -150,7 +170,7 @@ def spans_of(
             if column[k] == column[begin]:
                 continue
             if column[begin]:
-                middle = 0 if begin == 0 else (begin + k) // 2
+                middle = begin if begin == 0 or i in edges else (begin + k) // 2  # an edge is where its patch was
                 pin.framesForwardKinematics(scene.model, data, q[middle])
                 face = faces[column[begin]].pose
                 pose = data.oMf[frame].copy() if begin == 0 else _onto(data.oMf[frame], face)

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from contact_invariant.carried import Carried
-from contact_invariant.character import Character
+from contact_invariant.character import Character, behaviour_of
 from contact_invariant.contact_schedule import (
     ITERATIONS,
     Span,
     edges_of,
     node_times,
+    overlaps_of,
     spans_of,
     touched_at_nodes,
     touched_at_start,
@@ -142,9 +143,11 @@ class Refiner:
         times = node_times(motion.spline_knots)
         q = postures_of(scene, self._character, motion, np.minimum(times, motion.duration - 1e-9)).q
         q[0] = scene.q0
-        trunk = np.array([not effector.is_limb for effector in self._character.effectors])
+        overlap = overlaps_of(self._character, behaviour_of(self._scenario))
         edge = edges_of(scene, self._character)
-        held = without_redundant(touched_at_nodes(motion.spline_knots, touched, times, self._start, trunk, edge), edge)
+        held = without_redundant(
+            touched_at_nodes(motion.spline_knots, touched, times, self._start, overlap, edge), edge
+        )
         spans = spans_of(scene, self._character, self._surroundings, held, q)
         v = np.zeros((len(q), scene.nv))
         v[1:-1] = [pin.difference(scene.model, a, b) for a, b in zip(q[:-2], q[2:], strict=True)]

@@ -10,9 +10,9 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from contact_invariant.carried import Carried
-from contact_invariant.character import Character, Effector
+from contact_invariant.character import Character, Effector, behaviour_of
 from contact_invariant.clearance_residual import ClearanceResidual
-from contact_invariant.contact_schedule import Span
+from contact_invariant.contact_schedule import Span, feet_of
 from contact_invariant.optional_crocoddyl import crocoddyl
 from contact_invariant.residuals import GRAVITY
 from multi_qp_scene.arrays import Array
@@ -25,6 +25,10 @@ TORQUE, SPEED, FRICTION, EXTENT = 0.8, 0.8, 0.8, 0.8
 JOINT_MARGIN = 0.03
 #: Distances that are kept [m]: from surroundings, between own links; and within which pairs are looked at.
 OUTSIDE_MARGIN, INSIDE_MARGIN, NEAR = 0.01, 0.04, 0.15
+#: The first of a link, but for feet, that touches with a point: its shape may enter the surface when it tilts [m].
+POINT_MARGIN = -0.005
+#: Duration before and after the contact of a point over which it keeps this margin [s].
+LEAVING = 0.1
 #: Duration over which the normal force of a contact may rise and has to fall [s].
 RAMP = 0.08
 #: The same per body weight, of the largest normal force, when barriers are firm [s].
@@ -103,13 +107,18 @@ class CostFactory:
         self._limbs(costs, k, active)
         if k in self._guess.strict:
             self._task(costs, k, 1.0 / step, rest=last)
-        pairs = self._pairs.near(self._guess.q[k], active, self._solid(k))
+        pairs = self._pairs.near(self._guess.q[k], active, self._soon(k), self._solid(k))
         if pairs:
             ends, margins, weights = (list(column) for column in zip(*pairs, strict=True))
             residual = ClearanceResidual(self._state, self._nu, self._scene, ends, margins)
             activation = crocoddyl.ActivationModelWeightedQuad(np.array(weights))
             costs.addCost("clearance", self._cost(residual, activation), self._firmness * OVERLAP)
         return costs
+
+    def _soon(self, k: int) -> list[Span]:
+        """Return the contacts that begin or have ended within a short time of a node."""
+        times = self._guess.times
+        return [s for s in self._guess.spans if times[s.begin] - LEAVING < times[k] < times[s.end] + LEAVING]
 
     def _solid(self, k: int) -> str | None:
         """Return the name of the object while no hand carries it, and hands do not reach for it."""
@@ -270,7 +279,7 @@ class _Pairs:
     """
 
     def __init__(self, scenario: Scenario, character: Character) -> None:
-        scene, self._character = scenario.scene, character
+        scene, self._character, self._feet = scenario.scene, character, feet_of(behaviour_of(scenario))
         pieces = list(scene.collision_model.geometryObjects)
         own = [k for k, piece in enumerate(pieces) if piece.name.split("/")[0] == character.name]
         other = [k for k in range(len(pieces)) if k not in set(own)]
@@ -288,15 +297,25 @@ class _Pairs:
         self._of_prop = {k for k in other if self._names[k].split("/")[0] not in known}
         self._search = OverlapSearch(scene.model, scene.collision_model, inside + close + outside, margin=NEAR)
 
-    def near(self, q: Array, active: list[Span], solid: str | None) -> list[tuple[tuple[int, int], float, float]]:
-        """Return the pairs that are near at q, without links in contact and their surroundings: margins, weights.
+    def _is_tip(self, effector: Effector) -> bool:
+        """Return whether an effector is a point of a link that is no foot, and whose shape may enter surfaces."""
+        return effector.point and effector.name not in self._feet
+
+    def near(
+        self, q: Array, active: list[Span], soon: list[Span], solid: str | None
+    ) -> list[tuple[tuple[int, int], float, float]]:
+        """Return near pairs at q, without links whose patches touch and their surroundings: margins, weights.
 
         Args:
             q: posture.
             active: contacts.
+            soon: contacts, with those that begin soon or have just ended.
             solid: name of the object where it is to be avoided.
         """
-        touching = {self._surface_joint[self._character.effectors[span.effector].name] for span in active}
+        patches = [self._character.effectors[span.effector] for span in active]
+        points = [self._character.effectors[span.effector] for span in soon]
+        flat = {self._surface_joint[e.name] for e in patches if not self._is_tip(e)}
+        tips = {self._surface_joint[e.name] for e in points if self._is_tip(e)}
         found = []
         for index in self._search.distances(q):
             a, b = (int(k) for k in self._search.pairs[index])
@@ -307,6 +326,6 @@ class _Pairs:
             elif b in self._of_prop:
                 if self._names[b].split("/")[0] == solid:
                     found.append(((a, b), OUTSIDE_MARGIN, 1.0))
-            elif self._joint[a] not in touching:
-                found.append(((a, b), OUTSIDE_MARGIN, 1.0))
+            elif self._joint[a] not in flat:
+                found.append(((a, b), POINT_MARGIN if self._joint[a] in tips else OUTSIDE_MARGIN, 1.0))
         return found

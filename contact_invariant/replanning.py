@@ -13,7 +13,7 @@ from contact_invariant.character import behaviour_of, character_of
 from contact_invariant.least_squares import levenberg_marquardt
 from contact_invariant.motion import Motion
 from contact_invariant.postures import Postures, postures_of
-from contact_invariant.synthesis import LOGIT, NOISE, STAGES, Synthesiser
+from contact_invariant.synthesis import LOGIT, NOISE, STAGES, Synthesiser, adapted
 from contact_invariant.task_terms import TaskTerms
 from contact_invariant.timed_plan import TimedPlan, timed_plan
 from contact_invariant.window import first_window, joined, motion_of, shifted, window_behaviour
@@ -95,7 +95,7 @@ class Replanner(Synthesiser):
             for stage in STAGES:
                 if stage.name not in WINDOW_STAGES:
                     continue
-                problem.weights.update(stage.weights)
+                problem.weights.update(adapted(stage.weights, behaviour))
                 logits = problem.logits(z)[1:]
                 logits[:] = np.clip(logits, -LOGIT, LOGIT)
                 fit = levenberg_marquardt(problem, z, iterations=stage.iterations, tolerance=TOLERANCE)

@@ -18,10 +18,12 @@ K0, K1 = 1e-2, 1e-3
 #: Weights of the cost, see docs/contact_invariant.md; those of a stage are in `continuation.py`.
 WEIGHTS = (
     "contact", "physics", "kinematics", "task", "effort", "torque", "acceleration",
-    "penetration", "absent", "cone", "prior", "posture", "drag", "support", "ramp",
+    "penetration", "absent", "cone", "prior", "posture", "drag", "support", "ramp", "overload",
 )  # fmt: skip
 #: What an angle of 1 rad counts against a distance of 1 m, in contact and in kinematics.
 ANGLE = 0.2
+#: Share of the torque limits above which static torques are costly, if the behaviour asks for it.
+TORQUE_SHARE = 0.6
 #: Distance that joints keep from their limits [rad].
 JOINT_MARGIN = 0.04
 #: Largest share of a limb's length that is used: where it is straight, its joints are fast.
@@ -254,6 +256,8 @@ def _joint_rows(
             moment += ca.cross(limbs.centre(link) - origin, ca.DM([0, 0, -joints.mass[link]]))
         torques.append(weight * ca.dot(axis, moment) / joints.torque[k])
     rows.add("torques", "torque", *torques)
+    if character.limb_weights:  # without their weight, static torques of lying limbs mean little
+        rows.add("torque limits", "overload", *(hinge(ca.fabs(torque) - TORQUE_SHARE) for torque in torques))
 
 
 def _collision_rows(

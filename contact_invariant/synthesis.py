@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from contact_invariant.quasi_newton import quasi_newton
 from contact_invariant.surroundings import surroundings_of
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.schema.behaviour import BehaviourSpec
 
 #: Standard deviation of the noise between stages [m], [rad], [body weights].
 NOISE = 0.01
@@ -43,14 +45,17 @@ _COMMON = {"effort": 0.05, "torque": 0.1, "acceleration": 0.02, "prior": 0.03, "
 #: First task terms alone, the rest only for uniqueness; then all terms, with rising weights of physics and contacts.
 STAGES = (
     Stage("task", {**_COMMON, "contact": 0.1, "physics": 0.01, "kinematics": 3.0, "task": 10.0, "penetration": 3.0,
-                   "absent": 0.01, "cone": 1.0, "drag": 0.0, "support": 0.0, "ramp": 10.0}, iterations=20),
+                   "absent": 0.01, "cone": 1.0, "drag": 0.0, "support": 0.0, "ramp": 10.0,
+                   "overload": 0.0}, iterations=20),
     Stage("contacts", {**_COMMON, "contact": 10.0, "physics": 3.0, "kinematics": 10.0, "task": 10.0,
                        "penetration": 10.0, "absent": 2.0, "cone": 3.0, "drag": 0.3,
-                       "support": 3.0, "ramp": 20.0}, fresh=True),
+                       "support": 3.0, "ramp": 20.0, "overload": 1.0}, fresh=True),
     Stage("physics", {**_COMMON, "contact": 30.0, "physics": 10.0, "kinematics": 30.0, "task": 20.0,
-                      "penetration": 30.0, "absent": 4.0, "cone": 10.0, "drag": 1.0, "support": 3.0, "ramp": 20.0}),
+                      "penetration": 30.0, "absent": 4.0, "cone": 10.0, "drag": 1.0, "support": 3.0, "ramp": 20.0,
+                      "overload": 3.0}),
     Stage("refinement", {**_COMMON, "contact": 300.0, "physics": 60.0, "kinematics": 300.0, "task": 40.0,
-                         "penetration": 400.0, "absent": 8.0, "cone": 30.0, "drag": 5.0, "support": 3.0, "ramp": 0.0}),
+                         "penetration": 400.0, "absent": 8.0, "cone": 30.0, "drag": 5.0, "support": 3.0, "ramp": 0.0,
+                         "overload": 10.0}),
 )  # fmt: skip
 
 #: Optimisers by name, with the largest number of iterations of a stage if it is not that of the stage: ours, and for
@@ -128,8 +133,7 @@ class Synthesiser:
                     z[problem.fixed :] += NOISE * rng.normal(size=len(z) - problem.fixed)
                 logits = problem.logits(z)
                 logits[:] = FRESH if stage.fresh else np.clip(logits, self._least, LOGIT)
-                problem.weights.update(stage.weights)
-                problem.weights["acceleration"] *= self._behaviour.smoothness
+                problem.weights.update(adapted(stage.weights, self._behaviour))
                 fit = self._minimise(
                     problem,
                     z,
@@ -168,6 +172,18 @@ class Synthesiser:
             forces=forces.copy(),
             angles=angles.copy(),
         )
+
+
+def adapted(weights: dict[str, float], behaviour: BehaviourSpec) -> dict[str, float]:
+    """Return the weights of a stage with the factors of a behaviour."""
+    return {
+        **weights,
+        "acceleration": weights["acceleration"] * behaviour.smoothness,
+        "contact": weights["contact"] * behaviour.physics**0.25,
+        "physics": weights["physics"] * behaviour.physics,
+        "absent": weights["absent"] * math.sqrt(behaviour.physics),
+        "overload": weights["overload"] * behaviour.torque_limits,
+    }
 
 
 def _named(progress: Progress, stage: str) -> Callable[[int, float], None]:

@@ -69,6 +69,9 @@ def check_behaviour(behaviour: BehaviourSpec, scenario: ScenarioChecker) -> None
         if character not in names.floating:
             message = "only the motion of a character with a free-flyer can be synthesised"
             scenario.report_error(("behaviour", "character"), message)
+    if behaviour.torque_limits and not behaviour.limb_weights:
+        message = "static torques need the weight of limbs: expected `limb_weights: true` as well"
+        scenario.report_error(("behaviour", "torque_limits"), message)
     if behaviour.object is not None:
         _check_object(behaviour, behaviour.object, scenario)
     for k, term in enumerate(behaviour.terms):

@@ -223,6 +223,9 @@ class BehaviourSpec(StrictModel):
         smoothness: factor of the accelerations in the cost, before they are squared; larger ones give the motion more
             of its time.
         limb_weights: whether the weight of limbs acts where they are, instead of where the nominal posture has it.
+        physics: factor of the dynamics in the cost, before they are squared; its root is that of forces without
+            contact, the root of this that of contacts. Larger ones leave less to forces that no contact can give.
+        torque_limits: whether static torques above 60 % of their limits are costly as well; needs `limb_weights`.
         terms: what is true at the end, or at a given time.
         seed: seed of the noise between the stages; `${seed}` is the run's `--seed`.
         refine: whether motions are refined with the full model, torques in the cost, by crocoddyl.
@@ -240,6 +243,8 @@ class BehaviourSpec(StrictModel):
     friction: Friction = 0.7
     smoothness: Positive = 1.0
     limb_weights: bool = False
+    physics: Positive = 1.0
+    torque_limits: bool = False
     terms: list[TaskTerm] = Field(min_length=1)
     seed: Seed = 0
     refine: bool = False

@@ -255,3 +255,14 @@ def test_ramps_of_high_solids_are_eased(height, factor):
     found = Surroundings((), (solid,)).height_above(p)
     inside = float(ca.Function("h", [p], [found])([0.0, 0.0, height - 0.1]))
     assert solid.ease == pytest.approx(factor) and inside == pytest.approx(-0.1 * factor, abs=1e-5)
+
+
+def test_corners_of_a_link_that_touches_with_a_point_do_not_enter_solids():
+    """The hand's box, 7.8 cm wide, has its corners as capsules without radius if its fingertips are a contact."""
+    character = character_of(load_scenario(str(Path(__file__).with_name("get_up_with_hands.yaml"))))
+    corners = {
+        link: np.array([c.ends[0] for c in character.capsules if c.link == link and c.radius == 0.0])
+        for link in ("humanoid/l_wrist_roll_link", "humanoid/l_ankle_roll_link")
+    }
+    np.testing.assert_allclose(np.ptp(corners["humanoid/l_wrist_roll_link"], axis=0), [0.078, 0.028, 0.135], atol=1e-9)
+    assert not len(corners["humanoid/l_ankle_roll_link"])  # its sole is a patch, whose corners are tested

@@ -13,9 +13,13 @@ from contact_invariant.audit import Bounds
 from contact_invariant.character import character_of
 from contact_invariant.clearance_residual import ClearanceResidual
 from contact_invariant.contact_schedule import (
+    OVERLAP,
     START,
+    TRUNK_OVERLAP,
+    Span,
     edges_of,
     node_times,
+    overlaps_of,
     touched_at_nodes,
     touched_at_start,
     without_redundant,
@@ -24,6 +28,7 @@ from contact_invariant.motion import Motion
 from contact_invariant.optional_crocoddyl import crocoddyl
 from contact_invariant.refined_audit import RefinedAuditor
 from contact_invariant.refinement import Refiner
+from contact_invariant.refinement_costs import OUTSIDE_MARGIN, POINT_MARGIN, _Pairs
 from contact_invariant.surroundings import surroundings_of
 from contact_invariant.whole_body import WholeBodyMotion, continuous
 from multi_qp_scene import load_scenario
@@ -136,8 +141,8 @@ def test_contacts_overlap_where_the_load_moves():
     knots = np.array([0.0, 0.5, 1.0, 1.5])
     touched = np.array([["", "floor"], ["floor", ""], ["floor", "floor"]])
     times = node_times(knots)
-    limbs, edge = np.zeros(2, dtype=bool), [None, None]
-    found = touched_at_nodes(knots, touched, times, np.array(["floor", "floor"]), limbs, edge) != ""
+    overlap, edge = np.full(2, OVERLAP), [None, None]
+    found = touched_at_nodes(knots, touched, times, np.array(["floor", "floor"]), overlap, edge) != ""
     middle = 0.5 * (times[1:] + times[:-1])
     assert found[:, 0].tolist() == ((middle < START) | (middle > 0.5)).tolist()
     assert found[:, 1].tolist() == ((middle < 0.62) | (middle > 1.0)).tolist()
@@ -148,12 +153,33 @@ def test_a_link_rolls_from_a_patch_over_its_edge():
     knots = np.array([0.0, 0.5, 1.0])
     touched = np.array([["", "floor", "floor"], ["floor", "", ""]])
     times, edge = node_times(knots), [None, 2, None]
-    trunk = np.array([False, True, True])
-    held = touched_at_nodes(knots, touched, times, np.array(["", "floor", "floor"]), trunk, edge)
+    overlap = np.array([OVERLAP, TRUNK_OVERLAP, TRUNK_OVERLAP])
+    held = touched_at_nodes(knots, touched, times, np.array(["", "floor", "floor"]), overlap, edge)
     found = without_redundant(held, edge) != ""
     middle = 0.5 * (times[1:] + times[:-1])
     assert found[:, 1].tolist() == (middle < 0.5).tolist()
     assert found[:, 2].tolist() == ((middle > 0.5) & (middle < 0.74)).tolist()
+
+
+def test_a_link_stays_on_its_edge_until_the_next_contact():
+    """A hand lands, a foot one phase later: what rolled onto its edge keeps it until the foot has its load."""
+    knots = np.array([0.0, 0.5, 1.0, 1.5])
+    touched = np.array([["", "", "floor", "floor"], ["", "floor", "", ""], ["floor", "", "", ""]])
+    times, edge = node_times(knots), [None, None, 3, None]
+    overlap = np.array([OVERLAP, 0.0, TRUNK_OVERLAP, TRUNK_OVERLAP])
+    held = touched_at_nodes(knots, touched, times, np.array(["", "", "floor", "floor"]), overlap, edge)
+    middle = 0.5 * (times[1:] + times[:-1])
+    assert (held[:, 1] != "").tolist() == ((middle > 0.5) & (middle < 1.0)).tolist()
+    assert (held[:, 3] != "").tolist() == (middle < 1.24).tolist()
+
+
+def test_only_feet_and_trunk_hold_contacts_for_longer(behaviour):
+    scenario = behaviour(effectors=EFFECTORS.replace("}}", "}, seat: {surface: seat}}"))
+    character = character_of(scenario)
+    found = dict(
+        zip([e.name for e in character.effectors], overlaps_of(character, scenario.spec.behaviour), strict=True)
+    )
+    assert found == {"left_foot": OVERLAP, "right_foot": OVERLAP, "left_hand": 0.0, "seat": TRUNK_OVERLAP}
 
 
 def test_redundant_contacts_of_a_lying_character_have_bounded_forces():
@@ -194,3 +220,23 @@ except MultiQpError as error:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.startswith("the refinement of motions needs crocoddyl: pip install")
+
+
+def test_a_link_that_touches_with_a_point_may_enter_the_surface_a_little_when_it_tilts():
+    """A link with a patch in contact is left out; one with a point is not, and keeps less before and afterwards too."""
+    scenario = load_scenario(str(Path(__file__).with_name("get_up_with_hands.yaml")))
+    scene, character = scenario.scene, character_of(scenario)
+    q = scene.q0  # it lies
+    names = [piece.name for piece in scene.collision_model.geometryObjects]
+    ground = names.index("ground/ground_link_0")
+    spans = {e.name: Span(i, 0, 10, FLOOR, pin.SE3.Identity(), np.eye(3)[2]) for i, e in enumerate(character.effectors)}
+    pairs = _Pairs(scenario, character)
+
+    def margins(active, soon):
+        found = {names[a]: m for (a, b), m, _ in pairs.near(q, active, soon, None) if b == ground}
+        return found.get("humanoid/l_wrist_roll_link_0"), found.get("humanoid/l_ankle_roll_link_0")
+
+    assert margins([], []) == (OUTSIDE_MARGIN, OUTSIDE_MARGIN)
+    assert margins([spans["left_hand"]], [spans["left_hand"]]) == (POINT_MARGIN, OUTSIDE_MARGIN)
+    assert margins([], [spans["left_hand"], spans["left_foot"]]) == (POINT_MARGIN, OUTSIDE_MARGIN)
+    assert margins([spans["left_foot"]], [spans["left_foot"]]) == (OUTSIDE_MARGIN, None)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from contact_invariant.audit import Auditor, Bounds
-from contact_invariant.synthesis import STAGES, Synthesiser
+from contact_invariant.synthesis import STAGES, Synthesiser, adapted
+from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import load_scenario
 
 
@@ -133,3 +134,16 @@ def test_getting_up_from_the_back_emerges():
         assert made["sacrum"][0] and not made["sacrum"][-1] and made["left_foot"][-1] and made["right_foot"][-1]
         assert synthesis.motion.x[0, 2] < 0.15 and synthesis.motion.x[-1, 2] > 0.7  # it lies, and stands
     assert passed
+
+
+def test_factors_of_a_behaviour_change_its_weights_alone(behaviour):
+    weights = STAGES[-1].weights
+    plain = adapted(weights, behaviour().spec.behaviour)
+    assert plain == {**weights, "overload": 0.0}
+    found = adapted(weights, behaviour(options="physics: 16").spec.behaviour)
+    changed = {name: factor * weights[name] for name, factor in (("physics", 16), ("absent", 4), ("contact", 2))}
+    assert found == {**weights, **changed, "overload": 0.0}
+    limited = adapted(weights, behaviour(options="limb_weights: true\n  torque_limits: true").spec.behaviour)
+    assert limited == weights
+    with pytest.raises(MultiQpError, match="limb_weights: true"):
+        behaviour(options="torque_limits: true")
