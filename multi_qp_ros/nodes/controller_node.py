@@ -111,6 +111,8 @@ class ControllerNode(LifecycleNode):
                 self.get_logger().warning("the parameter 'attended' is deprecated: use 'interactive'")
                 self._settings["interactive"] = True
             self._scenario = parameters.load(self._settings)
+            if self._scenario.spec.closed_loop.impedance is not None:
+                self.get_logger().warning("closed_loop.impedance is not sent: commands are torques alone")
             self._settings["period"] = parameters.control_period(self._settings, self._scenario)
             self._lock_step = bool(self._settings["lock_step"])
             file, log = self._settings["record"], self.get_logger()
