@@ -42,7 +42,7 @@ class JointLimitConstraint(Bound):
         Args:
             limits: limits of the scene's joints.
             nv: size of v.
-            dt: control period [s].
+            dt: time in which a limit must not be passed: a control period, or the look-ahead time of limits [s].
             influence: δ_i as a fraction of the joint's range.
             security: δ_s as a fraction of the joint's range.
             damping: ξ as a fraction of the joint's velocity limit.
@@ -100,7 +100,7 @@ class JointLimitData(NamedTuple):
         security: δ_s, (k,).
         damping: ξ, (k,).
         recovery: largest recovery speed, (k,).
-        dt: control period [s].
+        dt: see `JointLimitConstraint` [s].
     """
 
     q_index: IndexVector

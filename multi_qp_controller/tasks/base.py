@@ -210,5 +210,5 @@ class Task(Stateful, ABC):
         return self.path.at(time)
 
     def feedback(self, error: Array, velocity_error: Array) -> Array:
-        """Return −k(x − x_ref) − 2√k(ẋ − ẋ_ref)."""
+        """Return −k (x − x_ref) − d (ẋ − ẋ_ref); the damping d is 2√k by default."""
         return -self.stiffness * error - self.damping * velocity_error

@@ -16,6 +16,9 @@ def write_state(
 ) -> None:
     """Write configuration and velocity of the scene.
 
+    Quaternions are (w, x, y, z) in MuJoCo, (x, y, z, w) here; linear velocities of free bodies are in the axes of the
+    world there, of the body here.
+
     Args:
         qpos: MuJoCo's.
         qvel: MuJoCo's.
