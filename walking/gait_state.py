@@ -70,6 +70,7 @@ class Walk:
         swings: references of the feet, see `swing.resting`, (n, 3, 5).
         is_shortened: whether the double support is short: the step reacted to a push, or was late, at its touchdown.
         recovering: whether the step reacts to a push.
+        is_level: whether the swinging feet stay level: ticks were missed in this step, or a foot is off its reference.
         steps: number of steps so far.
         time: time of the last tick [s]; NaN before the first one.
         offset: correction of the velocity, in the heading, (2,) [m/s].
@@ -99,6 +100,7 @@ class Walk:
     swings: Annotated[Array, None, 3, 5] = field(default_factory=lambda: np.zeros((0, 3, 5)))
     is_shortened: bool = False
     recovering: bool = False
+    is_level: bool = False
     steps: int = 0
     time: float = math.nan
     offset: Annotated[Array, 2] = field(default_factory=lambda: np.zeros(2))

@@ -248,7 +248,7 @@ class Stepper(Stateful):
 
     def _lift(self, now: Measured, swing_time: float, velocity: Array) -> None:
         walk = self.walk
-        walk.turning = float(velocity[2])
+        walk.turning, walk.is_level = float(velocity[2]), False
         walk.phase, walk.touchdown = SWING, now.time + swing_time
         walk.since = walk.lifted = now.time
         for k in self.gait.groups[walk.swinging]:

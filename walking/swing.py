@@ -155,7 +155,7 @@ def advance(
     for axis in range(5):
         end, speed, duration = goal[axis] if axis < 4 else 0.0, 0.0, remaining
         if axis == 4:
-            if to_apex > SHORTEST:
+            if to_apex > SHORTEST and pitch != 0.0:
                 end, duration = pitch, to_apex
         elif axis != 2:
             if elapsed < before:

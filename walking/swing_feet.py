@@ -19,6 +19,8 @@ CHOSEN = 0.4
 FOLLOW_SPEED = 0.6
 #: Part of the height of a swing up to which the end of a pitched sole stays low.
 ROLL = 0.6
+#: Distance of a foot from its reference from which on it stays level in this step [m].
+OFF = 0.03
 #: Largest vertical speed of the planned landing where feet have to land slowly [m/s].
 SLOW_LANDING = 0.05
 
@@ -69,6 +71,7 @@ class SwingFeet:
         for k in self._gait.groups[walk.swinging]:
             if walk.in_contact[k]:
                 continue
+            walk.is_level = walk.is_level or math.dist(now.feet[k], walk.swings[k][0, :3]) > OFF
             goal[:3] = walk.landings[k]
             if self._terrain is None:
                 goal[2] = self._ground_height(walk, now, k)
@@ -76,7 +79,8 @@ class SwingFeet:
             self._advance_foot(walk, k, goal, elapsed, walk.touchdown - now.time, landing, tick)
 
     def restart(self, walk: Walk, now: Measured) -> None:
-        """Let the references of the swinging feet start again from their measured motion."""
+        """Let the references of the swinging feet start again from their measured motion, and be level."""
+        walk.is_level = True
         for k in self._gait.groups[walk.swinging]:
             if not walk.in_contact[k]:
                 walk.swings[k][0, :3], walk.swings[k][0, 3] = now.feet[k], now.yaws[k]
@@ -111,7 +115,7 @@ class SwingFeet:
             before, after, top = self._terrain.passing(foot, begin, goal[:3].copy(), yaw=yaw, lift=lift, apex=apex)
         elif unknown is not None:
             before, after, search, follow = unknown.rise, unknown.descent, unknown.search_speed, FOLLOW_SPEED
-        elif not (walk.recovering or walk.error > URGENT):
+        elif not (walk.recovering or walk.is_level or walk.error > URGENT):
             pitch = self._pitch(foot, begin, goal)
         times, total = (remaining, elapsed), elapsed + remaining
         advance(

@@ -86,3 +86,20 @@ def test_a_late_touchdown_with_an_error_has_a_short_double_support(late):
             length = k * DT
             break
     assert length == pytest.approx(SHORTEST_DOUBLE if late else GAIT.double_support, abs=DT + 1e-9)
+
+
+def test_a_foot_is_level_once_it_is_off_its_reference_or_ticks_were_missed():
+    for missed, off, level in ((DT, 0.0, False), (DT, 0.05, True), (0.05, 0.0, True)):
+        stepper = swinging(touchdown=0.4)
+        stepper.update(measured(0.2 + missed, FEET[0] + [0.0, off, 0.0]), VELOCITY)
+        assert stepper.walk.is_level == level
+
+
+def test_a_pitch_that_is_given_up_ends_at_the_touchdown():
+    reference = resting(np.zeros(3), 0.0)
+    reference[0, 4] = 0.2
+    # 10 ms before the apex, 0.2 s before the touchdown
+    for k in range(39):
+        advance(reference, np.zeros(4), 0.2 - k * DT, 0.15 + k * DT, 0.05, 0.0, 0.45, 0.0, 0.0, 0.1, 0.25, 0.0, DT)
+        assert abs(reference[1, 4]) < 2.0
+    assert abs(reference[0, 4]) < 0.01
