@@ -34,7 +34,7 @@ NAMES = ("walk_to", "step_over", "punch", "kick")
 
 
 @dataclass
-class Row:
+class BehaviourRow:
     """Results of one behaviour.
 
     Attributes:
@@ -43,7 +43,7 @@ class Row:
     """
 
     name: str
-    trials: list[Trial] = field(default_factory=list)
+    trials: list[BehaviourTrial] = field(default_factory=list)
 
 
 def main() -> int:
@@ -57,7 +57,7 @@ def main() -> int:
     parser.add_argument("--backend", action="append", default=[], help="carry motions out here; repeatable")
     parser.add_argument("--jobs", type=int, default=1, help="processes, which slow each other down (default 1)")
     options = parser.parse_args()
-    rows = [Row(Path(name).stem) for name in options.scenarios]
+    rows = [BehaviourRow(Path(name).stem) for name in options.scenarios]
     try:
         for name, row in zip(options.scenarios, rows, strict=True):
             _measure(row, name, options)
@@ -76,7 +76,7 @@ def main() -> int:
 
 
 @dataclass(frozen=True)
-class Trial:
+class BehaviourTrial:
     """A start.
 
     Attributes:
@@ -90,7 +90,7 @@ class Trial:
     failures: dict[str, str]
 
 
-def _measure(row: Row, name: str, options: argparse.Namespace) -> None:
+def _measure(row: BehaviourRow, name: str, options: argparse.Namespace) -> None:
     """Make the starts of a row, and show each."""
     from contact_invariant.starts import StartJob
 
@@ -107,11 +107,11 @@ def _measure(row: Row, name: str, options: argparse.Namespace) -> None:
             print(said, file=sys.stderr, flush=True)
 
 
-def _trial(job: StartJob, backends: Sequence[str]) -> Trial:
+def _trial(job: StartJob, backends: Sequence[str]) -> BehaviourTrial:
     maker = job.starts
     start = maker.one(job.seed)
     failures = {k: _failure(maker.scenario, maker, start, k) for k in backends if start.passed}
-    return Trial(start, _figures(maker, start), failures)
+    return BehaviourTrial(start, _figures(maker, start), failures)
 
 
 def _figures(maker: Starts, start: Start) -> tuple[PostureFigures, ...]:
@@ -142,7 +142,7 @@ def _failure(scenario: Scenario, maker: Starts, start: Start, backend: str) -> s
     return "" if result.succeeded else "goals missed"
 
 
-def _cells(row: Row, backends: Sequence[str]) -> list[str]:
+def _cells(row: BehaviourRow, backends: Sequence[str]) -> list[str]:
     starts = [trial.start for trial in row.trials]
     passed = sum(start.passed for start in starts)
     seconds = [start.seconds for start in starts]
@@ -165,7 +165,7 @@ def _cells(row: Row, backends: Sequence[str]) -> list[str]:
     ]
 
 
-def _posture_cells(row: Row) -> list[str]:
+def _posture_cells(row: BehaviourRow) -> list[str]:
     """Return medians over the refined motions, before and after refinement; over all if none is refined."""
     refined = [trial for trial in row.trials if trial.start.refined is not None]
     trials = refined or row.trials

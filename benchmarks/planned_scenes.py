@@ -59,7 +59,7 @@ def main() -> int:
 
 
 @dataclass(frozen=True)
-class Trial:
+class PlannedTrial:
     """Planning and one execution of a scene.
 
     Attributes:
@@ -74,7 +74,7 @@ class Trial:
 
 
 def _row(folder: Path, name: str, seeds: range, backends: tuple[str, ...]) -> bool:
-    trials: dict[str, list[Trial]] = {backend: [] for backend in backends}
+    trials: dict[str, list[PlannedTrial]] = {backend: [] for backend in backends}
     for seed in seeds:
         planned = plan(folder, name, seed)
         for backend, each in trials.items():
@@ -114,16 +114,16 @@ def plan(folder: Path, name: str, seed: int) -> Planned:
     return Planned(states, process_time() - began)
 
 
-def execute(planned: Planned, backend: str) -> Trial:
+def execute(planned: Planned, backend: str) -> PlannedTrial:
     """Run a planned scene."""
     if planned.scenario is None:
-        return Trial(None)
+        return PlannedTrial(None)
     began = process_time()
     try:
         report = run_scenario(planned.scenario, backend=backend).report
     except MultiQpError as error:
-        return Trial(f"refused: {error}")
-    return Trial(_failure(report), report["sim_time"], planned.computing + process_time() - began)
+        return PlannedTrial(f"refused: {error}")
+    return PlannedTrial(_failure(report), report["sim_time"], planned.computing + process_time() - began)
 
 
 def _failure(report: Data) -> str:

@@ -33,7 +33,7 @@ AFTER, FALLEN = 2.5, 0.6
 
 
 @dataclass(frozen=True)
-class Walk:
+class WalkVariant:
     """What a run differs in from `walk`.
 
     Attributes:
@@ -72,18 +72,18 @@ class Walk:
 CURVES = {
     "horizon": (
         "longest swing of the preview [s]",
-        {t: Walk(longest_swing=t) for t in (0.2, 0.25, 0.3, 0.35, 0.4, 0.55, 0.8)},
+        {t: WalkVariant(longest_swing=t) for t in (0.2, 0.25, 0.3, 0.35, 0.4, 0.55, 0.8)},
     ),
-    "step_time": ("time of a step [s]", {t: Walk(step_time=t) for t in (0.32, 0.4, 0.48, 0.56, 0.64, 0.8)}),
-    "speed": ("speed ahead [m/s]", {v: Walk(speed=v) for v in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)}),
+    "step_time": ("time of a step [s]", {t: WalkVariant(step_time=t) for t in (0.32, 0.4, 0.48, 0.56, 0.64, 0.8)}),
+    "speed": ("speed ahead [m/s]", {v: WalkVariant(speed=v) for v in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)}),
     "direction": (
         "direction of the push [deg]",
-        {d: Walk(directions=(d,), instants=FOUR_INSTANTS) for d in range(0, 360, 45)},
+        {d: WalkVariant(directions=(d,), instants=FOUR_INSTANTS) for d in range(0, 360, 45)},
     ),
 }
 
 
-def scenario_of(walk: Walk, seed: int) -> Scenario:
+def scenario_of(walk: WalkVariant, seed: int) -> Scenario:
     """Return the scenario `walk` with this gait, speed and the default mismatch, always in the state of the gait."""
     scenario = load_scenario("walk", parameters={"landing.speed": 0.2}, seed=seed)
     state = scenario.spec.states["walk"]
@@ -103,7 +103,7 @@ def scenario_of(walk: Walk, seed: int) -> Scenario:
     return replace(scenario, spec=scenario.spec.model_copy(update={"states": states, "mismatch": RANDOMISED}))
 
 
-def withstands(walk: Walk, push: PushSpec, seed: int) -> bool:
+def withstands(walk: WalkVariant, push: PushSpec, seed: int) -> bool:
     """Run once; return whether the robot stands or walks at the end."""
     scenario = scenario_of(walk, seed)
     mismatch = scenario.spec.mismatch.model_copy(update={"pushes": [push]})
@@ -116,7 +116,7 @@ def withstands(walk: Walk, push: PushSpec, seed: int) -> bool:
     return bool(report["sim_time"] > duration - 0.02 and backend.state.q[root + 2] > FALLEN)
 
 
-def pushes(walk: Walk, force: float) -> Iterator[PushSpec]:
+def pushes(walk: WalkVariant, force: float) -> Iterator[PushSpec]:
     """Yield the pushes of one point of a curve."""
     for degrees in walk.directions:
         angle = math.radians(degrees)

@@ -25,7 +25,7 @@ from multi_qp_scene.models import load_model
 from multi_qp_scene.motions.bvh import read_bvh
 from multi_qp_scene.motions.contacts import SIDES
 from multi_qp_scene.motions.deepmimic import read_deepmimic
-from multi_qp_scene.motions.dynamics_correction import Balance
+from multi_qp_scene.motions.dynamics_correction import BalanceError
 from multi_qp_scene.motions.key_frames import lifted
 from multi_qp_scene.motions.reference import ReferenceMotion
 from multi_qp_scene.motions.retarget import Retargeted, Retargeting
@@ -207,7 +207,7 @@ def _table(result: Retargeted) -> Table:
     return table
 
 
-def _outside(balance: Balance) -> str:
+def _outside(balance: BalanceError) -> str:
     """Return how far the ZMP is outside of the soles."""
     return f"{100.0 * float((balance.outside > 0.0).mean()):.0f} %, {100.0 * balance.outside.max(initial=0.0):.1f} cm"
 

@@ -18,7 +18,7 @@ DISTANCE_ROUNDING = 1e-9
 RATIO_ROUNDING = 1e-9
 
 
-class Audit:
+class RunAudit:
     """Running maxima over a run, in SI units; the `worst` of a report.
 
     Attributes:

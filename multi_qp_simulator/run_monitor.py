@@ -11,7 +11,7 @@ from multi_qp_controller.controller import Controller
 from multi_qp_controller.state_machine.unmet_conditions import describe_unmet_conditions
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
-from multi_qp_simulator.audit import Audit
+from multi_qp_simulator.audit import RunAudit
 from multi_qp_simulator.backend import TouchForce
 from multi_qp_simulator.goals import GoalMonitor
 from multi_qp_simulator.health import health_of
@@ -54,7 +54,7 @@ class RunMonitor:
         self._duration = scenario.spec.duration if duration is None else duration
         self._waits_for_user = duration is None
         self._report_builder = ReportBuilder(scenario, controller, backend)
-        self._audit = Audit(scenario.controlled.scene)
+        self._audit = RunAudit(scenario.controlled.scene)
         self._touches = None if wait_for_recovery else TouchMonitor(scenario)
         self._goals = GoalMonitor(scenario)
         self._state = scenario.scene.initial_state()

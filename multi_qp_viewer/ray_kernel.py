@@ -21,7 +21,7 @@ _REACH, _MASK, _U, _V, _FACE, _GEOMETRY, _RAY_HIT = 8, 9, 15, 16, 17, 18, 32
 FLOOR_OCCLUSION = 0.55  # share of light that the floor takes from a ray towards it
 
 
-class Mesh(NamedTuple):
+class Triangles(NamedTuple):
     """Triangles of all bodies.
 
     Attributes:
@@ -87,7 +87,7 @@ def fill_directions(pixels: Image, axes: Image, middle: Image, scale: float, out
 
 
 @compiled
-def fill_hits(scene: int, eye: Image, directions: Image, mesh: Mesh, hits: Hits) -> None:
+def fill_hits(scene: int, eye: Image, directions: Image, mesh: Triangles, hits: Hits) -> None:
     """Cast rays, and write the properties of their first intersections.
 
     Args:

@@ -20,7 +20,7 @@ from multi_qp_viewer.ray_kernel import (
     OCCLUSION_RANGE,
     Hits,
     Image,
-    Mesh,
+    Triangles,
     fill_hits,
     fill_open_shares,
     turn_samples,
@@ -74,7 +74,7 @@ class Solids:
         faces = [b.faces + start for b, start in zip(bodies, starts[:-1], strict=True)]
         colors = np.array([b.color for b in bodies], dtype=np.float32).reshape(-1, 4)
         self.opacity = colors[:, 3].copy()
-        self._mesh = Mesh(
+        self._mesh = Triangles(
             np.concatenate([*faces, np.zeros((0, 3), dtype=np.int32)]).astype(np.int32),
             np.concatenate([*normals, empty]),
             np.repeat(np.arange(len(bodies), dtype=np.int32), [len(b.faces) for b in bodies]),

@@ -24,7 +24,7 @@ _LOWEST = 0.01  # [m] surfaces within this height of the lowest one of a posture
 
 
 @dataclass(frozen=True)
-class Effector:
+class SampledSurface:
     """A surface from which the centre of mass is sampled.
 
     Attributes:
@@ -116,7 +116,7 @@ class SampledRobot:
                     seen[e].append(place)
         return [np.array(places).reshape(-1, 3) for places in seen], free
 
-    def _seen_from(self, effector: Effector, com: Array, lean: Array) -> Array:
+    def _seen_from(self, effector: SampledSurface, com: Array, lean: Array) -> Array:
         X_base_surface = self.data.oMi[effector.joint] * effector.X_joint_surface
         if effector.kind != "point":
             return np.asarray(X_base_surface.actInv(com))
@@ -171,7 +171,7 @@ def _collision_geometry(loaded: LoadedModel, postures: Array) -> pin.GeometryMod
     return geometry
 
 
-def _effectors(loaded: LoadedModel, postures: Array) -> tuple[Effector, ...]:
+def _effectors(loaded: LoadedModel, postures: Array) -> tuple[SampledSurface, ...]:
     model, data = loaded.urdf.model, loaded.urdf.model.createData()
     carrying: set[str] = set()
     upright: dict[str, Array] = {}
@@ -193,7 +193,7 @@ def _effectors(loaded: LoadedModel, postures: Array) -> tuple[Effector, ...]:
         frame = model.frames[model.getFrameId(spec.link, pin.FrameType.BODY)]
         upside_down = np.diag([1.0, -1.0, -1.0])
         effectors.append(
-            Effector(
+            SampledSurface(
                 name,
                 spec.type,
                 frame.parentJoint,

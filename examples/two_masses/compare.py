@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from strategies import TARGET, Motion, block_first, block_first_in_contact, integrated, lift_first  # noqa: E402
+from strategies import TARGET, StrategyRun, block_first, block_first_in_contact, integrated, lift_first  # noqa: E402
 
 ONE, TWO, LIMIT = "#2a6fb0", "#d9851a", "#c23b22"
 
@@ -36,7 +36,7 @@ def main() -> None:
     draw(motions, output)
 
 
-def draw(motions: list[Motion], path: Path) -> None:
+def draw(motions: list[StrategyRun], path: Path) -> None:
     """Plot heights above, efforts below."""
     figure = Figure(figsize=(12.0, 4.6), layout="constrained")
     rows = figure.subplots(2, len(motions), sharex=True, sharey="row")
@@ -50,7 +50,7 @@ def draw(motions: list[Motion], path: Path) -> None:
     figure.savefig(path, dpi=100)
 
 
-def _draw_heights(axes: Axes, motion: Motion) -> None:
+def _draw_heights(axes: Axes, motion: StrategyRun) -> None:
     axes.set_title(motion.title.replace(": ", "\n"), fontsize=10)
     axes.axhline(TARGET, color="#8a8a8a", linestyle=":", label="target of object 2")
     axes.plot(motion.time, motion.block, color=TWO, linewidth=2.5, label="object 2, no motor")
@@ -64,7 +64,7 @@ def _draw_heights(axes: Axes, motion: Motion) -> None:
         _annotate(axes, f"{1e3 * (TARGET - motion.block[-1]):.0f} mm short", (1.5, motion.block[-100]), (-20, -40))
 
 
-def _draw_effort(axes: Axes, motion: Motion) -> None:
+def _draw_effort(axes: Axes, motion: StrategyRun) -> None:
     axes.axhline(motion.limit, color=LIMIT, linestyle="--", label="limit")
     axes.plot(motion.time, motion.effort, color=ONE)
     over = np.maximum(motion.effort, motion.limit)

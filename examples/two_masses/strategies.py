@@ -29,7 +29,7 @@ TARGET, STIFFNESS, WEIGHT = 0.4, 50.0, 1000.0
 
 
 @dataclass
-class Motion:
+class StrategyRun:
     """Result of a strategy, one entry per tick.
 
     Attributes:
@@ -78,11 +78,11 @@ class Follow(Task):
         b[:] = acceleration + self.feedback(self._error, self._speed - velocity)
 
 
-def integrated() -> Motion:
+def integrated() -> StrategyRun:
     """One QP over both objects, coupled by their contact; the task is the height of the block."""
     scenario = load_scenario(HERE / "together.yaml")
     controller, world = Controller(scenario), Integrator(scenario)
-    motion = Motion("one QP", float(scenario.scene.torque_limits[0]))
+    motion = StrategyRun("one QP", float(scenario.scene.torque_limits[0]))
     for tick in range(round(DURATION / controller.dt)):
         state, time = world.state, tick * controller.dt
         command = controller.step(state, time)
@@ -92,7 +92,7 @@ def integrated() -> Motion:
     return motion
 
 
-def lift_first() -> Motion:
+def lift_first() -> StrategyRun:
     """Case 1: a QP for the lift, with the block's target; the block is not modelled."""
     scenario = load_scenario(HERE / "together.yaml")
     controller, world = _lift_alone(), TorqueWorld(scenario)  # the world has both objects, the QP has one
@@ -100,7 +100,9 @@ def lift_first() -> Motion:
     controller.add_task(
         JointAngleTask("lift height", joint=joint, goal=TARGET, stiffness=STIFFNESS, weight=WEIGHT),
     )
-    motion = Motion("case 1: a QP for object 1, without a model of object 2", float(scenario.scene.torque_limits[0]))
+    motion = StrategyRun(
+        "case 1: a QP for object 1, without a model of object 2", float(scenario.scene.torque_limits[0])
+    )
     for tick in range(round(DURATION / controller.dt)):
         state, time = world.state, tick * controller.dt
         command = controller.step(State(state.q[:1], state.v[:1]), time)
@@ -109,14 +111,14 @@ def lift_first() -> Motion:
     return motion
 
 
-def block_first() -> Motion:
+def block_first() -> StrategyRun:
     """Case 2: a kinematic QP for the block, then a dynamic QP by which the lift follows within its motor's limit."""
     controller, ghost = _lift_alone(), KinematicBlock()
     world = Integrator(controller.scenario)
     joint = ScalarJoint.of(controller.scenario.scene.model, "lift/height")
     follow = Follow("follow", joint=joint, stiffness=4.0 * STIFFNESS, weight=WEIGHT)
     controller.add_task(follow)
-    motion = Motion("case 2: object 2 first, object 1 follows", float(controller.scenario.scene.torque_limits[0]))
+    motion = StrategyRun("case 2: object 2 first, object 1 follows", float(controller.scenario.scene.torque_limits[0]))
     for tick in range(round(DURATION / controller.dt)):
         state, time = world.state, tick * controller.dt
         acceleration = ghost.acceleration(time)
@@ -128,7 +130,7 @@ def block_first() -> Motion:
     return motion
 
 
-def block_first_in_contact() -> Motion:
+def block_first_in_contact() -> StrategyRun:
     """Case 3: as case 2, with the contact as a constraint on the lift: q̈₁ = q̈₂.
 
     With the motor's limit this QP is infeasible, and its infeasible subset is reported; the plot shows the solution
@@ -137,7 +139,7 @@ def block_first_in_contact() -> Motion:
     controller, ghost = _lift_alone(), KinematicBlock()
     world = Integrator(controller.scenario)
     formulation, solver = make_formulation("full", controller.qp_data), make_solver("daqp")
-    motion = Motion("case 3: object 2 first, contact enforced", float(controller.scenario.scene.torque_limits[0]))
+    motion = StrategyRun("case 3: object 2 first, contact enforced", float(controller.scenario.scene.torque_limits[0]))
     for tick in range(round(DURATION / controller.dt)):
         state, time = world.state, tick * controller.dt
         acceleration = ghost.acceleration(time)

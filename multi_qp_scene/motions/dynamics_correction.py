@@ -29,7 +29,7 @@ SMOOTH, MOMENTUM = 0.03, 0.03
 
 
 @dataclass(frozen=True)
-class Balance:
+class BalanceError:
     """How far a motion is from one that the ground can carry.
 
     Attributes:
@@ -80,7 +80,7 @@ class DynamicsCorrection:
 
     def correct(
         self, q: Array, contacts: NDArray[np.bool_], soles: Sequence[Sequence[pin.SE3]], ankles: Array, dt: float
-    ) -> tuple[Array, Balance, Balance]:
+    ) -> tuple[Array, BalanceError, BalanceError]:
         """Return configurations of the scene after the correction, (n, nq), and the balance before and after.
 
         Args:
@@ -104,13 +104,15 @@ class DynamicsCorrection:
         before, after = (self._balance(each, contacts, soles, dt) for each in (q, changed))
         return changed, replace(before, shifted=np.zeros(len(q))), replace(after, shifted=shifted)
 
-    def _balance(self, q: Array, contacts: NDArray[np.bool_], soles: Sequence[Sequence[pin.SE3]], dt: float) -> Balance:
+    def _balance(
+        self, q: Array, contacts: NDArray[np.bool_], soles: Sequence[Sequence[pin.SE3]], dt: float
+    ) -> BalanceError:
         """Return the balance of configurations, without the displacement of the centre of mass."""
         com, spin = self._momenta(q, dt)
         smooth = gaussian_filter1d(com, 1.0, axis=0, mode="nearest")
         raw = self._momenta(q, dt, width=0.0)
         samples = np.flatnonzero(contacts.any(axis=1))
-        return Balance(
+        return BalanceError(
             self._outside(smooth, spin, contacts, soles, dt),
             np.zeros(len(q)),
             self._outside(*raw, contacts, soles, dt),

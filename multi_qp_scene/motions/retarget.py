@@ -15,7 +15,7 @@ from scipy.ndimage import gaussian_filter1d
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.motions.contacts import SIDES, detected, intervals, planted
-from multi_qp_scene.motions.dynamics_correction import Balance, DynamicsCorrection
+from multi_qp_scene.motions.dynamics_correction import BalanceError, DynamicsCorrection
 from multi_qp_scene.motions.feet import displacement, sole_path
 from multi_qp_scene.motions.reach import lowered
 from multi_qp_scene.motions.skeleton import LEG, SkeletonMotion
@@ -86,8 +86,8 @@ class Retargeted:
 
     recorded: RetargetedMotion
     corrected: RetargetedMotion
-    before: Balance
-    after: Balance
+    before: BalanceError
+    after: BalanceError
 
     @property
     def failure(self) -> str | None:
@@ -211,7 +211,7 @@ class Retargeting:
             timing.slow_down(clip, excess)
         return clip, whole, soles
 
-    def _too_quick(self, moved: Array, balance: Balance, dt: float) -> Array:
+    def _too_quick(self, moved: Array, balance: BalanceError, dt: float) -> Array:
         """Return by how much each sample should be slower, (n,); up to 1 where it may remain."""
         found = self._speeds(moved, dt)
         found = np.where(found > 1.0, found / SHARE, found)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -218,3 +220,15 @@ def test_parameters_are_described_and_cannot_change_while_configured(configured,
     value = ParameterValue(type=ParameterType.PARAMETER_INTEGER, integer_value=7)
     request = SetParameters.Request(parameters=[Parameter(name="max_state_age", value=value)])
     assert not graph.call(SetParameters, f"/{NODE}/set_parameters", request).results[0].successful
+
+
+def test_impedance_that_is_not_sent_is_announced(start_here, printed, tmp_path, graph):
+    """Commands are torques alone; a scenario with joint impedance is run without it, and a warning says so."""
+    file = tmp_path / "impedance.yaml"
+    text = (Path(__file__).parent / "user.yaml").read_text("utf-8")
+    file.write_text(f"{text}\nclosed_loop: {{impedance: {{stiffness: 0, damping: 10}}}}\n", "utf-8")
+    node = start_here(
+        "multi_qp_ros.nodes.controller_node", namespace="impedance", scenario=str(file), autostart=True, lock_step=True
+    )
+    graph.until(lambda: "closed_loop.impedance is not sent" in printed(node), what="the warning")
+    assert node.poll() is None
