@@ -107,10 +107,12 @@ class Auditor:
         for k, piece in enumerate(pieces):
             owner = piece.name.split("/")[0]
             of_prop = character.prop is not None and owner == character.prop.name
-            (own if owner == character.name else moved if of_prop else other).append(k)
+            (own if owner in character.names else moved if of_prop else other).append(k)
         link = {k: scene.model.frames[pieces[k].parentFrame].name for k in own}
         apart = {frozenset(pair) for pair in character.apart + character.close}
         outside = [(a, b) for a in own for b in moved + other] + [(a, b) for a in moved for b in other]
+        owners = [piece.name.split("/")[0] for piece in pieces]
+        outside += [(a, b) for a in own for b in own if a < b and owners[a] != owners[b]]
         self._outside = OverlapSearch(scene.model, scene.collision_model, outside)
         pairs = [(a, b) for a in own for b in own if a < b and frozenset((link[a], link[b])) in apart]
         self._inside = OverlapSearch(scene.model, scene.collision_model, pairs)
@@ -149,16 +151,18 @@ class Auditor:
         return found
 
     def _physics(self, path: _Path, postures: Postures) -> list[Finding]:
-        """Explain root force and moment by forces inside the friction cones at corners that touch."""
-        needed = path.root_wrench()
+        """Explain force and moment of each body by forces inside the friction cones at corners that touch."""
+        bodies = self._character.bodies
+        needed = np.hstack([path.wrench(k) for k in range(len(bodies))])
         if self._character.limb_weights:
             model, data = self._scene.model, self._scene.model.createData()
-            centres = np.array([pin.centerOfMass(model, data, q).copy() for q in postures.q])
-            needed[:, 3:] += np.cross(centres - path.p, needed[:, :3])
-        prop = self._character.prop
-        if prop is not None:
-            needed = np.hstack([needed, path.prop_wrench()])
-        errors = np.zeros(needed.shape)
+            for m, q in enumerate(postures.q):
+                pin.centerOfMass(model, data, q, True)
+                for k in range(len(self._character.names)):
+                    root = bodies[k].root
+                    shift = data.oMi[root].act(data.com[root]) - path.bodies[k][0][m]
+                    needed[m, 6 * k + 3 : 6 * k + 6] += np.cross(shift, needed[m, 6 * k : 6 * k + 3])
+        errors = needed.copy()
         for m in range(len(path.times)):
             columns = []
             for i, effector in enumerate(self._character.effectors):
@@ -166,29 +170,24 @@ class Auditor:
                     continue
                 surroundings, origin, R = path.frame(self._surroundings, i, m)
                 local = (path.corners[m, i] - origin) @ R
+                pushed = [(effector.body, 1.0), *([(len(bodies) - 1, -1.0)] if effector.on_prop else [])]
                 for corner, edge in cone_edges(surroundings, self._friction, local, grip=effector.grip):
                     place, f = origin + R @ corner, R @ edge
-                    on_body = np.append(f, np.cross(place - path.p[m], f))
-                    if prop is None:
-                        columns.append(on_body)
-                        continue
-                    # patches of the object are pushed, hands on it push it; by its own weight
-                    sign = 1.0 if effector.of_prop else -1.0 if effector.on_prop else 0.0
-                    on_prop = sign / prop.mass * np.append(f, np.cross(place - path.p_prop[m], f))
-                    columns.append(np.append(0.0 * on_body if effector.of_prop else on_body, on_prop))
+                    column = np.zeros(6 * len(bodies))
+                    for k, sign in pushed:  # each body by its own weight
+                        wrench = np.append(f, np.cross(place - path.bodies[k][0][m], f))
+                        column[6 * k : 6 * k + 6] = sign / bodies[k].mass * wrench
+                    columns.append(column)
             if columns:
-                errors[m] = needed[m] - np.array(columns).T @ nnls(np.array(columns).T, needed[m])[0]
-            else:
-                errors[m] = needed[m]
-        parts = [("root force", 0, "body weights"), ("root moment", 3, "body weights · m")]
-        if prop is not None:
-            parts += [("object force", 6, "its weight"), ("object moment", 9, "its weight · m")]
-        found = [(name, np.linalg.norm(errors[:, k : k + 3], axis=1), unit) for name, k, unit in parts]
-        bound = self._bounds.residual
-        return [
-            _at_most(name, float(np.sqrt((e**2).mean())), bound, unit, f"largest {e.max():.3f}, {path.at(e.argmax())}")
-            for name, e, unit in found
-        ]
+                errors[m] -= np.array(columns).T @ nnls(np.array(columns).T, needed[m])[0]
+        found, bound = [], self._bounds.residual
+        for k in range(len(bodies)):
+            name, weight = self._character.label(k), "body weights" if k < len(self._character.names) else "its weight"
+            for figure, first, unit in (("force", 6 * k, weight), ("moment", 6 * k + 3, f"{weight} · m")):
+                e = np.linalg.norm(errors[:, first : first + 3], axis=1)
+                where = f"largest {e.max():.3f}, {path.at(int(e.argmax()))}"
+                found.append(_at_most(f"{name} {figure}", float(np.sqrt((e**2).mean())), bound, unit, where))
+        return found
 
     def _contacts(self, path: _Path) -> list[Finding]:
         gap, slip = (0.0, ""), (0.0, "")
@@ -254,8 +253,10 @@ class Auditor:
         return Finding("swing clearance", value, bound, "m", where, value >= bound)
 
     def _flight(self, path: _Path) -> Finding:
-        standing = [i for i, e in enumerate(self._character.effectors) if not (e.of_prop or e.on_prop)]
-        flying = ~path.in_contact[:, standing].any(axis=1)
+        flying = np.zeros(len(path.times), dtype=bool)
+        for k in range(len(self._character.names)):
+            standing = [i for i, e in enumerate(self._character.effectors) if e.body == k and not e.on_prop]
+            flying |= ~path.in_contact[:, standing].any(axis=1)
         where = path.at(int(flying.argmax())) if flying.any() else ""
         return _at_most("flight", float(flying.sum()) * STEP, 0.0, "s", where)
 
@@ -266,22 +267,20 @@ class _Path:
     def __init__(self, character: Character, motion: Motion, times: Array) -> None:
         self._character, self.times = character, times
         self._x, self._rate, self._second = motion.features(times)
-        self.p, self.R = self._x[:, :3], rotations(self._x[:, 3:6])
+        columns = [character.body_features(k) for k in range(len(character.bodies))]
+        self.bodies = [(self._x[:, at][:, :3], rotations(self._x[:, at][:, 3:])) for at in columns]
         self.in_contact = motion.contacts[[motion.phase(t) for t in times]]
         if character.prop is not None:
-            prop = self._x[:, character.prop_features]
-            self.p_prop, self.R_prop = prop[:, :3], rotations(prop[:, 3:])
+            self.p_prop, self.R_prop = self.bodies[-1]
         corners = []
         for i, effector in enumerate(character.effectors):
             if effector.is_limb:
                 place = self._x[:, 6 + 6 * i : 9 + 6 * i]
                 turn = rotations(self._x[:, 9 + 6 * i : 12 + 6 * i]) @ effector.nominal.rotation
-            elif effector.of_prop:
-                place = self.p_prop + self.R_prop @ effector.nominal.translation
-                turn = self.R_prop @ effector.nominal.rotation
             else:
-                place = self.p + self.R @ (effector.nominal.translation - character.com)
-                turn = self.R @ effector.nominal.rotation
+                p, R = self.bodies[effector.body]
+                com = 0.0 if effector.of_prop else character.bodies[effector.body].com
+                place, turn = p + R @ (effector.nominal.translation - com), R @ effector.nominal.rotation
             signs = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
             local = np.column_stack([signs * effector.half, np.zeros(4)])
             corners.append(place[:, None] + np.einsum("mij,kj->mki", turn, local))
@@ -304,20 +303,12 @@ class _Path:
             return np.asarray(self.corners[:, i])
         return np.einsum("mji,mkj->mki", self.R_prop, self.corners[:, i] - self.p_prop[:, None])
 
-    def root_wrench(self) -> Array:
-        """Return force and moment about the centre of mass that contacts must give, by the weight, (m, 6)."""
-        return self._wrench(slice(0, 6), self.R, self._character.inertia)
-
-    def prop_wrench(self) -> Array:
-        """Return the same of the object, by its own weight, (m, 6)."""
-        if self._character.prop is None:
-            return np.zeros((len(self.times), 6))
-        return self._wrench(self._character.prop_features, self.R_prop, self._character.prop.inertia)
-
-    def _wrench(self, features: slice, R: Array, inertia_in_body: Array) -> Array:
+    def wrench(self, body: int) -> Array:
+        """Return force and moment about its centre of mass that contacts must give a body, by its weight, (m, 6)."""
+        features, (_, R) = self._character.body_features(body), self.bodies[body]
         x, rate, second = (values[:, features] for values in (self._x, self._rate, self._second))
         omega, alpha = angular_motion(x[:, 3:], rate[:, 3:], second[:, 3:])
-        inertia = R @ inertia_in_body @ R.transpose(0, 2, 1)
+        inertia = R @ self._character.bodies[body].inertia @ R.transpose(0, 2, 1)
         force = second[:, :3] / GRAVITY + [0.0, 0.0, 1.0]
         turning = np.einsum("mij,mj->mi", inertia, omega)
         moment = (np.einsum("mij,mj->mi", inertia, alpha) + np.cross(omega, turning)) / GRAVITY

@@ -29,6 +29,7 @@ class Capsule:
         radius: that fits into the geometry [m].
         apart: radius for the distance to other links [m], which covers the geometry's middle extent; -inf for none.
         touches: whether its link has a patch.
+        body: index in `Character.bodies` of its character.
     """
 
     link: str
@@ -37,6 +38,7 @@ class Capsule:
     radius: float
     apart: float
     touches: bool
+    body: int = 0
 
     @property
     def fractions(self) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from contact_invariant.character import Character, Prop, behaviour_of
+from contact_invariant.character import Character, RigidBody, behaviour_of
 from contact_invariant.motion import Motion, rotations
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario, scene_without
@@ -26,7 +26,7 @@ class Carried:
         hands: whether each limb carries it from each node to the next, (M, limbs).
     """
 
-    prop: Prop
+    prop: RigidBody
     mass: float
     poses: list[pin.SE3]
     hands: NDArray[np.bool_]

@@ -15,7 +15,7 @@ from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.pairs import watched_pairs
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
-from multi_qp_scene.schema.behaviour import BehaviourSpec, ObjectSpec
+from multi_qp_scene.schema.behaviour import BehaviourSpec, CharacterSpec, ObjectSpec
 
 #: Joints without an effort limit count with this one [N m].
 DEFAULT_EFFORT = 200.0
@@ -46,9 +46,11 @@ class Effector:
         lower: joint limits [rad], (k,).
         upper: joint limits [rad], (k,).
         rest: joint angles of the nominal posture [rad], (k,).
-        of_prop: whether it is a patch of the object; `nominal` is then relative to its centre of mass.
+        body: index in `Character.bodies` of the one that it is on, or whose limb has it; `nominal` of a patch of the
+            object is relative to its centre of mass.
+        of_prop: whether it is a patch of the object.
         on_prop: whether it touches the object, and nothing else.
-        unit: unit of its forces in the cost [body weights].
+        unit: unit of its forces in the cost [weights of the first character].
     """
 
     name: str
@@ -67,6 +69,7 @@ class Effector:
     lower: Array
     upper: Array
     rest: Array
+    body: int = 0
     of_prop: bool = False
     on_prop: bool = False
     unit: float = 1.0
@@ -102,15 +105,16 @@ class Effector:
 
 
 @dataclass(frozen=True)
-class Prop:
-    """An object that the character moves.
+class RigidBody:
+    """A single rigid body: a character with the inertia of its nominal posture, or an object.
 
     Attributes:
         name: of the subsystem.
-        mass: relative to that of the character.
+        mass: relative to that of the first character.
         com: its centre of mass in the root frame, (3,) [m].
         inertia: about it, in axes of the root frame, divided by its mass, (3, 3) [m²].
         root: index of its root joint in the scene's model.
+        effort: factor of the cost of its accelerations, and of the forces and torques of its limbs.
     """
 
     name: str
@@ -118,6 +122,7 @@ class Prop:
     com: Array
     inertia: Array
     root: int
+    effort: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -126,18 +131,20 @@ class LimbJoints:
 
     Attributes:
         indices: in the scene's model, (k,).
+        bodies: index in `Character.bodies` of the character whose joint it is, (k,).
         q_index: in q, (k,).
         lower: limits [rad], (k,).
         upper: limits [rad], (k,).
         rest: angles of the nominal posture [rad], (k,).
         torque: effort limits [N m], (k,).
-        mass: of these links, divided by the character's mass, (k,).
+        mass: of these links, divided by the first character's mass, (k,).
         lever: their centre of mass in the joint's frame, (k, 3) [m].
         nominal: the same in the root frame in the nominal posture, (k, 3) [m].
         beyond: of each joint, places in these arrays of the links that it moves.
     """
 
     indices: tuple[int, ...]
+    bodies: tuple[int, ...]
     q_index: Indices
     lower: Array
     upper: Array
@@ -151,15 +158,15 @@ class LimbJoints:
 
 @dataclass(frozen=True)
 class Character:
-    """A character: trunk, effectors and approximate collision geometry.
+    """A character, or several that act together: trunks, effectors and approximate collision geometry.
 
     Attributes:
-        name: of the subsystem.
-        mass: [kg].
-        com: centre of mass of the nominal posture in the root frame, (3,) [m].
+        name: of the subsystem of the first character.
+        mass: its mass [kg].
+        com: centre of mass of its nominal posture in the root frame, (3,) [m].
         inertia: about it, in axes of the root frame, divided by the mass, (3, 3) [m²].
         root: index of its root joint in the scene's model.
-        effectors: patches of limbs first, then those of the trunk, then those of the object.
+        effectors: patches of limbs first, then those of trunks, then those of the object.
         joints: of the limbs.
         capsules: approximate collision geometry.
         apart: pairs of links that stay apart, full names.
@@ -167,6 +174,8 @@ class Character:
         nominal: nominal configuration of the whole scene, (nq,).
         limb_weights: whether the weight of limbs acts where they are, instead of where the nominal posture has it.
         prop: the object.
+        effort: factor of the cost of its accelerations, forces and torques.
+        partners: the other characters.
     """
 
     name: str
@@ -181,7 +190,20 @@ class Character:
     close: tuple[tuple[str, str], ...]
     nominal: Array
     limb_weights: bool
-    prop: Prop | None = None
+    prop: RigidBody | None = None
+    effort: float = 1.0
+    partners: tuple[RigidBody, ...] = ()
+
+    @property
+    def bodies(self) -> tuple[RigidBody, ...]:
+        """All bodies: the characters, then the object."""
+        first = RigidBody(self.name, 1.0, self.com, self.inertia, self.root, self.effort)
+        return (first, *self.partners, *([] if self.prop is None else [self.prop]))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the characters."""
+        return (self.name, *(partner.name for partner in self.partners))
 
     @property
     def limbs(self) -> tuple[Effector, ...]:
@@ -190,13 +212,24 @@ class Character:
 
     @property
     def features(self) -> int:
-        """Size of x in (12): position and exponential map of the trunk, of each limb's patch, and of the object."""
-        return 6 * (1 + len(self.limbs) + (self.prop is not None))
+        """Size of x in (12): position and exponential map of the trunk, of each limb's patch, and of other bodies."""
+        return 6 * (len(self.bodies) + len(self.limbs))
+
+    def label(self, body: int) -> str:
+        """Return what a body is called in terms and figures."""
+        if body >= len(self.names):
+            return "object"
+        return f"{self.names[body]} root" if body else "root"
+
+    def body_features(self, body: int) -> slice:
+        """Return where x has the position of a body's centre of mass, and its rotation vector."""
+        first = 6 * (len(self.limbs) + body) if body else 0
+        return slice(first, first + 6)
 
     @property
     def prop_features(self) -> slice:
-        """Where x has the position of the object's centre of mass, and its rotation vector."""
-        return slice(6 * (1 + len(self.limbs)), self.features)
+        """The same of the object; empty without one."""
+        return slice(6 * (1 + len(self.limbs) + len(self.partners)), self.features)
 
     def index(self, name: str) -> int:
         """Return the index of an effector by its name."""
@@ -206,19 +239,21 @@ class Character:
         """Return x of a configuration, (features,): rotations are relative to the upright nominal posture."""
         data = scene.model.createData()
         pin.framesForwardKinematics(scene.model, data, q)
-        X_root = data.oMi[self.root]
-        x = [X_root.act(self.com), pin.log3(X_root.rotation)]
+        first, *others = (self._body_at(data, body) for body in self.bodies)
+        limbs = []
         for limb in self.limbs:
             X = data.oMf[scene.surfaces[limb.surface].frame_id]
-            x += [X.translation, np.zeros(3) if limb.point else pin.log3(X.rotation @ limb.nominal.rotation.T)]
-        if self.prop is not None:
-            X_prop = data.oMi[self.prop.root]
-            x += [X_prop.act(self.prop.com), pin.log3(X_prop.rotation)]
-        return np.concatenate(x)
+            limbs += [X.translation, np.zeros(3) if limb.point else pin.log3(X.rotation @ limb.nominal.rotation.T)]
+        return np.concatenate([first, *limbs, *others])
+
+    @staticmethod
+    def _body_at(data: pin.Data, body: RigidBody) -> Array:
+        X = data.oMi[body.root]
+        return np.append(X.act(body.com), pin.log3(X.rotation))
 
 
 def character_of(scenario: Scenario) -> Character:
-    """Return the character of a scenario's behaviour.
+    """Return the character of a scenario's behaviour, with its partner if there is one.
 
     Joints that move no effector, such as those of the neck, or limbs together, such as those of the chest if no
     effector is on it, are held at the nominal posture.
@@ -227,49 +262,68 @@ def character_of(scenario: Scenario) -> Character:
         MultiQpError: there is no behaviour, a surface is a grasp, or a limb's joint is not a revolute one.
     """
     spec, scene = behaviour_of(scenario), scenario.scene
-    body = scene.subsystems[spec.character]
-    if not body.floating:
-        raise MultiQpError(f"behaviour.character: expected a character with a floating base, got '{body.name}'")
+    members = spec.characters
     nominal = scene.q0.copy()
-    nominal[body.q_slice] = body.postures[spec.posture]
-    root = body.root_joints[0]
+    for member in members:
+        body = scene.subsystems[member.character]
+        if not body.floating:
+            raise MultiQpError(f"behaviour.character: expected a character with a floating base, got '{body.name}'")
+        nominal[body.q_slice] = body.postures[member.posture]
     upright = nominal.copy()
-    upright[body.q_slice.start : body.q_slice.start + 7] = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
-    chains = _chains(scene, spec, root)
-    data = scene.model.createData()
-    pin.ccrba(scene.model, data, upright, np.zeros(scene.nv))
-    inertia = data.oMi[root].actInv(data.oYcrb[root])
-    effectors = [_effector(scene, spec, name, chains[name], root, upright) for name in spec.effectors]
+    for member in members:
+        first = scene.subsystems[member.character].q_slice.start
+        upright[first : first + 7] = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+    mass, bodies, effectors = 0.0, [], []
+    for k, member in enumerate(members):
+        root = scene.subsystems[member.character].root_joints[0]
+        data = scene.model.createData()
+        pin.ccrba(scene.model, data, upright, np.zeros(scene.nv))
+        inertia = data.oMi[root].actInv(data.oYcrb[root])
+        mass = mass or float(inertia.mass)
+        com, turning = np.asarray(inertia.lever).copy(), np.asarray(inertia.inertia) / inertia.mass
+        bodies.append(RigidBody(member.character, inertia.mass / mass, com, turning, root, member.effort))
+        chains = _chains(scene, member, root)
+        found = [_effector(scene, member, name, chains[name], root, upright) for name in member.effectors]
+        effectors += [replace(effector, body=k) for effector in found]
     effectors.sort(key=lambda effector: not effector.is_limb)
-    prop = None if spec.object is None else _prop(scene, spec.object, float(inertia.mass))
+    prop = None if spec.object is None else _prop(scene, spec.object, mass)
     if prop is not None and spec.object is not None:
         hands = spec.object.hands
         effectors = [replace(e, on_prop=True, unit=prop.mass) if e.name in hands else e for e in effectors]
-        effectors += [_patch(scene, prop, name, surface) for name, surface in spec.object.patches.items()]
-    joints = _limb_joints(scene, effectors, root, upright, float(inertia.mass))
+        patches = [_patch(scene, prop, name, surface) for name, surface in spec.object.patches.items()]
+        effectors += [replace(patch, body=len(members)) for patch in patches]
+    joints = _limb_joints(scene, effectors, [body.root for body in bodies], upright, mass)
     touching = {scene.surfaces[effector.surface].joint_id for effector in effectors if not effector.of_prop}
     planar = {scene.surfaces[e.surface].joint_id for e in effectors if not (e.of_prop or e.point)}
+    capsules: list[Capsule] = []
+    for k, member in enumerate(members):
+        moved, subsystem = set(joints.indices), scene.subsystems[member.character]
+        of_body = capsules_of(scene, subsystem, moved, touching, touching - planar, upright)
+        capsules += [replace(capsule, body=k) for capsule in of_body]
+    first, names = bodies[0], tuple(body.name for body in bodies)
     return Character(
-        name=body.name,
-        mass=float(inertia.mass),
-        com=np.asarray(inertia.lever).copy(),
-        inertia=np.asarray(inertia.inertia) / inertia.mass,
-        root=root,
+        name=first.name,
+        mass=mass,
+        com=first.com,
+        inertia=first.inertia,
+        root=first.root,
         effectors=tuple(effectors),
         joints=joints,
-        capsules=tuple(capsules_of(scene, body, set(joints.indices), touching, touching - planar, upright)),
-        apart=scene.self_collisions.get(body.name, ()),
-        close=_close_pairs(scenario, body.name),
+        capsules=tuple(capsules),
+        apart=tuple(pair for name in names for pair in scene.self_collisions.get(name, ())),
+        close=_close_pairs(scenario, names),
         nominal=nominal,
         limb_weights=spec.limb_weights,
         prop=prop,
+        effort=first.effort,
+        partners=tuple(bodies[1:]),
     )
 
 
-def _close_pairs(scenario: Scenario, name: str) -> tuple[tuple[str, str], ...]:
-    """Return the pairs of own links that the scenario keeps apart and the model file does not list, full names."""
-    listed = {frozenset(pair) for pair in scenario.scene.self_collisions.get(name, ())}
-    own = f"{name}/"
+def _close_pairs(scenario: Scenario, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Return the pairs of links of these characters that the scenario keeps apart and no model file lists."""
+    listed = {frozenset(pair) for name in names for pair in scenario.scene.self_collisions.get(name, ())}
+    own = tuple(f"{name}/" for name in names)
     pairs = watched_pairs(scenario.scene, scenario.spec.collisions.model_copy(update={"self_collisions": []}))
     found = [pair.links for pair in pairs if pair.damper and all(link.startswith(own) for link in pair.links)]
     return tuple(links for links in dict.fromkeys(found) if frozenset(links) not in listed)
@@ -286,14 +340,14 @@ def behaviour_of(scenario: Scenario) -> BehaviourSpec:
     return scenario.spec.behaviour
 
 
-def _prop(scene: Scene, spec: ObjectSpec, mass: float) -> Prop:
+def _prop(scene: Scene, spec: ObjectSpec, mass: float) -> RigidBody:
     """Return the object, for the character's mass [kg]."""
     body = scene.subsystems[spec.subsystem]
     if body.v_slice.stop - body.v_slice.start != 6:
         raise MultiQpError(f"behaviour.object.subsystem: expected one rigid body, '{body.name}' has joints")
     root = body.root_joints[0]
     inertia = scene.model.inertias[root]
-    return Prop(
+    return RigidBody(
         name=body.name,
         mass=float(inertia.mass) / mass,
         com=np.asarray(inertia.lever).copy(),
@@ -302,7 +356,7 @@ def _prop(scene: Scene, spec: ObjectSpec, mass: float) -> Prop:
     )
 
 
-def _patch(scene: Scene, prop: Prop, name: str, surface_name: str) -> Effector:
+def _patch(scene: Scene, prop: RigidBody, name: str, surface_name: str) -> Effector:
     """Return a patch of the object."""
     surface = scene.surfaces[f"{prop.name}/{surface_name}"]
     if surface.kind != "planar":
@@ -332,7 +386,7 @@ def _patch(scene: Scene, prop: Prop, name: str, surface_name: str) -> Effector:
     )
 
 
-def _chains(scene: Scene, spec: BehaviourSpec, root: int) -> dict[str, list[int]]:
+def _chains(scene: Scene, spec: CharacterSpec, root: int) -> dict[str, list[int]]:
     """Return the joints between the root and each effector, without those that are held.
 
     A joint that limbs share is held, unless an effector is on a link between it and where they part.
@@ -356,7 +410,7 @@ def _chains(scene: Scene, spec: BehaviourSpec, root: int) -> dict[str, list[int]
 
 
 def _effector(
-    scene: Scene, spec: BehaviourSpec, name: str, chain: Sequence[int], root: int, upright: Array
+    scene: Scene, spec: CharacterSpec, name: str, chain: Sequence[int], root: int, upright: Array
 ) -> Effector:
     model, given = scene.model, spec.effectors[name]
     surface = scene.surfaces[f"{spec.character}/{given.surface}"]
@@ -400,20 +454,25 @@ def _effector(
     )
 
 
-def _limb_joints(scene: Scene, effectors: Sequence[Effector], root: int, upright: Array, mass: float) -> LimbJoints:
+def _limb_joints(
+    scene: Scene, effectors: Sequence[Effector], roots: Sequence[int], upright: Array, mass: float
+) -> LimbJoints:
+    """Return the joints of all limbs, for the first character's mass [kg] and the root joint of each character."""
     model, data = scene.model, scene.model.createData()
     pin.forwardKinematics(model, data, upright)
-    indices = list(dict.fromkeys(j for effector in effectors for j in effector.joints))
+    bodies = {j: effector.body for effector in effectors for j in effector.joints}
+    indices = list(bodies)
     q_index = np.array([model.joints[j].idx_q for j in indices], dtype=np.intp)
     carried = {j: pin.Inertia.Zero() for j in indices}
-    for link in model.subtrees[root]:
+    for link in (link for root in roots for link in model.subtrees[root]):
         joint = owner(scene, link, set(indices))
         if joint is not None:
             carried[joint] += data.oMi[joint].actInv(data.oMi[link]).act(model.inertias[link])
     levers = np.array([carried[j].lever for j in indices]).reshape(-1, 3)
-    nominal = [data.oMi[root].actInv(data.oMi[j].act(c)) for j, c in zip(indices, levers, strict=True)]
+    nominal = [data.oMi[roots[bodies[j]]].actInv(data.oMi[j].act(c)) for j, c in zip(indices, levers, strict=True)]
     return LimbJoints(
         indices=tuple(indices),
+        bodies=tuple(bodies.values()),
         q_index=q_index,
         lower=np.asarray(model.lowerPositionLimit)[q_index],
         upper=np.asarray(model.upperPositionLimit)[q_index],

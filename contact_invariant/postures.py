@@ -47,21 +47,18 @@ def postures_of(scene: Scene, character: Character, motion: Motion, times: Array
     """
     x, _, _ = motion.features(times)
     guesses = np.array([np.interp(times, motion.times, column) for column in motion.angles.T]).T
-    R_trunk = rotations(x[:, 3:6])
     turns = [rotations(x[:, 9 + 6 * i : 12 + 6 * i]) @ limb.nominal.rotation for i, limb in enumerate(character.limbs)]
-    data, root = scene.model.createData(), int(scene.model.joints[character.root].idx_q)
-    prop = character.prop
+    data = scene.model.createData()
     q, found = character.nominal.copy(), []
     errors = np.zeros((len(times), len(character.limbs), 2))
     groups, last = _groups(character), [_is_last(character, i) for i in range(len(character.limbs))]
     for m in range(len(times)):
         made = motion.contacts[motion.phase(times[m])]
-        q[root : root + 3] = x[m, :3] - R_trunk[m] @ character.com
-        q[root + 3 : root + 7] = pin.Quaternion(R_trunk[m]).coeffs()
-        if prop is not None:
-            R_prop, at = pin.exp3(x[m, character.prop_features][3:]), int(scene.model.joints[prop.root].idx_q)
-            q[at : at + 3] = x[m, character.prop_features][:3] - R_prop @ prop.com
-            q[at + 3 : at + 7] = pin.Quaternion(R_prop).coeffs()
+        for k, body in enumerate(character.bodies):
+            of_body, at = x[m, character.body_features(k)], int(scene.model.joints[body.root].idx_q)
+            R = pin.exp3(of_body[3:])
+            q[at : at + 3] = of_body[:3] - R @ body.com
+            q[at + 3 : at + 7] = pin.Quaternion(R).coeffs()
         q[character.joints.q_index] = np.clip(guesses[m], character.joints.lower, character.joints.upper)
         for group in groups:
             goals = {i: pin.SE3(turns[i][m], x[m, 6 + 6 * i : 9 + 6 * i]) for i in group if last[i] or made[i]}

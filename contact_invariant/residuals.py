@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +11,8 @@ import numpy as np
 from contact_invariant.character import Character, Effector
 from contact_invariant.surroundings import Surroundings
 from contact_invariant.symbols import angular_acceleration, angular_velocity, ca, exponential_map, rotation
-from contact_invariant.task_terms import PropState, State, state_at
+from contact_invariant.task_terms import BodyState, SymbolicState, state_at
+from multi_qp_scene.arrays import Array
 
 GRAVITY = 9.81
 #: k_0 and k_1 of (7).
@@ -90,7 +92,7 @@ class Instant:
         angles: joint angles of the limbs [rad].
     """
 
-    state: State
+    state: SymbolicState
     acceleration: Any
     c: Any
     a: Any
@@ -100,37 +102,29 @@ class Instant:
 
 def dynamic_rows(character: Character, surroundings: Surroundings, at: Instant, rows: Rows, friction: float) -> None:
     """Append all terms of (1) but the task's end terms at one instant."""
-    x, rate, second = at.state.x, at.state.rate, at.acceleration
-    p, R, prop = at.state.p, at.state.R, at.state.prop
-    omega = angular_velocity(x[3:6], rate[3:6])
-    alpha = angular_acceleration(x[3:6], rate[3:6], second[3:6])
-    inertia = R @ ca.DM(character.inertia) @ R.T
-    force = second[:3] / GRAVITY + ca.DM([0, 0, 1])
-    moment = (inertia @ alpha + ca.cross(omega, inertia @ omega)) / GRAVITY
+    x, rate, prop, bodies = at.state.x, at.state.rate, at.state.prop, character.bodies
     limbs = LimbFrames(character, at.state, at.angles)
-    if character.limb_weights:
-        moment = moment + ca.cross(limbs.shift(), force)
+    wrenches = [_needed(character, at, limbs, k) for k in range(len(bodies))]
     pushes = []
-    wrenches: list[tuple[Any, Any, Any]] = []  # on the object: place, force and moment in its own weights
     for i, effector in enumerate(character.effectors):
         place, turn = at.state.places[i], at.state.turns[i]
         wrench = at.forces[6 * i : 6 * i + 6]
         push, twist = -turn @ wrench[:3], -turn @ wrench[3:]
-        if effector.of_prop or effector.on_prop:
-            sign = 1 if effector.of_prop else -1
-            wrenches.append((place, sign * push, sign * twist))
-        push, twist = effector.unit * push, effector.unit * twist
-        pushes.append((place, push, twist))
-        if not effector.of_prop:
-            force, moment = force - push, moment - ca.cross(place - p, push) - twist
+        pushes.append((place, effector.unit * push, effector.unit * twist))
+        pushed = [(effector.body, 1)]
+        if effector.on_prop:
+            pushed.append((len(bodies) - 1, -1))
+        for k, sign in pushed:  # each body in its own weights
+            share, p = sign * effector.unit / bodies[k].mass, at.state.bodies[k].p
+            force, moment = wrenches[k]
+            wrenches[k] = force - share * push, moment - ca.cross(place - p, share * push) - share * twist
+        body = at.state.bodies[effector.body]
         if effector.is_limb:
             speed = rate[6 + 6 * i : 9 + 6 * i]
             spin = angular_velocity(x[9 + 6 * i : 12 + 6 * i], rate[9 + 6 * i : 12 + 6 * i])
             rows.add("limb kinematics", "kinematics", *limbs.errors(effector, place, turn))
-        elif effector.of_prop and prop is not None:
-            spin, speed = prop.omega, prop.speed_at(place)
         else:
-            spin, speed = omega, rate[:3] + ca.cross(omega, place - p)
+            spin, speed = body.omega, body.speed_at(place)
         if effector.on_prop and prop is not None and surroundings.prop is not None:
             near, normal = surroundings.prop.nearest(prop.seen(place), effector.margin)
             near, normal = prop.p + prop.R @ near, prop.R @ normal
@@ -145,40 +139,46 @@ def dynamic_rows(character: Character, surroundings: Surroundings, at: Instant, 
         rows.add("slip", "contact", root_c * 0.3 * speed, root_c * 0.3 * parallel * spin)
         scale = ca.sqrt(effector.effort * K0 / (at.c[i] ** 2 + K1))
         rows.add("forces without contact", "absent", scale * wrench[:3], scale * 10 * wrench[3:])
-        rows.add("effort", "effort", wrench[:3], wrench[3:])
+        rows.add("effort", "effort", math.sqrt(bodies[effector.body].effort) * wrench)
         rows.add("friction", "cone", *([] if effector.grip else _cone(wrench, effector, friction)))
-    rows.add("root force", "physics", force)
-    rows.add("root moment", "physics", 2 * moment)
-    standing = [i for i, e in enumerate(character.effectors) if not (e.of_prop or e.on_prop)]
-    rows.add("support", "support", hinge(1 - sum(at.c[i] for i in standing)))
+    for k, (force, moment) in enumerate(wrenches):
+        rows.add(f"{character.label(k)} force", "physics", force)
+        rows.add(f"{character.label(k)} moment", "physics", 2 * moment)
+    for k in range(len(character.names)):
+        standing = [i for i, e in enumerate(character.effectors) if e.body == k and not e.on_prop]
+        rows.add("support", "support", hinge(1 - sum(at.c[i] for i in standing)))
     if prop is not None:
         resting = ca.fmin(sum(at.c[i] for i, e in enumerate(character.effectors) if e.of_prop), 1)
         for place in _prop_edges(surroundings, prop):
             gap = surroundings.distance(place)
             rows.add("object clearance", "drag", hinge((1 - resting) * PROP_CLEARANCE - gap))
-        _prop_rows(character, prop, at, wrenches, rows)
     rows.add("contact variables", "prior", at.a)
-    scales = np.tile([1.0, 1.0, 1.0, 0.3, 0.3, 0.3], character.features // 6)
-    rows.add("acceleration", "acceleration", ca.DM(scales) * second)
+    rows.add("acceleration", "acceleration", ca.DM(_acceleration_scales(character)) * at.acceleration)
     _joint_rows(character, limbs, at, pushes, rows)
     _collision_rows(character, surroundings, limbs, prop, rows)
 
 
-def _prop_rows(
-    character: Character, prop: PropState, at: Instant, wrenches: list[tuple[Any, Any, Any]], rows: Rows
-) -> None:
-    """Append the dynamics (6) of the object, relative to its own weight."""
-    if character.prop is None:
-        return
-    first = character.prop_features.start
-    r, rate, second = (values[first + 3 : first + 6] for values in (at.state.x, at.state.rate, at.acceleration))
-    inertia, alpha = prop.R @ ca.DM(character.prop.inertia) @ prop.R.T, angular_acceleration(r, rate, second)
-    force = at.acceleration[first : first + 3] / GRAVITY + ca.DM([0, 0, 1])
-    moment = (inertia @ alpha + ca.cross(prop.omega, inertia @ prop.omega)) / GRAVITY
-    for place, push, twist in wrenches:
-        force, moment = force - push, moment - ca.cross(place - prop.p, push) - twist
-    rows.add("object force", "physics", force)
-    rows.add("object moment", "physics", 2 * moment)
+def _needed(character: Character, at: Instant, limbs: LimbFrames, k: int) -> tuple[Any, Any]:
+    """Return force and moment about its centre of mass that (6) needs on a body, relative to its weight."""
+    body, state, columns = character.bodies[k], at.state.bodies[k], character.body_features(k)
+    x, rate, second = at.state.x[columns], at.state.rate[columns], at.acceleration[columns]
+    omega, alpha = state.omega, angular_acceleration(x[3:], rate[3:], second[3:])
+    inertia = state.R @ ca.DM(body.inertia) @ state.R.T
+    force = second[:3] / GRAVITY + ca.DM([0, 0, 1])
+    moment = (inertia @ alpha + ca.cross(omega, inertia @ omega)) / GRAVITY
+    if character.limb_weights and k < len(character.names):
+        moment = moment + ca.cross(limbs.shift(k), force)
+    return force, moment
+
+
+def _acceleration_scales(character: Character) -> Array:
+    """Return the factor of each feature's acceleration, (features,)."""
+    scales = np.tile([1.0, 1.0, 1.0, 0.3, 0.3, 0.3], character.features // 6)
+    for k, body in enumerate(character.bodies):
+        scales[character.body_features(k)] *= math.sqrt(body.effort)
+    for i, limb in enumerate(character.limbs):
+        scales[6 + 6 * i : 12 + 6 * i] *= math.sqrt(character.bodies[limb.body].effort)
+    return scales
 
 
 def _cone(wrench: Any, effector: Effector, friction: float) -> list[Any]:
@@ -197,18 +197,20 @@ class LimbFrames:
     """Places of the limbs' joints by their angles.
 
     Attributes:
-        base: position of the root, (3, 1).
-        R: rotation of the root.
+        roots: position and rotation of each character's root.
         joints: position, rotation and axis of each limb joint by its index in the scene's model.
     """
 
-    def __init__(self, character: Character, state: State, angles: Any) -> None:
+    def __init__(self, character: Character, state: SymbolicState, angles: Any) -> None:
         self._character = character
-        self.base, self.R = state.p - state.R @ ca.DM(character.com), state.R
+        self.roots = [
+            (state.bodies[k].p - state.bodies[k].R @ ca.DM(body.com), state.bodies[k].R)
+            for k, body in enumerate(character.bodies)
+        ]
         self.joints: dict[int, tuple[Any, Any, Any]] = {}
         columns = {j: k for k, j in enumerate(character.joints.indices)}
         for limb in character.limbs:
-            origin, R = self.base, self.R
+            origin, R = self.roots[limb.body]
             for k, j in enumerate(limb.joints):
                 if j not in self.joints:
                     X = limb.placements[k]
@@ -229,11 +231,12 @@ class LimbFrames:
         origin, R, _ = self.joints[self._character.joints.indices[k]]
         return origin + R @ ca.DM(self._character.joints.lever[k])
 
-    def shift(self) -> Any:
-        """Return how far the limbs move the centre of mass from where the nominal posture has it, (3, 1)."""
-        joints, total = self._character.joints, ca.SX.zeros(3)
-        for k, mass in enumerate(joints.mass):
-            total += mass * (self.centre(k) - self.base - self.R @ ca.DM(joints.nominal[k]))
+    def shift(self, body: int) -> Any:
+        """Return how far a character's limbs move its centre of mass from where the nominal posture has it, (3, 1)."""
+        joints, total, (base, R) = self._character.joints, ca.SX.zeros(3), self.roots[body]
+        for k, mass in enumerate(joints.mass / self._character.bodies[body].mass):
+            if joints.bodies[k] == body:
+                total += mass * (self.centre(k) - base - R @ ca.DM(joints.nominal[k]))
         return total
 
 
@@ -255,18 +258,19 @@ def _joint_rows(
         for link in joints.beyond[k] if character.limb_weights else ():
             moment += ca.cross(limbs.centre(link) - origin, ca.DM([0, 0, -joints.mass[link]]))
         torques.append(weight * ca.dot(axis, moment) / joints.torque[k])
-    rows.add("torques", "torque", *torques)
+    efforts = [math.sqrt(character.bodies[body].effort) for body in joints.bodies]
+    rows.add("torques", "torque", *(effort * torque for effort, torque in zip(efforts, torques, strict=True)))
     if character.limb_weights:  # without their weight, static torques of lying limbs mean little
         rows.add("torque limits", "overload", *(hinge(ca.fabs(torque) - TORQUE_SHARE) for torque in torques))
 
 
 def _collision_rows(
-    character: Character, surroundings: Surroundings, limbs: LimbFrames, prop: PropState | None, rows: Rows
+    character: Character, surroundings: Surroundings, limbs: LimbFrames, prop: BodyState | None, rows: Rows
 ) -> None:
     """Append the penetration of links into solids, into the object and into each other."""
     axes = []
     for capsule in character.capsules:
-        origin, R = (limbs.base, limbs.R) if capsule.joint is None else limbs.joints[capsule.joint][:2]
+        origin, R = limbs.roots[capsule.body] if capsule.joint is None else limbs.joints[capsule.joint][:2]
         a, b = (origin + R @ ca.DM(end) for end in capsule.ends)
         axes.append((a, b))
         for u in capsule.fractions:
@@ -288,13 +292,13 @@ def _collision_rows(
                     rows.add("own links", "penetration", hinge(first.radius + second.radius + CLOSE_MARGIN - gap))
 
 
-def _prop_edges(surroundings: Surroundings, prop: PropState) -> list[Any]:
+def _prop_edges(surroundings: Surroundings, prop: BodyState) -> list[Any]:
     """Return points on the edges of the object in the world."""
     solids = () if surroundings.prop is None else surroundings.prop.solids
     return [prop.p + prop.R @ ca.DM(point) for solid in solids for point in solid.edges(PROP_SPACING)]
 
 
-def _free(surroundings: Surroundings, prop: PropState | None, point: Any) -> Any:
+def _free(surroundings: Surroundings, prop: BodyState | None, point: Any) -> Any:
     """Return the signed distance of a symbolic point from the nearest solid, also of the object [m]."""
     distance = surroundings.distance(point)
     if prop is None or surroundings.prop is None:
@@ -317,13 +321,14 @@ def _clamped(value: Any) -> Any:
     return ca.fmin(ca.fmax(value, 0), 1)
 
 
-def path_rows(character: Character, surroundings: Surroundings, state: State, rows: Rows) -> None:
+def path_rows(character: Character, surroundings: Surroundings, state: SymbolicState, rows: Rows) -> None:
     """Append terms on a fine grid: lengths of limbs; corners of patches do not enter solids nor drag along them."""
     for i, effector in enumerate(character.effectors):
         place, turn = state.places[i], state.turns[i]
         if effector.is_limb:
             last = place if effector.point else place + turn @ ca.DM(effector.end.inverse().translation)
-            first = state.p + state.R @ ca.DM(effector.placements[0].translation - character.com)
+            trunk, com = state.bodies[effector.body], character.bodies[effector.body].com
+            first = trunk.p + trunk.R @ ca.DM(effector.placements[0].translation - com)
             if effector.bends:
                 reach = ca.norm_2(last - first)
                 rows.add("limb length", "kinematics", hinge(reach - STRAIGHT * effector.length))

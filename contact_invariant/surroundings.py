@@ -11,7 +11,7 @@ import coal
 import numpy as np
 import pinocchio as pin
 
-from contact_invariant.character import Prop
+from contact_invariant.character import RigidBody
 from contact_invariant.symbols import ca
 from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.errors import MultiQpError
@@ -170,21 +170,21 @@ class Surroundings:
         return near, index
 
 
-def surroundings_of(scene: Scene, *, apart_from: str, prop: Prop | None = None) -> Surroundings:
+def surroundings_of(scene: Scene, *characters: str, prop: RigidBody | None = None) -> Surroundings:
     """Return the fixed environment of a scene, and faces and solids of the object.
 
     Args:
         scene: the scene.
-        apart_from: name of the character; other subsystems are not supported.
+        characters: names of the characters; other moving subsystems are not supported.
         prop: the object.
 
     Raises:
         MultiQpError: there is no planar surface, another moving subsystem, or a shape that is not a box.
     """
-    own = {apart_from} if prop is None else {apart_from, prop.name}
+    own = {*characters} if prop is None else {*characters, prop.name}
     others = [name for name in scene.subsystems if name not in own]
     if others:
-        raise MultiQpError(f"behaviour: expected the character and fixed surroundings, found '{others[0]}' as well")
+        raise MultiQpError(f"behaviour: expected its characters and fixed surroundings, found '{others[0]}' as well")
     data = scene.model.createData()
     pin.framesForwardKinematics(scene.model, data, scene.q0)
     geometry = scene.collision_model.createData()
@@ -196,7 +196,7 @@ def surroundings_of(scene: Scene, *, apart_from: str, prop: Prop | None = None) 
         frames = (frames[0], data.oMi[prop.root] * pin.SE3(np.eye(3), prop.com))
     for surface in scene.surfaces.values():
         owner = surface.name.split("/")[0]
-        if owner == apart_from or surface.kind != "planar":
+        if owner in characters or surface.kind != "planar":
             continue
         of_prop = owner in own
         if not of_prop and surface.name.endswith("/bottom"):
@@ -209,7 +209,7 @@ def surroundings_of(scene: Scene, *, apart_from: str, prop: Prop | None = None) 
         raise MultiQpError("behaviour: the surroundings have no planar surface to make contact with")
     for k, piece in enumerate(scene.collision_model.geometryObjects):
         owner = piece.name.split("/")[0]
-        if owner == apart_from:
+        if owner in characters:
             continue
         if not isinstance(piece.geometry, coal.Box):
             raise MultiQpError(f"behaviour: expected surroundings made of boxes, '{piece.name}' is another shape")

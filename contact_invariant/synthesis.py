@@ -114,7 +114,7 @@ class Synthesiser:
         self._scenario = scenario
         self._behaviour = behaviour_of(scenario)
         self.character: Character = character_of(scenario)
-        surroundings = surroundings_of(scenario.scene, apart_from=self.character.name, prop=self.character.prop)
+        surroundings = surroundings_of(scenario.scene, *self.character.names, prop=self.character.prop)
         self.problem = SynthesisProblem(self.character, surroundings, self._behaviour)
         q = scenario.scene.q0
         angles = q[self.character.joints.q_index]

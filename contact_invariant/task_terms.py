@@ -16,6 +16,7 @@ from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.schema.behaviour import (
     BehaviourSpec,
+    CharacterTerm,
     DirectionTerm,
     HandstandTerm,
     ObjectPositionTerm,
@@ -51,37 +52,38 @@ class Feature:
 
 
 @dataclass(frozen=True)
-class PropState:
-    """Symbolic state of the object.
+class BodyState:
+    """Symbolic state of a rigid body: a character or the object.
 
     Attributes:
         p: centre of mass, (3, 1).
         R: rotation.
         speed: velocity of the centre of mass, (3, 1).
         omega: angular velocity in the world, (3, 1).
+        rate: time derivatives of its features, (6, 1).
     """
 
     p: Any
     R: Any
     speed: Any
     omega: Any
+    rate: Any
 
     def seen(self, place: Any) -> Any:
-        """Return a point of the world relative to the centre of mass, in the object's axes."""
+        """Return a point of the world relative to the centre of mass, in the body's axes."""
         return self.R.T @ (place - self.p)
 
     def speed_at(self, place: Any) -> Any:
-        """Return the velocity of the object at a point of the world."""
+        """Return the velocity of the body at a point of the world."""
         return self.speed + ca.cross(self.omega, place - self.p)
 
 
 @dataclass(frozen=True)
-class State:
+class SymbolicState:
     """Symbolic features at one instant.
 
     Attributes:
-        p: centre of mass, (3, 1).
-        R: rotation of the trunk.
+        bodies: the characters, then the object.
         places: position of each effector's patch.
         turns: rotation of each effector's patch.
         x: all features.
@@ -89,35 +91,33 @@ class State:
         prop: of the object.
     """
 
-    p: Any
-    R: Any
+    bodies: list[BodyState]
     places: list[Any]
     turns: list[Any]
     x: Any
     rate: Any
-    prop: PropState | None = None
+    prop: BodyState | None = None
 
 
-def state_at(character: Character, x: Any, rate: Any) -> State:
-    """Return trunk and patches of symbolic features and their rates."""
-    p, R = x[:3], exponential_map(x[3:6])
-    places, turns, prop = [], [], None
-    if character.prop is not None:
-        at = character.prop_features.start
+def state_at(character: Character, x: Any, rate: Any) -> SymbolicState:
+    """Return bodies and patches of symbolic features and their rates."""
+    bodies, places, turns = [], [], []
+    for k in range(len(character.bodies)):
+        at = character.body_features(k).start
         spin = angular_velocity(x[at + 3 : at + 6], rate[at + 3 : at + 6])
-        prop = PropState(x[at : at + 3], exponential_map(x[at + 3 : at + 6]), rate[at : at + 3], spin)
+        R = exponential_map(x[at + 3 : at + 6])
+        bodies.append(BodyState(x[at : at + 3], R, rate[at : at + 3], spin, rate[at : at + 6]))
     for i, effector in enumerate(character.effectors):
-        nominal = effector.nominal
+        nominal, body = effector.nominal, bodies[effector.body]
         if effector.is_limb:
             places.append(x[6 + 6 * i : 9 + 6 * i])
             turns.append(exponential_map(x[9 + 6 * i : 12 + 6 * i]) @ ca.DM(nominal.rotation))
-        elif effector.of_prop and prop is not None:
-            places.append(prop.p + prop.R @ ca.DM(nominal.translation))
-            turns.append(prop.R @ ca.DM(nominal.rotation))
         else:
-            places.append(p + R @ ca.DM(nominal.translation - character.com))
-            turns.append(R @ ca.DM(nominal.rotation))
-    return State(p, R, places, turns, x, rate, prop)
+            com = 0.0 if effector.of_prop else character.bodies[effector.body].com
+            places.append(body.p + body.R @ ca.DM(nominal.translation - com))
+            turns.append(body.R @ ca.DM(nominal.rotation))
+    prop = None if character.prop is None else bodies[-1]
+    return SymbolicState(bodies, places, turns, x, rate, prop)
 
 
 class TaskTerms:
@@ -157,19 +157,19 @@ class TaskTerms:
             found += [(name + end, unit, float(value)) for (name, unit), value in zip(names, values, strict=True)]
         return found
 
-    def _stand(self, term: StandTerm, at: State) -> list[Feature]:
+    def _stand(self, term: StandTerm, at: SymbolicState) -> list[Feature]:
         feet = [self._character.index(name) for name in term.feet]
         middle = sum(at.places[i] for i in feet) / len(feet)
+        trunk = at.bodies[self._character.effectors[feet[0]].body]
         found = [
-            Feature("centre of mass over the feet", "m", (at.p - middle)[:2]),
-            Feature("trunk upright", "rad", at.R[:, 2] - ca.DM([0, 0, 1])),
-            Feature("velocity of the centre of mass", "m/s", at.rate[:3]),
-            Feature("rotation of the trunk", "rad/s", at.rate[3:6]),
+            Feature("centre of mass over the feet", "m", (trunk.p - middle)[:2]),
+            Feature("trunk upright", "rad", trunk.R[:, 2] - ca.DM([0, 0, 1])),
+            Feature("velocity of the centre of mass", "m/s", trunk.rate[:3]),
+            Feature("rotation of the trunk", "rad/s", trunk.rate[3:]),
         ]
         for i in feet:
             foot = self._character.effectors[i]
-            base = at.p + at.R @ ca.DM(_base(self._character, i))
-            length = float(np.linalg.norm(foot.nominal.translation - self._character.com - _base(self._character, i)))
+            base, length = self._hip(at, i)
             near, normal = self._surroundings.nearest(at.places[i], foot.margin)
             found += [
                 Feature(f"{foot.name} extended", "m", ca.norm_2(at.places[i] - base) - length),
@@ -181,14 +181,15 @@ class TaskTerms:
                 found.append(Feature(f"rotation of {foot.name}", "rad/s", at.rate[9 + 6 * i : 12 + 6 * i]))
         return found
 
-    def _handstand(self, term: HandstandTerm, at: State) -> list[Feature]:
+    def _handstand(self, term: HandstandTerm, at: SymbolicState) -> list[Feature]:
         hands = [self._character.index(name) for name in term.hands]
         middle = sum(at.places[i] for i in hands) / len(hands)
+        trunk = at.bodies[self._character.effectors[hands[0]].body]
         found = [
-            Feature("centre of mass over the hands", "m", (at.p - middle)[:2]),
-            Feature("trunk upside down", "rad", at.R[:, 2] + ca.DM([0, 0, 1])),
-            Feature("velocity of the centre of mass", "m/s", at.rate[:3]),
-            Feature("rotation of the trunk", "rad/s", at.rate[3:6]),
+            Feature("centre of mass over the hands", "m", (trunk.p - middle)[:2]),
+            Feature("trunk upside down", "rad", trunk.R[:, 2] + ca.DM([0, 0, 1])),
+            Feature("velocity of the centre of mass", "m/s", trunk.rate[:3]),
+            Feature("rotation of the trunk", "rad/s", trunk.rate[3:]),
         ]
         for i in hands:
             hand = self._character.effectors[i]
@@ -199,33 +200,46 @@ class TaskTerms:
             ]
         for i in (self._character.index(name) for name in term.feet):
             foot = self._character.effectors[i]
-            base = at.p + at.R @ ca.DM(_base(self._character, i))
-            length = float(np.linalg.norm(foot.nominal.translation - self._character.com - _base(self._character, i)))
+            base, length = self._hip(at, i)
             found.append(Feature(f"{foot.name} above the trunk", "m", at.places[i] - base - ca.DM([0, 0, length])))
         return found
 
-    def _position(self, term: PositionTerm, at: State) -> list[Feature]:
-        return [Feature("centre of mass", "m", at.p[: len(term.target)] - ca.DM(term.target))]
+    def _hip(self, at: SymbolicState, i: int) -> tuple[Any, float]:
+        """Return the place of a limb's first joint, and the nominal distance of its patch from there [m]."""
+        effector = self._character.effectors[i]
+        com = self._character.bodies[effector.body].com
+        base = effector.placements[0].translation if effector.is_limb else effector.nominal.translation
+        trunk = at.bodies[effector.body]
+        return trunk.p + trunk.R @ ca.DM(base - com), float(np.linalg.norm(effector.nominal.translation - base))
 
-    def _direction(self, term: DirectionTerm, at: State) -> list[Feature]:
-        turned = ca.DM(pin.utils.rotate("z", -term.yaw)) @ at.R
+    def _trunk(self, term: CharacterTerm, at: SymbolicState) -> BodyState:
+        """Return the trunk of a term's character."""
+        names = [body.name for body in self._character.bodies]
+        return at.bodies[0 if term.character is None else names.index(term.character)]
+
+    def _position(self, term: PositionTerm, at: SymbolicState) -> list[Feature]:
+        return [Feature("centre of mass", "m", self._trunk(term, at).p[: len(term.target)] - ca.DM(term.target))]
+
+    def _direction(self, term: DirectionTerm, at: SymbolicState) -> list[Feature]:
+        turned = ca.DM(pin.utils.rotate("z", -term.yaw)) @ self._trunk(term, at).R
         return [Feature("heading", "rad", ca.atan2(turned[1, 0], turned[0, 0]))]
 
-    def _trunk_upright(self, term: UprightTerm, at: State) -> list[Feature]:
-        return [_upright(at)]
+    def _trunk_upright(self, term: UprightTerm, at: SymbolicState) -> list[Feature]:
+        """The trunk's axis less the vertical pulls from any inclination, where x and y alone end upside down."""
+        return [Feature("trunk upright", "rad", self._trunk(term, at).R[:, 2] - ca.DM([0, 0, 1]))]
 
-    def _strike(self, term: StrikeTerm, at: State) -> list[Feature]:
+    def _strike(self, term: StrikeTerm, at: SymbolicState) -> list[Feature]:
         i = self._character.index(term.effector)
         if self._character.effectors[i].is_limb:
             speed = at.rate[6 + 6 * i : 9 + 6 * i]
         else:
-            speed = at.rate[:3] + ca.cross(angular_velocity(at.x[3:6], at.rate[3:6]), at.places[i] - at.p)
+            speed = at.bodies[self._character.effectors[i].body].speed_at(at.places[i])
         return [
             Feature(f"{term.effector} at the target", "m", at.places[i] - ca.DM(term.target)),
             Feature(f"{term.effector} velocity", "m/s", speed - ca.DM(term.velocity)),
         ]
 
-    def _object_position(self, term: ObjectPositionTerm, at: State) -> list[Feature]:
+    def _object_position(self, term: ObjectPositionTerm, at: SymbolicState) -> list[Feature]:
         if at.prop is None:
             raise MultiQpError("behaviour: `object_position` without an `object`")
         found = [Feature("object at the target", "m", at.prop.p - ca.DM(term.target))]
@@ -246,15 +260,3 @@ _MAKERS: dict[type[TermBase], Callable[..., list[Feature]]] = {
     ObjectPositionTerm: TaskTerms._object_position,
     StrikeTerm: TaskTerms._strike,
 }
-
-
-def _upright(at: State) -> Feature:
-    """Return the trunk's axis less the vertical: it pulls from any inclination, where x and y alone end upside down."""
-    return Feature("trunk upright", "rad", at.R[:, 2] - ca.DM([0, 0, 1]))
-
-
-def _base(character: Character, i: int) -> Array:
-    """Return the first joint of a limb relative to the centre of mass in the root frame, (3,) [m]."""
-    effector = character.effectors[i]
-    base = effector.placements[0].translation if effector.is_limb else effector.nominal.translation
-    return np.asarray(base - character.com)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +36,9 @@ class TimedPlan:
     Attributes:
         effectors: name of each effector, limbs first, (N,).
         surfaces: full name of its surface, (N,).
+        owners: name of the subsystem of each effector, (N,).
+        characters: names of the characters, (C,).
+        sizes: number of entries of each in the postures, (C,).
         prop: name of the object, "" without one; its features are the last six of x, as those of its root frame.
         touched: full name of the surface that each effector touches from each knot to the next, "" for none,
             (K + 1, N); the last row is what stays in contact after the end.
@@ -43,9 +46,9 @@ class TimedPlan:
         knots: times of x and rates, from 0, (K + 1,) [s].
         x: features of (12) there, (K + 1, features).
         rates: their time derivatives.
-        rest: rotation of the trunk and of each limb's patch for which the rotation vector is zero, (1 + limbs, 3, 3).
+        rest: rotation of trunks and of each limb's patch for which the rotation vector is zero, (1 + limbs, 3, 3).
         times: of the postures, (m,) [s].
-        postures: configurations of the character, (m, nq).
+        postures: configurations of the characters, (m, nq).
         velocities: of a refined motion at the same times, (m, nv); (0, 0) otherwise, as all of the following.
         forces: force [N] and moment [N m] of each patch, in the world's axes, about its origin, (m, N, 6).
         torques: of the motors in the order of the scene, (m, na) [N m].
@@ -61,6 +64,9 @@ class TimedPlan:
     rest: Array
     times: Array
     postures: Array
+    owners: NDArray[np.str_]
+    characters: NDArray[np.str_]
+    sizes: Array
     prop: Array = field(default_factory=lambda: np.array(""))
     velocities: Array = field(default_factory=lambda: np.zeros((0, 0)))
     forces: Array = field(default_factory=lambda: np.zeros((0, 0, 6)))
@@ -70,6 +76,40 @@ class TimedPlan:
     def refined(self) -> bool:
         """Whether it is a motion of the full model."""
         return len(self.velocities) > 0
+
+    def of(self, character: str) -> TimedPlan:
+        """Return the plan of one character; the object's own contacts are in that of the first.
+
+        Raises:
+            MultiQpError: it has no such character.
+        """
+        names = self.characters.tolist()
+        if len(names) == 1:  # also for a subsystem of another name
+            return self
+        if character not in names:
+            raise MultiQpError(f"a motion of {' and '.join(names)}, not of '{character}'")
+        k, limbs = names.index(character), int(self.limbs)
+        kept = self.owners == character
+        if k == 0:
+            kept |= self.owners == self.prop
+        own = np.flatnonzero(kept[:limbs])
+        bodies = [0 if k == 0 else limbs + k, *(own + 1), *([limbs + len(names)] if str(self.prop) else [])]
+        columns = (6 * np.array(bodies)[:, None] + np.arange(6)).ravel()
+        begin = int(self.sizes[:k].sum())
+        return replace(
+            self,
+            effectors=self.effectors[kept],
+            surfaces=self.surfaces[kept],
+            touched=self.touched[:, kept],
+            limbs=np.array(len(own)),
+            x=self.x[:, columns],
+            rates=self.rates[:, columns],
+            rest=self.rest[[0, *(own + 1)]],
+            postures=self.postures[:, begin : begin + int(self.sizes[k])],
+            owners=self.owners[kept],
+            characters=self.characters[[k]],
+            sizes=self.sizes[[k]],
+        )
 
     def save(self, path: Path) -> None:
         """Write it to an .npz file."""
@@ -107,9 +147,11 @@ def timed_plan(
         stays = motion.contacts[:, i].any() and np.linalg.norm(near - places[-1]) < TOUCHING
         if made[-1] or (stays and faces is surroundings):
             touched[-1, i] = faces.name_at(places[-1])
-    if not any(touched[-1]):
-        raise MultiQpError("the motion ends without a contact: there is nothing to stand on")
-    part = scene.subsystems[character.name].q_slice
+    owners = np.array([character.bodies[effector.body].name for effector in character.effectors])
+    for name in character.names:
+        if not any(touched[-1, owners == name]):
+            raise MultiQpError(f"the motion of '{name}' ends without a contact: there is nothing to stand on")
+    parts = [scene.subsystems[name].q_slice for name in character.names]
     x, rates = _of_root(character, motion)
     return TimedPlan(
         effectors=np.array([effector.name for effector in character.effectors]),
@@ -121,7 +163,10 @@ def timed_plan(
         rates=rates,
         rest=np.stack([np.eye(3), *(limb.nominal.rotation for limb in character.limbs)]),
         times=postures.times,
-        postures=postures.q[:, part],
+        postures=np.hstack([postures.q[:, part] for part in parts]),
+        owners=owners,
+        characters=np.array(character.names),
+        sizes=np.array([part.stop - part.start for part in parts]),
         prop=np.array("" if character.prop is None else character.prop.name),
     )
 
@@ -182,8 +227,9 @@ def _seen(character: Character, surroundings: Surroundings, x: Array, i: int) ->
     if effector.of_prop:
         return surroundings, prop[:, :3] + rotations(prop[:, 3:]) @ effector.nominal.translation, prop[:, 3:]
     if not effector.is_limb:
-        arm = effector.nominal.translation - character.com
-        return surroundings, np.asarray(x[:, :3] + rotations(x[:, 3:6]) @ arm), x[:, 3:6]
+        trunk = x[:, character.body_features(effector.body)]
+        arm = effector.nominal.translation - character.bodies[effector.body].com
+        return surroundings, np.asarray(trunk[:, :3] + rotations(trunk[:, 3:]) @ arm), trunk[:, 3:]
     places = x[:, 6 + 6 * i : 9 + 6 * i]
     if effector.on_prop and surroundings.prop is not None:
         return surroundings.prop, np.einsum("mji,mj->mi", rotations(prop[:, 3:]), places - prop[:, :3]), none

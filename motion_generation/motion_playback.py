@@ -58,6 +58,10 @@ class MotionPlayback(MotionGenerator):
         self._spec, self.started_at = spec, 0.0
         path = Path(spec.file)
         plan = TimedPlan.load(path if path.is_absolute() else scenario.path.parent / path)
+        try:
+            plan = plan.of(spec.subsystem)
+        except MultiQpError as error:
+            raise MultiQpError(f"generator '{name}': '{path}' is {error}") from None
         body = scenario.scene.subsystems[spec.subsystem]
         if plan.postures.shape[1] != body.q_slice.stop - body.q_slice.start:
             raise MultiQpError(f"generator '{name}': '{path}' is a motion of another character than '{body.name}'")

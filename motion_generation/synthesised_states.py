@@ -12,6 +12,7 @@ from contact_invariant.timed_plan import TimedPlan
 from contact_invariant.window import first_window, target_of
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.conditions import GeneratorConditionSpec
+from multi_qp_scene.schema.generator_spec import GeneratorSpec
 from multi_qp_scene.schema.generators import MotionPlaybackSpec, MotionReplanningSpec
 from multi_qp_scene.schema.scenario_file import ContactSpec
 from multi_qp_scene.schema.states import StateSpec, TransitionSpec
@@ -75,27 +76,37 @@ def with_motion(scenario: Scenario, plan: TimedPlan, path: Path) -> Scenario:
     touched = [(k, str(other)) for row in plan.touched.tolist() for k, other in enumerate(row) if other]
     if behaviour.online is not None:  # contacts of later windows are not known yet
         touched = [(k, face) for k in range(len(plan.effectors)) for face in _faces(scenario)]
-    names, contacts = {}, {}
+    names: dict[str, dict[str, str]] = {one.character: {} for one in behaviour.characters}
+    contacts = {}
     for k, other in dict.fromkeys(touched):
         name = f"{plan.effectors[k]}_on_{other.replace('/', '_')}"
-        names[f"{plan.effectors[k]} {other}"] = name
+        owner = str(plan.owners[k]) if str(plan.owners[k]) in names else behaviour.character  # it has the object's
+        names[owner][f"{plan.effectors[k]} {other}"] = name
         contacts[name] = ContactSpec(surfaces=(str(plan.surfaces[k]), other), friction=behaviour.friction)
     character, file = behaviour.character, str(path.resolve())
+    play: dict[str, GeneratorSpec] = {}
     if behaviour.online is None:
-        play = MotionPlaybackSpec(type="motion_playback", subsystem=character, file=file, contacts=names)
+        for k, one in enumerate(behaviour.characters):
+            play["motion" if k == 0 else f"motion of {one.character}"] = MotionPlaybackSpec(
+                type="motion_playback", subsystem=one.character, file=file, contacts=names[one.character]
+            )
     else:
         x, y = target_of(behaviour).tolist()
-        play = MotionReplanningSpec(
-            type="motion_replanning", subsystem=character, file=file, contacts=names, target=(x, y)
+        play["motion"] = MotionReplanningSpec(
+            type="motion_replanning",
+            subsystem=character,
+            file=file,
+            contacts=names[character],
+            target=(x, y),
         )
     done = GeneratorConditionSpec(type="generator", generator="motion")
     states = {
         "motion": StateSpec(
             description="plays the synthesised motion",
-            generators={"motion": play},
+            generators=play,
             transitions=[TransitionSpec(to="rest", when=done)],
         ),
-        "rest": StateSpec(description="holds the last posture", generators={"motion": play}, hold=HOLD),
+        "rest": StateSpec(description="holds the last posture", generators=play, hold=HOLD),
     }
     update = {
         "contacts": {**scenario.spec.contacts, **contacts},
@@ -110,4 +121,7 @@ def _faces(scenario: Scenario) -> list[str]:
     """Return the full names of all surfaces that can be touched."""
     from contact_invariant.surroundings import surroundings_of  # imports CasADi
 
-    return [face.name for face in surroundings_of(scenario.scene, apart_from=behaviour_of(scenario).character).faces]
+    return [
+        face.name
+        for face in surroundings_of(scenario.scene, *(c.character for c in behaviour_of(scenario).characters)).faces
+    ]

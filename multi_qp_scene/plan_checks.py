@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import fnmatch
+from collections.abc import Collection
 
 from multi_qp_scene.checks import Key, ScenarioChecker
-from multi_qp_scene.schema.behaviour import BehaviourSpec, ObjectSpec
+from multi_qp_scene.schema.behaviour import BehaviourSpec, CharacterSpec, CharacterTerm, ObjectSpec
 from multi_qp_scene.schema.plan import PlanGoalSpec, PlanSpec
 from multi_qp_scene.schema.turns import TurnsSpec
 
@@ -59,25 +60,23 @@ def check_turns(turns: TurnsSpec, scenario: ScenarioChecker) -> None:
 
 def check_behaviour(behaviour: BehaviourSpec, scenario: ScenarioChecker) -> None:
     """Report each error in the section `behaviour`."""
-    names, character = scenario.names, behaviour.character
-    scenario.known(("behaviour", "character"), "subsystem", character, names.moving)
-    if character in names.moving and character not in names.unreadable:
-        own = scenario.surfaces_of(character)
-        for name, effector in behaviour.effectors.items():
-            scenario.known(("behaviour", "effectors", name, "surface"), "surface", effector.surface, own)
-        scenario.known(("behaviour", "posture"), "posture", behaviour.posture, names.postures[character])
-        if character not in names.floating:
-            message = "only the motion of a character with a free-flyer can be synthesised"
-            scenario.report_error(("behaviour", "character"), message)
+    _check_character(behaviour, ("behaviour",), scenario)
+    effectors = {name for character in behaviour.characters for name in character.effectors}
+    characters = {character.character for character in behaviour.characters}
+    if behaviour.partner is not None:
+        _check_character(behaviour.partner, ("behaviour", "partner"), scenario)
+        _check_partner(behaviour, behaviour.partner, scenario)
     if behaviour.torque_limits and not behaviour.limb_weights:
         message = "static torques need the weight of limbs: expected `limb_weights: true` as well"
         scenario.report_error(("behaviour", "torque_limits"), message)
     if behaviour.object is not None:
-        _check_object(behaviour, behaviour.object, scenario)
+        _check_object(behaviour, behaviour.object, effectors, scenario)
     for k, term in enumerate(behaviour.terms):
         if term.type == "object_position" and behaviour.object is None:
             scenario.report_error(("behaviour", "terms", k), "there is no `object`")
-        term.check(set(behaviour.effectors), scenario, ("behaviour", "terms", k))
+        term.check(effectors, scenario, ("behaviour", "terms", k))
+        if isinstance(term, CharacterTerm) and term.character is not None:
+            scenario.known(("behaviour", "terms", k, "character"), "character", term.character, characters)
         if term.phase is not None and term.phase > behaviour.phases:
             message = f"there are only {behaviour.phases} phases, got {term.phase}"
             scenario.report_error(("behaviour", "terms", k, "phase"), message)
@@ -90,19 +89,49 @@ def check_behaviour(behaviour: BehaviourSpec, scenario: ScenarioChecker) -> None
             scenario.report_error(("behaviour", "refine"), "motions that are made again `online` are not refined")
 
 
-def _check_object(behaviour: BehaviourSpec, prop: ObjectSpec, scenario: ScenarioChecker) -> None:
+def _check_character(character: CharacterSpec, key: Key, scenario: ScenarioChecker) -> None:
+    names, name = scenario.names, character.character
+    scenario.known((*key, "character"), "subsystem", name, names.moving)
+    if name not in names.moving or name in names.unreadable:
+        return
+    own = scenario.surfaces_of(name)
+    for effector, spec in character.effectors.items():
+        scenario.known((*key, "effectors", effector, "surface"), "surface", spec.surface, own)
+    scenario.known((*key, "posture"), "posture", character.posture, names.postures[name])
+    if name not in names.floating:
+        message = "only the motion of a character with a free-flyer can be synthesised"
+        scenario.report_error((*key, "character"), message)
+
+
+def _check_partner(behaviour: BehaviourSpec, partner: CharacterSpec, scenario: ScenarioChecker) -> None:
+    key: Key = ("behaviour", "partner")
+    if partner.character == behaviour.character:
+        scenario.report_error((*key, "character"), f"'{partner.character}' is the first character")
+    for name in partner.effectors:
+        if name in behaviour.effectors:
+            scenario.report_error((*key, "effectors", name), f"'{name}' is an effector of the first character")
+    for other, given in (("refine", behaviour.refine), ("online", behaviour.online is not None)):
+        if given:
+            message = f"motions of two characters are not {'refined' if other == 'refine' else 'made again `online`'}"
+            scenario.report_error(("behaviour", other), message)
+
+
+def _check_object(
+    behaviour: BehaviourSpec, prop: ObjectSpec, effectors: Collection[str], scenario: ScenarioChecker
+) -> None:
     key: Key = ("behaviour", "object")
     names = scenario.names
-    scenario.known((*key, "subsystem"), "subsystem", prop.subsystem, names.moving - {behaviour.character})
+    characters = {character.character for character in behaviour.characters}
+    scenario.known((*key, "subsystem"), "subsystem", prop.subsystem, names.moving - characters)
     if prop.subsystem in names.moving and prop.subsystem not in names.unreadable:
         if prop.subsystem not in names.floating:
             scenario.report_error((*key, "subsystem"), "expected an object with a floating base")
         for name, surface in prop.patches.items():
             scenario.known((*key, "patches", name), "surface", surface, scenario.surfaces_of(prop.subsystem))
-            if name in behaviour.effectors:
+            if name in effectors:
                 scenario.report_error((*key, "patches", name), f"'{name}' is the name of an effector")
     for k, hand in enumerate(prop.hands):
-        scenario.known((*key, "hands", k), "effector", hand, behaviour.effectors)
+        scenario.known((*key, "hands", k), "effector", hand, effectors)
     if behaviour.online is not None:
         scenario.report_error(key, "motions with an object are not made again `online`")
 

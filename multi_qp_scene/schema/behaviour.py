@@ -91,10 +91,21 @@ class HandstandTerm(TermBase):
                 scenario.known((*key, name, k), "effector", effector, effectors)
 
 
-class PositionTerm(TermBase):
+class CharacterTerm(TermBase):
+    """A task term of one character.
+
+    Attributes:
+        character: its name; the first one if none is given.
+    """
+
+    character: str | None = None
+
+
+class PositionTerm(CharacterTerm):
     """The centre of mass is at a place.
 
     Attributes:
+        character: name of the character; the first one if none is given.
         target: x and y, or x, y and z in the world [m].
         phase: number of the phase at whose end it is there, counted from 1; the last one by default.
     """
@@ -103,10 +114,11 @@ class PositionTerm(TermBase):
     target: Annotated[list[Coordinate], Field(min_length=2, max_length=3)]
 
 
-class DirectionTerm(TermBase):
+class DirectionTerm(CharacterTerm):
     """The trunk faces a direction.
 
     Attributes:
+        character: name of the character; the first one if none is given.
         yaw: heading of its x axis in the world [rad].
         phase: number of the phase at whose end it does, counted from 1; the last one by default.
     """
@@ -115,10 +127,11 @@ class DirectionTerm(TermBase):
     yaw: Angle
 
 
-class UprightTerm(TermBase):
+class UprightTerm(CharacterTerm):
     """The trunk is upright.
 
     Attributes:
+        character: name of the character; the first one if none is given.
         phase: number of the phase at whose end it is, counted from 1; the last one by default.
     """
 
@@ -208,15 +221,29 @@ class OnlineSpec(StrictModel):
     moves: list[MoveSpec] = []
 
 
-class BehaviourSpec(StrictModel):
-    """What a character shall have achieved; contacts and motion are found by contact-invariant optimisation.
+class CharacterSpec(StrictModel):
+    """A character and its potential contacts.
 
     Attributes:
         character: name of the subsystem, with a floating base.
         effectors: potential contacts by name, on any links; a limb may have several, such as a foot and a knee. Joints
             that limbs share, such as those of the chest, move if an effector is on a link between them and the limbs.
-        object: an object whose motion is found as well.
         posture: nominal posture.
+        effort: factor of the cost of its accelerations, forces and torques: with a large one, a partner does more.
+    """
+
+    character: str
+    effectors: dict[str, EffectorSpec] = Field(min_length=1)
+    posture: str = "zero"
+    effort: Positive = 1.0
+
+
+class BehaviourSpec(CharacterSpec):
+    """What a character shall have achieved; contacts and motion are found by contact-invariant optimisation.
+
+    Attributes:
+        partner: a second character, which acts together with the first; names of effectors differ.
+        object: an object whose motion is found as well.
         phases: number of phases; contacts are constant within a phase.
         phase_duration: duration of a phase [s].
         friction: Coulomb coefficient of all contacts.
@@ -234,10 +261,8 @@ class BehaviourSpec(StrictModel):
         time_limit: computing time of a start, after which its motion so far is returned [s].
     """
 
-    character: str
-    effectors: dict[str, EffectorSpec] = Field(min_length=1)
+    partner: CharacterSpec | None = None
     object: ObjectSpec | None = None
-    posture: str = "zero"
     phases: Annotated[int, Field(ge=1, le=40)] = 10
     phase_duration: Duration = 0.5
     friction: Friction = 0.7
@@ -251,3 +276,8 @@ class BehaviourSpec(StrictModel):
     online: OnlineSpec | None = None
     starts: Annotated[int, Field(ge=1, le=100)] = 4
     time_limit: Annotated[float, Field(gt=0), Within("time")] = 300.0
+
+    @property
+    def characters(self) -> tuple[CharacterSpec, ...]:
+        """The first character and its partner."""
+        return (self,) if self.partner is None else (self, self.partner)

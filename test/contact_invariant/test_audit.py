@@ -19,7 +19,7 @@ def stance(behaviour):
     scenario = behaviour(phases=3, block=0.5, effectors=EFFECTORS)
     character = character_of(scenario)
     scene = scenario.scene
-    auditor = Auditor(scene, character, surroundings_of(scene, apart_from="humanoid"), friction=0.7, bounds=Bounds())
+    auditor = Auditor(scene, character, surroundings_of(scene, "humanoid"), friction=0.7, bounds=Bounds())
     x = np.tile(character.features_at(scene, scene.q0), (4, 1))
     angles = np.tile(scene.q0[character.joints.q_index], (2, 1))
     c = np.tile([1.0, 1.0, 0.0], (3, 1))

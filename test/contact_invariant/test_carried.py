@@ -36,7 +36,7 @@ def character(scenario):
 
 @pytest.fixture(scope="module")
 def surroundings(scenario, character):
-    return surroundings_of(scenario.scene, apart_from="humanoid", prop=character.prop)
+    return surroundings_of(scenario.scene, "humanoid", prop=character.prop)
 
 
 @pytest.fixture(scope="module")

@@ -32,7 +32,7 @@ def character(scenario):
 
 @pytest.fixture(scope="module")
 def surroundings(scenario):
-    return surroundings_of(scenario.scene, apart_from="humanoid")
+    return surroundings_of(scenario.scene, "humanoid")
 
 
 @pytest.fixture(scope="module")
@@ -83,14 +83,14 @@ def test_the_weight_of_limbs_acts_where_they_are(all_over):
     q = moved(all_over, character)
     x = character.features_at(scene, q)
     state = state_at(character, ca.SX(ca.DM(x)), ca.SX.zeros(len(x)))
-    shift = LimbFrames(character, state, ca.SX(ca.DM(q[character.joints.q_index]))).shift()
+    shift = LimbFrames(character, state, ca.SX(ca.DM(q[character.joints.q_index]))).shift(0)
     com = pin.centerOfMass(scene.model, scene.model.createData(), q)
     np.testing.assert_allclose(x[:3] + np.array(ca.DM(ca.evalf(shift))).ravel(), com, atol=1e-9)
 
 
 def test_static_torques_of_all_joints_are_those_of_the_full_model(all_over):
     character, scene = character_of(all_over), all_over.scene
-    problem = SynthesisProblem(character, surroundings_of(scene, apart_from="humanoid"), all_over.spec.behaviour)
+    problem = SynthesisProblem(character, surroundings_of(scene, "humanoid"), all_over.spec.behaviour)
     q = moved(all_over, character)
     z = problem.initial(character.features_at(scene, q), q[character.joints.q_index])
     data, weight = scene.model.createData(), character.mass * 9.81

@@ -43,7 +43,7 @@ def refined(behaviour):
     """Return scenario, auditor, simplified motion and refinement of a stance that moves its centre of mass aside."""
     scenario = behaviour(phases=2, effectors=EFFECTORS)
     scene, character = scenario.scene, character_of(scenario)
-    surroundings = surroundings_of(scene, apart_from="humanoid")
+    surroundings = surroundings_of(scene, "humanoid")
     auditor = RefinedAuditor(scene, character, surroundings, friction=0.7, bounds=Bounds())
     x = np.tile(character.features_at(scene, scene.q0), (3, 1))
     x[1:, 1] += [SWAY / 2, SWAY]
@@ -185,7 +185,7 @@ def test_only_feet_and_trunk_hold_contacts_for_longer(behaviour):
 def test_redundant_contacts_of_a_lying_character_have_bounded_forces():
     scenario = load_scenario(str(Path(__file__).with_name("get_up_from_back.yaml")))
     scene, character = scenario.scene, character_of(scenario)
-    surroundings = surroundings_of(scene, apart_from="humanoid")
+    surroundings = surroundings_of(scene, "humanoid")
     names, start = tuple(e.name for e in character.effectors), touched_at_start(scene, character, surroundings)
     assert {n for n, face in zip(names, start, strict=True) if face} == {"back", "sacrum", "tailbone"}
     assert edges_of(scene, character)[names.index("sacrum")] == names.index("tailbone")

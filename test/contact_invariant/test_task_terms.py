@@ -28,7 +28,7 @@ def character(scenario):
 
 @pytest.fixture(scope="module")
 def terms(scenario, character):
-    return TaskTerms(scenario.spec.behaviour, character, surroundings_of(scenario.scene, apart_from="humanoid"))
+    return TaskTerms(scenario.spec.behaviour, character, surroundings_of(scenario.scene, "humanoid"))
 
 
 @pytest.mark.parametrize("pitch", [0.3, np.pi / 2, -np.pi / 2, 2.5])
@@ -75,7 +75,7 @@ def test_a_handstand_is_upside_down_with_the_feet_up(terms, character, scenario)
 
 def test_terms_hold_at_the_end_of_their_phase(terms, scenario, character, behaviour):
     assert terms.phases == [2, 0, 2, 1, 0, 0, 1]
-    surroundings = surroundings_of(scenario.scene, apart_from="humanoid")
+    surroundings = surroundings_of(scenario.scene, "humanoid")
     given = "{type: position, target: [0.3, 0.1], phase: 1}"
     problem = SynthesisProblem(character, surroundings, behaviour(phases=3, terms=given).spec.behaviour)
     x = character.features_at(scenario.scene, scenario.scene.q0)

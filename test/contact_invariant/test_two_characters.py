@@ -1,0 +1,203 @@
+"""Two characters and an object in one synthesis: dynamics, terms, audit, plan, errors of the file."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from contact_invariant.audit import Auditor, Bounds
+from contact_invariant.character import character_of
+from contact_invariant.motion import Motion
+from contact_invariant.problem import SynthesisProblem
+from contact_invariant.surroundings import surroundings_of
+from contact_invariant.timed_plan import timed_plan
+from motion_generation.motion_playback import MotionPlayback
+from motion_generation.synthesised_states import with_motion
+from multi_qp_scene.errors import ConfigError, MultiQpError
+from multi_qp_scene.scenario import load_scenario
+from multi_qp_scene.schema.behaviour import StandTerm
+
+FILE = Path(__file__).parent / "hand_over.yaml"
+#: Its effectors: limbs of the first character, of its partner, patch of the object.
+LIMBS = ["left_foot", "right_foot", "left_hand", "right_hand"]
+TAKER_HAND, BOX = 6, 8
+
+
+@pytest.fixture(scope="module")
+def scenario():
+    return load_scenario(str(FILE))
+
+
+@pytest.fixture(scope="module")
+def character(scenario):
+    return character_of(scenario)
+
+
+@pytest.fixture(scope="module")
+def surroundings(scenario, character):
+    return surroundings_of(scenario.scene, *character.names, prop=character.prop)
+
+
+@pytest.fixture(scope="module")
+def problem(scenario, character, surroundings):
+    """The cost of one phase, with four times the effort of the first character."""
+    character = replace(character, effort=4.0)
+    terms = [StandTerm(type="stand", feet=["taker_left_foot", "taker_right_foot"])]
+    behaviour = scenario.spec.behaviour.model_copy(update={"phases": 1, "terms": terms})
+    return SynthesisProblem(character, surroundings, behaviour)
+
+
+@pytest.fixture
+def still(scenario, character, problem):
+    x = character.features_at(scenario.scene, scenario.scene.q0)
+    z = problem.initial(x, scenario.scene.q0[character.joints.q_index])
+    z[problem.knots :].reshape(len(problem.times), -1)[:, :54] = 0.0
+    return z
+
+
+@pytest.fixture
+def stance(scenario, character, surroundings):
+    scene = scenario.scene
+    auditor = Auditor(scene, character, surroundings, friction=0.7, bounds=Bounds())
+    x = np.tile(character.features_at(scene, scene.q0), (4, 1))
+    angles, times = np.tile(scene.q0[character.joints.q_index], (2, 1)), np.array([0.05, 0.55])
+    c = np.tile([1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0], (3, 1))
+    names = tuple(effector.name for effector in character.effectors)
+    return auditor, Motion(names, 0.2 * np.arange(4.0), x, 0.0 * x, c, times, np.zeros((2, 9, 6)), angles)
+
+
+def rows(problem, z):
+    """Return the residuals of the dynamics by term at the first instant."""
+    r = problem.residuals(z)[0][0]
+    return {name: r[first:last] for name, _, first, last in problem._terms[0]}
+
+
+def forces(problem, z):
+    """Return the forces of all instants, a view, (m, N, 6)."""
+    return z[problem.knots :].reshape(len(problem.times), -1)[:, :54].reshape(-1, 9, 6)
+
+
+def test_features_are_those_of_both_and_of_the_object(scenario, character):
+    names = [effector.name for effector in character.effectors]
+    assert names == [*LIMBS, *(f"taker_{name}" for name in LIMBS), "box"]
+    assert [body.name for body in character.bodies] == ["giver", "taker", "box"] and character.features == 66
+    x, scene = character.features_at(scenario.scene, scenario.scene.q0), scenario.scene
+    data = scene.model.createData()
+    pin.centerOfMass(scene.model, data, scene.q0, True)
+    for k, body in enumerate(character.bodies):
+        at = character.body_features(k)
+        np.testing.assert_allclose(x[at][:3], data.oMi[body.root].act(data.com[body.root]), atol=1e-6)
+    assert np.linalg.norm(x[character.body_features(1)][3:]) == pytest.approx(np.pi, abs=1e-6)  # faces the first
+
+
+def test_a_hand_pushes_the_object_and_its_own_character_alone(problem, still, character):
+    before = rows(problem, still)
+    forces(problem, still)[:, TAKER_HAND, :3] = [0.2, -0.1, 0.5]
+    change = {name: value - before[name] for name, value in rows(problem, still).items()}
+    assert np.abs(change["root force"]).max() == np.abs(change["root moment"]).max() == 0.0
+    on_object, on_taker = change["object force"], change["taker root force"]
+    np.testing.assert_allclose(on_taker * character.bodies[1].mass, -character.prop.mass * on_object, atol=1e-12)
+    assert np.linalg.norm(on_object) == pytest.approx(np.linalg.norm([0.2, -0.1, 0.5]))
+
+
+def test_gradients_are_derivatives(problem, still):
+    rng = np.random.default_rng(3)
+    z = still.copy()
+    z[problem.fixed :] += 0.02 * rng.normal(size=len(z) - problem.fixed)
+    gradient = np.zeros(len(z))
+    for part in problem.normal_equations(z)[1]:
+        np.add.at(gradient, part.windows, part.b)
+        if part.c.size:
+            np.add.at(gradient, part.local[..., None] + np.arange(part.c.shape[2]), part.c)
+    chosen = rng.choice(np.arange(problem.fixed, problem.knots), 12, replace=False)
+    for k in chosen:
+        shift = np.zeros(len(z))
+        shift[k] = 1e-6
+        ahead, behind = (0.5 * sum((r**2).sum() for r in problem.residuals(z + s)) for s in (shift, -shift))
+        assert gradient[k] == pytest.approx((ahead - behind) / 2e-6, abs=2e-5 * np.abs(gradient).max())
+
+
+def test_stand_is_a_term_of_the_character_whose_feet_it_names(scenario, character, problem):
+    x = character.features_at(scenario.scene, scenario.scene.q0)
+    moved = x.copy()
+    moved[character.body_features(1)][:2] += 0.1
+    (residual,) = problem.terms.residuals
+    at_rest, away = (np.array(residual(value, 0.0 * x)[0]).ravel() for value in (x, moved))
+    np.testing.assert_allclose(away[:2] - at_rest[:2], 0.1)
+    moved = x.copy()
+    moved[:2] += 0.1  # of the first
+    np.testing.assert_array_equal(np.array(residual(moved, 0.0 * x)[0]).ravel(), at_rest)
+
+
+def test_effort_makes_the_motion_of_one_dearer(problem, still):
+    costs = []
+    for foot in (0, 4):
+        z = still.copy()
+        forces(problem, z)[:, foot, 2] = 1.0
+        costs.append(problem.breakdown(z)["effort"])
+    assert costs[0] == pytest.approx(4.0 * costs[1]) and costs[1] > 0.0
+
+
+def test_all_at_rest_is_true_and_a_partner_in_the_air_is_not(stance, character):
+    auditor, motion = stance
+    violated = {f.name for f in auditor.audit(motion, ()).findings if not f.met}
+    assert violated == set()
+    c = motion.c.copy()
+    c[1, 4:6] = 0.0
+    violated = {f.name for f in auditor.audit(replace(motion, c=c), ()).findings if not f.met}
+    assert violated == {"taker root force", "flight"}
+
+
+def test_characters_that_meet_are_found(stance, character):
+    auditor, motion = stance
+    x = motion.x.copy()
+    shift = x[0, :3] - x[0, character.body_features(1)][:3]
+    for k in range(4, 8):
+        x[:, 6 + 6 * k : 9 + 6 * k] += shift
+    x[:, character.body_features(1)][:, :3] += shift
+    findings = {f.name: f for f in auditor.audit(replace(motion, x=x), ()).findings}
+    assert "giver/" in findings["penetration"].where and "taker/" in findings["penetration"].where
+
+
+def test_each_plays_its_own_part(scenario, character, surroundings, stance, tmp_path):
+    auditor, motion = stance
+    plan = timed_plan(scenario.scene, character, surroundings, motion, auditor.audit(motion, ()).postures)
+    plan.save(tmp_path / "motion.npz")
+    written = with_motion(scenario, plan, tmp_path / "motion.npz")
+    specs = written.spec.states["motion"].generators
+    giver, taker = (MotionPlayback(name, spec, written) for name, spec in specs.items())
+    assert giver.plan.effectors.tolist() == [*LIMBS, "box"]
+    assert taker.plan.effectors.tolist() == [f"taker_{name}" for name in LIMBS]
+    assert set(specs["motion of taker"].contacts.values()) == {
+        "taker_left_foot_on_ground_floor",
+        "taker_right_foot_on_ground_floor",
+    }
+    scene = scenario.scene
+    for generator, name in ((giver, "giver"), (taker, "taker")):
+        body = scene.subsystems[name]
+        np.testing.assert_allclose(generator.plan.postures[0], scene.q0[body.q_slice], atol=1e-3)
+        np.testing.assert_allclose(generator.plan.x[0, -6:-3], scene.q0[scene.subsystems["box"].q_slice][:3], atol=1e-9)
+    with pytest.raises(MultiQpError, match="a motion of giver and taker, not of 'box'"):
+        plan.of("box")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("    character: taker", "    character: giver", "behaviour.partner.character: 'giver' is the first character"),
+        ("      taker_left_foot: {", "      left_foot: {", "'left_foot' is an effector of the first character"),
+        ("  seed: ${seed}", "  refine: true", "behaviour.refine: motions of two characters are not refined"),
+        ("taker_left_hand: {surface: left_palm}", "taker_left_hand: {surface: palm}", "unknown surface 'palm'"),
+        ("upright: true}", "upright: true}\n    - {type: upright, character: box}", "unknown character 'box'"),
+    ],
+)
+def test_errors_of_the_file(tmp_path, old, new, message):
+    text = FILE.read_text("utf-8")
+    assert old in text
+    file = tmp_path / "hand_over.yaml"
+    file.write_text(text.replace(old, new, 1), "utf-8")
+    with pytest.raises(ConfigError) as error:
+        load_scenario(str(file))
+    assert message in str(error.value)
