@@ -30,8 +30,8 @@ class LinearDynamics:
         b: −(gravity force + K (q − rest)), (nv,).
         com: centre of mass, world frame, (3,) [m].
         inertia: of the whole body about it, along the world's axes, (3, 3) [kg m²].
-        points: contact points, world frame, (points, 3) [m].
-        J: Jacobian of each point, world axes, (points, 3, nv).
+        points: contact points along the axes of the ground, (points, 3) [m].
+        J: Jacobian of each point, the same axes, (points, 3, nv).
     """
 
     q: Array
@@ -67,15 +67,17 @@ class Character:
         surface_of_point: index of the surface of each contact point, (points,).
         stiffness: total mass of the subtree of each joint, 0 for the base, (nv,) ([Jain2011] section 7) [N m/rad].
         rest: joint angles at which the springs are relaxed, (nv - 6,) [rad].
+        ground: axes of the ground as columns, its normal the last one, (3, 3).
     """
 
-    def __init__(self, scene: Scene, surfaces: Sequence[str], rest: Array) -> None:
+    def __init__(self, scene: Scene, surfaces: Sequence[str], rest: Array, *, ground: Array | None = None) -> None:
         """Create it.
 
         Args:
             scene: with one robot that moves.
             surfaces: full names of the surfaces that make contact.
             rest: configuration at which the springs are relaxed, (nq,).
+            ground: axes of the ground, which passes through the origin; level if left out, (3, 3).
 
         Raises:
             MultiQpError: when the scene has other bodies that move, or a joint has several degrees of freedom.
@@ -96,6 +98,7 @@ class Character:
         for number, joint in enumerate(joints[1:], start=2):
             self.stiffness[joint.idx_v] = self._data.mass[number]
         self.rest = np.array(rest[7:])
+        self.ground = np.eye(3) if ground is None else ground
 
     def _on_joint(self, surface: Surface) -> tuple[int, Array]:
         """Return the joint of a surface and its points in the joint's frame, (k, 3)."""
@@ -128,15 +131,15 @@ class Character:
         )
 
     def _contact_points(self, turn: Array) -> tuple[Array, Array]:
-        """Return contact points and their Jacobians at the present configuration of the data."""
-        places, jacobians = [], []
+        """Return contact points and their Jacobians at the present configuration of the data, in axes of the ground."""
+        places, jacobians, axes = [], [], self.ground.T
         for joint, points in self._points:
             X = self._data.oMi[joint]
             J = pin.getJointJacobian(self.model, self._data, joint, pin.LOCAL_WORLD_ALIGNED) @ turn.T
             for point in points:
                 arm = X.rotation @ point
-                places.append(X.translation + arm)
-                jacobians.append(J[:3] - pin.skew(arm) @ J[3:])
+                places.append(axes @ (X.translation + arm))
+                jacobians.append(axes @ (J[:3] - pin.skew(arm) @ J[3:]))
         return np.array(places).reshape(-1, 3), np.array(jacobians).reshape(-1, 3, self.model.nv)
 
     def point_jacobian(self, q: Array, frame: str, offset: Array) -> Array:

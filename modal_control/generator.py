@@ -21,7 +21,7 @@ from modal_control.character import force_points
 from modal_control.footholds import Footholds
 from modal_control.pace import Pace
 from modal_control.placement import displacement_of, numbers_of, placement_on
-from modal_control.push_detection import PushDetection
+from modal_control.push_detection import PUSHED, PushDetection
 from modal_control.rigid_plan import RigidWeights, force_map, plan_window, rigid_axes
 from modal_control.surface_paths import SurfacePaths
 from modal_control.tracked_motion import TrackedMotion
@@ -41,8 +41,6 @@ from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.modal import ModalSpec
 from multi_qp_scene.schema.tasks import MomentumTaskSpec, PoseTargetSpec, PoseTaskSpec, PostureTaskSpec
 
-#: Unexpected velocity of the centre of mass from which on footholds are corrected [m/s].
-PUSHED = 0.1
 #: Largest velocity of a hand against its handle at which it closes [m/s].
 CLOSING = 0.2
 

@@ -7,10 +7,11 @@ from time import thread_time
 
 import numpy as np
 
-from modal_control.character import Character, displaced
+from modal_control.character import Character, LinearDynamics, displaced
 from modal_control.complementarity import correct, hold, preference
 from modal_control.control import ControlSettings, ModalControl
-from modal_control.reference import Reference
+from modal_control.modes import Modes
+from modal_control.reference import StepReference
 from modal_control.responses import free_response, impulse_response
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
@@ -46,6 +47,7 @@ class LinearRun:
         q: configurations, (steps + 1, nq).
         v: velocities, (steps + 1, nv).
         contact_forces: sum of the contact forces of each step, (steps, 3) [N].
+        wanted: configurations of the reference, (steps + 1, nq).
         errors: distance of the base from its reference, (steps + 1,) [m].
         fallen: step at which the character has fallen; None if it has not.
         unsolved: steps whose complementarity problem had no solution.
@@ -58,6 +60,7 @@ class LinearRun:
     q: Array
     v: Array
     contact_forces: Array
+    wanted: Array
     errors: Array
     fallen: int | None = None
     unsolved: list[int] = field(default_factory=list)
@@ -71,12 +74,11 @@ class LinearRun:
         """Largest distance of the base from its reference [m]."""
         return float(self.errors.max())
 
-    def turned(self, reference: Reference) -> Array:
-        """Return the angle between the base and that of the reference over time, (steps + 1,) [rad]."""
-        wanted = [reference.state(step)[0][3:7] for step in range(len(self.q))]
-        return np.array(
-            [2.0 * np.arccos(min(abs(float(q[3:7] @ other)), 1.0)) for q, other in zip(self.q, wanted, strict=True)]
-        )
+    @property
+    def turned(self) -> Array:
+        """Angle between the base and that of the reference over time, (steps + 1,) [rad]."""
+        cosines = np.abs(np.sum(self.q[:, 3:7] * self.wanted[:, 3:7], axis=1))
+        return np.asarray(2.0 * np.arccos(np.minimum(cosines, 1.0)))
 
     def took(self, part: str, began: float) -> float:
         """Add the CPU time since `began` to that of a part, and return the present one [s]."""
@@ -92,13 +94,29 @@ class LinearSimulation:
         reference: the motion.
     """
 
-    def __init__(self, character: Character, reference: Reference, settings: ControlSettings) -> None:
+    def __init__(
+        self,
+        character: Character,
+        reference: StepReference,
+        settings: ControlSettings,
+        *,
+        keep_momentum: bool = False,
+    ) -> None:
         """Create it.
+
+        Args:
+            character: the robot.
+            reference: the motion.
+            settings: of the control.
+            keep_momentum: whether the velocity of the base after a step is that with which the momentum of the body,
+                at its new pose, has changed by the forces alone; in the paper the velocities are kept, so that the
+                momentum changes with the pose, which is the missing term of C(q, q̇).
 
         Raises:
             MultiQpError: when some of the contact points are held, and others are on the ground.
         """
         self._character, self.reference, self._settings = character, reference, settings
+        self._keep_momentum = keep_momentum
         if character.held.any() and not character.held.all():
             raise MultiQpError("linear simulation: expected contacts with the ground, or grasps, not both")
         self._places = character.linearise(reference.state(0)[0]).points
@@ -114,22 +132,33 @@ class LinearSimulation:
         """
         count = len(self.reference) - 1 if steps is None else steps
         control = ModalControl(self._character, self.reference, self._settings)
+        own = np.zeros((len(self._character.surfaces), 3))
+        self.reference.follow(0, *self.reference.state(0), own, blind=False)
         q, v = (each.copy() for each in self.reference.state(0))
-        run = LinearRun(np.array([q]), np.array([v]), np.zeros((0, 3)), np.zeros(1))
-        configurations, velocities, forces, errors = [q], [v], [], [0.0]
+        run = LinearRun(np.array([q]), np.array([v]), np.zeros((0, 3)), np.array([q]), np.zeros(1))
+        configurations, velocities, forces, wanted = [q], [v], [], [q]
+        here = control.linearised(q)
         for step in range(count):
             blind = any(0 <= step - p.start < round(reaction / self._settings.dt) for p in pushes)
             disturbance = [p for p in pushes if 0 <= step - p.start < p.steps]
-            q, v, force = self._step(control, step, q, v, blind, disturbance, run)
-            wanted = self.reference.state(step + 1)[0]
+            if step:
+                self.reference.follow(step, q, v, own, blind=blind)
+            wanted.append(self.reference.state(step + 1)[0])
+            q, v, own = self._step(control, step, here, v, blind, disturbance, run)
+            began, before = thread_time(), here[1]
+            if not np.isfinite(q).all() or q[2] < FALLEN * wanted[-1][2]:
+                run.fallen = step + 1
+            here = control.linearised(q) if run.fallen is None else here
+            if self._keep_momentum and run.fallen is None:
+                v = here[1].with_momentum(v, before.momentum(v))
+            run.took("modes", began)
             configurations.append(q)
             velocities.append(v)
-            forces.append(force)
-            errors.append(float(np.linalg.norm(q[:3] - wanted[:3])))
-            if not np.isfinite(q).all() or q[2] < FALLEN * wanted[2]:
-                run.fallen = step + 1
+            forces.append(own.sum(axis=0))
+            if run.fallen is not None:
                 break
-        run.q, run.v, run.errors = np.array(configurations), np.array(velocities), np.array(errors)
+        run.q, run.v, run.wanted = np.array(configurations), np.array(velocities), np.array(wanted)
+        run.errors = np.linalg.norm(run.q[:, :3] - run.wanted[:, :3], axis=1)
         run.contact_forces = np.array(forces).reshape(-1, 3)
         return run
 
@@ -140,12 +169,18 @@ class LinearSimulation:
         return min(counts), max(counts)
 
     def _step(
-        self, control: ModalControl, step: int, q: Array, v: Array, blind: bool, pushes: list[Push], run: LinearRun
+        self,
+        control: ModalControl,
+        step: int,
+        here: tuple[LinearDynamics, Modes],
+        v: Array,
+        blind: bool,
+        pushes: list[Push],
+        run: LinearRun,
     ) -> tuple[Array, Array, Array]:
-        """Return the state after one step, (23) and (24), and the sum of the contact forces."""
+        """Return the state after one step, (23) and (24), and the contact force on each surface, (surfaces, 3)."""
         s, began = self._settings, thread_time()
-        dynamics, modes = control.linearised(q)
-        began = run.took("modes", began)
+        dynamics, modes = here
         points, held = dynamics.points, self._character.held
         if held.all():
             touching = np.flatnonzero(self.reference.planted(step)[self._character.surface_of_point])
@@ -167,7 +202,7 @@ class LinearSimulation:
         began = run.took("plan", began)
         pushed = np.zeros(len(v))
         for push in pushes:
-            pushed += self._character.point_jacobian(q, push.frame, np.zeros(3)).T @ np.array(push.force)
+            pushed += self._character.point_jacobian(dynamics.q, push.frame, np.zeros(3)).T @ np.array(push.force)
         outer = s.dt * modes.Phi.T @ pushed
         free = free_response(np.zeros(len(v)), modes.inverse @ v, modes.Phi.T @ dynamics.b, modes.squares, s.dt)
         response, rate = (each[0] for each in impulse_response(modes.squares, np.array([s.dt])))
@@ -186,4 +221,6 @@ class LinearSimulation:
             run.unsolved.append(step)
         impulses = Z @ found.forces.ravel() + actuation + found.actuation + outer
         p, rates = free[0] + response * impulses, free[1] + rate * impulses
-        return displaced(q, modes.Phi @ p), modes.Phi @ rates, found.forces.sum(axis=0)
+        by_surface = np.zeros((len(self._character.surfaces), 3))
+        np.add.at(by_surface, self._character.surface_of_point[touching], found.forces @ self._character.ground.T)
+        return displaced(dynamics.q, modes.Phi @ p), modes.Phi @ rates, by_surface

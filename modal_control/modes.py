@@ -52,6 +52,17 @@ class Modes:
         """Modes of high frequency, and those that are not planned although they are lower."""
         return np.concatenate([np.arange(RIGID, self.low_begin), np.arange(self.low_end, len(self.squares))])
 
+    def momentum(self, v: Array) -> Array:
+        """Return linear momentum and angular one about the centre of mass, world axes, (6,) [N s], [N m s]."""
+        rates = self.inverse[:RIGID] @ v
+        return np.concatenate([rates[:3] / self.Phi[0, 0], np.linalg.solve(self.Phi[3:6, 3:6].T, rates[3:])])
+
+    def with_momentum(self, v: Array, momentum: Array) -> Array:
+        """Return a velocity with another momentum, (6,), and the same joint rates, (nv,)."""
+        missing = momentum - self.momentum(v)
+        change = np.concatenate([missing[:3] * self.Phi[0, 0], self.Phi[3:6, 3:6].T @ missing[3:]])
+        return np.asarray(v + self.Phi[:, :RIGID] @ change)
+
 
 def modes_of(dynamics: LinearDynamics, *, threshold: float, planned: tuple[int, int] | None = None) -> Modes:
     """Return the modes; those with ω² below the threshold [1/s²] are low, or `planned`: first and number, if given.

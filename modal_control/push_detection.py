@@ -13,6 +13,8 @@ from multi_qp_scene.stateful import Stateful
 
 #: Time constant with which an unexpected velocity is forgotten [s].
 FORGETTING = 0.2
+#: Unexpected velocity of the centre of mass from which on footholds are corrected [m/s].
+PUSHED = 0.1
 
 
 class PushDetection(Stateful):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +15,35 @@ from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.motions.reference import ReferenceMotion
 
 
+class StepReference(ABC):
+    """States and contacts of a motion at the steps of a control."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return the number of steps."""
+
+    @abstractmethod
+    def state(self, step: int) -> tuple[Array, Array]:
+        """Return configuration, (nq,), and velocity in the coordinates of `character`, (nv,), at a step."""
+
+    @abstractmethod
+    def planted(self, step: int) -> NDArray[np.bool_]:
+        """Return which surfaces are planted at a step, (surfaces,)."""
+
+    def follow(self, step: int, q: Array, v: Array, forces: Array, *, blind: bool) -> None:
+        """Process the state at a step; a motion that is not edited does not depend on it.
+
+        Args:
+            step: index.
+            q: configuration, (nq,).
+            v: velocity, (nv,).
+            forces: of the last step on each surface, world frame, (surfaces, 3) [N].
+            blind: whether a push is not yet sensed.
+        """
+
+
 @dataclass(frozen=True)
-class Reference:
+class Reference(StepReference):
     """Configurations, velocities and contacts at each step; the last pose is held at rest.
 
     Attributes:

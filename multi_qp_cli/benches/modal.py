@@ -221,14 +221,13 @@ def _shifted(motion: str, window: int, first: int, variant: str, steps: int | No
     """Return the errors with `PLANNED` modes from one on in place of the low ones."""
     simulation = _simulation(motion, window, 0.0, variant, (first, PLANNED))
     found = simulation.run(steps=steps)
-    turned = found.turned(simulation.reference)
     return {
         "motion": motion,
         "window": window,
         "first": first,
         "weights": variant,
         "worst_m": found.worst,
-        "turned_rad": float(turned.max()),
+        "turned_rad": float(found.turned.max()),
         "fallen": found.fallen,
     }
 
@@ -242,14 +241,13 @@ def _with_bar(ahead: float, window: int, variant: str, steps: int | None) -> dic
     found = simulation.run(steps=steps)
     x, y, z, w = found.q[:, 3:7].T
     pitch = np.arcsin(np.clip(2.0 * (w * y - z * x), -1.0, 1.0))
-    wanted = np.array([simulation.reference.state(step)[0][0] for step in range(len(found.q))])
     return {
         "ahead_m": ahead,
         "window": window,
         "weights": variant,
         "fallen": found.fallen,
         "pitch_rad": float(pitch[-1]),
-        "moved_m": float((found.q[:, 0] - wanted)[-1]),
+        "moved_m": float((found.q - found.wanted)[-1, 0]),
         "worst_m": found.worst,
     }
 
