@@ -132,7 +132,7 @@ class ModalControl:
         if s.rigid.feed_forward:
             places = np.array(
                 [
-                    modes.inverse[low] @ displacement(dynamics.q, self._reference.state(step + k)[0])
+                    modes.inverse[low] @ displacement(dynamics.q, self._reference.configuration(step + k))
                     for k in range(s.window)
                 ]
             )
@@ -160,7 +160,7 @@ class ModalControl:
             impulses: of all modes by contact forces, (nv,).
         """
         s, h = self.settings, modes.high
-        target = modes.inverse[h] @ displacement(dynamics.q, self._reference.state(step + 1)[0])
+        target = modes.inverse[h] @ displacement(dynamics.q, self._reference.configuration(step + 1))
         load, rates = modes.Phi[:, h].T @ dynamics.b, modes.inverse[h] @ v
         free = free_response(np.zeros(len(load)), rates, load, modes.squares[h], s.dt)[0]
         response = impulse_response(modes.squares[h], np.array([s.dt]))[0][0]

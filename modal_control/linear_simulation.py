@@ -143,7 +143,7 @@ class LinearSimulation:
             disturbance = [p for p in pushes if 0 <= step - p.start < p.steps]
             if step:
                 self.reference.follow(step, q, v, own, blind=blind)
-            wanted.append(self.reference.state(step + 1)[0])
+            wanted.append(self.reference.configuration(step + 1))
             q, v, own = self._step(control, step, here, v, blind, disturbance, run)
             began, before = thread_time(), here[1]
             if not np.isfinite(q).all() or q[2] < FALLEN * wanted[-1][2]:

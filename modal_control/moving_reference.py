@@ -115,6 +115,10 @@ class MovingReference(StepReference):
         k, dt = step - self._step, self._spec.step
         return self._pose(k), displacement(self._pose(k - 1), self._pose(k + 1)) / (2.0 * dt)
 
+    def configuration(self, step: int) -> Array:
+        """Return the configuration at a step, (nq,)."""
+        return self._pose(step - self._step)
+
     def _pose(self, k: int) -> Array:
         """Return the configuration in k steps, (nq,)."""
         if k not in self._poses:
@@ -152,6 +156,6 @@ class MovingReference(StepReference):
             offset = footholds.swing(i, time, self._pace.speed)[0]
         elif not footholds.on[i]:
             offset[2] = -footholds.late[i]
-        one = paths.at(i, at)
+        pose = paths.pose(i, at)
         offset[2] += float(self._tracked.rise @ offset[:2])
-        return pin.SE3(one.rotation, one.position + offset)
+        return pin.SE3(pose.rotation, pose.translation + offset)

@@ -26,6 +26,10 @@ class StepReference(ABC):
     def state(self, step: int) -> tuple[Array, Array]:
         """Return configuration, (nq,), and velocity in the coordinates of `character`, (nv,), at a step."""
 
+    def configuration(self, step: int) -> Array:
+        """Return the configuration at a step, (nq,)."""
+        return self.state(step)[0]
+
     @abstractmethod
     def planted(self, step: int) -> NDArray[np.bool_]:
         """Return which surfaces are planted at a step, (surfaces,)."""

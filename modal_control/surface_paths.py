@@ -57,6 +57,11 @@ class SurfacePaths:
         self._changed_at = [at for at, _, _ in self._changes]
         self._turns = [RotationSpline(times, Rotation.from_matrix([X.rotation for X in path])) for path in poses]
 
+    def pose(self, i: int, time: float) -> pin.SE3:
+        """Return the pose of a surface at a time [s]."""
+        t = min(max(time, 0.0), float(self._times[-1]))
+        return self.place * pin.SE3(self._turns[i](t).as_matrix(), self._places[i](t))
+
     def at(self, i: int, time: float) -> SurfaceSample:
         """Return the motion of a surface at a time [s]; at rest before the motion and after it."""
         t, end = min(max(time, 0.0), float(self._times[-1])), float(self._times[-1])
