@@ -59,8 +59,11 @@ class MovingReference(StepReference):
         self._prepare()
 
     def __len__(self) -> int:
-        """Return the number of steps at the speed of the file."""
-        return int(self._tracked.duration / self._spec.step + 1e-9) + 1
+        """Return the number of steps to the end of the motion at its first speed, if it is slowed down once."""
+        spec, slow = self._spec, self._spec.slow_down
+        speed = spec.speed[0].factor if spec.speed else 1.0
+        later = 0.0 if slow is None else slow.duration * (1.0 - slow.factor)
+        return int(((self._tracked.duration - spec.begin) / speed + later) / spec.step + 1e-9) + 1
 
     def follow(self, step: int, q: Array, v: Array, forces: Array, *, blind: bool) -> None:
         """Process the state at a step.
@@ -87,9 +90,7 @@ class MovingReference(StepReference):
         pin.framesForwardKinematics(self._character.model, self._data, q)
         places = [self._data.oMf[sole].translation for sole in self._soles]
         normal = [float(force @ self._character.ground[:, 2]) for force in forces]
-        footholds.update(
-            time, dt, places, normal, stride=spec.stride, ahead=spec.window * dt, speed=speed
-        )
+        footholds.update(time, dt, places, normal, stride=spec.stride, ahead=spec.window * dt, speed=speed)
         if spec.correct_steps:
             pushed = self._push.update(com_rate, dt) > PUSHED and not blind
             height = dynamics.com[2] - np.mean([p[2] for p, on in zip(places, footholds.on, strict=True) if on] or 0.0)

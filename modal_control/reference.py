@@ -34,8 +34,9 @@ class StepReference(ABC):
     def planted(self, step: int) -> NDArray[np.bool_]:
         """Return which surfaces are planted at a step, (surfaces,)."""
 
+    @abstractmethod
     def follow(self, step: int, q: Array, v: Array, forces: Array, *, blind: bool) -> None:
-        """Process the state at a step; a motion that is not edited does not depend on it.
+        """Process the state at a step.
 
         Args:
             step: index.
@@ -69,6 +70,9 @@ class Reference(StepReference):
         if step < len(self.q):
             return self.q[step], self.v[step]
         return self.q[-1], np.zeros(self.v.shape[1])
+
+    def follow(self, step: int, q: Array, v: Array, forces: Array, *, blind: bool) -> None:
+        """Do nothing: the motion does not depend on the state."""
 
     def planted(self, step: int) -> NDArray[np.bool_]:
         """Return which surfaces are planted at a step, (surfaces,)."""

@@ -7,6 +7,7 @@ TARGETS: dict[str, str] = {
     "com": "multi_qp_cli.benches.com",
     "modal": "multi_qp_cli.benches.modal",
     "modal-runs": "multi_qp_cli.benches.modal_runs",
+    "modal-edits": "multi_qp_cli.benches.modal_edits",
     "plan": "multi_qp_cli.benches.plan",
     "qp": "multi_qp_cli.benches.qp",
     "ros": "multi_qp_cli.benches.ros",

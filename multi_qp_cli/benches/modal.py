@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from time import thread_time
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -47,11 +47,13 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "feed-forward": {"feed_forward": True},
 }
 RECOVERED = 0.1
+#: Mass of the humanoid [kg].
+MASS = 39.0
 #: Mass of the bar of [Jain2011] [kg].
 BAR = 30.0
 #: Number of modes that are planned with `--first-mode`, as in Fig. 5 of [Jain2011].
 PLANNED = 12
-_DIRECTIONS = {"ahead": (1.0, 0.0), "back": (-1.0, 0.0), "left": (0.0, 1.0), "right": (0.0, -1.0)}
+DIRECTIONS = {"ahead": (1.0, 0.0), "back": (-1.0, 0.0), "left": (0.0, 1.0), "right": (0.0, -1.0)}
 
 
 def add_options(group: Any) -> None:
@@ -68,6 +70,10 @@ def add_options(group: Any) -> None:
     group.add_argument("--first-mode", action="append", type=int, metavar="K", help=text)
     text = "also with the stiffness of the joints from the motion, in a table of its own, without pushes"
     group.add_argument("--fit-stiffness", action="store_true", help=text)
+    text = "pushes are those of a body of this mass: scaled to the same change of velocity [kg]"
+    group.add_argument("--body-mass", type=float, metavar="KG", help=text)
+    text = "velocities after a step keep the momentum, which in the paper changes with the pose"
+    group.add_argument("--keep-momentum", action="store_true", help=text)
     text = f"instead: squat with a bar of {BAR:g} kg so far ahead of the torso; repeatable"
     group.add_argument("--bar-ahead", action="append", type=float, metavar="M", help=text)
     text = "simulated time of ticks of the controller in MuJoCo that are measured (default 3; 0 for none) [s]"
@@ -77,13 +83,11 @@ def add_options(group: Any) -> None:
 
 def run(options: argparse.Namespace) -> BenchResult:
     """Track the squat with each window and all weights; then push it at its bottom."""
-    motion, windows = options.motion, options.window or list(WINDOWS)
-    pushes = [push for push in options.push or PUSHES[motion].forces if push]
+    motion, windows, keep = options.motion, options.window or list(WINDOWS), options.keep_momentum
+    pushes = scaled_pushes(options.push or PUSHES[motion].forces, options.body_mass)
     for window in windows:
         if not 1 <= window <= 120:
             raise MultiQpError(f"--window: expected 1 to 120 steps, got {window}")
-    if not all(0.0 < push <= 1e4 for push in pushes):
-        raise MultiQpError("--push: expected 0 to 10000 N")
     if options.steps is not None and not 1 <= options.steps <= 10_000:
         raise MultiQpError(f"--steps: expected 1 to 10000, got {options.steps}")
     thresholds = options.threshold or [100.0]
@@ -125,13 +129,13 @@ def run(options: argparse.Namespace) -> BenchResult:
             found[title] = rows
         return BenchResult(tables, found)
     tracked = [
-        _tracked(motion, window, threshold, variant, options.steps)
+        _tracked(motion, window, threshold, variant, options.steps, keep=keep)
         for window in windows
         for threshold in thresholds
         for variant in VARIANTS
     ]
     pushed = [
-        _pushed(motion, window, threshold, variant, push, reaction)
+        _pushed(motion, window, threshold, variant, push, reaction, keep=keep)
         for window in windows
         for threshold in thresholds
         for variant in list(VARIANTS)[1:]
@@ -146,6 +150,19 @@ def run(options: argparse.Namespace) -> BenchResult:
         note = "36 degrees of freedom, and that of the bar; torques alone. CPU time of the thread."
         tables.append(table_of("ticks of the controller with the generator modal", ticks, note))
     return BenchResult(tables, {"tracking": tracked, "pushes": pushed, "ticks": ticks})
+
+
+def scaled_pushes(pushes: Iterable[float], body_mass: float | None) -> list[float]:
+    """Return pushes on the humanoid that change its velocity as those on a body of another mass do; zeros left out [N].
+
+    Raises:
+        MultiQpError: when a push or the mass is out of range.
+    """
+    if body_mass is not None and not 1.0 <= body_mass <= 1000.0:
+        raise MultiQpError("--body-mass: expected 1 to 1000 kg")
+    if not all(0.0 <= push <= 1e4 for push in pushes):
+        raise MultiQpError("--push: expected 0 to 10000 N")
+    return [push * (MASS / body_mass if body_mass else 1.0) for push in pushes if push]
 
 
 def _ticks(windows: list[int], seconds: float) -> dict[str, dict[str, dict[str, float]]]:
@@ -171,6 +188,7 @@ def _simulation(
     scene: Scene | None = None,
     *,
     fit: bool = False,
+    keep: bool = False,
 ) -> LinearSimulation:
     from modal_control.character import Character
     from modal_control.control import ControlSettings
@@ -192,13 +210,20 @@ def _simulation(
     if fit:
         torques = reference_torques(character, reference, settings.dt)
         character.stiffness[6:], character.rest = fitted_springs(reference.q[:, 7:], torques, character.stiffness[6:])
-    return LinearSimulation(character, reference, settings)
+    return LinearSimulation(character, reference, settings, keep_momentum=keep)
 
 
 def _tracked(
-    motion: str, window: int, threshold: float, variant: str, steps: int | None, *, fit: bool = False
+    motion: str,
+    window: int,
+    threshold: float,
+    variant: str,
+    steps: int | None,
+    *,
+    fit: bool = False,
+    keep: bool = False,
 ) -> dict[str, Any]:
-    simulation = _simulation(motion, window, threshold, variant, fit=fit)
+    simulation = _simulation(motion, window, threshold, variant, fit=fit, keep=keep)
     simulation.run(steps=1)  # compiles
     began = thread_time()
     found = simulation.run(steps=steps)
@@ -289,11 +314,13 @@ def _shift_table(motion: str, rows: list[dict[str, Any]]) -> BenchTable:
     return BenchTable(f"{motion}, linear simulation, as Fig. 5 of [Jain2011]", (*columns, "falls"), lines, note)
 
 
-def _pushed(motion: str, window: int, threshold: float, variant: str, push: float, reaction: float) -> dict[str, Any]:
+def _pushed(
+    motion: str, window: int, threshold: float, variant: str, push: float, reaction: float, *, keep: bool
+) -> dict[str, Any]:
     from modal_control.linear_simulation import Push
 
-    simulation, recovered, pushes = _simulation(motion, window, threshold, variant), {}, PUSHES[motion]
-    for name, (x, y) in _DIRECTIONS.items():
+    simulation, recovered, pushes = _simulation(motion, window, threshold, variant, keep=keep), {}, PUSHES[motion]
+    for name, (x, y) in DIRECTIONS.items():
         force = Push("humanoid/torso", (push * x, push * y, 0.0), pushes.at, pushes.steps)
         recovered[name] = _recovered(simulation.run(pushes=(force,), reaction=reaction, steps=pushes.until))
     return {
