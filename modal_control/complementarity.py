@@ -39,7 +39,16 @@ class Correction(NamedTuple):
     residual: float
 
 
-def preference(modes: Modes, response: Array, Z: Array, *, rigid: float, low: float, actuation: float) -> Array:
+def preference(
+    modes: Modes,
+    response: Array,
+    Z: Array,
+    *,
+    rigid: float,
+    low: float,
+    actuation: float,
+    lengths: Array | None = None,
+) -> Array:
     """Return X_f of (27), ΔIᵃ = X_f Δf, (nv, 3 points).
 
     E of (25) has the gradients P ΔIᵃ + Q Δf with respect to ΔIᵃ and to Δf; (26) weights the norm of both against that
@@ -52,15 +61,17 @@ def preference(modes: Modes, response: Array, Z: Array, *, rigid: float, low: fl
         rigid: weight W_r, which the paper does not state.
         low: weight W_l, which the paper does not state.
         actuation: weight W_a.
+        lengths: of the low modes that are weighted; those of mass 1 if left out, (low,).
     """
     X = np.zeros(Z.shape)
     X[modes.high] = -Z[modes.high]
-    squares = low * response[modes.low] ** 2
-    own, outer = Z[modes.low], Z[modes.rigid]
+    scale = np.ones(modes.low.stop - modes.low.start) if lengths is None else lengths
+    squares = low * (scale**2 * response[modes.low]) ** 2
+    own, outer = Z[modes.low] / scale[:, None], Z[modes.rigid]
     weighted = squares[:, None] * own
     P = np.vstack([np.diag(squares), weighted.T])
     Q = np.vstack([weighted, own.T @ weighted + rigid * outer.T @ (response[modes.rigid, None] ** 2 * outer)])
-    X[modes.low] = -np.linalg.solve(P.T @ P + actuation * np.eye(len(squares)), P.T @ Q)
+    X[modes.low] = -scale[:, None] * np.linalg.solve(P.T @ P + actuation * np.eye(len(squares)), P.T @ Q)
     return X
 
 

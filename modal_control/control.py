@@ -32,6 +32,8 @@ class ControlSettings:
         low_rate: w₅.
         impulse: W₆.
         correction: W_a.
+        unit_modes: whether w₄ to W₆ and W_a weight low modes of length 1, whose masses mᵢ differ as in (2), instead of
+            mass 1.
     """
 
     window: int = 16
@@ -43,6 +45,7 @@ class ControlSettings:
     impulse: float = 5e-3
     correction: float = 1e-3
     planned: tuple[int, int] | None = None
+    unit_modes: bool = False
 
 
 class Plan(NamedTuple):
@@ -139,11 +142,13 @@ class ModalControl:
             holding = s.dt * (modes.squares[low] * places - load[low]) - given
             given = given + holding
         reached = free[:, low] + np.stack([np.sum(A[:, low] * given, axis=0), np.sum(rate[:, low] * given, axis=0)])
-        found = low_actuation(
-            A[:, low],
-            rate[:, low],
-            target[low, 0] - reached[0],
-            target[low, 1] - reached[1],
+        # p' = l p, I' = I / l and A' = l² A in the coordinates of modes of another length l
+        scale = modes.lengths[low] if s.unit_modes else np.ones(given.shape[1])
+        found = scale * low_actuation(
+            scale**2 * A[:, low],
+            scale**2 * rate[:, low],
+            scale * (target[low, 0] - reached[0]),
+            scale * (target[low, 1] - reached[1]),
             weights=(s.low_position, s.low_rate),
             effort=s.impulse,
         )

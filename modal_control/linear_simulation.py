@@ -207,7 +207,8 @@ class LinearSimulation:
         free = free_response(np.zeros(len(v)), modes.inverse @ v, modes.Phi.T @ dynamics.b, modes.squares, s.dt)
         response, rate = (each[0] for each in impulse_response(modes.squares, np.array([s.dt])))
         planned = free[0] + response * (by_contacts + actuation + outer)
-        X = preference(modes, response, Z, rigid=1.0, low=1.0, actuation=s.correction)
+        lengths = modes.lengths[modes.low] if s.unit_modes else None
+        X = preference(modes, response, Z, rigid=1.0, low=1.0, actuation=s.correction, lengths=lengths)
         if held.all():
             gaps = (self._places - points)[touching]
             found = hold(J, modes.Phi, planned, response, Z, X, plan.forces, gaps=gaps)

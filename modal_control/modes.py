@@ -52,6 +52,11 @@ class Modes:
         """Modes of high frequency, and those that are not planned although they are lower."""
         return np.concatenate([np.arange(RIGID, self.low_begin), np.arange(self.low_end, len(self.squares))])
 
+    @property
+    def lengths(self) -> Array:
+        """Euclidean length of each mode, (nv,): of length 1, it would have the mass 1 / length²."""
+        return np.asarray(np.linalg.norm(self.Phi, axis=0))
+
     def momentum(self, v: Array) -> Array:
         """Return linear momentum and angular one about the centre of mass, world axes, (6,) [N s], [N m s]."""
         rates = self.inverse[:RIGID] @ v

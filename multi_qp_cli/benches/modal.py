@@ -32,6 +32,13 @@ class _Pushes(NamedTuple):
     until: int
 
 
+class Form(NamedTuple):
+    """Where the simulation differs from that of the paper: see `LinearSimulation` and `ControlSettings`."""
+
+    keep_momentum: bool
+    unit_modes: bool
+
+
 #: By motion: at the bottom of the squat, in the middle of a step, at 6 s, at the top.
 PUSHES = {
     "squat": _Pushes((75.0, 150.0, 250.0), 20, 216, 480),
@@ -74,6 +81,8 @@ def add_options(group: Any) -> None:
     group.add_argument("--body-mass", type=float, metavar="KG", help=text)
     text = "velocities after a step keep the momentum, which in the paper changes with the pose"
     group.add_argument("--keep-momentum", action="store_true", help=text)
+    text = "weights of low modes are on modes of length 1, as (2) of [Jain2011] suggests, instead of mass 1"
+    group.add_argument("--unit-modes", action="store_true", help=text)
     text = f"instead: squat with a bar of {BAR:g} kg so far ahead of the torso; repeatable"
     group.add_argument("--bar-ahead", action="append", type=float, metavar="M", help=text)
     text = "simulated time of ticks of the controller in MuJoCo that are measured (default 3; 0 for none) [s]"
@@ -83,7 +92,7 @@ def add_options(group: Any) -> None:
 
 def run(options: argparse.Namespace) -> BenchResult:
     """Track the squat with each window and all weights; then push it at its bottom."""
-    motion, windows, keep = options.motion, options.window or list(WINDOWS), options.keep_momentum
+    motion, windows, form = options.motion, options.window or list(WINDOWS), form_of(options)
     pushes = scaled_pushes(options.push or PUSHES[motion].forces, options.body_mass)
     for window in windows:
         if not 1 <= window <= 120:
@@ -99,7 +108,7 @@ def run(options: argparse.Namespace) -> BenchResult:
         if not all(0.0 <= ahead <= 0.4 for ahead in options.bar_ahead):
             raise MultiQpError("--bar-ahead: expected 0 to 0.4 m")
         rows = [
-            _with_bar(ahead, window, variant, options.steps)
+            _with_bar(ahead, window, variant, options.steps, form)
             for ahead in options.bar_ahead
             for window in windows
             for variant in VARIANTS
@@ -110,7 +119,7 @@ def run(options: argparse.Namespace) -> BenchResult:
         raise MultiQpError("--first-mode: expected 0 to 30")
     if firsts:
         rows = [
-            _shifted(motion, window, first, variant, options.steps)
+            _shifted(motion, window, first, variant, options.steps, form)
             for window in windows
             for variant in list(VARIANTS)[1:]
             for first in firsts
@@ -120,7 +129,7 @@ def run(options: argparse.Namespace) -> BenchResult:
         tables, found = [], {}
         for fit, title in ((False, "stiffness by mass"), (True, "stiffness from the motion")):
             rows = [
-                _tracked(motion, window, threshold, variant, options.steps, fit=fit)
+                _tracked(motion, window, threshold, variant, options.steps, form, fit=fit)
                 for window in windows
                 for threshold in thresholds
                 for variant in VARIANTS
@@ -129,13 +138,13 @@ def run(options: argparse.Namespace) -> BenchResult:
             found[title] = rows
         return BenchResult(tables, found)
     tracked = [
-        _tracked(motion, window, threshold, variant, options.steps, keep=keep)
+        _tracked(motion, window, threshold, variant, options.steps, form)
         for window in windows
         for threshold in thresholds
         for variant in VARIANTS
     ]
     pushed = [
-        _pushed(motion, window, threshold, variant, push, reaction, keep=keep)
+        _pushed(motion, window, threshold, variant, push, reaction, form)
         for window in windows
         for threshold in thresholds
         for variant in list(VARIANTS)[1:]
@@ -150,6 +159,11 @@ def run(options: argparse.Namespace) -> BenchResult:
         note = "36 degrees of freedom, and that of the bar; torques alone. CPU time of the thread."
         tables.append(table_of("ticks of the controller with the generator modal", ticks, note))
     return BenchResult(tables, {"tracking": tracked, "pushes": pushed, "ticks": ticks})
+
+
+def form_of(options: argparse.Namespace) -> Form:
+    """Return the form of the simulation that the options ask for."""
+    return Form(options.keep_momentum, options.unit_modes)
 
 
 def scaled_pushes(pushes: Iterable[float], body_mass: float | None) -> list[float]:
@@ -188,7 +202,7 @@ def _simulation(
     scene: Scene | None = None,
     *,
     fit: bool = False,
-    keep: bool = False,
+    form: Form,
 ) -> LinearSimulation:
     from modal_control.character import Character
     from modal_control.control import ControlSettings
@@ -201,7 +215,11 @@ def _simulation(
     from multi_qp_scene.scenario import load_scenario
 
     settings = ControlSettings(
-        window=window, threshold=threshold, rigid=RigidWeights(**VARIANTS[variant]), planned=planned
+        window=window,
+        threshold=threshold,
+        rigid=RigidWeights(**VARIANTS[variant]),
+        planned=planned,
+        unit_modes=form.unit_modes,
     )
     scene = scene or load_scenario("stand").scene
     motion = ReferenceMotion.load(find_resource(f"config/motions/{name}.npz"))
@@ -210,7 +228,7 @@ def _simulation(
     if fit:
         torques = reference_torques(character, reference, settings.dt)
         character.stiffness[6:], character.rest = fitted_springs(reference.q[:, 7:], torques, character.stiffness[6:])
-    return LinearSimulation(character, reference, settings, keep_momentum=keep)
+    return LinearSimulation(character, reference, settings, keep_momentum=form.keep_momentum)
 
 
 def _tracked(
@@ -219,11 +237,11 @@ def _tracked(
     threshold: float,
     variant: str,
     steps: int | None,
+    form: Form,
     *,
     fit: bool = False,
-    keep: bool = False,
 ) -> dict[str, Any]:
-    simulation = _simulation(motion, window, threshold, variant, fit=fit, keep=keep)
+    simulation = _simulation(motion, window, threshold, variant, fit=fit, form=form)
     simulation.run(steps=1)  # compiles
     began = thread_time()
     found = simulation.run(steps=steps)
@@ -242,9 +260,9 @@ def _tracked(
     }
 
 
-def _shifted(motion: str, window: int, first: int, variant: str, steps: int | None) -> dict[str, Any]:
+def _shifted(motion: str, window: int, first: int, variant: str, steps: int | None, form: Form) -> dict[str, Any]:
     """Return the errors with `PLANNED` modes from one on in place of the low ones."""
-    simulation = _simulation(motion, window, 0.0, variant, (first, PLANNED))
+    simulation = _simulation(motion, window, 0.0, variant, (first, PLANNED), form=form)
     found = simulation.run(steps=steps)
     return {
         "motion": motion,
@@ -257,12 +275,12 @@ def _shifted(motion: str, window: int, first: int, variant: str, steps: int | No
     }
 
 
-def _with_bar(ahead: float, window: int, variant: str, steps: int | None) -> dict[str, Any]:
+def _with_bar(ahead: float, window: int, variant: str, steps: int | None, form: Form) -> dict[str, Any]:
     """Return how the squat with the bar ends; the model of the control has it, the motion was recorded without it."""
     from multi_qp_scene.scenario import load_scenario
 
     scene = load_scenario("squat", parameters={"bar.mass": BAR, "bar.ahead": ahead}).scene
-    simulation = _simulation("squat", window, 100.0, variant, scene=scene)
+    simulation = _simulation("squat", window, 100.0, variant, scene=scene, form=form)
     found = simulation.run(steps=steps)
     x, y, z, w = found.q[:, 3:7].T
     pitch = np.arcsin(np.clip(2.0 * (w * y - z * x), -1.0, 1.0))
@@ -315,11 +333,11 @@ def _shift_table(motion: str, rows: list[dict[str, Any]]) -> BenchTable:
 
 
 def _pushed(
-    motion: str, window: int, threshold: float, variant: str, push: float, reaction: float, *, keep: bool
+    motion: str, window: int, threshold: float, variant: str, push: float, reaction: float, form: Form
 ) -> dict[str, Any]:
     from modal_control.linear_simulation import Push
 
-    simulation, recovered, pushes = _simulation(motion, window, threshold, variant, keep=keep), {}, PUSHES[motion]
+    simulation, recovered, pushes = _simulation(motion, window, threshold, variant, form=form), {}, PUSHES[motion]
     for name, (x, y) in DIRECTIONS.items():
         force = Push("humanoid/torso", (push * x, push * y, 0.0), pushes.at, pushes.steps)
         recovered[name] = _recovered(simulation.run(pushes=(force,), reaction=reaction, steps=pushes.until))

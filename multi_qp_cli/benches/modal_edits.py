@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multi_qp_cli.benches.modal import DIRECTIONS, PUSHES, RECOVERED, VARIANTS, scaled_pushes
+from multi_qp_cli.benches.modal import DIRECTIONS, PUSHES, RECOVERED, VARIANTS, Form, form_of, scaled_pushes
 from multi_qp_cli.benches.modal_runs import EDITS, LINK
 from multi_qp_cli.benches.result import BenchResult, BenchTable
 from multi_qp_scene.errors import MultiQpError
@@ -25,7 +25,7 @@ AFTER = 60
 
 
 def add_options(group: Any) -> None:
-    """Declare the options; --window, --threshold, --push, --body-mass, --keep-momentum and --steps are of modal."""
+    """Declare the options; the others, as --window and --push, are those of `modal`."""
     text = "edit of the walk instead of all, e.g. 'slope 3°'; 'none' for the walk itself; repeatable"
     group.add_argument("--edit", action="append", choices=["none", *EDITS], help=text)
 
@@ -36,17 +36,18 @@ def run(options: argparse.Namespace) -> BenchResult:
     edits: dict[str, tuple[dict[str, float], float]] = {"none": ({}, 0.0), **EDITS}
     titles = options.edit or ([*edits] if options.push is None else [])
     scale = scaled_pushes([1.0], options.body_mass)[0]
+    form = form_of(options)
     rows: list[dict[str, Any]] = []
     for window, threshold in itertools.product(options.window or [WINDOW], options.threshold or [100.0]):
-        common: dict[str, Any] = {"window": window, "threshold": threshold, "keep_momentum": options.keep_momentum}
+        common: dict[str, Any] = {"window": window, "threshold": threshold, **form._asdict()}
         for title in titles:
             changes, push = edits[title]
-            simulation = walk(changes, **common)
+            simulation = walk(changes, window, threshold, form)
             for reaction in (0.0, 0.2) if push else (0.0,):
                 rows.append({"case": title} | common | _ran(simulation, (-scale * push, 0.0), reaction, options.steps))
         if options.edit:
             continue
-        simulation = walk({}, **common)
+        simulation = walk({}, window, threshold, form)
         for reaction, push in itertools.product((0.0, 0.2), pushes):
             for name, (x, y) in DIRECTIONS.items():
                 found = _ran(simulation, (push * x, push * y), reaction, options.steps)
@@ -56,14 +57,14 @@ def run(options: argparse.Namespace) -> BenchResult:
     return BenchResult([_table(rows)], {"edits": rows})
 
 
-def walk(changes: dict[str, float], *, window: int, threshold: float, keep_momentum: bool) -> LinearSimulation:
+def walk(changes: dict[str, float], window: int, threshold: float, form: Form) -> LinearSimulation:
     """Return the simulation of the scene `walk_motion` with changed parameters.
 
     Args:
         changes: parameters of the scene.
         window: steps of the plan.
         threshold: ω² below which a mode is low [1/s²].
-        keep_momentum: see `LinearSimulation`.
+        form: where it differs from that of the paper.
     """
     from modal_control.character import Character
     from modal_control.control import ControlSettings
@@ -78,9 +79,14 @@ def walk(changes: dict[str, float], *, window: int, threshold: float, keep_momen
         raise MultiQpError("scene walk_motion: expected a generator of type modal")
     floor = scene.model.frames[scene.surfaces["ground/floor"].frame_id].placement.rotation
     character = Character(scene, [f"humanoid/{surface}" for surface in spec.contacts], scene.q0, ground=floor)
-    settings = ControlSettings(window=window, threshold=threshold, rigid=RigidWeights(**VARIANTS[WEIGHTS]))
+    settings = ControlSettings(
+        window=window,
+        threshold=threshold,
+        rigid=RigidWeights(**VARIANTS[WEIGHTS]),
+        unit_modes=form.unit_modes,
+    )
     reference = MovingReference("walk", spec, scenario, character)
-    return LinearSimulation(character, reference, settings, keep_momentum=keep_momentum)
+    return LinearSimulation(character, reference, settings, keep_momentum=form.keep_momentum)
 
 
 def _ran(simulation: LinearSimulation, push: tuple[float, float], reaction: float, steps: int | None) -> dict[str, Any]:

@@ -33,6 +33,36 @@ def test_momentum_changes_by_the_forces(character, squat):
         np.testing.assert_allclose(change * 120.0, force + weight + pushed, atol=1e-6)
 
 
+def flight(character, *, keep_momentum):
+    """Return the drift of the momentum of a tumbling body beside that by its weight in 12 steps, (6,)."""
+    jump = ReferenceMotion.load(find_resource("config/motions/jump.npz"))
+    reference = Reference.of(jump, character, prefix="humanoid/", dt=1.0 / 120.0)
+    flying = Reference(reference.q[231:250], reference.v[231:250], np.zeros((19, 2), dtype=bool))
+    flying.q[:, 2] += 0.5
+    settings = ControlSettings(threshold=0.0)
+    run = LinearSimulation(character, flying, settings, keep_momentum=keep_momentum).run(steps=12)
+    momenta = [modes_of(character.linearise(q), threshold=0.0).momentum(v) for q, v in zip(run.q, run.v, strict=True)]
+    change = momenta[-1] - momenta[0]
+    change[2] += 9.81 * 39.0 * 12 / 120.0
+    return change
+
+
+def test_momentum_in_a_flight_drifts_by_the_missing_velocity_term_unless_it_is_kept(character):
+    kept, drifting = flight(character, keep_momentum=True), flight(character, keep_momentum=False)
+    np.testing.assert_allclose(kept, 0.0, atol=1e-6)
+    assert np.linalg.norm(drifting[:3]) > 1.0  # [N s]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("keep, lands", [(True, True), (False, False)])
+def test_the_jump_lands_when_the_momentum_is_kept_and_all_joints_follow(character, keep, lands):
+    jump = ReferenceMotion.load(find_resource("config/motions/jump.npz"))
+    reference = Reference.of(jump, character, prefix="humanoid/", dt=1.0 / 120.0)
+    settings = ControlSettings(window=12, threshold=0.0, rigid=TUNED)
+    run = LinearSimulation(character, reference, settings, keep_momentum=keep).run()
+    assert (run.fallen is None and run.worst < 0.1) == lands
+
+
 @pytest.mark.parametrize("settings", [ControlSettings(window=12, rigid=TUNED), ControlSettings(rigid=FED)])
 def test_the_beginning_of_the_squat_is_tracked(character, squat, settings):
     run = LinearSimulation(character, squat, settings).run(steps=110)

@@ -44,6 +44,20 @@ def test_rates_of_rigid_modes_are_momentum(character, dynamics, modes, random):
     np.testing.assert_allclose(rates[3:] * np.sqrt(np.linalg.eigvalsh(dynamics.inertia)), axes.T @ h[3:], atol=1e-9)
 
 
+def test_momentum_is_that_of_pinocchio_and_can_be_set(character, dynamics, modes, random):
+    v = random.uniform(-1.0, 1.0, character.model.nv)
+    local = v.copy()
+    R = pin.Quaternion(dynamics.q[3:7].copy()).matrix()
+    local[:3], local[3:6] = R.T @ v[:3], R.T @ v[3:6]
+    model = character.model
+    h = pin.computeCentroidalMomentum(model, model.createData(), dynamics.q, local).vector
+    np.testing.assert_allclose(modes.momentum(v), h, atol=1e-9)
+    other = random.uniform(-5.0, 5.0, 6)
+    changed = modes.with_momentum(v, other)
+    np.testing.assert_allclose(modes.momentum(changed), other, atol=1e-9)
+    np.testing.assert_allclose(changed[6:], v[6:], atol=1e-12)
+
+
 def test_forces_act_on_rigid_modes_by_their_sum_and_moment(dynamics, modes):
     found = force_map(dynamics.points, com=dynamics.com, mass=dynamics.mass, axes=rigid_axes(dynamics.inertia))
     np.testing.assert_allclose(found, np.einsum("vr,pdv->rpd", modes.Phi[:, :6], dynamics.J), atol=1e-9)
