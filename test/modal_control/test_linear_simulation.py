@@ -54,6 +54,16 @@ def test_momentum_in_a_flight_drifts_by_the_missing_velocity_term_unless_it_is_k
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("window, rigid, keep", [(8, RigidWeights(), False), (12, TUNED, False), (12, TUNED, True)])
+def test_the_jump_lands_with_modes_of_length_1(character, window, rigid, keep):
+    jump = ReferenceMotion.load(find_resource("config/motions/jump.npz"))
+    reference = Reference.of(jump, character, prefix="humanoid/", dt=1.0 / 120.0)
+    settings = ControlSettings(window=window, rigid=rigid, unit_modes=True)
+    run = LinearSimulation(character, reference, settings, keep_momentum=keep).run()
+    assert run.fallen is None and run.worst < (0.04 if keep else 0.13)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("keep, lands", [(True, True), (False, False)])
 def test_the_jump_lands_when_the_momentum_is_kept_and_all_joints_follow(character, keep, lands):
     jump = ReferenceMotion.load(find_resource("config/motions/jump.npz"))

@@ -8,6 +8,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
+from multi_qp_cli.benches.modal import scaled_pushes
 from multi_qp_cli.benches.crowd import load_chain
 from multi_qp_cli.benches.qp_growth import measure_growth
 from multi_qp_cli.benches.qp_infeasible import measure_infeasible
@@ -118,6 +119,22 @@ def test_bench_of_a_walk_in_the_linear_simulation(tmp_path):
     assert main(["bench", "modal", *arguments]) == 0
     (row,) = (row for row in json.loads(data.read_text())["tracking"] if row["weights"] == "W3 = 0.001")
     assert row["motion"] == "walk" and row["fallen"] is None and row["worst_m"] < 0.05
+
+
+def test_bench_of_edits_in_the_linear_simulation(tmp_path, capsys):
+    data = tmp_path / "bench.json"
+    common = ["bench", "modal-edits", "--unit-modes", "--steps", "20", "--json", str(data)]
+    assert main([*common, "--edit", "stride +10 cm"]) == 0
+    (row,) = json.loads(data.read_text())["edits"]
+    assert row["unit_modes"] and not row["keep_momentum"] and row["fallen"] is None and row["worst_m"] < 0.01
+    assert main([*common, "--push", "0"]) == main([*common, "--body-mass", "0"]) == 2
+    errors = capsys.readouterr().err
+    assert "nothing to run" in errors and "--body-mass: expected 1 to 1000 kg" in errors
+
+
+def test_pushes_are_scaled_to_the_same_change_of_velocity():
+    assert scaled_pushes([0.0, 75.0, 250.0], 78.0) == pytest.approx([37.5, 125.0])
+    assert scaled_pushes([75.0], None) == [75.0]
 
 
 def test_bench_of_random_families(tmp_path, capsys):
