@@ -8,8 +8,8 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from multi_qp_cli.benches.modal import scaled_pushes
 from multi_qp_cli.benches.crowd import load_chain
+from multi_qp_cli.benches.modal import scaled_pushes
 from multi_qp_cli.benches.qp_growth import measure_growth
 from multi_qp_cli.benches.qp_infeasible import measure_infeasible
 from multi_qp_cli.benches.qp_scenes import SceneTimes
