@@ -20,6 +20,8 @@ from multi_qp_scene.errors import MultiQpError
 CONTACT_HEIGHT = 0.005
 #: Height of the base relative to that of the reference at which the character has fallen.
 FALLEN = 0.5
+#: Distance of the base from its reference at which it is lost [m].
+LOST = 1.0
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class LinearRun:
         contact_forces: sum of the contact forces of each step, (steps, 3) [N].
         wanted: configurations of the reference, (steps + 1, nq).
         errors: distance of the base from its reference, (steps + 1,) [m].
-        fallen: step at which the character has fallen; None if it has not.
+        fallen: step at which the character has fallen, or was far from its reference; None if it has not.
         unsolved: steps whose complementarity problem had no solution.
         force_residual: largest residual of the dual problem.
         correction_residual: largest violation of the complementarity conditions, relative.
@@ -146,7 +148,8 @@ class LinearSimulation:
             wanted.append(self.reference.configuration(step + 1))
             q, v, own = self._step(control, step, here, v, blind, disturbance, run)
             began, before = thread_time(), here[1]
-            if not np.isfinite(q).all() or q[2] < FALLEN * wanted[-1][2]:
+            beside = float(np.linalg.norm(q[:3] - wanted[-1][:3]))
+            if not np.isfinite(q).all() or q[2] < FALLEN * wanted[-1][2] or beside > LOST:
                 run.fallen = step + 1
             here = control.linearised(q) if run.fallen is None else here
             if self._keep_momentum and run.fallen is None:

@@ -141,3 +141,13 @@ def test_the_chin_up_is_tracked_also_after_a_push():
     assert simulation.run().worst < 0.05
     push = Push("humanoid/torso", (0.0, 175.0, 0.0), start=330, steps=20)
     assert simulation.run(pushes=(push,), reaction=0.2).errors[-1] < 0.1
+
+
+@pytest.mark.slow
+def test_the_swing_has_its_amplitude_when_the_momentum_is_kept():
+    scene = load_scenario("stand").scene
+    motion = ReferenceMotion.load(find_resource("config/motions/swing.npz"))
+    character = Character(scene, [f"humanoid/{surface}" for surface in motion.surfaces], scene.q0)
+    swing = Reference.of(motion, character, prefix="humanoid/", dt=1.0 / 120.0)
+    settings = ControlSettings(window=24, rigid=TUNED)
+    assert LinearSimulation(character, swing, settings, keep_momentum=True).run().worst < 0.02
