@@ -31,6 +31,8 @@ FIXED = 0.06
 DISPLACING = 3.0
 #: Footholds are corrected for so long after a push [s]; time constant of the mean deviation before it [s].
 CORRECTING, USUAL = 1.2, 0.5
+#: Distance that a corrected step lacks, as feet do not cross, from which on the other foot has to step soon [m].
+LACKING = 0.08
 
 
 class Footholds(Stateful):
@@ -49,6 +51,7 @@ class Footholds(Stateful):
         planned: displacement of the body without these corrections.
         usual: mean deviation of ξ = c + ċ / ω before a push, (2,) [m].
         correcting: time for which footholds are still corrected [s].
+        lacking: what the correction of the step under way, or of the last one, lacks, as feet do not cross [m].
     """
 
     @dataclass
@@ -67,6 +70,7 @@ class Footholds(Stateful):
         planned: BodyShift.Checkpoint
         usual: Array
         correcting: float
+        lacking: float
 
     def __init__(
         self,
@@ -111,7 +115,12 @@ class Footholds(Stateful):
             shift = np.mean([self.offsets[i] for i in np.flatnonzero(self.on)] or [shift], axis=0)
         for body in (self.body, self.planned):
             body.start(shift)
-        self.usual, self.correcting = np.zeros(2), 0.0
+        self.usual, self.correcting, self.lacking = np.zeros(2), 0.0, 0.0
+
+    @property
+    def hurried(self) -> bool:
+        """Whether the motion has to pass faster until the next foot is lifted, which can step where this one cannot."""
+        return self.lacking > LACKING
 
     def set_state(self, saved: Checkpoint) -> None:
         """Restore a saved state."""
@@ -153,7 +162,7 @@ class Footholds(Stateful):
                     self.early[i] = 0.0
                 elif not self.early[i]:
                     self.on[i], self.lifted_at[i] = 0.0, time
-                    self.origins[i] = self.offsets[i]
+                    self.origins[i], self.lacking = self.offsets[i], 0.0
                     self.edited, self.offsets[i] = self._next(i, time, self.on, self.offsets, self.edited, stride)
                 continue
             soon = self._paths.next_change(i, time) - time <= EARLY
@@ -217,6 +226,8 @@ class Footholds(Stateful):
             speed: of the motion.
             pushed: whether a push is felt.
         """
+        if not self.correcting:
+            self.lacking = 0.0
         missed = self._caused(error - self.planned.divergent, dt, pushed=pushed)
         stance = [k for k in range(self._paths.count) if self.on[k]]
         for i in range(self._paths.count):
@@ -232,8 +243,9 @@ class Footholds(Stateful):
             other = np.mean([self._paths.at(k, landing).position[:2] for k in stance], axis=0)
             nominal = self.offsets[i] - self.corrected[i]
             beside = axes.T @ (nominal - self._stance(i, self.on, self.offsets))
-            wanted = kept_apart(wanted + beside, float(axes[:, 1] @ (one.position[:2] - other))) - beside
-            change = axes @ wanted - self.corrected[i]
+            possible = kept_apart(wanted + beside, float(axes[:, 1] @ (one.position[:2] - other))) - beside
+            self.lacking = float(np.linalg.norm(wanted - possible))
+            change = axes @ possible - self.corrected[i]
             change *= min(1.0, DISPLACING * dt / max(float(np.linalg.norm(change)), 1e-9))
             self.corrected[i] = self.corrected[i] + change
             self.offsets[i] = nominal + self.corrected[i]

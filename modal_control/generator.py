@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -41,6 +41,9 @@ from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.modal import ModalSpec
 from multi_qp_scene.schema.tasks import MomentumTaskSpec, PoseTargetSpec, PoseTaskSpec, PostureTaskSpec
 
+#: Part of the weight of the rotation while footholds are corrected after a push: the moment that sets the trunk upright
+#: at once drives the centre of mass off the feet.
+LEANING = 0.3
 #: Largest velocity of a hand against its handle at which it closes [m/s].
 CLOSING = 0.2
 
@@ -117,6 +120,7 @@ class ModalGenerator(MotionGenerator):
             friction=min(scenario.spec.contacts[contact].friction for contact in self._contacts),
             feed_forward=spec.feed_forward,
         )
+        self._leaning = replace(self._weights, rotation=LEANING * self._weights.rotation)
         self.tasks["momentum"] = MomentumTaskSpec(
             type="momentum", subsystems=[body.name], weight=spec.momentum, stiffness=0.0
         )
@@ -190,7 +194,9 @@ class ModalGenerator(MotionGenerator):
         chosen = self.changed.get("speed")
         places = [kinematics.pose(surface.frame_id).translation for surface in self._surfaces]
         forces = None if now.forces is None else [now.forces.get(contact, 0.0) for contact in self._contacts]
-        speed = self.pace.update(now.time - self.started_at, now.dt, self._disturbance(kinematics), chosen)
+        speed = self.pace.update(
+            now.time - self.started_at, now.dt, self._disturbance(kinematics), chosen, hurried=footholds.hurried
+        )
         if self._lengths is not None:  # by one step a tick, so that the forces are continuous
             self.window += int(np.clip(self._lengths.at(time) - self.window, -1, 1))
         ahead = self.window * self._spec.step
@@ -304,7 +310,7 @@ class ModalGenerator(MotionGenerator):
             missed,
             dt=spec.step,
             weight=-float(load[2]),
-            weights=self._weights,
+            weights=self._leaning if self.tracked.lifted and self.footholds.correcting else self._weights,
             start=self.multipliers,
             held=True,
             bilateral=bilateral,

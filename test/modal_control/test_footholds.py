@@ -129,3 +129,26 @@ def test_a_foot_in_the_air_lands_where_the_body_will_be_after_a_push(pushed, mov
         assert not footholds.offsets[1].any()  # planted
     assert bool(footholds.offsets[0][0] > 0.05) is moved
     np.testing.assert_allclose(footholds.corrected[0], footholds.offsets[0], atol=1e-9)
+
+
+@pytest.mark.parametrize(("aside", "hurried"), [(-0.3, True), (0.1, False)])
+def test_a_step_across_the_other_foot_hurries_until_the_next_one(aside, hurried):
+    """The left foot swings: it can land farther to the left, but not beyond the right one."""
+    paths = stepping()
+    footholds = Footholds(paths, by_force=True, touch_force=25.0, omega=OMEGA)
+    meet(footholds, paths, 1.0, until=0.7)
+    for k in range(20):
+        footholds.correct(0.7 + k * DT, DT, np.array([0.0, aside]), omega=OMEGA, speed=1.0, pushed=k < 5)
+    assert footholds.hurried is hurried
+    apart = paths.at(0, 1.0).position[1] + footholds.offsets[0][1] - paths.at(1, 1.0).position[1]
+    assert apart > 0.1
+    for k in range(200):  # the push is over
+        footholds.correct(0.9, DT, np.array([0.0, aside]), omega=OMEGA, speed=1.0, pushed=False)
+    assert not footholds.hurried
+
+
+def test_a_hurried_step_is_faster_by_half_at_any_speed():
+    pace = Pace([TimedSpeedSpec(factor=0.8)], None)
+    speeds = [pace.update(k * DT, DT, 0.0, None, hurried=20 <= k < 60) for k in range(100)]
+    assert speeds[19] == pytest.approx(0.8) and speeds[59] == pytest.approx(1.2) and speeds[-1] == pytest.approx(0.8)
+    assert np.abs(np.diff(speeds)).max() < 0.1  # continuous

@@ -109,3 +109,16 @@ def test_pushes_of_100_newtons_are_survived(direction, at):
     push = PushSpec(link="humanoid/torso", direction=toward, force=100.0, duration=10 / 120, at=at)
     _, result = walked(push=push, cycles=1)
     assert result.succeeded and result.report["qp_failures"] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("backend", "side", "at"), [("integrator", 1.0, 4.3), ("mujoco", 1.0, 4.3), ("mujoco", -1.0, 4.783)]
+)
+def test_pushes_across_the_stance_foot_are_survived(backend, side, at):
+    """175 N towards the foot that stands, while the other one, which may not cross it, is in the air."""
+    push = PushSpec(link="humanoid/torso", direction=(0.0, side, 0.0), force=175.0, duration=10 / 120, at=at)
+    scenario, result = walked(backend, push=push, cycles=1)
+    assert result.log.state[-1] == "stand" and result.report["qp_failures"] == 0
+    assert result.report["goals"]["upright"]["reached"]
+    assert result.report["worst"]["contact_slip_m"] < 0.01
