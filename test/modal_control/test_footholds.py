@@ -142,7 +142,7 @@ def test_a_step_across_the_other_foot_hurries_until_the_next_one(aside, hurried)
     assert footholds.hurried is hurried
     apart = paths.at(0, 1.0).position[1] + footholds.offsets[0][1] - paths.at(1, 1.0).position[1]
     assert apart > 0.1
-    for k in range(200):  # the push is over
+    for _ in range(200):  # the push is over
         footholds.correct(0.9, DT, np.array([0.0, aside]), omega=OMEGA, speed=1.0, pushed=False)
     assert not footholds.hurried
 
