@@ -43,6 +43,8 @@ EFFORT, ACCELERATION = 10.0, 2e-3
 ROOT, POSTURE, VELOCITY, COM = 5.0, 2.0, 0.03, 10.0
 #: ... swinging patches [m], [rad]; ends of swings: pose and velocity.
 SWING, SWING_TURN, LANDING, LANDING_SPEED = 5000.0, 20.0, 2e6, 1e5
+#: Factor of the height of a swinging point, which no rotation keeps from cutting its path short.
+SWING_HEIGHT = 10.0
 #: ... hands that carry an object [m], [rad], and on their way to it [m];
 CARRY, CARRY_TURN, REACHING = 1e6, 1e5, 500.0
 #: ... barriers: torques relative to limits, joint angles, joint speeds, forces in body weights, distances [m].
@@ -256,7 +258,9 @@ class CostFactory:
         frame = self._scene.surfaces[limb.surface].frame_id
         if limb.point:
             residual = crocoddyl.ResidualModelFrameTranslation(self._state, frame, X.translation, self._nu)
-            costs.addCost(name, self._cost(residual), weights[0])
+            height = SWING_HEIGHT if weights[0] == SWING else 1.0
+            activation = crocoddyl.ActivationModelWeightedQuad(np.array([1.0, 1.0, height]))
+            costs.addCost(name, self._cost(residual, activation), weights[0])
             return
         residual = crocoddyl.ResidualModelFramePlacement(self._state, frame, X, self._nu)
         activation = crocoddyl.ActivationModelWeightedQuad(np.repeat(weights, 3))

@@ -65,7 +65,8 @@ class Replanner(Synthesiser):
         """
         super().__init__(first_window(scenario, character_of(scenario)))
         # contacts of the first phase are as before: a foot that was to land at its start does not lift off again
-        self.problem.fixed += len(self.character.effectors)
+        if not self._behaviour.held_start:  # which has fixed them
+            self.problem.fixed += len(self.character.effectors)
         self.surroundings = self.problem.surroundings
         self.auditor = Auditor(
             scenario.scene,

@@ -16,6 +16,7 @@ from contact_invariant.motion import Motion
 from contact_invariant.problem import SynthesisProblem
 from contact_invariant.quasi_newton import quasi_newton
 from contact_invariant.surroundings import surroundings_of
+from contact_invariant.timed_plan import rests_at
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.behaviour import BehaviourSpec
@@ -29,6 +30,8 @@ FRESH = -1.0
 #: Least logit of contacts of the object at the start of the later stages: one that was given up while physics was weak
 #: would stay so, as it has no gradient, and the object would be thrown.
 OBJECT = 0.0
+#: Logit of the contacts that the first phase retains from the start pose.
+HELD = 3.0
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,13 @@ class Synthesiser:
         angles = q[self.character.joints.q_index]
         of_object = [effector.of_prop or effector.on_prop for effector in self.character.effectors]
         self._least = np.where(of_object, OBJECT, -LOGIT)
-        self._start = self.problem.initial(self.character.features_at(scenario.scene, q), angles)
+        x = self.character.features_at(scenario.scene, q)
+        self._start = self.problem.initial(x, angles)
+        self._held: Array | None = None
+        if self._behaviour.held_start:
+            self.problem.fixed += len(self.character.effectors)
+            rests = [rests_at(self.character, surroundings, x, i) for i in range(len(self.character.effectors))]
+            self._held = np.where(rests, HELD, -HELD)
 
     def run(self, seed: int | None = None, *, progress: Progress | None = None) -> Synthesis:
         """Synthesise the motion; with the behaviour's seed if none is given."""
@@ -133,7 +142,11 @@ class Synthesiser:
                     z[problem.fixed :] += NOISE * rng.normal(size=len(z) - problem.fixed)
                 logits = problem.logits(z)
                 logits[:] = FRESH if stage.fresh else np.clip(logits, self._least, LOGIT)
+                if self._held is not None:
+                    logits[0] = self._held
                 problem.weights.update(adapted(stage.weights, self._behaviour))
+                if number == len(STAGES) - 1:
+                    problem.weights["drag"] *= self._behaviour.drag
                 fit = self._minimise(
                     problem,
                     z,

@@ -253,6 +253,9 @@ class BehaviourSpec(CharacterSpec):
         physics: factor of the dynamics in the cost, before they are squared; its root is that of forces without
             contact, the root of this that of contacts. Larger ones leave less to forces that no contact can give.
         torque_limits: whether static torques above 60 % of their limits are costly as well; needs `limb_weights`.
+        drag: factor of sliding along a surface without contact in the last stage, before it is squared; with larger
+            ones, feet stand or lift.
+        held_start: whether the contacts of the start pose are those of the first phase.
         terms: what is true at the end, or at a given time.
         seed: seed of the noise between the stages; `${seed}` is the run's `--seed`.
         refine: whether motions are refined with the full model, torques in the cost, by crocoddyl.
@@ -270,6 +273,8 @@ class BehaviourSpec(CharacterSpec):
     limb_weights: bool = False
     physics: Positive = 1.0
     torque_limits: bool = False
+    drag: Positive = 1.0
+    held_start: bool = False
     terms: list[TaskTerm] = Field(min_length=1)
     seed: Seed = 0
     refine: bool = False

@@ -106,7 +106,7 @@ except MultiQpError as error:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["walk_to", "wide_walk", "punch", "kick", "step_over", "carry"])
+@pytest.mark.parametrize("name", ["walk_to", "wide_walk", "quadruped_walk", "punch", "kick", "step_over", "carry"])
 @pytest.mark.parametrize("backend", ["integrator", "mujoco"])
 def test_behaviours_are_carried_out(name, backend, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
