@@ -99,6 +99,20 @@ class Effector:
         return np.array([np.linalg.norm(X.translation) for X in pieces])
 
     @property
+    def oriented(self) -> bool:
+        """Whether the rotation of its link is a feature: not of points, but of those on redundant limbs.
+
+        Joint angles of such a limb would else jump from one instant to the next.
+        """
+        return not self.point or len(self.joints) > 6
+
+    @property
+    def turns(self) -> bool:
+        """Whether it is a point whose rotation in x is not that of the surface: a foot's is, which faces down."""
+        foot = self.is_limb and not self.oriented and self.nominal.rotation[2, 2] < -0.99
+        return self.point and not foot
+
+    @property
     def is_limb(self) -> bool:
         """Whether joints of a limb move it."""
         return bool(self.joints)
@@ -243,7 +257,8 @@ class Character:
         limbs = []
         for limb in self.limbs:
             X = data.oMf[scene.surfaces[limb.surface].frame_id]
-            limbs += [X.translation, np.zeros(3) if limb.point else pin.log3(X.rotation @ limb.nominal.rotation.T)]
+            turn = pin.log3(X.rotation @ limb.nominal.rotation.T) if limb.oriented else np.zeros(3)
+            limbs += [X.translation, turn]
         return np.concatenate([first, *limbs, *others])
 
     @staticmethod

@@ -140,7 +140,10 @@ def dynamic_rows(character: Character, surroundings: Surroundings, at: Instant, 
         scale = ca.sqrt(effector.effort * K0 / (at.c[i] ** 2 + K1))
         rows.add("forces without contact", "absent", scale * wrench[:3], scale * 10 * wrench[3:])
         rows.add("effort", "effort", math.sqrt(bodies[effector.body].effort) * wrench)
-        rows.add("friction", "cone", *([] if effector.grip else _cone(wrench, effector, friction)))
+        if effector.turns and not effector.grip:
+            rows.add("friction", "cone", *_point_cone(-turn @ wrench[:3], wrench[3:], normal, friction))
+        elif not effector.grip:
+            rows.add("friction", "cone", *_cone(wrench, effector, friction))
     for k, (force, moment) in enumerate(wrenches):
         rows.add(f"{character.label(k)} force", "physics", force)
         rows.add(f"{character.label(k)} moment", "physics", 2 * moment)
@@ -193,6 +196,13 @@ def _cone(wrench: Any, effector: Effector, friction: float) -> list[Any]:
     ]
 
 
+def _point_cone(push: Any, moment: Any, normal: Any, friction: float) -> list[Any]:
+    """Return the same of a point without moment: its cone is about the normal of the surface, as its link may turn."""
+    pressing = ca.dot(push, normal)
+    slide = ca.sqrt(ca.sumsqr(push - pressing * normal) + 1e-8)
+    return [hinge(-pressing), hinge(slide - friction * pressing), 10 * moment]
+
+
 class LimbFrames:
     """Places of the limbs' joints by their angles.
 
@@ -223,7 +233,7 @@ class LimbFrames:
         """Return how far a patch is from its place and rotation."""
         origin, R, _ = self.joints[limb.joints[-1]]
         R_end = R @ ca.DM(limb.end.rotation)
-        turned = [] if limb.point else [ANGLE * (R_end - turn)[:, 0], ANGLE * (R_end - turn)[:, 2]]
+        turned = [ANGLE * (R_end - turn)[:, 0], ANGLE * (R_end - turn)[:, 2]] if limb.oriented else []
         return [origin + R @ ca.DM(limb.end.translation) - place, *turned]
 
     def centre(self, k: int) -> Any:

@@ -8,17 +8,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from contact_invariant.character import Character, behaviour_of, character_of
+from contact_invariant.contact_schedule import feet_of, touched_at_start
 from contact_invariant.least_squares import Fit, levenberg_marquardt
 from contact_invariant.motion import Motion
 from contact_invariant.problem import SynthesisProblem
 from contact_invariant.quasi_newton import quasi_newton
-from contact_invariant.surroundings import surroundings_of
+from contact_invariant.surroundings import Surroundings, surroundings_of
 from contact_invariant.timed_plan import rests_at
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.behaviour import BehaviourSpec
 
 #: Standard deviation of the noise between stages [m], [rad], [body weights].
@@ -27,8 +30,11 @@ NOISE = 0.01
 LOGIT = 2.0
 #: Logit of the contact variables at the start of the second stage.
 FRESH = -1.0
-#: Least logit of contacts of the object at the start of the later stages: one that was given up while physics was weak
-#: would stay so, as it has no gradient, and the object would be thrown.
+#: The same of patches, other than feet, that touch in the start pose: with that above, what a lying body rests on is
+#: found by chance.
+LYING = 1.0
+#: Least logit at the start of the later stages of these, and of contacts of the object: one that was given up while
+#: physics was weak would stay so, as it has no gradient, and the object would be thrown.
 OBJECT = 0.0
 #: Logit of the contacts that the first phase retains from the start pose.
 HELD = 3.0
@@ -122,7 +128,9 @@ class Synthesiser:
         q = scenario.scene.q0
         angles = q[self.character.joints.q_index]
         of_object = [effector.of_prop or effector.on_prop for effector in self.character.effectors]
-        self._least = np.where(of_object, OBJECT, -LOGIT)
+        lying = resting_at_start(scenario.scene, self.character, surroundings, self._behaviour)
+        self._fresh = np.where(lying, LYING, FRESH)
+        self._least = np.where(lying | np.array(of_object), OBJECT, -LOGIT)
         x = self.character.features_at(scenario.scene, q)
         self._start = self.problem.initial(x, angles)
         self._held: Array | None = None
@@ -141,7 +149,7 @@ class Synthesiser:
                 if number:
                     z[problem.fixed :] += NOISE * rng.normal(size=len(z) - problem.fixed)
                 logits = problem.logits(z)
-                logits[:] = FRESH if stage.fresh else np.clip(logits, self._least, LOGIT)
+                logits[:] = self._fresh if stage.fresh else np.clip(logits, self._least, LOGIT)
                 if self._held is not None:
                     logits[0] = self._held
                 problem.weights.update(adapted(stage.weights, self._behaviour))
@@ -185,6 +193,15 @@ class Synthesiser:
             forces=forces.copy(),
             angles=angles.copy(),
         )
+
+
+def resting_at_start(
+    scene: Scene, character: Character, surroundings: Surroundings, behaviour: BehaviourSpec
+) -> NDArray[np.bool_]:
+    """Return which patches of the character, other than feet, touch the surroundings in the start pose, (N,)."""
+    touching, feet = touched_at_start(scene, character, surroundings) != "", feet_of(behaviour)
+    other = [not (e.of_prop or e.on_prop or e.name in feet) for e in character.effectors]
+    return np.asarray(touching & np.array(other))
 
 
 def adapted(weights: dict[str, float], behaviour: BehaviourSpec) -> dict[str, float]:

@@ -12,7 +12,7 @@ from contact_invariant.least_squares import cost_of
 from contact_invariant.motion import Motion
 from contact_invariant.postures import postures_of
 from contact_invariant.problem import SynthesisProblem
-from contact_invariant.residuals import LimbFrames, segment_distance
+from contact_invariant.residuals import LimbFrames, _point_cone, segment_distance
 from contact_invariant.surroundings import Solid, Surroundings, surroundings_of
 from contact_invariant.symbols import angular_acceleration, angular_velocity, exponential_map
 from contact_invariant.task_terms import state_at
@@ -207,7 +207,7 @@ def test_a_point_may_turn_about_the_surface():
     scenario = load_scenario(str(Path(__file__).with_name("quadruped.yaml")))
     character = character_of(scenario)
     foot = character.limbs[0]
-    assert foot.point and foot.margin == 0.0 and len(character.limbs) == 4
+    assert foot.point and foot.margin == 0.0 and len(character.limbs) == 4 and not foot.turns
     x = character.features_at(scenario.scene, scenario.scene.q0)
     np.testing.assert_allclose(x[9:12], 0.0)
     q = scenario.scene.q0.copy()
@@ -215,6 +215,42 @@ def test_a_point_may_turn_about_the_surface():
     np.testing.assert_allclose(character.features_at(scenario.scene, q)[9:12], 0.0)
     stretched = sum(np.linalg.norm(X.translation) for X in (*foot.placements[1:], foot.end))
     assert foot.length == pytest.approx(stretched)
+
+
+def test_the_rotation_of_a_point_on_a_redundant_limb_is_a_feature():
+    """Of a hand that touches with its fingertips, so that its joint angles do not jump; not of the back."""
+    scenario = load_scenario(str(Path(__file__).with_name("get_up_from_back.yaml")))
+    character, q = character_of(scenario), scenario.scene.q0.copy()
+    assert {e.name for e in character.limbs if e.point and e.oriented} == {"left_hand", "right_hand"}
+    assert {e.name for e in character.effectors if e.turns} == {"left_hand", "right_hand", "back", "tailbone"}
+    i = character.index("left_hand")
+    before = character.features_at(scenario.scene, q)[9 + 6 * i : 12 + 6 * i]
+    q[character.limbs[i].q_index[-1]] += 0.3  # the wrist alone
+    after = character.features_at(scenario.scene, q)[9 + 6 * i : 12 + 6 * i]
+    assert np.linalg.norm(pin.log3(pin.exp3(after) @ pin.exp3(before).T)) == pytest.approx(0.3)
+    assert not character.features_at(scenario.scene, q)[9 + 6 * character.index("back") :][:3].any()
+
+
+@pytest.mark.parametrize(
+    ("push", "moment", "violation"),
+    [
+        ([0.0, 0.0, 1.0], 0.0, [0.0, 0.0, 0.0]),
+        ([0.0, 0.0, -0.3], 0.0, [0.3, 0.21, 0.0]),  # it pulls
+        ([0.6, 0.8, 1.0], 0.0, [0.0, 0.3, 0.0]),  # it slides
+        ([0.0, 0.0, 1.0], 0.02, [0.0, 0.0, 0.2]),  # a point has no moment
+    ],
+)
+def test_the_friction_cone_of_a_point_is_about_the_normal_of_the_surface(push, moment, violation):
+    """Without the frame of its link, which may turn: the tailbone of one that lies would else pull at the ground."""
+    rows = _point_cone(ca.SX(ca.DM(push)), ca.SX(ca.DM([0.0, moment, 0.0])), ca.SX(ca.DM([0.0, 0.0, 1.0])), 0.7)
+    found = np.array(ca.evalf(ca.vertcat(*rows))).ravel()
+    assert [found[0], found[1], np.abs(found[2:]).max()] == pytest.approx(violation, abs=1e-3)
+
+
+def test_the_tailbone_faces_the_ground_of_one_that_sits_and_of_one_that_lies():
+    scene = load_scenario("walk_to").scene
+    normal = scene.surfaces["humanoid/tailbone"].X_link_surface.rotation[:, 2]
+    np.testing.assert_allclose(normal, [-np.sqrt(0.5), 0.0, -np.sqrt(0.5)], atol=1e-9)
 
 
 def test_a_grasp_surface_is_refused(behaviour):
@@ -259,7 +295,7 @@ def test_ramps_of_high_solids_are_eased(height, factor):
 
 def test_corners_of_a_link_that_touches_with_a_point_do_not_enter_solids():
     """The hand's box, 7.8 cm wide, has its corners as capsules without radius if its fingertips are a contact."""
-    character = character_of(load_scenario(str(Path(__file__).with_name("get_up_with_hands.yaml"))))
+    character = character_of(load_scenario(str(Path(__file__).with_name("get_up_from_back.yaml"))))
     corners = {
         link: np.array([c.ends[0] for c in character.capsules if c.link == link and c.radius == 0.0])
         for link in ("humanoid/l_wrist_roll_link", "humanoid/l_ankle_roll_link")

@@ -224,7 +224,7 @@ except MultiQpError as error:
 
 def test_a_link_that_touches_with_a_point_may_enter_the_surface_a_little_when_it_tilts():
     """A link with a patch in contact is left out; one with a point is not, and keeps less before and afterwards too."""
-    scenario = load_scenario(str(Path(__file__).with_name("get_up_with_hands.yaml")))
+    scenario = load_scenario(str(Path(__file__).with_name("get_up_from_back.yaml")))
     scene, character = scenario.scene, character_of(scenario)
     q = scene.q0  # it lies
     names = [piece.name for piece in scene.collision_model.geometryObjects]

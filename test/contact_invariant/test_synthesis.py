@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from contact_invariant.audit import Auditor, Bounds
+from contact_invariant.character import character_of
 from contact_invariant.gait import agreement
-from contact_invariant.synthesis import STAGES, Synthesiser, adapted
+from contact_invariant.surroundings import surroundings_of
+from contact_invariant.synthesis import STAGES, Synthesiser, adapted, resting_at_start
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import load_scenario
 
@@ -126,15 +128,28 @@ def test_a_trot_emerges():
     assert diagonal > 0.85 and side < 0.15 and end < 0.15
 
 
+GET_UP = str(Path(__file__).with_name("get_up_from_back.yaml"))
+
+
+def test_what_a_lying_character_rests_on_begins_as_a_contact():
+    for name, expected in ((GET_UP, {"back", "sacrum", "tailbone"}), ("walk_to", set())):
+        scenario = load_scenario(name)
+        character, scene = character_of(scenario), scenario.scene
+        surroundings = surroundings_of(scene, "humanoid")
+        found = resting_at_start(scene, character, surroundings, scenario.spec.behaviour)
+        assert {e.name for e, rests in zip(character.effectors, found, strict=True) if rests} == expected
+
+
 @pytest.mark.slow
-def test_getting_up_from_the_back_emerges():
-    maker, auditor = synthesiser(load_scenario(str(Path(__file__).with_name("get_up_from_back.yaml"))))
+def test_getting_up_from_the_back_with_the_hands_emerges():
+    maker, auditor = synthesiser(load_scenario(GET_UP))
     passed = 0
     for seed in (0, 2):
         synthesis = maker.run(seed)
         passed += auditor.audit(synthesis.motion, synthesis.features).passed
         made = dict(zip(synthesis.motion.effectors, synthesis.motion.contacts.T, strict=True))
         assert made["sacrum"][0] and not made["sacrum"][-1] and made["left_foot"][-1] and made["right_foot"][-1]
+        assert made["left_hand"].any() and made["right_hand"].any() and not made["left_hand"][[0, -1]].any()
         assert synthesis.motion.x[0, 2] < 0.15 and synthesis.motion.x[-1, 2] > 0.7  # it lies, and stands
     assert passed
 

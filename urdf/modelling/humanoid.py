@@ -307,6 +307,6 @@ def _surfaces(figures: HumanoidFigures) -> dict[str, SurfaceModel]:
     surfaces["sacrum"] = SurfaceModel(
         "base_link", (-0.11, 0.0, -SEAT_DEPTH / 2), (0.0, -pi / 2, 0.0), size=(SEAT_DEPTH, 0.2)
     )
-    surfaces["tailbone"] = SurfaceModel("base_link", (-0.11, 0.0, -SEAT_DEPTH), (pi, -pi / 4, 0.0))
+    surfaces["tailbone"] = SurfaceModel("base_link", (-0.11, 0.0, -SEAT_DEPTH), (pi, pi / 4, 0.0))
     surfaces["back"] = SurfaceModel("torso", (CHEST_AHEAD - CHEST_RADIUS, 0.0, top - CHEST_BELOW), (0.0, -pi / 2, 0.0))
     return surfaces
