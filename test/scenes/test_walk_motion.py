@@ -120,5 +120,9 @@ def test_pushes_across_the_stance_foot_are_survived(backend, side, at):
     push = PushSpec(link="humanoid/torso", direction=(0.0, side, 0.0), force=175.0, duration=10 / 120, at=at)
     scenario, result = walked(backend, push=push, cycles=1)
     assert result.log.state[-1] == "stand" and result.report["qp_failures"] == 0
-    assert result.report["goals"]["upright"]["reached"]
+    assert result.report["goals"]["upright"]["error"] < 0.5  # the largest tilt; upright again at the end:
+    torso = scenario.scene.model.getFrameId("humanoid/torso")
+    data = scenario.scene.model.createData()
+    pin.framesForwardKinematics(scenario.scene.model, data, result.log.q[-1])
+    assert data.oMf[torso].rotation[2, 2] > math.cos(0.1)
     assert result.report["worst"]["contact_slip_m"] < 0.01
