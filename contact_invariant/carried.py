@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,9 +11,10 @@ from numpy.typing import NDArray
 
 from contact_invariant.character import Character, RigidBody, behaviour_of
 from contact_invariant.motion import Motion, rotations
-from multi_qp_scene.arrays import Array
+from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.scenario import Scenario, scene_without
 from multi_qp_scene.scene import Scene
+from multi_qp_scene.schema.behaviour import CharacterSpec
 
 
 @dataclass(frozen=True)
@@ -23,13 +25,15 @@ class Carried:
         prop: the object.
         mass: of the object [kg].
         poses: of its centre of mass in the world, (M + 1,).
-        hands: whether each limb carries it from each node to the next, (M, limbs).
+        hands: whether each limb of the character carries it from each node to the next, (M, limbs).
+        carriers: number of limbs of all characters that do, (M,).
     """
 
     prop: RigidBody
     mass: float
     poses: list[pin.SE3]
     hands: NDArray[np.bool_]
+    carriers: Indices
 
     @property
     def begin(self) -> int:
@@ -58,14 +62,15 @@ class Carried:
         found, begin, data = [], 0, model.createData()
         inertia = pin.Inertia(self.mass, np.zeros(3), self.mass * self.prop.inertia)
         for k in range(1, len(self.hands) + 1):
-            if k < len(self.hands) and (self.hands[k] == self.hands[begin]).all():
+            same = k < len(self.hands) and (self.hands[k] == self.hands[begin]).all()
+            if same and self.carriers[k] == self.carriers[begin]:
                 continue
-            carriers, middle, loaded = np.flatnonzero(self.hands[begin]), (begin + k) // 2, model
-            if len(carriers):
-                loaded = pin.Model(model)
+            own, middle, loaded = np.flatnonzero(self.hands[begin]), (begin + k) // 2, model
+            if len(own):
+                loaded, count = pin.Model(model), int(self.carriers[begin])
                 pin.forwardKinematics(model, data, q[middle])
-                share = pin.Inertia(inertia.mass / len(carriers), inertia.lever, inertia.inertia / len(carriers))
-                for i in carriers:
+                share = pin.Inertia(inertia.mass / count, inertia.lever, inertia.inertia / count)
+                for i in own:
                     joint = scene.surfaces[character.limbs[i].surface].joint_id
                     loaded.inertias[joint] += data.oMi[joint].actInv(self.poses[middle]).act(share)
             found += [loaded] * (k - begin)
@@ -73,50 +78,70 @@ class Carried:
         return [*found, found[-1]]
 
 
-def without_prop(scenario: Scenario) -> Scenario:
-    """Return the scenario with the character alone; the object is a solid where it is at the start."""
+def alone(scenario: Scenario, name: str) -> Scenario:
+    """Return the scenario with one of its characters; the object is a solid where it is at the start."""
     behaviour = behaviour_of(scenario)
-    if behaviour.object is None:
+    if behaviour.object is None and behaviour.partner is None:
         return scenario
-    name = behaviour.object.subsystem
-    scene, alone = scenario.scene, scene_without(scenario, name)
-    data, shapes = scene.model.createData(), scene.collision_model.createData()
-    pin.updateGeometryPlacements(scene.model, data, scene.collision_model, shapes, scene.q0)
-    solids = alone.collision_model.copy()
-    for k, piece in enumerate(scene.collision_model.geometryObjects):
-        if piece.name.split("/")[0] == name:
-            solids.addGeometryObject(pin.GeometryObject(piece.name, 0, 0, shapes.oMg[k], piece.geometry))
+    (own,) = (character for character in behaviour.characters if character.character == name)
+    gone = [other for other in scenario.scene.subsystems if other != name]
+    scene, left = scenario.scene, scene_without(scenario, *gone)
+    solids = left.collision_model.copy()
+    if behaviour.object is not None:
+        data, shapes = scene.model.createData(), scene.collision_model.createData()
+        pin.updateGeometryPlacements(scene.model, data, scene.collision_model, shapes, scene.q0)
+        for k, piece in enumerate(scene.collision_model.geometryObjects):
+            if piece.name.split("/")[0] == behaviour.object.subsystem:
+                solids.addGeometryObject(pin.GeometryObject(piece.name, 0, 0, shapes.oMg[k], piece.geometry))
+    pairs = [pair for pair in scenario.spec.collisions.pairs if not any(_names(pair.bodies, other) for other in gone)]
+    collisions = scenario.spec.collisions.model_copy(update={"pairs": pairs, "self_collisions": [name]})
+    member = {key: getattr(own, key) for key in CharacterSpec.model_fields}
     spec = scenario.spec.model_copy(
         update={
-            "behaviour": behaviour.model_copy(update={"object": None}),
-            "subsystems": {key: value for key, value in scenario.spec.subsystems.items() if key != name},
+            "behaviour": behaviour.model_copy(update={**member, "object": None, "partner": None}),
+            "subsystems": {name: scenario.spec.subsystems[name]},
+            "collisions": collisions,
         }
     )
-    return replace(scenario, spec=spec, scene=replace(alone, collision_model=solids))
+    return replace(scenario, spec=spec, scene=replace(left, collision_model=solids))
 
 
-def motion_without_prop(motion: Motion, character: Character) -> Motion:
-    """Return a motion of a character with an object as that of the character alone."""
-    kept = [i for i, effector in enumerate(character.effectors) if not effector.of_prop]
-    columns = slice(0, character.prop_features.start)
+def _names(bodies: Sequence[str], subsystem: str) -> bool:
+    """Return whether a pair of bodies names one of a subsystem."""
+    return any(body.split("/")[0] == subsystem for body in bodies)
+
+
+def motion_alone(motion: Motion, character: Character, k: int) -> Motion:
+    """Return the k-th character's part of a motion; c is zero where an effector makes no contact."""
+    kept = own_effectors(character, k)
+    limbs = [i for i in kept if character.effectors[i].is_limb]
+    columns = np.r_[character.body_features(k), *(slice(6 + 6 * i, 12 + 6 * i) for i in limbs)]
+    joints = [j for j, body in enumerate(character.joints.bodies) if body == k]
     return replace(
         motion,
         effectors=tuple(motion.effectors[i] for i in kept),
         x=motion.x[:, columns],
         rates=motion.rates[:, columns],
-        c=motion.c[:, kept],
+        c=np.where(motion.contacts, motion.c, 0.0)[:, kept],
         forces=motion.forces[:, kept],
+        angles=motion.angles[:, joints],
     )
 
 
+def own_effectors(character: Character, k: int) -> list[int]:
+    """Return the indices of the k-th character's effectors."""
+    return [i for i, effector in enumerate(character.effectors) if effector.body == k]
+
+
 def carried_at(
-    motion: Motion, character: Character, touched: NDArray[np.str_], times: Array, mass: float
+    motion: Motion, character: Character, k: int, touched: NDArray[np.str_], times: Array, mass: float
 ) -> Carried | None:
-    """Return the object of a motion at nodes, None if the character has none.
+    """Return the object of a motion at nodes for the k-th character, None if there is none.
 
     Args:
         motion: simplified motion.
         character: with the object.
+        k: index of the character.
         touched: surface that each effector touches in each piece of the splines, (K, N).
         times: of the nodes, (M + 1,) [s].
         mass: of the object [kg].
@@ -129,4 +154,5 @@ def carried_at(
     on_prop = [effector.on_prop for effector in character.limbs]
     rests = (touched[:, [e.of_prop for e in character.effectors]] != "").any(axis=1)
     held = (touched[:, : len(on_prop)] != "") & on_prop & ~rests[:, None]
-    return Carried(character.prop, mass, poses, held[pieces])
+    own = [i for i in own_effectors(character, k) if character.effectors[i].is_limb]
+    return Carried(character.prop, mass, poses, held[pieces][:, own], held[pieces].sum(axis=1))

@@ -33,14 +33,13 @@ class Dynamics:
     Attributes:
         forces: force [N] and moment [N m] of each patch in the world's axes, about its origin, (m, N, 6).
         torques: of the motors in the order of the scene, (m, na) [N m].
-        residual: root force [N] and moment about the centre of mass [N m] that no contact explains, (m, 6).
-        prop_residual: the same of the object, (m, 6); (m, 0) without one.
+        residual: force [N] at the root of each body, and moment about its centre of mass [N m], that no contact
+            explains, (m, bodies, 6).
     """
 
     forces: Array
     torques: Array
     residual: Array
-    prop_residual: Array
 
 
 @dataclass(frozen=True)
@@ -111,15 +110,12 @@ class RefinedAuditor(Auditor):
         model, data = scene.model, scene.model.createData()
         weight = self._character.mass * 9.81
         forces = np.zeros((count, len(self._character.effectors), 6))
-        torques, residual = np.zeros((count, scene.na)), np.zeros((count, 6))
-        scale = np.concatenate([np.full(6, FIRM / weight), np.zeros(scene.nv - 6)])
+        bodies, torques = self._character.bodies, np.zeros((count, scene.na))
+        roots = [slice(first, first + 6) for first in (int(model.joints[body.root].idx_v) for body in bodies)]
+        residual, scale = np.zeros((count, len(bodies), 6)), np.zeros(scene.nv)
         scale[scene.actuated_v] = 1.0 / scene.torque_limits
-        root, prop = self._character.root, self._character.prop
-        on_prop = slice(0, 0)
-        if prop is not None:
-            on_prop = scene.subsystems[prop.name].v_slice
-            scale[on_prop] = FIRM / (prop.mass * weight)
-        prop_residual = np.zeros((count, 6 if prop is not None else 0))
+        for body, root in zip(bodies, roots, strict=True):
+            scale[root] = FIRM / (body.mass * weight)
         for m in range(count):
             needed = np.asarray(pin.rnea(model, data, q[m], v[m], a[m])).copy()
             pin.computeJointJacobians(model, data, q[m])
@@ -136,12 +132,11 @@ class RefinedAuditor(Auditor):
             rest = needed - explained
             torques[m] = rest[scene.actuated_v]
             pin.centerOfMass(model, data, q[m], True)
-            R, force = data.oMi[root].rotation, data.oMi[root].rotation @ rest[:3]
-            residual[m] = np.concatenate([force, R @ rest[3:6] - np.cross(R @ data.com[root], force)])
-            if prop is not None:
-                R, (force, moment) = data.oMi[prop.root].rotation, np.split(rest[on_prop], 2)
-                prop_residual[m] = np.concatenate([R @ force, R @ (moment - np.cross(prop.com, force))])
-        return Dynamics(forces, torques, residual, prop_residual)
+            for k, (body, root) in enumerate(zip(bodies, roots, strict=True)):
+                R = data.oMi[body.root].rotation
+                force, moment = R @ rest[root][:3], R @ rest[root][3:]
+                residual[m, k] = np.concatenate([force, moment - np.cross(R @ data.com[body.root], force)])
+        return Dynamics(forces, torques, residual)
 
     def _pushes(self, path: _WholeBodyPath, m: int, data: pin.Data) -> tuple[list[Array], list[Array], list[int]]:
         """Return generalised force, wrench and effector of each edge of the friction cones, of unit normal force."""
@@ -169,20 +164,15 @@ class RefinedAuditor(Auditor):
         return columns, wrenches, owner
 
     def _roots(self, dynamics: Dynamics, times: Array) -> list[Finding]:
-        weight, found = self._character.mass * 9.81, []
-        force, moment = slice(0, 3), slice(3, 6)
-        figures = [
-            ("root force", dynamics.residual[:, force] / weight, "body weights"),
-            ("root moment", dynamics.residual[:, moment] / weight, "body weights · m"),
-        ]
-        if self._character.prop is not None:
-            weight *= self._character.prop.mass
-            figures.append(("object force", dynamics.prop_residual[:, force] / weight, "its weight"))
-            figures.append(("object moment", dynamics.prop_residual[:, moment] / weight, "its weight · m"))
-        for name, values, unit in figures:
-            e = np.linalg.norm(values, axis=1)
-            value, where = float(np.sqrt((e**2).mean())), f"largest {e.max():.3f}, t = {times[e.argmax()]:.2f} s"
-            found.append(Finding(name, value, RESIDUAL, unit, where, value <= RESIDUAL))
+        found = []
+        for k, body in enumerate(self._character.bodies):
+            weight = body.mass * self._character.mass * 9.81
+            unit = "body weights" if k < len(self._character.names) else "its weight"
+            for figure, first in (("force", 0), ("moment", 3)):
+                e = np.linalg.norm(dynamics.residual[:, k, first : first + 3], axis=1) / weight
+                value, where = float(np.sqrt((e**2).mean())), f"largest {e.max():.3f}, t = {times[e.argmax()]:.2f} s"
+                name, of = f"{self._character.label(k)} {figure}", unit + (" · m" if first else "")
+                found.append(Finding(name, value, RESIDUAL, of, where, value <= RESIDUAL))
         return found
 
     def _joints(self, dynamics: Dynamics, times: Array, q: Array, v: Array) -> list[Finding]:

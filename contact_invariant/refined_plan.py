@@ -40,7 +40,7 @@ def refined_plan(
         if not rests_at(character, surroundings, x[-1], int(i)):
             last[0, i] = ""
     x = of_prop_root(character, x)
-    body = scene.subsystems[character.name]
+    bodies = [scene.subsystems[name] for name in character.names]
     return replace(
         simplified,
         touched=np.vstack([motion.touched, last]).astype(str),
@@ -48,8 +48,8 @@ def refined_plan(
         x=x,
         rates=CubicSpline(motion.times, x, bc_type="clamped")(motion.times, 1),
         times=audit.postures.times,
-        postures=audit.postures.q[:, body.q_slice],
-        velocities=audit.velocities[:, body.v_slice],
+        postures=np.hstack([audit.postures.q[:, body.q_slice] for body in bodies]),
+        velocities=np.hstack([audit.velocities[:, body.v_slice] for body in bodies]),
         forces=audit.dynamics.forces,
         torques=audit.dynamics.torques,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -10,12 +11,12 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from contact_invariant.audit import Bounds
-from contact_invariant.carried import carried_at, motion_without_prop, without_prop
+from contact_invariant.carried import alone, carried_at, motion_alone, own_effectors
 from contact_invariant.character import behaviour_of, character_of
 from contact_invariant.motion import Motion, rotations
 from contact_invariant.refined_audit import RefinedAudit, RefinedAuditor
 from contact_invariant.refined_plan import refined_plan
-from contact_invariant.refinement import Refinement, Refiner
+from contact_invariant.refinement import Refinement, Refiner, together
 from contact_invariant.synthesis import Progress, Synthesiser
 from contact_invariant.timed_plan import TimedPlan
 from contact_invariant.whole_body import WholeBodyMotion
@@ -51,9 +52,11 @@ class Refining:
         self._scene, self._character, self._behaviour = scenario.scene, maker.character, behaviour_of(scenario)
         self._terms, surroundings = maker.problem.terms, maker.problem.surroundings
         self._surroundings = surroundings
-        alone = without_prop(scenario)
-        self._alone = maker.character if alone is scenario else character_of(alone)
-        self._refiner = Refiner(alone, self._alone, replace(surroundings, prop=None))
+        self._refiners = []
+        for name in maker.character.names:
+            part = alone(scenario, name)
+            character = maker.character if part is scenario else character_of(part)
+            self._refiners.append(Refiner(part, character, replace(surroundings, prop=None)))
         friction = self._behaviour.friction
         self._auditor = RefinedAuditor(
             scenario.scene, maker.character, surroundings, friction=friction, bounds=Bounds()
@@ -80,41 +83,45 @@ class Refining:
     def _solved(
         self, motion: Motion, touched: NDArray[np.str_], progress: Progress | None, last: Refinement | None
     ) -> Refinement:
-        """Return the refinement, with the path of the object; it continues `last` with firmer barriers if given."""
-        character = self._character
-        kept = [not effector.of_prop for effector in character.effectors]
+        """Return the refinement, each character by itself, with the path of the object.
+
+        It continues `last` with firmer barriers if given.
+        """
+        character, found = self._character, []
         on_prop = [effector.on_prop for effector in character.effectors]
         mass = 0.0 if character.prop is None else character.prop.mass * character.mass
-        found = self._refiner.refine(
-            motion if character.prop is None else motion_without_prop(motion, character),
-            np.where(on_prop, "", touched)[:, kept],
-            set(self._terms.phases),
-            carried=partial(carried_at, motion, character, touched, mass=mass),
-            time_limit=self._behaviour.time_limit,
-            progress=progress,
-            before=last,
-        )
-        return replace(
-            found,
-            before=self._with_prop(found.before, motion, touched),
-            motion=self._with_prop(found.motion, motion, touched),
-        )
+        for k, refiner in enumerate(self._refiners):
+            found.append(
+                refiner.refine(
+                    motion_alone(motion, character, k),
+                    np.where(on_prop, "", touched)[:, own_effectors(character, k)],
+                    set(self._terms.phases),
+                    carried=partial(carried_at, motion, character, k, touched, mass=mass),
+                    time_limit=self._behaviour.time_limit,
+                    progress=progress,
+                    before=None if last is None else last.parts[k],
+                )
+            )
+        before = self._together([part.before for part in found], motion, touched)
+        after = self._together([part.motion for part in found], motion, touched)
+        return together(found, before, after)
 
-    def _with_prop(self, alone: WholeBodyMotion, motion: Motion, touched: NDArray[np.str_]) -> WholeBodyMotion:
-        """Return a motion of the character alone with the path of the object, and with its contacts."""
-        character, times = self._character, alone.times
-        prop = character.prop
-        if prop is None:
-            return alone
-        scene = self._scene
+    def _together(self, parts: Sequence[WholeBodyMotion], motion: Motion, touched: NDArray[np.str_]) -> WholeBodyMotion:
+        """Return the motion of all characters with the path of the object, and with its contacts."""
+        character, scene, times = self._character, self._scene, parts[0].times
         q = np.tile(scene.q0, (len(times), 1))
-        q[:, scene.subsystems[character.name].q_slice] = alone.q
-        x = motion.features(np.minimum(times, motion.duration - 1e-9))[0][:, character.prop_features]
-        R = rotations(x[:, 3:])
-        part = scene.subsystems[prop.name].q_slice
-        q[:, part] = np.hstack([x[:, :3] - R @ prop.com, [pin.Quaternion(one).coeffs() for one in R]])
+        for name, part in zip(character.names, parts, strict=True):
+            q[:, scene.subsystems[name].q_slice] = part.q
+        if character.prop is not None:
+            x = motion.features(np.minimum(times, motion.duration - 1e-9))[0][:, character.prop_features]
+            R = rotations(x[:, 3:])
+            of_prop = scene.subsystems[character.prop.name].q_slice
+            q[:, of_prop] = np.hstack([x[:, :3] - R @ character.prop.com, [pin.Quaternion(one).coeffs() for one in R]])
         pieces = np.searchsorted(motion.spline_knots, 0.5 * (times[1:] + times[:-1])) - 1
         touches = touched[pieces].copy()
-        kept = [i for i, e in enumerate(character.effectors) if not (e.of_prop or e.on_prop)]
-        touches[:, kept] = alone.touched[:, kept]
-        return WholeBodyMotion(times, q, touches, prop=True)
+        for k, part in enumerate(parts):
+            own = own_effectors(character, k)
+            free = [not character.effectors[i].on_prop for i in own]
+            touches[:, np.array(own)[free]] = part.touched[:, free]
+        roots = tuple(int(scene.model.joints[body.root].idx_q) for body in character.bodies)
+        return WholeBodyMotion(times, q, touches, roots)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,7 +67,8 @@ class Refinement:
         gap: largest defect of the dynamics between nodes.
         seconds: computing time [s].
         ended: "converged", "iterations", "no decrease" or "time".
-        candidate: states and controls of the solver at the nodes.
+        candidate: states and controls of the solver at the nodes; empty for several characters.
+        parts: of each character.
     """
 
     before: WholeBodyMotion
@@ -78,7 +79,27 @@ class Refinement:
     gap: float
     seconds: float
     ended: str
-    candidate: tuple[list[Array], list[Array]]
+    candidate: tuple[list[Array], list[Array]] = ([], [])
+    parts: tuple[Refinement, ...] = ()
+
+
+def together(parts: Sequence[Refinement], before: WholeBodyMotion, motion: WholeBodyMotion) -> Refinement:
+    """Return the refinement of several characters, made one after the other, with the motions of all."""
+    costs, times = list(parts[0].costs), list(parts[0].times)
+    for part in parts[1:]:
+        costs += [costs[-1] + cost for cost in part.costs]
+        times += [times[-1] + time for time in part.times]
+    return Refinement(
+        before=before,
+        motion=motion,
+        costs=costs,
+        times=times,
+        iterations=sum(part.iterations for part in parts),
+        gap=max(part.gap for part in parts),
+        seconds=sum(part.seconds for part in parts),
+        ended=next((part.ended for part in parts if part.ended != "converged"), "converged"),
+        parts=tuple(parts),
+    )
 
 
 class Refiner:

@@ -20,7 +20,7 @@ K0, K1 = 1e-2, 1e-3
 #: Weights of the cost, see docs/contact_invariant.md; those of a stage are in `continuation.py`.
 WEIGHTS = (
     "contact", "physics", "kinematics", "task", "effort", "torque", "acceleration",
-    "penetration", "absent", "cone", "prior", "posture", "drag", "support", "ramp", "overload",
+    "penetration", "absent", "cone", "prior", "posture", "drag", "support", "ramp", "overload", "creep",
 )  # fmt: skip
 #: What an angle of 1 rad counts against a distance of 1 m, in contact and in kinematics.
 ANGLE = 0.2
@@ -137,6 +137,8 @@ def dynamic_rows(character: Character, surroundings: Surroundings, at: Instant, 
         firm = 2.0 if effector.on_prop else 1.0
         rows.add("contact", "contact", firm * root_c * (place - near), root_c * parallel * tilt)
         rows.add("slip", "contact", root_c * 0.3 * speed, root_c * 0.3 * parallel * spin)
+        if effector.of_prop:  # rests for many phases, in which a slow motion adds up
+            rows.add("object slip", "creep", root_c * speed, root_c * parallel * spin)
         scale = ca.sqrt(effector.effort * K0 / (at.c[i] ** 2 + K1))
         rows.add("forces without contact", "absent", scale * wrench[:3], scale * 10 * wrench[3:])
         rows.add("effort", "effort", math.sqrt(bodies[effector.body].effort) * wrench)

@@ -50,7 +50,7 @@ class Stage:
     fresh: bool = False  # whether contact variables begin anew
 
 
-_COMMON = {"effort": 0.05, "torque": 0.1, "acceleration": 0.02, "prior": 0.03, "posture": 0.3}
+_COMMON = {"effort": 0.05, "torque": 0.1, "acceleration": 0.02, "prior": 0.03, "posture": 0.3, "creep": 0.0}
 #: First task terms alone, the rest only for uniqueness; then all terms, with rising weights of physics and contacts.
 STAGES = (
     Stage("task", {**_COMMON, "contact": 0.1, "physics": 0.01, "kinematics": 3.0, "task": 10.0, "penetration": 3.0,
@@ -64,7 +64,7 @@ STAGES = (
                       "overload": 3.0}),
     Stage("refinement", {**_COMMON, "contact": 300.0, "physics": 60.0, "kinematics": 300.0, "task": 40.0,
                          "penetration": 400.0, "absent": 8.0, "cone": 30.0, "drag": 5.0, "support": 3.0, "ramp": 0.0,
-                         "overload": 10.0}),
+                         "overload": 10.0, "creep": 150.0}),
 )  # fmt: skip
 
 #: Optimisers by name, with the largest number of iterations of a stage if it is not that of the stage: ours, and for

@@ -109,6 +109,8 @@ class TimedPlan:
             owners=self.owners[kept],
             characters=self.characters[[k]],
             sizes=self.sizes[[k]],
+            velocities=self.velocities[:, begin - k : begin - k + int(self.sizes[k]) - 1],
+            forces=self.forces[:, kept] if self.refined else self.forces,
         )
 
     def save(self, path: Path) -> None:

@@ -24,36 +24,46 @@ class WholeBodyMotion:
 
     Attributes:
         times: of the nodes, from 0, (M + 1,) [s].
-        q: postures of the scene: the character, and after it an object if there is one, (M + 1, nq).
+        q: postures of the scene: the characters, and an object if there is one, (M + 1, nq).
         touched: full name of the surface that each effector touches from each node to the next, "" for none, (M, N).
-        prop: whether there is an object, whose pose are the last seven entries of q.
+        free: first entry in q of each free-flyer: of the characters and of the object.
     """
 
     times: Array
     q: Array
     touched: NDArray[np.str_]
-    prop: bool = False
+    free: tuple[int, ...] = (0,)
+
+    @cached_property
+    def _parts(self) -> list[tuple[slice, bool]]:
+        """Parts of q in their order: free-flyers, and what is between them."""
+        found, at = [], 0
+        for first in (*sorted(self.free), self.q.shape[1]):
+            if first > at:
+                found.append((slice(at, first), False))
+            if first < self.q.shape[1]:
+                found.append((slice(first, first + 7), True))
+            at = first + 7
+        return found
 
     @cached_property
     def _spline(self) -> CubicSpline:
-        columns = _with_turns(self.q[:, :7])
-        if self.prop:
-            columns = np.hstack([columns, self.q[:, 7:-7], _with_turns(self.q[:, -7:])])
-        else:
-            columns = np.hstack([columns, self.q[:, 7:]])
-        return CubicSpline(self.times, columns, bc_type="clamped")
+        columns = [_with_turns(self.q[:, part]) if free else self.q[:, part] for part, free in self._parts]
+        return CubicSpline(self.times, np.hstack(columns), bc_type="clamped")
 
     def at(self, times: Array) -> tuple[Array, Array, Array]:
         """Return postures, velocities and accelerations at times, (m,) [s]: (m, nq), (m, nv), (m, nv).
 
-        Velocity and acceleration of the root are those of pinocchio's free-flyer, in its own axes.
+        Velocities and accelerations of roots are those of pinocchio's free-flyer, in its own axes.
         """
         curves = [self._spline(times, k) for k in range(3)]
-        joints = slice(6, -6 if self.prop else None)
-        parts = [_free_flyer(*(curve[:, :6] for curve in curves)), [curve[:, joints] for curve in curves]]
-        if self.prop:
-            parts.append(_free_flyer(*(curve[:, -6:] for curve in curves)))
-        q, v, a = (np.hstack([part[k] for part in parts]) for k in range(3))
+        found, at = [], 0
+        for part, free in self._parts:
+            width = 6 if free else part.stop - part.start
+            own = [curve[:, at : at + width] for curve in curves]
+            found.append(_free_flyer(*own) if free else own)
+            at += width
+        q, v, a = (np.hstack([one[k] for one in found]) for k in range(3))
         return q, v, a
 
     def contacts(self, times: Array) -> NDArray[np.str_]:
@@ -84,7 +94,9 @@ def features_of(scene: Scene, character: Character, q: Array) -> Array:
     for one in q:
         x = character.features_at(scene, one)
         pin.centerOfMass(scene.model, data, one, True)
-        x[:3] = data.oMi[character.root].act(data.com[character.root])
+        for k in range(len(character.names)):
+            root = character.bodies[k].root
+            x[character.body_features(k)][:3] = data.oMi[root].act(data.com[root])
         found.append(x)
     x = np.array(found)
     for first in range(3, x.shape[1], 6):

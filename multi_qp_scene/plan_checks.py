@@ -110,10 +110,8 @@ def _check_partner(behaviour: BehaviourSpec, partner: CharacterSpec, scenario: S
     for name in partner.effectors:
         if name in behaviour.effectors:
             scenario.report_error((*key, "effectors", name), f"'{name}' is an effector of the first character")
-    for other, given in (("refine", behaviour.refine), ("online", behaviour.online is not None)):
-        if given:
-            message = f"motions of two characters are not {'refined' if other == 'refine' else 'made again `online`'}"
-            scenario.report_error(("behaviour", other), message)
+    if behaviour.online is not None:
+        scenario.report_error(("behaviour", "online"), "motions of two characters are not made again `online`")
 
 
 def _check_object(

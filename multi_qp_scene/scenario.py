@@ -101,10 +101,11 @@ def load_scenario(
     return replace(scenario, files=tuple(files))
 
 
-def scene_without(scenario: Scenario, subsystem: str) -> Scene:
-    """Return the scene of a scenario without one of its subsystems; the files are read again."""
+def scene_without(scenario: Scenario, *subsystems: str) -> Scene:
+    """Return the scene of a scenario without some of its subsystems; the files are read again."""
     _, _, parts, _ = _read(scenario.path, scenario.parameters, scenario.seed)
-    del parts.subsystems[subsystem]
+    for subsystem in subsystems:
+        del parts.subsystems[subsystem]
     return build_scene(parts)
 
 

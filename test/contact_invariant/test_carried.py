@@ -8,7 +8,7 @@ import pinocchio as pin
 import pytest
 
 from contact_invariant.audit import Auditor, Bounds
-from contact_invariant.carried import carried_at, motion_without_prop, without_prop
+from contact_invariant.carried import alone, carried_at, motion_alone
 from contact_invariant.character import character_of
 from contact_invariant.motion import Motion
 from contact_invariant.problem import SynthesisProblem
@@ -188,21 +188,21 @@ def test_a_foot_that_ends_in_the_air_is_no_contact(scenario, character, surround
         velocities=np.zeros((4, scene.nv)),
         dynamics=SimpleNamespace(forces=np.zeros((4, 5, 6)), torques=np.zeros((4, scene.na))),
     )
-    body = WholeBodyMotion(times, q, touched, prop=True)
+    body = WholeBodyMotion(times, q, touched, free=(0, q.shape[1] - 7))
     found = refined_plan(scene, character, surroundings, body, audit, plan).touched
     assert found[-1].tolist() == [plan.touched[-1, 0], stays, *plan.touched[-1, 2:]]
 
 
 def test_the_inertia_of_the_object_moves_with_the_hands(scenario, character, stance):
     motion = stance[1]
-    alone = without_prop(scenario)
-    other, scene = character_of(alone), alone.scene
+    single = alone(scenario, "humanoid")
+    other, scene = character_of(single), single.scene
     assert [e.name for e in other.effectors] == ["left_foot", "right_foot", "left_hand", "right_hand"]
-    assert motion_without_prop(motion, character).x.shape[1] == other.features
+    assert motion_alone(motion, character, 0).x.shape[1] == other.features
     touched = np.full((3, 5), "", dtype=object)
     touched[1:, 2:4], touched[0, 4] = "box/left", "stand/top"
     times = np.linspace(0.0, 0.6, 7)
-    carried = carried_at(motion, character, touched.astype(str), times, mass=2.0)
+    carried = carried_at(motion, character, 0, touched.astype(str), times, mass=2.0)
     assert carried.begin == 2 and carried.later(2, 0) and carried.carries(3, 6)
     models = carried.models(scene.model, scene, other, np.tile(scene.q0, (7, 1)))
     assert models[1] is scene.model and len(models) == 7
@@ -219,7 +219,7 @@ def test_motions_with_an_object_have_its_velocity(scenario):
     scene, times = scenario.scene, np.linspace(0.0, 1.0, 21)
     q = np.tile(scene.q0, (21, 1))
     q[:, -7] += 0.1 * times**2 * (3 - 2 * times)
-    found, v, a = WholeBodyMotion(times, q, np.full((20, 5), ""), prop=True).at(np.array([0.5, 0.501]))
+    found, v, a = WholeBodyMotion(times, q, np.full((20, 5), ""), free=(0, q.shape[1] - 7)).at(np.array([0.5, 0.501]))
     np.testing.assert_allclose(pin.difference(scene.model, found[0], found[1]) / 1e-3, v.mean(axis=0), atol=1e-5)
     assert v[0, -6] == pytest.approx(0.15, rel=1e-3) and np.abs(v[:, :-6]).max() < 1e-9
     np.testing.assert_allclose((v[1] - v[0]) / 1e-3, a.mean(axis=0), atol=1e-4)

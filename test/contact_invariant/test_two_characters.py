@@ -8,11 +8,14 @@ import pinocchio as pin
 import pytest
 
 from contact_invariant.audit import Auditor, Bounds
+from contact_invariant.carried import alone, carried_at, motion_alone
 from contact_invariant.character import character_of
 from contact_invariant.motion import Motion
 from contact_invariant.problem import SynthesisProblem
+from contact_invariant.refined_audit import RefinedAuditor
 from contact_invariant.surroundings import surroundings_of
 from contact_invariant.timed_plan import timed_plan
+from contact_invariant.whole_body import WholeBodyMotion
 from motion_generation.motion_playback import MotionPlayback
 from motion_generation.synthesised_states import with_motion
 from multi_qp_scene.errors import ConfigError, MultiQpError
@@ -183,12 +186,57 @@ def test_each_plays_its_own_part(scenario, character, surroundings, stance, tmp_
         plan.of("box")
 
 
+def test_each_is_refined_alone(scenario, character, stance):
+    motion = stance[1]
+    for k, name in enumerate(character.names):
+        part = alone(scenario, name)
+        own, motion_of_one = character_of(part), motion_alone(motion, character, k)
+        assert own.name == name and own.effectors[2].name == character.effectors[4 * k + 2].name
+        np.testing.assert_allclose(motion_of_one.x[0], own.features_at(part.scene, part.scene.q0), atol=1e-9)
+        assert motion_of_one.contacts[0].tolist() == [True, True, False, False]
+        pieces = [piece.name for piece in part.scene.collision_model.geometryObjects]
+        assert sum(piece.startswith("box/") for piece in pieces) == 1
+        assert {piece.split("/")[0] for piece in pieces} == {name, "box", "stand", "wall", "ground"}
+
+
+def test_hands_of_both_share_the_object(scenario, character, stance):
+    touched = np.full((3, 9), "", dtype=object)
+    touched[0, 8], touched[1:, 2:4], touched[1:, 6:7] = "stand/top", "box/left", "box/right"
+    times = np.linspace(0.0, 0.6, 7)
+    shares = []
+    for k, name in enumerate(character.names):
+        scene = alone(scenario, name).scene
+        own = character_of(alone(scenario, name))
+        carried = carried_at(stance[1], character, k, touched.astype(str), times, mass=2.0)
+        model = carried.models(scene.model, scene, own, np.tile(scene.q0, (7, 1)))[4]
+        shares.append(pin.computeTotalMass(model) - pin.computeTotalMass(scene.model))
+    np.testing.assert_allclose(shares, [4.0 / 3.0, 2.0 / 3.0])
+
+
+def test_the_full_model_of_both_is_audited(scenario, character, surroundings):
+    scene = scenario.scene
+    auditor = RefinedAuditor(scene, character, surroundings, friction=0.7, bounds=Bounds())
+    floor = "ground/floor"
+    touched = np.tile([floor, floor, "", "", floor, floor, "", "", "stand/top"], (4, 1))
+    roots = tuple(int(scene.model.joints[body.root].idx_q) for body in character.bodies)
+    still = WholeBodyMotion(np.linspace(0.0, 0.2, 5), np.tile(scene.q0, (5, 1)), touched, roots)
+    audit = auditor.audit_refined(still, np.array([0.0, 0.2]), lambda ends: [])
+    assert audit.passed, [finding for finding in audit.findings if not finding.met]
+    weights = audit.dynamics.forces[0, :, 2]
+    masses = [body.mass * character.mass * 9.81 for body in character.bodies]
+    np.testing.assert_allclose([weights[:2].sum(), weights[4:6].sum(), weights[8]], masses, rtol=2e-3)
+    touched[:, 4:6] = ""
+    in_the_air = auditor.audit_refined(replace(still, touched=touched), np.array([0.0, 0.2]), lambda ends: [])
+    figures = {finding.name: finding.value for finding in in_the_air.findings}
+    assert figures["taker root force"] == pytest.approx(1.0, rel=1e-3) and figures["root force"] < 1e-3
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
         ("    character: taker", "    character: giver", "behaviour.partner.character: 'giver' is the first character"),
         ("      taker_left_foot: {", "      left_foot: {", "'left_foot' is an effector of the first character"),
-        ("  seed: ${seed}", "  refine: true", "behaviour.refine: motions of two characters are not refined"),
+        ("  seed: ${seed}", "  online: {}", "behaviour.online: motions of two characters are not made again"),
         ("taker_left_hand: {surface: left_palm}", "taker_left_hand: {surface: palm}", "unknown surface 'palm'"),
         ("upright: true}", "upright: true}\n    - {type: upright, character: box}", "unknown character 'box'"),
     ],
