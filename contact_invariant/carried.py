@@ -25,28 +25,30 @@ class Carried:
         prop: the object.
         mass: of the object [kg].
         poses: of its centre of mass in the world, (M + 1,).
-        hands: whether each limb of the character carries it from each node to the next, (M, limbs).
-        carriers: number of limbs of all characters that do, (M,).
+        touching: whether each limb of the character touches it from each node to the next, (M, limbs).
+        hands: whether it carries it as well: it rests on nothing else.
+        carriers: number of limbs of all characters that carry it, (M,).
     """
 
     prop: RigidBody
     mass: float
     poses: list[pin.SE3]
+    touching: NDArray[np.bool_]
     hands: NDArray[np.bool_]
     carriers: Indices
 
     @property
     def begin(self) -> int:
-        """First node at which a limb carries it."""
-        return int(np.argmax(self.hands.any(axis=1))) if self.hands.any() else len(self.hands)
+        """First node at which a limb touches it."""
+        return int(np.argmax(self.touching.any(axis=1))) if self.touching.any() else len(self.touching)
 
     def later(self, i: int, k: int) -> bool:
-        """Return whether a limb does not carry it from a node on, but does later."""
-        return not self.carries(i, k) and bool(self.hands[k:, i].any())
+        """Return whether a limb does not touch it from a node on, but does later."""
+        return not self.touches(i, k) and bool(self.touching[k:, i].any())
 
-    def carries(self, i: int, k: int) -> bool:
-        """Return whether a limb carries it from a node on, or at the last one."""
-        return bool(self.hands[min(k, len(self.hands) - 1), i])
+    def touches(self, i: int, k: int) -> bool:
+        """Return whether a limb touches it from a node on, or at the last one."""
+        return bool(self.touching[min(k, len(self.touching) - 1), i])
 
     def models(self, model: pin.Model, scene: Scene, character: Character, q: Array) -> list[pin.Model]:
         """Return the model of each node, (M + 1,): the object's inertia is shared evenly by the hands that carry it.
@@ -153,6 +155,8 @@ def carried_at(
     pieces = np.searchsorted(motion.spline_knots, 0.5 * (times[1:] + times[:-1])) - 1
     on_prop = [effector.on_prop for effector in character.limbs]
     rests = (touched[:, [e.of_prop for e in character.effectors]] != "").any(axis=1)
-    held = (touched[:, : len(on_prop)] != "") & on_prop & ~rests[:, None]
+    touching = (touched[:, : len(on_prop)] != "") & on_prop
+    held = touching & ~rests[:, None]
     own = [i for i in own_effectors(character, k) if character.effectors[i].is_limb]
-    return Carried(character.prop, mass, poses, held[pieces][:, own], held[pieces].sum(axis=1))
+    hands = held[pieces]
+    return Carried(character.prop, mass, poses, touching[pieces][:, own], hands[:, own], hands.sum(axis=1))

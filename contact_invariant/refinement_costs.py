@@ -205,8 +205,8 @@ class CostFactory:
         touching, carried = {span.effector for span in active}, self._guess.carried
         for i, limb in enumerate(self._character.limbs):
             frame = self._scene.surfaces[limb.surface].frame_id
-            if carried is not None and (carried.carries(i, k) or carried.later(i, k)):
-                weights = (CARRY, CARRY_TURN) if carried.carries(i, k) else (REACHING, SWING_TURN)
+            if carried is not None and (carried.touches(i, k) or carried.later(i, k)):
+                weights = (CARRY, CARRY_TURN) if carried.touches(i, k) else (REACHING, SWING_TURN)
                 self._pose(costs, limb, limb.name, self._data.oMf[frame].copy(), weights)
                 continue
             landing = next((s for s in active if s.effector == i and s.begin == k and k > 0), None)

@@ -64,7 +64,7 @@ STAGES = (
                       "overload": 3.0}),
     Stage("refinement", {**_COMMON, "contact": 300.0, "physics": 60.0, "kinematics": 300.0, "task": 40.0,
                          "penetration": 400.0, "absent": 8.0, "cone": 30.0, "drag": 5.0, "support": 3.0, "ramp": 0.0,
-                         "overload": 10.0, "creep": 150.0}),
+                         "overload": 10.0, "creep": 100.0}),
 )  # fmt: skip
 
 #: Optimisers by name, with the largest number of iterations of a stage if it is not that of the stage: ours, and for
