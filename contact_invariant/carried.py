@@ -39,12 +39,16 @@ class Carried:
 
     @property
     def begin(self) -> int:
-        """First node at which a limb touches it."""
-        return int(np.argmax(self.touching.any(axis=1))) if self.touching.any() else len(self.touching)
+        """First node at which a limb carries it."""
+        return int(np.argmax(self.hands.any(axis=1))) if self.hands.any() else len(self.hands)
 
     def later(self, i: int, k: int) -> bool:
-        """Return whether a limb does not touch it from a node on, but does later."""
-        return not self.touches(i, k) and bool(self.touching[k:, i].any())
+        """Return whether a limb does not carry it from a node on, but does later."""
+        return not self.carries(i, k) and bool(self.hands[k:, i].any())
+
+    def carries(self, i: int, k: int) -> bool:
+        """Return whether a limb carries it from a node on, or at the last one."""
+        return bool(self.hands[min(k, len(self.hands) - 1), i])
 
     def touches(self, i: int, k: int) -> bool:
         """Return whether a limb touches it from a node on, or at the last one."""

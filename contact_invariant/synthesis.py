@@ -64,7 +64,7 @@ STAGES = (
                       "overload": 3.0}),
     Stage("refinement", {**_COMMON, "contact": 300.0, "physics": 60.0, "kinematics": 300.0, "task": 40.0,
                          "penetration": 400.0, "absent": 8.0, "cone": 30.0, "drag": 5.0, "support": 3.0, "ramp": 0.0,
-                         "overload": 10.0, "creep": 100.0}),
+                         "overload": 10.0}),
 )  # fmt: skip
 
 #: Optimisers by name, with the largest number of iterations of a stage if it is not that of the stage: ours, and for
@@ -155,6 +155,8 @@ class Synthesiser:
                 problem.weights.update(adapted(stage.weights, self._behaviour))
                 if number == len(STAGES) - 1:
                     problem.weights["drag"] *= self._behaviour.drag
+                    if self._behaviour.object is not None:
+                        problem.weights["creep"] = self._behaviour.object.slip
                 fit = self._minimise(
                     problem,
                     z,
@@ -198,9 +200,12 @@ class Synthesiser:
 def resting_at_start(
     scene: Scene, character: Character, surroundings: Surroundings, behaviour: BehaviourSpec
 ) -> NDArray[np.bool_]:
-    """Return which patches of the character, other than feet, touch the surroundings in the start pose, (N,)."""
+    """Return which patches of the character, other than feet, touch the surroundings in the start pose, (N,).
+
+    Feet are what terms `stand` name; without one, none does.
+    """
     touching, feet = touched_at_start(scene, character, surroundings) != "", feet_of(behaviour)
-    other = [not (e.of_prop or e.on_prop or e.name in feet) for e in character.effectors]
+    other = [bool(feet) and not (e.of_prop or e.on_prop or e.name in feet) for e in character.effectors]
     return np.asarray(touching & np.array(other))
 
 

@@ -186,11 +186,14 @@ class ObjectSpec(StrictModel):
         subsystem: its name; with a floating base and no joints.
         hands: effectors that may touch the object, and nothing else.
         patches: planar surfaces of the object by name that may touch the surroundings.
+        slip: further weight of the slip of these in the last stage: an object that rests for many phases may otherwise
+            creep by some millimetres in each.
     """
 
     subsystem: str
     hands: list[str] = Field(min_length=1)
     patches: dict[str, str] = Field(min_length=1)
+    slip: NonNegative = 0.0
 
 
 class MoveSpec(StrictModel):

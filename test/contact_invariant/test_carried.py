@@ -203,7 +203,10 @@ def test_the_inertia_of_the_object_moves_with_the_hands(scenario, character, sta
     touched[1:, 2:4], touched[0, 4] = "box/left", "stand/top"
     times = np.linspace(0.0, 0.6, 7)
     carried = carried_at(motion, character, 0, touched.astype(str), times, mass=2.0)
-    assert carried.begin == 2 and carried.later(2, 0) and carried.touches(3, 6)
+    assert carried.begin == 2 and carried.later(2, 0) and carried.carries(3, 6)
+    touched[0, 2] = "box/left"  # while it rests
+    resting = carried_at(motion, character, 0, touched.astype(str), times, mass=2.0)
+    assert resting.touches(2, 0) and not resting.carries(2, 0) and not resting.touches(3, 0)
     models = carried.models(scene.model, scene, other, np.tile(scene.q0, (7, 1)))
     assert models[1] is scene.model and len(models) == 7
     data, full = models[4].createData(), scene.model.createData()

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -103,6 +104,16 @@ except MultiQpError as error:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert "the synthesis of motions needs CasADi: pip install" in done.stdout
+
+
+@pytest.mark.slow
+def test_two_characters_hand_a_box_over(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    file = Path(__file__).parents[1] / "contact_invariant" / "hand_over.yaml"
+    made = synthesise_scenario(load_scenario(str(file), seed=3))
+    assert made.passed, made.missed
+    result = run_scenario(made.scenario)
+    assert result.succeeded and result.report["qp_failures"] == 0 and result.report["health"]["healthy"]
 
 
 @pytest.mark.slow
