@@ -2,6 +2,7 @@
 
 import pytest
 
+from multi_qp_scene.errors import ConfigError
 from multi_qp_scene.scenario import load_scenario
 
 FILE = """
@@ -41,5 +42,21 @@ def behaviour(tmp_path_factory):
         path = tmp_path_factory.mktemp("behaviour") / "behaviour.yaml"
         path.write_text(text)
         return load_scenario(str(path))
+
+    return load
+
+
+@pytest.fixture
+def refusal(tmp_path):
+    """Return a function that replaces text of a scenario file once, and returns why the result is refused."""
+
+    def load(path, old, new):
+        text = path.read_text("utf-8")
+        assert old in text
+        file = tmp_path / "wrong.yaml"
+        file.write_text(text.replace(old, new, 1), "utf-8")
+        with pytest.raises(ConfigError) as error:
+            load_scenario(str(file))
+        return str(error.value)
 
     return load

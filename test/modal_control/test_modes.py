@@ -31,13 +31,18 @@ def test_modes_solve_the_eigenproblem(dynamics, modes):
     assert (np.diff(modes.squares[6:]) >= 0.0).all()
 
 
-def test_rates_of_rigid_modes_are_momentum(character, dynamics, modes, random):
-    v = random.uniform(-1.0, 1.0, character.model.nv)
+def momentum(character, dynamics, v):
+    """Return the centroidal momentum by pinocchio, (6,), of velocities in axes of the world."""
     local = v.copy()
     R = pin.Quaternion(dynamics.q[3:7].copy()).matrix()
     local[:3], local[3:6] = R.T @ v[:3], R.T @ v[3:6]
     model = character.model
-    h = pin.computeCentroidalMomentum(model, model.createData(), dynamics.q, local).vector
+    return pin.computeCentroidalMomentum(model, model.createData(), dynamics.q, local).vector
+
+
+def test_rates_of_rigid_modes_are_momentum(character, dynamics, modes, random):
+    v = random.uniform(-1.0, 1.0, character.model.nv)
+    h = momentum(character, dynamics, v)
     rates = modes.inverse[:6] @ v
     np.testing.assert_allclose(rates[:3] * np.sqrt(dynamics.mass), h[:3], atol=1e-9)
     _, axes = np.linalg.eigh(dynamics.inertia)
@@ -46,11 +51,7 @@ def test_rates_of_rigid_modes_are_momentum(character, dynamics, modes, random):
 
 def test_momentum_is_that_of_pinocchio_and_can_be_set(character, dynamics, modes, random):
     v = random.uniform(-1.0, 1.0, character.model.nv)
-    local = v.copy()
-    R = pin.Quaternion(dynamics.q[3:7].copy()).matrix()
-    local[:3], local[3:6] = R.T @ v[:3], R.T @ v[3:6]
-    model = character.model
-    h = pin.computeCentroidalMomentum(model, model.createData(), dynamics.q, local).vector
+    h = momentum(character, dynamics, v)
     np.testing.assert_allclose(modes.momentum(v), h, atol=1e-9)
     other = random.uniform(-5.0, 5.0, 6)
     changed = modes.with_momentum(v, other)
