@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contact_invariant.character import behaviour_of, character_of
+from contact_invariant.character import behaviour_of
+from contact_invariant.character_builder import character_of
 from contact_invariant.starts import Starts
 from contact_invariant.window import first_window
 from motion_generation.motion_replanning import MotionReplanning

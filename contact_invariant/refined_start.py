@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from contact_invariant.audit import Bounds
 from contact_invariant.carried import alone, carried_at, motion_alone, own_effectors
-from contact_invariant.character import behaviour_of, character_of
+from contact_invariant.character import behaviour_of
+from contact_invariant.character_builder import character_of
 from contact_invariant.motion import Motion, rotations
 from contact_invariant.refined_audit import RefinedAudit, RefinedAuditor
 from contact_invariant.refined_plan import refined_plan

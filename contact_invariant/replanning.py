@@ -9,7 +9,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from contact_invariant.audit import STEP, Auditor, Bounds
-from contact_invariant.character import behaviour_of, character_of
+from contact_invariant.character import behaviour_of
+from contact_invariant.character_builder import character_of
 from contact_invariant.least_squares import levenberg_marquardt
 from contact_invariant.motion import Motion
 from contact_invariant.postures import Postures, postures_of

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from contact_invariant.character import Character, behaviour_of, character_of
+from contact_invariant.character import Character, behaviour_of
+from contact_invariant.character_builder import character_of
 from contact_invariant.contact_schedule import feet_of, touched_at_start
 from contact_invariant.least_squares import Fit, levenberg_marquardt
 from contact_invariant.motion import Motion

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from contact_invariant.character import behaviour_of, character_of
+from contact_invariant.character import behaviour_of
+from contact_invariant.character_builder import character_of
 from contact_invariant.store import cache_path, store, stored
 from contact_invariant.timed_plan import TimedPlan
 from contact_invariant.window import first_window, target_of

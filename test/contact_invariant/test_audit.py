@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from contact_invariant.audit import Auditor, Bounds
-from contact_invariant.character import character_of
+from contact_invariant.character_builder import character_of
 from contact_invariant.motion import Motion
 from contact_invariant.surroundings import surroundings_of
 

@@ -7,7 +7,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from contact_invariant.character import character_of
+from contact_invariant.character_builder import character_of
 from contact_invariant.least_squares import cost_of
 from contact_invariant.motion import Motion
 from contact_invariant.postures import postures_of

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from contact_invariant.character import character_of
+from contact_invariant.character_builder import character_of
 from contact_invariant.posture_figures import posture_figures
 
 

@@ -10,7 +10,7 @@ import pinocchio as pin
 import pytest
 
 from contact_invariant.audit import Bounds
-from contact_invariant.character import character_of
+from contact_invariant.character_builder import character_of
 from contact_invariant.clearance_residual import ClearanceResidual
 from contact_invariant.contact_schedule import (
     OVERLAP,

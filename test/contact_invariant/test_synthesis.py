@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from contact_invariant.audit import Auditor, Bounds
-from contact_invariant.character import character_of
+from contact_invariant.character_builder import character_of
 from contact_invariant.gait import agreement
 from contact_invariant.surroundings import surroundings_of
 from contact_invariant.synthesis import STAGES, Synthesiser, adapted, resting_at_start

@@ -4,7 +4,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from contact_invariant.character import character_of
+from contact_invariant.character_builder import character_of
 from contact_invariant.problem import SynthesisProblem
 from contact_invariant.surroundings import surroundings_of
 from contact_invariant.task_terms import TaskTerms

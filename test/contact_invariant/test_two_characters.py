@@ -9,7 +9,7 @@ import pytest
 
 from contact_invariant.audit import Auditor, Bounds
 from contact_invariant.carried import alone, carried_at, motion_alone
-from contact_invariant.character import character_of
+from contact_invariant.character_builder import character_of
 from contact_invariant.motion import Motion
 from contact_invariant.problem import SynthesisProblem
 from contact_invariant.refined_audit import RefinedAuditor
