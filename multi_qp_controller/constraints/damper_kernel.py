@@ -91,7 +91,8 @@ def near_pairs(poses: Array, twists: Array, table: Any) -> int:
             data.last[k, i] = data.poses[data.pieces[k], i]
         joint = data.joints[k]
         w, arm = _rotated(poses[joint], twists[joint], 3), _arm(world[k], poses[joint])
-        velocity[k] = _plus(_rotated(poses[joint], twists[joint], 0), _cross(w, arm))
+        v = _plus(_rotated(poses[joint], twists[joint], 0), _cross(w, arm))
+        velocity[k, 0], velocity[k, 1], velocity[k, 2] = v  # a tuple assigned to a row compiles numba's formatted errors
         spin[k] = data.radii[k] * math.sqrt(_dot(w, w))
     found = 0
     for k in range(len(data.first)):

@@ -153,7 +153,8 @@ def search(
             for i in range(length):
                 values_0[i] = values[i]
             whole = _workspace(capacity + 1, capacity + 1, len(data.phi))
-            whole.active[:] = active
+            for i in range(len(active)):  # assigned as a slice, it compiles numba's formatted errors
+                whole.active[i] = active[i]
             work, active, multipliers = whole, whole.active, whole.multipliers
             for k in range(warm):
                 _activate(table, k, work, D, softness, low, high, values_0)
