@@ -92,7 +92,7 @@ def near_pairs(poses: Array, twists: Array, table: Any) -> int:
         joint = data.joints[k]
         w, arm = _rotated(poses[joint], twists[joint], 3), _arm(world[k], poses[joint])
         v = _plus(_rotated(poses[joint], twists[joint], 0), _cross(w, arm))
-        velocity[k, 0], velocity[k, 1], velocity[k, 2] = v  # a tuple assigned to a row compiles numba's formatted errors
+        velocity[k, 0], velocity[k, 1], velocity[k, 2] = v  # a tuple for a row compiles numba's formatted errors
         spin[k] = data.radii[k] * math.sqrt(_dot(w, w))
     found = 0
     for k in range(len(data.first)):
