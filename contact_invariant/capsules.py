@@ -19,7 +19,7 @@ SPACING = 1.2
 
 
 @dataclass(frozen=True)
-class Capsule:
+class LinkCapsule:
     """Approximation of one piece of a link's collision geometry.
 
     Attributes:
@@ -51,7 +51,7 @@ class Capsule:
 
 def capsules_of(
     scene: Scene, body: Subsystem, moved: set[int], touching: set[int], tips: set[int], upright: Array
-) -> list[Capsule]:
+) -> list[LinkCapsule]:
     """Return the capsules of a character.
 
     Args:
@@ -74,12 +74,12 @@ def capsules_of(
         X = data.oMi[joint or root].actInv(data.oMi[piece.parentJoint]).act(piece.placement)
         ends, radius, apart = _fitted(piece.geometry)
         placed = ends @ X.rotation.T + X.translation
-        found.append(Capsule(link, joint, placed, radius, apart, piece.parentJoint in touching))
+        found.append(LinkCapsule(link, joint, placed, radius, apart, piece.parentJoint in touching))
         corners = joint is None or piece.parentJoint in tips
         if corners and isinstance(piece.geometry, coal.Box):  # a capsule inside does not reach into its corners
             for signs in product((-1.0, 1.0), repeat=3):
                 corner = X.act(np.array(signs) * piece.geometry.halfSide)
-                found.append(Capsule(link, joint, np.tile(corner, (2, 1)), 0.0, -np.inf, touches=True))
+                found.append(LinkCapsule(link, joint, np.tile(corner, (2, 1)), 0.0, -np.inf, touches=True))
     return found
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
-from contact_invariant.capsules import Capsule
+from contact_invariant.capsules import LinkCapsule
 from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
@@ -193,7 +193,7 @@ class Character:
     root: int
     effectors: tuple[Effector, ...]
     joints: LimbJoints
-    capsules: tuple[Capsule, ...]
+    capsules: tuple[LinkCapsule, ...]
     apart: tuple[tuple[str, str], ...]
     close: tuple[tuple[str, str], ...]
     nominal: Array

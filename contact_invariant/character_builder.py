@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pinocchio as pin
 
-from contact_invariant.capsules import Capsule, capsules_of, owner
+from contact_invariant.capsules import LinkCapsule, capsules_of, owner
 from contact_invariant.character import Character, Effector, LimbJoints, RigidBody, behaviour_of
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
@@ -65,7 +65,7 @@ def character_of(scenario: Scenario) -> Character:
     joints = _limb_joints(scene, effectors, [body.root for body in bodies], upright, mass)
     touching = {scene.surfaces[effector.surface].joint_id for effector in effectors if not effector.of_prop}
     planar = {scene.surfaces[e.surface].joint_id for e in effectors if not (e.of_prop or e.point)}
-    capsules: list[Capsule] = []
+    capsules: list[LinkCapsule] = []
     for k, member in enumerate(members):
         moved, subsystem = set(joints.indices), scene.subsystems[member.character]
         of_body = capsules_of(scene, subsystem, moved, touching, touching - planar, upright)

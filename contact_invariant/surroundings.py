@@ -26,7 +26,7 @@ EASY = 0.2
 
 
 @dataclass(frozen=True)
-class Face:
+class TouchableRectangle:
     """A rectangle that can be touched.
 
     Attributes:
@@ -41,7 +41,7 @@ class Face:
 
 
 @dataclass(frozen=True)
-class Solid:
+class SolidBox:
     """A box that must not be entered: pose in the world, half extents, (3,) [m]."""
 
     pose: pin.SE3
@@ -75,8 +75,8 @@ class Surroundings:
         sharpness: k of (3) [1/m²].
     """
 
-    faces: tuple[Face, ...]
-    solids: tuple[Solid, ...]
+    faces: tuple[TouchableRectangle, ...]
+    solids: tuple[SolidBox, ...]
     prop: Surroundings | None = None
     sharpness: float = SHARPNESS
 
@@ -104,7 +104,7 @@ class Surroundings:
         return point / total, normal / total
 
     @staticmethod
-    def _on(face: Face, p: Any) -> Any:
+    def _on(face: TouchableRectangle, p: Any) -> Any:
         R, origin, half = ca.DM(face.pose.rotation), ca.DM(face.pose.translation), face.half
         d = R.T @ (p - origin)
         x, y = (ca.fmin(ca.fmax(d[k], -half[k]), half[k]) for k in range(2))
@@ -124,7 +124,7 @@ class Surroundings:
         """Return the height of a symbolic point above the solids that are not too high, whose sides are ramps [m].
 
         Inside a solid its gradient points up, where that of `distance` may point back to the side it came from. Heights
-        are scaled by `Solid.ease`.
+        are scaled by `SolidBox.ease`.
 
         Args:
             p: the point.
@@ -189,8 +189,8 @@ def surroundings_of(scene: Scene, *characters: str, prop: RigidBody | None = Non
     pin.framesForwardKinematics(scene.model, data, scene.q0)
     geometry = scene.collision_model.createData()
     pin.updateGeometryPlacements(scene.model, data, scene.collision_model, geometry)
-    faces: tuple[list[Face], list[Face]] = ([], [])
-    solids: tuple[list[Solid], list[Solid]] = ([], [])
+    faces: tuple[list[TouchableRectangle], list[TouchableRectangle]] = ([], [])
+    solids: tuple[list[SolidBox], list[SolidBox]] = ([], [])
     frames = (pin.SE3.Identity(), pin.SE3.Identity())
     if prop is not None:
         frames = (frames[0], data.oMi[prop.root] * pin.SE3(np.eye(3), prop.com))
@@ -204,7 +204,7 @@ def surroundings_of(scene: Scene, *characters: str, prop: RigidBody | None = Non
         outline = surface.points[:, :2]
         middle = (outline.min(axis=0) + outline.max(axis=0)) / 2.0
         pose = frames[of_prop].inverse() * data.oMf[surface.frame_id] * pin.SE3(np.eye(3), np.append(middle, 0.0))
-        faces[of_prop].append(Face(surface.name, pose, np.ptp(outline, axis=0) / 2.0))
+        faces[of_prop].append(TouchableRectangle(surface.name, pose, np.ptp(outline, axis=0) / 2.0))
     if not faces[0]:
         raise MultiQpError("behaviour: the surroundings have no planar surface to make contact with")
     for k, piece in enumerate(scene.collision_model.geometryObjects):
@@ -215,6 +215,6 @@ def surroundings_of(scene: Scene, *characters: str, prop: RigidBody | None = Non
             raise MultiQpError(f"behaviour: expected surroundings made of boxes, '{piece.name}' is another shape")
         of_prop = owner in own
         pose = frames[of_prop].inverse() * geometry.oMg[k]
-        solids[of_prop].append(Solid(pose, np.asarray(piece.geometry.halfSide).copy()))
+        solids[of_prop].append(SolidBox(pose, np.asarray(piece.geometry.halfSide).copy()))
     moved = None if prop is None else Surroundings(tuple(faces[1]), tuple(solids[1]), sharpness=PROP_SHARPNESS)
     return Surroundings(tuple(faces[0]), tuple(solids[0]), moved)

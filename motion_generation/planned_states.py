@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from com_trajectory.trajectory import ComTrajectory
-from motion_generation.state_parts import LAST, Pace, SequencePart, Ways, Written
+from motion_generation.state_parts import LAST, SequencePace, SequencePart, Ways, Written
 from motion_generation.state_writer import StateWriter
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import ContactSequence
@@ -21,7 +21,7 @@ def with_states(
     sequence: ContactSequence,
     postures: Sequence[Array] | None = None,
     *,
-    pace: Pace | None = None,
+    pace: SequencePace | None = None,
     trajectory: ComTrajectory | None = None,
     ways: Ways | None = None,
 ) -> Scenario:
@@ -54,7 +54,7 @@ def write_states(
     sequence: ContactSequence,
     postures: Sequence[Array] | None = None,
     *,
-    pace: Pace | None = None,
+    pace: SequencePace | None = None,
     trajectory: ComTrajectory | None = None,
     part: SequencePart | None = None,
     ways: Ways | None = None,
@@ -64,7 +64,7 @@ def write_states(
     Args and errors are those of `with_states`; `part` describes the surrounding motion.
     """
     part = part or SequencePart()
-    return StateWriter(scenario, sequence, postures, pace or Pace(), trajectory, part, ways or {}).write()
+    return StateWriter(scenario, sequence, postures, pace or SequencePace(), trajectory, part, ways or {}).write()
 
 
 def with_written(scenario: Scenario, written: Written, surfaces: Iterable[str]) -> Scenario:

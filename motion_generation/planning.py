@@ -19,7 +19,7 @@ from com_trajectory.polytope import Polytope
 from com_trajectory.trajectory import ComTrajectory, validate
 from motion_generation.planned_states import with_states
 from motion_generation.planned_tasks import com_of
-from motion_generation.state_parts import Pace
+from motion_generation.state_parts import SequencePace
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.configuration import set_joint_angles
 from multi_qp_scene.contact_sequence import ContactSequence
@@ -235,10 +235,10 @@ def ways_around(scenario: Scenario, sequence: ContactSequence, postures: Sequenc
     return ways
 
 
-def pace_of(scenario: Scenario) -> Pace:
+def pace_of(scenario: Scenario) -> SequencePace:
     """Return the speeds and foot heights of a scenario with a `plan` or `turns`; the default ones of another."""
     spec = scenario.spec.plan or scenario.spec.turns
-    return Pace() if spec is None else Pace(**spec.pace.model_dump())
+    return SequencePace() if spec is None else SequencePace(**spec.pace.model_dump())
 
 
 def polytopes_of(scenario: Scenario, name: str) -> dict[str, Polytope]:
@@ -273,7 +273,7 @@ def _alike(sequence: ContactSequence) -> list[list[int]]:
 
 
 def trajectory_through(
-    sequence: ContactSequence, postures: Sequence[Array], polytopes: Mapping[str, Polytope], *, pace: Pace
+    sequence: ContactSequence, postures: Sequence[Array], polytopes: Mapping[str, Polytope], *, pace: SequencePace
 ) -> ComTrajectory:
     """Return the trajectory through the contacts of a plan, with one posture a phase, merged by `joined`.
 

@@ -17,7 +17,7 @@ from com_trajectory.trajectory import ComTrajectory
 from motion_generation.planned_states import with_states
 from motion_generation.planned_tasks import com_of
 from motion_generation.planning import CONTACT_MARGIN
-from motion_generation.state_parts import Pace
+from motion_generation.state_parts import SequencePace
 from motion_generation.whole_body_check import REACHED, Fault, WholeBodyCheck, WholeBodyResult
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.contact_sequence import Contact, ContactPhase, ContactSequence
@@ -73,7 +73,7 @@ def follow_sequence(scenario: Scenario) -> FollowedSequence:
     scenario = _standing(scenario, name, sequence, check)
     q0 = scenario.scene.q0
     sequence = with_centres(sequence, name, com_of(scenario.scene, name, q0), check, q0)
-    pace, cost = Pace(**spec.pace.model_dump()), spec.cost or towards_the_smaller(name)
+    pace, cost = SequencePace(**spec.pace.model_dump()), spec.cost or towards_the_smaller(name)
     options = PlanOptions("polyline" if spec.curve == "dynamic" else spec.curve, cost=cost, least=pace.least_durations)
     if spec.curve == "dynamic":
         options = replace(options, dynamic=True, contact_margin=CONTACT_MARGIN)

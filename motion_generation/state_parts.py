@@ -28,7 +28,7 @@ _FIRST = 1.0  # [s] duration of a limb's way to its first contact
 
 
 @dataclass(frozen=True)
-class Pace:
+class SequencePace:
     """Speeds and foot heights of a sequence.
 
     Attributes:

@@ -13,7 +13,7 @@ from contact_invariant.motion import Motion
 from contact_invariant.postures import postures_of
 from contact_invariant.problem import SynthesisProblem
 from contact_invariant.residuals import LimbFrames, _point_cone, segment_distance
-from contact_invariant.surroundings import Solid, Surroundings, surroundings_of
+from contact_invariant.surroundings import SolidBox, Surroundings, surroundings_of
 from contact_invariant.symbols import angular_acceleration, angular_velocity, exponential_map
 from contact_invariant.task_terms import state_at
 from multi_qp_scene.errors import MultiQpError
@@ -286,7 +286,7 @@ def test_inside_a_solid_the_way_out_is_up(surroundings):
 
 @pytest.mark.parametrize(("height", "factor"), [(0.0, 1.0), (0.2, 1.0), (0.4, 0.25)])
 def test_ramps_of_high_solids_are_eased(height, factor):
-    solid = Solid(pin.SE3(np.eye(3), np.array([0.0, 0.0, height / 2])), np.array([0.2, 0.3, height / 2]))
+    solid = SolidBox(pin.SE3(np.eye(3), np.array([0.0, 0.0, height / 2])), np.array([0.2, 0.3, height / 2]))
     p = ca.SX.sym("p", 3)
     found = Surroundings((), (solid,)).height_above(p)
     inside = float(ca.Function("h", [p], [found])([0.0, 0.0, height - 0.1]))

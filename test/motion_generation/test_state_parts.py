@@ -5,7 +5,7 @@ import pinocchio as pin
 import pytest
 
 from motion_generation.planning import plan_scenario
-from motion_generation.state_parts import JOINT_SPEED, Pace
+from motion_generation.state_parts import JOINT_SPEED, SequencePace
 from multi_qp_scene.contact_sequence import Contact, ContactPhase
 from multi_qp_scene.scenario import load_scenario
 
@@ -18,7 +18,7 @@ def foot(side, x):
 def test_least_durations_are_of_shifts_and_of_swings_with_their_landing():
     left, right, ahead = foot("left", 0.0), foot("right", 0.0), foot("right", 0.34)
     phases = [ContactPhase((left, right)), ContactPhase((left,)), ContactPhase((left, ahead))]
-    pace = Pace(limb=0.5, least=0.4, landing=0.3, lift=0.08)
+    pace = SequencePace(limb=0.5, least=0.4, landing=0.3, lift=0.08)
     assert pace.least_durations(phases) == pytest.approx([0.4, (0.34 + 0.16) / 0.5 + 0.3, 0.4])
 
 
@@ -27,7 +27,7 @@ def test_postures_far_apart_take_longer():
     phases = [ContactPhase((left, right)), ContactPhase((left,)), ContactPhase((left, right))]
     still, bent, away = np.zeros(9), np.zeros(9), np.zeros(9)
     bent[8], away[:3] = 2.0, [0.6, 0.0, 0.0]
-    pace = Pace(least=0.1)
+    pace = SequencePace(least=0.1)
     assert pace.least_durations(phases, [still, bent, bent])[0] == pytest.approx(2.0 / JOINT_SPEED)
     assert pace.least_durations(phases, [still, away, away])[0] == pytest.approx(2.0)
 
