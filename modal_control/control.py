@@ -34,6 +34,8 @@ class ControlSettings:
         correction: W_a.
         unit_modes: whether w₄ to W₆ and W_a weight low modes of length 1, whose masses mᵢ differ as in (2), instead of
             mass 1.
+        low_window: number of steps over which the low modes are planned, if that is less than the window of the contact
+            forces; in the paper both are the same.
     """
 
     window: int = 16
@@ -46,6 +48,7 @@ class ControlSettings:
     correction: float = 1e-3
     planned: tuple[int, int] | None = None
     unit_modes: bool = False
+    low_window: int | None = None
 
 
 class Plan(NamedTuple):
@@ -85,11 +88,8 @@ class ModalControl:
             touching: points in contact now, (k,).
         """
         s, n = self.settings, self.settings.window
-        target_q, target_v = self._reference.state(step + n)
-        target = modes.inverse @ np.stack([displacement(dynamics.q, target_q), target_v], axis=1)
         load, rates = modes.Phi.T @ dynamics.b, modes.inverse @ v
-        free = free_response(np.zeros(len(v)), rates, load, modes.squares, n * s.dt)
-        A, rate = impulse_response(modes.squares, np.array([s.dt * (n - k) for k in range(n)]))
+        free, target = self._end(step, n, dynamics, modes, rates, load)
         active = [touching, *(self._planned_points(step + k) for k in range(1, n))]
         r = modes.rigid
         found = plan_window(
@@ -103,15 +103,26 @@ class ModalControl:
             bilateral=self._character.held if self._character.held.any() else None,
         )
         self._multipliers, forces = found.multipliers, found.forces
-        impulses, first = np.zeros((n, len(v))), 0
-        for k, points in enumerate(active):
+        m = n if s.low_window is None else min(n, s.low_window)
+        impulses, first = np.zeros((m, len(v))), 0
+        for k, points in enumerate(active[:m]):
             pushed = np.einsum("pd,pdv->v", forces[first : first + len(points)], dynamics.J[points])
             impulses[k] = s.dt * modes.Phi.T @ pushed
             first += len(points)
-        actuation = self._low_actuation(step, dynamics, modes, free, target, A, rate, impulses, load)
+        if m < n:
+            free, target = self._end(step, m, dynamics, modes, rates, load)
+        actuation = self._low_actuation(step, dynamics, modes, free, target, impulses, load)
         low = modes.low
         joints = modes.inverse[low].T @ actuation[0]
         return Plan(forces[: len(touching)], joints, found.residual)
+
+    def _end(
+        self, step: int, n: int, dynamics: LinearDynamics, modes: Modes, rates: Array, load: Array
+    ) -> tuple[Array, Array]:
+        """Return state of the modes in n steps without forces, (2, nv), and that of the reference, (nv, 2)."""
+        target_q, target_v = self._reference.state(step + n)
+        target = modes.inverse @ np.stack([displacement(dynamics.q, target_q), target_v], axis=1)
+        return free_response(np.zeros(len(load)), rates, load, modes.squares, n * self.settings.dt), target
 
     def _planned_points(self, step: int) -> NDArray[np.intp]:
         """Return the points in contact at a step of the reference."""
@@ -124,29 +135,38 @@ class ModalControl:
         modes: Modes,
         free: Array,
         target: Array,
-        A: Array,
-        rate: Array,
         impulses: Array,
         load: Array,
     ) -> Array:
-        """Return the impulses of low modes over the window, (n, low), (17) to (21)."""
-        s, low = self.settings, modes.low
+        """Return the impulses of low modes over their window, (n, low), (17) to (21).
+
+        Args:
+            step: index in the reference.
+            dynamics: at the present configuration.
+            modes: of these dynamics.
+            free: state at the end without forces, (2, nv).
+            target: that of the reference, (nv, 2).
+            impulses: of the contact forces on all modes, (n, nv).
+            load: constant forces on the modes, (nv,).
+        """
+        s, low, n = self.settings, modes.low, len(impulses)
         given = impulses[:, low]
+        A, rate = impulse_response(modes.squares[low], s.dt * np.arange(n, 0, -1, dtype=np.float64))
         if s.rigid.feed_forward:
             places = np.array(
                 [
                     modes.inverse[low] @ displacement(dynamics.q, self._reference.configuration(step + k))
-                    for k in range(s.window)
+                    for k in range(n)
                 ]
             )
             holding = s.dt * (modes.squares[low] * places - load[low]) - given
             given = given + holding
-        reached = free[:, low] + np.stack([np.sum(A[:, low] * given, axis=0), np.sum(rate[:, low] * given, axis=0)])
+        reached = free[:, low] + np.stack([np.sum(A * given, axis=0), np.sum(rate * given, axis=0)])
         # p' = l p, I' = I / l and A' = l² A in the coordinates of modes of another length l
         scale = modes.lengths[low] if s.unit_modes else np.ones(given.shape[1])
         found = scale * low_actuation(
-            scale**2 * A[:, low],
-            scale**2 * rate[:, low],
+            scale**2 * A,
+            scale**2 * rate,
             scale * (target[low, 0] - reached[0]),
             scale * (target[low, 1] - reached[1]),
             weights=(s.low_position, s.low_rate),

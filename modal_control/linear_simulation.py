@@ -103,6 +103,7 @@ class LinearSimulation:
         settings: ControlSettings,
         *,
         keep_momentum: bool = False,
+        grasps_move_high_modes: bool = False,
     ) -> None:
         """Create it.
 
@@ -113,15 +114,24 @@ class LinearSimulation:
             keep_momentum: whether the velocity of the base after a step is that with which the momentum of the body,
                 at its new pose, has changed by the forces alone; in the paper the velocities are kept, so that the
                 momentum changes with the pose, which is the missing term of C(q, q̇).
+            grasps_move_high_modes: whether the forces of grasps move high modes too. If not, their actuation cancels
+                these forces, as after (27), and only a reference whose hands stay in their places can be followed.
+
+        Grasps hold their points where they are when the reference plants them. Meanwhile there are no contacts with
+        the ground.
 
         Raises:
-            MultiQpError: when some of the contact points are held, and others are on the ground.
+            MultiQpError: when surfaces on the ground are planted together with grasps.
         """
         self._character, self.reference, self._settings = character, reference, settings
-        self._keep_momentum = keep_momentum
-        if character.held.any() and not character.held.all():
-            raise MultiQpError("linear simulation: expected contacts with the ground, or grasps, not both")
-        self._places = character.linearise(reference.state(0)[0]).points
+        self._keep_momentum, self._grasps_move_high_modes = keep_momentum, grasps_move_high_modes
+        grasp = np.zeros(len(character.surfaces), dtype=bool)
+        grasp[character.surface_of_point[character.held]] = True
+        if grasp.any() and not grasp.all():
+            planted = np.array([reference.planted(step) for step in range(len(reference))])
+            if np.any(planted[:, grasp].any(axis=1) & planted[:, ~grasp].any(axis=1)):
+                raise MultiQpError("linear simulation: expected contacts with the ground, or grasps, not both at once")
+        self._places: Array = np.full((len(character.held), 3), np.nan)
 
     def run(self, *, pushes: tuple[Push, ...] = (), reaction: float = 0.2, steps: int | None = None) -> LinearRun:
         """Run the motion.
@@ -138,6 +148,7 @@ class LinearSimulation:
         self.reference.follow(0, *self.reference.state(0), own, blind=False)
         q, v = (each.copy() for each in self.reference.state(0))
         run = LinearRun(np.array([q]), np.array([v]), np.zeros((0, 3)), np.array([q]), np.zeros(1))
+        self._places[:] = np.nan
         configurations, velocities, forces, wanted = [q], [v], [], [q]
         here = control.linearised(q)
         for step in range(count):
@@ -185,11 +196,12 @@ class LinearSimulation:
         s, began = self._settings, thread_time()
         dynamics, modes = here
         points, held = dynamics.points, self._character.held
-        if held.all():
-            touching = np.flatnonzero(self.reference.planted(step)[self._character.surface_of_point])
-        else:
-            run.penetration = max(run.penetration, float(-points[:, 2].min()))
-            touching = np.flatnonzero(points[:, 2] < CONTACT_HEIGHT)
+        gripped = held & self.reference.planted(step)[self._character.surface_of_point]
+        if not held.all():
+            run.penetration = max(run.penetration, float(-points[~held, 2].min()))
+        touching = np.flatnonzero(gripped if gripped.any() or held.all() else ~held & (points[:, 2] < CONTACT_HEIGHT))
+        closing = gripped & np.isnan(self._places[:, 0])
+        self._places[~gripped], self._places[closing] = np.nan, points[closing]
         if blind:
             expected_q, expected_v = self.reference.state(step)
             plan = control.plan(step, *control.linearised(expected_q), expected_v, touching)
@@ -212,7 +224,9 @@ class LinearSimulation:
         planned = free[0] + response * (by_contacts + actuation + outer)
         lengths = modes.lengths[modes.low] if s.unit_modes else None
         X = preference(modes, response, Z, rigid=1.0, low=1.0, actuation=s.correction, lengths=lengths)
-        if held.all():
+        if held[touching].any():
+            if self._grasps_move_high_modes:
+                X[modes.high] = 0.0
             gaps = (self._places - points)[touching]
             found = hold(J, modes.Phi, planned, response, Z, X, plan.forces, gaps=gaps)
         else:

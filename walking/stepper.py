@@ -24,6 +24,9 @@ from walking.velocity_correction import corrected
 
 #: Height above its landing up to which a foot at the end of its swing is down, where no force tells [m].
 LANDED = 1e-3
+#: Horizontal speed up to which a foot below the ground has landed before the end of its swing, where no force tells
+#: [m/s].
+FASTEST_LANDING = 1.0
 #: Fraction of the swing after which a contact force is a touchdown.
 EARLIEST = 0.55
 #: Time constant with which the centre of mass is lowered, and the body leans, on demand [s].
@@ -216,6 +219,9 @@ class Stepper(Stateful):
             landed = is_loaded
             if now.forces is None or (missed and self.gait.unknown_ground is None):
                 landed = is_loaded or (progress >= 1.0 - 1e-9 and now.feet[k, 2] <= walk.landings[k, 2] + LANDED)
+            if now.forces is None and now.feet[k, 2] < walk.landings[k, 2] - LANDED:
+                # a foot that is off its reference has passed the modelled ground; a fast one cannot stop in one period
+                landed = landed or float(np.abs(now.foot_rates[k, :2]).max()) < FASTEST_LANDING
             if landed:
                 walk.in_contact[k] = True
                 if is_loaded and now.patches is not None:

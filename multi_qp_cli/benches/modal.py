@@ -37,6 +37,7 @@ class Form(NamedTuple):
 
     keep_momentum: bool
     unit_modes: bool
+    low_window: int | None = None
 
 
 #: By motion: at the bottom of the squat, in the middle of a step, at 6 s, at the top.
@@ -46,6 +47,7 @@ PUSHES = {
     "jump": _Pushes((), 10, 0, 530),
     "swing": _Pushes((75.0, 125.0, 175.0), 20, 720, 1140),
     "chin_up": _Pushes((75.0, 175.0), 20, 330, 660),
+    "jump_to_swing": _Pushes((), 20, 0, 1560),
 }
 #: Settings by title, and the largest error of the base [m] at the end of a push that counts as recovered.
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -60,6 +62,9 @@ MASS = 39.0
 BAR = 30.0
 #: Number of modes that are planned with `--first-mode`, as in Fig. 5 of [Jain2011].
 PLANNED = 12
+#: Scene jump_to_swing: height of its floor [m]; times of the jump and of the swing at which it goes over from one into
+#: the other, and the duration of the blend [s].
+JUMP_FLOOR, JUMP_TO_SWING, BLEND = 0.26, (2.5, 0.2), 0.5
 DIRECTIONS = {"ahead": (1.0, 0.0), "back": (-1.0, 0.0), "left": (0.0, 1.0), "right": (0.0, -1.0)}
 
 
@@ -83,6 +88,8 @@ def add_options(group: Any) -> None:
     group.add_argument("--keep-momentum", action="store_true", help=text)
     text = "weights of low modes are on modes of length 1, as (2) of [Jain2011] suggests, instead of mass 1"
     group.add_argument("--unit-modes", action="store_true", help=text)
+    text = "steps over which low modes are planned, if less than the window (default the window)"
+    group.add_argument("--low-window", type=int, metavar="STEPS", help=text)
     text = f"instead: squat with a bar of {BAR:g} kg so far ahead of the torso; repeatable"
     group.add_argument("--bar-ahead", action="append", type=float, metavar="M", help=text)
     text = "simulated time of ticks of the controller in MuJoCo that are measured (default 3; 0 for none) [s]"
@@ -143,11 +150,13 @@ def run(options: argparse.Namespace) -> BenchResult:
         for threshold in thresholds
         for variant in VARIANTS
     ]
+    # as printed, the weights carry the body with a short window of the low modes only
+    carrying = list(VARIANTS)[0 if form.low_window else 1 :]
     pushed = [
         _pushed(motion, window, threshold, variant, push, reaction, form)
         for window in windows
         for threshold in thresholds
-        for variant in list(VARIANTS)[1:]
+        for variant in carrying
         for reaction in (0.0, 0.2)
         for push in pushes
     ]
@@ -162,8 +171,15 @@ def run(options: argparse.Namespace) -> BenchResult:
 
 
 def form_of(options: argparse.Namespace) -> Form:
-    """Return the form of the simulation that the options ask for."""
-    return Form(options.keep_momentum, options.unit_modes)
+    """Return the form of the simulation that the options ask for.
+
+    Raises:
+        MultiQpError: when a window is out of range.
+    """
+    low_window = options.low_window
+    if low_window is not None and not 1 <= low_window <= 120:
+        raise MultiQpError(f"--low-window: expected 1 to 120 steps, got {low_window}")
+    return Form(options.keep_momentum, options.unit_modes, low_window)
 
 
 def scaled_pushes(pushes: Iterable[float], body_mass: float | None) -> list[float]:
@@ -210,6 +226,7 @@ def _simulation(
     from modal_control.reference import Reference
     from modal_control.reference_stiffness import fitted_springs, reference_torques
     from modal_control.rigid_plan import RigidWeights
+    from modal_control.transition import Transition
     from multi_qp_scene.motions.reference import ReferenceMotion
     from multi_qp_scene.resources import find_resource
     from multi_qp_scene.scenario import load_scenario
@@ -220,11 +237,25 @@ def _simulation(
         rigid=RigidWeights(**VARIANTS[variant]),
         planned=planned,
         unit_modes=form.unit_modes,
+        low_window=form.low_window,
     )
     scene = scene or load_scenario("stand").scene
-    motion = ReferenceMotion.load(find_resource(f"config/motions/{name}.npz"))
+    jumps = name == "jump_to_swing"
+    motion = ReferenceMotion.load(find_resource(f"config/motions/{'jump_to_bar' if jumps else name}.npz"))
     character = Character(scene, [f"humanoid/{surface}" for surface in motion.surfaces], scene.q0)
     reference = Reference.of(motion, character, prefix="humanoid/", dt=settings.dt)
+    if jumps:
+        if fit:
+            raise MultiQpError("--fit-stiffness: not with jump_to_swing, which has two motions")
+        swing = ReferenceMotion.load(find_resource("config/motions/tucked_swing.npz"))
+        following = Reference.of(swing, character, prefix="humanoid/", dt=settings.dt)
+        for each in (reference, following):
+            each.q[:, 2] -= JUMP_FLOOR
+        at, begin = (round(time / settings.dt) for time in JUMP_TO_SWING)
+        blended = Transition(reference, following, at=at, begin=begin, blend=BLEND, dt=settings.dt)
+        keep = form.keep_momentum
+        # the hands of a blend do not stay where they are
+        return LinearSimulation(character, blended, settings, keep_momentum=keep, grasps_move_high_modes=True)
     if fit:
         torques = reference_torques(character, reference, settings.dt)
         character.stiffness[6:], character.rest = fitted_springs(reference.q[:, 7:], torques, character.stiffness[6:])

@@ -84,6 +84,7 @@ def walk(changes: dict[str, float], window: int, threshold: float, form: Form) -
         threshold=threshold,
         rigid=RigidWeights(**VARIANTS[WEIGHTS]),
         unit_modes=form.unit_modes,
+        low_window=form.low_window,
     )
     reference = MovingReference("walk", spec, scenario, character)
     return LinearSimulation(character, reference, settings, keep_momentum=form.keep_momentum)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import functools
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,6 +13,7 @@ import numpy as np
 import pinocchio as pin
 
 from multi_qp_cli.benches.result import BenchResult, BenchTable
+from multi_qp_cli.output import Console
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.schema.modal import ModalSpec
@@ -35,6 +37,15 @@ class _Scene(NamedTuple):
     duration: float
     at: float
     parameters: dict[str, float]
+
+
+class _Case(NamedTuple):
+    """One run: its title, parameters of the scene, and a push [N] with its direction."""
+
+    title: str
+    parameters: dict[str, float]
+    force: float
+    direction: str
 
 
 SCENES = {
@@ -70,7 +81,7 @@ def add_options(group: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> BenchResult:
-    """Run each scene with its pushes, and the walk with its edits."""
+    """Run each scene with its pushes, and the walk with its edits; write a line for each run when it has ended."""
     pushes = options.modal_push
     if pushes is not None and not all(0.0 <= push <= 1e4 for push in pushes):
         raise MultiQpError("--modal-push: expected 0 to 10000 N")
@@ -79,28 +90,41 @@ def run(options: argparse.Namespace) -> BenchResult:
     if plates and backend != "mujoco":
         raise MultiQpError("--modal-plate: needs --modal-backend mujoco, as the integrator's world is the model's")
     run_one = functools.partial(_ran, backend=backend, landing=options.modal_landing)
+    console = Console(stderr=True)
     for name in options.modal_scene or list(SCENES):
-        scene = SCENES[name]
+        scene, rows = SCENES[name], []
         forces = scene.forces if pushes is None else [push for push in pushes if push]
-        rows = [
-            {"case": f"{force:g} N {direction}"} | run_one(name, scene.parameters, force, DIRECTIONS[direction])
-            for force in forces
-            for direction in DIRECTIONS
-        ]
-        if name == "walk_motion" and not options.no_edits:
-            rows += [
-                {"case": title} | run_one(name, scene.parameters | changes, force, DIRECTIONS["back"])
-                for title, (changes, force) in EDITS.items()
-            ]
-        if name == "walk_motion":
-            rows += [
-                {"case": f"plate {100.0 * height:g} cm"}
-                | run_one(name, scene.parameters | {"plate": height}, 0.0, DIRECTIONS["ahead"])
-                for height in plates
-            ]
+        edits = EDITS if name == "walk_motion" and not options.no_edits else {}
+        for case in _cases(scene, forces, edits, plates if name == "walk_motion" else []):
+            row = {"case": case.title} | run_one(name, case.parameters, case.force, DIRECTIONS[case.direction])
+            rows.append(row)
+            console.print(f"{name}, {backend}: {_line(row)}", highlight=False, markup=False, soft_wrap=True)
         tables.append(_table(name, backend, rows))
         data[name] = rows
     return BenchResult(tables, {"backend": backend, "scenes": data})
+
+
+def _cases(
+    scene: _Scene, forces: Sequence[float], edits: dict[str, tuple[dict[str, float], float]], plates: Sequence[float]
+) -> Iterator[_Case]:
+    """Yield pushes in all directions, then edits, then plates."""
+    own = scene.parameters
+    for force in forces:
+        for direction in DIRECTIONS:
+            yield _Case(f"{force:g} N {direction}", own, force, direction)
+    for title, (changes, force) in edits.items():
+        yield _Case(title, own | changes, force, "back")
+    for height in plates:
+        yield _Case(f"plate {100.0 * height:g} cm", own | {"plate": height}, 0.0, "ahead")
+
+
+def _line(row: dict[str, Any]) -> str:
+    """Return the figures of a run in one line, for those who wait for the table."""
+    found = "stands" if row["stands"] else "falls"
+    return (
+        f"{row['case']}: {found}, failed QPs {row['failed_qps']}, slip {1e3 * row['slip_m']:.1f} mm, "
+        f"largest tilt {row['tilt_rad']:.2f} rad"
+    )
 
 
 def _ran(

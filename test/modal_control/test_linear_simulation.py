@@ -73,6 +73,30 @@ def test_the_jump_lands_when_the_momentum_is_kept_and_all_joints_follow(characte
     assert (run.fallen is None and run.worst < 0.1) == lands
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("window", [16, 36])
+@pytest.mark.parametrize("low_window, lands", [(8, True), (None, False)])
+def test_the_jump_lands_with_long_windows_of_contact_forces_and_a_short_one_of_low_modes(
+    character, window, low_window, lands
+):
+    jump = ReferenceMotion.load(find_resource("config/motions/jump.npz"))
+    reference = Reference.of(jump, character, prefix="humanoid/", dt=1.0 / 120.0)
+    settings = ControlSettings(window=window, rigid=TUNED, unit_modes=True, low_window=low_window)
+    run = LinearSimulation(character, reference, settings).run()
+    assert (run.fallen is None and run.worst < 0.12) == lands
+
+
+def test_low_modes_are_planned_over_their_own_window(character, squat):
+    def ended(window, low_window):
+        settings = ControlSettings(window=window, rigid=TUNED, low_window=low_window)
+        return LinearSimulation(character, squat, settings).run(steps=40).q[-1]
+
+    whole = ended(24, None)
+    np.testing.assert_array_equal(ended(24, 24), whole)
+    np.testing.assert_array_equal(ended(24, 60), whole)  # not longer than that of the forces
+    assert np.abs(ended(24, 8)[7:] - whole[7:]).max() > 1e-3
+
+
 @pytest.mark.parametrize("settings", [ControlSettings(window=12, rigid=TUNED), ControlSettings(rigid=FED)])
 def test_the_beginning_of_the_squat_is_tracked(character, squat, settings):
     run = LinearSimulation(character, squat, settings).run(steps=110)

@@ -98,6 +98,7 @@ def test_bench_of_other_modes_and_of_a_bar(tmp_path):
     rows = {row["weights"]: row for row in json.loads(data.read_text())["bar"]}
     assert rows["W3 = 0.001"]["worst_m"] < rows["feed-forward"]["worst_m"] and rows["feed-forward"]["moved_m"] > 0.0
     assert main([*common, "--bar-ahead", "2"]) == main([*common, "--first-mode", "-1"]) == 2
+    assert main([*common, "--low-window", "0"]) == 2
 
 
 def test_bench_of_a_walk_in_the_linear_simulation(tmp_path):
@@ -119,6 +120,16 @@ def test_bench_of_a_walk_in_the_linear_simulation(tmp_path):
     assert main(["bench", "modal", *arguments]) == 0
     (row,) = (row for row in json.loads(data.read_text())["tracking"] if row["weights"] == "W3 = 0.001")
     assert row["motion"] == "walk" and row["fallen"] is None and row["worst_m"] < 0.05
+
+
+@pytest.mark.slow
+def test_bench_of_a_jump_into_a_swing_in_the_linear_simulation(tmp_path):
+    data = tmp_path / "bench.json"
+    form = ["--motion", "jump_to_swing", "--window", "24", "--low-window", "8", "--unit-modes", "--keep-momentum"]
+    arguments = [*form, "--tick-seconds", "0", "--json", str(data)]
+    assert main(["bench", "modal", *arguments]) == 0
+    rows = {row["weights"]: row for row in json.loads(data.read_text())["tracking"]}
+    assert rows["W3 = 0.001"]["fallen"] is None and rows["W3 = 0.001"]["worst_m"] < 0.12
 
 
 def test_bench_of_edits_in_the_linear_simulation(tmp_path, capsys):
@@ -249,10 +260,12 @@ def test_bench_of_modal_runs_walks_over_a_plate_by_force_and_by_clock(landing, t
 
 
 @pytest.mark.slow
-def test_bench_of_modal_runs_compares_pushes_with_what_planted_feet_hold(tmp_path):
+def test_bench_of_modal_runs_compares_pushes_with_what_planted_feet_hold(tmp_path, capsys):
     file = tmp_path / "runs.json"
     arguments = ["--modal-scene", "squat", "--modal-push", "150", "--json", str(file)]
     assert main(["bench", "modal-runs", *arguments]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert len([line for line in lines if line.startswith("squat, integrator: 150 N ")]) == 4
     rows = json.loads(file.read_text())["scenes"]["squat"]
     assert [row["case"] for row in rows] == ["150 N ahead", "150 N left", "150 N back", "150 N right"]
     for row in rows:
