@@ -181,6 +181,7 @@ class Character:
         close: further pairs, which the scenario's `collisions` lists: they may come close to each other.
         nominal: nominal configuration of the whole scene, (nq,).
         limb_weights: whether the weight of limbs acts where they are, instead of where the nominal posture has it.
+        limb_smoothness: factor of the accelerations of limbs in the cost, before they are squared.
         prop: the object.
         effort: factor of the cost of its accelerations, forces and torques.
         partners: the other characters.
@@ -198,6 +199,7 @@ class Character:
     close: tuple[tuple[str, str], ...]
     nominal: Array
     limb_weights: bool
+    limb_smoothness: float
     prop: RigidBody | None = None
     effort: float = 1.0
     partners: tuple[RigidBody, ...] = ()

@@ -84,6 +84,7 @@ def character_of(scenario: Scenario) -> Character:
         close=_close_pairs(scenario, names),
         nominal=nominal,
         limb_weights=spec.limb_weights,
+        limb_smoothness=spec.limb_smoothness,
         prop=prop,
         effort=first.effort,
         partners=tuple(bodies[1:]),

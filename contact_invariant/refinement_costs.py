@@ -43,8 +43,9 @@ EFFORT, ACCELERATION = 10.0, 2e-3
 ROOT, POSTURE, VELOCITY, COM = 5.0, 2.0, 0.03, 10.0
 #: ... swinging patches [m], [rad]; ends of swings: pose and velocity.
 SWING, SWING_TURN, LANDING, LANDING_SPEED = 5000.0, 20.0, 2e6, 1e5
-#: Factor of the height of a swinging point, which no rotation keeps from cutting its path short.
-SWING_HEIGHT = 10.0
+#: Factor of a swinging foot that is a point, whose swings may be short, and of the height of any point that swings,
+#: which no rotation keeps from cutting its path short.
+SWING_FOOT, SWING_HEIGHT = 4.0, 10.0
 #: ... hands that touch an object [m], [rad], and on their way to it [m];
 CARRY, CARRY_TURN, REACHING = 1e6, 1e5, 500.0
 #: ... barriers: torques relative to limits, joint angles, joint speeds, forces in body weights, distances [m].
@@ -91,7 +92,7 @@ class CostFactory:
         self._limit = np.full(self._scene.nv - 6, np.inf)
         self._limit[self._scene.actuated_v - 6] = self._scene.torque_limits
         self._limit[~np.isfinite(self._limit)] = 200.0
-        self._pairs = _Pairs(scenario, character)
+        self._pairs, self._feet = _Pairs(scenario, character), feet_of(behaviour_of(scenario))
 
     def at(self, k: int, state: crocoddyl.StateMultibody, active: list[Span]) -> crocoddyl.CostModelSum:
         """Return the costs of a node with its contacts; at the last node they are not integrated over time."""
@@ -258,8 +259,10 @@ class CostFactory:
         frame = self._scene.surfaces[limb.surface].frame_id
         if limb.point:
             residual = crocoddyl.ResidualModelFrameTranslation(self._state, frame, X.translation, self._nu)
-            height = SWING_HEIGHT if weights[0] == SWING else 1.0
-            activation = crocoddyl.ActivationModelWeightedQuad(np.array([1.0, 1.0, height]))
+            swings = weights[0] == SWING
+            factor = SWING_FOOT if swings and limb.name in self._feet else 1.0
+            axes = factor * np.array([1.0, 1.0, SWING_HEIGHT if swings else 1.0])
+            activation = crocoddyl.ActivationModelWeightedQuad(axes)
             costs.addCost(name, self._cost(residual, activation), weights[0])
             return
         residual = crocoddyl.ResidualModelFramePlacement(self._state, frame, X, self._nu)

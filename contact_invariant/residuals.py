@@ -182,7 +182,7 @@ def _acceleration_scales(character: Character) -> Array:
     for k, body in enumerate(character.bodies):
         scales[character.body_features(k)] *= math.sqrt(body.effort)
     for i, limb in enumerate(character.limbs):
-        scales[6 + 6 * i : 12 + 6 * i] *= math.sqrt(character.bodies[limb.body].effort)
+        scales[6 + 6 * i : 12 + 6 * i] *= character.limb_smoothness * math.sqrt(character.bodies[limb.body].effort)
     return scales
 
 

@@ -215,6 +215,7 @@ def adapted(weights: dict[str, float], behaviour: BehaviourSpec) -> dict[str, fl
     return {
         **weights,
         "acceleration": weights["acceleration"] * behaviour.smoothness,
+        "posture": weights["posture"] * behaviour.posture_cost,
         "contact": weights["contact"] * behaviour.physics**0.25,
         "physics": weights["physics"] * behaviour.physics,
         "absent": weights["absent"] * math.sqrt(behaviour.physics),

@@ -8,27 +8,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from modal_control.body_shift import HORIZON, STEP, BodyShift
-from modal_control.step_correction import kept_apart, step_correction
 from modal_control.surface_paths import SurfacePaths
+from motion_generation.body_shift import HORIZON, STEP, BodyShift
+from motion_generation.played_feet import DEEPEST, DESCENT, EARLY
+from motion_generation.step_correction import DISPLACING, FIXED, kept_apart, returning, step_correction
 from multi_qp_controller.references.minimum_jerk import minimum_jerk
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.stateful import Stateful
 
-#: A surface may land this long before the motion plants it [s].
-EARLY = 0.12
-#: Speed at which a surface that should have landed descends [m/s], and how far [m].
-DESCENT, DEEPEST = 0.25, 0.05
 #: Height above its place in the motion at which a surface has landed where no forces are measured [m].
 TOUCHING = 1e-3
-#: Part of a displacement that the next foothold keeps, and by how much it may be smaller [m].
-KEPT, RETURN = 0.5, 0.04
 #: Steps that end less than this ahead of the other surfaces are not made longer [m].
 SHORT = 0.05
-#: The foothold is fixed this long before the landing [s].
-FIXED = 0.06
-#: Largest speed at which a coming foothold is displaced [m/s].
-DISPLACING = 3.0
 #: Footholds are corrected for so long after a push [s]; time constant of the mean deviation before it [s].
 CORRECTING, USUAL = 1.2, 0.5
 #: Distance that a corrected step lacks, as feet do not cross, from which on the other foot has to step soon [m].
@@ -211,7 +202,7 @@ class Footholds(Stateful):
         self, i: int, time: float, on: Array, offsets: Sequence[Array] | Array, edited: Array, stride: float
     ) -> tuple[Array, Array]:
         """Return the edited displacement and that of the next foothold of a surface that is lifted, (2,) each [m]."""
-        off = _returning(self._stance(i, on, offsets) - edited)
+        off = returning(self._stance(i, on, offsets) - edited)
         edited = edited + stride * self._step(i, time)
         return edited, edited + off
 
@@ -317,8 +308,3 @@ class Footholds(Stateful):
             if self.early[i]:  # stays until the motion lifts it after its planting
                 found[: int(np.argmax(found[1:, i])) + 1, i] = True
         return found
-
-
-def _returning(offset: Array) -> Array:
-    """Return a smaller displacement, so that the robot returns to the places of the motion step by step, (2,) [m]."""
-    return offset - np.clip((1.0 - KEPT) * offset, -RETURN, RETURN)

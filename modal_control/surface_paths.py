@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation, RotationSpline
 
-from modal_control.body_shift import pressed
+from motion_generation.body_shift import pressed
 from multi_qp_scene.arrays import Array
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.interpolate import CubicHermiteSpline, CubicSpline
 
 from contact_invariant.motion import angular_motion, rotations
 from contact_invariant.timed_plan import TimedPlan
+from motion_generation.played_feet import FeetPlan, PlayedFeet
+from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.motion_generator import (
     GeneratorInput,
     GeneratorOutput,
@@ -22,11 +27,14 @@ from multi_qp_controller.motion_generator import (
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.generators import MotionPlaybackSpec
 from multi_qp_scene.schema.tasks import Axis, CoMTaskSpec, PoseTargetSpec, PoseTaskSpec, PostureTaskSpec
 
 #: Stiffness of the tasks [1/s²].
 COM, TRUNK, LIMB, POSTURE, OBJECT = 60.0, 100.0, 900.0, 60.0, 100.0
+#: Least vertical component of the normal of a level surface.
+LEVEL = 0.95
 #: Axes of a limb that ends in a point.
 POSITION: list[Axis] = ["x", "y", "z"]
 POSE: list[Axis] = [*POSITION, "roll", "pitch", "yaw"]
@@ -37,16 +45,21 @@ POSTURE_STEP = 0.1
 class MotionPlayback(MotionGenerator):
     """Plays a timed plan from the start of its state on; afterwards it holds the last posture.
 
+    Feet, the limbs that touch nothing but level surfaces of the environment, land when they touch, and beside their
+    places in the plan where a deviation of the body asks for it; the centre of mass moves with them.
+
     Attributes:
         started_at: time of the start [s].
         plan: contacts, features and postures.
+        feet: their contacts and displacements.
     """
 
     @dataclass
     class Checkpoint:
-        """Time of the start."""
+        """Time of the start, and the feet."""
 
         started_at: float
+        feet: PlayedFeet.Checkpoint
 
     def __init__(self, name: str, spec: MotionPlaybackSpec, scenario: Scenario) -> None:
         """Read the motion.
@@ -75,8 +88,17 @@ class MotionPlayback(MotionGenerator):
             and model.joints[j].idx_v not in couplings
         ]
         self._columns = np.array([model.joints[j].idx_q for j in joints]) - body.q_slice.start
+        self._limbs, scene = int(plan.limbs), scenario.scene
+        self._frames = [scene.surfaces[str(surface)].frame_id for surface in plan.surfaces]
+        self._feet = [i for i in range(self._limbs) if _stands(scene, plan.touched[:, i])]
+        self._soles = [np.reshape(scene.surfaces[str(plan.surfaces[i])].points, (-1, 3)) for i in self._feet]
+        self._group = (body.name,)
+        heights = plan.x[0, 2] - plan.x[0, [6 * i + 8 for i in self._feet]]
+        height = float(np.mean(heights)) if self._feet else 1.0
+        self.feet = PlayedFeet(
+            self._plan_of_feet(plan), math.sqrt(float(np.linalg.norm(model.gravity.linear)) / max(height, 0.1))
+        )
         self._play(plan)
-        self._limbs = int(plan.limbs)
         here = PoseTargetSpec(frame="entry", position=(0.0, 0.0, 0.0))
         self.tasks["com"] = CoMTaskSpec(type="com", subsystems=[body.name], weight=spec.com, stiffness=COM)
         self.tasks["trunk"] = PoseTaskSpec(
@@ -113,6 +135,18 @@ class MotionPlayback(MotionGenerator):
             stiffness=POSTURE,
         )
 
+    def _plan_of_feet(self, plan: TimedPlan) -> FeetPlan:
+        """Return contacts and places of the feet."""
+        places = plan.x[:, 6 : 6 + 6 * self._limbs].reshape(len(plan.knots), self._limbs, 6)[:, self._feet, :3]
+        return FeetPlan(plan.knots, plan.touched[:, self._feet] != "", places)
+
+    def set_state(self, saved: Any) -> None:
+        """Restore a saved state."""
+        feet = self.feet
+        super().set_state(saved)
+        self.feet = feet
+        feet.set_state(saved.feet)
+
     def _play(self, plan: TimedPlan, start: tuple[Array, Array] | None = None) -> None:
         """Play a plan from `started_at` on; `start` are the joint angles and their velocities there, at rest if None.
 
@@ -126,6 +160,8 @@ class MotionPlayback(MotionGenerator):
             max((k for k, row in enumerate(self._active) if i in row), default=-1) for i in range(len(plan.surfaces))
         ]
         self._features = CubicHermiteSpline(plan.knots, plan.x, plan.rates)
+        self._feet_plan = self._plan_of_feet(plan)
+        self.feet.play(self._feet_plan)
         self._angles = _angles(plan, self._columns, start)
 
     def _tracked_limbs(self) -> list[int]:
@@ -148,12 +184,25 @@ class MotionPlayback(MotionGenerator):
         return found
 
     def contact_sets(self) -> Iterable[tuple[str, ...]]:
-        """Return the contacts of each phase."""
-        return list(dict.fromkeys(tuple(contacts.values()) for contacts in self._active))
+        """Return the contacts of each phase, and those of early and late landings."""
+        sets = [self._names(k, on) for k, on in self._feet_plan.possible()]
+        return list(dict.fromkeys([*(tuple(contacts.values()) for contacts in self._active), *sets]))
+
+    def _names(self, phase: int, on: Collection[int]) -> tuple[str, ...]:
+        """Return the contacts in a phase with some of the feet in contact."""
+        chosen = {self._feet[k]: self._contact(self._feet[k], phase) for k in on}
+        others = {i: name for i, name in self._active[phase].items() if i not in self._feet}
+        return tuple(name for _, name in sorted((chosen | others).items()))
+
+    def _contact(self, i: int, phase: int) -> str:
+        """Return the present, next or last contact of an effector, "" if it has none."""
+        rows = [*range(phase, len(self._active)), *range(phase - 1, -1, -1)]
+        return next((self._active[k][i] for k in rows if i in self._active[k]), "")
 
     def start(self, now: GeneratorInput) -> None:
         """Start the motion."""
         self.started_at = now.time
+        self.feet.start()
 
     def update(self, now: GeneratorInput) -> GeneratorOutput:
         """Return contacts and references at this time of the motion."""
@@ -165,13 +214,16 @@ class MotionPlayback(MotionGenerator):
         moving = 0.0 if over else 1.0
         x = self._features(t)
         rate, second = moving * self._features(t, 1), moving * self._features(t, 2)
-        references = {"com": com_reference(x[:3], rate[:3], second[:3])}
+        beside, drift, change = self._follow_feet(now, t, phase, x, rate)
+        references = {"com": com_reference(x[:3] + beside, rate[:3] + drift, second[:3] + change)}
         references["posture"] = posture_reference(
             self._angles(t), moving * self._angles(t, 1), moving * self._angles(t, 2)
         )
         followed = {"trunk": 0}
+        on = {i: bool(self.feet.on[k]) for k, i in enumerate(self._feet)}
         for i in range(self._limbs):
-            if i not in self._active[phase] and self._returns(i, phase):
+            late = i in on and i in self._active[phase]
+            if not on.get(i, i in self._active[phase]) and (late or self._returns(i, phase)):
                 followed[str(plan.effectors[i])] = i + 1
         if any(str(other).startswith(f"{plan.prop}/") for other in plan.touched[phase]):
             followed["object"] = self._limbs + 1
@@ -180,13 +232,56 @@ class MotionPlayback(MotionGenerator):
             place, at = slice(6 * k, 6 * k + 3), slice(6 * k + 3, 6 * k + 6)
             omega, alpha = angular_motion(x[None, at], rate[None, at], second[None, at])
             R = rotations(x[None, at])[0] @ rest[k]
-            twist, change = np.append(rate[place], omega[0]), np.append(second[place], alpha[0])
-            references[name] = pose_reference(x[place], R, twist, change)
-        return GeneratorOutput(tuple(self._active[phase].values()), references, done=over)
+            twist, acceleration = np.append(rate[place], omega[0]), np.append(second[place], alpha[0])
+            position = x[place]
+            if k - 1 in on:
+                aside, speed, pull = self.feet.swing(self._feet.index(k - 1))
+                position, twist[:3], acceleration[:3] = position + aside, twist[:3] + speed, acceleration[:3] + pull
+            references[name] = pose_reference(position, R, twist, acceleration)
+        names = self._names(phase, [k for k in range(len(self._feet)) if self.feet.on[k]])
+        return GeneratorOutput(names, references, done=over)
+
+    def _follow_feet(
+        self, now: GeneratorInput, t: float, phase: int, x: Array, rate: Array
+    ) -> tuple[Array, Array, Array]:
+        """Update the feet; return displacement of the centre of mass, its velocity and acceleration, (3,) each."""
+        if not self._feet:
+            return np.zeros(3), np.zeros(3), np.zeros(3)
+        kinematics, feet, before = now.kinematics, self.feet, self.feet.body.rate
+        poses = [kinematics.pose(self._frames[i]) for i in self._feet]
+        places = np.array([pose.translation for pose in poses])
+        forces = None
+        if now.forces is not None:
+            forces = [now.forces.get(self._contact(i, phase), 0.0) for i in self._feet]
+        feet.update(t, now.dt, places, forces)
+        support = [
+            (points @ pose.rotation.T + pose.translation)[:, :2]
+            for points, pose, on in zip(self._soles, poses, feet.on, strict=True)
+            if on
+        ]
+        feet.correct(t, now.dt, self._divergence(kinematics, x, rate), places, np.vstack(support or [np.zeros((0, 2))]))
+        found = np.zeros((3, 3))
+        found[:, :2] = feet.body.place, feet.body.rate, (feet.body.rate - before) / now.dt
+        return found[0], found[1], found[2]
+
+    def _divergence(self, kinematics: Kinematics, x: Array, rate: Array) -> Array:
+        """Return the error of the divergent component of motion against the plan, (2,) [m]."""
+        group = kinematics.group(self._group)
+        slower = group.com_velocity(kinematics)[:2] - rate[:2]
+        return np.asarray(group.com(kinematics)[:2] - x[:2] + slower / self.feet.body.omega)
 
     def _returns(self, i: int, phase: int) -> bool:
         """Return whether a limb makes contact again after a phase."""
         return phase < self._last[i]
+
+
+def _stands(scene: Scene, touched: NDArray[np.str_]) -> bool:
+    """Return whether an effector touches level surfaces of the environment, and nothing else."""
+    surfaces = [scene.surfaces[str(name)] for name in np.unique(touched) if name]
+    return bool(surfaces) and all(
+        surface.joint_id == 0 and scene.model.frames[surface.frame_id].placement.rotation[2, 2] > LEVEL
+        for surface in surfaces
+    )
 
 
 def _angles(plan: TimedPlan, columns: Array, start: tuple[Array, Array] | None) -> CubicSpline:

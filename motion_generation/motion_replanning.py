@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from contact_invariant.character import behaviour_of
 from contact_invariant.motion import Motion
 from contact_invariant.window import joined, online_of
 from motion_generation.motion_playback import MotionPlayback
+from motion_generation.played_feet import PlayedFeet
 from multi_qp_controller.motion_generator import GeneratorInput, GeneratorOutput
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario
@@ -83,6 +84,7 @@ class MotionReplanning(MotionPlayback):
         """Times, and the present motion."""
 
         started_at: float
+        feet: PlayedFeet.Checkpoint
         begun: float
         considered: int
         goal: Annotated[Array, 2]
@@ -118,7 +120,7 @@ class MotionReplanning(MotionPlayback):
         super().start(now)
         self.begun = now.time
 
-    def set_state(self, saved: Checkpoint) -> None:
+    def set_state(self, saved: Any) -> None:
         """Restore a state."""
         super().set_state(saved)
         self.replans, self._played = [], []

@@ -252,12 +252,15 @@ class BehaviourSpec(CharacterSpec):
         friction: Coulomb coefficient of all contacts.
         smoothness: factor of the accelerations in the cost, before they are squared; larger ones give the motion more
             of its time.
+        limb_smoothness: further factor of the accelerations of limbs; with a small one, swings are shorter and more.
         limb_weights: whether the weight of limbs acts where they are, instead of where the nominal posture has it.
         physics: factor of the dynamics in the cost, before they are squared; its root is that of forces without
             contact, the root of this that of contacts. Larger ones leave less to forces that no contact can give.
         torque_limits: whether static torques above 60 % of their limits are costly as well; needs `limb_weights`.
         drag: factor of sliding along a surface without contact in the last stage, before it is squared; with larger
             ones, feet stand or lift.
+        posture_cost: factor of the distance of joint angles from the nominal posture in the cost, before it is squared;
+            with larger ones, steps are shorter and more.
         held_start: whether the contacts of the start pose are those of the first phase.
         terms: what is true at the end, or at a given time.
         seed: seed of the noise between the stages; `${seed}` is the run's `--seed`.
@@ -273,10 +276,12 @@ class BehaviourSpec(CharacterSpec):
     phase_duration: Duration = 0.5
     friction: Friction = 0.7
     smoothness: Positive = 1.0
+    limb_smoothness: Positive = 1.0
     limb_weights: bool = False
     physics: Positive = 1.0
     torque_limits: bool = False
     drag: Positive = 1.0
+    posture_cost: Positive = 1.0
     held_start: bool = False
     terms: list[TaskTerm] = Field(min_length=1)
     seed: Seed = 0

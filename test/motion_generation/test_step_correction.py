@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from modal_control.push_detection import PushDetection
-from modal_control.step_correction import NARROWEST, ROOM, kept_apart, step_correction
+from motion_generation.step_correction import NARROWEST, ROOM, kept_apart, step_correction
 
 OMEGA = 3.8
 

@@ -87,7 +87,8 @@ class BodyShift(Stateful):
 def pressed(contacts: NDArray[np.bool_]) -> Array:
     """Return the share of each surface in the displacement of the zero-moment point, (n, s).
 
-    One surface alone has all; between two such times, with several of them or none, the shares change linearly.
+    Surfaces in contact share it evenly; while more of them are than before or afterwards, or none is, the shares change
+    linearly from those before to those afterwards.
 
     Args:
         contacts: whether each is planted from each sample on, (n, s).
@@ -101,9 +102,16 @@ def pressed(contacts: NDArray[np.bool_]) -> Array:
     shares = np.zeros(contacts.shape)
     for k, (begin, end) in enumerate(zip(begins, ends, strict=True)):
         first, last = own[k], own[k]
-        if contacts[begin].sum() != 1:
-            first = own[k - 1] if k else first
-            last = own[k + 1] if k + 1 < len(own) else last
+        here = contacts[begin]
+        if k and _passes(contacts[begin - 1], here):
+            first = own[k - 1]
+        if k + 1 < len(own) and _passes(contacts[end], here):
+            last = own[k + 1]
         part = ((np.arange(end - begin) + 0.5) / (end - begin))[:, None]
         shares[begin:end] = (1.0 - part) * first + part * last
     return shares
+
+
+def _passes(beside: NDArray[np.bool_], here: NDArray[np.bool_]) -> bool:
+    """Return whether the shares change to those of a neighbouring set of contacts: a part of these, or any of none."""
+    return not here.any() or bool(beside.any() and (beside <= here).all())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from modal_control.body_shift import BodyShift, pressed
+from motion_generation.body_shift import BodyShift, pressed
 
 OMEGA, DT, STEP = 3.8, 0.005, 0.01
 
@@ -43,3 +43,11 @@ def test_the_body_follows_the_pendulum_and_ends_over_the_footholds(apart):
     np.testing.assert_allclose(places[-1], -0.6, atol=1e-3)
     # 20 steps of 0.01 s ahead are 40 periods
     np.testing.assert_allclose(np.array(ahead)[:-40], places[40:], atol=0.012)
+
+
+def test_a_diagonal_shares_evenly_until_all_feet_stand():
+    diagonal, other, all_four = [True, False, False, True], [False, True, True, False], [True] * 4
+    shares = pressed(np.array([diagonal] * 4 + [all_four] * 2 + [other] * 4))
+    np.testing.assert_allclose(shares[:4], [[0.5, 0.0, 0.0, 0.5]] * 4)
+    np.testing.assert_allclose(shares[4:6], [[0.375, 0.125, 0.125, 0.375], [0.125, 0.375, 0.375, 0.125]])
+    np.testing.assert_allclose(shares[6:], [[0.0, 0.5, 0.5, 0.0]] * 4)

@@ -1,0 +1,134 @@
+"""Feet of a played motion: early and late landings, displaced footholds, checkpoints."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from motion_generation.played_feet import AHEAD, DEEPEST, TOUCH_FORCE, FeetPlan, PlayedFeet
+from multi_qp_scene.stateful import conformed
+
+OMEGA, DT = 4.4, 0.005
+#: Feet at the corners of a rectangle; the first and the last, a diagonal, swing from 0.3 to 0.7 s and land 0.1 m ahead.
+CORNERS = np.array([[0.3, 0.2, 0.0], [0.3, -0.2, 0.0], [-0.3, 0.2, 0.0], [-0.3, -0.2, 0.0]])
+SWINGING, STANDING = [0, 3], [1, 2]
+
+
+def trot():
+    knots = np.arange(0.0, 1.5, 0.02)
+    touched = np.ones((len(knots), 4), dtype=bool)
+    touched[(knots > 0.299) & (knots < 0.699)] = [False, True, True, False]
+    places = np.tile(CORNERS, (len(knots), 1, 1))
+    ahead = np.interp(knots, [0.3, 0.7], [0.0, 0.1])
+    places[:, SWINGING, 0] += ahead[:, None]
+    return FeetPlan(knots, touched, places)
+
+
+@pytest.fixture
+def feet():
+    return PlayedFeet(trot(), OMEGA)
+
+
+def planted(i, time):
+    return 100.0 * trot().touched[trot().at(time), i]
+
+
+def played(feet, until, *, begin=0.0, force=planted, error=lambda time: np.zeros(2)):
+    """Play from a time to another with feet that are where the plan and the feedback want them."""
+    plan = feet._plan
+    for time in np.arange(begin, until, DT):
+        places = plan.places[plan.at(time)].copy()
+        places[:, :2] += feet.offsets
+        feet.update(time, DT, places, None if force is None else [force(i, time) for i in range(4)])
+        support = places[feet.on > 0.0][:, :2]
+        feet.correct(time, DT, error(time), places, support)
+
+
+def test_without_forces_feet_land_when_the_motion_plants_them(feet):
+    played(feet, 0.69, force=None)
+    assert feet.on.tolist() == [0.0, 1.0, 1.0, 0.0]
+    played(feet, 0.71, begin=0.69, force=None)
+    assert feet.on.all() and not feet.offsets.any()
+
+
+def test_a_foot_that_touches_early_is_in_contact(feet):
+    early = lambda i, time: 2.0 * TOUCH_FORCE if i in STANDING or (i == 0 and time > 0.62) else 0.0  # noqa: E731
+    played(feet, 0.65, force=early)
+    assert feet.on.tolist() == [1.0, 1.0, 1.0, 0.0]
+
+
+def test_a_foot_that_is_late_descends_until_it_touches(feet):
+    late = lambda i, time: 2.0 * TOUCH_FORCE if i in STANDING or (i == 0 and time > 0.9) else 0.0  # noqa: E731
+    played(feet, 0.8, force=late)
+    assert feet.on.tolist() == [0.0, 1.0, 1.0, 0.0]
+    place, speed, _ = feet.swing(0)
+    assert -DEEPEST < place[2] < -0.02 and speed[2] < 0.0
+    played(feet, 1.1, begin=0.8, force=late)
+    assert feet.on.tolist() == [1.0, 1.0, 1.0, 0.0]
+    place, speed, _ = feet.swing(3)
+    assert place[2] == -DEEPEST and speed[2] == 0.0
+
+
+def test_sets_of_contacts_contain_those_that_occur(feet):
+    possible = set(trot().possible())
+    for k, on in possible:
+        assert on >= set(STANDING) and 0 <= k < len(trot().knots)
+    sets = {on for _, on in possible}
+    assert sets == {frozenset([*STANDING, *extra]) for extra in ([], [0], [3], [0, 3])}
+
+
+def across():
+    """Return the unit vector across the diagonal on which the quadruped stands."""
+    along = (CORNERS[2] - CORNERS[1])[:2] / np.linalg.norm(CORNERS[2] - CORNERS[1])
+    return along, np.array([-along[1], along[0]])
+
+
+def test_feet_land_where_a_body_that_tips_about_the_diagonal_will_be(feet):
+    _, direction = across()
+    begin, size = 0.3, 0.002
+    tipping = lambda time: size * math.exp(OMEGA * max(time - begin, 0.0)) * direction  # noqa: E731
+    played(feet, 0.69, error=tipping)
+    wanted = tipping(0.7)
+    for i in SWINGING:
+        np.testing.assert_allclose(feet.offsets[i], wanted, atol=0.2 * np.linalg.norm(wanted))
+        place, _, _ = feet.swing(i)
+        np.testing.assert_allclose(place[:2], feet.offsets[i], atol=0.2 * np.linalg.norm(wanted))
+    assert not feet.offsets[STANDING].any()
+
+
+def test_what_the_two_feet_can_stop_between_them_displaces_no_foothold(feet):
+    along, _ = across()
+    played(feet, 0.69, error=lambda time: 0.05 * along)
+    np.testing.assert_allclose(feet.offsets, 0.0, atol=1e-9)
+
+
+def test_nothing_is_displaced_long_before_the_landing(feet):
+    _, direction = across()
+    played(feet, 0.7 - AHEAD - 0.01, error=lambda time: 0.02 * direction)
+    assert not feet.corrected.any()
+
+
+def test_after_a_displaced_landing_the_body_moves_over_the_feet_and_steps_return(feet):
+    _, direction = across()
+    error = lambda time: 0.03 * direction * (time < 0.7)  # noqa: E731
+    played(feet, 0.7, error=error)
+    moved = feet.offsets[0].copy()
+    assert np.linalg.norm(moved) > 0.02
+    played(feet, 4.0, begin=0.7)
+    np.testing.assert_allclose(feet.body.place, feet.offsets.mean(axis=0), atol=1e-3)
+    assert np.linalg.norm(feet.body.rate) < 1e-3
+
+
+def test_a_restored_state_goes_on_alike(feet):
+    _, direction = across()
+    error = lambda time: 0.01 * direction  # noqa: E731
+    played(feet, 0.6, error=error)
+    saved = conformed(PlayedFeet.Checkpoint, feet.get_state(), None)
+    other = PlayedFeet(trot(), OMEGA)
+    other.set_state(saved)
+    for one in (feet, other):
+        played(one, 0.9, begin=0.6, error=error)
+    np.testing.assert_array_equal(feet.offsets, other.offsets)
+    np.testing.assert_array_equal(feet.body.place, other.body.place)
