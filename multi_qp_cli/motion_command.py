@@ -6,7 +6,7 @@ import argparse
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pinocchio as pin
@@ -23,12 +23,12 @@ from multi_qp_scene.builder import build_scene
 from multi_qp_scene.errors import MultiQpError, shown_path
 from multi_qp_scene.models import load_model
 from multi_qp_scene.motions.bvh import read_bvh
-from multi_qp_scene.motions.contacts import SIDES
+from multi_qp_scene.motions.contacts import SIDES, airborne, intervals
 from multi_qp_scene.motions.deepmimic import read_deepmimic
 from multi_qp_scene.motions.dynamics_correction import BalanceError
 from multi_qp_scene.motions.key_frames import lifted
 from multi_qp_scene.motions.reference import ReferenceMotion
-from multi_qp_scene.motions.retarget import Retargeted, Retargeting
+from multi_qp_scene.motions.retarget import Retargeted, RetargetedMotion, Retargeting
 from multi_qp_scene.motions.skeleton import SkeletonMotion
 from multi_qp_scene.motions.targets import LIMBS
 from multi_qp_scene.parts import SceneParts
@@ -40,6 +40,9 @@ from multi_qp_scene.schema.common import PoseSpec
 from multi_qp_scene.schema.subsystems import SubsystemSpec
 from multi_qp_simulator.log import Log
 from multi_qp_simulator.log_motion import motion_of, scenario_of
+
+if TYPE_CHECKING:
+    from contact_invariant.recorded_dynamics import FeasibleMotion
 
 #: Frames per second of reference motions and of their videos.
 RATE, FPS = 60.0, 25.0
@@ -61,6 +64,12 @@ def add_to(commands: Any) -> None:
     taken.add_argument("--end", type=float, metavar="S", help="its end (default the last frame) [s]")
     text = "length of the steps, relative to the recorded ones (default 1)"
     taken.add_argument("--stride", type=float, default=1.0, help=text)
+    text = "correct the ZMP by a QP, or the dynamics of the full model by crocoddyl, which takes minutes (default zmp)"
+    taken.add_argument("--dynamics", choices=("zmp", "full"), default="zmp", help=text)
+    text = "with --dynamics full: longest flight (default: as long as the robot can jump) [s]"
+    taken.add_argument("--flight", type=float, metavar="S", help=text)
+    text = "with --dynamics full: duration of all but the flights, relative to the recorded one (default 1)"
+    taken.add_argument("--slower", type=float, default=1.0, help=text)
     taken.add_argument("--scenario", metavar="SCENARIO", help="scenario of a log (default: by the name in it)")
     taken.add_argument("--subsystem", metavar="NAME", help="robot of a log (default: the only one)")
     taken.add_argument("--output", metavar="FILE.npz", help="write the reference motion here")
@@ -90,12 +99,16 @@ def run(options: argparse.Namespace) -> int:
         raise MultiQpError(f"--scale is {options.scale:g}, expected a length of 1e-06 to 1000 m")
     if not 0.1 <= options.stride <= 1.5:
         raise MultiQpError(f"--stride is {options.stride:g}, expected 0.1 to 1.5")
+    if not 0.5 <= options.slower <= 4.0 or not 0.05 <= (options.flight or 0.2) <= 0.5:
+        raise MultiQpError("--slower: expected 0.5 to 4; --flight: 0.05 to 0.5 s")
+    if options.dynamics == "zmp" and (options.flight is not None or options.slower != 1.0):
+        raise MultiQpError("--flight and --slower need --dynamics full")
     path, failure = Path(options.file), None
     if follow is not None and (output is None or path.suffix.lower() == ".npz"):
         raise MultiQpError("--follow needs --output, and a recording of a person")
     if path.suffix.lower() == ".npz":
-        if options.begin or options.end is not None or options.stride != 1.0:
-            raise MultiQpError("--begin, --end and --stride are of recordings of people")
+        if options.begin or options.end is not None or options.stride != 1.0 or options.dynamics != "zmp":
+            raise MultiQpError("--begin, --end, --stride and --dynamics are of recordings of people")
         log = Log.load(path)
         scenario = scenario_of(log, options.scenario)
         motion = motion_of(log, scenario, options.subsystem)
@@ -104,12 +117,20 @@ def run(options: argparse.Namespace) -> int:
     else:
         recorded = _read(path, options.scale).part(options.begin, options.end)
         scene, name, landmarks = _robot(options.robot)
-        result = Retargeting(scene, name, landmarks).retarget(recorded, rate=RATE, stride=options.stride)
-        found, failure = result.motion, result.failure
+        retargeting = Retargeting(scene, name, landmarks)
         joints = tuple(full.partition("/")[2] for full in scene.velocity_names[6:])
         soles = tuple(landmarks[f"{side}_sole"] for side in SIDES)
-        motion = ReferenceMotion(found.times, found.q, joints, found.contacts, soles, name, recorded.source)
-        drawn, table = found.q, _table(result)
+        source = recorded.source
+        found: RetargetedMotion | FeasibleMotion
+        if options.dynamics == "full":
+            found, failure, table = _feasible(scene, name, retargeting, recorded, soles, options)
+            source += f", --dynamics full --stride {options.stride:g} --slower {options.slower:g}"
+            source += "" if options.flight is None else f" --flight {options.flight:g}"
+        else:
+            result = retargeting.retarget(recorded, rate=RATE, stride=options.stride)
+            found, failure, table = result.motion, result.failure, _table(result)
+        motion = ReferenceMotion(found.times, found.q, joints, found.contacts, soles, name, source)
+        drawn = found.q
     Console().print(table)
     if failure is not None:
         Console().print(f"the dynamics are not corrected: {failure}")
@@ -121,9 +142,45 @@ def run(options: argparse.Namespace) -> int:
             write_scenario(follow, motion, output, options.robot, _link(scene, name, landmarks["chest"]))
     if video is not None:
         _draw(video, scene, motion.times, drawn, width, height)
-    if follow is not None and failure is not None:
+    if failure is not None and (follow is not None or options.dynamics == "full"):
         raise MultiQpError(f"no scenario is written, as the dynamics are not corrected: {failure}")
     return 0
+
+
+def _feasible(
+    scene: Scene,
+    robot: str,
+    retargeting: Retargeting,
+    recorded: SkeletonMotion,
+    soles: Sequence[str],
+    options: argparse.Namespace,
+) -> tuple[FeasibleMotion, str | None, Table]:
+    """Return the motion within the dynamics of the full model, why it is of no use, and the table."""
+    from contact_invariant.recorded_dynamics import FeasibleMotions
+
+    nominal = retargeting.nominal(
+        recorded, rate=RATE, stride=options.stride, flight=options.flight, slower=options.slower
+    )
+    problem = FeasibleMotions(scene, robot, [f"{robot}/{sole}" for sole in soles])
+    start = problem.start(nominal.q[0], [path[0] for path in nominal.soles])
+    found = problem.solve(
+        np.vstack([start, nominal.q[1:]]),
+        nominal.clip.planted,
+        nominal.soles,
+        nominal.dt,
+        lambda number, k, cost: Console().print(f"solution {number + 1}: iteration {k}, cost {cost:.4g}"),
+    )
+    errors = retargeting.measured(nominal, found.q[::2])  # at the samples of the recording
+    table = _contact_table(found.times, [f"{side} foot" for side in SIDES], found.contacts)
+    table.add_row("timing and dynamics", "corrected with the full model")
+    for name, column in zip(_limb_names(), np.degrees(errors.direction_errors).T, strict=True):
+        table.add_row(f"direction of {name}: median, largest", f"{np.median(column):.1f}°, {column.max():.1f}°")
+    table.add_row("foot skate; soles under the ground", f"{1e3 * errors.skate:.1f} mm; {1e3 * errors.depth:.1f} mm")
+    table.add_row("joint velocities; torques over their limits", f"{found.speed:.2f}; {found.torque:.2f}")
+    table.add_row("forces outside of the cones of the soles", f"{found.outside:.3f} body weights")
+    flights = [f"{(last - first) * found.times[1]:.2f} s" for first, last in intervals(airborne(found.contacts))]
+    table.add_row("flights", ", ".join(flights) or "none")
+    return found, found.failure, table
 
 
 def lift(options: argparse.Namespace) -> int:
@@ -190,7 +247,7 @@ def _table(result: Retargeted) -> Table:
     table.add_row("timing and dynamics", "corrected" if failure is None else "as recorded")
     columns = (result.recorded, result.corrected)
     table.add_row("", "as recorded", "corrected" if failure is None else "corrected (not taken)")
-    for k, limb in enumerate(f"{side} {a}-{b}" for side in SIDES for a, b in LIMBS):
+    for k, limb in enumerate(_limb_names()):
         errors = [np.degrees(one.direction_errors[:, k]) for one in columns]
         table.add_row(
             f"direction of {limb}: median, largest", *(f"{np.median(e):.1f}°, {e.max():.1f}°" for e in errors)
@@ -205,6 +262,10 @@ def _table(result: Retargeted) -> Table:
     table.add_row("the same, not smoothed", "", f"{100.0 * raw.max(initial=0.0):.1f} cm")
     table.add_row("centre of mass moved", "", f"{100.0 * result.after.shifted.max():.1f} cm")
     return table
+
+
+def _limb_names() -> list[str]:
+    return [f"{side} {a}-{b}" for side in SIDES for a, b in LIMBS]
 
 
 def _outside(balance: BalanceError) -> str:

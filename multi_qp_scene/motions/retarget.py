@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio as pin
@@ -14,7 +14,7 @@ from scipy.ndimage import gaussian_filter1d
 
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
-from multi_qp_scene.motions.contacts import SIDES, detected, intervals, planted
+from multi_qp_scene.motions.contacts import GRAVITY, SIDES, detected, intervals, planted
 from multi_qp_scene.motions.dynamics_correction import BalanceError, DynamicsCorrection
 from multi_qp_scene.motions.feet import displacement, sole_path
 from multi_qp_scene.motions.reach import lowered
@@ -107,6 +107,23 @@ class Retargeted:
         return self.corrected if self.failure is None else self.recorded
 
 
+@dataclass(frozen=True)
+class Nominal:
+    """Recorded postures with the timing and the contacts of a robot, whatever its dynamics.
+
+    Attributes:
+        clip: landmarks and contacts, n samples.
+        q: configurations of the scene, (n, nq).
+        soles: poses of both soles.
+        dt: time between two samples [s].
+    """
+
+    clip: Clip
+    q: Array
+    soles: list[list[pin.SE3]]
+    dt: float
+
+
 class Retargeting:
     """Postures of a robot with the directions of the limbs of a skeleton."""
 
@@ -197,6 +214,57 @@ class Retargeting:
                 break
             timing.slow_down(timed, excess)
         return Retargeted(self._measured(whole, clip, dt), self._measured(moved, timed, dt), before, after)
+
+    def nominal(
+        self,
+        recorded: SkeletonMotion,
+        *,
+        rate: float = 60.0,
+        stride: float = 1.0,
+        flight: float | None = None,
+        slower: float = 1.0,
+    ) -> Nominal:
+        """Return the recorded postures with the timing and the contacts of the robot.
+
+        Args:
+            recorded: motion of a skeleton.
+            rate: frames per second of the result.
+            stride: length of the steps, relative to the recorded one.
+            flight: longest flight [s]; by default, as long as the robot can jump.
+            slower: duration of all but the flights, relative to the recorded one.
+
+        Raises:
+            MultiQpError: as `retarget`.
+        """
+        dt = 1.0 / rate
+        points, leg = _points(recorded, dt)
+        scale = self._targets.leg / leg
+        rests = detected(points, leg, dt)
+        points = with_stride(points, stride)
+        timing = Timing(points, rests, planted(rests, points["pelvis"], dt), dt)
+        timing.factors *= slower
+        timing.shorten_flights(self._take_off() if flight is None else 0.5 * GRAVITY * flight)
+        clip = timing.clip()
+        resting = self._soles(replace(clip, planted=clip.rests), scale, dt, carried=False)
+        q = self._smooth(self._postures(clip.points, resting, scale, None, dt), resting, SMOOTH / dt)
+        soles = self._soles(clip, scale, dt, carried=False)
+        return Nominal(clip, q, self._wider(soles, clip.planted), dt)
+
+    def _wider(self, soles: list[list[pin.SE3]], planted: NDArray[np.bool_]) -> list[list[pin.SE3]]:
+        """Return soles that stand at the start as far apart aside as in the nominal posture, at least."""
+        width = self._nominal["left_sole"].translation[1] - self._nominal["right_sole"].translation[1]
+        between = soles[0][0].translation - soles[1][0].translation
+        aside = np.array([-soles[0][0].rotation[1, 0], soles[0][0].rotation[0, 0], 0.0])  # to the left
+        lack = max(0.0, float(width - aside @ between))
+        found = [list(path) for path in soles]
+        for j, sign in enumerate((0.5, -0.5)):
+            end = intervals(planted[:, j])[0][1]
+            found[j][:end] = [pin.SE3(X.rotation, X.translation + sign * lack * aside) for X in soles[j][:end]]
+        return found
+
+    def measured(self, nominal: Nominal, q: Array) -> RetargetedMotion:
+        """Return a motion with the timing of a nominal one, and what remains between it and the recording."""
+        return self._measured(q, nominal.clip, nominal.dt)
 
     def _timed(self, timing: Timing, scale: float, dt: float) -> tuple[Clip, Array, list[list[pin.SE3]]]:
         """Return a motion within the joints' velocity limits, its configurations and the poses of its soles."""

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from multi_qp_cli.main import main
+from multi_qp_cli.motion_command import _robot
 from multi_qp_scene import load_scenario
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.motions.bvh import read_bvh
@@ -19,7 +20,7 @@ from multi_qp_scene.motions.deepmimic import read_deepmimic
 from multi_qp_scene.motions.feet import CLEARANCE, sole_path
 from multi_qp_scene.motions.reach import REACH
 from multi_qp_scene.motions.reference import ReferenceMotion
-from multi_qp_scene.motions.retarget import with_stride
+from multi_qp_scene.motions.retarget import Retargeting, with_stride
 from multi_qp_simulator.runner import run_scenario
 
 #: A person of ten joints beside the fingers, in centimetres, y up, looking along z; offset of each joint.
@@ -214,11 +215,32 @@ def test_a_part_of_a_recording_with_shorter_steps(squat):
         (["--begin", "1", "--end", "0.5"], "expected 0 <= begin < end <="),
         (["--end", "100"], "expected 0 <= begin < end <="),
         (["--stride", "0"], "--stride is 0, expected 0.1 to 1.5"),
+        (["--slower", "1.2"], "--flight and --slower need --dynamics full"),
+        (["--dynamics", "full", "--flight", "2"], "--flight: 0.05 to 0.5 s"),
     ],
 )
 def test_wrong_parts_and_strides_are_refused(squat, capsys, options, message):
     assert main(["motion", "import", str(squat), "--scale", "0.01", *options]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_the_nominal_motion_stands_wide_and_flies_as_long_as_is_asked(tmp_path):
+    file, flight = tmp_path / "leap.bvh", range(8, 24)
+
+    def up(k):
+        t = 0.04 * (k - flight.start)
+        return 50.0 * 9.81 * t * (0.04 * len(flight) - t) if k in flight else 0.0
+
+    file.write_text(bvh_text(frames=32, up=up))
+    scene, robot, landmarks = _robot("humanoid")
+    retargeting = Retargeting(scene, robot, landmarks)
+    nominal = retargeting.nominal(read_bvh(file, scale=0.01), rate=30.0, flight=0.3, slower=1.5)
+    in_air = ~nominal.clip.planted.any(axis=1)
+    assert nominal.dt * in_air.sum() == pytest.approx(0.3, abs=2 * nominal.dt)
+    assert nominal.dt * (~in_air).sum() > 1.5 * 0.04 * (32 - len(flight)) - 0.1
+    left, right = (path[0] for path in nominal.soles)
+    assert left.translation[1] - right.translation[1] == pytest.approx(0.17, abs=1e-6)
+    assert nominal.q.shape == (len(in_air), scene.nq)
 
 
 def test_other_units_are_noticed(squat, capsys):
