@@ -27,6 +27,8 @@ OVERLAP = 0.12
 TRUNK_OVERLAP = 0.24
 #: The same for what touches in the start pose, where the character is at rest [s].
 START = 0.4
+#: Distance between two places up to which they are the same contact [m].
+SAME = 0.01
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ def touched_at_nodes(
                 if point is not None and ends[point]:
                     continue
                 until = knots[k] + overlap[i]
-                if i in edge:  # the link rolls over it until the next contact takes the load
+                if i in edge and not begins[overlap > 0.0].any():  # the link rolls over it until its load is taken
                     later = (touched[k + 1 :] != "") & (touched[k:-1] == "")
                     until = knots[k + 1 + int(later.any(axis=1).argmax())] + overlap[i] if later.any() else until
                 held = (times[:-1] >= knots[k] - 1e-9) & (times[:-1] < until - 1e-9)
@@ -130,6 +132,33 @@ def without_redundant(touched: NDArray[np.str_], edge: Sequence[int | None]) -> 
     for i, point in enumerate(edge):
         if point is not None:
             found[touched[:, i] != "", point] = ""
+    return found
+
+
+def without_short_gaps(
+    scene: Scene, character: Character, times: Array, touched: NDArray[np.str_], q: Array
+) -> NDArray[np.str_]:
+    """Return the same with contacts of the start held where they are made again, at their place, soon afterwards.
+
+    Args:
+        scene: the scene.
+        character: its patches.
+        times: of the nodes, (M + 1,) [s].
+        touched: by node, (M, N).
+        q: postures at the nodes, (M + 1, nq).
+    """
+    data, found = scene.model.createData(), touched.copy()
+    for i, effector in enumerate(character.effectors):
+        made = np.flatnonzero(touched[:, i] == touched[0, i])
+        gap = int(np.argmax(np.diff(made) > 1)) if (np.diff(made) > 1).any() else None
+        if touched[0, i] == "" or gap is None or times[made[gap + 1]] > START + OVERLAP:
+            continue
+        places = []
+        for k in (0, int(made[gap + 1])):
+            pin.framesForwardKinematics(scene.model, data, q[k])
+            places.append(data.oMf[scene.surfaces[effector.surface].frame_id].translation.copy())
+        if np.linalg.norm(places[1] - places[0]) < SAME:
+            found[: made[gap + 1], i] = touched[0, i]
     return found
 
 

@@ -74,7 +74,8 @@ class SynthesisProblem:
             path_rows(character, self.surroundings, state, rows)
         else:
             instant = Instant(state, second, 1 / (1 + ca.exp(-a)), a, forces, angles)
-            dynamic_rows(character, self.surroundings, instant, rows, behaviour.friction)
+            limits = {"friction": behaviour.friction, "extent": behaviour.extent}
+            dynamic_rows(character, self.surroundings, instant, rows, **limits)
         local = ca.vertcat() if path else ca.vertcat(forces, angles)
         y = ca.vertcat(x, rate, second, a, local)
         r = rows.column * np.sqrt(DYNAMIC_SAMPLES / samples)

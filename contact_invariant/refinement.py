@@ -23,6 +23,7 @@ from contact_invariant.contact_schedule import (
     touched_at_nodes,
     touched_at_start,
     without_redundant,
+    without_short_gaps,
 )
 from contact_invariant.motion import Motion
 from contact_invariant.optional_crocoddyl import crocoddyl
@@ -166,9 +167,8 @@ class Refiner:
         q[0] = scene.q0
         overlap = overlaps_of(self._character, behaviour_of(self._scenario))
         edge = edges_of(scene, self._character)
-        held = without_redundant(
-            touched_at_nodes(motion.spline_knots, touched, times, self._start, overlap, edge), edge
-        )
+        held = touched_at_nodes(motion.spline_knots, touched, times, self._start, overlap, edge)
+        held = without_redundant(without_short_gaps(scene, self._character, times, held, q), edge)
         spans = spans_of(scene, self._character, self._surroundings, held, q)
         v = np.zeros((len(q), scene.nv))
         v[1:-1] = [pin.difference(scene.model, a, b) for a, b in zip(q[:-2], q[2:], strict=True)]

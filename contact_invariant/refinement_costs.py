@@ -88,6 +88,7 @@ class CostFactory:
         self._weight = character.mass * GRAVITY
         behaviour = scenario.spec.behaviour
         self._friction = FRICTION * (0.7 if behaviour is None else behaviour.friction)
+        self._extent = EXTENT if behaviour is None else min(EXTENT, behaviour.extent)
         self._data, self._swing = self._scene.model.createData(), self._scene.model.createData()
         self._limit = np.full(self._scene.nv - 6, np.inf)
         self._limit[self._scene.actuated_v - 6] = self._scene.torque_limits
@@ -166,7 +167,7 @@ class CostFactory:
             cone = crocoddyl.FrictionCone(R, self._friction, 4, True, 0.0, largest)
             residual = crocoddyl.ResidualModelContactFrictionCone(self._state, frame, cone, self._nu)
         else:
-            cone = crocoddyl.WrenchCone(R, self._friction, 2.0 * EXTENT * effector.half, 4, True, 0.0, largest)
+            cone = crocoddyl.WrenchCone(R, self._friction, 2.0 * self._extent * effector.half, 4, True, 0.0, largest)
             residual = crocoddyl.ResidualModelContactWrenchCone(self._state, frame, cone, self._nu)
         barrier = crocoddyl.ActivationModelQuadraticBarrier(crocoddyl.ActivationBounds(cone.lb, cone.ub))
         weight = self._firmness * OVER_CONE / self._weight**2

@@ -100,8 +100,19 @@ class Instant:
     angles: Any
 
 
-def dynamic_rows(character: Character, surroundings: Surroundings, at: Instant, rows: Rows, friction: float) -> None:
-    """Append all terms of (1) but the task's end terms at one instant."""
+def dynamic_rows(
+    character: Character, surroundings: Surroundings, at: Instant, rows: Rows, *, friction: float, extent: float = 1.0
+) -> None:
+    """Append all terms of (1) but the task's end terms at one instant.
+
+    Args:
+        character: simplified character.
+        surroundings: what it may touch.
+        at: symbols of the instant.
+        rows: to which the terms are appended.
+        friction: Coulomb coefficient.
+        extent: share of the extents of patches within which the origin of their force stays.
+    """
     x, rate, prop, bodies = at.state.x, at.state.rate, at.state.prop, character.bodies
     limbs = LimbFrames(character, at.state, at.angles)
     wrenches = [_needed(character, at, limbs, k) for k in range(len(bodies))]
@@ -145,7 +156,7 @@ def dynamic_rows(character: Character, surroundings: Surroundings, at: Instant, 
         if effector.turns and not effector.grip:
             rows.add("friction", "cone", *_point_cone(-turn @ wrench[:3], wrench[3:], normal, friction))
         elif not effector.grip:
-            rows.add("friction", "cone", *_cone(wrench, effector, friction))
+            rows.add("friction", "cone", *_cone(wrench, effector, friction, extent))
     for k, (force, moment) in enumerate(wrenches):
         rows.add(f"{character.label(k)} force", "physics", force)
         rows.add(f"{character.label(k)} moment", "physics", 2 * moment)
@@ -186,9 +197,9 @@ def _acceleration_scales(character: Character) -> Array:
     return scales
 
 
-def _cone(wrench: Any, effector: Effector, friction: float) -> list[Any]:
-    """Return the violations of the friction cone and of the patch by the origin of force."""
-    normal, (x, y) = wrench[2], effector.half
+def _cone(wrench: Any, effector: Effector, friction: float, extent: float) -> list[Any]:
+    """Return the violations of the friction cone and of a share of the patch by the origin of force."""
+    normal, (x, y) = wrench[2], extent * effector.half
     return [
         hinge(-normal),
         hinge(ca.sqrt(wrench[0] ** 2 + wrench[1] ** 2 + 1e-8) - friction * normal),

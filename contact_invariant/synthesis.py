@@ -16,10 +16,12 @@ from contact_invariant.character_builder import character_of
 from contact_invariant.contact_schedule import feet_of, touched_at_start
 from contact_invariant.least_squares import Fit, levenberg_marquardt
 from contact_invariant.motion import Motion
+from contact_invariant.postures import postures_of
 from contact_invariant.problem import SynthesisProblem
 from contact_invariant.quasi_newton import quasi_newton
 from contact_invariant.surroundings import Surroundings, surroundings_of
 from contact_invariant.timed_plan import rests_at
+from contact_invariant.whole_body import features_of
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
@@ -37,6 +39,8 @@ LYING = 1.0
 #: Least logit at the start of the later stages of these, and of contacts of the object: one that was given up while
 #: physics was weak would stay so, as it has no gradient, and the object would be thrown.
 OBJECT = 0.0
+#: Half of the interval over which velocities of the full model's centre of mass are differences [s].
+DIFFERENCE = 0.02
 #: Logit of the contacts that the first phase retains from the start pose.
 HELD = 3.0
 
@@ -170,17 +174,35 @@ class Synthesiser:
                 if fit.reason == "time":
                     break
         motion = self._motion(z)
-        last = slice(motion.pieces, None, motion.pieces)
-        ends = list(zip(motion.x[last], motion.rates[last], strict=True))
         return Synthesis(
             seed=seed,
             motion=motion,
             costs=dict(problem.breakdown(z)),
             stages=stages,
-            features=problem.terms.values(ends),
+            features=problem.terms.values(self._ends(motion)),
             seconds=time.process_time() - begin,
             complete=len(stages) == len(STAGES) and stages[-1][1].reason != "time",
         )
+
+    def _ends(self, motion: Motion) -> list[tuple[Array, Array]]:
+        """Return features and their rates at the end of each phase.
+
+        Where the weight of limbs acts at their places, the centre of mass is that of the full model, which the forces
+        balance: one that has its chest bent forward stands with the hips behind the feet.
+        """
+        last = slice(motion.pieces, None, motion.pieces)
+        x, rates = motion.x[last].copy(), motion.rates[last].copy()
+        if self._behaviour.limb_weights:
+            scene, character = self._scenario.scene, self.character
+            times = motion.knots[1:, None] + DIFFERENCE * np.array([-1.0, 0.0, 1.0])
+            times = np.clip(times, 0.0, motion.duration - 1e-9)
+            full = features_of(scene, character, postures_of(scene, character, motion, times.ravel()).q)
+            full = full.reshape(len(times), 3, -1)
+            for k in range(len(character.names)):
+                com = slice(character.body_features(k).start, character.body_features(k).start + 3)
+                x[:, com] = full[:, 1, com]
+                rates[:, com] = (full[:, 2, com] - full[:, 0, com]) / (times[:, 2:] - times[:, :1])
+        return list(zip(x, rates, strict=True))
 
     def _motion(self, z: Array) -> Motion:
         problem, behaviour = self.problem, self._behaviour

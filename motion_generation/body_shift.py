@@ -98,7 +98,7 @@ def pressed(contacts: NDArray[np.bool_]) -> Array:
     own = []
     for begin in begins:
         share = contacts[begin].astype(float)
-        own.append(share / share.sum() if share.any() else np.full(len(share), 1.0 / len(share)))
+        own.append(share / share.sum() if share.any() else np.full(len(share), 1.0 / max(len(share), 1)))
     shares = np.zeros(contacts.shape)
     for k, (begin, end) in enumerate(zip(begins, ends, strict=True)):
         first, last = own[k], own[k]

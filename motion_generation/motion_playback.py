@@ -90,7 +90,9 @@ class MotionPlayback(MotionGenerator):
         self._columns = np.array([model.joints[j].idx_q for j in joints]) - body.q_slice.start
         self._limbs, scene = int(plan.limbs), scenario.scene
         self._frames = [scene.surfaces[str(surface)].frame_id for surface in plan.surfaces]
-        self._feet = [i for i in range(self._limbs) if _stands(scene, plan.touched[:, i])]
+        trunk = plan.touched[:, self._limbs :][:, plan.owners[self._limbs :] == body.name]
+        upright = not (trunk != "").any()  # one that lies or sits is no pendulum over its feet
+        self._feet = [i for i in range(self._limbs) if upright and _stands(scene, plan.touched[:, i])]
         self._soles = [np.reshape(scene.surfaces[str(plan.surfaces[i])].points, (-1, 3)) for i in self._feet]
         self._group = (body.name,)
         heights = plan.x[0, 2] - plan.x[0, [6 * i + 8 for i in self._feet]]

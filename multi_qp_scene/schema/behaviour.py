@@ -261,6 +261,8 @@ class BehaviourSpec(CharacterSpec):
             ones, feet stand or lift.
         posture_cost: factor of the distance of joint angles from the nominal posture in the cost, before it is squared;
             with larger ones, steps are shorter and more.
+        extent: share of the extents of patches within which the origin of their force stays; a margin for the balance
+            when the motion is carried out.
         held_start: whether the contacts of the start pose are those of the first phase.
         terms: what is true at the end, or at a given time.
         seed: seed of the noise between the stages; `${seed}` is the run's `--seed`.
@@ -282,6 +284,7 @@ class BehaviourSpec(CharacterSpec):
     torque_limits: bool = False
     drag: Positive = 1.0
     posture_cost: Positive = 1.0
+    extent: float = Field(default=1.0, gt=0.0, le=1.0)
     held_start: bool = False
     terms: list[TaskTerm] = Field(min_length=1)
     seed: Seed = 0

@@ -12,7 +12,7 @@ from contact_invariant.least_squares import cost_of
 from contact_invariant.motion import Motion
 from contact_invariant.postures import postures_of
 from contact_invariant.problem import SynthesisProblem
-from contact_invariant.residuals import LimbFrames, _point_cone, segment_distance
+from contact_invariant.residuals import LimbFrames, _cone, _point_cone, segment_distance
 from contact_invariant.surroundings import SolidBox, Surroundings, surroundings_of
 from contact_invariant.symbols import angular_acceleration, angular_velocity, exponential_map
 from contact_invariant.task_terms import state_at
@@ -229,6 +229,15 @@ def test_the_rotation_of_a_point_on_a_redundant_limb_is_a_feature():
     after = character.features_at(scenario.scene, q)[9 + 6 * i : 12 + 6 * i]
     assert np.linalg.norm(pin.log3(pin.exp3(after) @ pin.exp3(before).T)) == pytest.approx(0.3)
     assert not character.features_at(scenario.scene, q)[9 + 6 * character.index("back") :][:3].any()
+
+
+@pytest.mark.parametrize(("share", "violation"), [(1.0, 0.0), (0.5, 10 * (0.08 - 0.5 * 0.105))])
+def test_the_origin_of_force_stays_in_a_share_of_the_patch(behaviour, share, violation):
+    sole = character_of(behaviour()).effectors[0]
+    assert sole.half[0] == pytest.approx(0.105)
+    wrench = ca.SX(ca.DM([0.0, 0.0, 1.0, 0.0, 0.08, 0.0]))  # 8 cm from the middle
+    found = ca.Function("f", [], [ca.vertcat(*_cone(wrench, sole, 0.7, share))])()["o0"]
+    np.testing.assert_allclose(np.array(found).ravel(), [0.0, 0.0, 0.0, violation, 0.0], atol=1e-9)
 
 
 @pytest.mark.parametrize(

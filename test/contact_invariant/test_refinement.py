@@ -23,6 +23,7 @@ from contact_invariant.contact_schedule import (
     touched_at_nodes,
     touched_at_start,
     without_redundant,
+    without_short_gaps,
 )
 from contact_invariant.motion import Motion
 from contact_invariant.optional_crocoddyl import crocoddyl
@@ -173,6 +174,30 @@ def test_a_link_stays_on_its_edge_until_the_next_contact():
     assert (held[:, 3] != "").tolist() == (middle < 1.24).tolist()
 
 
+def test_a_link_leaves_its_edge_when_feet_take_its_load():
+    """They land as it leaves, and one of them steps later: the edge is not held until then."""
+    knots = np.array([0.0, 0.5, 1.0, 1.5, 2.0])
+    touched = np.array([["", "", "floor"], ["floor", "", ""], ["", "", ""], ["floor", "", ""]])
+    times, overlap = node_times(knots), np.array([OVERLAP, TRUNK_OVERLAP, TRUNK_OVERLAP])
+    held = touched_at_nodes(knots, touched, times, np.array(["", "floor", "floor"]), overlap, [None, 2, None])
+    middle = 0.5 * (times[1:] + times[:-1])
+    assert (held[:, 2] != "").tolist() == (middle < 0.74).tolist()
+
+
+def test_a_contact_of_the_start_that_is_made_again_at_its_place_is_held(behaviour):
+    """Not if it is made elsewhere, as by a foot that steps in the first phase."""
+    scenario = behaviour()
+    scene, character = scenario.scene, character_of(scenario)
+    times = np.linspace(0.0, 0.8, 41)
+    made = np.where((times[:-1] < 0.4) | (times[:-1] > 0.45), FLOOR, "")
+    touched = np.tile(made[:, None], len(character.effectors))
+    q = np.tile(scene.q0, (len(times), 1))
+    assert (without_short_gaps(scene, character, times, touched, q) == FLOOR).all()
+    assert (without_short_gaps(scene, character, 2.0 * times, touched, q) == touched).all()  # time to lift and to land
+    q[1:, 0] += 0.02
+    assert (without_short_gaps(scene, character, times, touched, q) == touched).all()
+
+
 def test_only_feet_and_trunk_hold_contacts_for_longer(behaviour):
     scenario = behaviour(effectors=EFFECTORS.replace("}}", "}, seat: {surface: seat}}"))
     character = character_of(scenario)
@@ -187,7 +212,8 @@ def test_redundant_contacts_of_a_lying_character_have_bounded_forces():
     scene, character = scenario.scene, character_of(scenario)
     surroundings = surroundings_of(scene, "humanoid")
     names, start = tuple(e.name for e in character.effectors), touched_at_start(scene, character, surroundings)
-    assert {n for n, face in zip(names, start, strict=True) if face} == {"back", "sacrum", "tailbone"}
+    hands = {"left_hand", "right_hand"}
+    assert {n for n, face in zip(names, start, strict=True) if face} == {"back", "sacrum", "tailbone"} | hands
     assert edges_of(scene, character)[names.index("sacrum")] == names.index("tailbone")
     x = np.tile(character.features_at(scene, scene.q0), (3, 1))
     x[1:, 0] += [0.01, 0.02]  # the guess moves what is held

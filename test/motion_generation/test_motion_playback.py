@@ -117,6 +117,16 @@ def test_two_characters_hand_a_box_over(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+def test_getting_up_from_the_back_is_carried_out(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    file = Path(__file__).parents[1] / "contact_invariant" / "get_up_from_back.yaml"
+    made = synthesise_scenario(load_scenario(str(file), seed=1))
+    assert made.passed, made.missed
+    result = run_scenario(made.scenario)
+    assert result.succeeded and result.report["qp_failures"] == 0 and result.report["health"]["healthy"]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["walk_to", "wide_walk", "quadruped_walk", "punch", "kick", "step_over", "carry"])
 @pytest.mark.parametrize("backend", ["integrator", "mujoco"])
 def test_behaviours_are_carried_out(name, backend, tmp_path, monkeypatch):
