@@ -45,7 +45,7 @@ ROOT, POSTURE, VELOCITY, COM = 5.0, 2.0, 0.03, 10.0
 SWING, SWING_TURN, LANDING, LANDING_SPEED = 5000.0, 20.0, 2e6, 1e5
 #: Factor of a swinging foot that is a point, whose swings may be short, and of the height of any point that swings,
 #: which no rotation keeps from cutting its path short.
-SWING_FOOT, SWING_HEIGHT = 4.0, 10.0
+SWING_FOOT, SWING_HEIGHT = 16.0, 10.0
 #: ... hands that touch an object [m], [rad], and on their way to it [m];
 CARRY, CARRY_TURN, REACHING = 1e6, 1e5, 500.0
 #: ... barriers: torques relative to limits, joint angles, joint speeds, forces in body weights, distances [m].

@@ -127,7 +127,10 @@ def test_getting_up_from_the_back_is_carried_out(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["walk_to", "wide_walk", "quadruped_walk", "punch", "kick", "step_over", "carry"])
+@pytest.mark.parametrize(
+    "name",
+    ["walk_to", "wide_walk", "quadruped_walk", "quadruped_get_up", "punch", "kick", "step_over", "carry"],
+)
 @pytest.mark.parametrize("backend", ["integrator", "mujoco"])
 def test_behaviours_are_carried_out(name, backend, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
