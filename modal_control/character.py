@@ -57,7 +57,7 @@ def force_points(surface: Surface) -> Array:
     return np.array([[-half, 0.0, 0.0], [half, 0.0, 0.0]])
 
 
-class Character:
+class ModalCharacter:
     """A robot with a floating base and joints of one angle each, alone in its scene.
 
     Attributes:

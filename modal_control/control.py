@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modal_control.actuation import high_actuation, low_actuation
-from modal_control.character import Character, LinearDynamics, displacement
+from modal_control.character import LinearDynamics, ModalCharacter, displacement
 from modal_control.modes import Modes, modes_of
 from modal_control.reference import StepReference
 from modal_control.responses import free_response, impulse_response
@@ -72,7 +72,7 @@ class ModalControl:
         settings: window and weights.
     """
 
-    def __init__(self, character: Character, reference: StepReference, settings: ControlSettings) -> None:
+    def __init__(self, character: ModalCharacter, reference: StepReference, settings: ControlSettings) -> None:
         self.settings = settings
         self._character, self._reference = character, reference
         self._multipliers: Array | None = None

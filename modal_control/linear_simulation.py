@@ -7,7 +7,7 @@ from time import thread_time
 
 import numpy as np
 
-from modal_control.character import Character, LinearDynamics, displaced
+from modal_control.character import LinearDynamics, ModalCharacter, displaced
 from modal_control.complementarity import correct, hold, preference
 from modal_control.control import ControlSettings, ModalControl
 from modal_control.modes import Modes
@@ -98,7 +98,7 @@ class LinearSimulation:
 
     def __init__(
         self,
-        character: Character,
+        character: ModalCharacter,
         reference: StepReference,
         settings: ControlSettings,
         *,

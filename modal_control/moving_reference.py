@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from modal_control.character import Character, displacement
+from modal_control.character import ModalCharacter, displacement
 from modal_control.footholds import Footholds
 from modal_control.pace import Pace
 from modal_control.push_detection import PUSHED, PushDetection
@@ -28,7 +28,7 @@ class MovingReference(StepReference):
     inverse kinematics puts the soles into their places, as [Jain2011] section 6 edits its motions.
     """
 
-    def __init__(self, name: str, spec: ModalSpec, scenario: Scenario, character: Character) -> None:
+    def __init__(self, name: str, spec: ModalSpec, scenario: Scenario, character: ModalCharacter) -> None:
         """Create it at the begin of the motion.
 
         Args:

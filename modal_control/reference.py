@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from modal_control.character import Character, displaced, displacement
+from modal_control.character import ModalCharacter, displaced, displacement
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.motions.reference import ReferenceMotion
@@ -79,7 +79,7 @@ class Reference(StepReference):
         return np.asarray(self.contacts[min(step, len(self.contacts) - 1)])
 
     @classmethod
-    def of(cls, motion: ReferenceMotion, character: Character, *, prefix: str, dt: float) -> Reference:
+    def of(cls, motion: ReferenceMotion, character: ModalCharacter, *, prefix: str, dt: float) -> Reference:
         """Sample a motion.
 
         Args:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from modal_control.character import Character
+from modal_control.character import ModalCharacter
 from modal_control.reference import Reference
 from multi_qp_scene.arrays import Array
 
@@ -17,7 +17,7 @@ LEAST, MOST = 1.0, 5.0
 FARTHEST = 0.5
 
 
-def reference_torques(character: Character, reference: Reference, dt: float) -> Array:
+def reference_torques(character: ModalCharacter, reference: Reference, dt: float) -> Array:
     """Return the joint torques of a motion, with the least contact forces at its planted points, (n, joints) [N m]."""
     torques = np.zeros((len(reference), len(character.rest)))
     for k in range(len(reference)):

@@ -220,7 +220,7 @@ def _simulation(
     fit: bool = False,
     form: Form,
 ) -> LinearSimulation:
-    from modal_control.character import Character
+    from modal_control.character import ModalCharacter
     from modal_control.control import ControlSettings
     from modal_control.linear_simulation import LinearSimulation
     from modal_control.reference import Reference
@@ -242,7 +242,7 @@ def _simulation(
     scene = scene or load_scenario("stand").scene
     jumps = name == "jump_to_swing"
     motion = ReferenceMotion.load(find_resource(f"config/motions/{'jump_to_bar' if jumps else name}.npz"))
-    character = Character(scene, [f"humanoid/{surface}" for surface in motion.surfaces], scene.q0)
+    character = ModalCharacter(scene, [f"humanoid/{surface}" for surface in motion.surfaces], scene.q0)
     reference = Reference.of(motion, character, prefix="humanoid/", dt=settings.dt)
     if jumps:
         if fit:

@@ -66,7 +66,7 @@ def walk(changes: dict[str, float], window: int, threshold: float, form: Form) -
         threshold: ω² below which a mode is low [1/s²].
         form: where it differs from that of the paper.
     """
-    from modal_control.character import Character
+    from modal_control.character import ModalCharacter
     from modal_control.control import ControlSettings
     from modal_control.linear_simulation import LinearSimulation
     from modal_control.moving_reference import MovingReference
@@ -78,7 +78,7 @@ def walk(changes: dict[str, float], window: int, threshold: float, form: Form) -
     if not isinstance(spec, ModalSpec):
         raise MultiQpError("scene walk_motion: expected a generator of type modal")
     floor = scene.model.frames[scene.surfaces["ground/floor"].frame_id].placement.rotation
-    character = Character(scene, [f"humanoid/{surface}" for surface in spec.contacts], scene.q0, ground=floor)
+    character = ModalCharacter(scene, [f"humanoid/{surface}" for surface in spec.contacts], scene.q0, ground=floor)
     settings = ControlSettings(
         window=window,
         threshold=threshold,

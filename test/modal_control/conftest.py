@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from modal_control.character import Character
+from modal_control.character import ModalCharacter
 from modal_control.reference import Reference
 from multi_qp_scene import load_scenario
 from multi_qp_scene.motions.reference import ReferenceMotion
@@ -15,7 +15,7 @@ from multi_qp_scene.resources import find_resource
 @pytest.fixture(scope="session")
 def character():
     scene = load_scenario("stand").scene
-    return Character(scene, ["humanoid/left_sole", "humanoid/right_sole"], scene.q0)
+    return ModalCharacter(scene, ["humanoid/left_sole", "humanoid/right_sole"], scene.q0)
 
 
 @pytest.fixture(scope="session")

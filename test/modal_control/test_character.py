@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from modal_control.character import Character, displaced, displacement
+from modal_control.character import ModalCharacter, displaced, displacement
 from multi_qp_scene import load_scenario
 from multi_qp_scene.errors import MultiQpError
 
@@ -65,4 +65,4 @@ def test_stiffness_is_the_mass_that_a_joint_carries(character):
 def test_a_scene_of_several_robots_is_an_error():
     scene = load_scenario("king").scene
     with pytest.raises(MultiQpError, match="one robot with a floating base"):
-        Character(scene, [], scene.q0)
+        ModalCharacter(scene, [], scene.q0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from modal_control.character import Character
+from modal_control.character import ModalCharacter
 from modal_control.control import ControlSettings
 from modal_control.linear_simulation import LinearSimulation, Push
 from modal_control.modes import modes_of
@@ -134,7 +134,7 @@ def hanging():
     """Return the humanoid held by its hands, and its chin-up."""
     scene = load_scenario("stand").scene
     motion = ReferenceMotion.load(find_resource("config/motions/chin_up.npz"))
-    character = Character(scene, [f"humanoid/{surface}" for surface in motion.surfaces], scene.q0)
+    character = ModalCharacter(scene, [f"humanoid/{surface}" for surface in motion.surfaces], scene.q0)
     return character, Reference.of(motion, character, prefix="humanoid/", dt=1.0 / 120.0)
 
 
@@ -153,7 +153,7 @@ def test_hands_hold_their_places_and_carry_the_weight():
 
 def test_hands_and_feet_together_are_refused(squat):
     scene = load_scenario("stand").scene
-    character = Character(scene, ["humanoid/left_sole", "humanoid/left_grip"], scene.q0)
+    character = ModalCharacter(scene, ["humanoid/left_sole", "humanoid/left_grip"], scene.q0)
     with pytest.raises(MultiQpError, match="not both"):
         LinearSimulation(character, squat, ControlSettings())
 
@@ -171,7 +171,7 @@ def test_the_chin_up_is_tracked_also_after_a_push():
 def test_the_swing_has_its_amplitude_when_the_momentum_is_kept():
     scene = load_scenario("stand").scene
     motion = ReferenceMotion.load(find_resource("config/motions/swing.npz"))
-    character = Character(scene, [f"humanoid/{surface}" for surface in motion.surfaces], scene.q0)
+    character = ModalCharacter(scene, [f"humanoid/{surface}" for surface in motion.surfaces], scene.q0)
     swing = Reference.of(motion, character, prefix="humanoid/", dt=1.0 / 120.0)
     settings = ControlSettings(window=24, rigid=TUNED)
     assert LinearSimulation(character, swing, settings, keep_momentum=True).run().worst < 0.02
