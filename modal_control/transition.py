@@ -11,7 +11,7 @@ from modal_control.reference import Reference, StepReference
 from multi_qp_scene.arrays import Array
 
 
-class Transition(StepReference):
+class BlendedReference(StepReference):
     """One motion up to a step, then another one, into which the robot goes over ([Jain2011] section 6).
 
     The displacement of the robot from the second motion when that begins, and its rate, go to zero within the blend;

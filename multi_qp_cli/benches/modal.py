@@ -226,7 +226,7 @@ def _simulation(
     from modal_control.reference import Reference
     from modal_control.reference_stiffness import fitted_springs, reference_torques
     from modal_control.rigid_plan import RigidWeights
-    from modal_control.transition import Transition
+    from modal_control.transition import BlendedReference
     from multi_qp_scene.motions.reference import ReferenceMotion
     from multi_qp_scene.resources import find_resource
     from multi_qp_scene.scenario import load_scenario
@@ -252,7 +252,7 @@ def _simulation(
         for each in (reference, following):
             each.q[:, 2] -= JUMP_FLOOR
         at, begin = (round(time / settings.dt) for time in JUMP_TO_SWING)
-        blended = Transition(reference, following, at=at, begin=begin, blend=BLEND, dt=settings.dt)
+        blended = BlendedReference(reference, following, at=at, begin=begin, blend=BLEND, dt=settings.dt)
         keep = form.keep_momentum
         # the hands of a blend do not stay where they are
         return LinearSimulation(character, blended, settings, keep_momentum=keep, grasps_move_high_modes=True)
