@@ -107,20 +107,11 @@ except MultiQpError as error:
 
 
 @pytest.mark.slow
-def test_two_characters_hand_a_box_over(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("name", "seed"), [("hand_over", 3), ("get_up_from_back", 1)])
+def test_behaviours_of_few_seeds_are_carried_out_in_the_integrator(name, seed, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    file = Path(__file__).parents[1] / "contact_invariant" / "hand_over.yaml"
-    made = synthesise_scenario(load_scenario(str(file), seed=3))
-    assert made.passed, made.missed
-    result = run_scenario(made.scenario)
-    assert result.succeeded and result.report["qp_failures"] == 0 and result.report["health"]["healthy"]
-
-
-@pytest.mark.slow
-def test_getting_up_from_the_back_is_carried_out(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    file = Path(__file__).parents[1] / "contact_invariant" / "get_up_from_back.yaml"
-    made = synthesise_scenario(load_scenario(str(file), seed=1))
+    file = Path(__file__).parents[1] / "contact_invariant" / f"{name}.yaml"
+    made = synthesise_scenario(load_scenario(str(file), seed=seed))
     assert made.passed, made.missed
     result = run_scenario(made.scenario)
     assert result.succeeded and result.report["qp_failures"] == 0 and result.report["health"]["healthy"]

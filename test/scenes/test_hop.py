@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 import pytest
+from motion_frames import centres, soles
 
 from multi_qp_scene import load_scenario
 from multi_qp_scene.motions.com_path import outside, zero_moment_points
@@ -19,23 +20,6 @@ GRAVITY = 9.81
 @pytest.fixture(scope="module")
 def motion():
     return ReferenceMotion.load(find_resource("config/motions/hop.npz"))
-
-
-def centres(model, configurations):
-    """Return the centre of mass of each configuration, (n, 3) [m]."""
-    data = model.createData()
-    return np.array([pin.centerOfMass(model, data, q).copy() for q in configurations])
-
-
-def soles(scenario, configurations):
-    """Return the poses of both soles at each configuration."""
-    scene, data = scenario.scene, scenario.scene.model.createData()
-    frames = [scene.surfaces[f"humanoid/{side}_sole"].frame_id for side in ("left", "right")]
-    found = []
-    for q in configurations:
-        pin.framesForwardKinematics(scene.model, data, q)
-        found.append([data.oMf[frame].copy() for frame in frames])
-    return found
 
 
 def flight_of(contacts):

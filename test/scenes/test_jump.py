@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pinocchio as pin
 import pytest
+from motion_frames import centres, sole_places
 
 from multi_qp_scene import load_scenario
 from multi_qp_scene.motions.reference import ReferenceMotion
@@ -21,23 +21,6 @@ def motion():
     return ReferenceMotion.load(find_resource("config/motions/jump.npz"))
 
 
-def centres(model, configurations):
-    """Return the centre of mass of each configuration, (n, 3) [m]."""
-    data = model.createData()
-    return np.array([pin.centerOfMass(model, data, q).copy() for q in configurations])
-
-
-def soles(scenario, configurations):
-    """Return the places of the soles, (n, 2, 3) [m]."""
-    scene, data = scenario.scene, scenario.scene.model.createData()
-    frames = [scene.surfaces[f"humanoid/{side}_sole"].frame_id for side in ("left", "right")]
-    found = []
-    for q in configurations:
-        pin.framesForwardKinematics(scene.model, data, q)
-        found.append([data.oMf[frame].translation.copy() for frame in frames])
-    return np.array(found)
-
-
 def jumped(backend):
     scenario = load_scenario("jump")
     return scenario, run_scenario(scenario, backend=backend)
@@ -51,7 +34,7 @@ def check(scenario, result, motion, *, rms):
     at = np.array([np.interp(log.time, motion.times, column) for column in wanted.T]).T
     errors = np.linalg.norm(centres(scenario.scene.model, log.q) - at, axis=1)
     assert np.sqrt(np.mean(errors**2)) < rms
-    places = soles(scenario, log.q)
+    places = sole_places(scenario, log.q)
     flight = ~log.contact_active.any(axis=1)
     assert 0.15 < scenario.spec.dt * flight.sum() < 0.3
     assert places[flight, :, 2].min(axis=1).max() > 0.025  # both soles are in the air
@@ -66,7 +49,7 @@ def test_the_motion_falls_freely_while_no_sole_is_planted(motion):
     own, times = centres(scenario.scene.model, motion.q)[flight], motion.times[flight]
     curve = np.polynomial.polynomial.polyfit(times - times[0], own, 2)
     np.testing.assert_allclose(2.0 * curve[2], [0.0, 0.0, -GRAVITY], atol=0.3)
-    planted = soles(scenario, motion.q)[: flight[0]]
+    planted = sole_places(scenario, motion.q)[: flight[0]]
     assert np.ptp(planted, axis=0).max() < 2e-3
 
 
