@@ -35,7 +35,7 @@ TRANSPORT = {"FASTDDS_BUILTIN_TRANSPORTS": "UDPv4"}
 #: Description of valid ROS arguments, for messages.
 _ROS_ARGUMENTS = "expected -p NAME:=VALUE, -r FROM:=TO, --params-file FILE.yaml or --log-level LEVEL"
 #: Time for the running callback to finish after a signal, and for the shutdown [s].
-_PATIENCE, _LONGEST_END = 0.3, 1.5
+_PATIENCE, _LONGEST_END = 0.3, 3.0
 #: Largest domain whose UDP ports exist.
 _LARGEST_DOMAIN = 232
 #: Time to wait for other processes after a signal [s].
@@ -105,7 +105,9 @@ def run(make_node: Callable[[], Any], arguments: Sequence[str] | None = None) ->
         _print(traceback.format_exc())
         status = GOALS_MISSED
     ending.leave()
-    if node is not None:
+    if node is None:
+        gc.collect()  # a node whose constructor raised is still in the graph
+    else:
         status = status if ending.reason else node.exit_status or status
         with _printed():
             node.close(ending.reason or f"status {status}", _LONGEST_WAIT if ending.reason else None)
@@ -116,7 +118,6 @@ def run(make_node: Callable[[], Any], arguments: Sequence[str] | None = None) ->
             if executor is not None:
                 executor.shutdown()  # else the node is listed in the graph until its lease ends, 20 s
             node.destroy_node()
-    gc.collect()  # a node whose constructor raised is still in the graph
     rclpy.try_shutdown()
     with suppress(OSError):
         sys.stdout.flush()
