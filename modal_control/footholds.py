@@ -113,14 +113,6 @@ class Footholds(Stateful):
         """Whether the motion has to pass faster until the next foot is lifted, which can step where this one cannot."""
         return self.lacking > LACKING
 
-    def set_state(self, saved: Checkpoint) -> None:
-        """Restore a saved state."""
-        body, planned = self.body, self.planned
-        super().set_state(saved)
-        self.body, self.planned = body, planned
-        body.set_state(saved.body)
-        planned.set_state(saved.planned)
-
     def update(
         self,
         time: float,

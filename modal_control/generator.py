@@ -179,13 +179,7 @@ class ModalGenerator(MotionGenerator):
 
     def set_state(self, saved: Checkpoint) -> None:
         """Restore a saved state."""
-        self.time, self.multipliers = saved.time, saved.multipliers
-        self.started_at = saved.started_at
-        self.footholds.set_state(saved.footholds)
-        self.pace.set_state(saved.pace)
-        self.blend.set_state(saved.blend)
-        self.place, self.window = saved.place, saved.window
-        self.push.set_state(saved.push)
+        super().set_state(saved)
         self.tracked.put(displacement_of(self.place))
 
     def update(self, now: GeneratorInput) -> GeneratorOutput:

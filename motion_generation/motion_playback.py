@@ -6,7 +6,6 @@ import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,13 +140,6 @@ class MotionPlayback(MotionGenerator):
         """Return contacts and places of the feet."""
         places = plan.x[:, 6 : 6 + 6 * self._limbs].reshape(len(plan.knots), self._limbs, 6)[:, self._feet, :3]
         return FeetPlan(plan.knots, plan.touched[:, self._feet] != "", places)
-
-    def set_state(self, saved: Any) -> None:
-        """Restore a saved state."""
-        feet = self.feet
-        super().set_state(saved)
-        self.feet = feet
-        feet.set_state(saved.feet)
 
     def _play(self, plan: TimedPlan, start: tuple[Array, Array] | None = None) -> None:
         """Play a plan from `started_at` on; `start` are the joint angles and their velocities there, at rest if None.

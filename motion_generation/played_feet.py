@@ -124,14 +124,6 @@ class PlayedFeet(Stateful):
         for body in (self.body, self.planned):
             body.start(np.zeros(2))
 
-    def set_state(self, saved: Checkpoint) -> None:
-        """Restore a saved state."""
-        body, planned = self.body, self.planned
-        super().set_state(saved)
-        self.body, self.planned = body, planned
-        body.set_state(saved.body)
-        planned.set_state(saved.planned)
-
     def update(self, time: float, dt: float, places: Array, forces: Sequence[float] | None) -> None:
         """Update contacts and displacements.
 

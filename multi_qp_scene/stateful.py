@@ -43,9 +43,19 @@ class Stateful:
         return state
 
     def set_state(self, saved: Any) -> None:
-        """Restore a state that `conformed` returned; extended where the component has parts, or data that follow."""
+        """Restore a state that `conformed` returned; extended where data follow from it.
+
+        Raises:
+            ValueError: when it lacks that of a component which is present, or the reverse.
+        """
         for name in _names(self.Checkpoint):
-            setattr(self, name, getattr(saved, name))
+            part, value = getattr(self, name, None), getattr(saved, name)
+            if isinstance(part, Stateful):
+                if value is None:
+                    raise ValueError(f"the saved state has no {name}")
+                part.set_state(value)
+            else:
+                setattr(self, name, value)
 
 
 @cache

@@ -352,13 +352,6 @@ class WalkingGenerator(MotionGenerator):
             angles[joint] += min(max(angle, -arm.limit), arm.limit)
         return posture_reference(angles, rates)
 
-    def set_state(self, saved: Checkpoint) -> None:
-        """Restore a saved state."""
-        self.started_at = saved.started_at
-        self.velocity.set_state(saved.velocity)
-        self.stepper.set_state(saved.stepper)
-        self.gait_change = saved.gait_change
-
 
 def _gait(spec: WalkingSpec) -> Gait:
     offsets, gait = np.array(spec.offsets) % 1.0, spec.gait

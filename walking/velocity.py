@@ -166,10 +166,7 @@ class VelocityCommand(Stateful):
         """
         if (self.route is None) != (saved.route is None):
             raise ValueError("the saved velocity command has another kind of command")
-        self.velocity, self.outside, self.pending = saved.velocity, saved.outside, saved.pending
-        self.received = saved.received
-        if self.route is not None and saved.route is not None:
-            self.route.set_state(saved.route)
+        super().set_state(saved)
 
     def _scheduled(self, elapsed: float) -> Array:
         begun = bisect_right(self._times, elapsed + 1e-9)
