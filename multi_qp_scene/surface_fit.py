@@ -9,8 +9,13 @@ import coal
 import numpy as np
 import pinocchio as pin
 
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.surfaces import FITTING, Surface
+
+#: Distance of the points around a point surface at which its shape must recede from the tangent plane, and by how much
+#: at least in one direction [m].
+_AROUND, _RECEDES = 0.01, 1e-4
 
 
 @dataclass(frozen=True)
@@ -21,10 +26,12 @@ class SurfaceFit:
         distance: largest distance of a contact point, or of their middle, from the nearest shape's boundary [m]; inf
             without shapes.
         meshes: whether one of the nearest shapes is a mesh.
+        flat: whether it is a point within a face of a shape, whose edges touch the ground as soon as the link tilts.
     """
 
     distance: float
     meshes: bool
+    flat: bool = False
 
     @property
     def fits(self) -> bool:
@@ -32,11 +39,13 @@ class SurfaceFit:
 
         A mesh does not: engines find a few of its vertices, not a face.
         """
-        return self.distance <= FITTING and not self.meshes
+        return self.distance <= FITTING and not self.meshes and not self.flat
 
     def __str__(self) -> str:
         if math.isinf(self.distance):
             return "its link has no collision shape"
+        if self.flat:
+            return "a point within a face of the collision shapes of its link"
         return f"{1e3 * self.distance:.1f} mm from the collision {'mesh' if self.meshes else 'shapes'} of its link"
 
 
@@ -51,13 +60,21 @@ def surface_fit(scene: Scene, surface: Surface) -> SurfaceFit:
     ]
     shapes = [(_convex(item), item.placement, _is_mesh(item)) for item in pieces]
     worst, meshes = 0.0, False
-    # the middle too: the corners may lie on the sides of a shape that protrudes
-    for point in (*surface.points, surface.points.mean(axis=0)):
+
+    def nearest(point: Array) -> tuple[float, bool]:
         at = pin.SE3(np.eye(3), placement.act(point))
         distances = [(abs(_distance(shape, place, at)), mesh) for shape, place, mesh in shapes]
-        nearest, mesh = min(distances, default=(math.inf, False))
-        worst, meshes = max(worst, nearest), meshes or mesh
-    return SurfaceFit(worst, meshes)
+        return min(distances, default=(math.inf, False))
+
+    # the middle too: the corners may lie on the sides of a shape that protrudes
+    for point in (*surface.points, surface.points.mean(axis=0)):
+        distance, mesh = nearest(point)
+        worst, meshes = max(worst, distance), meshes or mesh
+    flat = False
+    if surface.kind == "point":
+        around = surface.points[0] + _AROUND * np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0]])
+        flat = max(nearest(point)[0] for point in around) < _RECEDES
+    return SurfaceFit(worst, meshes, flat)
 
 
 def _is_mesh(item: pin.GeometryObject) -> bool:

@@ -54,7 +54,8 @@ class ActiveContact(Stateful):
         feedback: closed-loop feedback, or None.
         frames: frame indices of the two surfaces.
         key: everything that its rows depend on, besides its pose.
-        penalty: factor on the cost of its wrench.
+        effort: factor on the cost of its wrench.
+        penalty: a further one, which changes while its force rises or falls.
         held_at: held pose of the first surface in the second's frame, (4, 4), never written to; None before the contact
             is held, in its first tick.
     """
@@ -75,6 +76,7 @@ class ActiveContact(Stateful):
         friction: float,
         kinematics: Kinematics,
         feedback: ContactFeedback | None = None,
+        effort: float = 1.0,
     ) -> None:
         self.name = name
         self.first = first
@@ -85,12 +87,12 @@ class ActiveContact(Stateful):
         X_second_first = kinematics.pose(second.frame_id).actInv(kinematics.pose(first.frame_id))
         self.held_at: Array | None = X_second_first.homogeneous
         self.feedback = feedback
-        self.penalty = 1.0
+        self.effort, self.penalty = effort, 1.0
         self.F = first.facets(self.friction).copy()
         self._W_in_second = _OPPOSED @ self.W[:3] if self.rows == 3 else None
         self._F_in_second = self.F @ _OPPOSED if self.rows == 3 else None
         self.frames: tuple[int, int] = (first.frame_id, second.frame_id)
-        self.key = name, self.frames, self.friction, feedback
+        self.key = name, self.frames, self.friction, feedback, effort
         self._kinematics = kinematics
         self._motion: RelativeMotion | None = None
         self.update(kinematics)

@@ -244,7 +244,13 @@ class ActiveSetup(Stateful):
             spec, surfaces = self._scenario.spec.contacts[name], self._scenario.scene.surfaces
             first, second = (surfaces[surface] for surface in spec.surfaces)
             self._contact_cache[name] = ActiveContact(
-                name, first, second, friction=spec.friction, kinematics=kinematics, feedback=self._feedback
+                name,
+                first,
+                second,
+                friction=spec.friction,
+                kinematics=kinematics,
+                feedback=self._feedback,
+                effort=spec.effort,
             )
         return self._contact_cache[name].as_new()
 

@@ -81,12 +81,15 @@ class ContactSpec(StrictModel):
         tolerance: largest gap at which this contact is made; the scenario's `contact_tolerance` if left out.
         pad: with `--backend mujoco`, whether surfaces of subsystems touch by a pad, which has the shape of the surface,
             instead of the collision shapes of their links; `auto`: if these do not fit the surface. Grasps have none.
+        effort: factor of the cost of its wrench in the QP: where several contacts can bear a load, less of it is borne
+            by those that cost more.
     """
 
     surfaces: tuple[str, str]
     friction: Friction = 0.7
     tolerance: ContactToleranceSpec | None = None
     pad: Literal["auto", "always", "never"] = "auto"
+    effort: Positive = 1.0
 
 
 class CameraSpec(StrictModel):

@@ -12,8 +12,9 @@ from multi_qp_scene.surface_fit import surface_fit
 from multi_qp_scene.surfaces import Surface
 from multi_qp_simulator.mujoco_world.shapes import body_name, wxyz
 
-#: Thickness of the pad of a planar surface, and radius of the ball of a point surface, behind the surface [m].
-THICKNESS, RADIUS = 0.01, 0.01
+#: Thickness of the pad of a planar surface, and radius of the ball of a point surface, behind the surface [m]. The ball
+#: is small, since links turn about points: with radius r it rolls by r θ, and lifts its link by r (1 − cos θ).
+THICKNESS, RADIUS = 0.01, 0.002
 
 
 def pad_name(surface: str) -> str:

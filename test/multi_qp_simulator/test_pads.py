@@ -106,6 +106,18 @@ def test_a_pad_has_the_size_of_the_surface_and_the_friction_of_the_contact(write
     assert world.npair == 1 and world.pair_friction[0, 0] == pytest.approx(0.3)
 
 
+@pytest.mark.parametrize(("y", "flat"), [(0.0, True), (0.05, False)])
+def test_a_point_within_a_face_does_not_fit_while_one_on_an_edge_does(write, y, flat, capsys):
+    path = write(BOX.format(z=0.0), surface="corner")
+    model = path.with_name("brick.yaml")
+    model.write_text(model.read_text().replace("point, link: brick, xyz: [0, 0,", f"point, link: brick, xyz: [0, {y},"))
+    scene = load_scenario(path).scene
+    fit = surface_fit(scene, scene.surfaces["brick/corner"])
+    assert fit.distance < 1e-5 and fit.flat == flat and fit.fits != flat
+    assert main(["check", str(path)]) == 0
+    assert ("brick/corner: a point within a face" in capsys.readouterr().out) == flat
+
+
 def test_a_point_has_a_ball(write):
     scenario = load_scenario(write(surface="corner"))
     world = MujocoBackend(scenario).world

@@ -60,6 +60,7 @@ def assemble(M: Array, N: Array, table: Any) -> int:
     for i in range(data.links.shape[1]):
         root = data.force_root[data.links[0, i]]
         data.S[data.links[1, i], data.links[1, i]] += root * root
+        data.S[data.links[2, i], data.links[2, i]] -= data.costs[3]
         k[data.links[2, i]] += data.rhs[data.links[0, i]]
     for i in range(data.crossing.shape[1]):
         data.S[data.crossing[1, i], data.crossing[1, i]] -= 1.0

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from multi_qp_controller.contacts.rows import COUPLING_FORCE_COST, ContactRows
+from multi_qp_controller.contacts.rows import CONTRADICTION, COUPLING_FORCE_COST, ContactRows
 from multi_qp_controller.qp.condensed.active_set_kernel import search
 from multi_qp_controller.qp.condensed.assembly_kernel import (
     DEPENDENT,
@@ -32,12 +32,17 @@ from multi_qp_scene.kernel_data import KernelData
 
 #: Relative length of the independent part below which rows count as linearly dependent.
 _DEPENDENT_ROWS = 1e-9
+#: Softness of no-slip rows of a set of contacts with dependent rows: their residual per unit of their multiplier. It
+#: is below the eigenvalues of J K⁻¹ Jᵀ (1e-4 for a task weight of 1e4) and above their rounding (1e-12).
+_SOFTNESS = 1e-10
 #: Capacity of the cache of contact and task sets; user programs may create new ones at every tick.
 _MOST_CACHED = 1000
 #: Largest number of active rows, and its excess over the number of unknowns, which slack permits.
 _MOST_ACTIVE, _MORE_ACTIVE = 400, 40
 #: Number of changes that are chosen by the largest violation; later ones by distance, see `farthest_rows`.
 EARLY_CHANGES = 2
+#: Entry of the costs that is the softness of no-slip rows.
+_SOFT = 3
 #: Message for contact constraints that no q̈ satisfies, whatever limits are relaxed.
 INFEASIBLE_CONTACTS = "the contact constraints are infeasible"
 _STATUS: dict[int, SolverStatus] = {
@@ -173,7 +178,7 @@ class BlockSolver:
         self._problems: dict[tuple[object, ...], CondensedProblem] = {}
         self._row_buffers: dict[tuple[object, ...], _Rows] = {}
         cost = qp_data.cost
-        self._costs = np.array([np.sqrt(cost.torque), cost.acceleration, _DEPENDENT_ROWS])
+        self._costs = np.array([np.sqrt(cost.torque), cost.acceleration, _DEPENDENT_ROWS, 0.0])
         self._counts = np.zeros(3, dtype=np.intp)
 
     def limit_time(self) -> None:
@@ -187,7 +192,7 @@ class BlockSolver:
             start: warm start with the contacts and tasks before.
         """
         before = None if self._workspace is None else self._rows
-        self._floating, self._workspace = frozenset(), None
+        self._floating, self._workspace, self._costs[_SOFT] = frozenset(), None, 0.0
         try:
             self._prepare_problem()
         except ValueError:  # reported by the next solve
@@ -273,6 +278,9 @@ class BlockSolver:
                 self._prepare_problem()
             except ValueError as error:
                 return str(error)
+        soft = self._costs[_SOFT] > 0.0
+        if soft and not contacts.reconcile_within(CONTRADICTION):
+            return "linearly dependent rows"
         status = self._assemble(self._current)
         if status == SOLVED:
             return ""
@@ -281,6 +289,9 @@ class BlockSolver:
             if node in self._floating:
                 return "linearly dependent rows"
             self._floating, self._workspace = self._floating | {node}, None
+            return self.eliminate()
+        if self._floating and not soft:  # the rows are dependent, not those of the unactuated joints
+            self._costs[_SOFT] = _SOFTNESS
             return self.eliminate()
         return "the coupling system is singular"
 

@@ -28,7 +28,8 @@ class CondensedData(NamedTuple):
         scale: √w of each task row, (k,).
         selects: entry of q̈ that a task row selects, or -1, (k,).
         force_root: square root of the cost of the force along each row of J, (m,).
-        costs: square root of the cost of torques, cost of accelerations, least relative independent part of a row.
+        costs: square root of the cost of torques, cost of accelerations, least relative independent part of a row,
+            softness of link rows: residual per unit of their multiplier.
         E_all: E of all subsystems: accelerations, torques and internal reactions are E ξ + e; filled by `assemble`.
         e_all: e of all subsystems; filled by `assemble`.
         L_all: Cholesky factors of all subsystems; filled by `assemble`.

@@ -12,14 +12,14 @@ from multi_qp_scene.errors import MultiQpError
 TOUCHING = {"type": "planar", "link": "body", "size": [0.2, 0.2]}
 
 
-def resting(workshop, *names):
+def resting(workshop, *names, efforts=()):
     """Return a scenario with a block on the ground, held by contacts of these names between the same surfaces."""
     workshop.block("block", surfaces={"bottom": TOUCHING | {"xyz": [0, 0, -0.1], "rpy": [np.pi, 0, 0]}})
     contact = {"surfaces": ["block/bottom", "ground/floor"]}
     return workshop.load(
         subsystems={"block": {"model": "block", "pose": {"xyz": [0, 0, 0.1]}}},
         environment={"ground": {"model": "ground"}},
-        contacts={name: contact for name in names},
+        contacts={name: contact | ({"effort": efforts[k]} if efforts else {}) for k, name in enumerate(names)},
         states={"only": {"contacts": list(names), "hold": 1000}},
     )
 
@@ -32,6 +32,13 @@ def test_contacts_between_the_same_surfaces_share_the_weight(workshop, names):
     assert np.abs(command.a).max() < 1e-4
     weight = sum(wrench[2] for wrench in command.wrenches.values())
     assert weight == pytest.approx(-2.0 * 9.81, rel=1e-4)
+
+
+def test_a_contact_of_three_times_the_effort_bears_a_third(workshop):
+    controller = Controller(resting(workshop, "once", "again", efforts=(1.0, 3.0)))
+    command = controller.step(controller.scenario.scene.initial_state(), 0.0)
+    assert command.wrenches["once"][2] == pytest.approx(3.0 * command.wrenches["again"][2], rel=1e-3)
+    assert command.wrenches["once"][2] == pytest.approx(-1.5 * 9.81, rel=1e-3)
 
 
 @pytest.mark.parametrize("formulation", ["condensed", "reduced"])

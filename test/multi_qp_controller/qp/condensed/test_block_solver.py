@@ -221,6 +221,30 @@ def test_nearly_dependent_active_rows_are_solved(monkeypatch):
         assert np.abs(value - expected).max() < 1e-6 * max(1.0, np.abs(expected).max())
 
 
+@pytest.mark.parametrize("contradiction", [0.0, 1e-3])
+def test_dependent_rows_are_followed_as_far_as_possible(contradiction, monkeypatch):
+    """As back and pelvis of one that lies, of a measured state; the general solvers are not needed for it."""
+    monkeypatch.setattr(contact_rows_module, "NULL_FORCE_COST", 1e-12)
+    controller = Controller(load_scenario("box"))
+    state, qp_data = controller.scenario.scene.initial_state(), controller.qp_data
+    assert controller.step(state, 0.0).diagnostics.status is Status.OK
+    contacts, update = qp_data.contacts, qp_data.update
+
+    def depend(*arguments):
+        update(*arguments)
+        contacts.J[6:9] = contacts.J[:3]
+        contacts.rhs[6:9] = contacts.rhs[:3] + contradiction
+
+    monkeypatch.setattr(qp_data, "update", depend)
+    monkeypatch.setattr(controller.cascade, "_solve_generally", None)
+    command = controller.step(state, controller.dt)
+    assert command.diagnostics.status is Status.OK, command.diagnostics.message
+    np.testing.assert_allclose(contacts.J[:3] @ command.a, 0.5 * contradiction, atol=1e-7)
+    exact = solved_as_full(controller)
+    for value, expected in ((command.a, exact.acceleration), (command.tau, exact.torque)):
+        assert np.abs(value - expected).max() < 1e-6 * max(1.0, np.abs(expected).max())
+
+
 @pytest.mark.parametrize(
     ("fault", "reason"), [("inertia", "not_finite"), ("contacts", "the contact constraints are infeasible")]
 )
