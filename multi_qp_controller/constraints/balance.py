@@ -13,7 +13,7 @@ from multi_qp_controller.constraints.balance_kernel import edge_rows
 from multi_qp_controller.constraints.base import RowConstraint
 from multi_qp_controller.constraints.load_kernel import carried_offsets
 from multi_qp_controller.contacts.contact import ActiveContact
-from multi_qp_controller.contacts.support_polygon_kernel import edges_of
+from multi_qp_controller.contacts.support_polygon import inward_edges, support_polygon
 from multi_qp_controller.dynamics.kinematics import Group, Kinematics
 from multi_qp_controller.qp.labels import LabelBlock
 from multi_qp_scene.arrays import Array, Indices
@@ -77,26 +77,6 @@ class _Legs(NamedTuple):
         return cls(*kinematics.points_on(tuple(feet)), starts, columns, effort)
 
 
-class _Ground(NamedTuple):
-    """A standing group and its ground surfaces, as arguments of `edges_of`."""
-
-    subsystems: tuple[str, ...]
-    frame_joints: Indices
-    axes: Array
-    joints: Indices
-    points: Array
-    feet: tuple[str, ...]
-
-    @classmethod
-    def of(cls, kinematics: Kinematics, subsystems: tuple[str, ...], surfaces: tuple[Surface, ...]) -> _Ground:
-        """Create it from the surfaces."""
-        frames = [kinematics.fixed_frame(surface.frame_id) for surface in surfaces]
-        frame_joints = np.array([frame.joint for frame in frames], dtype=np.intp)
-        axes = np.array([frame.place[:, 2] for frame in frames])
-        feet = tuple(surface.name for surface in surfaces) if all(s.kind == "point" for s in surfaces) else ()
-        return cls(subsystems, frame_joints, axes, *kinematics.points_on(surfaces), feet)
-
-
 class BalanceConstraint(RowConstraint):
     """Rows that keep the capture point c + ċ/ω, ω = √(g/h), of each standing group over its support polygon.
 
@@ -123,7 +103,6 @@ class BalanceConstraint(RowConstraint):
         self._limits = np.array(
             [spec.influence, spec.security, spec.damping, GRAVITY, LEAST_HEIGHT, RECOVERY_SPEED], dtype=float
         )
-        self._ground_cache: dict[tuple[str, ...], list[_Ground]] = {}
         self._legs_cache: dict[tuple[str, ...], _Legs] = {}
         self._group_cache: dict[tuple[str, ...], Group] = {}
         self._allocate()
@@ -154,18 +133,13 @@ class BalanceConstraint(RowConstraint):
 
     def _standing_groups(self, contacts: tuple[ActiveContact, ...], kinematics: Kinematics) -> list[StandingGroup]:
         """Return the standing groups of contacts at the present configuration."""
-        groups, key = [], tuple([contact.name for contact in contacts])
-        if key not in self._ground_cache:
-            self._ground_cache[key] = [
-                _Ground.of(kinematics, tuple(members), tuple(contact.first for contact in grounds))
-                for members, grounds in _standing(self._scene, contacts)
-            ]
-        poses = kinematics.views.poses
-        for found in self._ground_cache[key]:
-            edges = np.empty((len(found.points), 5))  # of each: a point, the normal, the offset
-            count, height = edges_of(found.frame_joints, found.axes, LEVEL, found.joints, found.points, poses, edges)
-            if count:
-                groups.append(_standing_group(found.subsystems, edges[:count], height, found.feet))
+        groups = []
+        for members, grounds in _standing(self._scene, contacts):
+            surfaces = [contact.first for contact in grounds]
+            normals = [kinematics.pose(surface.frame_id).rotation[2, 2] for surface in surfaces]
+            polygon = support_polygon(kinematics, surfaces)
+            if len(polygon) >= 3 and min(np.abs(normals)) > LEVEL:
+                groups.append(_standing_group(tuple(members), polygon, surfaces))
         return groups
 
     def snapshot(self) -> BalanceConstraint:
@@ -213,16 +187,17 @@ class BalanceConstraint(RowConstraint):
             self.count = edge_rows(*arguments, kinematics.centroid(group), kinematics.Ag, self.count, D, d)
 
 
-def _standing_group(subsystems: tuple[str, ...], edges: Array, height: float, feet: tuple[str, ...]) -> StandingGroup:
-    """Return a group from the edges of its polygon; see `edges_of`."""
-    corners, normals, offsets = edges[:, :2], edges[:, 2:4], edges[:, 4]
+def _standing_group(subsystems: tuple[str, ...], polygon: Array, surfaces: list[Surface]) -> StandingGroup:
+    """Return a group from its support polygon, (k, 3) [m], and its ground surfaces."""
+    corners, (normals, offsets) = polygon[:, :2], inward_edges(polygon)
+    feet = tuple(surface.name for surface in surfaces) if all(s.kind == "point" for s in surfaces) else ()
     if feet:
         # a line through a corner, parallel to that through its neighbours: shifted inwards it bounds the load there
         along = np.roll(corners, -1, axis=0) - np.roll(corners, 1, axis=0)
         cuts = np.stack([-along[:, 1], along[:, 0]], axis=1) / np.linalg.norm(along, axis=1, keepdims=True)
         normals = np.vstack([normals, cuts])
         offsets = np.concatenate([offsets, np.einsum("ij,ij->i", cuts, corners)])
-    return StandingGroup(subsystems, corners.copy(), normals.copy(), height, offsets.copy(), feet)
+    return StandingGroup(subsystems, corners.copy(), normals, float(polygon[:, 2].mean()), offsets, feet)
 
 
 def _standing(scene: Scene, contacts: tuple[ActiveContact, ...]) -> list[tuple[list[str], list[ActiveContact]]]:
