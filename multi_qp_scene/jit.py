@@ -61,10 +61,10 @@ def _find_part() -> Any:
         "no_cfunc_wrapper": True,
     }
     try:
-        from multi_qp_scene.jit_parts import PartCompiler
+        from multi_qp_scene.jit_parts import PartCompiler, once_for_all_constants
     except (ImportError, AttributeError):  # another internal interface of numba: compilation takes twice as long
         return _njit(cache=True, **options)
-    return _njit(pipeline_class=PartCompiler, **options)
+    return lambda function: once_for_all_constants(_njit(pipeline_class=PartCompiler, **options)(function))
 
 
 _part = _find_part()

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from numba import _dynfunc  # type: ignore[attr-defined]
+from numba.core import types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
@@ -25,6 +26,18 @@ class _PartLibrary(JITCodeLibrary):
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
         self._finalized = True
+
+
+def once_for_all_constants(part: Any) -> Any:
+    """Return a part that is compiled once whatever constants it is called with: numba does so for each of them."""
+    of_types = part.get_call_template
+
+    def get_call_template(args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
+        named = {name: types.unliteral(kind) for name, kind in kws.items()}
+        return of_types(tuple(types.unliteral(kind) for kind in args), named)
+
+    part.get_call_template = get_call_template
+    return part
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
