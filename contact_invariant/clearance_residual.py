@@ -8,7 +8,6 @@ import numpy as np
 import pinocchio as pin
 
 from contact_invariant.optional_crocoddyl import crocoddyl
-from multi_qp_scene.overlaps import convex_geometry
 from multi_qp_scene.scene import Scene
 
 
@@ -25,7 +24,7 @@ class ClearanceResidual(crocoddyl.ResidualModelAbstract):
         scene: Scene,
         pairs: list[tuple[int, int]],
         margins: list[float],
-        geometry: tuple[pin.GeometryModel, pin.GeometryData] | None = None,
+        geometry: tuple[pin.GeometryModel, pin.GeometryData],
     ) -> None:
         """Prepare for pairs of indices of pieces, and the margin of each [m].
 
@@ -35,13 +34,10 @@ class ClearanceResidual(crocoddyl.ResidualModelAbstract):
             scene: the scene.
             pairs: indices of both pieces of each pair.
             margins: of each pair [m].
-            geometry: with these pairs among its own, and data that several residuals share; made if left out.
+            geometry: with these pairs among its own, and data that several residuals share.
         """
         super().__init__(state, len(pairs), nu, True, False, False)
         self._model, self._margins = scene.model, np.array(margins)
-        if geometry is None:
-            made = convex_geometry(scene.collision_model, pairs)
-            geometry = made, made.createData()
         self._geometry, self._found = geometry
         self._index = [self._geometry.findCollisionPair(pin.CollisionPair(*pair)) for pair in pairs]
         for request in self._found.distanceRequests:
@@ -74,5 +70,5 @@ class ClearanceResidual(crocoddyl.ResidualModelAbstract):
                 if joint:
                     J = pin.getJointJacobian(self._model, kinematics, joint, pin.LOCAL_WORLD_ALIGNED)
                     arm = np.asarray(point) - kinematics.oMi[joint].translation
-                    Rx[k, :nv] += sign * (normal @ J[:3] + np.cross(arm, normal) @ J[3:])
+                    Rx[k, :nv] += sign * (normal @ J[:3] + pin.skew(arm) @ normal @ J[3:])
         data.Rx = Rx

@@ -9,6 +9,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from contact_invariant.clearance_residual import ClearanceResidual
+from contact_invariant.cost_sum import CostSum
 from contact_invariant.optional_crocoddyl import crocoddyl
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.geometry_data import geometry_data
@@ -108,7 +109,7 @@ class RecordedCosts:
             placed: whether footholds are known.
         """
         state, nu, last = self.state, self._nu, k == len(task.q) - 1
-        costs = _CostSum(state, nu)
+        costs = CostSum(state, nu)
         for j in range(len(self._soles)):
             self._foot(costs, task, k, j, firmness, placed)
         nv = self._model.nv
@@ -118,29 +119,18 @@ class RecordedCosts:
         costs.squares("posture", crocoddyl.ResidualModelState(state, there, nu), weights)
         com = np.asarray(pin.centerOfMass(self._model, self._data, task.q[k]))
         costs.add("com", crocoddyl.ResidualModelCoMPosition(state, com, nu), COM)
-        limits, low, high = self._scene.limits, np.full((2, nv), -np.inf), np.full((2, nv), np.inf)
-        low[0, limits.v_index], high[0, limits.v_index] = limits.lower + JOINT_MARGIN, limits.upper - JOINT_MARGIN
-        low[1, limits.v_index], high[1, limits.v_index] = -SPEED * limits.velocity, SPEED * limits.velocity
-        # two barriers, as the Hessian of crocoddyl's weighted one is not that of its value
-        for row, (name, weight) in enumerate((("angles", ANGLES), ("speeds", SPEEDS))):
-            bounds = np.full((2, 2, nv), np.inf)
-            bounds[0] *= -1.0
-            bounds[:, row] = low[row], high[row]
-            residual = crocoddyl.ResidualModelState(state, state.zero(), nu)
-            costs.barrier(name, residual, bounds[0].ravel(), bounds[1].ravel(), firmness * weight)
+        costs.joint_limits(self._scene, JOINT_MARGIN, SPEED, firmness * ANGLES, firmness * SPEEDS)
         near = list(self._search.distances(q))
         if near:
             ends = [(int(a), int(b)) for a, b in self._search.pairs[near]]
             residual = ClearanceResidual(state, nu, self._scene, ends, [self._margins[k] for k in near], self._shared)
             costs.add("clearance", residual, firmness * OVERLAP)
         if not last:
-            control = crocoddyl.ResidualModelControl(state, nu)
-            costs.squares("effort", control, EFFORT / self.limit**2)
-            costs.barrier("torques", control, -TORQUE * self.limit, TORQUE * self.limit, firmness * TORQUES)
+            costs.torques(self.limit, EFFORT, TORQUE, firmness * TORQUES)
             costs.add("accelerations", crocoddyl.ResidualModelJointAcceleration(state, nu), ACCELERATION)
         return costs.sum
 
-    def _foot(self, costs: _CostSum, task: RecordedTask, k: int, j: int, firmness: float, placed: bool) -> None:
+    def _foot(self, costs: CostSum, task: RecordedTask, k: int, j: int, firmness: float, placed: bool) -> None:
         """Add the costs of a foot: forces while it is planted, pose and velocity at its landing, path in the air."""
         state, nu, frame, X = self.state, self._nu, self._soles[j].frame_id, task.soles[j][k]
         pose = crocoddyl.ResidualModelFramePlacement(state, frame, X, nu)
@@ -170,26 +160,6 @@ class RecordedCosts:
         half = np.abs(sole.points[:, :2]).max(axis=0)
         extent = 2.0 * np.maximum(half - EDGE, 0.5 * half)
         return crocoddyl.WrenchCone(np.diag([1.0, up, up]), FRICTION, extent, 4, True, 0.0, LARGEST * self.weight)
-
-
-class _CostSum:
-    """A sum of costs."""
-
-    def __init__(self, state: crocoddyl.StateMultibody, nu: int) -> None:
-        self.sum, self._state = crocoddyl.CostModelSum(state, nu), state
-
-    def add(self, name: str, residual: crocoddyl.ResidualModelAbstract, weight: float) -> None:
-        self.sum.addCost(name, crocoddyl.CostModelResidual(self._state, residual), weight)
-
-    def squares(self, name: str, residual: crocoddyl.ResidualModelAbstract, weights: Array) -> None:
-        activation = crocoddyl.ActivationModelWeightedQuad(weights)
-        self.sum.addCost(name, crocoddyl.CostModelResidual(self._state, activation, residual), 1.0)
-
-    def barrier(
-        self, name: str, residual: crocoddyl.ResidualModelAbstract, low: Array, high: Array, weight: float
-    ) -> None:
-        activation = crocoddyl.ActivationModelQuadraticBarrier(crocoddyl.ActivationBounds(low, high))
-        self.sum.addCost(name, crocoddyl.CostModelResidual(self._state, activation, residual), weight)
 
 
 def _corner_frames(model: pin.Model, sole: Surface) -> list[int]:

@@ -43,8 +43,9 @@ FIRMER = 10.0
 DECREASE = 2e-3
 #: Number of chunks without this decrease after which it ends even if defects remain between nodes.
 STALL = 4
-#: Gains of the stabilisation of contacts: position [1/s²], velocity [1/s].
-GAINS = np.array([100.0, 20.0])
+#: Gains of the stabilisation of contacts: position [1/s²], velocity [1/s]. Steps of the integration move a patch by the
+#: velocity e, against which these hold an error of e times velocity gain over position gain.
+GAINS = np.array([400.0, 32.0])
 #: Damping of the inverse of the contacts' inertia [1/kg]: a patch may have more rows than its limb has joints. With the
 #: small one, contacts such as sacrum and back, between which there are two joints only, need forces against each other
 #: that grow without bound as soon as they drift apart by rounding.

@@ -13,10 +13,12 @@ from contact_invariant.carried import Carried
 from contact_invariant.character import Character, Effector, behaviour_of
 from contact_invariant.clearance_residual import ClearanceResidual
 from contact_invariant.contact_schedule import Span, feet_of
+from contact_invariant.cost_sum import CostSum
 from contact_invariant.optional_crocoddyl import crocoddyl
 from contact_invariant.residuals import GRAVITY
 from multi_qp_scene.arrays import Array
-from multi_qp_scene.overlaps import OverlapSearch
+from multi_qp_scene.geometry_data import geometry_data
+from multi_qp_scene.overlaps import OverlapSearch, convex_geometry
 from multi_qp_scene.scenario import Scenario
 
 #: Shares of torque limits, joint speeds, friction coefficients and extents of patches that are used.
@@ -29,16 +31,15 @@ OUTSIDE_MARGIN, INSIDE_MARGIN, NEAR = 0.01, 0.04, 0.15
 POINT_MARGIN = -0.005
 #: Duration before and after the contact of a point over which it keeps this margin [s].
 LEAVING = 0.1
-#: Duration over which the normal force of a contact may rise and has to fall [s].
-RAMP = 0.08
-#: The same per body weight, of the largest normal force, when barriers are firm [s].
-FIRM_RAMP = 0.2
+#: Duration per body weight over which the normal force of a contact may rise and has to fall, and when barriers are
+#: firm [s]. With a force that ends within a node, accelerations jump, of which splines through the nodes know nothing.
+RAMP, FIRM_RAMP = 0.1, 0.2
 
 #: Duration before a hand touches an object in which it may be close to it [s].
 REACH = 0.16
 
 #: Weights, of squares per second: torques relative to their limits, joint accelerations [rad/s²] ...
-EFFORT, ACCELERATION = 10.0, 2e-3
+EFFORT, ACCELERATION = 20.0, 2e-3
 #: ... distance from the simplified motion: root [m], [rad], joints [rad], velocities, centre of mass [m] ...
 ROOT, POSTURE, VELOCITY, COM = 5.0, 2.0, 0.03, 10.0
 #: ... swinging patches [m], [rad]; ends of swings: pose and velocity.
@@ -98,26 +99,28 @@ class CostFactory:
     def at(self, k: int, state: crocoddyl.StateMultibody, active: list[Span]) -> crocoddyl.CostModelSum:
         """Return the costs of a node with its contacts; at the last node they are not integrated over time."""
         self._state = state
-        costs = crocoddyl.CostModelSum(self._state, self._nu)
+        costs = CostSum(self._state, self._nu)
         last = k == len(self._guess.times) - 1
         step = 1.0 if last else float(self._guess.times[k + 1] - self._guess.times[k])
         pin.framesForwardKinematics(self._scene.model, self._data, self._guess.q[k])
         if not last:
-            self._effort(costs)
+            costs.torques(self._limit, EFFORT, TORQUE, self._firmness**2 * OVER_TORQUE / self._limit**2)
+            acceleration = crocoddyl.ResidualModelJointAcceleration(self._state, self._nu)
+            costs.add("acceleration", acceleration, self._firmness * ACCELERATION)
             for span in active:
                 self._cone(costs, k, span)
         self._tracking(costs, k, rest=last)
-        self._limits(costs)
+        angles, speeds = self._firmness * OVER_ANGLE, self._firmness * OVER_SPEED
+        costs.joint_limits(self._scene, JOINT_MARGIN, SPEED, angles, speeds)
         self._limbs(costs, k, active)
         if k in self._guess.strict:
             self._task(costs, k, 1.0 / step, rest=last)
         pairs = self._pairs.near(self._guess.q[k], active, self._soon(k), self._solid(k))
         if pairs:
             ends, margins, weights = (list(column) for column in zip(*pairs, strict=True))
-            residual = ClearanceResidual(self._state, self._nu, self._scene, ends, margins)
-            activation = crocoddyl.ActivationModelWeightedQuad(np.array(weights))
-            costs.addCost("clearance", self._cost(residual, activation), self._firmness * OVERLAP)
-        return costs
+            residual = ClearanceResidual(self._state, self._nu, self._scene, ends, margins, self._pairs.shared)
+            costs.squares("clearance", residual, self._firmness * OVERLAP * np.array(weights))
+        return costs.sum
 
     def _soon(self, k: int) -> list[Span]:
         """Return the contacts that begin or have ended within a short time of a node."""
@@ -131,24 +134,7 @@ class CostFactory:
             return None
         return carried.prop.name
 
-    def _cost(
-        self, residual: crocoddyl.ResidualModelAbstract, activation: crocoddyl.ActivationModelAbstract | None = None
-    ) -> crocoddyl.CostModelResidual:
-        if activation is None:
-            return crocoddyl.CostModelResidual(self._state, residual)
-        return crocoddyl.CostModelResidual(self._state, activation, residual)
-
-    def _effort(self, costs: crocoddyl.CostModelSum) -> None:
-        control = crocoddyl.ResidualModelControl(self._state, self._nu)
-        quadratic = crocoddyl.ActivationModelWeightedQuad(1.0 / self._limit**2)
-        costs.addCost("effort", self._cost(control, quadratic), 2.0 * EFFORT)
-        bounds = crocoddyl.ActivationBounds(-TORQUE * self._limit, TORQUE * self._limit, 1.0)
-        barrier = crocoddyl.ActivationModelWeightedQuadraticBarrier(bounds, 1.0 / self._limit**2)
-        costs.addCost("torque limits", self._cost(control, barrier), self._firmness**2 * OVER_TORQUE)
-        acceleration = crocoddyl.ResidualModelJointAcceleration(self._state, self._nu)
-        costs.addCost("acceleration", self._cost(acceleration), self._firmness * ACCELERATION)
-
-    def _cone(self, costs: crocoddyl.CostModelSum, k: int, span: Span) -> None:
+    def _cone(self, costs: CostSum, k: int, span: Span) -> None:
         effector = self._character.effectors[span.effector]
         if effector.grip:
             return
@@ -159,7 +145,7 @@ class CostFactory:
         age = times[k] - times[span.begin] + 0.5 * (times[1] - times[0])
         age = np.inf if span.begin in {0, *(s.end for s in link)} else age
         left = np.inf if span.end in {end, *(s.begin for s in link)} else times[span.end] - times[k]
-        slope = 3.0 / RAMP if self._firmness == 1.0 else 1.0 / FIRM_RAMP
+        slope = 1.0 / (RAMP if self._firmness == 1.0 else FIRM_RAMP)
         largest = self._weight * min(3.0, slope * age, slope * left)
         frame = self._scene.surfaces[effector.surface].frame_id
         if effector.point:
@@ -169,40 +155,27 @@ class CostFactory:
         else:
             cone = crocoddyl.WrenchCone(R, self._friction, 2.0 * self._extent * effector.half, 4, True, 0.0, largest)
             residual = crocoddyl.ResidualModelContactWrenchCone(self._state, frame, cone, self._nu)
-        barrier = crocoddyl.ActivationModelQuadraticBarrier(crocoddyl.ActivationBounds(cone.lb, cone.ub))
         weight = self._firmness * OVER_CONE / self._weight**2
-        costs.addCost(f"cone {effector.name}", self._cost(residual, barrier), weight)
+        costs.barrier(f"cone {effector.name}", residual, cone.lb, cone.ub, weight)
 
     def _joint(self, span: Span) -> int:
         return int(self._scene.surfaces[self._character.effectors[span.effector].surface].joint_id)
 
-    def _tracking(self, costs: crocoddyl.CostModelSum, k: int, *, rest: bool) -> None:
+    def _tracking(self, costs: CostSum, k: int, *, rest: bool) -> None:
         guess, nv = self._guess, self._scene.nv
         v = np.zeros(nv) if rest else guess.v[k]
         residual = crocoddyl.ResidualModelState(self._state, np.concatenate([guess.q[k], v]), self._nu)
         root, speed = (END_POSE, END_VELOCITY) if rest else (ROOT, VELOCITY)
         weights = np.concatenate([[0.0] * 3, [root] * 3, np.full(nv - 6, POSTURE), np.full(nv, speed)])
-        costs.addCost("posture", self._cost(residual, crocoddyl.ActivationModelWeightedQuad(weights)), 1.0)
-        com = self._com(k)
-        costs.addCost("centre of mass", self._cost(crocoddyl.ResidualModelCoMPosition(self._state, com, self._nu)), COM)
+        costs.squares("posture", residual, weights)
+        com = crocoddyl.ResidualModelCoMPosition(self._state, self._com(k), self._nu)
+        costs.add("centre of mass", com, COM)
 
     def _com(self, k: int) -> Array:
         """Return the centre of mass of the simplified motion at a node, with what the hands carry."""
-        model = self._state.pinocchio
-        return np.asarray(pin.centerOfMass(model, model.createData(), self._guess.q[k]))
+        return np.asarray(pin.centerOfMass(self._state.pinocchio, self._swing, self._guess.q[k])).copy()
 
-    def _limits(self, costs: crocoddyl.CostModelSum) -> None:
-        """Add barriers at joint limits, relative to the neutral posture, and at joint speeds."""
-        nv, limits = self._scene.nv, self._scene.limits
-        low, high, weights = np.full(2 * nv, -np.inf), np.full(2 * nv, np.inf), np.ones(2 * nv)
-        low[limits.v_index], high[limits.v_index] = limits.lower + JOINT_MARGIN, limits.upper - JOINT_MARGIN
-        low[nv + limits.v_index], high[nv + limits.v_index] = -SPEED * limits.velocity, SPEED * limits.velocity
-        weights[nv:] = OVER_SPEED / OVER_ANGLE
-        residual = crocoddyl.ResidualModelState(self._state, self._state.zero(), self._nu)
-        barrier = crocoddyl.ActivationModelWeightedQuadraticBarrier(crocoddyl.ActivationBounds(low, high), weights)
-        costs.addCost("limits", self._cost(residual, barrier), self._firmness * OVER_ANGLE)
-
-    def _limbs(self, costs: crocoddyl.CostModelSum, k: int, active: list[Span]) -> None:
+    def _limbs(self, costs: CostSum, k: int, active: list[Span]) -> None:
         """Track the patches of swinging limbs; where a swing ends, the patch is at its place and at rest."""
         touching, carried = {span.effector for span in active}, self._guess.carried
         for i, limb in enumerate(self._character.limbs):
@@ -229,17 +202,16 @@ class CostFactory:
             return k
         return round(planned + (end - planned) * (k - begin) / (end - begin))
 
-    def _task(self, costs: crocoddyl.CostModelSum, k: int, scale: float, *, rest: bool) -> None:
+    def _task(self, costs: CostSum, k: int, scale: float, *, rest: bool) -> None:
         """Hold centre of mass and patches where the simplified motion has them when a task term holds."""
         model = self._scene.model
         com = crocoddyl.ResidualModelCoMPosition(self._state, self._com(k), self._nu)
-        costs.addCost("task", self._cost(com), END_COM * scale)
+        costs.add("task", com, END_COM * scale)
         if self._firmness > 1.0 and not rest:
             at = np.concatenate([self._guess.q[k], np.zeros(self._scene.nv)])
             turned = np.concatenate([np.zeros(3), np.full(3, END_POSE * scale), np.zeros(2 * self._scene.nv - 6)])
             residual = crocoddyl.ResidualModelState(self._state, at, self._nu)
-            activation = crocoddyl.ActivationModelWeightedQuad(turned)
-            costs.addCost("task trunk", self._cost(residual, activation), 1.0)
+            costs.squares("task trunk", residual, turned)
         for limb in self._character.limbs:
             frame = self._scene.surfaces[limb.surface].frame_id
             X = self._data.oMf[frame].copy()
@@ -254,36 +226,31 @@ class CostFactory:
         pin.updateFramePlacements(self._scene.model, data)
         return data
 
-    def _pose(
-        self, costs: crocoddyl.CostModelSum, limb: Effector, name: str, X: pin.SE3, weights: tuple[float, float]
-    ) -> None:
+    def _pose(self, costs: CostSum, limb: Effector, name: str, X: pin.SE3, weights: tuple[float, float]) -> None:
         frame = self._scene.surfaces[limb.surface].frame_id
         if limb.point:
             residual = crocoddyl.ResidualModelFrameTranslation(self._state, frame, X.translation, self._nu)
             swings = weights[0] == SWING
             factor = SWING_FOOT if swings and limb.name in self._feet else 1.0
             axes = factor * np.array([1.0, 1.0, SWING_HEIGHT if swings else 1.0])
-            activation = crocoddyl.ActivationModelWeightedQuad(axes)
-            costs.addCost(name, self._cost(residual, activation), weights[0])
+            costs.squares(name, residual, weights[0] * axes)
             return
         residual = crocoddyl.ResidualModelFramePlacement(self._state, frame, X, self._nu)
-        activation = crocoddyl.ActivationModelWeightedQuad(np.repeat(weights, 3))
-        costs.addCost(name, self._cost(residual, activation), 1.0)
+        costs.squares(name, residual, np.repeat(weights, 3))
 
-    def _velocity(
-        self, costs: crocoddyl.CostModelSum, limb: Effector, name: str, twist: pin.Motion, weight: float
-    ) -> None:
+    def _velocity(self, costs: CostSum, limb: Effector, name: str, twist: pin.Motion, weight: float) -> None:
         frame = self._scene.surfaces[limb.surface].frame_id
         residual = crocoddyl.ResidualModelFrameVelocity(self._state, frame, twist, pin.LOCAL, self._nu)
-        turning = 0.0 if limb.point else 1.0
-        activation = crocoddyl.ActivationModelWeightedQuad(np.repeat([1.0, turning], 3))
-        costs.addCost(name, self._cost(residual, activation), weight)
+        costs.squares(name, residual, np.repeat([weight, 0.0 if limb.point else weight], 3))
 
 
 class _Pairs:
     """Pairs of pieces that must stay apart: own links and surroundings, and listed pairs of own links.
 
     Of the latter, those of the scenario's `collisions` may come as close as surroundings.
+
+    Attributes:
+        shared: geometry with these pairs, and its data.
     """
 
     def __init__(self, scenario: Scenario, character: Character) -> None:
@@ -303,6 +270,8 @@ class _Pairs:
         self._names = [piece.name for piece in pieces]
         known = {*scene.subsystems, *scene.environment}
         self._of_prop = {k for k in other if self._names[k].split("/")[0] not in known}
+        geometry = convex_geometry(scene.collision_model, inside + close + outside)
+        self.shared = geometry, geometry_data(geometry)
         self._search = OverlapSearch(scene.model, scene.collision_model, inside + close + outside, margin=NEAR)
 
     def _is_tip(self, effector: Effector) -> bool:

@@ -26,7 +26,7 @@ LARGEST = 50_000_000
 TOUCHING = 0.01
 
 #: A patch that moves by less than this, and is closer than this to a surface, rests on it [m].
-RESTING = 0.003
+RESTING = 0.005
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,8 @@ from contact_invariant.refinement_costs import OUTSIDE_MARGIN, POINT_MARGIN, _Pa
 from contact_invariant.surroundings import surroundings_of
 from contact_invariant.whole_body import WholeBodyMotion, continuous
 from multi_qp_scene import load_scenario
+from multi_qp_scene.geometry_data import geometry_data
+from multi_qp_scene.overlaps import convex_geometry
 
 EFFECTORS = "{left_foot: {surface: left_sole}, right_foot: {surface: right_sole}, left_hand: {surface: left_palm}}"
 FLOOR = "ground/floor"
@@ -117,7 +119,9 @@ def test_derivative_of_the_clearance(refined):
         (pieces.index("ground/ground_link_0"), pieces.index("humanoid/l_knee_pitch_link_0")),
     ]
     state = crocoddyl.StateMultibody(scene.model)
-    residual = ClearanceResidual(state, scene.nv - 6, scene, pairs, [0.5, 0.5])
+    geometry = convex_geometry(scene.collision_model, pairs)
+    shared = geometry, geometry_data(geometry)
+    residual = ClearanceResidual(state, scene.nv - 6, scene, pairs, [0.5, 0.5], shared)
     kinematics = scene.model.createData()
     collector = crocoddyl.DataCollectorMultibody(kinematics)  # the data of the residual has no reference to it
     data = residual.createData(collector)
