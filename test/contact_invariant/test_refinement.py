@@ -29,7 +29,7 @@ from contact_invariant.motion import Motion
 from contact_invariant.optional_crocoddyl import crocoddyl
 from contact_invariant.refined_audit import RefinedAuditor
 from contact_invariant.refinement import Refiner
-from contact_invariant.refinement_costs import OUTSIDE_MARGIN, POINT_MARGIN, _Pairs
+from contact_invariant.refinement_costs import OUTSIDE_MARGIN, POINT_MARGIN, CostFactory, Guess, _Pairs
 from contact_invariant.surroundings import surroundings_of
 from contact_invariant.whole_body import WholeBodyMotion, continuous
 from multi_qp_scene import load_scenario
@@ -230,6 +230,33 @@ def test_redundant_contacts_of_a_lying_character_have_bounded_forces():
     for one in (found, firm):
         assert one.costs[-1] < 20.0 and np.abs(np.array(one.candidate[1])).max() < scene.torque_limits.max()
         assert np.abs(one.motion.q - scene.q0)[:, :7].max() < 0.005  # the pelvis stays
+
+
+def test_forces_end_before_their_contact_does(behaviour):
+    """Within its last nodes, a normal force above the largest one costs: accelerations have no jump when it ends."""
+    scenario = behaviour(effectors="{left_foot: {surface: left_sole}, right_foot: {surface: right_sole}}")
+    scene, character = scenario.scene, character_of(scenario)
+    times, q = np.linspace(0.0, 1.0, 51), np.tile(scene.q0, (51, 1))
+    data = scene.model.createData()
+    pin.framesForwardKinematics(scene.model, data, scene.q0)
+    spans = [
+        Span(i, 0, end, FLOOR, data.oMf[scene.surfaces[effector.surface].frame_id].copy(), np.eye(3)[2])
+        for i, (effector, end) in enumerate(zip(character.effectors, (50, 25), strict=True))
+    ]
+    guess = Guess(times, q, np.zeros((51, scene.nv)), spans, np.ones((50, 2), bool), set())
+    factory = CostFactory(scenario, character, scene.nv - 6, guess, 1.0)
+    model = pin.Model(scene.model)
+    model.names[1] = "root_joint"
+    state = crocoddyl.StateMultibody(model)
+
+    def largest(k):
+        costs = factory.at(k, state, spans).costs.todict()
+        cones = [costs[f"cone {name} 0"].cost.residual.reference for name in ("left_foot", "right_foot")]
+        return np.array([cone.max_nforce for cone in cones]) / (9.81 * character.mass)
+
+    np.testing.assert_allclose(largest(24), [3.0, 0.2], rtol=1e-3)
+    np.testing.assert_allclose(largest(20), [3.0, 1.0], rtol=1e-3)
+    assert largest(5).tolist() == pytest.approx([3.0, 3.0], rel=1e-3)
 
 
 def test_rotation_vectors_pass_half_a_turn():
