@@ -56,11 +56,11 @@ class SynthesisProblem:
         self._joints = len(character.joints.indices)
         phases = behaviour.phases
         self.fixed, self.knots = 2 * n, 2 * n + phases * self._block
-        dynamic, self._dynamics = self._instants(DYNAMIC_SAMPLES, path=False)
+        dynamic, self._dynamics = self._instants(behaviour.samples, path=False)
         path, self._path = self._instants(PATH_SAMPLES, path=True)
         self._terms = [dynamic, path]
         self.size = self.knots + self._dynamics.count * (6 * N + self._joints)
-        places = np.arange(phases * PIECES)[:, None] + instants(DYNAMIC_SAMPLES // PIECES)
+        places = np.arange(phases * PIECES)[:, None] + instants(behaviour.samples // PIECES)
         self.times = behaviour.phase_duration / PIECES * places.ravel()
 
     def _instants(self, samples: int, *, path: bool) -> tuple[list[Term], Instants]:

@@ -27,6 +27,8 @@ TORQUE, SPEED, FRICTION, EXTENT = 0.8, 0.8, 0.8, 0.8
 JOINT_MARGIN = 0.03
 #: Distances that are kept [m]: from surroundings, between own links; and within which pairs are looked at.
 OUTSIDE_MARGIN, INSIDE_MARGIN, NEAR = 0.01, 0.04, 0.15
+#: The first when barriers are firm, where the simplified motion keeps it: bound of the swing clearance, and 1.5 cm [m].
+SWING_MARGIN = 0.035
 #: The first of a link, but for feet, that touches with a point: its shape may enter the surface when it tilts [m].
 POINT_MARGIN = -0.005
 #: Duration before and after the contact of a point over which it keeps this margin [s].
@@ -115,7 +117,9 @@ class CostFactory:
         self._limbs(costs, k, active)
         if k in self._guess.strict:
             self._task(costs, k, 1.0 / step, rest=last)
-        pairs = self._pairs.near(self._guess.q[k], active, self._soon(k), self._solid(k))
+        postures = [self._guess.q[j] for j in {k, *self._swings(k, active).values()}]
+        high = SWING_MARGIN if self._firmness > 1.0 else OUTSIDE_MARGIN
+        pairs = self._pairs.near(postures, active, self._soon(k), self._solid(k), high)
         if pairs:
             ends, margins, weights = (list(column) for column in zip(*pairs, strict=True))
             residual = ClearanceResidual(self._state, self._nu, self._scene, ends, margins, self._pairs.shared)
@@ -177,7 +181,7 @@ class CostFactory:
 
     def _limbs(self, costs: CostSum, k: int, active: list[Span]) -> None:
         """Track the patches of swinging limbs; where a swing ends, the patch is at its place and at rest."""
-        touching, carried = {span.effector for span in active}, self._guess.carried
+        swings, carried = self._swings(k, active), self._guess.carried
         for i, limb in enumerate(self._character.limbs):
             frame = self._scene.surfaces[limb.surface].frame_id
             if carried is not None and (carried.touches(i, k) or carried.later(i, k)):
@@ -188,9 +192,16 @@ class CostFactory:
             if landing is not None:
                 self._pose(costs, limb, limb.name, landing.pose, (self._firmness * LANDING,) * 2)
                 self._velocity(costs, limb, f"{limb.name} at rest", pin.Motion.Zero(), LANDING_SPEED)
-            elif i not in touching and any(s.effector == i and s.begin > k for s in self._guess.spans):
-                pin.framesForwardKinematics(self._scene.model, self._swing, self._guess.q[self._along_swing(i, k)])
-                self._pose(costs, limb, limb.name, self._swing.oMf[frame].copy(), (SWING, SWING_TURN))
+            elif i in swings:
+                pin.framesForwardKinematics(self._scene.model, self._swing, self._guess.q[swings[i]])
+                weights = (self._firmness * SWING, self._firmness * SWING_TURN)
+                self._pose(costs, limb, limb.name, self._swing.oMf[frame].copy(), weights, swings=True)
+
+    def _swings(self, k: int, active: list[Span]) -> dict[int, int]:
+        """Return the node of the simplified motion that each limb follows that swings to a contact."""
+        touching = {span.effector for span in active}
+        swinging = {s.effector for s in self._guess.spans if s.begin > k} - touching
+        return {i: self._along_swing(i, k) for i in swinging if self._character.effectors[i].is_limb}
 
     def _along_swing(self, i: int, k: int) -> int:
         """Return the node of the simplified motion whose patch is followed: its swing may begin earlier."""
@@ -226,11 +237,19 @@ class CostFactory:
         pin.updateFramePlacements(self._scene.model, data)
         return data
 
-    def _pose(self, costs: CostSum, limb: Effector, name: str, X: pin.SE3, weights: tuple[float, float]) -> None:
+    def _pose(
+        self,
+        costs: CostSum,
+        limb: Effector,
+        name: str,
+        X: pin.SE3,
+        weights: tuple[float, float],
+        *,
+        swings: bool = False,
+    ) -> None:
         frame = self._scene.surfaces[limb.surface].frame_id
         if limb.point:
             residual = crocoddyl.ResidualModelFrameTranslation(self._state, frame, X.translation, self._nu)
-            swings = weights[0] == SWING
             factor = SWING_FOOT if swings and limb.name in self._feet else 1.0
             axes = factor * np.array([1.0, 1.0, SWING_HEIGHT if swings else 1.0])
             costs.squares(name, residual, weights[0] * axes)
@@ -279,22 +298,24 @@ class _Pairs:
         return effector.point and effector.name not in self._feet
 
     def near(
-        self, q: Array, active: list[Span], soon: list[Span], solid: str | None
+        self, postures: list[Array], active: list[Span], soon: list[Span], solid: str | None, high: float
     ) -> list[tuple[tuple[int, int], float, float]]:
-        """Return near pairs at q, without links whose patches touch and their surroundings: margins, weights.
+        """Return pairs near at any posture, without links whose patches touch and their surroundings: margins, weights.
 
         Args:
-            q: posture.
+            postures: of the simplified motion: that of the node, and those that swinging limbs follow there.
             active: contacts.
             soon: contacts, with those that begin soon or have just ended.
             solid: name of the object where it is to be avoided.
+            high: distance from surroundings that is kept where all postures have it [m].
         """
         patches = [self._character.effectors[span.effector] for span in active]
         points = [self._character.effectors[span.effector] for span in soon]
         flat = {self._surface_joint[e.name] for e in patches if not self._is_tip(e)}
         tips = {self._surface_joint[e.name] for e in points if self._is_tip(e)}
         found = []
-        for index in self._search.distances(q):
+        seen = [self._search.distances(q) for q in postures]
+        for index in dict.fromkeys(index for distances in seen for index in distances):
             a, b = (int(k) for k in self._search.pairs[index])
             if (a, b) in self._inside:
                 found.append(((a, b), INSIDE_MARGIN, 1.0))
@@ -304,5 +325,7 @@ class _Pairs:
                 if self._names[b].split("/")[0] == solid:
                     found.append(((a, b), OUTSIDE_MARGIN, 1.0))
             elif self._joint[a] not in flat:
-                found.append(((a, b), POINT_MARGIN if self._joint[a] in tips else OUTSIDE_MARGIN, 1.0))
+                had = min(distances.get(index, NEAR) for distances in seen)
+                margin = POINT_MARGIN if self._joint[a] in tips else max(OUTSIDE_MARGIN, min(high, had))
+                found.append(((a, b), margin, 1.0))
         return found

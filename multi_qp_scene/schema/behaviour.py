@@ -249,6 +249,8 @@ class BehaviourSpec(CharacterSpec):
         object: an object whose motion is found as well.
         phases: number of phases; contacts are constant within a phase.
         phase_duration: duration of a phase [s].
+        samples: instants of a phase at which dynamics and collisions of links are in the cost, an even number; with few
+            in a long phase, links may enter solids between two of them.
         friction: Coulomb coefficient of all contacts.
         smoothness: factor of the accelerations in the cost, before they are squared; larger ones give the motion more
             of its time.
@@ -276,6 +278,7 @@ class BehaviourSpec(CharacterSpec):
     object: ObjectSpec | None = None
     phases: Annotated[int, Field(ge=1, le=40)] = 10
     phase_duration: Duration = 0.5
+    samples: Annotated[int, Field(ge=8, le=40, multiple_of=2)] = 8
     friction: Friction = 0.7
     smoothness: Positive = 1.0
     limb_smoothness: Positive = 1.0

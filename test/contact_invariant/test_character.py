@@ -40,6 +40,18 @@ def problem(character, surroundings, scenario):
     return SynthesisProblem(character, surroundings, scenario.spec.behaviour)
 
 
+def test_the_cost_of_a_posture_at_rest_does_not_depend_on_the_number_of_samples(behaviour, character, surroundings):
+    costs = []
+    for samples in (8, 16):
+        scenario = behaviour(options=f"samples: {samples}")
+        problem = SynthesisProblem(character, surroundings, scenario.spec.behaviour)
+        assert len(problem.times) == 2 * samples and (np.diff(problem.times) < 1.0 / samples).all()
+        x = character.features_at(scenario.scene, scenario.scene.q0)
+        z = problem.initial(x, scenario.scene.q0[character.joints.q_index])
+        costs.append(problem.normal_equations(z)[0])
+    assert costs[0] > 0.0 and costs[1] == pytest.approx(costs[0], rel=1e-9)
+
+
 def test_the_rigid_body_is_that_of_the_full_model(scenario, character):
     scene, data = scenario.scene, scenario.scene.model.createData()
     pin.ccrba(scene.model, data, scene.q0, np.zeros(scene.nv))

@@ -290,10 +290,26 @@ def test_a_link_that_touches_with_a_point_may_enter_the_surface_a_little_when_it
     pairs = _Pairs(scenario, character)
 
     def margins(active, soon):
-        found = {names[a]: m for (a, b), m, _ in pairs.near(q, active, soon, None) if b == ground}
+        found = {names[a]: m for (a, b), m, _ in pairs.near([q], active, soon, None, OUTSIDE_MARGIN) if b == ground}
         return found.get("humanoid/l_wrist_roll_link_0"), found.get("humanoid/l_ankle_roll_link_0")
 
     assert margins([], []) == (OUTSIDE_MARGIN, OUTSIDE_MARGIN)
     assert margins([spans["left_hand"]], [spans["left_hand"]]) == (POINT_MARGIN, OUTSIDE_MARGIN)
     assert margins([], [spans["left_hand"], spans["left_foot"]]) == (POINT_MARGIN, OUTSIDE_MARGIN)
     assert margins([spans["left_foot"]], [spans["left_foot"]]) == (OUTSIDE_MARGIN, None)
+
+
+def test_links_keep_the_distance_from_surroundings_of_all_postures_that_they_follow():
+    scenario = load_scenario(str(Path(__file__).with_name("get_up_from_back.yaml")))
+    names = [piece.name for piece in scenario.scene.collision_model.geometryObjects]
+    wrist, pairs = names.index("humanoid/l_wrist_roll_link_0"), _Pairs(scenario, character_of(scenario))
+
+    def margin(*heights):
+        postures = [scenario.scene.q0 + height * np.eye(scenario.scene.nq)[2] for height in heights]
+        found = {a: m for (a, b), m, _ in pairs.near(postures, [], [], None, 0.03) if names[b].startswith("ground")}
+        return found.get(wrist)
+
+    lying = margin(0.0)
+    assert lying == OUTSIDE_MARGIN  # it touches
+    assert margin(0.025) - margin(0.018) == pytest.approx(0.007, abs=1e-4) and margin(0.05) == 0.03
+    assert margin(1.0) is None and margin(1.0, 0.05) == 0.03 and margin(0.05, 0.0) == lying
