@@ -22,8 +22,8 @@ RESIDUAL, RATIO, BEYOND = 0.01, 1.0, float(np.radians(2.0))
 #: Weight of the root's rows relative to torques at their limits, and of forces in body weights.
 FIRM, FORCE = 1e3, 1e-3
 
-Features = Callable[[list[tuple[Array, Array]]], list[tuple[str, str, float]]]
-"""Name, unit and value of each task feature, from features and their rates at the end of each phase."""
+Features = Callable[[list[tuple[Array, ...]]], list[tuple[str, str, float]]]
+"""Name, unit and value of each task feature, from (x, ẋ, shift) at the end of each phase, see `TaskTerms.values`."""
 
 
 @dataclass(frozen=True)
@@ -227,11 +227,14 @@ class _WholeBodyPath(_Path):
                     self.speeds[m, i] = twist.linear
 
 
-def _ends(scene: Scene, character: Character, motion: WholeBodyMotion, knots: Array) -> list[tuple[Array, Array]]:
-    """Return features and their rates at the end of each phase."""
-    step, found = 1e-3, []
+def _ends(scene: Scene, character: Character, motion: WholeBodyMotion, knots: Array) -> list[tuple[Array, ...]]:
+    """Return features, their rates, and the shift of the centre of mass at the end of each phase."""
+    step, found = 1e-3, list[tuple[Array, ...]]()
     for t in knots[1:]:
         around = np.clip([t - step, t, t + step], 0.0, motion.times[-1])
-        x = features_of(scene, character, motion.at(around)[0])
-        found.append((x[1], (x[2] - x[0]) / (around[2] - around[0])))
+        q = motion.at(around)[0]
+        x = features_of(scene, character, q)
+        shift = x[1] - character.features_at(scene, q[1])
+        shifts = np.column_stack([shift[character.body_features(k)][:3] for k in range(len(character.bodies))])
+        found.append((x[1], (x[2] - x[0]) / (around[2] - around[0]), shifts))
     return found

@@ -184,14 +184,15 @@ class Synthesiser:
             complete=len(stages) == len(STAGES) and stages[-1][1].reason != "time",
         )
 
-    def _ends(self, motion: Motion) -> list[tuple[Array, Array]]:
-        """Return features and their rates at the end of each phase.
+    def _ends(self, motion: Motion) -> list[tuple[Array, ...]]:
+        """Return features, their rates, and the shift of the centre of mass at the end of each phase.
 
         Where the weight of limbs acts at their places, the centre of mass is that of the full model, which the forces
         balance: one that has its chest bent forward stands with the hips behind the feet.
         """
         last = slice(motion.pieces, None, motion.pieces)
         x, rates = motion.x[last].copy(), motion.rates[last].copy()
+        shift = np.zeros((len(x), 3, len(self.character.bodies)))
         if self._behaviour.limb_weights:
             scene, character = self._scenario.scene, self.character
             times = motion.knots[1:, None] + DIFFERENCE * np.array([-1.0, 0.0, 1.0])
@@ -200,9 +201,10 @@ class Synthesiser:
             full = full.reshape(len(times), 3, -1)
             for k in range(len(character.names)):
                 com = slice(character.body_features(k).start, character.body_features(k).start + 3)
+                shift[:, :, k] = full[:, 1, com] - x[:, com]
                 x[:, com] = full[:, 1, com]
                 rates[:, com] = (full[:, 2, com] - full[:, 0, com]) / (times[:, 2:] - times[:, :1])
-        return list(zip(x, rates, strict=True))
+        return list(zip(x, rates, shift, strict=True))
 
     def _motion(self, z: Array) -> Motion:
         problem, behaviour = self.problem, self._behaviour

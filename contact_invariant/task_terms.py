@@ -126,8 +126,9 @@ class TaskTerms:
     Attributes:
         phases: index of the phase at whose end each term is evaluated.
         residuals: of each term, a function of (x, ẋ): values as lengths and their Jacobian.
-        features: name and unit of each entry of each term, and a function of (x, ẋ) with the values; none of terms with
-            a weight below 1.
+        features: name and unit of each entry of each term, and a function of (x, ẋ, shift) with the values; none of
+            terms with a weight below 1. The shift of each body, (3, bodies) [m], is that of the centre of mass in x
+            from where the nominal posture has it in the trunk, from which the limbs are measured.
     """
 
     def __init__(self, behaviour: BehaviourSpec, character: Character, surroundings: Surroundings) -> None:
@@ -136,23 +137,28 @@ class TaskTerms:
         self.residuals: list[Any] = []
         self.features: list[tuple[list[tuple[str, str]], Any]] = []
         x, rate = ca.SX.sym("x", character.features), ca.SX.sym("rate", character.features)
-        state = state_at(character, x, rate)
+        self._shift, state = ca.SX.sym("shift", 3, len(character.bodies)), state_at(character, x, rate)
         for term in behaviour.terms:
             found = _MAKERS[type(term)](self, term, state)
             scaled = term.weight * ca.vertcat(*(feature.scaled for feature in found))
+            scaled = ca.substitute(scaled, self._shift, ca.DM.zeros(self._shift.shape))
             J = ca.densify(ca.jacobian(scaled, ca.vertcat(x, rate)))
             self.phases.append((term.phase or behaviour.phases) - 1)
             self.residuals.append(ca.Function("term", [x, rate], [scaled, J]))
             judged = found if term.weight >= 1.0 else []
             names = [(f"{term.type}: {f.name}", f.unit) for f in judged for _ in range(f.values.numel())]
             values = ca.vertcat(*(feature.values for feature in judged))
-            self.features.append((names, ca.Function("features", [x, rate], [values])))
+            self.features.append((names, ca.Function("features", [x, rate, self._shift], [values])))
 
-    def values(self, knots: Sequence[tuple[Array, Array]]) -> list[tuple[str, str, float]]:
-        """Return name with phase, unit and value of each feature, for the features at the end of each phase."""
+    def values(self, knots: Sequence[tuple[Array, ...]]) -> list[tuple[str, str, float]]:
+        """Return name with phase, unit and value of each feature, for (x, ẋ, shift) at the end of each phase.
+
+        Without a shift, the centre of mass is where the nominal posture has it in the trunk.
+        """
         found = []
         for phase, (names, function) in zip(self.phases, self.features, strict=True):
-            values = np.array(function(*knots[phase])).ravel()
+            x, rate, *shift = knots[phase]
+            values = np.array(function(x, rate, *(shift or [np.zeros(self._shift.shape)]))).ravel()
             end = f", end of phase {phase + 1}"
             found += [(name + end, unit, float(value)) for (name, unit), value in zip(names, values, strict=True)]
         return found
@@ -176,10 +182,18 @@ class TaskTerms:
                 Feature(f"{foot.name} on a surface", "m", at.places[i] - near),
                 Feature(f"{foot.name} flat", "rad", at.turns[i][:, 2] + normal),
             ]
-            if foot.is_limb:
-                found.append(Feature(f"velocity of {foot.name}", "m/s", at.rate[6 + 6 * i : 9 + 6 * i]))
-                found.append(Feature(f"rotation of {foot.name}", "rad/s", at.rate[9 + 6 * i : 12 + 6 * i]))
+            found += self._rest(at, i)
         return found
+
+    def _rest(self, at: SymbolicState, i: int) -> list[Feature]:
+        """Return the velocity of a limb's patch; nothing for a patch of the trunk."""
+        effector, rate = self._character.effectors[i], at.rate[6 + 6 * i : 12 + 6 * i]
+        if not effector.is_limb:
+            return []
+        return [
+            Feature(f"velocity of {effector.name}", "m/s", rate[:3]),
+            Feature(f"rotation of {effector.name}", "rad/s", rate[3:]),
+        ]
 
     def _handstand(self, term: HandstandTerm, at: SymbolicState) -> list[Feature]:
         hands = [self._character.index(name) for name in term.hands]
@@ -197,11 +211,14 @@ class TaskTerms:
             found += [
                 Feature(f"{hand.name} on a surface", "m", at.places[i] - near),
                 Feature(f"{hand.name} flat", "rad", at.turns[i][:, 2] + normal),
+                Feature(f"trunk above {hand.name}", "m", self._rise(at, i)),
             ]
+            found += self._rest(at, i)
         for i in (self._character.index(name) for name in term.feet):
             foot = self._character.effectors[i]
             base, length = self._hip(at, i)
             found.append(Feature(f"{foot.name} above the trunk", "m", at.places[i] - base - ca.DM([0, 0, length])))
+            found += self._rest(at, i)
         return found
 
     def _hip(self, at: SymbolicState, i: int) -> tuple[Any, float]:
@@ -209,8 +226,17 @@ class TaskTerms:
         effector = self._character.effectors[i]
         com = self._character.bodies[effector.body].com
         base = effector.placements[0].translation if effector.is_limb else effector.nominal.translation
-        trunk = at.bodies[effector.body]
-        return trunk.p + trunk.R @ ca.DM(base - com), float(np.linalg.norm(effector.nominal.translation - base))
+        trunk, shift = at.bodies[effector.body], self._shift[:, effector.body]
+        return trunk.p - shift + trunk.R @ ca.DM(base - com), float(np.linalg.norm(effector.nominal.translation - base))
+
+    def _rise(self, at: SymbolicState, i: int) -> Any:
+        """Return the height of a limb's first joint above its last one, less their nominal distance [m]."""
+        effector, (base, _) = self._character.effectors[i], self._hip(at, i)
+        if not effector.is_limb:
+            return base[2] - at.places[i][2]
+        wrist = np.zeros(3) if effector.point else effector.end.inverse().translation
+        length = np.linalg.norm(effector.nominal.act(wrist) - effector.placements[0].translation)
+        return base[2] - (at.places[i] + at.turns[i] @ ca.DM(wrist))[2] - length
 
     def _trunk(self, term: CharacterTerm, at: SymbolicState) -> BodyState:
         """Return the trunk of a term's character."""

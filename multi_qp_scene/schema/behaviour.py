@@ -74,6 +74,8 @@ class StandTerm(TermBase):
 class HandstandTerm(TermBase):
     """Stands on the hands: at rest, upside down, centre of mass above the middle of the hands, feet above the trunk.
 
+    The trunk is above the hands by the length that the arms have in the posture, from the first to the last joint.
+
     Attributes:
         hands: effectors to stand on.
         feet: effectors above the trunk.

@@ -173,3 +173,17 @@ def test_factors_of_a_behaviour_change_its_weights_alone(behaviour):
     assert limited == weights
     with pytest.raises(MultiQpError, match="limb_weights: true"):
         behaviour(options="torque_limits: true")
+
+
+@pytest.mark.slow
+def test_a_handstand_emerges_from_a_crouch():
+    scenario = load_scenario(str(Path(__file__).with_name("handstand.yaml")))
+    assert {term.type for term in scenario.spec.behaviour.terms} == {"handstand"}
+    maker, auditor = synthesiser(scenario)
+    synthesis = maker.run(0)
+    motion, audit = synthesis.motion, auditor.audit(synthesis.motion, synthesis.features)
+    assert audit.passed, audit.findings
+    made = dict(zip(motion.effectors, motion.contacts.T, strict=True))
+    assert made["left_hand"].all() and made["right_hand"].all()
+    assert not made["left_foot"][-4:].any() and not made["right_foot"][-4:].any()  # held for four phases
+    assert motion.x[-1, 8] > 1.5 and motion.x[-1, 14] > 1.5  # the feet

@@ -65,12 +65,30 @@ def test_a_handstand_is_upside_down_with_the_feet_up(terms, character, scenario)
     turned[3:6] = pin.log3(turn @ pin.exp3(x[3:6]))
     for k in range(6, len(x), 6):
         turned[k : k + 3] = x[:3] + turn @ (x[k : k + 3] - x[:3])
-    values, upright = (np.array(terms.features[5][1](one, 0 * x)).ravel() for one in (turned, x))
+    values, upright = (np.array(terms.features[5][1](one, 0 * x, 0.0)).ravel() for one in (turned, x))
     names = [name for name, _ in terms.features[5][0]]
     trunk = [k for k, name in enumerate(names) if name == "handstand: trunk upside down"]
     feet = [k for k, name in enumerate(names) if name.endswith("foot above the trunk")]
     np.testing.assert_allclose(values[trunk], 0.0, atol=1e-8)
+    rise = [k for k, name in enumerate(names) if "trunk above" in name]
+    assert len(rise) == 2 and (values[rise] < -0.5).all()  # the arms point upwards there
     assert np.abs(values[feet]).max() < 0.1 and np.abs(upright[feet]).max() > 1.0
+
+
+def test_limbs_are_measured_from_the_trunk_where_the_centre_of_mass_is_shifted(terms, character, scenario):
+    """A shift of the centre of mass moves it over the feet, and no limb's first joint."""
+    x, shift = character.features_at(scenario.scene, scenario.scene.q0), np.array([[0.02], [0.01], [-0.03]])
+    moved = x.copy()
+    moved[:3] += shift.ravel()
+    knots = [(x, 0 * x)] * 3, [(moved, 0 * x, shift)] * 3, [(moved, 0 * x)] * 3
+    names = [name for name, _, _ in terms.values(knots[0])]
+    plain, shifted, wrong = (np.array([value for _, _, value in terms.values(one)]) for one in knots)
+    of_limbs = [k for k, name in enumerate(names) if any(part in name for part in ("extended", "above"))]
+    over = [k for k, name in enumerate(names) if "centre of mass over" in name]
+    assert of_limbs and over
+    np.testing.assert_allclose(shifted[of_limbs], plain[of_limbs], atol=1e-9)
+    assert np.abs(wrong[of_limbs] - plain[of_limbs]).max() > 0.01
+    np.testing.assert_allclose((shifted - plain)[over].reshape(-1, 2), [[0.02, 0.01]] * (len(over) // 2), atol=1e-9)
 
 
 def test_terms_hold_at_the_end_of_their_phase(terms, scenario, character, behaviour):
