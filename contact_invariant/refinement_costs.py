@@ -57,6 +57,8 @@ OVER_TORQUE, OVER_ANGLE, OVER_SPEED, OVER_CONE, OVERLAP = 300.0, 1e4, 10.0, 1e4,
 CLOSE = 10.0
 #: Weights at the end, not per second: centre of mass, patches and trunk, velocities.
 END_COM, END_POSE, END_VELOCITY = 1e4, 2e3, 50.0
+#: Duration before the end over which the motion comes to rest [s].
+SETTLING = 0.2
 
 
 @dataclass(frozen=True)
@@ -170,6 +172,8 @@ class CostFactory:
         v = np.zeros(nv) if rest else guess.v[k]
         residual = crocoddyl.ResidualModelState(self._state, np.concatenate([guess.q[k], v]), self._nu)
         root, speed = (END_POSE, END_VELOCITY) if rest else (ROOT, VELOCITY)
+        if guess.times[k] > guess.times[-1] - SETTLING:
+            v, speed = np.zeros(nv), END_VELOCITY
         weights = np.concatenate([[0.0] * 3, [root] * 3, np.full(nv - 6, POSTURE), np.full(nv, speed)])
         costs.squares("posture", residual, weights)
         com = crocoddyl.ResidualModelCoMPosition(self._state, self._com(k), self._nu)
