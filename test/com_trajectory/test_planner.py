@@ -45,7 +45,7 @@ def inside(rng, reach):
     return None if len(corners) < 4 else rng.dirichlet(np.ones(len(corners))) @ corners
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(SEEDS)
 def test_every_point_of_8_and_9_is_kinematically_feasible(seed):
     """The proof of section 6.2: for any reaches, states and attractors there are switching times that satisfy (4)."""

@@ -58,7 +58,7 @@ def test_transitions_without_static_equilibrium_are_reported_with_their_amount()
 
 def test_the_report_of_violations_along_the_curve_is_that_of_linear_programs():
     found = plan_com(load_contact_sequence("wall"), polytopes())
-    valid = validate(found, step=0.2)
+    valid = validate(found, step=0.1)
     audited = violations(found, valid.times)
     assert np.allclose(valid.wrench, audited, atol=1e-6)
     assert valid.dynamic_share == pytest.approx((audited < 1e-6).mean())
