@@ -78,54 +78,20 @@ def _run_turns(scenario: Scenario, output: Path | None, picture: Path | None) ->
 
 
 def with_plan(scenario: Scenario) -> tuple[Scenario, bool]:
-    """Return a scenario with states, planned if it has none, and whether they reach the goal."""
-    if scenario.spec.contact_sequence is not None:
-        return _followed(scenario), True
-    if scenario.spec.turns is not None:
-        from motion_generation.turns import plan_turns
+    """Return a scenario with states, generated if it has none, and whether they are what it asks for; print why not."""
+    from motion_generation.state_generation import generate_states
 
-        planned = plan_turns(scenario)
-        if not planned.sequence.complete:
-            Console(stderr=True).print(f"[bold]the turns end early[/bold]: {planned.sequence.reason}")
-        return planned.scenario, planned.sequence.complete
-    if scenario.spec.behaviour is not None:
-        return _synthesised(scenario)
-    if scenario.spec.plan is None:
-        return scenario, True
-    from motion_generation.planning import plan_scenario
-
-    answer = plan_scenario(scenario)
+    if scenario.spec.behaviour is None:
+        answer = generate_states(scenario)
+    else:
+        with run_progress(scenario.name) as bar:
+            answer = generate_states(scenario, progress=synthesis_progress(bar))
     console = Console(stderr=True)
-    took = sum(answer.plan.seconds.values())
-    console.print(f"planned {answer.plan.moves} contacts in {took:.2f} s")
-    if not answer.plan.complete:
-        console.print(f"[bold]the plan does not reach the goal[/bold]: {answer.plan.reason}; the partial plan is run")
-    return answer.scenario, answer.plan.complete
-
-
-def _synthesised(scenario: Scenario) -> tuple[Scenario, bool]:
-    """Return a scenario with the states of its synthesised motion, and whether this passes its audit."""
-    from motion_generation.synthesised_states import synthesise_scenario
-
-    console = Console(stderr=True)
-    with run_progress(scenario.name) as bar:
-        answer = synthesise_scenario(scenario, progress=synthesis_progress(bar))
-    if not answer.computed:
-        console.print("the motion of an earlier synthesis is used")
-    if not answer.passed:
-        console.print(f"[bold]the motion does not pass its audit[/bold]: {answer.missed}; it is run")
-    return answer.scenario, answer.passed
-
-
-def _followed(scenario: Scenario) -> Scenario:
-    """Return a scenario with the states of its contact sequence; print notes and repairs."""
-    from motion_generation.sequences import follow_sequence
-
-    answer = follow_sequence(scenario)
-    console = Console(stderr=True)
-    for note in (*answer.trajectory.notes, *answer.repairs):
+    for note in answer.notes:
         console.print(note)
-    return answer.scenario
+    if answer.failure:
+        console.print(f"[bold]{answer.failure}[/bold]; it is run all the same")
+    return answer.scenario, not answer.failure
 
 
 def print_plan(name: str, plan: ContactPlan) -> None:

@@ -160,6 +160,9 @@ def _randomised(
         raise
     results = _results(list(jobs), every, done)
     console.print(_table(results))
+    for name, result in results.items():
+        for reason, count in _reasons(result).items():
+            console.print(f"{scene_name(name)}: {count} of {result['runs']}: {reason}")
     cost, took = sum(result["cpu_time_s"] for result in results.values()), monotonic() - began
     console.print(f"{len(every)} runs, {cost / 60.0:.1f} min of CPU time in {took / 60.0:.1f} min")
     if folder is not None:
@@ -198,6 +201,13 @@ def _table(results: dict[str, dict[str, Any]]) -> Table:
     return table
 
 
+def _reasons(result: dict[str, Any]) -> dict[str, int]:
+    """Return why runs failed, with their number; a run may have several reasons."""
+    ended = {why: count for why, count in result["failures"].items() if why not in (rb.MISSED, rb.UNHEALTHY)}
+    missed = {f"misses the goal '{name}'": count for name, count in result["missed"].items()}
+    return {**ended, **missed, **result["unhealthy"]}
+
+
 def scene_name(scenario: str) -> str:
     """Return the name to print of a scenario that is given by name or path."""
     return Path(scenario).stem if scenario.endswith(".yaml") else scenario
@@ -221,7 +231,7 @@ def _pushes(options: argparse.Namespace, jobs: dict[str, list[rb.RunJob]], folde
                 )
                 for way in ways
             ]
-            with_mismatch(rb.prepare(of_scene[0]), of_scene[0].mismatch.model_copy(update={"pushes": [searches[0][1]]}))
+            with_mismatch(_prepared(of_scene[0]), of_scene[0].mismatch.model_copy(update={"pushes": [searches[0][1]]}))
             forces = rb.largest_pushes(searches, executor, upto=options.upto, resolution=5.0, done=advance)
             found[name] = [{"direction_deg": 360.0 * k / len(ways), "force_n": force} for k, force in enumerate(forces)]
     table = Table("scene", *(f"{push['direction_deg']:.0f}°" for push in next(iter(found.values()))), box=None)
@@ -248,12 +258,16 @@ def _stalls(options: argparse.Namespace, names: list[str], folder: Path | None) 
     parameters = tuple(sorted(parameters_from(options.parameters).items()))
     found = {}
     for name in names:
-        load = partial(rb.prepare, rb.RunJob(name, options.seed, parameters, MismatchSpec()))
+        load = partial(_prepared, rb.RunJob(name, options.seed, parameters, MismatchSpec()))
         settings = {"every": options.every, "until": options.until, "seed": options.seed, "jobs": options.jobs}
         found[name] = tabulate(load, upto=options.stalls, **settings)
     if folder is not None:
         _write(folder / "stalls.json", found)
     return 0
+
+
+def _prepared(job: rb.RunJob) -> Scenario:
+    return rb.prepare(job).scenario
 
 
 def _write(path: Path, data: Any) -> None:

@@ -16,14 +16,6 @@ from multi_qp_scene.schema.control import ClosedLoopSpec
 
 #: Fallback formulation and solvers of the block solver; the last solver also solves the relaxed QP.
 FALLBACK_FORMULATION, FALLBACK_SOLVERS = "reduced", ("piqp_sparse", "daqp")
-#: For a scenario without states: by the key that it has instead, the function that generates them.
-_STATE_SOURCES = {
-    "plan": "the scenario of `motion_generation.planning.plan_scenario(scenario)`",
-    "contact_sequence": "the scenario of `motion_generation.sequences.follow_sequence(scenario)`",
-    "behaviour": "the scenario of `motion_generation.synthesised_states.synthesise_scenario(scenario)`",
-    "turns": "the scenario of `motion_generation.turns.plan_turns(scenario)`",
-    "states": "one with states",
-}
 #: Shortest control period, and deadline [s].
 SHORTEST_PERIOD = 1e-6
 
@@ -46,11 +38,6 @@ def make_cascade(qp_data: QPData, formulation: str, solver: str, deadline: float
     return SolveCascade(general, solvers, block_solver, time_limited=deadline is not None)
 
 
-def _state_source(scenario: Scenario) -> str:
-    """Return the key of a scenario that its states are generated from."""
-    return next(key for key in _STATE_SOURCES if getattr(scenario.spec, key, None) is not None)
-
-
 def check_arguments(
     scenario: Scenario, dt: object, solver: object, formulation: object, deadline: object, closed_loop: object
 ) -> None:
@@ -61,9 +48,8 @@ def check_arguments(
     """
     check_type("scenario", scenario, Scenario, "a Scenario, as `load_scenario` returns it")
     if not scenario.spec.states:
-        raise MultiQpError(
-            f"scenario '{scenario.name}' has no states yet: use {_STATE_SOURCES[_state_source(scenario)]}"
-        )
+        generated = "`motion_generation.state_generation.generate_states(scenario).scenario`"
+        raise MultiQpError(f"scenario '{scenario.name}' has no states yet: use {generated}")
     if dt is not None:
         period = limit_of("period")
         number("dt", dt, unit="s", least=period.low, most=period.high)

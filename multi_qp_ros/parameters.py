@@ -159,30 +159,20 @@ def load(settings: dict[str, Any]) -> Scenario:
     if not settings["scenario"]:
         raise MultiQpError("parameter 'scenario' is empty")
     scenario = load_scenario(settings["scenario"], parameters=assignments(settings["set"]), seed=settings["seed"])
-    if scenario.spec.contact_sequence is not None:  # computed by every node itself, as the result is deterministic
-        from motion_generation.sequences import follow_sequence
-
-        return follow_sequence(scenario).scenario
-    if scenario.spec.turns is not None:  # likewise
-        from motion_generation.turns import plan_turns
-
-        return plan_turns(scenario).scenario
-    if scenario.spec.behaviour is not None and scenario.spec.behaviour.online is not None:
+    spec = scenario.spec
+    if spec.behaviour is not None and spec.behaviour.online is not None:
         reason = "motions of a `behaviour` with `online` are not made in real time"
         raise MultiQpError(f"{scenario.name}: {reason}; `multi-qp run {scenario.name}` waits for them")
-    if scenario.spec.behaviour is not None:  # likewise; the first node to end stores it
-        from motion_generation.synthesised_states import synthesise_scenario
-
-        answer = synthesise_scenario(scenario)
-        if not answer.passed:
-            missed = f"does not pass its audit: {answer.missed}"
-            raise MultiQpError(f"{scenario.name}: the synthesised motion {missed}; it is not played")
-        return answer.scenario
-    if scenario.spec.plan is not None:
+    if spec.plan is not None:
         from motion_generation.standing import ready_for_plans
 
         return ready_for_plans(scenario)
-    return scenario
+    from motion_generation.state_generation import generate_states
+
+    answer = generate_states(scenario)  # by every node itself, as the result is deterministic
+    if spec.behaviour is not None and answer.failure:
+        raise MultiQpError(f"{scenario.name}: {answer.failure}; it is not played")
+    return answer.scenario
 
 
 def control_period(settings: dict[str, Any], scenario: Scenario) -> float:

@@ -12,15 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from motion_generation.planning import plan_scenario
-from motion_generation.sequences import follow_sequence
-from motion_generation.synthesised_states import synthesise_scenario
-from motion_generation.turns import plan_turns
+from motion_generation.state_generation import GeneratedStates, generate_states
 from multi_qp_controller.command import Command
 from multi_qp_controller.controller import Controller
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.executor import Executor, Lost
-from multi_qp_scene.scenario import Scenario, load_scenario
+from multi_qp_scene.scenario import load_scenario
 from multi_qp_scene.schema.mismatch import MismatchSpec, PushSpec
 from multi_qp_simulator.run_monitor import succeeded
 from multi_qp_simulator.runner import Run, make_backend, make_controller
@@ -34,6 +31,9 @@ RANDOMISED = MismatchSpec(
     velocity_noise=1e-2,
     gyro_noise=5e-3,
 )
+
+#: Causes of failures of runs that were completed.
+MISSED, UNHEALTHY = "missed goals", "not healthy"
 
 #: Period of the check for falls [s].
 FALL_CHECK_PERIOD = 0.05
@@ -70,7 +70,7 @@ class RunSummary:
         ended: reason of the end.
         state: last state.
         missed: names of the goals that were not reached.
-        problems: why the run was not healthy.
+        problems: why the run was not healthy, first why its plan or motion is not what the scenario asks for.
         slip: largest slip of a contact [m].
         torque_ratio: largest ratio of a torque to its limit.
         qp_failures: number of ticks.
@@ -93,30 +93,26 @@ class RunSummary:
     cpu_time: float
 
 
-def prepare(job: RunJob) -> Scenario:
-    """Load the scenario of a job with its mismatch; scenarios without states are planned."""
-    scenario = load_scenario(job.scenario, parameters=dict(job.parameters), seed=job.seed)
-    if scenario.spec.contact_sequence is not None:
-        scenario = follow_sequence(scenario).scenario
-    elif scenario.spec.turns is not None:
-        scenario = plan_turns(scenario).scenario
-    elif scenario.spec.behaviour is not None:
-        scenario = synthesise_scenario(scenario).scenario
-    elif scenario.spec.plan is not None:
-        scenario = plan_scenario(scenario).scenario
-    return replace(scenario, spec=scenario.spec.model_copy(update={"mismatch": job.mismatch}))
+def prepare(job: RunJob) -> GeneratedStates:
+    """Load the scenario of a job with its mismatch, and generate the states of one without states."""
+    generated = generate_states(load_scenario(job.scenario, parameters=dict(job.parameters), seed=job.seed))
+    spec = generated.scenario.spec.model_copy(update={"mismatch": job.mismatch})
+    return replace(generated, scenario=replace(generated.scenario, spec=spec))
 
 
 def run_job(job: RunJob) -> RunSummary:
-    """Execute one run."""
+    """Execute one run; one whose plan or motion is not what the scenario asks for does not succeed."""
     began = process_time()
-    scenario = prepare(job)
+    generated = prepare(job)
+    scenario = generated.scenario
     controller = make_controller(scenario, "mujoco", solver=job.solver, formulation=job.formulation)
     run = Run(scenario, controller, make_backend("mujoco", scenario), backend_name="mujoco", logged=False)
     detector = _FallDetector(run)
     run.observe(detector)
     report = run.execute().report
-    return _summary(job.seed, report, fallen=detector.fallen, cpu_time=process_time() - began)
+    return _summary(
+        job.seed, report, fallen=detector.fallen, failure=generated.failure, cpu_time=process_time() - began
+    )
 
 
 class _FallDetector:
@@ -155,14 +151,14 @@ class _FallDetector:
         return self._support.get(name, 0.0)
 
 
-def _summary(seed: int, report: dict[str, Any], *, fallen: str, cpu_time: float) -> RunSummary:
+def _summary(seed: int, report: dict[str, Any], *, fallen: str, failure: str, cpu_time: float) -> RunSummary:
     return RunSummary(
         seed=seed,
-        succeeded=succeeded(report) and not fallen,
+        succeeded=succeeded(report) and not fallen and not failure,
         ended=f"{fallen} fell" if fallen else report["ended"],
         state=report["states_visited"][-1],
         missed=tuple(name for name, goal in report["goals"].items() if not goal["reached"]),
-        problems=tuple(report["health"]["problems"]),
+        problems=(*((failure,) if failure else ()), *report["health"]["problems"]),
         slip=report["worst"]["contact_slip_m"],
         torque_ratio=report["worst"]["torque_ratio"],
         qp_failures=report["qp_failures"],
@@ -186,7 +182,7 @@ def _lost(seed: int, why: str) -> RunSummary:
 def _cause(run: RunSummary) -> str:
     if run.ended != "completed":
         return run.ended
-    return "missed goals" if run.missed else "not healthy"
+    return MISSED if run.missed else UNHEALTHY
 
 
 def statistics(runs: Sequence[RunSummary]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from motion_generation.state_generation import GeneratedStates
 from multi_qp_cli.main import main
 from multi_qp_scene.executor import Lost, executor_of
 from multi_qp_scene.resources import scenario_path
@@ -38,6 +39,14 @@ def test_a_lost_run_counts_as_a_failure():
     gone = SimpleNamespace(as_completed=lambda work, items: iter([(0, Lost("its process ended twice"))]))
     found = rb.statistics([run for _, run in rb.run_all([rb.RunJob("stand", 7, SHORT, rb.RANDOMISED)], gone)])
     assert found["succeeded"] == 0 and found["failures"] == {"lost: its process ended twice": 1}
+
+
+def test_a_run_of_a_motion_that_does_not_pass_its_audit_has_failed_and_says_so(monkeypatch, capsys):
+    why = "the motion does not pass its audit: swing clearance"
+    monkeypatch.setattr(rb, "generate_states", lambda scenario: GeneratedStates(scenario, why))
+    command = ["robustness", "stand", "--set", "stand.duration=1", "--runs", "1", "--jobs", "1"]
+    assert main(command) == 1
+    assert f"stand: 1 of 1: {why}" in capsys.readouterr().out
 
 
 def test_bisection_finds_the_largest_push(monkeypatch):
