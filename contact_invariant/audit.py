@@ -15,6 +15,7 @@ from contact_invariant.postures import Postures, postures_of
 from contact_invariant.residuals import GRAVITY
 from contact_invariant.surroundings import Surroundings
 from multi_qp_scene.arrays import Array
+from multi_qp_scene.meeting_pairs import parting_pieces
 from multi_qp_scene.overlaps import OverlapSearch
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.surfaces import pyramid
@@ -108,13 +109,11 @@ class Auditor:
             owner = piece.name.split("/")[0]
             of_prop = character.prop is not None and owner == character.prop.name
             (own if owner in character.names else moved if of_prop else other).append(k)
-        link = {k: scene.model.frames[pieces[k].parentFrame].name for k in own}
-        apart = {frozenset(pair) for pair in character.apart + character.close}
         outside = [(a, b) for a in own for b in moved + other] + [(a, b) for a in moved for b in other]
         owners = [piece.name.split("/")[0] for piece in pieces]
         outside += [(a, b) for a in own for b in own if a < b and owners[a] != owners[b]]
         self._outside = OverlapSearch(scene.model, scene.collision_model, outside)
-        pairs = [(a, b) for a in own for b in own if a < b and frozenset((link[a], link[b])) in apart]
+        pairs = [pair for name in character.names for pair in parting_pieces(scene, name)]
         self._inside = OverlapSearch(scene.model, scene.collision_model, pairs)
         self._names = [piece.name for piece in pieces]
 

@@ -16,6 +16,8 @@ from multi_qp_scene.subsystem import Subsystem
 
 #: Distance of the spheres along a capsule, relative to its radius.
 SPACING = 1.2
+#: Ratio of the middle and the least extent of a piece with a patch from which capsules along its sides cover it too.
+FLAT = 1.5
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class LinkCapsule:
         apart: radius for the distance to other links [m], which covers the geometry's middle extent; -inf for none.
         touches: whether its link has a patch.
         body: index in `Character.bodies` of its character.
+        side: whether it covers a side of a flat piece, such as a foot, which counts for listed pairs of links alone.
     """
 
     link: str
@@ -39,6 +42,7 @@ class LinkCapsule:
     apart: float
     touches: bool
     body: int = 0
+    side: bool = False
 
     @property
     def fractions(self) -> Array:
@@ -72,9 +76,13 @@ def capsules_of(
         link = scene.model.frames[piece.parentFrame].name
         joint = owner(scene, piece.parentJoint, moved)
         X = data.oMi[joint or root].actInv(data.oMi[piece.parentJoint]).act(piece.placement)
-        ends, radius, apart = _fitted(piece.geometry)
+        ends, radius, apart, across = _fitted(piece.geometry)
         placed = ends @ X.rotation.T + X.translation
         found.append(LinkCapsule(link, joint, placed, radius, apart, piece.parentJoint in touching))
+        if piece.parentJoint in touching and apart > FLAT * radius:
+            for by in (radius - apart, apart - radius):
+                at = placed + by * X.rotation[:, across]
+                found.append(LinkCapsule(link, joint, at, radius, -np.inf, piece.parentJoint in touching, side=True))
         corners = joint is None or piece.parentJoint in tips
         if corners and isinstance(piece.geometry, coal.Box):  # a capsule inside does not reach into its corners
             for signs in product((-1.0, 1.0), repeat=3):
@@ -83,8 +91,8 @@ def capsules_of(
     return found
 
 
-def _fitted(shape: coal.CollisionGeometry) -> tuple[Array, float, float]:
-    """Return a capsule along the longest axis of a shape: ends of its axis, radius inside it, radius across it."""
+def _fitted(shape: coal.CollisionGeometry) -> tuple[Array, float, float, int]:
+    """Return a capsule along the longest axis of a shape: its ends, radii inside and across the shape, axis across."""
     shape.computeLocalAABB()
     low, high = np.asarray(shape.aabb_local.min_), np.asarray(shape.aabb_local.max_)
     middle, half = (low + high) / 2.0, (high - low) / 2.0
@@ -92,7 +100,7 @@ def _fitted(shape: coal.CollisionGeometry) -> tuple[Array, float, float]:
     radius, apart, axis = float(half[order[0]]), float(half[order[1]]), int(order[2])
     ends = np.tile(middle, (2, 1))
     ends[:, axis] += np.array([-1.0, 1.0]) * (half[axis] - radius)
-    return ends, radius, apart
+    return ends, radius, apart, int(order[1])
 
 
 def owner(scene: Scene, joint: int, moved: set[int]) -> int | None:

@@ -66,14 +66,16 @@ class Refining:
     def refine(self, motion: Motion, simplified: TimedPlan, progress: Progress | None) -> RefinedStart:
         """Return the refinement of a motion, which `simplified` is the plan of."""
         touched = simplified.touched[:-1]
-        found = self._solved(motion, touched, progress, None)
+        found = self._solved(motion, touched, progress)
         before, after = (self._audited(motion, one) for one in (found.before, found.motion))
-        if not after.passed:  # with firm barriers from the start it needs more iterations, or diverges
-            firm = self._solved(motion, touched, progress, found)
-            again = self._audited(motion, firm.motion)
-            iterations, seconds = found.iterations + firm.iterations, found.seconds + firm.seconds
-            if again.missed <= after.missed:
-                found, after = firm, again
+        for firm in (False, True):  # with firm barriers from the start it needs more iterations, or diverges
+            if after.passed or not (firm or _overlapping(after)):
+                continue
+            again = self._solved(motion, touched, progress, found, firm=firm)
+            audit = self._audited(motion, again.motion)
+            iterations, seconds = found.iterations + again.iterations, found.seconds + again.seconds
+            if audit.missed <= after.missed:
+                found, after = again, audit
             found = replace(found, iterations=iterations, seconds=seconds)
         plan = refined_plan(self._scene, self._character, self._surroundings, found.motion, after, simplified)
         return RefinedStart(found, before, after, plan)
@@ -82,11 +84,17 @@ class Refining:
         return self._auditor.audit_refined(refined, motion.knots, self._terms.values)
 
     def _solved(
-        self, motion: Motion, touched: NDArray[np.str_], progress: Progress | None, last: Refinement | None
+        self,
+        motion: Motion,
+        touched: NDArray[np.str_],
+        progress: Progress | None,
+        last: Refinement | None = None,
+        *,
+        firm: bool = False,
     ) -> Refinement:
         """Return the refinement, each character by itself, with the path of the object.
 
-        It continues `last` with firmer barriers if given.
+        It continues `last` if given, with firmer barriers if `firm`.
         """
         character, found = self._character, []
         on_prop = [effector.on_prop for effector in character.effectors]
@@ -101,6 +109,7 @@ class Refining:
                     time_limit=self._behaviour.time_limit,
                     progress=progress,
                     before=None if last is None else last.parts[k],
+                    firm=firm,
                 )
             )
         before = self._together([part.before for part in found], motion, touched)
@@ -126,3 +135,7 @@ class Refining:
             touches[:, np.array(own)[free]] = part.touched[:, free]
         roots = tuple(int(scene.model.joints[body.root].idx_q) for body in character.bodies)
         return WholeBodyMotion(times, q, touches, roots)
+
+
+def _overlapping(audit: RefinedAudit) -> bool:
+    return any(finding.name == "own links" and not finding.met for finding in audit.findings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio as pin
@@ -136,6 +136,7 @@ class Refiner:
         time_limit: float,
         progress: Progress | None,
         before: Refinement | None = None,
+        firm: bool = False,
     ) -> Refinement:
         """Refine a motion.
 
@@ -146,12 +147,15 @@ class Refiner:
             carried: the object at the times of the nodes.
             time_limit: computing time after which the motion so far is returned [s].
             progress: called with the name of the stage, the iteration and the cost.
-            before: refinement of the same motion to begin with; barriers are then firmer.
+            before: refinement of the same motion to begin with; pairs of own links that are near in it are kept apart
+                as well.
+            firm: whether barriers are firmer.
         """
         begin = time.process_time()
         with threadpool_limits(1):
             guess, simplified, held = self._guess(motion, touched, strict, carried)
-            problem = self._problem(guess, 1.0 if before is None else FIRMER)
+            guess = guess if before is None else replace(guess, refined=before.motion.q)
+            problem = self._problem(guess, FIRMER if firm else 1.0)
             return self._solved(problem, guess, simplified, held, begin + time_limit, begin, progress, before)
 
     def _guess(

@@ -73,6 +73,7 @@ class Guess:
         planned: whether each effector touches a surface from node to node in the simplified motion, (M, N).
         strict: nodes at which task terms hold.
         carried: the object at the nodes.
+        refined: postures of the refinement that is continued, (M + 1, nq); None if there is none.
     """
 
     times: Array
@@ -82,6 +83,7 @@ class Guess:
     planned: NDArray[np.bool_]
     strict: set[int]
     carried: Carried | None = None
+    refined: Array | None = None
 
 
 class CostFactory:
@@ -121,7 +123,8 @@ class CostFactory:
             self._task(costs, k, 1.0 / step, rest=last)
         postures = [self._guess.q[j] for j in {k, *self._swings(k, active).values()}]
         high = SWING_MARGIN if self._firmness > 1.0 else OUTSIDE_MARGIN
-        pairs = self._pairs.near(postures, active, self._soon(k), self._solid(k), high)
+        refined = None if self._guess.refined is None else self._guess.refined[k]
+        pairs = self._pairs.near(postures, active, self._soon(k), self._solid(k), high, refined)
         if pairs:
             ends, margins, weights = (list(column) for column in zip(*pairs, strict=True))
             residual = ClearanceResidual(self._state, self._nu, self._scene, ends, margins, self._pairs.shared)
@@ -301,8 +304,18 @@ class _Pairs:
         """Return whether an effector is a point of a link that is no foot, and whose shape may enter surfaces."""
         return effector.point and effector.name not in self._feet
 
+    def _is_own(self, index: int) -> bool:
+        """Return whether both pieces of a pair are links of the character."""
+        return tuple(self._search.pairs[index].tolist()) in self._inside | self._close
+
     def near(
-        self, postures: list[Array], active: list[Span], soon: list[Span], solid: str | None, high: float
+        self,
+        postures: list[Array],
+        active: list[Span],
+        soon: list[Span],
+        solid: str | None,
+        high: float,
+        refined: Array | None = None,
     ) -> list[tuple[tuple[int, int], float, float]]:
         """Return pairs near at any posture, without links whose patches touch and their surroundings: margins, weights.
 
@@ -312,6 +325,8 @@ class _Pairs:
             soon: contacts, with those that begin soon or have just ended.
             solid: name of the object where it is to be avoided.
             high: distance from surroundings that is kept where all postures have it [m].
+            refined: posture of the refinement that is continued: limbs without a later contact may leave the simplified
+                motion by far, and pass own links that they were not near.
         """
         patches = [self._character.effectors[span.effector] for span in active]
         points = [self._character.effectors[span.effector] for span in soon]
@@ -319,6 +334,8 @@ class _Pairs:
         tips = {self._surface_joint[e.name] for e in points if self._is_tip(e)}
         found = []
         seen = [self._search.distances(q) for q in postures]
+        if refined is not None:
+            seen.append({k: d for k, d in self._search.distances(refined).items() if self._is_own(k)})
         for index in dict.fromkeys(index for distances in seen for index in distances):
             a, b = (int(k) for k in self._search.pairs[index])
             if (a, b) in self._inside:

@@ -296,7 +296,7 @@ def _collision_rows(
         origin, R = limbs.roots[capsule.body] if capsule.joint is None else limbs.joints[capsule.joint][:2]
         a, b = (origin + R @ ca.DM(end) for end in capsule.ends)
         axes.append((a, b))
-        for u in capsule.fractions:
+        for u in () if capsule.side else capsule.fractions:
             distance = _free(surroundings, prop, (1 - u) * a + u * b)
             margin = 0.0 if capsule.touches else SOLID_MARGIN
             rows.add("penetration", "penetration", hinge(capsule.radius + margin - distance))
@@ -310,7 +310,8 @@ def _collision_rows(
     for one, other in character.close:
         for (a, b), first in shapes:
             for (c, d), second in shapes:
-                if first.link == one and second.link == other:
+                foreign = first.body != second.body and (first.side or second.side)  # such as hands on one object
+                if first.link == one and second.link == other and not foreign:
                     gap = segment_distance(a, b, c, d)
                     rows.add("own links", "penetration", hinge(first.radius + second.radius + CLOSE_MARGIN - gap))
 

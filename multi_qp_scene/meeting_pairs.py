@@ -54,11 +54,26 @@ def self_pairs(scene: Scene, subsystem: str) -> SelfPairs:
 
     Results are cached by shapes, kinematics and limits, so that equal characters are sampled once.
     """
-    pieces = [k for k, item in enumerate(scene.collision_model.geometryObjects) if _owner(item) == subsystem]
+    pieces = _pieces(scene, subsystem)
     key = _signature(scene, subsystem, pieces)
     if key not in _cache:
         _cache[key] = _sample(scene, subsystem, pieces)
     return _cache[key]
+
+
+def parting_pieces(scene: Scene, subsystem: str) -> list[tuple[int, int]]:
+    """Return the pairs of pieces of a subsystem that move relative to each other and do not overlap by construction."""
+    objects, constructed = scene.collision_model.geometryObjects, self_pairs(scene, subsystem).by_construction
+    links = {k: link_of(scene, k).removeprefix(f"{subsystem}/") for k in _pieces(scene, subsystem)}
+    return [
+        (a, b)
+        for a, b in combinations(links, 2)
+        if objects[a].parentJoint != objects[b].parentJoint and frozenset((links[a], links[b])) not in constructed
+    ]
+
+
+def _pieces(scene: Scene, subsystem: str) -> list[int]:
+    return [k for k, item in enumerate(scene.collision_model.geometryObjects) if _owner(item) == subsystem]
 
 
 def _owner(item: pin.GeometryObject) -> str:

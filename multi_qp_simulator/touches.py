@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Any
 
 from multi_qp_scene.errors import MultiQpError
-from multi_qp_scene.meeting_pairs import link_of, self_pairs
+from multi_qp_scene.meeting_pairs import link_of, parting_pieces
 from multi_qp_scene.overlaps import OverlapSearch
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import State
@@ -133,13 +133,7 @@ def unknown_pairs(scenario: Scenario) -> list[tuple[int, int]]:
         (int(item.parentJoint), owner if item.parentJoint == 0 else "")
         for item, owner in zip(objects, owners, strict=True)
     ]
-    links = [link_of(scene, k) for k in range(len(objects))]
-    constructed = {
-        frozenset(f"{name}/{link}" for link in pair)
-        for name in dict.fromkeys(owners)
-        if name in controlled.subsystems
-        for pair in self_pairs(controlled, name).by_construction
-    }
+    own = {pair for name in controlled.subsystems for pair in parting_pieces(scene, name)}
     surfaces = [[scene.surfaces[name] for name in spec.surfaces] for spec in scenario.spec.contacts.values()]
     known = {
         frozenset((s.joint_id, s.name.partition("/")[0] if s.joint_id == 0 else "") for s in pair) for pair in surfaces
@@ -150,5 +144,5 @@ def unknown_pairs(scenario: Scenario) -> list[tuple[int, int]]:
         if (owners[a] in controlled.subsystems or owners[b] in controlled.subsystems)
         and bodies[a][0] != bodies[b][0]
         and frozenset((bodies[a], bodies[b])) not in known
-        and not (owners[a] == owners[b] and frozenset((links[a], links[b])) in constructed)
+        and (owners[a] != owners[b] or (a, b) in own)
     ]

@@ -92,3 +92,11 @@ def test_a_foot_that_skims_the_ground_is_found(stance):
 
 def test_legs_through_each_other_are_found(stance):
     assert "own links" in violated(stance, moved(stance[1], LEFT, [0, -0.12, 0], [2, 3]))
+
+
+def test_an_arm_through_the_chest_is_found_that_no_list_pairs_with_it(stance):
+    auditor, motion = stance
+    hand = slice(18, 21)
+    across = moved(motion, hand, [0.0, -2.0 * motion.x[0, 19], 0.05], [2, 3])
+    found = next(f for f in auditor.audit(across, []).findings if f.name == "own links")
+    assert not found.met and "torso_1 in humanoid/l_shoulder_yaw_link_0" in found.where, found

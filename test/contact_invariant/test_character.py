@@ -323,3 +323,16 @@ def test_corners_of_a_link_that_touches_with_a_point_do_not_enter_solids():
     }
     np.testing.assert_allclose(np.ptp(corners["humanoid/l_wrist_roll_link"], axis=0), [0.078, 0.028, 0.135], atol=1e-9)
     assert not len(corners["humanoid/l_ankle_roll_link"])  # its sole is a patch, whose corners are tested
+
+
+def test_capsules_along_the_sides_of_a_foot_cover_its_width():
+    """The foot's box is 11.5 cm wide, in which one capsule has a radius of 2.25 cm; the chest has no patch."""
+    character = character_of(load_scenario("handstand"))
+    sides = [c for c in character.capsules if c.side]
+    assert {c.link.removeprefix("humanoid/") for c in sides} == {
+        f"{side}_{link}_roll_link" for side in "lr" for link in ("ankle", "wrist")
+    }
+    foot = [c for c in sides if c.link == "humanoid/l_ankle_roll_link"]
+    assert [c.radius for c in foot] == [0.0225] * 2
+    across = [edge for c in foot for edge in (c.ends[0, 1] - c.radius, c.ends[0, 1] + c.radius)]
+    assert max(across) - min(across) == pytest.approx(0.115, abs=1e-9)

@@ -29,7 +29,7 @@ from contact_invariant.motion import Motion
 from contact_invariant.optional_crocoddyl import crocoddyl
 from contact_invariant.refined_audit import RefinedAuditor
 from contact_invariant.refinement import Refiner
-from contact_invariant.refinement_costs import OUTSIDE_MARGIN, POINT_MARGIN, CostFactory, Guess, _Pairs
+from contact_invariant.refinement_costs import CLOSE, OUTSIDE_MARGIN, POINT_MARGIN, CostFactory, Guess, _Pairs
 from contact_invariant.surroundings import surroundings_of
 from contact_invariant.whole_body import WholeBodyMotion, continuous
 from multi_qp_scene import load_scenario
@@ -313,3 +313,25 @@ def test_links_keep_the_distance_from_surroundings_of_all_postures_that_they_fol
     assert lying == OUTSIDE_MARGIN  # it touches
     assert margin(0.025) - margin(0.018) == pytest.approx(0.007, abs=1e-4) and margin(0.05) == 0.03
     assert margin(1.0) is None and margin(1.0, 0.05) == 0.03 and margin(0.05, 0.0) == lying
+
+
+def test_own_links_that_meet_in_a_refinement_are_kept_apart_when_it_continues():
+    """A foot beside an arm where the simplified motion has them far apart; surroundings count by that motion alone."""
+    scenario = load_scenario("handstand")
+    scene, pairs = scenario.scene, _Pairs(scenario, character_of(scenario))
+    names = [piece.name for piece in scene.collision_model.geometryObjects]
+    q, refined = scene.q0.copy(), scene.q0.copy()
+    q[2] += 1.0
+    tucked = {"CHEST_P": 1.0, "L_HIP_P": -2.1, "L_HIP_R": 0.2, "L_KNEE_P": 0.4, "L_SHOULDER_P": -1.9}
+    for joint, angle in tucked.items():
+        refined[scene.model.joints[scene.model.getJointId(f"humanoid/{joint}")].idx_q] = angle
+
+    def found(last):
+        listed = pairs.near([q], [], [], None, OUTSIDE_MARGIN, last)
+        return {tuple(sorted((names[a], names[b]))): (margin, weight) for (a, b), margin, weight in listed}
+
+    foot_and_arm = ("humanoid/l_ankle_roll_link_0", "humanoid/l_shoulder_yaw_link_0")
+    before, after = found(None), found(refined)
+    assert foot_and_arm not in before and after[foot_and_arm] == (OUTSIDE_MARGIN, CLOSE)
+    assert not any("ground" in name for pair in after for name in pair)
+    assert found(q) == before

@@ -177,7 +177,7 @@ def test_factors_of_a_behaviour_change_its_weights_alone(behaviour):
 
 @pytest.mark.slow
 def test_a_handstand_emerges_from_a_crouch():
-    scenario = load_scenario(str(Path(__file__).with_name("handstand.yaml")))
+    scenario = load_scenario("handstand")
     assert {term.type for term in scenario.spec.behaviour.terms} == {"handstand"}
     maker, auditor = synthesiser(scenario)
     synthesis = maker.run(0)

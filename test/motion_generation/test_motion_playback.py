@@ -120,7 +120,7 @@ def test_behaviours_of_few_seeds_are_carried_out_in_the_integrator(name, seed, t
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    ["walk_to", "wide_walk", "quadruped_walk", "quadruped_get_up", "punch", "kick", "step_over", "carry"],
+    ["walk_to", "wide_walk", "quadruped_walk", "quadruped_get_up", "punch", "kick", "step_over", "carry", "handstand"],
 )
 @pytest.mark.parametrize("backend", ["integrator", "mujoco"])
 def test_behaviours_are_carried_out(name, backend, tmp_path, monkeypatch):
