@@ -45,6 +45,7 @@ class Effector:
         of_prop: whether it is a patch of the object.
         on_prop: whether it touches the object, and nothing else.
         unit: unit of its forces in the cost [weights of the first character].
+        joined: name of the effector whose contact variable it has, "" if it has its own.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Effector:
     of_prop: bool = False
     on_prop: bool = False
     unit: float = 1.0
+    joined: str = ""
 
     @property
     def margin(self) -> float:
@@ -244,6 +246,11 @@ class Character:
     def index(self, name: str) -> int:
         """Return the index of an effector by its name."""
         return [effector.name for effector in self.effectors].index(name)
+
+    @property
+    def variables(self) -> list[int]:
+        """Index of the contact variable of each effector: its own, or that of the one that it is joined to."""
+        return [self.index(effector.joined) if effector.joined else i for i, effector in enumerate(self.effectors)]
 
     def features_at(self, scene: Scene, q: Array) -> Array:
         """Return x of a configuration, (features,): rotations are relative to the upright nominal posture."""

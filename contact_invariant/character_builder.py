@@ -211,6 +211,7 @@ def _effector(
         lower=np.asarray(model.lowerPositionLimit)[q_index],
         upper=np.asarray(model.upperPositionLimit)[q_index],
         rest=upright[q_index],
+        joined=given.joined or "",
     )
 
 

@@ -67,7 +67,7 @@ def touched_at_nodes(
     times: Array,
     start: NDArray[np.str_],
     overlap: Array,
-    edge: Sequence[int | None],
+    edge: Sequence[tuple[int, ...]],
 ) -> NDArray[np.str_]:
     """Return the name of the surface that each effector touches from each node to the next, "" for none, (M, N).
 
@@ -77,20 +77,19 @@ def touched_at_nodes(
         times: of the nodes, (M + 1,) [s].
         start: surface that each patch touches in the start pose, (N,).
         overlap: how long a contact of each patch is held if it ends while another begins, (N,) [s].
-        edge: of each patch, the index of a point of its link, over which it rolls when both end.
+        edge: of each patch, the indices of points of its link, over which it rolls when all end.
     """
     phases = np.searchsorted(knots, 0.5 * (times[1:] + times[:-1])) - 1
-    found = touched[phases].copy()
+    found, over = touched[phases].copy(), {point for points in edge for point in points}
     for k in range(1, len(touched)):
         begins = (touched[k] != "") & (touched[k - 1] == "")
         ends = (touched[k] == "") & (touched[k - 1] != "")
         if begins.any() and ends.any():
             for i in np.flatnonzero(ends):
-                point = edge[i]
-                if point is not None and ends[point]:
+                if any(ends[point] for point in edge[i]):
                     continue
                 until = knots[k] + overlap[i]
-                if i in edge and not begins[overlap > 0.0].any():  # the link rolls over it until its load is taken
+                if i in over and not begins[overlap > 0.0].any():  # the link rolls over it until its load is taken
                     later = (touched[k + 1 :] != "") & (touched[k:-1] == "")
                     until = knots[k + 1 + int(later.any(axis=1).argmax())] + overlap[i] if later.any() else until
                 held = (times[:-1] >= knots[k] - 1e-9) & (times[:-1] < until - 1e-9)
@@ -116,21 +115,21 @@ def overlaps_of(character: Character, behaviour: BehaviourSpec) -> Array:
     return np.array(limbs + [TRUNK_OVERLAP] * (len(character.effectors) - len(limbs)))
 
 
-def edges_of(scene: Scene, character: Character) -> list[int | None]:
-    """Return of each planar patch the index of a point of its link, None if there is none, (N,)."""
+def edges_of(scene: Scene, character: Character) -> list[tuple[int, ...]]:
+    """Return of each planar patch the indices of the points of its link, (N,); of points none."""
     joint = [scene.surfaces[effector.surface].joint_id for effector in character.effectors]
     points = [k for k, effector in enumerate(character.effectors) if effector.point]
     return [
-        None if effector.point else next((k for k in points if joint[k] == joint[i]), None)
+        () if effector.point else tuple(k for k in points if joint[k] == joint[i])
         for i, effector in enumerate(character.effectors)
     ]
 
 
-def without_redundant(touched: NDArray[np.str_], edge: Sequence[int | None]) -> NDArray[np.str_]:
+def without_redundant(touched: NDArray[np.str_], edge: Sequence[tuple[int, ...]]) -> NDArray[np.str_]:
     """Return the same without points of links that a planar patch holds: they would add rows without rank."""
     found = touched.copy()
-    for i, point in enumerate(edge):
-        if point is not None:
+    for i, points in enumerate(edge):
+        for point in points:
             found[touched[:, i] != "", point] = ""
     return found
 
@@ -190,7 +189,7 @@ def spans_of(
     """
     data, found = scene.model.createData(), []
     faces = {face.name: face for face in surroundings.faces}
-    edges = set(edges_of(scene, character))
+    edges = {point for points in edges_of(scene, character) for point in points}
     for i, effector in enumerate(character.effectors):
         frame = scene.surfaces[effector.surface].frame_id
         column = [*touched[:, i].tolist(), ""]

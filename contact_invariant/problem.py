@@ -73,7 +73,8 @@ class SynthesisProblem:
         if path:
             path_rows(character, self.surroundings, state, rows)
         else:
-            instant = Instant(state, second, 1 / (1 + ca.exp(-a)), a, forces, angles)
+            c = 1 / (1 + ca.exp(-a[character.variables]))
+            instant = Instant(state, second, c, a, forces, angles)
             limits = {"friction": behaviour.friction, "extent": behaviour.extent}
             dynamic_rows(character, self.surroundings, instant, rows, **limits)
         local = ca.vertcat() if path else ca.vertcat(forces, angles)

@@ -116,7 +116,8 @@ def dynamic_rows(
     x, rate, prop, bodies = at.state.x, at.state.rate, at.state.prop, character.bodies
     limbs = LimbFrames(character, at.state, at.angles)
     wrenches = [_needed(character, at, limbs, k) for k in range(len(bodies))]
-    pushes = []
+    pushes, variables = [], character.variables
+    count = [variables.count(variable) for variable in variables]  # joined ones together cost as much as one
     for i, effector in enumerate(character.effectors):
         place, turn = at.state.places[i], at.state.turns[i]
         wrench = at.forces[6 * i : 6 * i + 6]
@@ -142,7 +143,7 @@ def dynamic_rows(
             speed, spin = speed - prop.speed_at(place), spin - prop.omega
         else:
             near, normal = surroundings.nearest(place, effector.margin)
-        root_c = ca.sqrt(at.c[i] + 1e-8)
+        root_c = ca.sqrt((at.c[i] + 1e-8) / count[i])
         tilt = turn[:, 2] + normal
         parallel = 0.0 if effector.point else ANGLE  # a point may turn about the surface
         firm = 2.0 if effector.on_prop else 1.0
@@ -150,9 +151,9 @@ def dynamic_rows(
         rows.add("slip", "contact", root_c * 0.3 * speed, root_c * 0.3 * parallel * spin)
         if effector.of_prop:  # rests for many phases, in which a slow motion adds up
             rows.add("object slip", "creep", root_c * speed, root_c * parallel * spin)
-        scale = ca.sqrt(effector.effort * K0 / (at.c[i] ** 2 + K1))
+        scale = ca.sqrt(count[i] * effector.effort * K0 / (at.c[i] ** 2 + K1))
         rows.add("forces without contact", "absent", scale * wrench[:3], scale * 10 * wrench[3:])
-        rows.add("effort", "effort", math.sqrt(bodies[effector.body].effort) * wrench)
+        rows.add("effort", "effort", math.sqrt(count[i] * bodies[effector.body].effort) * wrench)
         if effector.turns and not effector.grip:
             rows.add("friction", "cone", *_point_cone(-turn @ wrench[:3], wrench[3:], normal, friction))
         elif not effector.grip:
@@ -161,7 +162,8 @@ def dynamic_rows(
         rows.add(f"{character.label(k)} force", "physics", force)
         rows.add(f"{character.label(k)} moment", "physics", 2 * moment)
     for k in range(len(character.names)):
-        standing = [i for i, e in enumerate(character.effectors) if e.body == k and not e.on_prop]
+        own = [(i, e) for i, e in enumerate(character.effectors) if e.body == k and not e.on_prop]
+        standing = [i for i, e in own if not e.joined]
         rows.add("support", "support", hinge(1 - sum(at.c[i] for i in standing)))
     if prop is not None:
         resting = ca.fmin(sum(at.c[i] for i, e in enumerate(character.effectors) if e.of_prop), 1)

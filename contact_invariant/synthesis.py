@@ -215,7 +215,7 @@ class Synthesiser:
             knots=np.array([behaviour.phase_duration * k for k in range(behaviour.phases + 1)]),
             x=x.copy(),
             rates=rates.copy(),
-            c=1.0 / (1.0 + np.exp(-problem.logits(z))),
+            c=1.0 / (1.0 + np.exp(-problem.logits(z)[:, self.character.variables])),
             times=problem.times.copy(),
             forces=forces.copy(),
             angles=angles.copy(),

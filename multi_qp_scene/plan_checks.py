@@ -97,6 +97,9 @@ def _check_character(character: CharacterSpec, key: Key, scenario: ScenarioCheck
     own = scenario.surfaces_of(name)
     for effector, spec in character.effectors.items():
         scenario.known((*key, "effectors", effector, "surface"), "surface", spec.surface, own)
+        if spec.joined is not None:
+            free = {name for name, one in character.effectors.items() if one.joined is None and name != effector}
+            scenario.known((*key, "effectors", effector, "joined"), "effector", spec.joined, free)
     scenario.known((*key, "posture"), "posture", character.posture, names.postures[name])
     if name not in names.floating:
         message = "only the motion of a character with a free-flyer can be synthesised"

@@ -31,11 +31,14 @@ class EffectorSpec(StrictModel):
         surface: name of the character's surface.
         grip: whether it can pull as well as push, without a friction cone, as a hand that grips.
         effort: factor of the cost of its forces in (7); the paper's hands have 4.
+        joined: name of another effector of the character; both touch at the same time, as they have one contact
+            variable. Points at the ends of an edge make it a line contact.
     """
 
     surface: str
     grip: bool = False
     effort: Positive = 1.0
+    joined: str | None = None
 
 
 class TermBase(StrictModel):
@@ -260,7 +263,8 @@ class BehaviourSpec(CharacterSpec):
         limb_weights: whether the weight of limbs acts where they are, instead of where the nominal posture has it.
         physics: factor of the dynamics in the cost, before they are squared; its root is that of forces without
             contact, the root of this that of contacts. Larger ones leave less to forces that no contact can give.
-        torque_limits: whether static torques above 60 % of their limits are costly as well; needs `limb_weights`.
+        torque_limits: factor of what static torques exceed 60 % of their limits by in the cost, before it is squared; 0
+            leaves it out. Needs `limb_weights`.
         drag: factor of sliding along a surface without contact in the last stage, before it is squared; with larger
             ones, feet stand or lift.
         posture_cost: factor of the distance of joint angles from the nominal posture in the cost, before it is squared;
@@ -286,7 +290,7 @@ class BehaviourSpec(CharacterSpec):
     limb_smoothness: Positive = 1.0
     limb_weights: bool = False
     physics: Positive = 1.0
-    torque_limits: bool = False
+    torque_limits: NonNegative = 0.0
     drag: Positive = 1.0
     posture_cost: Positive = 1.0
     extent: float = Field(default=1.0, gt=0.0, le=1.0)

@@ -231,10 +231,13 @@ def test_a_point_may_turn_about_the_surface():
 
 def test_the_rotation_of_a_point_on_a_redundant_limb_is_a_feature():
     """Of a hand that touches with its fingertips, so that its joint angles do not jump; not of the back."""
-    scenario = load_scenario(str(Path(__file__).with_name("get_up_from_back.yaml")))
+    scenario = load_scenario("get_up_from_back")
     character, q = character_of(scenario), scenario.scene.q0.copy()
     assert {e.name for e in character.limbs if e.point and e.oriented} == {"left_hand", "right_hand"}
-    assert {e.name for e in character.effectors if e.turns} == {"left_hand", "right_hand", "back", "tailbone"}
+    assert {e.name for e in character.effectors if e.turns} == {
+        *("left_hand", "right_hand", "back"),
+        *("left_tailbone", "right_tailbone"),
+    }
     i = character.index("left_hand")
     before = character.features_at(scenario.scene, q)[9 + 6 * i : 12 + 6 * i]
     q[character.limbs[i].q_index[-1]] += 0.3  # the wrist alone
@@ -272,6 +275,36 @@ def test_the_tailbone_faces_the_ground_of_one_that_sits_and_of_one_that_lies():
     scene = load_scenario("walk_to").scene
     normal = scene.surfaces["humanoid/tailbone"].X_link_surface.rotation[:, 2]
     np.testing.assert_allclose(normal, [-np.sqrt(0.5), 0.0, -np.sqrt(0.5)], atol=1e-9)
+
+
+JOINED = "{left_foot: {surface: left_sole}, right_foot: {surface: right_sole, joined: left_foot}}"
+
+
+def test_joined_effectors_have_one_contact_variable_and_together_cost_as_much_as_one(behaviour):
+    costs = {}
+    for effectors in (JOINED, JOINED.replace(", joined: left_foot", "")):
+        scenario = behaviour(effectors=effectors)
+        character = character_of(scenario)
+        problem = SynthesisProblem(character, surroundings_of(scenario.scene, "humanoid"), scenario.spec.behaviour)
+        x = character.features_at(scenario.scene, scenario.scene.q0)
+        z = problem.initial(x, scenario.scene.q0[character.joints.q_index])
+        z[2 * len(x) : problem.knots] += 0.01 * np.random.default_rng(0).normal(size=problem.knots - 2 * len(x))
+        problem.logits(z)[:] = [1.0, -3.0]
+        joined, before = character.variables == [0, 0], problem.breakdown(z)
+        problem.logits(z)[:, 1] = -2.0
+        after = problem.breakdown(z)
+        changed = {name for name, cost in after.items() if abs(cost - before[name]) > 1e-9}
+        assert changed == ({"contact variables"} if joined else changed) and "contact variables" in changed
+        problem.logits(z)[:] = 1.0
+        costs[joined] = problem.breakdown(z)
+    for name, factor in (("contact", 0.5), ("slip", 0.5), ("forces without contact", 2.0), ("effort", 2.0)):
+        assert costs[True][name] == pytest.approx(factor * costs[False][name], rel=1e-6) and costs[True][name] > 0.0
+
+
+@pytest.mark.parametrize("other", ["right_foot", "left_hand"])
+def test_an_effector_is_joined_to_another_one_that_is_not_joined_itself(behaviour, other):
+    with pytest.raises(MultiQpError, match=r"right_foot\.joined: .*" + other):
+        behaviour(effectors=JOINED.replace("joined: left_foot", f"joined: {other}"))
 
 
 def test_a_grasp_surface_is_refused(behaviour):
@@ -316,7 +349,7 @@ def test_ramps_of_high_solids_are_eased(height, factor):
 
 def test_corners_of_a_link_that_touches_with_a_point_do_not_enter_solids():
     """The hand's box, 7.8 cm wide, has its corners as capsules without radius if its fingertips are a contact."""
-    character = character_of(load_scenario(str(Path(__file__).with_name("get_up_from_back.yaml"))))
+    character = character_of(load_scenario("get_up_from_back"))
     corners = {
         link: np.array([c.ends[0] for c in character.capsules if c.link == link and c.radius == 0.0])
         for link in ("humanoid/l_wrist_roll_link", "humanoid/l_ankle_roll_link")
