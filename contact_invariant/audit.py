@@ -14,7 +14,7 @@ from contact_invariant.motion import Motion, angular_motion, rotations
 from contact_invariant.postures import Postures, postures_of
 from contact_invariant.residuals import GRAVITY
 from contact_invariant.surroundings import Surroundings
-from multi_qp_scene.arrays import Array
+from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.meeting_pairs import parting_pieces
 from multi_qp_scene.overlaps import OverlapSearch
 from multi_qp_scene.scene import Scene
@@ -126,7 +126,7 @@ class Auditor:
         """
         count = round(motion.duration / STEP)
         times = np.minimum((np.arange(count) + 0.5) * STEP, motion.duration - 1e-9)
-        path = _Path(self._character, motion, times)
+        path = _Path(self._character, self._surroundings, motion, times)
         postures = postures_of(self._scene, self._character, motion, times)
         findings = [
             *self._task(features),
@@ -167,9 +167,10 @@ class Auditor:
             for i, effector in enumerate(self._character.effectors):
                 if not path.in_contact[m, i]:
                     continue
+                touched = path.touched[m, i]
                 surroundings, origin, R = path.frame(self._surroundings, i, m)
                 local = (path.corners[m, i] - origin) @ R
-                pushed = [(effector.body, 1.0), *([(len(bodies) - 1, -1.0)] if effector.on_prop else [])]
+                pushed = [(effector.body, 1.0), *([(touched, -1.0)] if touched >= 0 else [])]
                 for corner, edge in cone_edges(surroundings, self._friction, local, grip=effector.grip):
                     place, f = origin + R @ corner, R @ edge
                     column = np.zeros(6 * len(bodies))
@@ -192,9 +193,8 @@ class Auditor:
         gap, slip = (0.0, ""), (0.0, "")
         for i, effector in enumerate(self._character.effectors):
             for span in path.spans(i, True):
-                corners = path.relative(i)[span]
-                touched = self._surroundings.prop if effector.on_prop else self._surroundings
-                near, _ = (touched or self._surroundings).touched(corners.reshape(-1, 3))
+                touched, corners = path.relative(self._surroundings, i, span)
+                near, _ = touched.touched(corners.reshape(-1, 3))
                 gaps = np.linalg.norm(corners.reshape(-1, 3) - near, axis=1).reshape(len(corners), -1).max(axis=1)
                 moved = np.linalg.norm(corners - corners[:1], axis=2).max(axis=1)
                 for worst, values in (("gap", gaps), ("slip", moved)):
@@ -241,6 +241,10 @@ class Auditor:
                 speed = np.linalg.norm(path.speeds[span, i, :2], axis=1)
                 shape = path.corners[span, i].reshape(-1, 3)
                 height = self._surroundings.distances(shape).reshape(len(speed), -1).min(axis=1)
+                for k, trunk in self._surroundings.trunks.items():
+                    if k != limb.body:
+                        seen = path.seen(k, path.corners[:, i])[span].reshape(-1, 3)
+                        height = np.minimum(height, trunk.distances(seen).reshape(len(speed), -1).min(axis=1))
                 if height.max() < LIFTED and speed.max() < 0.05:
                     continue  # stands without a contact
                 fast = np.flatnonzero(speed >= 0.5 * speed.max())
@@ -261,16 +265,17 @@ class Auditor:
 
 
 class _Path:
-    """Patches along a motion on a grid: corners, (m, N, 4, 3), speeds, (m, limbs, 3), contacts, (m, N)."""
+    """Patches along a motion on a grid: corners, (m, N, 4, 3), speeds, (m, limbs, 3), contacts, (m, N).
 
-    def __init__(self, character: Character, motion: Motion, times: Array) -> None:
+    `touched` is the index in `Character.bodies` of the body that each would touch, -1 for fixed surroundings, (m, N).
+    """
+
+    def __init__(self, character: Character, surroundings: Surroundings, motion: Motion, times: Array) -> None:
         self._character, self.times = character, times
         self._x, self._rate, self._second = motion.features(times)
         columns = [character.body_features(k) for k in range(len(character.bodies))]
         self.bodies = [(self._x[:, at][:, :3], rotations(self._x[:, at][:, 3:])) for at in columns]
         self.in_contact = motion.contacts[[motion.phase(t) for t in times]]
-        if character.prop is not None:
-            self.p_prop, self.R_prop = self.bodies[-1]
         corners = []
         for i, effector in enumerate(character.effectors):
             if effector.is_limb:
@@ -285,22 +290,47 @@ class _Path:
             corners.append(place[:, None] + np.einsum("mij,kj->mki", turn, local))
         self.corners = np.stack(corners, axis=1)
         self.speeds = np.stack([self._rate[:, 6 + 6 * i : 9 + 6 * i] for i in range(len(character.limbs))], axis=1)
+        self.touched = self._nearest_bodies(surroundings)
+
+    def _nearest_bodies(self, surroundings: Surroundings) -> Indices:
+        found = np.full(self.in_contact.shape, -1)
+        for i, effector in enumerate(self._character.effectors):
+            if effector.on_prop:
+                found[:, i] = len(self._character.bodies) - 1
+                continue
+            middle = self.corners[:, i].mean(axis=1)
+            least = np.linalg.norm(surroundings.touched(middle)[0] - middle, axis=1)
+            for k, trunk in surroundings.trunks.items():
+                if k != effector.body and not effector.of_prop:
+                    place = self.seen(k, middle[:, None])[:, 0]
+                    distance = np.linalg.norm(trunk.touched(place)[0] - place, axis=1)
+                    found[distance < least, i] = k
+                    least = np.minimum(least, distance)
+        return found
 
     def at(self, index: int) -> str:
         """Return an instant for messages."""
         return f"t = {self.times[index]:.2f} s"
 
+    def seen(self, body: int, points: Array) -> Array:
+        """Return points at each instant, (m, k, 3), relative to the centre of mass of a body, in its axes."""
+        p, R = self.bodies[body]
+        return np.einsum("mji,mkj->mki", R, points - p[:, None])
+
     def frame(self, surroundings: Surroundings, i: int, m: int) -> tuple[Surroundings, Array, Array]:
         """Return what an effector touches, and the position and rotation of its frame at an instant."""
-        if self._character.effectors[i].on_prop and surroundings.prop is not None:
-            return surroundings.prop, self.p_prop[m], self.R_prop[m]
-        return surroundings, np.zeros(3), np.eye(3)
+        body = int(self.touched[m, i])
+        if body < 0:
+            return surroundings, np.zeros(3), np.eye(3)
+        p, R = self.bodies[body]
+        return surroundings.of(body, self._character), p[m], R[m]
 
-    def relative(self, i: int) -> Array:
-        """Return the corners of a patch in the frame of what it touches, (m, 4, 3)."""
-        if not self._character.effectors[i].on_prop:
-            return np.asarray(self.corners[:, i])
-        return np.einsum("mji,mkj->mki", self.R_prop, self.corners[:, i] - self.p_prop[:, None])
+    def relative(self, surroundings: Surroundings, i: int, span: slice) -> tuple[Surroundings, Array]:
+        """Return what a patch touches in the middle of an interval, and its corners in that frame, (m, 4, 3)."""
+        body = int(self.touched[(span.start + span.stop) // 2, i])
+        if body < 0:
+            return surroundings, np.asarray(self.corners[span, i])
+        return surroundings.of(body, self._character), self.seen(body, self.corners[:, i])[span]
 
     def wrench(self, body: int) -> Array:
         """Return force and moment about its centre of mass that contacts must give a body, by its weight, (m, 6)."""

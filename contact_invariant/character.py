@@ -187,6 +187,7 @@ class Character:
         prop: the object.
         effort: factor of the cost of its accelerations, forces and torques.
         partners: the other characters.
+        touchable: of each character, full names of surfaces of its trunk that the other one may touch.
     """
 
     name: str
@@ -205,6 +206,7 @@ class Character:
     prop: RigidBody | None = None
     effort: float = 1.0
     partners: tuple[RigidBody, ...] = ()
+    touchable: tuple[tuple[str, ...], ...] = ()
 
     @property
     def bodies(self) -> tuple[RigidBody, ...]:

@@ -88,6 +88,7 @@ def character_of(scenario: Scenario) -> Character:
         prop=prop,
         effort=first.effort,
         partners=tuple(bodies[1:]),
+        touchable=tuple(tuple(f"{one.character}/{name}" for name in one.touchable) for one in members),
     )
 
 

@@ -211,13 +211,15 @@ class _WholeBodyPath(_Path):
         self.speeds = np.zeros((len(times), limbs, 3))
         data = scene.model.createData()
         signs = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
-        self.p_prop, self.R_prop = np.zeros((len(times), 3)), np.tile(np.eye(3), (len(times), 1, 1))
+        on_prop = [effector.on_prop for effector in character.effectors]
+        self.touched = np.tile(np.where(on_prop, len(character.bodies) - 1, -1), (len(times), 1))
+        self.bodies = [(np.zeros((len(times), 3)), np.zeros((len(times), 3, 3))) for _ in character.bodies]
         for m in range(len(times)):
             pin.forwardKinematics(scene.model, data, q[m], v[m])
             pin.updateFramePlacements(scene.model, data)
-            if character.prop is not None:
-                X_prop = data.oMi[character.prop.root]
-                self.p_prop[m], self.R_prop[m] = X_prop.act(character.prop.com), X_prop.rotation
+            for body, (p, R) in zip(character.bodies, self.bodies, strict=True):
+                X_body = data.oMi[body.root]
+                p[m], R[m] = X_body.act(body.com), X_body.rotation
             for i, effector in enumerate(character.effectors):
                 frame = scene.surfaces[effector.surface].frame_id
                 X, local = data.oMf[frame], np.column_stack([signs * effector.half, np.zeros(4)])

@@ -12,6 +12,7 @@ from contact_invariant.character import Character, Effector
 from contact_invariant.surroundings import Surroundings
 from contact_invariant.symbols import angular_acceleration, angular_velocity, ca, exponential_map, rotation
 from contact_invariant.task_terms import BodyState, SymbolicState, state_at
+from contact_invariant.touch import touch_of, trunks_of
 from multi_qp_scene.arrays import Array
 
 GRAVITY = 9.81
@@ -123,11 +124,10 @@ def dynamic_rows(
         wrench = at.forces[6 * i : 6 * i + 6]
         push, twist = -turn @ wrench[:3], -turn @ wrench[3:]
         pushes.append((place, effector.unit * push, effector.unit * twist))
-        pushed = [(effector.body, 1)]
-        if effector.on_prop:
-            pushed.append((len(bodies) - 1, -1))
-        for k, sign in pushed:  # each body in its own weights
-            share, p = sign * effector.unit / bodies[k].mass, at.state.bodies[k].p
+        touch = touch_of(character, surroundings, at.state, i)
+        pushed = [(effector.body, 1), *((k, -share) for k, share in touch.shares)]
+        for k, part in pushed:  # each body in its own weights
+            share, p = part * effector.unit / bodies[k].mass, at.state.bodies[k].p
             force, moment = wrenches[k]
             wrenches[k] = force - share * push, moment - ca.cross(place - p, share * push) - share * twist
         body = at.state.bodies[effector.body]
@@ -137,12 +137,8 @@ def dynamic_rows(
             rows.add("limb kinematics", "kinematics", *limbs.errors(effector, place, turn))
         else:
             spin, speed = body.omega, body.speed_at(place)
-        if effector.on_prop and prop is not None and surroundings.prop is not None:
-            near, normal = surroundings.prop.nearest(prop.seen(place), effector.margin)
-            near, normal = prop.p + prop.R @ near, prop.R @ normal
-            speed, spin = speed - prop.speed_at(place), spin - prop.omega
-        else:
-            near, normal = surroundings.nearest(place, effector.margin)
+        near, normal = touch.near, touch.normal
+        speed, spin = speed - touch.speed, spin - touch.spin
         root_c = ca.sqrt((at.c[i] + 1e-8) / count[i])
         tilt = turn[:, 2] + normal
         parallel = 0.0 if effector.point else ANGLE  # a point may turn about the surface
@@ -173,7 +169,7 @@ def dynamic_rows(
     rows.add("contact variables", "prior", at.a)
     rows.add("acceleration", "acceleration", ca.DM(_acceleration_scales(character)) * at.acceleration)
     _joint_rows(character, limbs, at, pushes, rows)
-    _collision_rows(character, surroundings, limbs, prop, rows)
+    _collision_rows(character, surroundings, limbs, at.state, rows)
 
 
 def _needed(character: Character, at: Instant, limbs: LimbFrames, k: int) -> tuple[Any, Any]:
@@ -290,16 +286,16 @@ def _joint_rows(
 
 
 def _collision_rows(
-    character: Character, surroundings: Surroundings, limbs: LimbFrames, prop: BodyState | None, rows: Rows
+    character: Character, surroundings: Surroundings, limbs: LimbFrames, state: SymbolicState, rows: Rows
 ) -> None:
-    """Append the penetration of links into solids, into the object and into each other."""
+    """Append the penetration of links into solids, into the object, into trunks of others and into each other."""
     axes = []
     for capsule in character.capsules:
         origin, R = limbs.roots[capsule.body] if capsule.joint is None else limbs.joints[capsule.joint][:2]
         a, b = (origin + R @ ca.DM(end) for end in capsule.ends)
         axes.append((a, b))
         for u in () if capsule.side else capsule.fractions:
-            distance = _free(surroundings, prop, (1 - u) * a + u * b)
+            distance = _free(surroundings, state, capsule.body, (1 - u) * a + u * b)
             margin = 0.0 if capsule.touches else SOLID_MARGIN
             rows.add("penetration", "penetration", hinge(capsule.radius + margin - distance))
     shapes = list(zip(axes, character.capsules, strict=True))
@@ -324,12 +320,14 @@ def _prop_edges(surroundings: Surroundings, prop: BodyState) -> list[Any]:
     return [prop.p + prop.R @ ca.DM(point) for solid in solids for point in solid.edges(PROP_SPACING)]
 
 
-def _free(surroundings: Surroundings, prop: BodyState | None, point: Any) -> Any:
-    """Return the signed distance of a symbolic point from the nearest solid, also of the object [m]."""
+def _free(surroundings: Surroundings, state: SymbolicState, body: int, point: Any) -> Any:
+    """Return the signed distance of a symbolic point of a body from all solids, also moving ones [m]."""
     distance = surroundings.distance(point)
-    if prop is None or surroundings.prop is None:
-        return distance
-    return ca.fmin(distance, surroundings.prop.distance(prop.seen(point)))
+    if state.prop is not None and surroundings.prop is not None:
+        distance = ca.fmin(distance, surroundings.prop.distance(state.prop.seen(point)))
+    for _, trunk, at in trunks_of(surroundings, state, body):
+        distance = ca.fmin(distance, trunk.distance(at.seen(point)))
+    return distance
 
 
 def segment_distance(a: Any, b: Any, c: Any, d: Any) -> Any:
@@ -363,13 +361,18 @@ def path_rows(character: Character, surroundings: Surroundings, state: SymbolicS
             for side_y in sides:
                 arm = turn @ ca.DM([side_x * effector.half[0], side_y * effector.half[1], 0.0])
                 distance = surroundings.distance(place + arm)
-                within = distance if effector.of_prop else _free(surroundings, state.prop, place + arm)
+                within = distance if effector.of_prop else _free(surroundings, state, effector.body, place + arm)
                 rows.add("penetration", "penetration", hinge(-within))
                 if effector.is_limb and not effector.on_prop:
                     rows.add("ramps", "ramp", hinge(-surroundings.height_above(place + arm, effector.length)))
                     spin = angular_velocity(state.x[9 + 6 * i : 12 + 6 * i], state.rate[9 + 6 * i : 12 + 6 * i])
                     speed = state.rate[6 + 6 * i : 9 + 6 * i] + ca.cross(spin, arm)
                     rows.add("drag", "drag", ca.exp(-((hinge(distance) / DRAG_HEIGHT) ** 2)) * speed[:2])
+                    for _, other, at in trunks_of(surroundings, state, effector.body):
+                        seen = at.seen(place + arm)
+                        rows.add("ramps", "ramp", hinge(-other.height_above(seen)))
+                        near = ca.exp(-((hinge(other.distance(seen)) / DRAG_HEIGHT) ** 2))
+                        rows.add("drag", "drag", near * (at.R.T @ (speed - at.speed_at(place + arm)))[:2])
     if state.prop is not None and surroundings.prop is not None:
         for place in _prop_edges(surroundings, state.prop):
             rows.add("penetration", "penetration", hinge(-surroundings.distance(place)))

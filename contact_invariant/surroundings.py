@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -11,11 +12,13 @@ import coal
 import numpy as np
 import pinocchio as pin
 
-from contact_invariant.character import RigidBody
+from contact_invariant.capsules import owner
+from contact_invariant.character import Character, RigidBody
 from contact_invariant.symbols import ca
 from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scene import Scene
+from multi_qp_scene.surfaces import Surface
 
 #: k of (3) [1/m²], and that of an object, whose faces are close to each other: far from all of them it has no effect.
 SHARPNESS, PROP_SHARPNESS = 1e4, 1e6
@@ -42,20 +45,27 @@ class TouchableRectangle:
 
 @dataclass(frozen=True)
 class SolidBox:
-    """A box that must not be entered: pose in the world, half extents, (3,) [m]."""
+    """A box that must not be entered.
+
+    Attributes:
+        pose: in the world, or in the frame of the body that it is of.
+        half: half extents, (3,) [m].
+        level: height of the origin of that frame in the start pose [m].
+    """
 
     pose: pin.SE3
     half: Array
+    level: float = 0.0
 
     @property
     def top(self) -> float:
-        """Height of its highest point [m]."""
+        """Height of its highest point in that frame [m]."""
         return float(self.pose.translation[2] + np.abs(self.pose.rotation[2]) @ self.half)
 
     @property
     def ease(self) -> float:
         """Factor that makes the ramps of a high solid no steeper in the cost than those of a low one."""
-        return min(1.0, (EASY / max(self.top, EASY)) ** 2)
+        return min(1.0, (EASY / max(self.top + self.level, EASY)) ** 2)
 
     def edges(self, spacing: float) -> Array:
         """Return points on its edges at most as far apart as given [m], (k, 3)."""
@@ -73,12 +83,21 @@ class Surroundings:
         solids: that must not be entered.
         prop: faces and solids of the object, relative to its centre of mass.
         sharpness: k of (3) [1/m²].
+        trunks: faces and solids of trunks that the other character may touch, relative to their centres of mass, by
+            index in `Character.bodies`.
     """
 
     faces: tuple[TouchableRectangle, ...]
     solids: tuple[SolidBox, ...]
     prop: Surroundings | None = None
     sharpness: float = SHARPNESS
+    trunks: Mapping[int, Surroundings] = field(default_factory=dict)
+
+    def of(self, body: int, character: Character) -> Surroundings:
+        """Return faces and solids of a moving body: the object, or a trunk that can be touched."""
+        if body >= len(character.names) and self.prop is not None:
+            return self.prop
+        return self.trunks[body]
 
     def nearest(self, p: Any, margin: float) -> tuple[Any, Any]:
         """Return the virtual nearest point of a patch's symbolic middle and the normal there, (3, 1) each.
@@ -92,16 +111,26 @@ class Surroundings:
         Raises:
             MultiQpError: it fits on no face.
         """
-        total, point, normal = 0, ca.SX.zeros(3), ca.SX.zeros(3)
-        faces = [replace(face, half=face.half - margin) for face in self.faces if face.half.min() >= margin]
+        faces = list(self.weighted(p, margin))
         if not faces:
             raise MultiQpError(f"behaviour: no surface of the surroundings has {2 * margin} m × {2 * margin} m")
-        for face in faces:
-            n = self._on(face, p)
-            eta = 1 / (1 + self.sharpness * ca.sumsqr(p - n))
-            total, point = total + eta, point + eta * n
-            normal = normal + eta * ca.DM(face.pose.rotation[:, 2])
+        total, point, normal = 0, ca.SX.zeros(3), ca.SX.zeros(3)
+        for eta, n, axis in faces:
+            total, point, normal = total + eta, point + eta * n, normal + eta * axis
         return point / total, normal / total
+
+    def weighted(self, p: Any, margin: float) -> Iterator[tuple[Any, Any, Any]]:
+        """Yield of each face on which a patch fits the weight η of (3), the nearest point, and the normal.
+
+        Args:
+            p: symbolic middle of the patch.
+            margin: its largest half extent [m].
+        """
+        for face in self.faces:
+            if face.half.min() < margin:
+                continue
+            n = self._on(replace(face, half=face.half - margin), p)
+            yield 1 / (1 + self.sharpness * ca.sumsqr(p - n)), n, ca.DM(face.pose.rotation[:, 2])
 
     @staticmethod
     def _on(face: TouchableRectangle, p: Any) -> Any:
@@ -201,10 +230,7 @@ def surroundings_of(scene: Scene, *characters: str, prop: RigidBody | None = Non
         of_prop = owner in own
         if not of_prop and surface.name.endswith("/bottom"):
             continue
-        outline = surface.points[:, :2]
-        middle = (outline.min(axis=0) + outline.max(axis=0)) / 2.0
-        pose = frames[of_prop].inverse() * data.oMf[surface.frame_id] * pin.SE3(np.eye(3), np.append(middle, 0.0))
-        faces[of_prop].append(TouchableRectangle(surface.name, pose, np.ptp(outline, axis=0) / 2.0))
+        faces[of_prop].append(_rectangle(surface, frames[of_prop].inverse() * data.oMf[surface.frame_id]))
     if not faces[0]:
         raise MultiQpError("behaviour: the surroundings have no planar surface to make contact with")
     for k, piece in enumerate(scene.collision_model.geometryObjects):
@@ -218,3 +244,46 @@ def surroundings_of(scene: Scene, *characters: str, prop: RigidBody | None = Non
         solids[of_prop].append(SolidBox(pose, np.asarray(piece.geometry.halfSide).copy()))
     moved = None if prop is None else Surroundings(tuple(faces[1]), tuple(solids[1]), sharpness=PROP_SHARPNESS)
     return Surroundings(tuple(faces[0]), tuple(solids[0]), moved)
+
+
+def with_trunks(surroundings: Surroundings, scene: Scene, character: Character) -> Surroundings:
+    """Return surroundings with the surfaces and boxes of trunks that the other character may touch.
+
+    Args:
+        surroundings: fixed ones.
+        scene: the scene.
+        character: with `touchable` surfaces, full names.
+
+    Raises:
+        MultiQpError: such a surface is not planar, or a limb moves it.
+    """
+    data, moved, trunks = scene.model.createData(), set(character.joints.indices), {}
+    start = character.features_at(scene, scene.q0)
+    pin.framesForwardKinematics(scene.model, data, character.nominal)
+    geometry = scene.collision_model.createData()
+    pin.updateGeometryPlacements(scene.model, data, scene.collision_model, geometry)
+    for body, names in enumerate(character.touchable):
+        if not names:
+            continue
+        one = character.bodies[body]
+        world = (data.oMi[one.root] * pin.SE3(np.eye(3), one.com)).inverse()
+        level = float(start[character.body_features(body)][2])
+        faces, solids = [], []
+        for surface in (scene.surfaces[name] for name in names):
+            if surface.kind != "planar" or owner(scene, surface.joint_id, moved) is not None:
+                raise MultiQpError(f"behaviour: '{surface.name}' cannot be touched: expected a planar one of the trunk")
+            faces.append(_rectangle(surface, world * data.oMf[surface.frame_id]))
+        for k, piece in enumerate(scene.collision_model.geometryObjects):
+            of_trunk = piece.name.split("/")[0] == one.name and owner(scene, piece.parentJoint, moved) is None
+            if of_trunk and isinstance(piece.geometry, coal.Box):
+                solids.append(SolidBox(world * geometry.oMg[k], np.asarray(piece.geometry.halfSide).copy(), level))
+        trunks[body] = Surroundings(tuple(faces), tuple(solids))
+    return replace(surroundings, trunks=trunks)
+
+
+def _rectangle(surface: Surface, frame: pin.SE3) -> TouchableRectangle:
+    """Return a planar surface whose frame has the given pose."""
+    outline = surface.points[:, :2]
+    middle = (outline.min(axis=0) + outline.max(axis=0)) / 2.0
+    pose = frame * pin.SE3(np.eye(3), np.append(middle, 0.0))
+    return TouchableRectangle(surface.name, pose, np.ptp(outline, axis=0) / 2.0)

@@ -19,7 +19,7 @@ from contact_invariant.motion import Motion
 from contact_invariant.postures import postures_of
 from contact_invariant.problem import SynthesisProblem
 from contact_invariant.quasi_newton import quasi_newton
-from contact_invariant.surroundings import Surroundings, surroundings_of
+from contact_invariant.surroundings import Surroundings, surroundings_of, with_trunks
 from contact_invariant.timed_plan import rests_at
 from contact_invariant.whole_body import features_of
 from multi_qp_scene.arrays import Array
@@ -128,7 +128,8 @@ class Synthesiser:
         self._scenario = scenario
         self._behaviour = behaviour_of(scenario)
         self.character: Character = character_of(scenario)
-        surroundings = surroundings_of(scenario.scene, *self.character.names, prop=self.character.prop)
+        fixed = surroundings_of(scenario.scene, *self.character.names, prop=self.character.prop)
+        surroundings = with_trunks(fixed, scenario.scene, self.character)
         self.problem = SynthesisProblem(self.character, surroundings, self._behaviour)
         q = scenario.scene.q0
         angles = q[self.character.joints.q_index]

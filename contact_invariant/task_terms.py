@@ -12,6 +12,7 @@ import pinocchio as pin
 from contact_invariant.character import Character
 from contact_invariant.surroundings import Surroundings
 from contact_invariant.symbols import angular_velocity, ca, exponential_map
+from contact_invariant.touch import touch_of
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.schema.behaviour import (
@@ -176,11 +177,11 @@ class TaskTerms:
         for i in feet:
             foot = self._character.effectors[i]
             base, length = self._hip(at, i)
-            near, normal = self._surroundings.nearest(at.places[i], foot.margin)
+            touch = touch_of(self._character, self._surroundings, at, i)
             found += [
                 Feature(f"{foot.name} extended", "m", ca.norm_2(at.places[i] - base) - length),
-                Feature(f"{foot.name} on a surface", "m", at.places[i] - near),
-                Feature(f"{foot.name} flat", "rad", at.turns[i][:, 2] + normal),
+                Feature(f"{foot.name} on a surface", "m", at.places[i] - touch.near),
+                Feature(f"{foot.name} flat", "rad", at.turns[i][:, 2] + touch.normal),
             ]
             found += self._rest(at, i)
         return found
@@ -207,10 +208,10 @@ class TaskTerms:
         ]
         for i in hands:
             hand = self._character.effectors[i]
-            near, normal = self._surroundings.nearest(at.places[i], hand.margin)
+            touch = touch_of(self._character, self._surroundings, at, i)
             found += [
-                Feature(f"{hand.name} on a surface", "m", at.places[i] - near),
-                Feature(f"{hand.name} flat", "rad", at.turns[i][:, 2] + normal),
+                Feature(f"{hand.name} on a surface", "m", at.places[i] - touch.near),
+                Feature(f"{hand.name} flat", "rad", at.turns[i][:, 2] + touch.normal),
                 Feature(f"trunk above {hand.name}", "m", self._rise(at, i)),
             ]
             found += self._rest(at, i)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import NDArray
 
 from contact_invariant.character import Character
@@ -24,6 +25,9 @@ if TYPE_CHECKING:  # CasADi is an optional dependency, not needed to play a moti
 LARGEST = 50_000_000
 #: Distance of a patch from a surface at the end up to which it stays there [m].
 TOUCHING = 0.01
+
+View = tuple["Surroundings", Array, Array]
+"""What a patch may touch, and its positions, (m, 3), and rotation vectors, (m, 3), in that frame."""
 
 #: A patch that moves by less than this, and is closer than this to a surface, rests on it [m].
 RESTING = 0.005
@@ -139,16 +143,15 @@ def timed_plan(
     """
     touched = np.full((len(motion.x), len(character.effectors)), "", dtype=object)
     for i in range(len(character.effectors)):
-        faces, places, _ = _seen(character, surroundings, motion.x, i)
+        views = _views(character, surroundings, motion.x, i)
         made = np.repeat(motion.contacts[:, i], motion.pieces)
         made |= _resting(character, motion, surroundings, i, made)
         for piece in np.flatnonzero(made):
-            middle = 0.5 * (places[piece] + places[piece + 1])
-            touched[piece, i] = faces.name_at(middle)
-        near, _ = faces.touched(places[-1:])
-        stays = motion.contacts[:, i].any() and np.linalg.norm(near - places[-1]) < TOUCHING
-        if made[-1] or (stays and faces is surroundings):
-            touched[-1, i] = faces.name_at(places[-1])
+            touched[piece, i], _ = _nearest(views, [piece, piece + 1])
+        last, distance = _nearest(views, [len(motion.x) - 1])
+        stays = motion.contacts[:, i].any() and distance < TOUCHING
+        if made[-1] or (stays and not character.effectors[i].on_prop):
+            touched[-1, i] = last
     owners = np.array([character.bodies[effector.body].name for effector in character.effectors])
     for name in character.names:
         if not any(touched[-1, owners == name]):
@@ -184,18 +187,16 @@ def _resting(
     for begin in np.flatnonzero(flags[:-1] & ~flags[1:]):
         end = begin + int(np.argmax(flags[begin + 1 :]))
         times = np.linspace(motion.spline_knots[begin], motion.spline_knots[end], 10 * (end - begin) + 1)
-        _, places, turns = _seen(character, surroundings, motion.features(times)[0], i)
-        near, _ = surroundings.touched(places)
-        still = np.ptp(places, axis=0).max() < RESTING and np.ptp(turns, axis=0).max() < 10 * RESTING
-        found[begin:end] = still and np.linalg.norm(near - places, axis=1).max() < RESTING
+        for faces, places, turns in _views(character, surroundings, motion.features(times)[0], i):
+            near, _ = faces.touched(places)
+            still = np.ptp(places, axis=0).max() < RESTING and np.ptp(turns, axis=0).max() < 10 * RESTING
+            found[begin:end] |= still and np.linalg.norm(near - places, axis=1).max() < RESTING
     return found
 
 
 def rests_at(character: Character, surroundings: Surroundings, x: Array, i: int) -> bool:
     """Return whether a patch rests on a surface, for features (features,)."""
-    faces, places, _ = _seen(character, surroundings, x[None], i)
-    near, _ = faces.touched(places)
-    return bool(np.linalg.norm(near - places) < RESTING)
+    return bool(_nearest(_views(character, surroundings, x[None], i), [0])[1] < RESTING)
 
 
 def of_prop_root(character: Character, x: Array) -> Array:
@@ -219,20 +220,39 @@ def _of_root(character: Character, motion: Motion) -> tuple[Array, Array]:
     return x, rates
 
 
-def _seen(character: Character, surroundings: Surroundings, x: Array, i: int) -> tuple[Surroundings, Array, Array]:
-    """Return what a patch may touch, and its positions, (m, 3), and rotation vectors, (m, 3), in that frame.
+def _nearest(views: list[View], rows: list[int]) -> tuple[str, float]:
+    """Return the surface nearest to the middle of a patch's positions at some instants, and its distance [m]."""
+    found = []
+    for faces, places, _ in views:
+        middle = places[rows].mean(axis=0)
+        near, _ = faces.touched(middle[None])
+        found.append((float(np.linalg.norm(near[0] - middle)), faces.name_at(middle)))
+    distance, name = min(found)
+    return name, distance
+
+
+def _views(character: Character, surroundings: Surroundings, x: Array, i: int) -> list[View]:
+    """Return whatever a patch may touch, and its positions and rotation vectors in that frame.
 
     Rotation vectors of points are zero; those of hands on the object are not needed and zero as well.
     """
     effector, none = character.effectors[i], np.zeros((len(x), 3))
     prop = x[:, character.prop_features]
     if effector.of_prop:
-        return surroundings, prop[:, :3] + rotations(prop[:, 3:]) @ effector.nominal.translation, prop[:, 3:]
-    if not effector.is_limb:
+        return [(surroundings, prop[:, :3] + rotations(prop[:, 3:]) @ effector.nominal.translation, prop[:, 3:])]
+    if effector.is_limb:
+        places, turns = x[:, 6 + 6 * i : 9 + 6 * i], none if effector.point else x[:, 9 + 6 * i : 12 + 6 * i]
+    else:
         trunk = x[:, character.body_features(effector.body)]
         arm = effector.nominal.translation - character.bodies[effector.body].com
-        return surroundings, np.asarray(trunk[:, :3] + rotations(trunk[:, 3:]) @ arm), trunk[:, 3:]
-    places = x[:, 6 + 6 * i : 9 + 6 * i]
+        places, turns = np.asarray(trunk[:, :3] + rotations(trunk[:, 3:]) @ arm), trunk[:, 3:]
     if effector.on_prop and surroundings.prop is not None:
-        return surroundings.prop, np.einsum("mji,mj->mi", rotations(prop[:, 3:]), places - prop[:, :3]), none
-    return surroundings, places, none if effector.point else x[:, 9 + 6 * i : 12 + 6 * i]
+        return [(surroundings.prop, np.einsum("mji,mj->mi", rotations(prop[:, 3:]), places - prop[:, :3]), none)]
+    found = [(surroundings, places, turns)]
+    for k, faces in surroundings.trunks.items():
+        if k != effector.body:
+            at = x[:, character.body_features(k)]
+            R = rotations(at[:, 3:])
+            seen = np.array([pin.log3(a.T @ b) for a, b in zip(R, rotations(turns), strict=True)])
+            found.append((faces, np.einsum("mji,mj->mi", R, places - at[:, :3]), none if effector.point else seen))
+    return found

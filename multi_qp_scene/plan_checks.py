@@ -66,6 +66,11 @@ def check_behaviour(behaviour: BehaviourSpec, scenario: ScenarioChecker) -> None
     if behaviour.partner is not None:
         _check_character(behaviour.partner, ("behaviour", "partner"), scenario)
         _check_partner(behaviour, behaviour.partner, scenario)
+    if behaviour.partner is None and behaviour.touchable:
+        scenario.report_error(("behaviour", "touchable"), "there is no `partner` that could touch it")
+    if behaviour.refine and any(character.touchable for character in behaviour.characters):
+        message = "motions with contacts between two characters (`touchable`) are not refined"
+        scenario.report_error(("behaviour", "refine"), message)
     if behaviour.torque_limits and not behaviour.limb_weights:
         message = "static torques need the weight of limbs: expected `limb_weights: true` as well"
         scenario.report_error(("behaviour", "torque_limits"), message)
@@ -100,6 +105,8 @@ def _check_character(character: CharacterSpec, key: Key, scenario: ScenarioCheck
         if spec.joined is not None:
             free = {name for name, one in character.effectors.items() if one.joined is None and name != effector}
             scenario.known((*key, "effectors", effector, "joined"), "effector", spec.joined, free)
+    for k, surface in enumerate(character.touchable):
+        scenario.known((*key, "touchable", k), "surface", surface, own)
     scenario.known((*key, "posture"), "posture", character.posture, names.postures[name])
     if name not in names.floating:
         message = "only the motion of a character with a free-flyer can be synthesised"

@@ -238,12 +238,14 @@ class CharacterSpec(StrictModel):
             that limbs share, such as those of the chest, move if an effector is on a link between them and the limbs.
         posture: nominal posture.
         effort: factor of the cost of its accelerations, forces and torques: with a large one, a partner does more.
+        touchable: planar surfaces of its trunk that the other character may touch, as one that climbs on it.
     """
 
     character: str
     effectors: dict[str, EffectorSpec] = Field(min_length=1)
     posture: str = "zero"
     effort: Positive = 1.0
+    touchable: list[str] = []
 
 
 class BehaviourSpec(CharacterSpec):

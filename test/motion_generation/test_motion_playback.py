@@ -122,7 +122,7 @@ def test_behaviours_of_few_seeds_are_carried_out_in_the_integrator(name, seed, t
     "name",
     [
         *("walk_to", "wide_walk", "quadruped_walk", "quadruped_get_up", "get_up_from_back"),
-        *("punch", "kick", "step_over", "carry", "handstand"),
+        *("punch", "kick", "step_over", "carry", "handstand", "on_back"),
     ],
 )
 @pytest.mark.parametrize("backend", ["integrator", "mujoco"])
