@@ -59,7 +59,10 @@ class Problem(Protocol):
         """Return the residuals of each group, (m, k) each."""
 
     def normal_equations(self, z: Array) -> tuple[float, list[NormalBlocks]]:
-        """Return the cost, half the sum of squares, and JᵀJ and Jᵀr of each group."""
+        """Return the cost, half the sum of squares, and JᵀJ and Jᵀr of each group but that of `shared`."""
+
+    def shared(self, z: Array) -> tuple[float, Array] | None:
+        """Return a residual of knot variables far apart, and its gradient, (knots,), if there is one."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,7 @@ def levenberg_marquardt(
     cost, parts = problem.normal_equations(z)
     costs, times = [cost], [0.0]
     for number in range(1, iterations + 1):
-        system = _NormalEquations(problem, parts)
+        system = _NormalEquations(problem, parts, problem.shared(z))
         found = None
         for _ in range(REJECTED):
             step = system.step(damping)
@@ -140,9 +143,14 @@ def levenberg_marquardt(
 
 
 class _NormalEquations:
-    """JᵀJ and Jᵀr in blocks; local variables are eliminated instant by instant, knots form a banded matrix."""
+    """JᵀJ and Jᵀr in blocks; local variables are eliminated instant by instant, knots form a banded matrix.
 
-    def __init__(self, problem: Problem, parts: Sequence[NormalBlocks]) -> None:
+    What a shared residual adds to this has rank one (Sherman-Morrison).
+    """
+
+    def __init__(
+        self, problem: Problem, parts: Sequence[NormalBlocks], shared: tuple[float, Array] | None = None
+    ) -> None:
         self._problem = problem
         n = problem.knots
         self._band = max(int(np.ptp(part.windows, axis=1).max()) + 1 for part in parts)
@@ -151,6 +159,8 @@ class _NormalEquations:
             for window, block, gradient in zip(part.windows, part.A, part.b, strict=True):
                 self._H[np.ix_(window, window)] += block
                 self._gradient[window] += gradient
+        r, self._shared = (0.0, np.zeros(n)) if shared is None else shared
+        self._gradient += r * self._shared
         self._local = [part for part in parts if part.c.size]
         self._diagonal = np.diagonal(self._H) + 1e-6
 
@@ -177,9 +187,12 @@ class _NormalEquations:
         for below in range(len(band)):
             band[below, : n - below] = np.diagonal(H, -below)
         try:
-            free = solveh_banded(band, -gradient[fixed:], lower=True, overwrite_ab=True, check_finite=False)
+            right = np.column_stack([-gradient, self._shared])[fixed:]
+            free, turned = solveh_banded(band, right, lower=True, overwrite_ab=True, check_finite=False).T
         except LinAlgError:
             return None
+        own = self._shared[fixed:]
+        free = free - turned * (own @ free) / (1.0 + own @ turned)
         step = np.zeros(self._problem.size)
         step[fixed : self._problem.knots] = free
         for part, solved in eliminated:

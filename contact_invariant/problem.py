@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
 
 from contact_invariant.character import Character
-from contact_invariant.instants import Instants, spline_basis
+from contact_invariant.instants import Instants
 from contact_invariant.least_squares import NormalBlocks
 from contact_invariant.residuals import WEIGHTS, Instant, Rows, dynamic_rows, path_rows
 from contact_invariant.surroundings import Surroundings
@@ -21,6 +22,9 @@ PIECES = 2
 #: Instants of a phase at which dynamics and path are evaluated: multiples of the number of pieces.
 DYNAMIC_SAMPLES, PATH_SAMPLES = 8, 20
 
+#: Weights of what durations of phases are beyond their limits, as logarithms, and of the sum of all phases.
+DURATION_LIMIT, TOTAL = 30.0, 30.0
+
 Term = tuple[str, str, int, int]
 """Name, weight, first and last row of a term."""
 
@@ -33,8 +37,8 @@ def instants(count: int) -> Array:
 class SynthesisProblem:
     """The cost of a behaviour, a `Problem` of `least_squares.py`.
 
-    z is (x_0, ẋ_0; a and `PIECES` times x, ẋ of each phase; forces and joint angles of each instant); the start is
-    fixed.
+    z is (x_0, ẋ_0; a, τ if durations are free, and `PIECES` times x, ẋ of each phase; forces and joint angles of each
+    instant); the start is fixed. A phase lasts e^τ times as long as the behaviour says.
 
     Attributes:
         character: simplified character.
@@ -44,15 +48,15 @@ class SynthesisProblem:
         size: number of variables.
         knots: number of those that are not local to an instant.
         fixed: number of those that are constant.
-        times: time of each instant of the dynamics [s].
     """
 
     def __init__(self, character: Character, surroundings: Surroundings, behaviour: BehaviourSpec) -> None:
         self.character, self.surroundings, self.behaviour = character, surroundings, behaviour
         self.terms = TaskTerms(behaviour, character, surroundings)
-        self.weights = dict.fromkeys(WEIGHTS, 1.0)
+        self.weights = dict.fromkeys((*WEIGHTS, "duration"), 1.0)
         n, N = character.features, len(character.effectors)
-        self._block = N + PIECES * 2 * n
+        self._free = int(behaviour.duration_factor > 1.0)
+        self._block = N + self._free + PIECES * 2 * n
         self._joints = len(character.joints.indices)
         phases = behaviour.phases
         self.fixed, self.knots = 2 * n, 2 * n + phases * self._block
@@ -60,8 +64,6 @@ class SynthesisProblem:
         path, self._path = self._instants(PATH_SAMPLES, path=True)
         self._terms = [dynamic, path]
         self.size = self.knots + self._dynamics.count * (6 * N + self._joints)
-        places = np.arange(phases * PIECES)[:, None] + instants(behaviour.samples // PIECES)
-        self.times = behaviour.phase_duration / PIECES * places.ravel()
 
     def _instants(self, samples: int, *, path: bool) -> tuple[list[Term], Instants]:
         character, behaviour = self.character, self.behaviour
@@ -80,13 +82,13 @@ class SynthesisProblem:
         local = ca.vertcat() if path else ca.vertcat(forces, angles)
         y = ca.vertcat(x, rate, second, a, local)
         r = rows.column * np.sqrt(DYNAMIC_SAMPLES / samples)
-        basis = spline_basis(instants(samples // PIECES), behaviour.phase_duration / PIECES)
-        found = Instants(y, weight, r, basis, self._windows(), (n, N, local.numel()), self.knots)
-        return rows.terms, found
+        places = instants(samples // PIECES), behaviour.phase_duration / PIECES
+        sizes = n, N, local.numel(), self._free
+        return rows.terms, Instants((y, weight, r), places, self._windows(), sizes, self.knots)
 
     def _windows(self) -> Indices:
-        """Return the indices of x_0, ẋ_0, a, x_1, ẋ_1 of each piece, (phases · PIECES, 4 n + N)."""
-        n, N, found = self.character.features, len(self.character.effectors), []
+        """Return the indices of x_0, ẋ_0, a, τ, x_1, ẋ_1 of each piece, (phases · PIECES, 4 n + N + D)."""
+        n, N, found = self.character.features, len(self.character.effectors) + self._free, []
         for phase in range(self.behaviour.phases):
             a = 2 * n + phase * self._block
             ends = [a - 2 * n, *(a + N + 2 * n * k for k in range(PIECES))]
@@ -99,21 +101,38 @@ class SynthesisProblem:
         z = np.zeros(self.size)
         n, N = self.character.features, len(self.character.effectors)
         z[:n] = x
-        z[2 * n : self.knots].reshape(self.behaviour.phases, -1)[:, N:].reshape(-1, PIECES, 2, n)[:, :, 0] = x
+        self._phase_variables(z)[:, N + self._free :].reshape(-1, PIECES, 2, n)[:, :, 0] = x
         local = z[self.knots :].reshape(self._dynamics.count, -1)
         local[:, 2 : 6 * N : 6] = 1.0 / N
         local[:, 6 * N :] = angles
         return z
 
+    def _phase_variables(self, z: Array) -> Array:
+        """Return a, τ, x and ẋ of each phase, a view, (phases, N + D + 2 n PIECES)."""
+        return z[2 * self.character.features : self.knots].reshape(self.behaviour.phases, -1)
+
     def logits(self, z: Array) -> Array:
         """Return the logits of the contact variables, a view, (phases, N)."""
-        n, N = self.character.features, len(self.character.effectors)
-        return z[2 * n : self.knots].reshape(self.behaviour.phases, -1)[:, :N]
+        return self._phase_variables(z)[:, : len(self.character.effectors)]
+
+    def durations(self, z: Array) -> Array:
+        """Return the duration of each phase, (phases,) [s]."""
+        N = len(self.character.effectors)
+        logarithms = self._phase_variables(z)[:, N : N + self._free].sum(axis=1)  # without a column, zero
+        return np.asarray(self.behaviour.phase_duration * np.exp(logarithms))
+
+    def times(self, z: Array) -> Array:
+        """Return the time of each instant of the dynamics, (m,) [s]."""
+        behaviour = self.behaviour
+        places = np.arange(PIECES)[:, None] + instants(behaviour.samples // PIECES)
+        durations = self.durations(z)
+        begins = np.cumsum(durations) - durations
+        return (begins[:, None] + durations[:, None] / PIECES * places.ravel()).ravel()
 
     def knot_values(self, z: Array) -> tuple[Array, Array]:
         """Return x and ẋ at the start and at the end of each piece, (phases · PIECES + 1, features) each."""
         n, N = self.character.features, len(self.character.effectors)
-        blocks = z[2 * n : self.knots].reshape(self.behaviour.phases, -1)[:, N:]
+        blocks = self._phase_variables(z)[:, N + self._free :]
         both = np.vstack([z[: 2 * n], blocks.reshape(-1, 2 * n)])
         return both[:, :n], both[:, n:]
 
@@ -128,29 +147,45 @@ class SynthesisProblem:
         """Return the residuals of dynamics, path and task terms."""
         weights = self._weights()
         found = [group.residuals(z, weights) for group in (self._dynamics, self._path)]
-        return found + [r[None] for r, _, _ in self._task(z)]
+        shared = self.shared(z)
+        found += [r[None] for r, _, _ in self._others(z)]
+        return found if shared is None else [*found, np.array([[shared[0]]])]
 
     def normal_equations(self, z: Array) -> tuple[float, list[NormalBlocks]]:
         """Return the cost, half the sum of squares, and the blocks JᵀJ and Jᵀr of all groups."""
         weights = self._weights()
         parts = [group.normal_equations(z, weights) for group in (self._dynamics, self._path)]
-        for r, J, begin in self._task(z):
+        for r, J, begin in self._others(z):
             window = begin + np.arange(J.shape[1])
             parts.append((0.5 * float(r @ r), NormalBlocks.of_knots(window, J.T @ J, J.T @ r)))
-        return sum(cost for cost, _ in parts), [blocks for _, blocks in parts]
+        shared = self.shared(z)
+        cost = sum(cost for cost, _ in parts) + (0.0 if shared is None else 0.5 * shared[0] ** 2)
+        return cost, [blocks for _, blocks in parts]
+
+    def shared(self, z: Array) -> tuple[float, Array] | None:
+        """Return how far the sum of free durations is from the behaviour's, in phases, and its gradient, (knots,)."""
+        if not self._free:
+            return None
+        gradient = np.zeros(self.knots)
+        factors = self.durations(z) / self.behaviour.phase_duration
+        self._phase_variables(gradient)[:, len(self.character.effectors)] = TOTAL * factors
+        return TOTAL * float(factors.sum() - len(factors)), gradient
 
     def differences(self, z: Array, step: float) -> tuple[float, Array]:
         """Return the cost and its gradient by central differences, (size,)."""
-        weights, n = self._weights(), self.character.features
+        weights = self._weights()
         cost, gradient = 0.0, np.zeros(self.size)
         for group in (self._dynamics, self._path):
             part, slope = group.differences(z, weights, step)
             cost, gradient = cost + part, gradient + slope
-        cost += 0.5 * sum(float(r @ r) for r, _, _ in self._task(z))
-        for k in {begin + j for _, _, begin in self._task(z) for j in range(2 * n)}:
+        cost += 0.5 * sum(float(r @ r) for r, _, _ in self._others(z))
+        if (shared := self.shared(z)) is not None:
+            cost += 0.5 * shared[0] ** 2
+            gradient[: self.knots] += shared[0] * shared[1]
+        for k in {begin + j for _, J, begin in self._others(z) for j in range(J.shape[1])}:
             shift = np.zeros(self.size)
             shift[k] = step
-            ahead, behind = (sum(float(r @ r) for r, _, _ in self._task(moved)) for moved in (z + shift, z - shift))
+            ahead, behind = (sum(float(r @ r) for r, _, _ in self._others(moved)) for moved in (z + shift, z - shift))
             gradient[k] += 0.25 * (ahead - behind) / step
         return cost, gradient
 
@@ -165,6 +200,19 @@ class SynthesisProblem:
             found.append((weight * np.array(r).ravel(), weight * np.array(J), begin))
         return found
 
+    def _others(self, z: Array) -> list[tuple[Array, Array, int]]:
+        """Return residuals, their Jacobian and its first variable, of task terms and durations."""
+        found, first = self._task(z), 2 * self.character.features + len(self.character.effectors)
+        if self._free:
+            limit, weight = math.log(self.behaviour.duration_factor), self.weights["duration"]
+            for tau_index in range(first, self.knots, self._block):
+                tau = z[tau_index]
+                excess = abs(tau) - limit
+                r = np.array([weight * tau, DURATION_LIMIT * max(excess, 0.0)])
+                J = np.array([[weight], [DURATION_LIMIT * np.sign(tau) * (excess > 0.0)]])
+                found.append((r, J, tau_index))
+        return found
+
     def breakdown(self, z: Array) -> Mapping[str, float]:
         """Return the share of each named term in the cost, half its sum of squares."""
         found: dict[str, float] = {}
@@ -172,5 +220,7 @@ class SynthesisProblem:
         for terms, r in zip(self._terms, residuals, strict=False):
             for name, _, first, last in terms:
                 found[name] = found.get(name, 0.0) + 0.5 * float((r[:, first:last] ** 2).sum())
-        found["task"] = 0.5 * sum(float((r**2).sum()) for r in residuals[2:])
+        found["task"] = 0.5 * sum(float((r**2).sum()) for r, _, _ in self._task(z))
+        if self._free:
+            found["durations"] = 0.5 * sum(float((r**2).sum()) for r in residuals[2:]) - found["task"]
         return found

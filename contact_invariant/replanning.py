@@ -158,7 +158,8 @@ class Replanner(Synthesiser):
     def motion_of(self, plan: TimedPlan) -> Motion:
         """Return the motion of a plan that was read from a file."""
         first = self._scenario.scene.subsystems[self.character.name].q_slice.start
-        return motion_of(plan, self.character, first, self.problem.times, self._behaviour.phases)
+        times = self.problem.times(np.zeros(self.problem.size))
+        return motion_of(plan, self.character, first, times, self._behaviour.phases)
 
 
 def _largest(features: list[tuple[str, str, float]]) -> float:

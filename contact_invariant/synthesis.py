@@ -55,7 +55,8 @@ class Stage:
     fresh: bool = False  # whether contact variables begin anew
 
 
-_COMMON = {"effort": 0.05, "torque": 0.1, "acceleration": 0.02, "prior": 0.03, "posture": 0.3, "creep": 0.0}
+_COMMON = {"effort": 0.05, "torque": 0.1, "acceleration": 0.02, "prior": 0.03, "posture": 0.3, "creep": 0.0,
+           "duration": 30.0}  # fmt: skip
 #: First task terms alone, the rest only for uniqueness; then all terms, with rising weights of physics and contacts.
 STAGES = (
     Stage("task", {**_COMMON, "contact": 0.1, "physics": 0.01, "kinematics": 3.0, "task": 10.0, "penetration": 3.0,
@@ -69,7 +70,7 @@ STAGES = (
                       "overload": 3.0}),
     Stage("refinement", {**_COMMON, "contact": 300.0, "physics": 60.0, "kinematics": 300.0, "task": 40.0,
                          "penetration": 400.0, "absent": 8.0, "cone": 30.0, "drag": 5.0, "support": 3.0, "ramp": 0.0,
-                         "overload": 10.0}),
+                         "overload": 10.0, "duration": 0.3}),
 )  # fmt: skip
 
 #: Optimisers by name, with the largest number of iterations of a stage if it is not that of the stage: ours, and for
@@ -208,16 +209,16 @@ class Synthesiser:
         return list(zip(x, rates, shift, strict=True))
 
     def _motion(self, z: Array) -> Motion:
-        problem, behaviour = self.problem, self._behaviour
+        problem = self.problem
         x, rates = problem.knot_values(z)
         forces, angles = problem.local_values(z)
         return Motion(
             effectors=tuple(effector.name for effector in self.character.effectors),
-            knots=np.array([behaviour.phase_duration * k for k in range(behaviour.phases + 1)]),
+            knots=np.append(0.0, np.cumsum(problem.durations(z))),
             x=x.copy(),
             rates=rates.copy(),
             c=1.0 / (1.0 + np.exp(-problem.logits(z)[:, self.character.variables])),
-            times=problem.times.copy(),
+            times=problem.times(z),
             forces=forces.copy(),
             angles=angles.copy(),
         )

@@ -74,6 +74,9 @@ def check_behaviour(behaviour: BehaviourSpec, scenario: ScenarioChecker) -> None
     if behaviour.torque_limits and not behaviour.limb_weights:
         message = "static torques need the weight of limbs: expected `limb_weights: true` as well"
         scenario.report_error(("behaviour", "torque_limits"), message)
+    if behaviour.online is not None and behaviour.duration_factor > 1.0:
+        message = "phases of a window have the same duration: expected 1 with `online`"
+        scenario.report_error(("behaviour", "duration_factor"), message)
     if behaviour.object is not None:
         _check_object(behaviour, behaviour.object, effectors, scenario)
     for k, term in enumerate(behaviour.terms):

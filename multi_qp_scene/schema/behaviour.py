@@ -256,6 +256,7 @@ class BehaviourSpec(CharacterSpec):
         object: an object whose motion is found as well.
         phases: number of phases; contacts are constant within a phase.
         phase_duration: duration of a phase [s].
+        duration_factor: factor by which the duration of each phase may differ; above 1, durations are found as well.
         samples: instants of a phase at which dynamics and collisions of links are in the cost, an even number; with few
             in a long phase, links may enter solids between two of them.
         friction: Coulomb coefficient of all contacts.
@@ -286,6 +287,7 @@ class BehaviourSpec(CharacterSpec):
     object: ObjectSpec | None = None
     phases: Annotated[int, Field(ge=1, le=40)] = 10
     phase_duration: Duration = 0.5
+    duration_factor: Annotated[float, Field(ge=1, le=4)] = 1.0
     samples: Annotated[int, Field(ge=8, le=40, multiple_of=2)] = 8
     friction: Friction = 0.7
     smoothness: Positive = 1.0

@@ -65,7 +65,7 @@ def stance(scenario, character, surroundings):
 
 def forces(problem, z):
     """Return the forces of all instants, a view, (m, N, 6)."""
-    return z[problem.knots :].reshape(len(problem.times), -1)[:, :30].reshape(-1, 5, 6)
+    return z[problem.knots :].reshape(len(problem.times(z)), -1)[:, :30].reshape(-1, 5, 6)
 
 
 def violated(auditor, motion):

@@ -45,9 +45,10 @@ def test_the_cost_of_a_posture_at_rest_does_not_depend_on_the_number_of_samples(
     for samples in (8, 16):
         scenario = behaviour(options=f"samples: {samples}")
         problem = SynthesisProblem(character, surroundings, scenario.spec.behaviour)
-        assert len(problem.times) == 2 * samples and (np.diff(problem.times) < 1.0 / samples).all()
         x = character.features_at(scenario.scene, scenario.scene.q0)
         z = problem.initial(x, scenario.scene.q0[character.joints.q_index])
+        times = problem.times(z)
+        assert len(times) == 2 * samples and (np.diff(times) < 1.0 / samples).all()
         costs.append(problem.normal_equations(z)[0])
     assert costs[0] > 0.0 and costs[1] == pytest.approx(costs[0], rel=1e-9)
 
@@ -115,7 +116,7 @@ def test_static_torques_of_all_joints_are_those_of_the_full_model(all_over):
         push = -R[:, 2] * weight / len(character.effectors)
         torques -= pin.getFrameJacobian(scene.model, data, frame, pin.LOCAL_WORLD_ALIGNED)[:3].T @ push
     ratio = torques[[scene.model.joints[j].idx_v for j in character.joints.indices]] / character.joints.torque
-    expected = 0.5 * len(problem.times) * (ratio**2).sum()
+    expected = 0.5 * len(problem.times(z)) * (ratio**2).sum()
     assert problem.breakdown(z)["torques"] == pytest.approx(expected, rel=1e-6)
 
 
@@ -147,7 +148,10 @@ def test_initial_kinematics_match_and_only_forces_cost(scenario, character, prob
     assert costs["root force"] > 0.0
 
 
-def test_normal_equations_match_finite_differences(scenario, character, problem):
+@pytest.mark.parametrize("factor", [1.0, 1.02, 3.0])  # durations are fixed; out of, and within their limits
+def test_normal_equations_match_finite_differences(behaviour, character, surroundings, factor):
+    scenario = behaviour(options=f"duration_factor: {factor}")
+    problem = SynthesisProblem(character, surroundings, scenario.spec.behaviour)
     rng = np.random.default_rng(1)
     x = character.features_at(scenario.scene, scenario.scene.q0)
     angles = scenario.scene.q0[character.joints.q_index]
@@ -164,11 +168,34 @@ def test_normal_equations_match_finite_differences(scenario, character, problem)
         slope += (part.b * knots).sum() + (part.c * local).sum()
         curvature += np.einsum("wg,wgh,wh->", knots, part.A, knots) + np.einsum("wsl,wslm,wsm->", local, part.D, local)
         curvature += 2.0 * np.einsum("wg,wsgl,wsl->", knots, part.cross, local)
+    if (shared := problem.shared(z)) is not None:
+        rate = shared[1] @ along[: problem.knots]
+        slope, curvature = slope + shared[0] * rate, curvature + rate**2
     step = 1e-6
     ahead, behind = (problem.residuals(z + sign * step * along) for sign in (1.0, -1.0))
     assert slope == pytest.approx((cost_of(ahead) - cost_of(behind)) / (2.0 * step), rel=1e-6)
     rates = [(a - b) / (2.0 * step) for a, b in zip(ahead, behind, strict=True)]
     assert curvature == pytest.approx(2.0 * cost_of(rates), rel=1e-5)  # |J v|²
+    assert sum(problem.breakdown(z).values()) == pytest.approx(cost)
+
+
+def test_times_follow_free_durations_and_a_posture_at_rest_costs_the_same(behaviour, character, surroundings):
+    scenario = behaviour(options="duration_factor: 2")
+    problem = SynthesisProblem(character, surroundings, scenario.spec.behaviour)
+    q = scenario.scene.q0
+    z = problem.initial(character.features_at(scenario.scene, q), q[character.joints.q_index])
+    np.testing.assert_allclose(problem.durations(z), 0.5)
+    before = problem.breakdown(z)
+    first, stride = 2 * character.features + len(character.effectors), (problem.knots - 2 * character.features) // 2
+    z[first], z[first + stride] = np.log(1.5), np.log(0.5)
+    np.testing.assert_allclose(problem.durations(z), [0.75, 0.25])
+    assert problem.shared(z)[0] == pytest.approx(0.0, abs=1e-12)  # the sum is that of the behaviour
+    times = problem.times(z)
+    np.testing.assert_allclose(np.diff(times[:8]), 3.0 * np.diff(times[8:]))
+    assert times[7] < 0.75 < times[8] and times[-1] < 1.0
+    after = problem.breakdown(z)
+    assert after.pop("durations") > before.pop("durations") == 0.0
+    assert sum(after.values()) == pytest.approx(sum(before.values()))
 
 
 def test_rotating_vectors():

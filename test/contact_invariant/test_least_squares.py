@@ -7,32 +7,39 @@ from contact_invariant.least_squares import NormalBlocks, levenberg_marquardt
 
 
 class Chain:
-    """Linear residuals J z − y of windows of three knot variables with two local variables each."""
+    """Linear residuals J z − y of windows of three knot variables with two local variables each.
 
-    def __init__(self, *, slope: float = 0.0):
+    With `total`, a shared residual is so many times the sum of all knot variables minus 1.
+    """
+
+    def __init__(self, *, slope: float = 0.0, total: float = 0.0):
         rng = np.random.default_rng(0)
         self.size, self.knots, self.fixed = 5 + 2 * 3, 5, 1
         self.begins, self.local = np.array([0, 1, 2]), np.array([5, 7, 9])
         self.J, self.y = rng.normal(size=(3, 7, 5)), rng.normal(size=(3, 7))
-        self.slope = slope
+        self.slope, self.total = slope, total
         self.columns = np.hstack([self.begins[:, None] + np.arange(3), self.local[:, None] + np.arange(2)])
 
     def residuals(self, z):
         moved = z + self.slope * z**2
-        return [np.einsum("mkj,mj->mk", self.J, moved[self.columns]) - self.y]
+        return [np.einsum("mkj,mj->mk", self.J, moved[self.columns]) - self.y, np.array([[self.shared(z)[0]]])]
 
     def normal_equations(self, z):
-        (r,) = self.residuals(z)
+        r, shared = self.residuals(z)
         J = self.J * (1 + 2 * self.slope * z[self.columns])[:, None]
         A, b = J.transpose(0, 2, 1) @ J, np.einsum("mkj,mk->mj", J, r)
         windows, local = self.begins[:, None] + np.arange(3), self.local[:, None]
         blocks = NormalBlocks(
             windows, A[:, :3, :3], b[:, :3], local, A[:, None, :3, 3:], A[:, None, 3:, 3:], b[:, None, 3:]
         )
-        return 0.5 * float((r**2).sum()), [blocks]
+        return 0.5 * float((r**2).sum() + (shared**2).sum()), [blocks]
+
+    def shared(self, z):
+        return self.total * (z[: self.knots].sum() - 1.0), np.full(self.knots, self.total)
 
     def dense_solution(self, z0):
-        A, b = np.zeros((21, self.size)), self.y.ravel()
+        A, b = np.zeros((22, self.size)), np.append(self.y.ravel(), self.total)
+        A[21, : self.knots] = self.total
         for m in range(3):
             A[7 * m : 7 * m + 7, self.columns[m]] = self.J[m]
         free = np.arange(self.fixed, self.size)
@@ -41,8 +48,9 @@ class Chain:
         return z
 
 
-def test_a_linear_problem_is_solved_like_by_a_dense_method():
-    chain, z0 = Chain(), np.full(11, 0.7)
+@pytest.mark.parametrize("total", [0.0, 3.0])
+def test_a_linear_problem_is_solved_like_by_a_dense_method(total):
+    chain, z0 = Chain(total=total), np.full(11, 0.7)
     fit = levenberg_marquardt(chain, z0, iterations=60, tolerance=1e-14)
     np.testing.assert_allclose(fit.z, chain.dense_solution(z0), atol=1e-5)
     assert fit.z[0] == 0.7

@@ -1,5 +1,6 @@
 """Synthesis of behaviours from task terms alone."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -97,6 +98,22 @@ def test_a_bar_is_stepped_over_and_the_character_stands_behind_it():
         assert foot[0, 0] < 0.1 and foot[-1, 0] > 0.9 and (foot[above, 2] > 0.2).all()
     settled = times > 3.25  # it stands for the last phase
     assert np.ptp(x[settled, :3], axis=0).max() < 0.03
+
+
+@pytest.mark.slow
+def test_free_durations_give_swings_more_of_the_same_time():
+    scenario = load_scenario("walk_to")
+    free = scenario.spec.behaviour.model_copy(update={"duration_factor": 1.5})
+    free = replace(scenario, spec=scenario.spec.model_copy(update={"behaviour": free}))
+    (fixed, _), (maker, auditor) = synthesiser(scenario), synthesiser(free)
+    synthesis = maker.run(0)
+    durations = np.diff(synthesis.motion.knots)
+    assert durations.sum() == pytest.approx(5.0, abs=0.05)
+    assert 0.5 / 1.53 < durations.min() < 0.36 and 0.6 < durations.max() < 0.5 * 1.53
+    assert auditor.audit(synthesis.motion, synthesis.features).passed
+    swings = ~synthesis.motion.contacts[:, :2].all(axis=1)
+    assert durations[swings].mean() > 1.4 * durations[~swings].mean()
+    assert synthesis.costs["acceleration"] < 0.8 * fixed.run(0).costs["acceleration"]
 
 
 QUADRUPED = str(Path(__file__).with_name("quadruped.yaml"))

@@ -105,7 +105,7 @@ def test_forces_on_both_are_equal_and_opposite_but_for_what_the_ground_bears(cha
     x = turned(on_top, character, [0.1, -0.05, 0.2])
     x[8] += height  # with -0.17, halfway between the ground and the back
     z = problem.initial(x, np.zeros(len(character.joints.indices)))
-    forces = z[problem.knots :].reshape(len(problem.times), -1)[:, : 6 * EFFECTORS].reshape(-1, EFFECTORS, 6)
+    forces = z[problem.knots :].reshape(len(problem.times(z)), -1)[:, : 6 * EFFECTORS].reshape(-1, EFFECTORS, 6)
     forces[:] = 0.0
     wrenches = []
     for push in (np.zeros(6), np.array([0.2, -0.1, 0.5, 0.01, 0.02, -0.03])):

@@ -56,7 +56,7 @@ def problem(scenario, character, surroundings):
 def still(scenario, character, problem):
     x = character.features_at(scenario.scene, scenario.scene.q0)
     z = problem.initial(x, scenario.scene.q0[character.joints.q_index])
-    z[problem.knots :].reshape(len(problem.times), -1)[:, :54] = 0.0
+    z[problem.knots :].reshape(len(problem.times(z)), -1)[:, :54] = 0.0
     return z
 
 
@@ -79,7 +79,7 @@ def rows(problem, z):
 
 def forces(problem, z):
     """Return the forces of all instants, a view, (m, N, 6)."""
-    return z[problem.knots :].reshape(len(problem.times), -1)[:, :54].reshape(-1, 9, 6)
+    return z[problem.knots :].reshape(len(problem.times(z)), -1)[:, :54].reshape(-1, 9, 6)
 
 
 def test_features_are_those_of_both_and_of_the_object(scenario, character):

@@ -5,6 +5,7 @@ import pytest
 
 from contact_invariant.motion import Motion
 from contact_invariant.window import joined, place_towards, shifted, window_behaviour
+from multi_qp_scene.resources import scenario_path
 from multi_qp_scene.schema.behaviour import BehaviourSpec
 
 K, PIECES, SAMPLES = 4, 2, 3
@@ -77,3 +78,8 @@ def test_a_window_has_running_costs_and_one_end():
     assert stand == behaviour.terms[0]
     assert [term.phase for term in places] == [1, 2, 3] and [term.weight for term in places] == [0.1, 0.1, 1.0]
     np.testing.assert_allclose([term.target for term in places], [[1.2, 0.0], [1.4, 0.0], [1.5, 0.0]])
+
+
+def test_free_durations_of_a_window_are_refused(refusal):
+    message = refusal(scenario_path("walk_to_moving"), "  phases:", "  duration_factor: 1.5\n  phases:")
+    assert "duration_factor" in message and "expected 1 with `online`" in message
