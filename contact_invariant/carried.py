@@ -46,6 +46,10 @@ class Carried:
         """Return whether a limb does not carry it from a node on, but does later."""
         return not self.carries(i, k) and bool(self.hands[k:, i].any())
 
+    def released(self, i: int, k: int) -> bool:
+        """Return whether a limb does not touch it from a node on, but did before."""
+        return not self.touches(i, k) and bool(self.touching[:k, i].any())
+
     def carries(self, i: int, k: int) -> bool:
         """Return whether a limb carries it from a node on, or at the last one."""
         return bool(self.hands[min(k, len(self.hands) - 1), i])

@@ -75,10 +75,10 @@ class SynthesisProblem:
         if path:
             path_rows(character, self.surroundings, state, rows)
         else:
-            c = 1 / (1 + ca.exp(-a[character.variables]))
-            instant = Instant(state, second, c, a, forces, angles)
-            limits = {"friction": behaviour.friction, "extent": behaviour.extent}
-            dynamic_rows(character, self.surroundings, instant, rows, **limits)
+            instant = Instant(state, second, 1 / (1 + ca.exp(-a[character.variables])), a, forces, angles)
+            together = 0.0 if behaviour.object is None else behaviour.object.together
+            options = {"friction": behaviour.friction, "extent": behaviour.extent, "together": together}
+            dynamic_rows(character, self.surroundings, instant, rows, **options)
         local = ca.vertcat() if path else ca.vertcat(forces, angles)
         y = ca.vertcat(x, rate, second, a, local)
         r = rows.column * np.sqrt(DYNAMIC_SAMPLES / samples)

@@ -195,6 +195,10 @@ class CostFactory:
                 weights = (CARRY, CARRY_TURN) if carried.touches(i, k) else (REACHING, SWING_TURN)
                 self._pose(costs, limb, limb.name, self._data.oMf[frame].copy(), weights)
                 continue
+            if carried is not None and carried.released(i, k):  # its path leads around the object
+                weights = (self._firmness * SWING, self._firmness * SWING_TURN)
+                self._pose(costs, limb, limb.name, self._data.oMf[frame].copy(), weights)
+                continue
             landing = next((s for s in active if s.effector == i and s.begin == k and k > 0), None)
             if landing is not None:
                 self._pose(costs, limb, limb.name, landing.pose, (self._firmness * LANDING,) * 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -102,7 +103,14 @@ class Instant:
 
 
 def dynamic_rows(
-    character: Character, surroundings: Surroundings, at: Instant, rows: Rows, *, friction: float, extent: float = 1.0
+    character: Character,
+    surroundings: Surroundings,
+    at: Instant,
+    rows: Rows,
+    *,
+    friction: float,
+    extent: float = 1.0,
+    together: float = 0.0,
 ) -> None:
     """Append all terms of (1) but the task's end terms at one instant.
 
@@ -113,6 +121,7 @@ def dynamic_rows(
         rows: to which the terms are appended.
         friction: Coulomb coefficient.
         extent: share of the extents of patches within which the origin of their force stays.
+        together: weight of the difference between contact variables of the hands of one character on the object.
     """
     x, rate, prop, bodies = at.state.x, at.state.rate, at.state.prop, character.bodies
     limbs = LimbFrames(character, at.state, at.angles)
@@ -161,6 +170,12 @@ def dynamic_rows(
         own = [(i, e) for i, e in enumerate(character.effectors) if e.body == k and not e.on_prop]
         standing = [i for i, e in own if not e.joined]
         rows.add("support", "support", hinge(1 - sum(at.c[i] for i in standing)))
+        hands = [i for i, e in enumerate(character.effectors) if e.body == k and e.on_prop]
+        if together > 0.0 and len(hands) > 1:
+            rows.add("hands together", "support", *(together * (at.c[i] - at.c[j]) for i, j in pairwise(hands)))
+    if together > 0.0:
+        held = sum((2 if e.of_prop else e.on_prop) * at.c[i] for i, e in enumerate(character.effectors))
+        rows.add("object held", "support", together * hinge(2 - held))
     if prop is not None:
         resting = ca.fmin(sum(at.c[i] for i, e in enumerate(character.effectors) if e.of_prop), 1)
         for place in _prop_edges(surroundings, prop):

@@ -41,8 +41,9 @@ LYING = 1.0
 OBJECT = 0.0
 #: Half of the interval over which velocities of the full model's centre of mass are differences [s].
 DIFFERENCE = 0.02
-#: Logit of the contacts that the first phase retains from the start pose.
-HELD = 3.0
+#: Logits of the contacts that the first phase retains from the start pose, and of all others in it, which must be so
+#: low that hands far from everything cost nothing.
+HELD, NOT_HELD = 3.0, -12.0
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,7 @@ class Synthesiser:
         if self._behaviour.held_start:
             self.problem.fixed += len(self.character.effectors)
             rests = [rests_at(self.character, surroundings, x, i) for i in range(len(self.character.effectors))]
-            self._held = np.where(rests, HELD, -HELD)
+            self._held = np.where(rests, HELD, NOT_HELD)
 
     def run(self, seed: int | None = None, *, progress: Progress | None = None) -> Synthesis:
         """Synthesise the motion; with the behaviour's seed if none is given."""

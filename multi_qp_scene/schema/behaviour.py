@@ -193,12 +193,15 @@ class ObjectSpec(StrictModel):
         patches: planar surfaces of the object by name that may touch the surroundings.
         slip: further weight of the slip of these in the last stage: an object that rests for many phases may otherwise
             creep by some millimetres in each.
+        together: weight of the difference between the contact variables of a character's hands: with it, they take and
+            release the object together, so that it is not held between one hand each of two characters.
     """
 
     subsystem: str
     hands: list[str] = Field(min_length=1)
     patches: dict[str, str] = Field(min_length=1)
     slip: NonNegative = 0.0
+    together: NonNegative = 0.0
 
 
 class MoveSpec(StrictModel):

@@ -14,6 +14,7 @@ from contact_invariant.motion import Motion
 from contact_invariant.problem import SynthesisProblem
 from contact_invariant.refined_audit import RefinedAuditor
 from contact_invariant.surroundings import surroundings_of
+from contact_invariant.synthesis import Synthesiser
 from contact_invariant.timed_plan import timed_plan
 from contact_invariant.whole_body import WholeBodyMotion
 from motion_generation.motion_playback import MotionPlayback
@@ -22,7 +23,7 @@ from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import load_scenario
 from multi_qp_scene.schema.behaviour import StandTerm
 
-FILE = Path(__file__).parent / "hand_over.yaml"
+FILE = Path(__file__).parent / "hand_over_from_stand.yaml"
 #: Its effectors: limbs of the first character, of its partner, patch of the object.
 LIMBS = ["left_foot", "right_foot", "left_hand", "right_hand"]
 TAKER_HAND, BOX = 6, 8
@@ -45,10 +46,12 @@ def surroundings(scenario, character):
 
 @pytest.fixture(scope="module")
 def problem(scenario, character, surroundings):
-    """The cost of one phase, with four times the effort of the first character."""
+    """The cost of one phase, with four times the effort of the first character, and hands that act together."""
     character = replace(character, effort=4.0)
     terms = [StandTerm(type="stand", feet=["taker_left_foot", "taker_right_foot"])]
-    behaviour = scenario.spec.behaviour.model_copy(update={"phases": 1, "terms": terms})
+    behaviour = scenario.spec.behaviour
+    held = behaviour.object.model_copy(update={"together": 3.0})
+    behaviour = behaviour.model_copy(update={"phases": 1, "terms": terms, "object": held})
     return SynthesisProblem(character, surroundings, behaviour)
 
 
@@ -143,6 +146,24 @@ def test_effort_makes_the_motion_of_one_dearer(problem, still):
     assert costs[0] == pytest.approx(4.0 * costs[1]) and costs[1] > 0.0
 
 
+def test_hands_of_one_character_act_together_and_something_holds_the_object(problem, still):
+    z = still.copy()
+    logits = problem.logits(z)
+    logits[:] = -50.0
+    logits[:, 2:4] = 50.0  # both hands of the giver
+    found = rows(problem, z)
+    np.testing.assert_allclose(np.concatenate([found["hands together"], found["object held"]]), 0.0, atol=1e-9)
+    logits[:, 3], logits[:, TAKER_HAND] = -50.0, 50.0  # one hand of each holds it
+    found = rows(problem, z)
+    np.testing.assert_allclose(np.abs(found["hands together"]), 3.0)
+    np.testing.assert_allclose(found["object held"], 0.0, atol=1e-9)
+    logits[:, TAKER_HAND] = -50.0
+    np.testing.assert_allclose(rows(problem, z)["object held"], 3.0)
+    logits[:] = -50.0
+    logits[:, BOX] = 50.0  # it rests on the stand
+    np.testing.assert_allclose(rows(problem, z)["object held"], 0.0, atol=1e-9)
+
+
 def test_all_at_rest_is_true_and_a_partner_in_the_air_is_not(stance, character):
     auditor, motion = stance
     violated = {f.name for f in auditor.audit(motion, ()).findings if not f.met}
@@ -213,6 +234,14 @@ def test_hands_of_both_share_the_object(scenario, character, stance):
     np.testing.assert_allclose(shares, [4.0 / 3.0, 2.0 / 3.0])
 
 
+def test_a_hand_has_released_the_object(character, stance):
+    touched = np.full((3, 9), "", dtype=object)
+    touched[:2, 2], touched[1:, 3] = "box/left", "box/right"
+    carried = carried_at(stance[1], character, 0, touched.astype(str), np.linspace(0.0, 0.6, 7), mass=2.0)
+    assert [carried.released(2, k) for k in range(7)] == [False] * 4 + [True] * 3
+    assert not any(carried.released(3, k) for k in range(7))
+
+
 def test_the_full_model_of_both_is_audited(scenario, character, surroundings):
     scene = scenario.scene
     auditor = RefinedAuditor(scene, character, surroundings, friction=0.7, bounds=Bounds())
@@ -229,6 +258,16 @@ def test_the_full_model_of_both_is_audited(scenario, character, surroundings):
     in_the_air = auditor.audit_refined(replace(still, touched=touched), np.array([0.0, 0.2]), lambda ends: [])
     figures = {finding.name: finding.value for finding in in_the_air.findings}
     assert figures["taker root force"] == pytest.approx(1.0, rel=1e-3) and figures["root force"] < 1e-3
+
+
+def test_the_first_phase_has_the_contacts_of_the_start_pose():
+    scenario = load_scenario("hand_over")
+    assert scenario.spec.behaviour.held_start
+    maker = Synthesiser(scenario)
+    held = maker.character.effectors[2:4]
+    assert all(effector.on_prop for effector in held)
+    c = 1.0 / (1.0 + np.exp(-maker._held))
+    assert (c[:6] > 0.9).all() and (c[6:] < 1e-4).all()  # the taker's hands, far from the box, cost nothing
 
 
 @pytest.mark.parametrize(
