@@ -29,8 +29,10 @@ TOUCHING = 0.01
 View = tuple["Surroundings", Array, Array]
 """What a patch may touch, and its positions, (m, 3), and rotation vectors, (m, 3), in that frame."""
 
-#: A patch that moves by less than this, and is closer than this to a surface, rests on it [m].
+#: A patch that is closer than this to a surface, and moves by less than `SLIDING`, rests on it [m].
 RESTING = 0.005
+#: The largest slip of a contact that the audit allows [m].
+SLIDING = 0.01
 
 
 @dataclass(frozen=True)
@@ -189,7 +191,7 @@ def _resting(
         times = np.linspace(motion.spline_knots[begin], motion.spline_knots[end], 10 * (end - begin) + 1)
         for faces, places, turns in _views(character, surroundings, motion.features(times)[0], i):
             near, _ = faces.touched(places)
-            still = np.ptp(places, axis=0).max() < RESTING and np.ptp(turns, axis=0).max() < 10 * RESTING
+            still = np.ptp(places, axis=0).max() < SLIDING and np.ptp(turns, axis=0).max() < 10 * RESTING
             found[begin:end] |= still and np.linalg.norm(near - places, axis=1).max() < RESTING
     return found
 
