@@ -139,7 +139,9 @@ def _failure(scenario: Scenario, maker: Starts, start: Start, backend: str) -> s
         result = run_scenario(with_motion(scenario, plan, path), backend=backend)
     if result.report["qp_failures"]:
         return f"{result.report['qp_failures']} QP failures"
-    return "" if result.succeeded else "goals missed"
+    missed = [f"misses {name}" for name, goal in result.report["goals"].items() if not goal["reached"]]
+    reasons = [*missed, *result.report["health"]["problems"]]
+    return "" if result.succeeded else "; ".join(reasons) or "ended early"
 
 
 def _cells(row: BehaviourRow, backends: Sequence[str]) -> list[str]:
