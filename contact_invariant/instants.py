@@ -118,11 +118,8 @@ class Instants:
         places, duration = self._places
         return spline_basis(places, duration * factors)
 
-    def variables(self, z: Array) -> Array:
-        """Return y of each instant, (m, size)."""
-        return self._variables(z[self._windows], z[self._local :] if self._sizes[2] else z[:0])
-
     def _variables(self, window: Array, local: Array) -> Array:
+        """Return y of each instant, (m, size)."""
         knots, a, factors = self._split(window)
         motion = np.matmul(self._basis(factors), knots).reshape(-1, 3 * self._sizes[0])
         a = np.repeat(a, len(motion) // len(window), axis=0)
@@ -168,7 +165,7 @@ class Instants:
         W, S = len(self._windows), len(self._places[0])
         window = z[self._windows]
         places, _, factors = self._split(window)
-        basis, y = self._basis(factors), self.variables(z)
+        basis, y = self._basis(factors), self._variables(window, z[self._local :] if own else z[:0])
         squares, entries, gradient = self._normal(y, np.tile(weights, (len(y), 1)))
         entries, gradient = entries.reshape(self._n, -1), gradient.reshape(self._n, -1)
         found = []

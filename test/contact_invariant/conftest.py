@@ -2,6 +2,7 @@
 
 import pytest
 
+from contact_invariant.character_builder import character_of
 from multi_qp_scene.errors import ConfigError
 from multi_qp_scene.scenario import load_scenario
 
@@ -44,6 +45,12 @@ def behaviour(tmp_path_factory):
         return load_scenario(str(path))
 
     return load
+
+
+@pytest.fixture(scope="module")
+def character(scenario):
+    """Return the simplified character of a module's scenario."""
+    return character_of(scenario)
 
 
 @pytest.fixture

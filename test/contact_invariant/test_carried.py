@@ -29,11 +29,6 @@ def scenario():
 
 
 @pytest.fixture(scope="module")
-def character(scenario):
-    return character_of(scenario)
-
-
-@pytest.fixture(scope="module")
 def surroundings(scenario, character):
     return surroundings_of(scenario.scene, "humanoid", prop=character.prop)
 

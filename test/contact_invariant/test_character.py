@@ -26,11 +26,6 @@ def scenario(behaviour):
 
 
 @pytest.fixture(scope="module")
-def character(scenario):
-    return character_of(scenario)
-
-
-@pytest.fixture(scope="module")
 def surroundings(scenario):
     return surroundings_of(scenario.scene, "humanoid")
 

@@ -4,7 +4,6 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from contact_invariant.character_builder import character_of
 from contact_invariant.problem import SynthesisProblem
 from contact_invariant.surroundings import surroundings_of
 from contact_invariant.task_terms import TaskTerms
@@ -19,11 +18,6 @@ TERMS = """{type: position, target: [0.3, 0.1, 0.8], phase: 1}, {type: direction
 @pytest.fixture(scope="module")
 def scenario(behaviour):
     return behaviour(phases=3, terms=TERMS)
-
-
-@pytest.fixture(scope="module")
-def character(scenario):
-    return character_of(scenario)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ import pinocchio as pin
 import pytest
 
 from contact_invariant.audit import Auditor, Bounds
-from contact_invariant.character_builder import character_of
 from contact_invariant.motion import Motion
 from contact_invariant.problem import SynthesisProblem
 from contact_invariant.starts import Starts
@@ -29,11 +28,6 @@ EFFECTORS, LEFT, RIGHT = 6, 0, 1
 @pytest.fixture(scope="module")
 def scenario():
     return load_scenario(str(FILE))
-
-
-@pytest.fixture(scope="module")
-def character(scenario):
-    return character_of(scenario)
 
 
 @pytest.fixture(scope="module")
