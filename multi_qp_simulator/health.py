@@ -53,6 +53,16 @@ def _problems(report: Mapping[str, Any], bounds: HealthSpec, outside_at_start: f
         )
     if len(deep) > MOST_NAMED:
         yield f"{len(deep) - MOST_NAMED} more pairs of bodies overlapped"
+    hard = [touch for touch in report["touches"] if (touch["force_of_weight"] or 0.0) > bounds.touch_force]
+    for touch in sorted(hard, key=lambda touch: -touch["force_of_weight"])[:MOST_NAMED]:
+        first_body, second_body = touch["bodies"]
+        force, most = touch["force_n"], touch["force_n"] / touch["force_of_weight"] * bounds.touch_force
+        yield (
+            f"{first_body} struck {second_body} with {force:.0f} N at {touch['force_time']:.2f} s "
+            f"in '{touch['force_state']}' (at most {most:.0f})"
+        )
+    if len(hard) > MOST_NAMED:
+        yield f"{len(hard) - MOST_NAMED} more pairs of bodies struck each other"
     for touch in report["touches"]:
         first_body, second_body = touch["bodies"]
         pairs = [(first_body, second_body), (second_body, first_body)]

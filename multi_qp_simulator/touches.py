@@ -22,6 +22,8 @@ PERIOD = 0.02
 SMALLEST = 1e-4
 #: Number of overlapping pairs at the start that are listed.
 MOST_LISTED = 3
+#: To which forces are related also in a scene without gravity [m/s²].
+GRAVITY = 9.81
 
 
 @dataclass
@@ -46,6 +48,7 @@ class TouchMonitor:
     def __init__(self, scenario: Scenario) -> None:
         self._scenario, scene = scenario, scenario.scene
         self._links = {k: link_of(scene, k) for k in range(len(scene.collision_model.geometryObjects))}
+        self._weights = {one.name: GRAVITY * one.mass for one in scene.characters}
         self._search = OverlapSearch(scene.model, scene.collision_model, unknown_pairs(scenario))
         self._next = -1.0
         self._touches: dict[LinkPair, _Touch] = {}
@@ -106,12 +109,18 @@ class TouchMonitor:
                 "overlap_time": touch.overlap_time,
                 "overlap_state": touch.overlap_state,
                 "force_n": touch.force,
+                "force_of_weight": self._relative(links, touch.force),
                 "force_time": touch.force_time,
                 "force_state": touch.force_state,
             }
             for links, touch in self._touches.items()
         ]
         return sorted(listed, key=_importance, reverse=True)
+
+    def _relative(self, links: LinkPair, force: float | None) -> float | None:
+        """Return a force relative to the weight of the lighter character of two links; None if neither is of one."""
+        weights = [self._weights[name] for link in links if (name := link.partition("/")[0]) in self._weights]
+        return None if force is None or not weights else force / min(weights)
 
     def _state_at(self, time: float) -> str | None:
         return next((phase for entered, phase in reversed(self._entries) if entered <= time + 1e-9), None)

@@ -18,6 +18,8 @@ class HealthSpec(StrictModel):
         slip: linear slip of a contact [m].
         twist: angular slip of a contact [rad].
         overlap: overlap of two bodies that no contact of the scenario connects [m].
+        touch_force: force on a body of a character from another body, without a contact of the scenario, relative to
+            the weight of the character; of two characters, the lighter one.
         torque: torque relative to its limit.
         velocity: joint velocity relative to its limit.
         joint_limits: joint position beyond its limits [rad], [m]; beyond the initial violation, if that is larger.
@@ -30,6 +32,7 @@ class HealthSpec(StrictModel):
     slip: Distance = 0.01
     twist: Spread = 0.1
     overlap: Distance = 0.005
+    touch_force: Positive = 2.0
     torque: Positive = 1.001
     velocity: Positive = 1.05
     joint_limits: Spread = 0.01

@@ -74,9 +74,12 @@ def add_contacts(
         largest_time: its time, updated, (shapes, shapes) [s].
         time: present time [s].
     """
-    f = np.empty(3)
+    f, off = np.empty(3), np.zeros(3)
     for n in range(len(address)):
         of, row = owner[geoms[n, 0], geoms[n, 1]], address[n]
+        if n == 0 or geoms[n, 0] != geoms[n - 1, 0] or geoms[n, 1] != geoms[n - 1, 1]:
+            for j in range(3):
+                off[j] = 0.0  # MuJoCo lists the contacts of two shapes one after another
         if row < 0:
             continue
         sign, k, distance = 1.0 if of > 0 else -1.0, -1, math.inf
@@ -84,17 +87,18 @@ def add_contacts(
             k, distance = _nearest(surfaces, abs(of) - 1, made, position[n], xpos, xmat)
             if surfaces.bodies[k, 0] != surfaces.bodies[abs(of) - 1, 0]:
                 sign = -sign
-        if distance > OFF_SURFACE:
-            force = math.sqrt(efc_force[row] ** 2 + efc_force[row + 1] ** 2 + efc_force[row + 2] ** 2)
-            if force > largest[geoms[n, 0], geoms[n, 1]]:
-                largest[geoms[n, 0], geoms[n, 1]], largest_time[geoms[n, 0], geoms[n, 1]] = force, time
-        if of == 0:
-            continue
         for j in range(3):
             f[j] = 0.0
             for i in range(3):
                 f[j] += sign * efc_force[row + i] * frame[n, 3 * i + j]
-        _add_force(total[k], position[n], f)
+        if distance > OFF_SURFACE:
+            for j in range(3):
+                off[j] += sign * f[j]
+            force = math.sqrt(off[0] ** 2 + off[1] ** 2 + off[2] ** 2)
+            if force > largest[geoms[n, 0], geoms[n, 1]]:
+                largest[geoms[n, 0], geoms[n, 1]], largest_time[geoms[n, 0], geoms[n, 1]] = force, time
+        if of != 0:
+            _add_force(total[k], position[n], f)
 
 
 @compiled_part

@@ -85,7 +85,7 @@ def test_a_fall_through_a_table_without_a_contact_is_an_overlap(write):
     assert touch["bodies"] == ["box/box_link", "table/block"] and touch["overlap_state"] == "wait"
     fallen = 0.5 * 9.81 * report["sim_time"] ** 2 - 0.02
     assert touch["overlap_m"] == pytest.approx(min(fallen, 0.22), abs=0.1) and touch["overlap_m"] > 0.1
-    assert touch["force_n"] is None
+    assert touch["force_n"] is touch["force_of_weight"] is None
     assert report["completed"] and not report["health"]["healthy"]
     assert "box/box_link was" in report["health"]["problems"][0]
 
@@ -94,7 +94,8 @@ def test_a_touch_in_mujoco_has_its_largest_force(write):
     report = run_scenario(load_scenario(write(FALLING)), backend="mujoco").report
     (touch,) = report["touches"]
     assert touch["bodies"] == ["box/box_link", "table/block"]
-    assert 3.0 * 9.81 / 4 <= touch["force_n"] < 3000.0  # of one of its contact points, with the impact
+    assert 3.0 * 9.81 <= touch["force_n"] < 3000.0  # with the impact
+    assert touch["force_of_weight"] is None and report["health"]["healthy"]  # no character is struck
     assert np.sqrt(2 * 0.02 / 9.81) - 0.02 <= touch["force_time"] <= report["sim_time"]
     assert touch["force_state"] == "wait"
 
@@ -110,6 +111,16 @@ def test_an_arm_inside_the_chest_is_named_and_fails_the_run(write, backend, tmp_
     wrist = touches[frozenset(("humanoid/r_wrist_yaw_link", "humanoid/base_link"))]
     # MuJoCo's shapes are solid where they do not overlap by construction
     assert wrist["force_n"] > 5.0 if backend == "mujoco" else wrist["overlap_m"] > 0.02
+
+
+def test_a_character_that_strikes_itself_is_named_with_the_force(write):
+    scenario = load_scenario(write(SQUEEZING + "health: {touch_force: 0.005, overlap: 1}\n"))
+    weight = 9.81 * scenario.scene.subsystems["humanoid"].mass
+    report = run_scenario(scenario, backend="mujoco").report
+    struck = [touch for touch in report["touches"] if (touch["force_n"] or 0.0) > 0.005 * weight]
+    assert struck and all(touch["force_of_weight"] == pytest.approx(touch["force_n"] / weight) for touch in struck)
+    problems = [text for text in report["health"]["problems"] if " struck " in text]
+    assert len(problems) == len(struck) and f"(at most {0.005 * weight:.0f})" in problems[0]
 
 
 def test_a_scenario_may_widen_the_bounds(write):
@@ -173,7 +184,7 @@ def test_a_start_outside_joint_limits_counts_from_there():
 
 @pytest.mark.parametrize("pair", [("box/box", "table/*"), ("table/*", "box/*")])
 def test_links_that_must_not_touch(pair):
-    touch = {"bodies": ["box/box", "table/table"], "overlap_m": 0.0, "force_n": 29.4}
+    touch = {"bodies": ["box/box", "table/table"], "overlap_m": 0.0, "force_n": 29.4, "force_of_weight": None}
     report = {"qp_failures": 0, "failure": None, "worst": dict.fromkeys(WORST, 0.0), "touches": [touch]}
     assert health_of(report, HealthSpec())["healthy"]
     assert health_of(report, HealthSpec(untouched=[pair]))["problems"] == ["box/box touched table/table with 29 N"]
