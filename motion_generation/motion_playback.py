@@ -96,9 +96,8 @@ class MotionPlayback(MotionGenerator):
         self._group = (body.name,)
         heights = plan.x[0, 2] - plan.x[0, [6 * i + 8 for i in self._feet]]
         height = float(np.mean(heights)) if self._feet else 1.0
-        self.feet = PlayedFeet(
-            self._plan_of_feet(plan), math.sqrt(float(np.linalg.norm(model.gravity.linear)) / max(height, 0.1))
-        )
+        gravity = float(np.linalg.norm(model.gravity.linear))
+        self.feet = PlayedFeet(self._plan_of_feet(plan), math.sqrt(gravity / max(height, 0.1)), gravity * body.mass)
         self._play(plan)
         here = PoseTargetSpec(frame="entry", position=(0.0, 0.0, 0.0))
         self.tasks["com"] = CoMTaskSpec(type="com", subsystems=[body.name], weight=spec.com, stiffness=COM)

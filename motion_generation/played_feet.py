@@ -23,8 +23,8 @@ from multi_qp_scene.stateful import Stateful
 EARLY = 0.12
 #: Speed at which a surface that should have landed descends [m/s], and how far [m].
 DESCENT, DEEPEST = 0.25, 0.05
-#: Normal force from which a foot touches [N].
-TOUCH_FORCE = 15.0
+#: Part of the weight that is borne by a foot that touches: one that is lowered presses with 2 to 5 %.
+TOUCH = 0.015
 #: Footholds are displaced from so long before the landing on [s]: over longer times, noise of the state would be
 #: amplified.
 AHEAD = 0.5
@@ -106,9 +106,9 @@ class PlayedFeet(Stateful):
         body: BodyShift.Checkpoint
         planned: BodyShift.Checkpoint
 
-    def __init__(self, plan: FeetPlan, omega: float) -> None:
-        """Create them; `omega`: natural frequency of the pendulum [1/s]."""
-        self.body, self.planned = BodyShift(omega), BodyShift(omega)
+    def __init__(self, plan: FeetPlan, omega: float, weight: float) -> None:
+        """Create them; `omega`: natural frequency of the pendulum [1/s]; `weight`: of the character [N]."""
+        self.body, self.planned, self._weight = BodyShift(omega), BodyShift(omega), weight
         self.play(plan)
         self.start()
 
@@ -141,7 +141,7 @@ class PlayedFeet(Stateful):
                 self.on[i], self.beside[i], self.drift[i] = 0.0, self.offsets[i], 0.0
                 self.offsets[i] = returning(self._stance(i))
             elif not self.on[i] and (plan.touched[k, i] or soon):
-                touches = bool(plan.touched[k, i]) if forces is None else forces[i] > TOUCH_FORCE
+                touches = bool(plan.touched[k, i]) if forces is None else forces[i] > TOUCH * self._weight
                 if touches:
                     at = plan.landed(i, time) if plan.touched[k, i] else row
                     self.on[i], self.late[i], self.corrected[i] = 1.0, 0.0, 0.0

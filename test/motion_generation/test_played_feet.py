@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from motion_generation.played_feet import AHEAD, DEEPEST, TOUCH_FORCE, FeetPlan, PlayedFeet
+from motion_generation.played_feet import AHEAD, DEEPEST, FeetPlan, PlayedFeet
 from multi_qp_scene.stateful import conformed
 
-OMEGA, DT = 4.4, 0.005
+OMEGA, WEIGHT, DT = 4.4, 300.0, 0.005
 #: Feet at the corners of a rectangle; the first and the last, a diagonal, swing from 0.3 to 0.7 s and land 0.1 m ahead.
 CORNERS = np.array([[0.3, 0.2, 0.0], [0.3, -0.2, 0.0], [-0.3, 0.2, 0.0], [-0.3, -0.2, 0.0]])
 SWINGING, STANDING = [0, 3], [1, 2]
@@ -28,7 +28,7 @@ def trot():
 
 @pytest.fixture
 def feet():
-    return PlayedFeet(trot(), OMEGA)
+    return PlayedFeet(trot(), OMEGA, WEIGHT)
 
 
 def planted(i, time):
@@ -54,13 +54,13 @@ def test_without_forces_feet_land_when_the_motion_plants_them(feet):
 
 
 def test_a_foot_that_touches_early_is_in_contact(feet):
-    early = lambda i, time: 2.0 * TOUCH_FORCE if i in STANDING or (i == 0 and time > 0.62) else 0.0  # noqa: E731
+    early = lambda i, time: 0.02 * WEIGHT if i in STANDING or (i == 0 and time > 0.62) else 0.0  # noqa: E731
     played(feet, 0.65, force=early)
     assert feet.on.tolist() == [1.0, 1.0, 1.0, 0.0]
 
 
 def test_a_foot_that_is_late_descends_until_it_touches(feet):
-    late = lambda i, time: 2.0 * TOUCH_FORCE if i in STANDING or (i == 0 and time > 0.9) else 0.0  # noqa: E731
+    late = lambda i, time: 0.02 * WEIGHT if i in STANDING or (i == 0 and time > 0.9) else 0.0  # noqa: E731
     played(feet, 0.8, force=late)
     assert feet.on.tolist() == [0.0, 1.0, 1.0, 0.0]
     place, speed, _ = feet.swing(0)
@@ -69,6 +69,11 @@ def test_a_foot_that_is_late_descends_until_it_touches(feet):
     assert feet.on.tolist() == [1.0, 1.0, 1.0, 0.0]
     place, speed, _ = feet.swing(3)
     assert place[2] == -DEEPEST and speed[2] == 0.0
+
+
+def test_a_foot_that_bears_less_than_one_per_cent_of_the_weight_is_in_the_air(feet):
+    played(feet, 0.8, force=lambda i, time: 0.008 * WEIGHT if i in SWINGING else 0.5 * WEIGHT)
+    assert feet.on.tolist() == [0.0, 1.0, 1.0, 0.0]
 
 
 def test_sets_of_contacts_contain_those_that_occur(feet):
@@ -126,7 +131,7 @@ def test_a_restored_state_goes_on_alike(feet):
     error = lambda time: 0.01 * direction  # noqa: E731
     played(feet, 0.6, error=error)
     saved = conformed(PlayedFeet.Checkpoint, feet.get_state(), None)
-    other = PlayedFeet(trot(), OMEGA)
+    other = PlayedFeet(trot(), OMEGA, WEIGHT)
     other.set_state(saved)
     for one in (feet, other):
         played(one, 0.9, begin=0.6, error=error)
