@@ -40,30 +40,31 @@ def posture_figures(scene: Scene, character: Character, q: Array, in_contact: ND
         q: postures at even intervals, (m, nq).
         in_contact: whether each effector is in contact, (m, N).
     """
-    limbs = list(enumerate(character.limbs))
+    data, knees, hanging, heights = scene.model.createData(), [], [], []
+    pin.forwardKinematics(scene.model, data, q[0])
+    limbs = [(i, limb) for i, limb in enumerate(character.limbs) if len(_segments(data, limb)) > 1]  # not the back
     legs = [(i, limb) for i, limb in limbs if in_contact[0, i]]
     arms = [limb for i, limb in limbs if not in_contact[0, i]]
-    data, knees, hanging, heights = scene.model.createData(), [], [], []
     for m, posture in enumerate(q):
         pin.framesForwardKinematics(scene.model, data, posture)
         soles = [data.oMf[scene.surfaces[limb.surface].frame_id].translation[2] for _, limb in legs]
         heights.append(data.oMi[1].translation[2] - min(soles))
         for i, limb in legs:
             if in_contact[m, i]:
-                first, second = _segments(data, limb)
+                first, second = _segments(data, limb)[:2]
                 knees.append(_angle(first, second))
         hanging += [_angle(_segments(data, limb)[0], np.array([0.0, 0.0, -1.0])) for limb in arms]
     arm = float(np.mean(hanging)) if hanging else float("nan")
     return PostureFigures(float(np.mean(knees)), arm, float(min(heights) / heights[0]))
 
 
-def _segments(data: pin.Data, limb: Effector) -> tuple[Array, Array]:
-    """Return the vectors between the first three points of a limb at which it bends."""
+def _segments(data: pin.Data, limb: Effector) -> Array:
+    """Return the vectors between the points of a limb at which it bends, (k, 3)."""
     points = [data.oMi[limb.joints[0]].translation]
     for joint in limb.joints[1:]:
         if np.linalg.norm(data.oMi[joint].translation - points[-1]) > APART:
             points.append(data.oMi[joint].translation)
-    return points[1] - points[0], points[2] - points[1]
+    return np.diff(points, axis=0)
 
 
 def _angle(a: Array, b: Array) -> float:

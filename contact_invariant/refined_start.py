@@ -66,17 +66,20 @@ class Refining:
     def refine(self, motion: Motion, simplified: TimedPlan, progress: Progress | None) -> RefinedStart:
         """Return the refinement of a motion, which `simplified` is the plan of."""
         touched = simplified.touched[:-1]
-        found = self._solved(motion, touched, progress)
+        found = again = self._solved(motion, touched, progress)
         before, after = (self._audited(motion, one) for one in (found.before, found.motion))
-        for firm in (False, True):  # with firm barriers from the start it needs more iterations, or diverges
-            if after.passed or not (firm or _overlapping(after)):
+        audit, iterations, seconds = after, found.iterations, found.seconds
+        # With firm barriers from the start it needs more iterations, or diverges. What comes close only then is kept
+        # apart when it continues.
+        for firm, overlapping in ((False, True), (True, False), (True, True)):
+            if after.passed or (overlapping and not _overlapping(audit)):
                 continue
-            again = self._solved(motion, touched, progress, found, firm=firm)
+            again = self._solved(motion, touched, progress, again, firm=firm)
             audit = self._audited(motion, again.motion)
-            iterations, seconds = found.iterations + again.iterations, found.seconds + again.seconds
+            iterations, seconds = iterations + again.iterations, seconds + again.seconds
             if audit.missed <= after.missed:
                 found, after = again, audit
-            found = replace(found, iterations=iterations, seconds=seconds)
+        found = replace(found, iterations=iterations, seconds=seconds)
         plan = refined_plan(self._scene, self._character, self._surroundings, found.motion, after, simplified)
         return RefinedStart(found, before, after, plan)
 

@@ -46,6 +46,8 @@ STALL = 4
 #: Gains of the stabilisation of contacts: position [1/s²], velocity [1/s]. Steps of the integration move a patch by the
 #: velocity e, against which these hold an error of e times velocity gain over position gain.
 GAINS = np.array([400.0, 32.0])
+#: The same when barriers are firm.
+FIRM_GAINS = np.array([800.0, 40.0])
 #: Damping of the inverse of the contacts' inertia [1/kg]: a patch may have more rows than its limb has joints. With the
 #: small one, contacts such as sacrum and back, between which there are two joints only, need forces against each other
 #: that grow without bound as soon as they drift apart by rounding.
@@ -186,10 +188,10 @@ class Refiner:
     def _problem(self, guess: Guess, firmness: float) -> crocoddyl.ShootingProblem:
         costs = CostFactory(self._scenario, self._character, self._actuation.nu, guess, firmness)
         steps, models, states = np.diff(guess.times), [], self._states(guess)
-        data = self._scenario.scene.model.createData()
+        data, gains = self._scenario.scene.model.createData(), GAINS if firmness == 1.0 else FIRM_GAINS
         for k, (state, actuation) in enumerate(states):
             active = [s for s in guess.spans if s.begin <= min(k, len(steps) - 1) < s.end]
-            contacts, damping = self._contacts(state, active), self._damping(data, guess.q[k], active)
+            contacts, damping = self._contacts(state, active, gains), self._damping(data, guess.q[k], active)
             action = crocoddyl.DifferentialActionModelContactFwdDynamics(
                 state, actuation, contacts, costs.at(k, state, active), damping, True
             )
@@ -220,7 +222,9 @@ class Refiner:
         redundant = bool(rows) and np.linalg.svd(np.vstack(rows), compute_uv=False)[-1] < RANK
         return REDUNDANT_DAMPING if redundant else DAMPING
 
-    def _contacts(self, state: crocoddyl.StateMultibody, active: list[Span]) -> crocoddyl.ContactModelMultiple:
+    def _contacts(
+        self, state: crocoddyl.StateMultibody, active: list[Span], gains: Array
+    ) -> crocoddyl.ContactModelMultiple:
         scene, nu = self._scenario.scene, self._actuation.nu
         contacts = crocoddyl.ContactModelMultiple(state, nu)
         for span in active:
@@ -228,9 +232,9 @@ class Refiner:
             frame = scene.surfaces[effector.surface].frame_id
             if effector.point:
                 place = span.pose.translation
-                model = crocoddyl.ContactModel3D(state, frame, place, pin.LOCAL_WORLD_ALIGNED, nu, GAINS)
+                model = crocoddyl.ContactModel3D(state, frame, place, pin.LOCAL_WORLD_ALIGNED, nu, gains)
             else:
-                model = crocoddyl.ContactModel6D(state, frame, span.pose, pin.LOCAL, nu, GAINS)
+                model = crocoddyl.ContactModel6D(state, frame, span.pose, pin.LOCAL, nu, gains)
             contacts.addContact(effector.name, model)
         return contacts
 

@@ -14,19 +14,23 @@ from contact_invariant.character import Character, Effector, behaviour_of
 from contact_invariant.clearance_residual import ClearanceResidual
 from contact_invariant.contact_schedule import Span, feet_of
 from contact_invariant.cost_sum import CostSum
+from contact_invariant.limit_residual import LimitSpeedResidual
 from contact_invariant.optional_crocoddyl import crocoddyl
 from contact_invariant.residuals import GRAVITY
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.geometry_data import geometry_data
 from multi_qp_scene.overlaps import OverlapSearch, convex_geometry
+from multi_qp_scene.pairs import watched_pairs
 from multi_qp_scene.scenario import Scenario
 
 #: Shares of torque limits, joint speeds, friction coefficients and extents of patches that are used.
 TORQUE, SPEED, FRICTION, EXTENT = 0.8, 0.8, 0.8, 0.8
-#: Distance from joint limits that is kept [rad].
-JOINT_MARGIN = 0.03
+#: Distances from joint limits that are kept, and when barriers are firm [rad].
+JOINT_MARGIN, FIRM_JOINT_MARGIN = 0.03, 0.06
 #: Distances that are kept [m]: from surroundings, between own links; and within which pairs are looked at.
 OUTSIDE_MARGIN, INSIDE_MARGIN, NEAR = 0.01, 0.04, 0.15
+#: Distance beyond the influence of the QP's damper within which pairs are looked at that nothing but the QP lists [m].
+BEYOND = 0.03
 #: The first when barriers are firm, where the simplified motion keeps it: bound of the swing clearance, and 1.5 cm [m].
 SWING_MARGIN = 0.035
 #: The first of a link, but for feet, that touches with a point: its shape may enter the surface when it tilts [m].
@@ -44,8 +48,8 @@ REACH = 0.16
 EFFORT, ACCELERATION = 20.0, 2e-3
 #: ... distance from the simplified motion: root [m], [rad], joints [rad], velocities, centre of mass [m] ...
 ROOT, POSTURE, VELOCITY, COM = 5.0, 2.0, 0.03, 10.0
-#: ... swinging patches [m], [rad]; ends of swings: pose and velocity.
-SWING, SWING_TURN, LANDING, LANDING_SPEED = 5000.0, 20.0, 2e6, 1e5
+#: ... swinging patches [m], [rad], and the latter when barriers are firm; ends of swings: pose and velocity.
+SWING, SWING_TURN, FIRM_SWING_TURN, LANDING, LANDING_SPEED = 5000.0, 20.0, 2000.0, 2e6, 1e5
 #: Factor of a swinging foot that is a point, whose swings may be short, and of the height of any point that swings,
 #: which no rotation keeps from cutting its path short.
 SWING_FOOT, SWING_HEIGHT = 16.0, 10.0
@@ -53,6 +57,8 @@ SWING_FOOT, SWING_HEIGHT = 16.0, 10.0
 CARRY, CARRY_TURN, REACHING = 1e6, 1e5, 500.0
 #: ... barriers: torques relative to limits, joint angles, joint speeds, forces in body weights, distances [m].
 OVER_TORQUE, OVER_ANGLE, OVER_SPEED, OVER_CONE, OVERLAP = 300.0, 1e4, 10.0, 1e4, 2e4
+#: ... approach beyond what the velocity dampers of the QP allow: of own links [m/s], of joint limits [rad/s].
+APPROACH, LIMIT_SPEED = 30.0, 30.0
 #: Factor of the last for pairs that the scenario lists: the QP keeps them apart, and else does not follow the motion.
 CLOSE = 10.0
 #: Weights at the end, not per second: centre of mass, patches and trunk, velocities.
@@ -91,7 +97,7 @@ class CostFactory:
 
     def __init__(self, scenario: Scenario, character: Character, nu: int, guess: Guess, firmness: float) -> None:
         self._scene, self._character, self._nu, self._guess = scenario.scene, character, nu, guess
-        self._firmness = firmness
+        self._firmness, self._dampers = firmness, scenario.spec.joint_limits
         self._weight = character.mass * GRAVITY
         behaviour = scenario.spec.behaviour
         self._friction = FRICTION * (0.7 if behaviour is None else behaviour.friction)
@@ -112,23 +118,31 @@ class CostFactory:
         if not last:
             costs.torques(self._limit, EFFORT, TORQUE, self._firmness**2 * OVER_TORQUE / self._limit**2)
             acceleration = crocoddyl.ResidualModelJointAcceleration(self._state, self._nu)
-            costs.add("acceleration", acceleration, self._firmness * ACCELERATION)
+            costs.add("acceleration", acceleration, ACCELERATION)
             for span in active:
                 self._cone(costs, k, span)
         self._tracking(costs, k, rest=last)
         angles, speeds = self._firmness * OVER_ANGLE, self._firmness * OVER_SPEED
-        costs.joint_limits(self._scene, JOINT_MARGIN, SPEED, angles, speeds)
+        margin = JOINT_MARGIN if self._firmness == 1.0 else FIRM_JOINT_MARGIN
+        costs.joint_limits(self._scene, margin, SPEED, angles, speeds)
+        if self._firmness > 1.0:
+            fast = LimitSpeedResidual(self._state, self._nu, self._scene, self._dampers)
+            costs.add("speeds at joint limits", fast, self._firmness * LIMIT_SPEED)
         self._limbs(costs, k, active)
         if k in self._guess.strict:
             self._task(costs, k, 1.0 / step, rest=last)
-        postures = [self._guess.q[j] for j in {k, *self._swings(k, active).values()}]
+        swings = self._swings(k, active)
+        postures = {j: self._posture(j) for j in {k, *swings.values()}}
         high = SWING_MARGIN if self._firmness > 1.0 else OUTSIDE_MARGIN
         refined = None if self._guess.refined is None else self._guess.refined[k]
-        pairs = self._pairs.near(postures, active, self._soon(k), self._solid(k), high, refined)
+        pairs = self._pairs.near(postures, swings, active, self._soon(k), self._solid(k), high, refined)
         if pairs:
             ends, margins, weights = (list(column) for column in zip(*pairs, strict=True))
-            residual = ClearanceResidual(self._state, self._nu, self._scene, ends, margins, self._pairs.shared)
-            costs.squares("clearance", residual, self._firmness * OVERLAP * np.array(weights))
+            dampers = [self._pairs.dampers.get(pair) if self._firmness > 1.0 else None for pair in ends]
+            approaches = [APPROACH for damper in dampers if damper is not None]
+            residual = ClearanceResidual(self._state, self._nu, self._scene, ends, margins, self._pairs.shared, dampers)
+            factors = np.concatenate([OVERLAP * np.array(weights), approaches])
+            costs.squares("clearance", residual, self._firmness * factors)
         return costs.sum
 
     def _soon(self, k: int) -> list[Span]:
@@ -189,6 +203,7 @@ class CostFactory:
     def _limbs(self, costs: CostSum, k: int, active: list[Span]) -> None:
         """Track the patches of swinging limbs; where a swing ends, the patch is at its place and at rest."""
         swings, carried = self._swings(k, active), self._guess.carried
+        swinging = (self._firmness * SWING, FIRM_SWING_TURN if self._firmness > 1.0 else SWING_TURN)
         for i, limb in enumerate(self._character.limbs):
             frame = self._scene.surfaces[limb.surface].frame_id
             if carried is not None and (carried.touches(i, k) or carried.later(i, k)):
@@ -196,33 +211,39 @@ class CostFactory:
                 self._pose(costs, limb, limb.name, self._data.oMf[frame].copy(), weights)
                 continue
             if carried is not None and carried.released(i, k):  # its path leads around the object
-                weights = (self._firmness * SWING, self._firmness * SWING_TURN)
-                self._pose(costs, limb, limb.name, self._data.oMf[frame].copy(), weights)
+                self._pose(costs, limb, limb.name, self._data.oMf[frame].copy(), swinging)
                 continue
             landing = next((s for s in active if s.effector == i and s.begin == k and k > 0), None)
             if landing is not None:
                 self._pose(costs, limb, limb.name, landing.pose, (self._firmness * LANDING,) * 2)
                 self._velocity(costs, limb, f"{limb.name} at rest", pin.Motion.Zero(), LANDING_SPEED)
             elif i in swings:
-                pin.framesForwardKinematics(self._scene.model, self._swing, self._guess.q[swings[i]])
-                weights = (self._firmness * SWING, self._firmness * SWING_TURN)
-                self._pose(costs, limb, limb.name, self._swing.oMf[frame].copy(), weights, swings=True)
+                pin.framesForwardKinematics(self._scene.model, self._swing, self._posture(swings[i]))
+                self._pose(costs, limb, limb.name, self._swing.oMf[frame].copy(), swinging, swings=True)
 
-    def _swings(self, k: int, active: list[Span]) -> dict[int, int]:
-        """Return the node of the simplified motion that each limb follows that swings to a contact."""
+    def _posture(self, at: float) -> Array:
+        """Return the posture of the simplified motion at a node, or between two."""
+        q, k = self._guess.q, int(at)
+        return q[k] if at == k else np.asarray(pin.interpolate(self._scene.model, q[k], q[k + 1], at - k))
+
+    def _swings(self, k: int, active: list[Span]) -> dict[int, float]:
+        """Return where in the simplified motion, in nodes, each limb is followed that swings to a contact."""
         touching = {span.effector for span in active}
         swinging = {s.effector for s in self._guess.spans if s.begin > k} - touching
         return {i: self._along_swing(i, k) for i in swinging if self._character.effectors[i].is_limb}
 
-    def _along_swing(self, i: int, k: int) -> int:
-        """Return the node of the simplified motion whose patch is followed: its swing may begin earlier."""
+    def _along_swing(self, i: int, k: int) -> float:
+        """Return where in the simplified motion, in nodes, a patch is followed: its swing may begin earlier there.
+
+        Between two nodes a fast foot moves by 6 cm, so that the path needs fractions of them.
+        """
         end = min(s.begin for s in self._guess.spans if s.effector == i and s.begin > k)
         begin = max((s.end for s in self._guess.spans if s.effector == i and s.end <= k), default=0)
         contacts = np.flatnonzero(self._guess.planned[:end, i])
         planned = int(contacts[-1]) + 1 if len(contacts) else 0
         if planned >= end:
             return k
-        return round(planned + (end - planned) * (k - begin) / (end - begin))
+        return planned + (end - planned) * (k - begin) / (end - begin)
 
     def _task(self, costs: CostSum, k: int, scale: float, *, rest: bool) -> None:
         """Hold centre of mass and patches where the simplified motion has them when a task term holds."""
@@ -275,12 +296,13 @@ class CostFactory:
 
 
 class _Pairs:
-    """Pairs of pieces that must stay apart: own links and surroundings, and listed pairs of own links.
+    """Pairs of pieces that must stay apart: own links and surroundings, and pairs of own links.
 
-    Of the latter, those of the scenario's `collisions` may come as close as surroundings.
+    The latter are those that the model lists, and all that the QP keeps apart, which may come as close as surroundings.
 
     Attributes:
         shared: geometry with these pairs, and its data.
+        dampers: velocity dampers of the QP between own links, by the indices of both pieces.
     """
 
     def __init__(self, scenario: Scenario, character: Character) -> None:
@@ -295,7 +317,14 @@ class _Pairs:
         inside = [(a, b) for a in own for b in own if a < b and frozenset((self._link[a], self._link[b])) in apart]
         outside = [(a, b) for a in own for b in other]
         listed = {frozenset(pair) for pair in character.close}
+        watched = [pair for pair in watched_pairs(scene, scenario.spec.collisions) if pair.damper]
+        self.dampers = {
+            (min(p.first, p.second), max(p.first, p.second)): p for p in watched if {p.first, p.second} <= {*own}
+        }
         close = [(a, b) for a, b in combinations(own, 2) if frozenset((self._link[a], self._link[b])) in listed]
+        unlisted = [pair for pair in self.dampers if pair not in {*inside, *close}]
+        self._within = {pair: self.dampers[pair].influence + BEYOND for pair in unlisted}
+        close += unlisted
         self._inside, self._close = set(inside), set(close)
         self._names = [piece.name for piece in pieces]
         known = {*scene.subsystems, *scene.environment}
@@ -308,13 +337,10 @@ class _Pairs:
         """Return whether an effector is a point of a link that is no foot, and whose shape may enter surfaces."""
         return effector.point and effector.name not in self._feet
 
-    def _is_own(self, index: int) -> bool:
-        """Return whether both pieces of a pair are links of the character."""
-        return tuple(self._search.pairs[index].tolist()) in self._inside | self._close
-
     def near(
         self,
-        postures: list[Array],
+        postures: dict[float, Array],
+        swings: dict[int, float],
         active: list[Span],
         soon: list[Span],
         solid: str | None,
@@ -324,33 +350,44 @@ class _Pairs:
         """Return pairs near at any posture, without links whose patches touch and their surroundings: margins, weights.
 
         Args:
-            postures: of the simplified motion: that of the node, and those that swinging limbs follow there.
+            postures: of the simplified motion by node: that of the node, and those that swinging limbs follow there.
+            swings: node that each swinging limb follows.
             active: contacts.
             soon: contacts, with those that begin soon or have just ended.
             solid: name of the object where it is to be avoided.
-            high: distance from surroundings that is kept where all postures have it [m].
+            high: distance from surroundings that is kept where the postures have it [m]; of a swinging patch, that
+                which it follows, as at the node itself it may land already, with 10 times the weight if it is larger
+                than `OUTSIDE_MARGIN`.
             refined: posture of the refinement that is continued: limbs without a later contact may leave the simplified
-                motion by far, and pass own links that they were not near.
+                motion by far, and come close to what they were not near. Without it, pairs that only the QP lists are
+                left out.
         """
         patches = [self._character.effectors[span.effector] for span in active]
         points = [self._character.effectors[span.effector] for span in soon]
         flat = {self._surface_joint[e.name] for e in patches if not self._is_tip(e)}
         tips = {self._surface_joint[e.name] for e in points if self._is_tip(e)}
         found = []
-        seen = [self._search.distances(q) for q in postures]
-        if refined is not None:
-            seen.append({k: d for k, d in self._search.distances(refined).items() if self._is_own(k)})
-        for index in dict.fromkeys(index for distances in seen for index in distances):
+        seen = {k: self._search.distances(q) for k, q in postures.items()}
+        own = {self._surface_joint[self._character.limbs[i].name]: seen[k] for i, k in swings.items()}
+        close = [*seen.values()] if refined is None else [*seen.values(), self._search.distances(refined)]
+        for index in dict.fromkeys(index for distances in close for index in distances):
             a, b = (int(k) for k in self._search.pairs[index])
             if (a, b) in self._inside:
                 found.append(((a, b), INSIDE_MARGIN, 1.0))
+            elif (a, b) in self._within:
+                within = min(distances.get(index, NEAR) for distances in close) < self._within[a, b]
+                if refined is not None and within:
+                    found.append(((a, b), OUTSIDE_MARGIN, CLOSE))
             elif (a, b) in self._close:
                 found.append(((a, b), OUTSIDE_MARGIN, CLOSE))
             elif b in self._of_prop:
                 if self._names[b].split("/")[0] == solid:
                     found.append(((a, b), OUTSIDE_MARGIN, 1.0))
             elif self._joint[a] not in flat:
-                had = min(distances.get(index, NEAR) for distances in seen)
+                alike = [own[self._joint[a]]] if self._joint[a] in own else seen.values()
+                had = min(distances.get(index, NEAR) for distances in alike)
+                had = had if any(index in distances for distances in seen.values()) else OUTSIDE_MARGIN
                 margin = POINT_MARGIN if self._joint[a] in tips else max(OUTSIDE_MARGIN, min(high, had))
-                found.append(((a, b), margin, 1.0))
+                swings_firmly = self._joint[a] in own and high > OUTSIDE_MARGIN
+                found.append(((a, b), margin, CLOSE if swings_firmly else 1.0))
         return found

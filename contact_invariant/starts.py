@@ -19,8 +19,8 @@ if TYPE_CHECKING:  # crocoddyl is an optional dependency
 
 
 #: Bounds that a simplified motion may miss and still be refined: the refinement holds such swings as contacts, or keeps
-#: them off the ground.
-REFINED = {"swing clearance"}
+#: them off the ground, and keeps all own links apart, of which the synthesis knows the listed pairs alone.
+REFINED = {"swing clearance", "own links"}
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class Start:
     Attributes:
         synthesis: simplified motion.
         audit: of it.
-        refined: the same with the full model, if the behaviour is refined and the simplified motion misses no bound,
-            or that of the swing clearance alone.
+        refined: the same with the full model, if the behaviour is refined and the simplified motion misses no bound
+            but those of `REFINED`.
     """
 
     synthesis: Synthesis

@@ -16,10 +16,13 @@ from multi_qp_scene.scenario import Scenario
 def cache_path(scenario: Scenario) -> Path:
     """Return the file for the motion of a scenario: named by a hash of everything that it depends on.
 
-    These are the behaviour, the models of the scene, its initial configuration, and the code of this package.
+    These are the behaviour, the dampers of the QP, the models of the scene, its initial configuration, and the code of
+    this package.
     """
     scene, found = scenario.scene, hashlib.sha256()
-    found.update(json.dumps(behaviour_of(scenario).model_dump(), sort_keys=True).encode())
+    spec = scenario.spec
+    for part in (behaviour_of(scenario), spec.collisions, spec.joint_limits):  # the refinement keeps the dampers' rules
+        found.update(json.dumps(part.model_dump(), sort_keys=True).encode())
     found.update(scene.q0.tobytes())
     found.update(scene.model.saveToString().encode())
     for name, surface in sorted(scene.surfaces.items()):

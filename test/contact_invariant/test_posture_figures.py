@@ -27,3 +27,12 @@ def test_knees_arms_and_height_are_those_of_the_joints(behaviour):
     q[1, index("HIP_P")] = -1.0
     q[1, index("KNEE_P")] = 2.0
     assert posture_figures(scene, character, q, contact).height < 0.7
+
+
+def test_a_patch_behind_a_chain_that_bends_nowhere_has_no_figures(behaviour):
+    feet = "left_foot: {surface: left_sole}, right_foot: {surface: right_sole}"
+    scenario = behaviour(effectors=f"{{{feet}, back: {{surface: back}}}}")
+    character, contact = character_of(scenario), np.array([[True, True, False]])
+    assert [limb.name for limb in character.limbs] == ["left_foot", "right_foot", "back"]
+    found = posture_figures(scenario.scene, character, scenario.scene.q0[None], contact)
+    assert np.isnan(found.arm) and found.height == pytest.approx(1.0)

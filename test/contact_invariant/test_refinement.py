@@ -24,6 +24,7 @@ from contact_invariant.contact_schedule import (
     without_redundant,
     without_short_gaps,
 )
+from contact_invariant.limit_residual import LARGEST, LimitSpeedResidual
 from contact_invariant.motion import Motion
 from contact_invariant.optional_crocoddyl import crocoddyl
 from contact_invariant.refined_audit import RefinedAuditor
@@ -31,9 +32,11 @@ from contact_invariant.refinement import Refiner
 from contact_invariant.refinement_costs import CLOSE, OUTSIDE_MARGIN, POINT_MARGIN, CostFactory, Guess, _Pairs
 from contact_invariant.surroundings import surroundings_of
 from contact_invariant.whole_body import WholeBodyMotion, continuous
+from multi_qp_controller.constraints.joint_limits import MAX_DAMPING, MAX_INFLUENCE
 from multi_qp_scene import load_scenario
 from multi_qp_scene.geometry_data import geometry_data
 from multi_qp_scene.overlaps import convex_geometry
+from multi_qp_scene.pairs import WatchedPair
 
 EFFECTORS = "{left_foot: {surface: left_sole}, right_foot: {surface: right_sole}, left_hand: {surface: left_palm}}"
 FLOOR = "ground/floor"
@@ -139,6 +142,75 @@ def test_derivative_of_the_clearance(refined):
         step = h * np.eye(scene.nv)[k]
         ahead, behind = (value(pin.integrate(scene.model, scene.q0, s))[0] for s in (step, -step))
         np.testing.assert_allclose((ahead - behind) / (2 * h), J[:, k], atol=1e-4)
+
+
+def test_approaches_beyond_the_damper_cost(refined):
+    """Their rows are the rate of the distance beyond what the QP allows, and their slope that by the velocity."""
+    scene = refined[0].scene
+    pieces = [piece.name for piece in scene.collision_model.geometryObjects]
+    names = "humanoid/base_link_0", "humanoid/l_wrist_yaw_link_0"
+    pair = (pieces.index(names[0]), pieces.index(names[1]))
+    state = crocoddyl.StateMultibody(scene.model)
+    geometry = convex_geometry(scene.collision_model, [pair])
+    shared, kinematics = (geometry, geometry_data(geometry)), scene.model.createData()
+    damper = WatchedPair(("", ""), *pair, influence=0.6, security=0.01, damping=0.4)
+    residual = ClearanceResidual(state, scene.nv - 6, scene, [pair], [0.0], shared, [damper])
+    collector = crocoddyl.DataCollectorMultibody(kinematics)  # the data of the residual has no reference to it
+    data = residual.createData(collector)
+
+    def value(q, v):
+        pin.computeAllTerms(scene.model, kinematics, q, v)
+        x = np.concatenate([q, v])
+        residual.calc(data, x, None)
+        return np.array(data.r).copy(), x
+
+    def distance(q):
+        pin.updateGeometryPlacements(scene.model, kinematics, *shared, q)
+        return pin.computeDistance(*shared, 0).min_distance
+
+    rng, h = np.random.default_rng(0), 1e-6
+    v = 3.0 * rng.normal(size=scene.nv)
+    ahead, behind = (distance(pin.integrate(scene.model, scene.q0, s * v)) for s in (h, -h))
+    rate = (ahead - behind) / (2 * h)
+    v *= -np.sign(rate)
+    allowed = 0.4 * (distance(scene.q0) - 0.01) / 0.59
+    r, x = value(scene.q0, v)
+    assert r[1] == pytest.approx(abs(rate) - allowed, abs=1e-5)
+    assert r[1] > 0.1
+    residual.calcDiff(data, x, None)
+    slope = np.array(data.Rx)[1].copy()
+    assert slope[scene.nv :] @ v == pytest.approx(abs(rate), abs=1e-5)
+    np.testing.assert_allclose(value(scene.q0, -v)[0], 0.0)
+
+
+def test_speeds_towards_joint_limits_beyond_the_damper_cost(refined):
+    """A knee near its limit may approach it at ξ (d - δ_s)/(δ_i - δ_s), of the scenario's `joint_limits`."""
+    scene, dampers = refined[0].scene, refined[0].spec.joint_limits
+    state, limits, joint = crocoddyl.StateMultibody(scene.model), scene.limits, 21
+    residual = LimitSpeedResidual(state, scene.nv - 6, scene, dampers)
+    data = residual.createData(crocoddyl.DataCollectorAbstract())
+    assert LARGEST == (MAX_INFLUENCE, MAX_DAMPING)
+
+    def value(x):
+        residual.calc(data, x, None)
+        return np.array(data.r).copy()
+
+    x = np.concatenate([scene.q0, np.zeros(scene.nv)])
+    span = limits.upper[joint] - limits.lower[joint]
+    influence = min(dampers.influence * span, MAX_INFLUENCE)
+    x[limits.q_index[joint]] = limits.upper[joint] - 0.5 * influence
+    x[scene.nq + limits.v_index[joint]] = 20.0
+    share = dampers.security / dampers.influence
+    allowed = min(dampers.damping * limits.velocity[joint], MAX_DAMPING) * (0.5 - share) / (1.0 - share)
+    assert value(x)[joint] == pytest.approx(20.0 - allowed)
+    residual.calcDiff(data, x, None)
+    J, h = np.array(data.Rx).copy(), 1e-6
+    for k in range(2 * scene.nv):
+        step = h * np.eye(2 * scene.nv)[k]
+        ahead, behind = (value(np.asarray(state.integrate(x, s))) for s in (step, -step))
+        np.testing.assert_allclose((ahead - behind) / (2 * h), J[:, k], atol=1e-6)
+    x[scene.nq + limits.v_index[joint]] = -1.0
+    assert value(x)[joint] == 0.0
 
 
 def test_contacts_overlap_where_the_load_moves():
@@ -290,7 +362,8 @@ def test_a_link_that_touches_with_a_point_may_enter_the_surface_a_little_when_it
     pairs = _Pairs(scenario, character)
 
     def margins(active, soon):
-        found = {names[a]: m for (a, b), m, _ in pairs.near([q], active, soon, None, OUTSIDE_MARGIN) if b == ground}
+        near = pairs.near({0: q}, {}, active, soon, None, OUTSIDE_MARGIN)
+        found = {names[a]: m for (a, b), m, _ in near if b == ground}
         return found.get("humanoid/l_wrist_roll_link_0"), found.get("humanoid/l_ankle_roll_link_0")
 
     assert margins([], []) == (OUTSIDE_MARGIN, OUTSIDE_MARGIN)
@@ -305,8 +378,9 @@ def test_links_keep_the_distance_from_surroundings_of_all_postures_that_they_fol
     wrist, pairs = names.index("humanoid/l_wrist_roll_link_0"), _Pairs(scenario, character_of(scenario))
 
     def margin(*heights):
-        postures = [scenario.scene.q0 + height * np.eye(scenario.scene.nq)[2] for height in heights]
-        found = {a: m for (a, b), m, _ in pairs.near(postures, [], [], None, 0.03) if names[b].startswith("ground")}
+        postures = {k: scenario.scene.q0 + h * np.eye(scenario.scene.nq)[2] for k, h in enumerate(heights)}
+        near = pairs.near(postures, {}, [], [], None, 0.03)
+        found = {a: m for (a, b), m, _ in near if names[b].startswith("ground")}
         return found.get(wrist)
 
     lying = margin(0.0)
@@ -316,7 +390,7 @@ def test_links_keep_the_distance_from_surroundings_of_all_postures_that_they_fol
 
 
 def test_own_links_that_meet_in_a_refinement_are_kept_apart_when_it_continues():
-    """A foot beside an arm where the simplified motion has them far apart; surroundings count by that motion alone."""
+    """A foot beside an arm where the simplified motion has them far apart; so are surroundings."""
     scenario = load_scenario("handstand")
     scene, pairs = scenario.scene, _Pairs(scenario, character_of(scenario))
     names = [piece.name for piece in scene.collision_model.geometryObjects]
@@ -327,11 +401,50 @@ def test_own_links_that_meet_in_a_refinement_are_kept_apart_when_it_continues():
         refined[scene.model.joints[scene.model.getJointId(f"humanoid/{joint}")].idx_q] = angle
 
     def found(last):
-        listed = pairs.near([q], [], [], None, OUTSIDE_MARGIN, last)
+        listed = pairs.near({0: q}, {}, [], [], None, OUTSIDE_MARGIN, last)
         return {tuple(sorted((names[a], names[b]))): (margin, weight) for (a, b), margin, weight in listed}
 
     foot_and_arm = ("humanoid/l_ankle_roll_link_0", "humanoid/l_shoulder_yaw_link_0")
     before, after = found(None), found(refined)
     assert foot_and_arm not in before and after[foot_and_arm] == (OUTSIDE_MARGIN, CLOSE)
-    assert not any("ground" in name for pair in after for name in pair)
-    assert found(q) == before
+    grounded = [found for pair, found in after.items() if any("ground" in name for name in pair)]
+    assert grounded and set(grounded) == {(OUTSIDE_MARGIN, 1.0)}
+    unlisted = ("humanoid/l_shoulder_yaw_link_0", "humanoid/l_wrist_yaw_link_0")  # bent elbow: near from the start
+    assert unlisted not in before and found(q)[unlisted] == (OUTSIDE_MARGIN, CLOSE)
+    assert before.items() < found(q).items()
+
+
+def test_a_swinging_foot_keeps_the_distance_that_it_has_where_it_is_followed(behaviour):
+    """In the simplified motion it may land already; a pair that only the present solution brings close is kept too."""
+    scenario = behaviour(phases=2, effectors="{left_foot: {surface: left_sole}, right_foot: {surface: right_sole}}")
+    scene = scenario.scene
+    names = [piece.name for piece in scene.collision_model.geometryObjects]
+    foot, ground = names.index("humanoid/l_ankle_roll_link_0"), names.index("ground/ground_link_0")
+    pairs, up = _Pairs(scenario, character_of(scenario)), np.eye(scene.nq)[2]
+    postures = {10: scene.q0 + 0.001 * up, 7.5: scene.q0 + 0.025 * up}
+
+    def margin(swings, before=None, postures=postures):
+        found = {pair: m for pair, m, _ in pairs.near(postures, swings, [], [], None, 0.03, before)}
+        return found.get((foot, ground))
+
+    assert margin({0: 7.5}) == pytest.approx(0.025, abs=2e-3)
+    assert margin({}) == OUTSIDE_MARGIN
+    high = {10: scene.q0 + up}
+    assert margin({0: 10}, postures=high) is None
+    assert margin({0: 10}, scene.q0, postures=high) == OUTSIDE_MARGIN
+
+
+def test_a_swing_is_followed_between_nodes(behaviour):
+    """One that begins later than in the simplified motion follows it at fractions of its nodes, without jumps."""
+    scenario = behaviour(phases=2, effectors="{left_foot: {surface: left_sole}, right_foot: {surface: right_sole}}")
+    scene, character = scenario.scene, character_of(scenario)
+    times = np.linspace(0.0, 0.4, 21)
+    q, v = np.tile(scene.q0, (21, 1)), np.zeros((21, scene.nv))
+    q[:, 0] = np.linspace(0.0, 0.2, 21)
+    spans = [Span(0, 0, 6, FLOOR, pin.SE3.Identity(), np.eye(3)[2]), Span(0, 20, 20, FLOOR, pin.SE3(), np.eye(3)[2])]
+    planned = np.ones((20, 2), dtype=bool)
+    planned[:, 0] = False
+    costs = CostFactory(scenario, character, scene.nv - 6, Guess(times, q, v, spans, planned, set()), 1.0)
+    at = [costs._swings(k, [])[0] for k in range(6, 20)]
+    np.testing.assert_allclose(np.diff(at), 20.0 / 14.0)
+    np.testing.assert_allclose([costs._posture(k)[0] for k in at], 0.01 * np.array(at), atol=1e-9)

@@ -72,6 +72,9 @@ def test_another_behaviour_is_another_motion(folder, scenario, monkeypatch):
     behaviour = scenario.spec.behaviour.model_copy(update={"friction": 0.5})
     other = replace(scenario, spec=scenario.spec.model_copy(update={"behaviour": behaviour}))
     assert cache_path(other) != cache_path(scenario) == cache_path(scenario)
+    dampers = scenario.spec.collisions.model_copy(update={"damping": 1.0})
+    faster = replace(scenario, spec=scenario.spec.model_copy(update={"collisions": dampers}))
+    assert cache_path(faster) != cache_path(scenario)
 
 
 def test_a_motion_of_another_character_is_refused(folder, scenario, made):
