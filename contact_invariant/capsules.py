@@ -13,11 +13,14 @@ import pinocchio as pin
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.subsystem import Subsystem
+from multi_qp_scene.surfaces import Surface
 
 #: Distance of the spheres along a capsule, relative to its radius.
 SPACING = 1.2
 #: Ratio of the middle and the least extent of a piece with a patch from which capsules along its sides cover it too.
 FLAT = 1.5
+#: Distance of a point from the shape of its link's parent up to which the latter touches with it [m].
+ON_SHAPE = 0.005
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,28 @@ def _fitted(shape: coal.CollisionGeometry) -> tuple[Array, float, float, int]:
     ends = np.tile(middle, (2, 1))
     ends[:, axis] += np.array([-1.0, 1.0]) * (half[axis] - radius)
     return ends, radius, apart, int(order[1])
+
+
+def touching_joints(scene: Scene, surface: Surface) -> set[int]:
+    """Return the joints whose links touch with a surface: its own, and that of its parent if a point is on its shape.
+
+    The point of a knee is on the cap of the thigh, about the axis of the knee, so that it stays there.
+    """
+    own = surface.joint_id
+    joint = scene.model.supports[own][-2]
+    if surface.kind != "point" or joint == 0:
+        return {own}
+    data = scene.model.createData()
+    pin.framesForwardKinematics(scene.model, data, scene.q0)
+    point = coal.Transform3s(np.eye(3), data.oMf[surface.frame_id].translation)
+    for piece in scene.collision_model.geometryObjects:
+        if piece.parentJoint == joint and not isinstance(piece.geometry, coal.BVHModelBase):
+            X = data.oMi[joint].act(piece.placement)
+            poses = point, coal.Transform3s(X.rotation, X.translation)
+            request, result = coal.DistanceRequest(), coal.DistanceResult()
+            if coal.distance(coal.Sphere(1e-6), poses[0], piece.geometry, poses[1], request, result) < ON_SHAPE:
+                return {own, joint}
+    return {own}
 
 
 def owner(scene: Scene, joint: int, moved: set[int]) -> int | None:

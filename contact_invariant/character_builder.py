@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pinocchio as pin
 
-from contact_invariant.capsules import LinkCapsule, capsules_of, owner
+from contact_invariant.capsules import LinkCapsule, capsules_of, owner, touching_joints
 from contact_invariant.character import Character, Effector, LimbJoints, RigidBody, behaviour_of
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
@@ -63,7 +63,8 @@ def character_of(scenario: Scenario) -> Character:
         patches = [_patch(scene, prop, name, surface) for name, surface in spec.object.patches.items()]
         effectors += [replace(patch, body=len(members)) for patch in patches]
     joints = _limb_joints(scene, effectors, [body.root for body in bodies], upright, mass)
-    touching = {scene.surfaces[effector.surface].joint_id for effector in effectors if not effector.of_prop}
+    own = [scene.surfaces[effector.surface] for effector in effectors if not effector.of_prop]
+    touching = {joint for surface in own for joint in touching_joints(scene, surface)}
     planar = {scene.surfaces[e.surface].joint_id for e in effectors if not (e.of_prop or e.point)}
     capsules: list[LinkCapsule] = []
     for k, member in enumerate(members):

@@ -126,13 +126,13 @@ class Instants:
         return np.hstack([motion, a, local.reshape(len(motion), -1)])
 
     def residuals(self, z: Array, weights: Array) -> Array:
-        """Return the residuals of each instant, (m, rows)."""
+        """Return the residuals of each instant, (m, rows), for weights of all instants, (k,), or of each, (m, k)."""
         window = z[self._windows]
         return self._residuals(window, z[self._local :] if self._sizes[2] else z[:0], weights).copy()
 
     def _residuals(self, window: Array, local: Array, weights: Array) -> Array:
         y = self._variables(window, local)
-        return self._residual(y, np.tile(weights, (len(y), 1)))[0].reshape(self._n, self._count)
+        return self._residual(y, np.broadcast_to(weights, (len(y), weights.shape[-1])))[0].reshape(self._n, self._count)
 
     def differences(self, z: Array, weights: Array, step: float) -> tuple[float, Array]:
         """Return the cost and its gradient by central differences, (size of z,).
@@ -166,7 +166,7 @@ class Instants:
         window = z[self._windows]
         places, _, factors = self._split(window)
         basis, y = self._basis(factors), self._variables(window, z[self._local :] if own else z[:0])
-        squares, entries, gradient = self._normal(y, np.tile(weights, (len(y), 1)))
+        squares, entries, gradient = self._normal(y, np.broadcast_to(weights, (len(y), weights.shape[-1])))
         entries, gradient = entries.reshape(self._n, -1), gradient.reshape(self._n, -1)
         found = []
         for size, (where, source) in (

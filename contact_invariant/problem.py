@@ -78,7 +78,7 @@ class SynthesisProblem:
             instant = Instant(state, second, 1 / (1 + ca.exp(-a[character.variables])), a, forces, angles)
             together = 0.0 if behaviour.object is None else behaviour.object.together
             options = {"friction": behaviour.friction, "extent": behaviour.extent, "together": together}
-            dynamic_rows(character, self.surroundings, instant, rows, **options)
+            dynamic_rows(character, self.surroundings, instant, rows, **options, balanced=behaviour.balanced)
         local = ca.vertcat() if path else ca.vertcat(forces, angles)
         y = ca.vertcat(x, rate, second, a, local)
         r = rows.column * np.sqrt(DYNAMIC_SAMPLES / samples)
@@ -145,16 +145,14 @@ class SynthesisProblem:
 
     def residuals(self, z: Array) -> list[Array]:
         """Return the residuals of dynamics, path and task terms."""
-        weights = self._weights()
-        found = [group.residuals(z, weights) for group in (self._dynamics, self._path)]
+        found = [group.residuals(z, weights) for group, weights in self._groups()]
         shared = self.shared(z)
         found += [r[None] for r, _, _ in self._others(z)]
         return found if shared is None else [*found, np.array([[shared[0]]])]
 
     def normal_equations(self, z: Array) -> tuple[float, list[NormalBlocks]]:
         """Return the cost, half the sum of squares, and the blocks JᵀJ and Jᵀr of all groups."""
-        weights = self._weights()
-        parts = [group.normal_equations(z, weights) for group in (self._dynamics, self._path)]
+        parts = [group.normal_equations(z, weights) for group, weights in self._groups()]
         for r, J, begin in self._others(z):
             window = begin + np.arange(J.shape[1])
             parts.append((0.5 * float(r @ r), NormalBlocks.of_knots(window, J.T @ J, J.T @ r)))
@@ -173,9 +171,8 @@ class SynthesisProblem:
 
     def differences(self, z: Array, step: float) -> tuple[float, Array]:
         """Return the cost and its gradient by central differences, (size,)."""
-        weights = self._weights()
         cost, gradient = 0.0, np.zeros(self.size)
-        for group in (self._dynamics, self._path):
+        for group, weights in self._groups():
             part, slope = group.differences(z, weights, step)
             cost, gradient = cost + part, gradient + slope
         cost += 0.5 * sum(float(r @ r) for r, _, _ in self._others(z))
@@ -189,8 +186,15 @@ class SynthesisProblem:
             gradient[k] += 0.25 * (ahead - behind) / step
         return cost, gradient
 
-    def _weights(self) -> Array:
-        return np.array([self.weights[name] for name in WEIGHTS])
+    def _groups(self) -> list[tuple[Instants, Array]]:
+        """Return the groups of instants, each with its weights: the same at all instants, or by instant, (m, k)."""
+        weights = np.array([self.weights[name] for name in WEIGHTS])
+        if not self.behaviour.balanced:
+            return [(self._dynamics, weights), (self._path, weights)]
+        of_dynamics, last = np.tile(weights, (self._dynamics.count, 1)), self.behaviour.samples
+        other = np.setdiff1d(np.arange(len(of_dynamics)), [(phase + 1) * last - 1 for phase in self.terms.phases])
+        of_dynamics[other, WEIGHTS.index("balance")] = 0.0
+        return [(self._dynamics, of_dynamics), (self._path, weights)]
 
     def _task(self, z: Array) -> list[tuple[Array, Array, int]]:
         weight, n, found = self.weights["task"], self.character.features, []

@@ -9,6 +9,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from contact_invariant.capsules import touching_joints
 from contact_invariant.carried import Carried
 from contact_invariant.character import Character, Effector, behaviour_of
 from contact_invariant.clearance_residual import ClearanceResidual
@@ -313,6 +314,7 @@ class _Pairs:
         self._link = {k: scene.model.frames[pieces[k].parentFrame].name for k in own}
         self._joint = {k: pieces[k].parentJoint for k in own}
         self._surface_joint = {e.name: scene.surfaces[e.surface].joint_id for e in character.effectors}
+        self._joints = {e.name: touching_joints(scene, scene.surfaces[e.surface]) for e in character.effectors}
         apart = {frozenset(pair) for pair in character.apart}
         inside = [(a, b) for a in own for b in own if a < b and frozenset((self._link[a], self._link[b])) in apart]
         outside = [(a, b) for a in own for b in other]
@@ -364,8 +366,8 @@ class _Pairs:
         """
         patches = [self._character.effectors[span.effector] for span in active]
         points = [self._character.effectors[span.effector] for span in soon]
-        flat = {self._surface_joint[e.name] for e in patches if not self._is_tip(e)}
-        tips = {self._surface_joint[e.name] for e in points if self._is_tip(e)}
+        flat = {joint for e in patches if not self._is_tip(e) for joint in self._joints[e.name]}
+        tips = {joint for e in points if self._is_tip(e) for joint in self._joints[e.name]}
         found = []
         seen = {k: self._search.distances(q) for k, q in postures.items()}
         own = {self._surface_joint[self._character.limbs[i].name]: seen[k] for i, k in swings.items()}

@@ -22,7 +22,7 @@ K0, K1 = 1e-2, 1e-3
 #: Weights of the cost, see docs/contact_invariant.md; those of a stage are in `continuation.py`.
 WEIGHTS = (
     "contact", "physics", "kinematics", "task", "effort", "torque", "acceleration",
-    "penetration", "absent", "cone", "prior", "posture", "drag", "support", "ramp", "overload", "creep",
+    "penetration", "absent", "cone", "prior", "posture", "drag", "support", "ramp", "overload", "creep", "balance",
 )  # fmt: skip
 #: What an angle of 1 rad counts against a distance of 1 m, in contact and in kinematics.
 ANGLE = 0.2
@@ -111,6 +111,7 @@ def dynamic_rows(
     friction: float,
     extent: float = 1.0,
     together: float = 0.0,
+    balanced: bool = False,
 ) -> None:
     """Append all terms of (1) but the task's end terms at one instant.
 
@@ -122,6 +123,7 @@ def dynamic_rows(
         friction: Coulomb coefficient.
         extent: share of the extents of patches within which the origin of their force stays.
         together: weight of the difference between contact variables of the hands of one character on the object.
+        balanced: whether there are rows of how far limbs move the centre of mass of each character.
     """
     x, rate, prop, bodies = at.state.x, at.state.rate, at.state.prop, character.bodies
     limbs = LimbFrames(character, at.state, at.angles)
@@ -173,6 +175,8 @@ def dynamic_rows(
         hands = [i for i, e in enumerate(character.effectors) if e.body == k and e.on_prop]
         if together > 0.0 and len(hands) > 1:
             rows.add("hands together", "support", *(together * (at.c[i] - at.c[j]) for i, j in pairwise(hands)))
+    for k in range(len(character.names) if balanced else 0):
+        rows.add("balance", "balance", limbs.shift(k)[:2])
     if together > 0.0:
         held = sum((2 if e.of_prop else e.on_prop) * at.c[i] for i, e in enumerate(character.effectors))
         rows.add("object held", "support", together * hinge(2 - held))

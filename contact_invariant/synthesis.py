@@ -39,6 +39,8 @@ LYING = 1.0
 #: Least logit at the start of the later stages of these, and of contacts of the object: one that was given up while
 #: physics was weak would stay so, as it has no gradient, and the object would be thrown.
 OBJECT = 0.0
+#: Weight of the displacement of the centre of mass by limbs where task terms hold, if the behaviour asks for it [1/m].
+BALANCE = 300.0
 #: Half of the interval over which velocities of the full model's centre of mass are differences [s].
 DIFFERENCE = 0.02
 #: Logits of the contacts that the first phase retains from the start pose, and of all others in it, which must be so
@@ -133,6 +135,7 @@ class Synthesiser:
         fixed = surroundings_of(scenario.scene, *self.character.names, prop=self.character.prop)
         surroundings = with_trunks(fixed, scenario.scene, self.character)
         self.problem = SynthesisProblem(self.character, surroundings, self._behaviour)
+        self.problem.weights["balance"] = BALANCE
         q = scenario.scene.q0
         angles = q[self.character.joints.q_index]
         of_object = [effector.of_prop or effector.on_prop for effector in self.character.effectors]

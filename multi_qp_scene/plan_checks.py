@@ -71,9 +71,10 @@ def check_behaviour(behaviour: BehaviourSpec, scenario: ScenarioChecker) -> None
     if behaviour.refine and any(character.touchable for character in behaviour.characters):
         message = "motions with contacts between two characters (`touchable`) are not refined"
         scenario.report_error(("behaviour", "refine"), message)
-    if behaviour.torque_limits and not behaviour.limb_weights:
-        message = "static torques need the weight of limbs: expected `limb_weights: true` as well"
-        scenario.report_error(("behaviour", "torque_limits"), message)
+    for key, what in (("torque_limits", "static torques need"), ("balanced", "it needs")):
+        if getattr(behaviour, key) and not behaviour.limb_weights:
+            message = f"{what} the weight of limbs: expected `limb_weights: true` as well"
+            scenario.report_error(("behaviour", key), message)
     if behaviour.online is not None and behaviour.duration_factor > 1.0:
         message = "phases of a window have the same duration: expected 1 with `online`"
         scenario.report_error(("behaviour", "duration_factor"), message)

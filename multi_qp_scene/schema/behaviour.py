@@ -277,6 +277,8 @@ class BehaviourSpec(CharacterSpec):
             with larger ones, steps are shorter and more.
         extent: share of the extents of patches within which the origin of their force stays; a margin for the balance
             when the motion is carried out.
+        balanced: whether limbs and chest leave the centre of mass where the nominal posture has it while task terms
+            hold; else a bent chest may hold it over the feet for the terms, which know that of the rigid body.
         held_start: whether the contacts of the start pose are those of the first phase.
         terms: what is true at the end, or at a given time.
         seed: seed of the noise between the stages; `${seed}` is the run's `--seed`.
@@ -301,6 +303,7 @@ class BehaviourSpec(CharacterSpec):
     drag: Positive = 1.0
     posture_cost: Positive = 1.0
     extent: float = Field(default=1.0, gt=0.0, le=1.0)
+    balanced: bool = False
     held_start: bool = False
     terms: list[TaskTerm] = Field(min_length=1)
     seed: Seed = 0

@@ -7,6 +7,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
+from contact_invariant.capsules import touching_joints
 from contact_invariant.character_builder import character_of
 from contact_invariant.least_squares import cost_of
 from contact_invariant.motion import Motion
@@ -18,6 +19,9 @@ from contact_invariant.symbols import angular_acceleration, angular_velocity, ex
 from contact_invariant.task_terms import state_at
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import load_scenario
+
+EFFECTORS_WITH_CHEST = """{left_foot: {surface: left_sole}, right_foot: {surface: right_sole},
+    left_hand: {surface: left_palm}, right_hand: {surface: right_palm}, back: {surface: back}}"""
 
 
 @pytest.fixture(scope="module")
@@ -391,3 +395,38 @@ def test_capsules_along_the_sides_of_a_foot_cover_its_width():
     assert [c.radius for c in foot] == [0.0225] * 2
     across = [edge for c in foot for edge in (c.ends[0, 1] - c.radius, c.ends[0, 1] + c.radius)]
     assert max(across) - min(across) == pytest.approx(0.115, abs=1e-9)
+
+
+def test_the_cap_of_the_thigh_does_not_enter_the_ground_on_which_the_knee_is():
+    """While the shank is inclined by up to 24°; the capsule belongs to a link without a patch of its own."""
+    scenario = load_scenario(str(Path(__file__).with_name("get_up_from_belly.yaml")))
+    scene = scenario.scene
+    model, data = scene.model, scene.model.createData()
+    surface = scene.surfaces["humanoid/left_knee"]
+    thigh = model.getJointId("humanoid/L_HIP_P")
+    assert touching_joints(scene, surface) == {surface.joint_id, thigh}
+    assert touching_joints(scene, scene.surfaces["humanoid/left_toes"]) == {model.getJointId("humanoid/L_ANKLE_R")}
+    cap = next(c for c in character_of(scenario).capsules if c.joint == thigh)
+    assert cap.touches and cap.radius == pytest.approx(0.062)
+    for inclined in np.radians([-4.0, 0.0, 10.0, 24.0]):
+        q = pin.neutral(model)
+        q[3:7] = pin.Quaternion(pin.rpy.rpyToMatrix(0.0, 0.5 * np.pi + inclined, 0.0)).coeffs()
+        pin.framesForwardKinematics(model, data, q)
+        lowest = data.oMi[surface.joint_id].translation[2] - cap.radius
+        assert 0.0 <= lowest - data.oMf[surface.frame_id].translation[2] < 0.003
+
+
+def test_balance_is_the_displacement_of_the_centre_of_mass_while_terms_hold(behaviour):
+    scenario = behaviour(options="limb_weights: true\n  balanced: true", effectors=EFFECTORS_WITH_CHEST)
+    scene, character = scenario.scene, character_of(scenario)
+    problem = SynthesisProblem(character, surroundings_of(scene, "humanoid"), scenario.spec.behaviour)
+    problem.weights = {**dict.fromkeys(problem.weights, 0.0), "balance": 2.0}
+    q = scene.q0.copy()
+    q[scene.model.joints[scene.model.getJointId("humanoid/CHEST_P")].idx_q] += 0.3
+    x = character.features_at(scene, scene.q0)
+    r = problem.residuals(problem.initial(x, q[character.joints.q_index]))[0]
+    shift = pin.centerOfMass(scene.model, scene.model.createData(), q) - x[:3]
+    assert abs(shift[0]) > 0.02
+    last = len(r) - 1  # the only term holds at the end
+    np.testing.assert_allclose(np.linalg.norm(r[last]), 2.0 * np.linalg.norm(shift[:2]), rtol=1e-6)
+    assert not r[:last].any()

@@ -148,10 +148,12 @@ def test_a_trot_emerges():
 
 
 LYING_ON = {"back", "sacrum", "left_tailbone", "right_tailbone", "left_hand", "right_hand"}
+PRONE = str(Path(__file__).with_name("get_up_from_belly.yaml"))
+PRONE_ON = {"belly", "chest", *(f"{side}_{part}" for side in ("left", "right") for part in ("hand", "knee", "toes"))}
 
 
 def test_what_a_lying_character_rests_on_begins_as_a_contact():
-    for name, expected in (("get_up_from_back", LYING_ON), ("walk_to", set())):
+    for name, expected in (("get_up_from_back", LYING_ON), (PRONE, PRONE_ON), ("walk_to", set())):
         scenario = load_scenario(name)
         character, scene = character_of(scenario), scenario.scene
         surroundings = surroundings_of(scene, "humanoid")
@@ -178,6 +180,21 @@ def test_getting_up_from_the_back_with_the_hands_emerges():
     off = (com - 0.5 * (motion.x[-1, 6:9] + motion.x[-1, 12:15]))[:2]
     found = [value for name, _, value in synthesis.features if "centre of mass over the feet" in name][-2:]
     np.testing.assert_allclose(np.abs(found), np.abs(off), atol=1e-3)  # of the full model
+
+
+@pytest.mark.slow
+def test_kneeling_emerges_on_the_way_from_the_belly_to_the_feet():
+    maker, auditor = synthesiser(load_scenario(PRONE))
+    synthesis = maker.run(0)
+    motion, audit = synthesis.motion, auditor.audit(synthesis.motion, synthesis.features)
+    met = {finding.name for finding in audit.findings if finding.met}
+    assert {"task distance", "task angle", "root force", "root moment", "contact gap", "reach", "penetration"} <= met
+    made = dict(zip(motion.effectors, motion.contacts.T, strict=True))
+    assert made["left_hand"][:3].all() and made["right_hand"][:3].all() and not made["left_hand"][4:].any()
+    kneels = made["left_knee"] & made["right_knee"] & ~made["left_hand"] & ~made["left_foot"]
+    assert kneels.sum() >= 3 and not made["left_knee"][8:].any()
+    assert made["left_foot"][-3:].all() and made["right_foot"][-3:].all()
+    assert motion.x[0, 2] < 0.1 and motion.x[-1, 2] > 0.7  # it lies, and stands
 
 
 def test_factors_of_a_behaviour_change_its_weights_alone(behaviour):
