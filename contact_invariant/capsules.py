@@ -35,7 +35,8 @@ class LinkCapsule:
         apart: radius for the distance to other links [m], which covers the geometry's middle extent; -inf for none.
         touches: whether its link has a patch.
         body: index in `Character.bodies` of its character.
-        side: whether it covers a side of a flat piece, such as a foot, which counts for listed pairs of links alone.
+        side: whether it covers a side of a flat piece, such as a foot, which counts for listed pairs of links alone,
+            of a hand also for the object, whose edges it may meet between the corners of its patch.
     """
 
     link: str

@@ -156,7 +156,7 @@ def dynamic_rows(
         firm = 2.0 if effector.on_prop else 1.0
         rows.add("contact", "contact", firm * root_c * (place - near), root_c * parallel * tilt)
         rows.add("slip", "contact", root_c * 0.3 * speed, root_c * 0.3 * parallel * spin)
-        if effector.of_prop:  # rests for many phases, in which a slow motion adds up
+        if effector.of_prop or effector.on_prop:  # touches for many phases, in which a slow motion adds up
             rows.add("object slip", "creep", root_c * speed, root_c * parallel * spin)
         scale = ca.sqrt(count[i] * effector.effort * K0 / (at.c[i] ** 2 + K1))
         rows.add("forces without contact", "absent", scale * wrench[:3], scale * 10 * wrench[3:])
@@ -308,14 +308,19 @@ def _collision_rows(
     character: Character, surroundings: Surroundings, limbs: LimbFrames, state: SymbolicState, rows: Rows
 ) -> None:
     """Append the penetration of links into solids, into the object, into trunks of others and into each other."""
-    axes = []
+    axes, hands = [], {limb.joints[-1] for limb in character.limbs if limb.on_prop}
     for capsule in character.capsules:
         origin, R = limbs.roots[capsule.body] if capsule.joint is None else limbs.joints[capsule.joint][:2]
         a, b = (origin + R @ ca.DM(end) for end in capsule.ends)
         axes.append((a, b))
-        for u in () if capsule.side else capsule.fractions:
-            distance = _free(surroundings, state, capsule.body, (1 - u) * a + u * b)
-            margin = 0.0 if capsule.touches else SOLID_MARGIN
+        for u in capsule.fractions:
+            place, margin = (1 - u) * a + u * b, 0.0 if capsule.touches else SOLID_MARGIN
+            if not capsule.side:
+                distance = _free(surroundings, state, capsule.body, place)
+            elif capsule.joint in hands and state.prop is not None and surroundings.prop is not None:
+                distance = surroundings.prop.distance(state.prop.seen(place))
+            else:
+                continue
             rows.add("penetration", "penetration", hinge(capsule.radius + margin - distance))
     shapes = list(zip(axes, character.capsules, strict=True))
     for one, other in character.apart:

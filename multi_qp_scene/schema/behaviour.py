@@ -191,8 +191,8 @@ class ObjectSpec(StrictModel):
         subsystem: its name; with a floating base and no joints.
         hands: effectors that may touch the object, and nothing else.
         patches: planar surfaces of the object by name that may touch the surroundings.
-        slip: further weight of the slip of these in the last stage: an object that rests for many phases may otherwise
-            creep by some millimetres in each.
+        slip: further weight of the slip of patches and hands in the last stage: what touches for many phases may
+            otherwise creep by some millimetres in each.
         together: weight of the difference between the contact variables of a character's hands: with it, they take and
             release the object together, so that it is not held between one hand each of two characters.
     """

@@ -159,6 +159,46 @@ def test_hands_of_one_character_act_together_and_something_holds_the_object(prob
     np.testing.assert_allclose(rows(problem, z)["object held"], 0.0, atol=1e-9)
 
 
+def test_the_slip_of_hands_along_the_object_counts_as_that_of_its_patches(problem, still, character):
+    """It has a weight of its own, as both touch for many phases; feet have none."""
+    z, n = still.copy(), character.features
+    problem.logits(z)[:] = 50.0
+    z[n : 2 * n][character.prop_features] = [0.1, 0.0, 0.0, 0.0, 0.0, 0.2]
+    r, found = problem.residuals(z)[0][0], {"slip": [], "object slip": []}
+    for name, _, first, last in problem._terms[0]:
+        if name in found:
+            found[name].append(r[first:last])
+    touching = [slip for slip, e in zip(found["slip"], character.effectors, strict=True) if e.on_prop or e.of_prop]
+    assert min(np.linalg.norm(slip) for slip in touching) > 0.01
+    np.testing.assert_allclose(found["object slip"], np.array(touching) / 0.3)
+
+
+@pytest.mark.parametrize("depth", [0.015, -0.01])
+def test_an_edge_of_the_object_does_not_enter_the_side_of_a_hand_between_the_corners_of_its_patch(
+    scenario, character, problem, depth
+):
+    """The edge is along the palm's normal: it meets neither the capsule in the middle of the hand nor a corner."""
+    scene = scenario.scene
+    data, shapes = scene.model.createData(), scene.collision_model.createData()
+    pin.updateGeometryPlacements(scene.model, data, scene.collision_model, shapes, scene.q0)
+    names = [piece.name for piece in scene.collision_model.geometryObjects]
+    hand, box = names.index("giver/l_wrist_roll_link_0"), names.index("box/box_link_0")
+    width = scene.collision_model.geometryObjects[hand].geometry.halfSide[0]
+    half = scene.collision_model.geometryObjects[box].geometry.halfSide
+    turn = pin.utils.rotate("y", np.pi / 4) @ pin.utils.rotate("x", np.pi / 2)  # z of the box, a third axis, is normal
+    edge = turn @ (half * [1.0, 1.0, 0.0])  # its diagonal is along x of the hand
+    edge = pin.Quaternion.FromTwoVectors(edge, np.array([1.0, 0.0, 0.0])).matrix() @ turn, np.linalg.norm(edge)
+    place = shapes.oMg[hand] * pin.SE3(edge[0], np.array([depth - width - edge[1], 0.0, 0.0]))
+    x = character.features_at(scene, scene.q0)
+    x[character.prop_features] = np.append(place.translation, pin.log3(place.rotation))
+    z = problem.initial(x, scene.q0[character.joints.q_index])
+    found = []
+    for terms, r in zip(problem._terms, problem.residuals(z), strict=False):
+        found.append(max(r[0, first:last].max() for name, _, first, last in terms if name == "penetration"))
+    assert found[1] == 0.0  # corners of patches and edges of the box
+    assert (found[0] > 0.007) == (depth > 0.0)
+
+
 def test_all_at_rest_is_true_and_a_partner_in_the_air_is_not(stance, character):
     auditor, motion = stance
     violated = {f.name for f in auditor.audit(motion, ()).findings if not f.met}
