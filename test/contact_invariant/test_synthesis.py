@@ -188,7 +188,7 @@ def test_kneeling_emerges_on_the_way_from_the_belly_to_the_feet():
     synthesis = maker.run(0)
     motion, audit = synthesis.motion, auditor.audit(synthesis.motion, synthesis.features)
     met = {finding.name for finding in audit.findings if finding.met}
-    assert {"task distance", "task angle", "root force", "root moment", "contact gap", "reach", "penetration"} <= met
+    assert {finding.name for finding in audit.findings} - met == {"swing clearance"}  # knees slide
     made = dict(zip(motion.effectors, motion.contacts.T, strict=True))
     assert made["left_hand"][:3].all() and made["right_hand"][:3].all() and not made["left_hand"][4:].any()
     kneels = made["left_knee"] & made["right_knee"] & ~made["left_hand"] & ~made["left_foot"]
