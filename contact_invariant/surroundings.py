@@ -51,16 +51,24 @@ class SolidBox:
         pose: in the world, or in the frame of the body that it is of.
         half: half extents, (3,) [m].
         level: height of the origin of that frame in the start pose [m].
+        up: direction in that frame in which heights are measured, (3,).
     """
 
     pose: pin.SE3
     half: Array
     level: float = 0.0
+    up: Array = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
 
     @property
     def top(self) -> float:
         """Height of its highest point in that frame [m]."""
-        return float(self.pose.translation[2] + np.abs(self.pose.rotation[2]) @ self.half)
+        return float(self.up @ self.pose.translation + np.abs(self.up @ self.pose.rotation) @ self.half)
+
+    @property
+    def across(self) -> tuple[int, int]:
+        """Its two axes that are not the one closest to `up`."""
+        first, second, _ = np.argsort(np.abs(self.up @ self.pose.rotation), kind="stable")
+        return int(first), int(second)
 
     @property
     def ease(self) -> float:
@@ -164,8 +172,8 @@ class Surroundings:
             if solid.top > highest:
                 continue
             d = ca.fabs(ca.DM(solid.pose.rotation).T @ (p - ca.DM(solid.pose.translation))) - ca.DM(solid.half)
-            aside = ca.sqrt(ca.fmax(d[0], 0) ** 2 + ca.fmax(d[1], 0) ** 2 + 1e-12)
-            found = ca.fmin(found, solid.ease * (p[2] - (solid.top - RAMP * aside)))
+            aside = ca.sqrt(sum(ca.fmax(d[k], 0) ** 2 for k in solid.across) + 1e-12)
+            found = ca.fmin(found, solid.ease * (ca.dot(ca.DM(solid.up), p) - (solid.top - RAMP * aside)))
         return found
 
     def distances(self, points: Array) -> Array:
@@ -276,9 +284,18 @@ def with_trunks(surroundings: Surroundings, scene: Scene, character: Character) 
         for k, piece in enumerate(scene.collision_model.geometryObjects):
             of_trunk = piece.name.split("/")[0] == one.name and owner(scene, piece.parentJoint, moved) is None
             if of_trunk and isinstance(piece.geometry, coal.Box):
-                solids.append(SolidBox(world * geometry.oMg[k], np.asarray(piece.geometry.halfSide).copy(), level))
+                pose = world * geometry.oMg[k]
+                up = _upward(pose.rotation, pin.exp3(start[character.body_features(body)][3:])[2])
+                solids.append(SolidBox(pose, np.asarray(piece.geometry.halfSide).copy(), level, up))
         trunks[body] = Surroundings(tuple(faces), tuple(solids))
     return replace(surroundings, trunks=trunks)
+
+
+def _upward(R: Array, vertical: Array) -> Array:
+    """Return the axis of a box with rotation R, to either side, that is closest to a direction, (3,)."""
+    along = vertical @ R
+    k = int(np.abs(along).argmax())
+    return np.asarray(np.sign(along[k]) * R[:, k])
 
 
 def _rectangle(surface: Surface, frame: pin.SE3) -> TouchableRectangle:

@@ -22,6 +22,7 @@ from multi_qp_scene.schema.behaviour import (
     HandstandTerm,
     ObjectPositionTerm,
     PositionTerm,
+    RestTerm,
     StandTerm,
     StrikeTerm,
     TermBase,
@@ -196,6 +197,19 @@ class TaskTerms:
             Feature(f"rotation of {effector.name}", "rad/s", rate[3:]),
         ]
 
+    def _rests(self, term: RestTerm, at: SymbolicState) -> list[Feature]:
+        patches = [self._character.index(name) for name in term.patches]
+        trunk = at.bodies[self._character.effectors[patches[0]].body]
+        found = [
+            Feature("velocity of the centre of mass", "m/s", trunk.rate[:3]),
+            Feature("rotation of the trunk", "rad/s", trunk.rate[3:]),
+        ]
+        for i in patches:
+            near = touch_of(self._character, self._surroundings, at, i).near
+            found.append(Feature(f"{self._character.effectors[i].name} on a surface", "m", at.places[i] - near))
+            found += self._rest(at, i)
+        return found
+
     def _handstand(self, term: HandstandTerm, at: SymbolicState) -> list[Feature]:
         hands = [self._character.index(name) for name in term.hands]
         middle = sum(at.places[i] for i in hands) / len(hands)
@@ -281,6 +295,7 @@ class TaskTerms:
 _MAKERS: dict[type[TermBase], Callable[..., list[Feature]]] = {
     HandstandTerm: TaskTerms._handstand,
     StandTerm: TaskTerms._stand,
+    RestTerm: TaskTerms._rests,
     PositionTerm: TaskTerms._position,
     DirectionTerm: TaskTerms._direction,
     UprightTerm: TaskTerms._trunk_upright,

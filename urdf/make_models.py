@@ -19,7 +19,7 @@ from modelling.funambulist import barbell, beam
 from modelling.gate import fence, gate
 from modelling.hexapod import hexapod
 from modelling.high_bar import high_bar
-from modelling.humanoid import humanoid
+from modelling.humanoid import humanoid, with_pack
 from modelling.humanoid_figures import HumanoidFigures
 from modelling.lever import lever
 from modelling.litter import litter
@@ -90,8 +90,14 @@ def files_of(robot: Robot) -> dict[str, str]:
         f"urdf/{robot.name}.urdf": urdf_text(robot),
         f"config/models/{robot.name}.yaml": model_text(robot),
     }
+    return files | meshes_of(robot)
+
+
+def meshes_of(robot: Robot) -> dict[str, str]:
+    """Text of the meshes of a model by path, without those of another model."""
+    files = {}
     for link in robot.links:
-        for visual in link.visuals:
+        for visual in (visual for visual in link.visuals if not visual.model):
             files[f"urdf/meshes/{robot.name}/{visual.name}.obj"] = visual.mesh.obj(f"{visual.name}. {GENERATED}")
     return files
 
@@ -107,7 +113,8 @@ def main() -> None:
     root = Path(__file__).resolve().parent.parent
     parser.add_argument("--output", type=Path, default=root, help="root of the project to write into")
     output = parser.parse_args().output
-    files = terrain()
+    packed = with_pack(humanoid(HumanoidFigures()))  # its model file, which extends the humanoid's, is written by hand
+    files = terrain() | meshes_of(packed) | {f"urdf/{packed.name}.urdf": urdf_text(packed)}
     for robot in models():
         files |= files_of(robot)
     for name, text in files.items():

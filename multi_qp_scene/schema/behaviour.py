@@ -74,6 +74,23 @@ class StandTerm(TermBase):
             scenario.known((*key, "feet", k), "effector", foot, effectors)
 
 
+class RestTerm(TermBase):
+    """Rests on patches, such as hands and knees: they are on surfaces, and they and the trunk do not move.
+
+    Attributes:
+        patches: effectors of one character to rest on.
+        phase: number of the phase at whose end it rests, counted from 1; the last one by default.
+    """
+
+    type: Literal["rest"]
+    patches: list[str] = Field(min_length=1)
+
+    def check(self, effectors: set[str], scenario: ScenarioChecker, key: Key) -> None:
+        """Check the names of the patches."""
+        for k, patch in enumerate(self.patches):
+            scenario.known((*key, "patches", k), "effector", patch, effectors)
+
+
 class HandstandTerm(TermBase):
     """Stands on the hands: at rest, upside down, centre of mass above the middle of the hands, feet above the trunk.
 
@@ -179,7 +196,7 @@ class ObjectPositionTerm(TermBase):
 
 
 TaskTerm = Annotated[
-    StandTerm | HandstandTerm | PositionTerm | DirectionTerm | UprightTerm | StrikeTerm | ObjectPositionTerm,
+    StandTerm | RestTerm | HandstandTerm | PositionTerm | DirectionTerm | UprightTerm | StrikeTerm | ObjectPositionTerm,
     Field(discriminator="type"),
 ]
 

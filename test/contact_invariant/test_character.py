@@ -14,7 +14,7 @@ from contact_invariant.motion import Motion
 from contact_invariant.postures import postures_of
 from contact_invariant.problem import SynthesisProblem
 from contact_invariant.residuals import LimbFrames, _cone, _point_cone, segment_distance
-from contact_invariant.surroundings import SolidBox, Surroundings, surroundings_of
+from contact_invariant.surroundings import RAMP, SolidBox, Surroundings, surroundings_of
 from contact_invariant.symbols import angular_acceleration, angular_velocity, exponential_map
 from contact_invariant.task_terms import state_at
 from multi_qp_scene.errors import MultiQpError
@@ -371,6 +371,16 @@ def test_ramps_of_high_solids_are_eased(height, factor):
     found = Surroundings((), (solid,)).height_above(p)
     inside = float(ca.Function("h", [p], [found])([0.0, 0.0, height - 0.1]))
     assert solid.ease == pytest.approx(factor) and inside == pytest.approx(-0.1 * factor, abs=1e-5)
+
+
+def test_heights_above_a_box_of_a_trunk_that_lies_are_along_its_axis_that_is_up():
+    """A trunk on all fours: x of the box points down, so that -x is up."""
+    solid = SolidBox(pin.SE3.Identity(), np.array([0.1, 0.2, 0.3]), up=np.array([-1.0, 0.0, 0.0]))
+    p = ca.SX.sym("p", 3)
+    height = ca.Function("h", [p], [Surroundings((), (solid,)).height_above(p)])
+    assert float(height([0.05, 0.0, 0.29])) == pytest.approx(-0.15, abs=1e-5)  # inside: down from its top at x = -0.1
+    assert float(height([-0.12, 0.0, 0.0])) == pytest.approx(0.02, abs=1e-5)
+    assert float(height([0.05, 0.0, 0.35])) == pytest.approx(-0.15 + RAMP * 0.05, abs=1e-4)
 
 
 def test_corners_of_a_link_that_touches_with_a_point_do_not_enter_solids():

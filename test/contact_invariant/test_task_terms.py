@@ -12,7 +12,7 @@ TERMS = """{type: position, target: [0.3, 0.1, 0.8], phase: 1}, {type: direction
     {type: strike, effector: right_hand, target: [0.5, -0.15, 1.0], velocity: [1.5, 0, 0], phase: 2},
     {type: stand, feet: [left_foot], phase: 1},
     {type: handstand, hands: [left_hand, right_hand], feet: [left_foot, right_foot], phase: 1},
-    {type: upright, phase: 2}"""
+    {type: rest, patches: [left_foot, right_foot], phase: 2}, {type: upright, phase: 2}"""
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +69,22 @@ def test_a_handstand_is_upside_down_with_the_feet_up(terms, character, scenario)
     assert np.abs(values[feet]).max() < 0.1 and np.abs(upright[feet]).max() > 1.0
 
 
+def test_resting_is_on_surfaces_and_without_motion(terms, character, scenario):
+    x, rate = character.features_at(scenario.scene, scenario.scene.q0), np.zeros(character.features)
+    names, function = terms.features[-2]
+    values = np.array(function(x, rate, 0.0)).ravel()
+    assert names[0][0] == "rest: velocity of the centre of mass" and np.abs(values).max() < 1e-6
+    x[8] += 0.05
+    rate[2], rate[15] = 0.1, 0.2
+    values = np.array(function(x, rate, 0.0)).ravel()
+    found = {name: np.abs(values[[k for k, (n, _) in enumerate(names) if n == name]]).max() for name, _ in names}
+    assert {name: round(value, 4) for name, value in found.items() if value > 1e-6} == {
+        "rest: velocity of the centre of mass": 0.1,
+        "rest: left_foot on a surface": 0.05,
+        "rest: rotation of right_foot": 0.2,
+    }
+
+
 def test_limbs_are_measured_from_the_trunk_where_the_centre_of_mass_is_shifted(terms, character, scenario):
     """A shift of the centre of mass moves it over the feet, and no limb's first joint."""
     x, shift = character.features_at(scenario.scene, scenario.scene.q0), np.array([[0.02], [0.01], [-0.03]])
@@ -86,7 +102,7 @@ def test_limbs_are_measured_from_the_trunk_where_the_centre_of_mass_is_shifted(t
 
 
 def test_terms_hold_at_the_end_of_their_phase(terms, scenario, character, behaviour):
-    assert terms.phases == [2, 0, 2, 1, 0, 0, 1]
+    assert terms.phases == [2, 0, 2, 1, 0, 0, 1, 1]
     surroundings = surroundings_of(scenario.scene, "humanoid")
     given = "{type: position, target: [0.3, 0.1], phase: 1}"
     problem = SynthesisProblem(character, surroundings, behaviour(phases=3, terms=given).spec.behaviour)

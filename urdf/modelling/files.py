@@ -55,7 +55,7 @@ def _link_lines(robot: Robot, link: Link) -> list[str]:
             "    </inertial>",
         ]
     for visual in link.visuals:
-        path = f"package://multi_qp_controller/urdf/meshes/{robot.name}/{visual.name}.obj"
+        path = f"package://multi_qp_controller/urdf/meshes/{visual.model or robot.name}/{visual.name}.obj"
         lines += [
             f'    <visual name="{visual.name}">',
             f'      <geometry><mesh filename="{path}"/></geometry>',

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import pi
 
 from . import arm_shells, leg_shells, trunk_shells
 from .humanoid_figures import ARM, DEG, LEG, LIMITS, HumanoidFigures, bare, effort_set, joint_order
-from .robot import MATERIALS, JointModel, Link, Robot, SurfaceModel
+from .mesh import rounded_box
+from .robot import MATERIALS, JointModel, Link, Robot, SurfaceModel, Visual
 from .solids import Box, Capsule, Solid, Sphere, Triple
 
 ZERO: Triple = (0.0, 0.0, 0.0)
@@ -19,6 +21,9 @@ CHEST_RADIUS, CHEST_AHEAD, CHEST_BELOW = 0.103, 0.003, 0.152  # of the chest's c
 SHANK_RADIUS = 0.05
 UPPER_ARM_RADIUS = 0.042
 GRIP_RADIUS = 0.02
+PACK = Box(center=(-0.103, 0.0, 0.2075), size=(0.04, 0.25, 0.375))  # in the frame of the torso
+PACK_FRONT = 0.05  # the pack's collision box fills the trunk up to here, so that nothing passes through it
+PACK_MASS = 2.5  # [kg]
 SUPERHUMAN = 2000.0  # practically unlimited torque of every joint [N m]
 
 CHILD_LINKS = {
@@ -99,6 +104,22 @@ def humanoid(figures: HumanoidFigures) -> Robot:
             "self_collisions": "pairs of links that everyday movements bring close",
         },
     )
+
+
+def with_pack(robot: Robot) -> Robot:
+    """The default humanoid with a flat pack on its back, on which another one can stand; its own URDF alone."""
+    back = PACK.center[0] - PACK.size[0] / 2
+    solid = Box((((back + PACK_FRONT) / 2), *PACK.center[1:]), (PACK_FRONT - back, *PACK.size[1:]))
+    links = []
+    for link in robot.links:
+        visuals = tuple(replace(visual, model=robot.name) for visual in link.visuals)
+        if link.name == "torso":
+            visuals += (Visual("pack", rounded_box(PACK.center, PACK.size, 0.006), "dark"),)
+            mass, solids = link.mass + PACK_MASS, (*link.collisions, PACK)
+            link = replace(link, mass=mass, solids=solids, collisions=(*link.collisions, solid))
+        links.append(replace(link, visuals=visuals))
+    description = robot.description.replace("39 kg", f"{39 + PACK_MASS} kg") + ", a flat pack on its back"
+    return replace(robot, name=f"{robot.name}_with_pack", description=description, links=tuple(links))
 
 
 def _landmarks() -> dict[str, str]:

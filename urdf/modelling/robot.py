@@ -26,15 +26,17 @@ class Visual:
         name: File stem of the mesh, unique in the model.
         mesh: The mesh.
         material: A key of MATERIALS, or of the model's own materials.
+        model: Name of the model that has the mesh; its own if empty.
     """
 
     name: str
     mesh: Mesh
     material: str
+    model: str = ""
 
     def mirrored(self) -> Visual:
         """The same piece on the other side of the body."""
-        return Visual(other_side(self.name), self.mesh.mirrored(), self.material)
+        return Visual(other_side(self.name), self.mesh.mirrored(), self.material, self.model)
 
 
 @dataclass(frozen=True)
