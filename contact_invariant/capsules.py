@@ -33,7 +33,7 @@ class LinkCapsule:
         ends: of its axis, in the frame of that joint, or in the root frame for the trunk, (2, 3) [m].
         radius: that fits into the geometry [m].
         apart: radius for the distance to other links [m], which covers the geometry's middle extent; -inf for none.
-        touches: whether its link has a patch, or no joint of limbs is between it and one that has.
+        touches: whether its link has a patch, or is held at the end of a limb that has one.
         body: index in `Character.bodies` of its character.
         side: whether it covers a side of a flat piece, such as a foot, which counts for listed pairs of links alone,
             of a hand also for the object, whose edges it may meet between the corners of its patch.
@@ -73,6 +73,7 @@ def capsules_of(
     root = body.root_joints[0]
     data = scene.model.createData()
     pin.forwardKinematics(scene.model, data, upright)
+    held = {j for j in touching & moved if not any(j in scene.model.supports[other] for other in moved - {j})}
     found = []
     for piece in scene.collision_model.geometryObjects:
         if piece.name.split("/")[0] != body.name:
@@ -82,7 +83,7 @@ def capsules_of(
         X = data.oMi[joint or root].actInv(data.oMi[piece.parentJoint]).act(piece.placement)
         ends, radius, apart, across = _fitted(piece.geometry)
         placed = ends @ X.rotation.T + X.translation
-        touches = piece.parentJoint in touching or joint in touching
+        touches = piece.parentJoint in touching or joint in held
         found.append(LinkCapsule(link, joint, placed, radius, apart, touches))
         if piece.parentJoint in touching and apart > FLAT * radius:
             for by in (radius - apart, apart - radius):
