@@ -10,9 +10,6 @@ from contact_invariant.optional_crocoddyl import crocoddyl
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.control import JointLimitsSpec
 
-#: Largest δ_i [rad] and ξ [rad/s], as of `joint_limits.py` of the controller.
-LARGEST = (0.3, 4.0)
-
 
 class LimitSpeedResidual(crocoddyl.ResidualModelAbstract):
     """max(0, speed towards a limit - ξ (d - δ_s)/(δ_i - δ_s)) at the distance d from it, (2 joints,) [rad/s].
@@ -26,12 +23,9 @@ class LimitSpeedResidual(crocoddyl.ResidualModelAbstract):
         super().__init__(state, 2 * len(limits.v_index), nu, True, True, False)
         self._q, self._v, self._nq, self._nv = limits.q_index, limits.v_index, scene.nq, scene.nv
         self._ends = np.concatenate([limits.upper, -limits.lower])
-        span = limits.upper - limits.lower
-        span = np.where(np.isfinite(span), span, LARGEST[0] / dampers.influence)
-        influence = np.minimum(dampers.influence * span, LARGEST[0])
-        self._security = np.tile(influence * dampers.security / dampers.influence, 2)
-        speed = np.minimum(dampers.damping * limits.velocity, LARGEST[1])
-        self._slope = np.tile(speed, 2) / (np.tile(influence, 2) - self._security)
+        shares = {"influence": dampers.influence, "security": dampers.security, "damping": dampers.damping}
+        influence, security, speed = limits.dampers(**shares)
+        self._security, self._slope = np.tile(security, 2), np.tile(speed / (influence - security), 2)
 
     def calc(self, data: Any, x: Any, u: Any = None) -> None:
         """Compute the residual."""

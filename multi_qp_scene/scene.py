@@ -38,6 +38,12 @@ class State:
         return bool(np.isfinite(self.q).all() and np.isfinite(self.v).all())
 
 
+#: Largest influence distance of the dampers of joint limits [rad].
+MAX_INFLUENCE = 0.3
+#: Their largest ξ [rad/s]; it limits the deceleration of fast joints.
+MAX_DAMPING = 4.0
+
+
 @dataclass(frozen=True)
 class JointLimits:
     """Limits of the joints with one degree of freedom that have limits.
@@ -55,6 +61,21 @@ class JointLimits:
     lower: Array
     upper: Array
     velocity: Array
+
+    def dampers(self, *, influence: float, security: float, damping: float) -> tuple[Array, Array, Array]:
+        """Return δ_i, δ_s [rad] and ξ [rad/s] of velocity dampers, (k,) each, [Vaillant2015] (31).
+
+        Args:
+            influence: δ_i as a fraction of the joint's range.
+            security: δ_s as a fraction of the joint's range.
+            damping: ξ as a fraction of the joint's velocity limit.
+        """
+        span = self.upper - self.lower
+        # where a limit is missing its distance is infinite, and any finite range will do
+        span = np.where(np.isfinite(span), span, MAX_INFLUENCE / influence)
+        reach = np.minimum(influence * span, MAX_INFLUENCE)
+        speed = np.where(np.isfinite(self.velocity), self.velocity, MAX_DAMPING / damping)
+        return reach, reach * security / influence, np.minimum(damping * speed, MAX_DAMPING)
 
 
 @dataclass(frozen=True)

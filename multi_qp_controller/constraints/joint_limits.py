@@ -15,10 +15,6 @@ from multi_qp_scene.kernel_data import IndexVector, KernelData, Vector, unpack
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import JointLimits
 
-#: Largest influence distance [rad].
-MAX_INFLUENCE = 0.3
-#: Largest ξ [rad/s]; it limits the deceleration of fast joints.
-MAX_DAMPING = 4.0
 #: Largest speed at which a joint outside its limits returns [rad/s].
 RECOVERY_SPEED = 0.5
 #: Largest acceleration of that return [rad/s²], feasible for a motor at any time step.
@@ -47,14 +43,9 @@ class JointLimitConstraint(Bound):
             security: δ_s as a fraction of the joint's range.
             damping: ξ as a fraction of the joint's velocity limit.
         """
-        span = limits.upper - limits.lower
-        # where a limit is missing its distance is infinite, and any finite range will do
-        span = np.where(np.isfinite(span), span, MAX_INFLUENCE / influence)
-        reach = np.minimum(influence * span, MAX_INFLUENCE)
-        keep = reach * security / influence
-        speed = np.where(np.isfinite(limits.velocity), limits.velocity, MAX_DAMPING / damping)
+        reach, keep, speed = limits.dampers(influence=influence, security=security, damping=damping)
         # a damper must not close more than the remaining distance in one step
-        slope = np.minimum(np.minimum(damping * speed, MAX_DAMPING), (reach - keep) / dt)
+        slope = np.minimum(speed, (reach - keep) / dt)
         back = np.minimum(RECOVERY_SPEED, limits.velocity)
         self.limited = np.zeros(nv, dtype=bool)
         self.limited[limits.v_index] = np.isfinite(limits.lower) | np.isfinite(limits.upper)

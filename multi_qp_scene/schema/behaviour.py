@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -50,11 +50,17 @@ class TermBase(StrictModel):
         weight: factor of its residual. Terms below 1 are preferences, which no audit judges.
     """
 
+    #: Keys with lists of effectors.
+    of_effectors: ClassVar[tuple[str, ...]] = ()
+
     phase: Annotated[int, Field(ge=1)] | None = None
     weight: Positive = 1.0
 
     def check(self, effectors: set[str], scenario: ScenarioChecker, key: Key) -> None:
         """Report each name that does not exist in the behaviour."""
+        for name in self.of_effectors:
+            for k, effector in enumerate(getattr(self, name)):
+                scenario.known((*key, name, k), "effector", effector, effectors)
 
 
 class StandTerm(TermBase):
@@ -65,13 +71,10 @@ class StandTerm(TermBase):
         phase: number of the phase at whose end it stands, counted from 1; the last one by default.
     """
 
+    of_effectors = ("feet",)
+
     type: Literal["stand"]
     feet: list[str] = Field(min_length=1)
-
-    def check(self, effectors: set[str], scenario: ScenarioChecker, key: Key) -> None:
-        """Check the names of the feet."""
-        for k, foot in enumerate(self.feet):
-            scenario.known((*key, "feet", k), "effector", foot, effectors)
 
 
 class RestTerm(TermBase):
@@ -82,13 +85,10 @@ class RestTerm(TermBase):
         phase: number of the phase at whose end it rests, counted from 1; the last one by default.
     """
 
+    of_effectors = ("patches",)
+
     type: Literal["rest"]
     patches: list[str] = Field(min_length=1)
-
-    def check(self, effectors: set[str], scenario: ScenarioChecker, key: Key) -> None:
-        """Check the names of the patches."""
-        for k, patch in enumerate(self.patches):
-            scenario.known((*key, "patches", k), "effector", patch, effectors)
 
 
 class HandstandTerm(TermBase):
@@ -102,15 +102,11 @@ class HandstandTerm(TermBase):
         phase: number of the phase at whose end it does, counted from 1; the last one by default.
     """
 
+    of_effectors = ("hands", "feet")
+
     type: Literal["handstand"]
     hands: list[str] = Field(min_length=1)
     feet: list[str] = []
-
-    def check(self, effectors: set[str], scenario: ScenarioChecker, key: Key) -> None:
-        """Check the names of hands and feet."""
-        for name in ("hands", "feet"):
-            for k, effector in enumerate(getattr(self, name)):
-                scenario.known((*key, name, k), "effector", effector, effectors)
 
 
 class CharacterTerm(TermBase):

@@ -394,6 +394,12 @@ def test_corners_of_a_link_that_touches_with_a_point_do_not_enter_solids():
     assert not len(corners["humanoid/l_ankle_roll_link"])  # its sole is a patch, whose corners are tested
 
 
+def test_a_head_that_the_chest_holds_keeps_its_distance_though_the_chest_touches():
+    """Links beyond the patch of a limb's end come close to what it touches; a head must not follow the chest down."""
+    touches = {c.link: c.touches for c in character_of(load_scenario("get_up_from_back")).capsules if not c.side}
+    assert touches["humanoid/torso"] and touches["humanoid/l_wrist_roll_link"] and not touches["humanoid/head"]
+
+
 def test_capsules_along_the_sides_of_a_foot_cover_its_width():
     """The foot's box is 11.5 cm wide, in which one capsule has a radius of 2.25 cm; the chest has no patch."""
     character = character_of(load_scenario("handstand"))
