@@ -76,8 +76,9 @@ class SynthesisProblem:
             path_rows(character, self.surroundings, state, rows)
         else:
             instant = Instant(state, second, 1 / (1 + ca.exp(-a[character.variables])), a, forces, angles)
-            together = 0.0 if behaviour.object is None else behaviour.object.together
-            options = {"friction": behaviour.friction, "extent": behaviour.extent, "together": together}
+            options = {"friction": behaviour.friction, "extent": behaviour.extent}
+            if behaviour.object is not None:
+                options |= {"together": behaviour.object.together, "level": behaviour.object.level}
             dynamic_rows(character, self.surroundings, instant, rows, **options, balanced=behaviour.balanced)
         local = ca.vertcat() if path else ca.vertcat(forces, angles)
         y = ca.vertcat(x, rate, second, a, local)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
+from types import MappingProxyType
 
 import numpy as np
 import pinocchio as pin
@@ -18,6 +20,7 @@ from contact_invariant.cost_sum import CostSum
 from contact_invariant.limit_residual import LimitSpeedResidual
 from contact_invariant.optional_crocoddyl import crocoddyl
 from contact_invariant.residuals import GRAVITY
+from contact_invariant.swing_paths import SwingPaths
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.geometry_data import geometry_data
 from multi_qp_scene.overlaps import OverlapSearch, convex_geometry
@@ -103,11 +106,14 @@ class CostFactory:
         behaviour = scenario.spec.behaviour
         self._friction = FRICTION * (0.7 if behaviour is None else behaviour.friction)
         self._extent = EXTENT if behaviour is None else min(EXTENT, behaviour.extent)
-        self._data, self._swing = self._scene.model.createData(), self._scene.model.createData()
+        self._data, self._com_data = self._scene.model.createData(), self._scene.model.createData()
         self._limit = np.full(self._scene.nv - 6, np.inf)
         self._limit[self._scene.actuated_v - 6] = self._scene.torque_limits
         self._limit[~np.isfinite(self._limit)] = 200.0
         self._pairs, self._feet = _Pairs(scenario, character), feet_of(behaviour_of(scenario))
+        self._paths = SwingPaths(self._scene, character, (guess.times, guess.q), guess.spans, guess.planned)
+        if firmness > 1.0:
+            self._paths.lift(self._feet)
 
     def at(self, k: int, state: crocoddyl.StateMultibody, active: list[Span]) -> crocoddyl.CostModelSum:
         """Return the costs of a node with its contacts; at the last node they are not integrated over time."""
@@ -132,11 +138,12 @@ class CostFactory:
         self._limbs(costs, k, active)
         if k in self._guess.strict:
             self._task(costs, k, 1.0 / step, rest=last)
-        swings = self._swings(k, active)
-        postures = {j: self._posture(j) for j in {k, *swings.values()}}
+        swings = self._paths.at(k, active)
+        postures = {j: self._paths.posture(j) for j in {k, *swings.values()}}
         high = SWING_MARGIN if self._firmness > 1.0 else OUTSIDE_MARGIN
         refined = None if self._guess.refined is None else self._guess.refined[k]
-        pairs = self._pairs.near(postures, swings, active, self._soon(k), self._solid(k), high, refined)
+        lifts = {i: height for i in swings if (height := self._paths.lifted(i, k)) is not None}
+        pairs = self._pairs.near(postures, swings, active, self._soon(k), self._solid(k), high, refined, lifts)
         if pairs:
             ends, margins, weights = (list(column) for column in zip(*pairs, strict=True))
             dampers = [self._pairs.dampers.get(pair) if self._firmness > 1.0 else None for pair in ends]
@@ -199,11 +206,11 @@ class CostFactory:
 
     def _com(self, k: int) -> Array:
         """Return the centre of mass of the simplified motion at a node, with what the hands carry."""
-        return np.asarray(pin.centerOfMass(self._state.pinocchio, self._swing, self._guess.q[k])).copy()
+        return np.asarray(pin.centerOfMass(self._state.pinocchio, self._com_data, self._guess.q[k])).copy()
 
     def _limbs(self, costs: CostSum, k: int, active: list[Span]) -> None:
         """Track the patches of swinging limbs; where a swing ends, the patch is at its place and at rest."""
-        swings, carried = self._swings(k, active), self._guess.carried
+        swings, carried = self._paths.at(k, active), self._guess.carried
         swinging = (self._firmness * SWING, FIRM_SWING_TURN if self._firmness > 1.0 else SWING_TURN)
         for i, limb in enumerate(self._character.limbs):
             frame = self._scene.surfaces[limb.surface].frame_id
@@ -219,32 +226,7 @@ class CostFactory:
                 self._pose(costs, limb, limb.name, landing.pose, (self._firmness * LANDING,) * 2)
                 self._velocity(costs, limb, f"{limb.name} at rest", pin.Motion.Zero(), LANDING_SPEED)
             elif i in swings:
-                pin.framesForwardKinematics(self._scene.model, self._swing, self._posture(swings[i]))
-                self._pose(costs, limb, limb.name, self._swing.oMf[frame].copy(), swinging, swings=True)
-
-    def _posture(self, at: float) -> Array:
-        """Return the posture of the simplified motion at a node, or between two."""
-        q, k = self._guess.q, int(at)
-        return q[k] if at == k else np.asarray(pin.interpolate(self._scene.model, q[k], q[k + 1], at - k))
-
-    def _swings(self, k: int, active: list[Span]) -> dict[int, float]:
-        """Return where in the simplified motion, in nodes, each limb is followed that swings to a contact."""
-        touching = {span.effector for span in active}
-        swinging = {s.effector for s in self._guess.spans if s.begin > k} - touching
-        return {i: self._along_swing(i, k) for i in swinging if self._character.effectors[i].is_limb}
-
-    def _along_swing(self, i: int, k: int) -> float:
-        """Return where in the simplified motion, in nodes, a patch is followed: its swing may begin earlier there.
-
-        Between two nodes a fast foot moves by 6 cm, so that the path needs fractions of them.
-        """
-        end = min(s.begin for s in self._guess.spans if s.effector == i and s.begin > k)
-        begin = max((s.end for s in self._guess.spans if s.effector == i and s.end <= k), default=0)
-        contacts = np.flatnonzero(self._guess.planned[:end, i])
-        planned = int(contacts[-1]) + 1 if len(contacts) else 0
-        if planned >= end:
-            return k
-        return planned + (end - planned) * (k - begin) / (end - begin)
+                self._pose(costs, limb, limb.name, self._paths.pose(i, k, swings[i]), swinging, swings=True)
 
     def _task(self, costs: CostSum, k: int, scale: float, *, rest: bool) -> None:
         """Hold centre of mass and patches where the simplified motion has them when a task term holds."""
@@ -348,6 +330,7 @@ class _Pairs:
         solid: str | None,
         high: float,
         refined: Array | None = None,
+        lifts: Mapping[int, float] = MappingProxyType({}),
     ) -> list[tuple[tuple[int, int], float, float]]:
         """Return pairs near at any posture, without links whose patches touch and their surroundings: margins, weights.
 
@@ -363,6 +346,8 @@ class _Pairs:
             refined: posture of the refinement that is continued: limbs without a later contact may leave the simplified
                 motion by far, and come close to what they were not near. Without it, pairs that only the QP lists are
                 left out.
+            lifts: height by which swinging limbs are lifted above that posture [m]: they keep no more than it gives,
+                since a foot that leaves the ground with `OUTSIDE_MARGIN` is thrown back.
         """
         patches = [self._character.effectors[span.effector] for span in active]
         points = [self._character.effectors[span.effector] for span in soon]
@@ -371,6 +356,7 @@ class _Pairs:
         found = []
         seen = {k: self._search.distances(q) for k, q in postures.items()}
         own = {self._surface_joint[self._character.limbs[i].name]: seen[k] for i, k in swings.items()}
+        lifted = {self._surface_joint[self._character.limbs[i].name]: height for i, height in lifts.items()}
         close = [*seen.values()] if refined is None else [*seen.values(), self._search.distances(refined)]
         for index in dict.fromkeys(index for distances in close for index in distances):
             a, b = (int(k) for k in self._search.pairs[index])
@@ -389,7 +375,8 @@ class _Pairs:
                 alike = [own[self._joint[a]]] if self._joint[a] in own else seen.values()
                 had = min(distances.get(index, NEAR) for distances in alike)
                 had = had if any(index in distances for distances in seen.values()) else OUTSIDE_MARGIN
-                margin = POINT_MARGIN if self._joint[a] in tips else max(OUTSIDE_MARGIN, min(high, had))
+                had, least = had + lifted.get(self._joint[a], 0.0), 0.0 if self._joint[a] in lifted else OUTSIDE_MARGIN
+                margin = POINT_MARGIN if self._joint[a] in tips else max(least, min(high, had))
                 swings_firmly = self._joint[a] in own and high > OUTSIDE_MARGIN
                 found.append(((a, b), margin, CLOSE if swings_firmly else 1.0))
         return found

@@ -111,6 +111,7 @@ def dynamic_rows(
     friction: float,
     extent: float = 1.0,
     together: float = 0.0,
+    level: float = 0.0,
     balanced: bool = False,
 ) -> None:
     """Append all terms of (1) but the task's end terms at one instant.
@@ -123,6 +124,7 @@ def dynamic_rows(
         friction: Coulomb coefficient.
         extent: share of the extents of patches within which the origin of their force stays.
         together: weight of the difference between contact variables of the hands of one character on the object.
+        level: weight of the tilt of the object.
         balanced: whether there are rows of how far limbs move the centre of mass of each character.
     """
     x, rate, prop, bodies = at.state.x, at.state.rate, at.state.prop, character.bodies
@@ -181,6 +183,8 @@ def dynamic_rows(
         held = sum((2 if e.of_prop else e.on_prop) * at.c[i] for i, e in enumerate(character.effectors))
         rows.add("object held", "support", together * hinge(2 - held))
     if prop is not None:
+        if level > 0.0:
+            rows.add("object tilt", "posture", level * (prop.R[:, 2] - ca.DM([0, 0, 1])))
         resting = ca.fmin(sum(at.c[i] for i, e in enumerate(character.effectors) if e.of_prop), 1)
         for place in _prop_edges(surroundings, prop):
             gap = surroundings.distance(place)
@@ -332,8 +336,10 @@ def _collision_rows(
     for one, other in character.close:
         for (a, b), first in shapes:
             for (c, d), second in shapes:
-                foreign = first.body != second.body and (first.side or second.side)  # such as hands on one object
-                if first.link == one and second.link == other and not foreign:
+                foreign = first.body != second.body and not {first.joint, second.joint} <= hands
+                if foreign and (first.side or second.side):  # such as a foot on the trunk of another one
+                    continue
+                if first.link == one and second.link == other:
                     gap = segment_distance(a, b, c, d)
                     rows.add("own links", "penetration", hinge(first.radius + second.radius + CLOSE_MARGIN - gap))
 

@@ -208,6 +208,7 @@ class ObjectSpec(StrictModel):
             otherwise creep by some millimetres in each.
         together: weight of the difference between the contact variables of a character's hands: with it, they take and
             release the object together, so that it is not held between one hand each of two characters.
+        level: weight of the tilt of the object at all times; without it, it may tilt by 60 degrees on its way.
     """
 
     subsystem: str
@@ -215,6 +216,7 @@ class ObjectSpec(StrictModel):
     patches: dict[str, str] = Field(min_length=1)
     slip: NonNegative = 0.0
     together: NonNegative = 0.0
+    level: NonNegative = 0.0
 
 
 class MoveSpec(StrictModel):

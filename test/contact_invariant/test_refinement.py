@@ -433,17 +433,18 @@ def test_a_swinging_foot_keeps_the_distance_that_it_has_where_it_is_followed(beh
     assert margin({0: 10}, scene.q0, postures=high) == OUTSIDE_MARGIN
 
 
-def test_a_swing_is_followed_between_nodes(behaviour):
-    """One that begins later than in the simplified motion follows it at fractions of its nodes, without jumps."""
+def test_a_lifted_foot_keeps_no_more_than_its_path_gives(behaviour):
+    """One that has to keep 1 cm as soon as it swings is thrown off the ground, and back."""
     scenario = behaviour(phases=2, effectors="{left_foot: {surface: left_sole}, right_foot: {surface: right_sole}}")
-    scene, character = scenario.scene, character_of(scenario)
-    times = np.linspace(0.0, 0.4, 21)
-    q, v = np.tile(scene.q0, (21, 1)), np.zeros((21, scene.nv))
-    q[:, 0] = np.linspace(0.0, 0.2, 21)
-    spans = [Span(0, 0, 6, FLOOR, pin.SE3.Identity(), np.eye(3)[2]), Span(0, 20, 20, FLOOR, pin.SE3(), np.eye(3)[2])]
-    planned = np.ones((20, 2), dtype=bool)
-    planned[:, 0] = False
-    costs = CostFactory(scenario, character, scene.nv - 6, Guess(times, q, v, spans, planned, set()), 1.0)
-    at = [costs._swings(k, [])[0] for k in range(6, 20)]
-    np.testing.assert_allclose(np.diff(at), 20.0 / 14.0)
-    np.testing.assert_allclose([costs._posture(k)[0] for k in at], 0.01 * np.array(at), atol=1e-9)
+    scene = scenario.scene
+    names = [piece.name for piece in scene.collision_model.geometryObjects]
+    foot, ground = names.index("humanoid/l_ankle_roll_link_0"), names.index("ground/ground_link_0")
+    pairs, postures = _Pairs(scenario, character_of(scenario)), {7.5: scene.q0 + 0.001 * np.eye(scene.nq)[2]}
+
+    def margin(lifts):
+        found = {pair: m for pair, m, _ in pairs.near(postures, {0: 7.5}, [], [], None, 0.03, None, lifts)}
+        return found[foot, ground]
+
+    assert margin({}) == OUTSIDE_MARGIN
+    assert margin({0: 0.004}) == pytest.approx(0.005, abs=5e-4)
+    assert margin({0: 0.05}) == 0.03

@@ -41,11 +41,11 @@ def surroundings(scenario, character):
 
 @pytest.fixture(scope="module")
 def problem(scenario, character, surroundings):
-    """The cost of one phase, with four times the effort of the first character, and hands that act together."""
+    """The cost of one phase, with four times the effort of the first, hands that act together, and a level box."""
     character = replace(character, effort=4.0)
     terms = [StandTerm(type="stand", feet=["taker_left_foot", "taker_right_foot"])]
     behaviour = scenario.spec.behaviour
-    held = behaviour.object.model_copy(update={"together": 3.0})
+    held = behaviour.object.model_copy(update={"together": 3.0, "level": 2.0})
     behaviour = behaviour.model_copy(update={"phases": 1, "terms": terms, "object": held})
     return SynthesisProblem(character, surroundings, behaviour)
 
@@ -157,6 +157,41 @@ def test_hands_of_one_character_act_together_and_something_holds_the_object(prob
     logits[:] = -50.0
     logits[:, BOX] = 50.0  # it rests on the stand
     np.testing.assert_allclose(rows(problem, z)["object held"], 0.0, atol=1e-9)
+
+
+def at_rest(problem, still, character, x):
+    """Return the point at which all features stay where they are."""
+    z, n = still.copy(), character.features
+    for k in (0, *(2 * n + len(character.effectors) + 2 * n * piece for piece in range(2))):
+        z[k : k + n] = x
+    return z
+
+
+def test_the_tilt_of_the_object_costs_and_its_heading_does_not(problem, still, character):
+    x = still[: character.features].copy()
+    turn = x[character.prop_features][3:]
+    turn[:] = [0.0, 0.0, 0.8]
+    np.testing.assert_allclose(rows(problem, at_rest(problem, still, character, x))["object tilt"], 0.0, atol=1e-9)
+    turn[:] = [0.0, 0.3, 0.0]
+    found = rows(problem, at_rest(problem, still, character, x))["object tilt"]
+    np.testing.assert_allclose(found, 2.0 * np.array([np.sin(0.3), 0.0, np.cos(0.3) - 1.0]), atol=1e-9)
+
+
+@pytest.mark.parametrize(("aside", "enters"), [(0.05, True), (0.09, False)])
+def test_hands_of_both_that_overlap_at_their_sides_are_found(scenario, character, problem, still, aside, enters):
+    """Hands are 78 mm wide, the capsules in their middle 28 mm: at 50 mm these alone are apart."""
+    scene, x = scenario.scene, still[: character.features].copy()
+    data, shapes = scene.model.createData(), scene.collision_model.createData()
+    pin.updateGeometryPlacements(scene.model, data, scene.collision_model, shapes, scene.q0)
+    names = [piece.name for piece in scene.collision_model.geometryObjects]
+    across = shapes.oMg[names.index("giver/l_wrist_roll_link_0")].rotation[:, 0]
+    x[character.body_features(1)] = x[character.body_features(0)]  # both at one place but for the distance
+    x[character.body_features(1)][:3] += aside * across
+    z = at_rest(problem, still, character, x)
+    r, deepest = problem.residuals(z)[0][0], []
+    for name, _, first, last in problem._terms[0]:
+        deepest += [r[first:last].max()] if name == "own links" else []
+    assert (max(deepest) > 0.005) == enters
 
 
 def test_the_slip_of_hands_along_the_object_counts_as_that_of_its_patches(problem, still, character):

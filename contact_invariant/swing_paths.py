@@ -1,0 +1,119 @@
+"""Paths that swinging limbs follow in a refinement: those of the simplified motion, lifted where feet would drag."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from contact_invariant.audit import Bounds
+from contact_invariant.character import Character
+from contact_invariant.contact_schedule import Span
+from multi_qp_controller.references.minimum_jerk import minimum_jerk
+from multi_qp_scene.arrays import Array
+from multi_qp_scene.scene import Scene
+
+#: Height by which the middle of a swing is lifted whose foot would drag along the ground [m].
+LIFT = 0.05
+
+
+class SwingPaths:
+    """Where limbs are between their contacts.
+
+    A foot drags that leaves a surface and returns to it, and is below the bound of the swing clearance where it moves
+    at half of its top speed or above, as the audit has it. It is lifted by 16 s² (1 - s)² `LIFT`, s from 0 at the
+    beginning to 1 at the end of the swing, and moves with the speed of minimum jerk, so that it moves while it is high.
+    """
+
+    def __init__(
+        self,
+        scene: Scene,
+        character: Character,
+        nodes: tuple[Array, Array],
+        spans: list[Span],
+        planned: NDArray[np.bool_],
+    ) -> None:
+        """Take the simplified motion as it is.
+
+        Args:
+            scene: the scene.
+            character: its patches.
+            nodes: times, (M + 1,) [s], and postures, (M + 1, nq).
+            spans: contacts.
+            planned: whether each effector touches a surface from node to node in the simplified motion, (M, N).
+        """
+        self._scene, self._character, self._data = scene, character, scene.model.createData()
+        (self._times, self._q), self._spans, self._planned = nodes, spans, planned
+        self._lifted: set[tuple[int, int]] = set()
+
+    def lift(self, feet: set[str]) -> None:
+        """Lift the feet of these names in the swings in which they would drag."""
+        for i, limb in enumerate(self._character.limbs):
+            own = sorted((s for s in self._spans if s.effector == i), key=lambda span: span.begin)
+            for left, landed in pairwise(own):
+                if limb.name in feet and left.surface == landed.surface and self._drags(left, landed):
+                    self._lifted.add((i, landed.begin))
+
+    def _drags(self, left: Span, landed: Span) -> bool:
+        """Return whether a foot is low where it is fast between two contacts with a surface."""
+        nodes = np.arange(left.end, landed.begin + 1)
+        if len(nodes) < 3:
+            return False
+        half, i = self._character.limbs[left.effector].half, left.effector
+        local = np.array([[x * half[0], y * half[1], 0.0] for x in (-1.0, 1.0) for y in (-1.0, 1.0)])
+        poses = [self.pose(i, k, self._along(i, k)) for k in nodes.tolist()]
+        corners = np.array([local @ X.rotation.T + X.translation for X in poses])
+        heights = ((corners - landed.pose.translation) @ landed.normal).min(axis=1)
+        velocities = np.gradient(corners.mean(axis=1), self._times[nodes], axis=0)
+        speeds = np.linalg.norm(velocities - np.outer(velocities @ landed.normal, landed.normal), axis=1)
+        return bool(heights[speeds >= 0.5 * speeds.max()].min() < Bounds().clearance)
+
+    def at(self, k: int, active: list[Span]) -> dict[int, float]:
+        """Return where in the simplified motion, in nodes, each limb is followed that swings to a contact."""
+        touching = {span.effector for span in active}
+        swinging = {s.effector for s in self._spans if s.begin > k} - touching
+        return {i: self._along(i, k) for i in swinging if self._character.effectors[i].is_limb}
+
+    def posture(self, at: float) -> Array:
+        """Return the posture of the simplified motion at a node, or between two."""
+        k = int(at)
+        if at == k:
+            return np.asarray(self._q[k])
+        return np.asarray(pin.interpolate(self._scene.model, self._q[k], self._q[k + 1], at - k))
+
+    def pose(self, i: int, k: int, at: float) -> pin.SE3:
+        """Return the pose of a limb's patch at a node at which it follows the simplified motion at another one."""
+        pin.framesForwardKinematics(self._scene.model, self._data, self.posture(at))
+        X = self._data.oMf[self._scene.surfaces[self._character.limbs[i].surface].frame_id].copy()
+        if (height := self.lifted(i, k)) is not None:
+            X.translation = X.translation + height * self._swing(i, k)[1].normal
+        return X
+
+    def lifted(self, i: int, k: int) -> float | None:
+        """Return by how much a limb is lifted at a node of its swing [m], None if it would not drag."""
+        begin, landed = self._swing(i, k)
+        if (i, landed.begin) not in self._lifted:
+            return None
+        s = (k - begin) / (landed.begin - begin)
+        return LIFT * 16.0 * (s * (1.0 - s)) ** 2
+
+    def _swing(self, i: int, k: int) -> tuple[int, Span]:
+        """Return the node at which a swing begins, and the contact that it leads to."""
+        landed = min((s for s in self._spans if s.effector == i and s.begin >= k), key=lambda span: span.begin)
+        return max((s.end for s in self._spans if s.effector == i and s.end <= k), default=0), landed
+
+    def _along(self, i: int, k: int) -> float:
+        """Return where in the simplified motion, in nodes, a patch is followed: its swing may begin earlier there.
+
+        Between two nodes a fast foot moves by 6 cm, so that the path needs fractions of them.
+        """
+        begin, landed = self._swing(i, k)
+        end = landed.begin
+        contacts = np.flatnonzero(self._planned[:end, i])
+        planned = int(contacts[-1]) + 1 if len(contacts) else 0
+        if planned >= end or begin >= end:
+            return k
+        share = (k - begin) / (end - begin)
+        return planned + (end - planned) * (minimum_jerk(share, 1.0)[0] if (i, end) in self._lifted else share)

@@ -1,0 +1,54 @@
+"""Paths of swinging limbs in a refinement."""
+
+import numpy as np
+import pinocchio as pin
+
+from contact_invariant.audit import Bounds
+from contact_invariant.character_builder import character_of
+from contact_invariant.contact_schedule import Span
+from contact_invariant.swing_paths import LIFT, SwingPaths
+
+FLOOR = "ground/floor"
+
+
+def swinging(behaviour, height):
+    """Return the paths of a foot that moves by 0.2 m and is lifted by at most a height; it swings at nodes 6 to 20."""
+    scenario = behaviour(phases=2, effectors="{left_foot: {surface: left_sole}, right_foot: {surface: right_sole}}")
+    scene = scenario.scene
+    times, q = np.linspace(0.0, 0.4, 21), np.tile(scene.q0, (21, 1))
+    turn = np.linspace(0.0, np.pi, 21)
+    q[:, 0] += 0.1 * (1.0 - np.cos(turn))
+    q[:, 2] += height * np.sin(turn)
+    sole = pin.SE3(np.eye(3), np.zeros(3))
+    spans = [Span(0, 0, 6, FLOOR, sole, np.eye(3)[2]), Span(0, 20, 20, FLOOR, sole, np.eye(3)[2])]
+    planned = np.ones((20, 2), dtype=bool)
+    planned[:, 0] = False
+    return SwingPaths(scene, character_of(scenario), (times, q), spans, planned), q
+
+
+def test_a_swing_is_followed_between_nodes(behaviour):
+    """One that begins later than in the simplified motion follows it at fractions of its nodes, without jumps."""
+    paths, q = swinging(behaviour, 0.0)
+    at = [paths.at(k, [])[0] for k in range(6, 20)]
+    np.testing.assert_allclose(np.diff(at), 20.0 / 14.0)
+    between = np.interp(at, np.arange(21), q[:, 0])
+    np.testing.assert_allclose([paths.posture(k)[0] for k in at], between, atol=1e-9)
+
+
+def test_feet_that_would_drag_are_lifted(behaviour):
+    """Where they are fast; those that are high enough, or no feet, follow the simplified motion."""
+    for height, lifted in ((0.01, True), (0.06, False)):
+        paths, q = swinging(behaviour, height)
+        before = [paths.at(k, [])[0] for k in range(6, 20)]
+        paths.lift({"right_foot"})
+        assert [paths.at(k, [])[0] for k in range(6, 20)] == before
+        paths.lift({"left_foot"})
+        assert ([paths.at(k, [])[0] for k in range(6, 20)] != before) == lifted
+        assert (paths.lifted(0, 12) is not None) == lifted
+    paths, _ = swinging(behaviour, 0.01)
+    paths.lift({"left_foot"})
+    places = np.array([paths.pose(0, k, paths.at(k, [])[0]).translation for k in range(6, 20)])
+    speeds = np.linalg.norm(np.gradient(places[:, :2], 0.02, axis=0), axis=1)
+    heights = places[:, 2] - places[0, 2]
+    assert heights.max() > LIFT and heights[speeds > 0.5 * speeds.max()].min() > Bounds().clearance
+    assert speeds[0] < 0.1 * speeds.max()
