@@ -13,6 +13,7 @@ from scipy.interpolate import CubicHermiteSpline, CubicSpline
 
 from contact_invariant.motion import angular_motion, rotations
 from contact_invariant.timed_plan import TimedPlan
+from motion_generation.body_shift import pressed
 from motion_generation.played_feet import FeetPlan, PlayedFeet
 from multi_qp_controller.dynamics.kinematics import Kinematics
 from multi_qp_controller.motion_generator import (
@@ -30,8 +31,9 @@ from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.generators import MotionPlaybackSpec
 from multi_qp_scene.schema.tasks import Axis, CoMTaskSpec, PoseTargetSpec, PoseTaskSpec, PostureTaskSpec
 
-#: Stiffness of the tasks [1/s²].
-COM, TRUNK, LIMB, POSTURE, OBJECT = 60.0, 100.0, 900.0, 60.0, 100.0
+#: Stiffness of the tasks [1/s²]. A body over two point feet falls away with ω² = 20 to 40 1/s²: that of the centre of
+#: mass is several times this.
+COM, TRUNK, LIMB, POSTURE, OBJECT = 200.0, 100.0, 900.0, 60.0, 100.0
 #: Least vertical component of the normal of a level surface.
 LEVEL = 0.95
 #: Axes of a limb that ends in a point.
@@ -138,7 +140,9 @@ class MotionPlayback(MotionGenerator):
     def _plan_of_feet(self, plan: TimedPlan) -> FeetPlan:
         """Return contacts and places of the feet."""
         places = plan.x[:, 6 : 6 + 6 * self._limbs].reshape(len(plan.knots), self._limbs, 6)[:, self._feet, :3]
-        return FeetPlan(plan.knots, plan.touched[:, self._feet] != "", places)
+        touched = plan.touched[:, self._feet] != ""
+        shares = _shares(plan, self._feet, touched)
+        return FeetPlan(plan.knots, touched, places, shares)
 
     def _play(self, plan: TimedPlan, start: tuple[Array, Array] | None = None) -> None:
         """Play a plan from `started_at` on; `start` are the joint angles and their velocities there, at rest if None.
@@ -275,6 +279,21 @@ def _stands(scene: Scene, touched: NDArray[np.str_]) -> bool:
         surface.joint_id == 0 and scene.model.frames[surface.frame_id].placement.rotation[2, 2] > LEVEL
         for surface in surfaces
     )
+
+
+def _shares(plan: TimedPlan, feet: list[int], touched: NDArray[np.bool_]) -> Array:
+    """Return the part of each foot in the vertical force of all, from each knot on, (k, n).
+
+    Without forces in the plan, as in a simplified motion, feet in contact bear the same.
+    """
+    shares = pressed(touched)
+    if not plan.refined or not feet:
+        return shares
+    middles = np.append((plan.knots[:-1] + plan.knots[1:]) / 2.0, plan.knots[-1])
+    at = np.searchsorted(plan.times, middles, side="right") - 1
+    borne = np.where(touched, np.maximum(plan.forces[at][:, feet, 2], 0.0), 0.0)
+    total = borne.sum(axis=1, keepdims=True)
+    return np.where(total > 0.0, borne / np.maximum(total, 1e-9), shares)
 
 
 def _angles(plan: TimedPlan, columns: Array, start: tuple[Array, Array] | None) -> CubicSpline:

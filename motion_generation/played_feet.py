@@ -14,7 +14,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from motion_generation.body_shift import HORIZON, STEP, BodyShift, pressed
+from motion_generation.body_shift import HORIZON, STEP, BodyShift
 from motion_generation.step_correction import DISPLACING, FIXED, NARROWEST, returning, step_correction
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.stateful import Stateful
@@ -43,11 +43,13 @@ class FeetPlan:
         knots: from which on each row holds, (k,) [s].
         touched: whether each foot is in contact, (k, n).
         places: where the feet are at the knots, (k, n, 3) [m].
+        shares: part of each foot in the vertical force of all from each knot on, (k, n).
     """
 
     knots: Array
     touched: NDArray[np.bool_]
     places: Array
+    shares: Array
 
     def at(self, time: float) -> int:
         """Return the row of a time [s]."""
@@ -114,7 +116,7 @@ class PlayedFeet(Stateful):
 
     def play(self, plan: FeetPlan) -> None:
         """Go on with another motion."""
-        self._plan, self._shares = plan, pressed(plan.touched)
+        self._plan = plan
 
     def start(self) -> None:
         """Begin with the contacts of the motion."""
@@ -215,7 +217,7 @@ class PlayedFeet(Stateful):
                 if beside.any():
                     places[k:, i] = returning(places[k, beside].mean(axis=0))
             on = touched[k]
-        return np.asarray((self._shares[rows][..., None] * places).sum(axis=1))
+        return np.asarray((plan.shares[rows][..., None] * places).sum(axis=1))
 
 
 def _kept_beside(way: Array, apart: Array) -> Array:

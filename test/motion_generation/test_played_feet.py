@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from motion_generation.body_shift import pressed
 from motion_generation.played_feet import AHEAD, DEEPEST, FeetPlan, PlayedFeet
 from multi_qp_scene.stateful import conformed
 
@@ -23,7 +24,7 @@ def trot():
     places = np.tile(CORNERS, (len(knots), 1, 1))
     ahead = np.interp(knots, [0.3, 0.7], [0.0, 0.1])
     places[:, SWINGING, 0] += ahead[:, None]
-    return FeetPlan(knots, touched, places)
+    return FeetPlan(knots, touched, places, pressed(touched))
 
 
 @pytest.fixture
@@ -137,3 +138,15 @@ def test_a_restored_state_goes_on_alike(feet):
         played(one, 0.9, begin=0.6, error=error)
     np.testing.assert_array_equal(feet.offsets, other.offsets)
     np.testing.assert_array_equal(feet.body.place, other.body.place)
+
+
+def test_the_body_follows_displaced_feet_by_what_each_bears():
+    borne = np.array([0.6, 0.3, 0.1, 0.0])
+    plan = trot()
+    plan = FeetPlan(plan.knots, plan.touched, plan.places, np.where(plan.touched, borne, 0.0))
+    feet = PlayedFeet(plan, OMEGA, WEIGHT)
+    _, direction = across()
+    played(feet, 0.7, error=lambda time: 0.03 * direction)
+    assert np.linalg.norm(feet.offsets[0]) > 0.02 and not feet.offsets[1].any()
+    played(feet, 4.0, begin=0.7)
+    np.testing.assert_allclose(feet.body.place, borne @ feet.offsets, atol=1e-3)
