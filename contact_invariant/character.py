@@ -46,6 +46,7 @@ class Effector:
         on_prop: whether it touches the object, and nothing else.
         unit: unit of its forces in the cost [weights of the first character].
         joined: name of the effector whose contact variable it has, "" if it has its own.
+        supports: whether it can bear the character without another contact.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Effector:
     on_prop: bool = False
     unit: float = 1.0
     joined: str = ""
+    supports: bool = True
 
     @property
     def margin(self) -> float:

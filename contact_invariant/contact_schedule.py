@@ -108,10 +108,12 @@ def feet_of(behaviour: BehaviourSpec) -> set[str]:
 def overlaps_of(character: Character, behaviour: BehaviourSpec) -> Array:
     """Return how long the contact of each patch is held if it ends while another begins, (N,) [s].
 
-    Only feet and the trunk bear so much that this is needed; hands are moved on by then.
+    Only feet, the trunk, and limbs that prop it but cannot bear it alone, bear so much that this is needed; other hands
+    are moved on by then.
     """
     feet = feet_of(behaviour)
-    limbs = [OVERLAP if effector.name in feet else 0.0 for effector in character.limbs]
+    props = [0.0 if effector.supports else TRUNK_OVERLAP for effector in character.limbs]
+    limbs = [OVERLAP if e.name in feet else prop for e, prop in zip(character.limbs, props, strict=True)]
     return np.array(limbs + [TRUNK_OVERLAP] * (len(character.effectors) - len(limbs)))
 
 

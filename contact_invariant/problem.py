@@ -76,7 +76,7 @@ class SynthesisProblem:
             path_rows(character, self.surroundings, state, rows)
         else:
             instant = Instant(state, second, 1 / (1 + ca.exp(-a[character.variables])), a, forces, angles)
-            options = {"friction": behaviour.friction, "extent": behaviour.extent}
+            options = {"friction": behaviour.friction, "extent": behaviour.extent, "slip": behaviour.slip_cost}
             if behaviour.object is not None:
                 options |= {"together": behaviour.object.together, "level": behaviour.object.level}
             dynamic_rows(character, self.surroundings, instant, rows, **options, balanced=behaviour.balanced)

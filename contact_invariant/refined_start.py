@@ -21,7 +21,13 @@ from contact_invariant.refinement import Refinement, Refiner, together
 from contact_invariant.synthesis import Progress, Synthesiser
 from contact_invariant.timed_plan import TimedPlan
 from contact_invariant.whole_body import WholeBodyMotion
+from multi_qp_scene.arrays import Array
 from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.scene import Scene
+
+#: Distance from a joint limit below which a motion is refined again with firm barriers, although it passes: the dampers
+#: of the QP brake there. Joints that start closer are allowed as much beyond [rad].
+ROOM = 0.02
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,8 @@ class Refining:
         # With firm barriers from the start it needs more iterations, or diverges. What comes close only then is kept
         # apart when it continues.
         for firm, overlapping in ((False, True), (True, False), (True, True)):
-            if after.passed or (overlapping and not _overlapping(audit)):
+            cramped = firm and not overlapping and _cramped(self._scene, after)
+            if (after.passed and not cramped) or (overlapping and not _overlapping(audit)):
                 continue
             again = self._solved(motion, touched, progress, again, firm=firm)
             audit = self._audited(motion, again.motion)
@@ -138,6 +145,17 @@ class Refining:
             touches[:, np.array(own)[free]] = part.touched[:, free]
         roots = tuple(int(scene.model.joints[body.root].idx_q) for body in character.bodies)
         return WholeBodyMotion(times, q, touches, roots)
+
+
+def _cramped(scene: Scene, audit: RefinedAudit) -> bool:
+    """Return whether a joint comes so close to a limit that the dampers of the QP keep it from following."""
+    limits = scene.limits
+
+    def room(q: Array) -> Array:
+        angles = q[..., limits.q_index]
+        return np.concatenate([angles - limits.lower, limits.upper - angles], axis=-1)
+
+    return bool((room(audit.postures.q) < np.minimum(ROOM, room(scene.q0) - ROOM)).any())
 
 
 def _overlapping(audit: RefinedAudit) -> bool:

@@ -377,6 +377,6 @@ class _Pairs:
                 had = had if any(index in distances for distances in seen.values()) else OUTSIDE_MARGIN
                 had, least = had + lifted.get(self._joint[a], 0.0), 0.0 if self._joint[a] in lifted else OUTSIDE_MARGIN
                 margin = POINT_MARGIN if self._joint[a] in tips else max(least, min(high, had))
-                swings_firmly = self._joint[a] in own and high > OUTSIDE_MARGIN
-                found.append(((a, b), margin, CLOSE if swings_firmly else 1.0))
+                moves_firmly = (self._joint[a] in own or self._joint[a] in tips) and high > OUTSIDE_MARGIN
+                found.append(((a, b), margin, CLOSE if moves_firmly else 1.0))
         return found

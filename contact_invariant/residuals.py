@@ -113,6 +113,7 @@ def dynamic_rows(
     together: float = 0.0,
     level: float = 0.0,
     balanced: bool = False,
+    slip: float = 1.0,
 ) -> None:
     """Append all terms of (1) but the task's end terms at one instant.
 
@@ -126,6 +127,7 @@ def dynamic_rows(
         together: weight of the difference between contact variables of the hands of one character on the object.
         level: weight of the tilt of the object.
         balanced: whether there are rows of how far limbs move the centre of mass of each character.
+        slip: factor of the velocity of patches in contact.
     """
     x, rate, prop, bodies = at.state.x, at.state.rate, at.state.prop, character.bodies
     limbs = LimbFrames(character, at.state, at.angles)
@@ -157,7 +159,7 @@ def dynamic_rows(
         parallel = 0.0 if effector.point else ANGLE  # a point may turn about the surface
         firm = 2.0 if effector.on_prop else 1.0
         rows.add("contact", "contact", firm * root_c * (place - near), root_c * parallel * tilt)
-        rows.add("slip", "contact", root_c * 0.3 * speed, root_c * 0.3 * parallel * spin)
+        rows.add("slip", "contact", root_c * slip * 0.3 * speed, root_c * slip * 0.3 * parallel * spin)
         if effector.of_prop or effector.on_prop:  # touches for many phases, in which a slow motion adds up
             rows.add("object slip", "creep", root_c * speed, root_c * parallel * spin)
         scale = ca.sqrt(count[i] * effector.effort * K0 / (at.c[i] ** 2 + K1))
@@ -172,7 +174,7 @@ def dynamic_rows(
         rows.add(f"{character.label(k)} moment", "physics", 2 * moment)
     for k in range(len(character.names)):
         own = [(i, e) for i, e in enumerate(character.effectors) if e.body == k and not e.on_prop]
-        standing = [i for i, e in own if not e.joined]
+        standing = [i for i, e in own if e.supports and not e.joined]
         rows.add("support", "support", hinge(1 - sum(at.c[i] for i in standing)))
         hands = [i for i, e in enumerate(character.effectors) if e.body == k and e.on_prop]
         if together > 0.0 and len(hands) > 1:

@@ -76,6 +76,9 @@ STAGES = (
                          "overload": 10.0, "duration": 0.3}),
 )  # fmt: skip
 
+#: Name of the further stage of behaviours that ask for `firming`.
+FIRMING = "firming"
+
 #: Optimisers by name, with the largest number of iterations of a stage if it is not that of the stage: ours, and for
 #: comparison the published one, with the least of the paper's 250 to 1000.
 METHODS: dict[str, tuple[Callable[..., Fit], int | None]] = {
@@ -155,16 +158,17 @@ class Synthesiser:
         seed = self._behaviour.seed if seed is None else seed
         begin, problem, rng = time.process_time(), self.problem, np.random.default_rng(seed)
         deadline, z, stages = begin + self._behaviour.time_limit, self._start.copy(), []
+        planned = stages_of(self._behaviour)
         with threadpool_limits(1):  # matrices are small
-            for number, stage in enumerate(STAGES):
-                if number:
+            for number, stage in enumerate(planned):
+                if number and planned[number - 1].name != FIRMING:
                     z[problem.fixed :] += NOISE * rng.normal(size=len(z) - problem.fixed)
                 logits = problem.logits(z)
                 logits[:] = self._fresh if stage.fresh else np.clip(logits, self._least, LOGIT)
                 if self._held is not None:
                     logits[0] = self._held
                 problem.weights.update(adapted(stage.weights, self._behaviour))
-                if number == len(STAGES) - 1:
+                if number == len(planned) - 1:
                     problem.weights["drag"] *= self._behaviour.drag
                     if self._behaviour.object is not None:
                         problem.weights["creep"] = self._behaviour.object.slip
@@ -187,7 +191,7 @@ class Synthesiser:
             stages=stages,
             features=problem.terms.values(self._ends(motion)),
             seconds=time.process_time() - begin,
-            complete=len(stages) == len(STAGES) and stages[-1][1].reason != "time",
+            complete=len(stages) == len(planned) and stages[-1][1].reason != "time",
         )
 
     def _ends(self, motion: Motion) -> list[tuple[Array, ...]]:
@@ -238,6 +242,21 @@ def resting_at_start(
     touching, feet = touched_at_start(scene, character, surroundings) != "", feet_of(behaviour)
     other = [bool(feet) and not (e.of_prop or e.on_prop or e.name in feet) for e in character.effectors]
     return np.asarray(touching & np.array(other))
+
+
+def stages_of(behaviour: BehaviourSpec) -> tuple[Stage, ...]:
+    """Return the stages of a behaviour: if it asks for `firming`, one more before the last, with weights between.
+
+    They are the geometric means of those before and after it; of weights that end at 0, those before it.
+    """
+    if not behaviour.firming:
+        return STAGES
+    *_, before, after = STAGES
+    between = {
+        name: weight**0.5 * after.weights[name] ** 0.5 if after.weights[name] > 0.0 else weight
+        for name, weight in before.weights.items()
+    }
+    return *STAGES[:-1], Stage(FIRMING, between), after
 
 
 def adapted(weights: dict[str, float], behaviour: BehaviourSpec) -> dict[str, float]:

@@ -33,12 +33,15 @@ class EffectorSpec(StrictModel):
         effort: factor of the cost of its forces in (7); the paper's hands have 4.
         joined: name of another effector of the character; both touch at the same time, as they have one contact
             variable. Points at the ends of an edge make it a line contact.
+        supports: whether it can bear the character without another contact; each phase has at least one that can. Arms
+            of a heavy character cannot.
     """
 
     surface: str
     grip: bool = False
     effort: Positive = 1.0
     joined: str | None = None
+    supports: bool = True
 
 
 class TermBase(StrictModel):
@@ -288,12 +291,15 @@ class BehaviourSpec(CharacterSpec):
             leaves it out. Needs `limb_weights`.
         drag: factor of sliding along a surface without contact in the last stage, before it is squared; with larger
             ones, feet stand or lift.
+        slip_cost: factor of the velocity of patches in contact in the cost, before it is squared.
         posture_cost: factor of the distance of joint angles from the nominal posture in the cost, before it is squared;
             with larger ones, steps are shorter and more.
         extent: share of the extents of patches within which the origin of their force stays; a margin for the balance
             when the motion is carried out.
         balanced: whether limbs and chest leave the centre of mass where the nominal posture has it while task terms
             hold; else a bent chest may hold it over the feet for the terms, which know that of the rigid body.
+        firming: whether the continuation has a further stage before the last one, with weights between those of the
+            last two, and no noise after it. Else more contacts are given up whose patches are a centimetre off.
         held_start: whether the contacts of the start pose are those of the first phase.
         terms: what is true at the end, or at a given time.
         seed: seed of the noise between the stages; `${seed}` is the run's `--seed`.
@@ -316,9 +322,11 @@ class BehaviourSpec(CharacterSpec):
     physics: Positive = 1.0
     torque_limits: NonNegative = 0.0
     drag: Positive = 1.0
+    slip_cost: Positive = 1.0
     posture_cost: Positive = 1.0
     extent: float = Field(default=1.0, gt=0.0, le=1.0)
     balanced: bool = False
+    firming: bool = False
     held_start: bool = False
     terms: list[TaskTerm] = Field(min_length=1)
     seed: Seed = 0

@@ -12,7 +12,7 @@ from contact_invariant.character_builder import character_of
 from contact_invariant.least_squares import cost_of
 from contact_invariant.motion import Motion
 from contact_invariant.postures import postures_of
-from contact_invariant.problem import SynthesisProblem
+from contact_invariant.problem import DYNAMIC_SAMPLES, SynthesisProblem
 from contact_invariant.residuals import LimbFrames, _cone, _point_cone, segment_distance
 from contact_invariant.surroundings import RAMP, SolidBox, Surroundings, surroundings_of
 from contact_invariant.symbols import angular_acceleration, angular_velocity, exponential_map
@@ -325,6 +325,37 @@ def test_joined_effectors_have_one_contact_variable_and_together_cost_as_much_as
         costs[joined] = problem.breakdown(z)
     for name, factor in (("contact", 0.5), ("slip", 0.5), ("forces without contact", 2.0), ("effort", 2.0)):
         assert costs[True][name] == pytest.approx(factor * costs[False][name], rel=1e-6) and costs[True][name] > 0.0
+
+
+def costs_at_start(scenario, *, rate=0.0):
+    """Return the costs of a start pose with the left foot alone in contact, and features that change at a rate."""
+    character = character_of(scenario)
+    problem = SynthesisProblem(character, surroundings_of(scenario.scene, "humanoid"), scenario.spec.behaviour)
+    x = character.features_at(scenario.scene, scenario.scene.q0)
+    z = problem.initial(x, scenario.scene.q0[character.joints.q_index])
+    problem.knot_values(z)[1][:] = rate
+    problem.logits(z)[:] = [2.0, -4.0]
+    return problem.breakdown(z)
+
+
+def test_a_phase_needs_a_contact_that_supports(behaviour):
+    """With the left foot alone in contact: c = 1 / (1 + e⁻²) of what counts, else 0.018."""
+    costs = []
+    for given in ("", ", supports: false"):
+        effectors = f"{{left_foot: {{surface: left_sole{given}}}, right_foot: {{surface: right_sole}}}}"
+        scenario = behaviour(effectors=effectors)
+        samples = DYNAMIC_SAMPLES * scenario.spec.behaviour.phases
+        costs.append(costs_at_start(scenario)["support"] / (0.5 * samples))
+    left, right = 1.0 / (1.0 + np.exp([-2.0, 4.0]))
+    np.testing.assert_allclose(costs, [(1.0 - left - right) ** 2, (1.0 - right) ** 2], rtol=1e-6)
+
+
+def test_slip_cost_is_a_factor_of_the_velocity_in_contact(behaviour):
+    effectors = "{left_foot: {surface: left_sole}, right_foot: {surface: right_sole}}"
+    scenarios = [behaviour(effectors=effectors, options=f"slip_cost: {slip}") for slip in (1, 3)]
+    first, second = (costs_at_start(scenario, rate=0.1) for scenario in scenarios)
+    changed = {name for name, cost in second.items() if cost != first[name]}
+    assert changed == {"slip"} and second["slip"] == pytest.approx(9.0 * first["slip"]) and first["slip"] > 0.0
 
 
 @pytest.mark.parametrize("other", ["right_foot", "left_hand"])

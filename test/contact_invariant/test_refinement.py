@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pinocchio as pin
@@ -28,8 +29,17 @@ from contact_invariant.limit_residual import LimitSpeedResidual
 from contact_invariant.motion import Motion
 from contact_invariant.optional_crocoddyl import crocoddyl
 from contact_invariant.refined_audit import RefinedAuditor
-from contact_invariant.refinement import Refiner
-from contact_invariant.refinement_costs import CLOSE, OUTSIDE_MARGIN, POINT_MARGIN, CostFactory, Guess, _Pairs
+from contact_invariant.refined_start import ROOM, Refining, _cramped
+from contact_invariant.refinement import Refinement, Refiner
+from contact_invariant.refinement_costs import (
+    CLOSE,
+    OUTSIDE_MARGIN,
+    POINT_MARGIN,
+    SWING_MARGIN,
+    CostFactory,
+    Guess,
+    _Pairs,
+)
 from contact_invariant.surroundings import surroundings_of
 from contact_invariant.whole_body import WholeBodyMotion, continuous
 from multi_qp_scene import load_scenario
@@ -279,6 +289,8 @@ def test_only_feet_and_trunk_hold_contacts_for_longer(behaviour):
         zip([e.name for e in character.effectors], overlaps_of(character, scenario.spec.behaviour), strict=True)
     )
     assert found == {"left_foot": OVERLAP, "right_foot": OVERLAP, "left_hand": 0.0, "seat": TRUNK_OVERLAP}
+    props = behaviour(effectors=EFFECTORS.replace("left_palm}", "left_palm, supports: false}"))
+    assert overlaps_of(character_of(props), props.spec.behaviour).tolist() == [OVERLAP, OVERLAP, TRUNK_OVERLAP]
 
 
 def test_redundant_contacts_of_a_lying_character_have_bounded_forces():
@@ -369,6 +381,61 @@ def test_a_link_that_touches_with_a_point_may_enter_the_surface_a_little_when_it
     assert margins([spans["left_hand"]], [spans["left_hand"]]) == (POINT_MARGIN, OUTSIDE_MARGIN)
     assert margins([], [spans["left_hand"], spans["left_foot"]]) == (POINT_MARGIN, OUTSIDE_MARGIN)
     assert margins([spans["left_foot"]], [spans["left_foot"]]) == (OUTSIDE_MARGIN, None)
+    for high, weight in ((OUTSIDE_MARGIN, 1.0), (SWING_MARGIN, CLOSE)):  # firm barriers have the larger margin
+        near = pairs.near({0: q}, {}, [], [spans["left_hand"]], None, high)
+        found = {names[a]: w for (a, b), _, w in near if b == ground}
+        assert found["humanoid/l_wrist_roll_link_0"] == weight and found["humanoid/l_ankle_roll_link_0"] == 1.0
+
+
+@pytest.fixture
+def bent(behaviour):
+    """Return a function that makes an audit of a posture with the left knee at a distance from its upper limit."""
+    scene = behaviour().scene
+    knee = [scene.velocity_names[k] for k in scene.limits.v_index].index("humanoid/L_KNEE_P")
+
+    def make(room, *, passed=True):
+        q = scene.q0.copy()
+        q[scene.limits.q_index[knee]] = scene.limits.upper[knee] - room
+        return SimpleNamespace(postures=SimpleNamespace(q=q[None]), passed=passed, missed=int(not passed), findings=())
+
+    return scene, make
+
+
+def test_a_motion_is_cramped_if_a_joint_is_close_to_its_limit_unless_it_starts_there(bent):
+    scene, make = bent
+    assert [_cramped(scene, make(room)) for room in (ROOM + 0.001, ROOM - 0.001, -0.1)] == [False, True, True]
+    scene.q0[:] = make(0.01).postures.q[0]
+    assert [_cramped(scene, make(room)) for room in (0.01, 0.009 - ROOM)] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("audits", "solved", "kept"),
+    [
+        ([(0.1, True)], [False], 0),
+        ([(0.01, True), (0.1, True)], [False, True], 1),  # it passes, but the QP cannot follow
+        ([(0.01, True), (0.1, False)], [False, True], 0),
+        ([(0.1, False), (0.1, True)], [False, True], 1),
+    ],
+)
+def test_a_motion_that_breaks_bounds_or_is_cramped_is_refined_again_with_firm_barriers(
+    bent, monkeypatch, audits, solved, kept
+):
+    scene, make = bent
+    monkeypatch.setattr("contact_invariant.refined_start.refined_plan", lambda *given: None)
+    refining, seen = Refining.__new__(Refining), []
+    refining._scene, refining._character, refining._surroundings = scene, None, None
+    results = [make(room, passed=passed) for room, passed in audits]
+    part = Refinement(*[None] * 2, [], [], 1, 0.0, 1.0, "converged")
+
+    def solve(motion, touched, progress, last=None, *, firm=False):
+        seen.append(firm)
+        return replace(part, before=-1, motion=len(seen) - 1)
+
+    monkeypatch.setattr(refining, "_solved", solve)
+    monkeypatch.setattr(refining, "_audited", lambda motion, number: None if number < 0 else results[number])
+    found = refining.refine(None, SimpleNamespace(touched=np.zeros(1)), None)
+    assert seen == solved and found.refinement.motion == kept and found.audit is results[kept]
+    assert found.refinement.iterations == len(solved)
 
 
 def test_links_keep_the_distance_from_surroundings_of_all_postures_that_they_follow():

@@ -12,7 +12,7 @@ from contact_invariant.character_builder import character_of
 from contact_invariant.gait import agreement
 from contact_invariant.postures import postures_of
 from contact_invariant.surroundings import surroundings_of
-from contact_invariant.synthesis import STAGES, Synthesiser, adapted, resting_at_start
+from contact_invariant.synthesis import FIRMING, STAGES, Synthesiser, adapted, resting_at_start, stages_of
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import load_scenario
 
@@ -208,6 +208,17 @@ def test_factors_of_a_behaviour_change_its_weights_alone(behaviour):
     assert limited == weights
     with pytest.raises(MultiQpError, match="limb_weights: true"):
         behaviour(options="torque_limits: 1")
+
+
+def test_a_further_stage_has_weights_between_those_of_the_last_two(behaviour):
+    assert stages_of(behaviour().spec.behaviour) == STAGES
+    stages = stages_of(behaviour(options="firming: true").spec.behaviour)
+    assert [stage.name for stage in stages] == ["task", "contacts", "physics", FIRMING, "refinement"]
+    before, between, after = (stage.weights for stage in stages[-3:])
+    assert between["contact"] == pytest.approx((before["contact"] * after["contact"]) ** 0.5)
+    for name, weight in between.items():
+        inside = min(before[name], after[name]) < weight < max(before[name], after[name])
+        assert inside or weight == pytest.approx(before[name])
 
 
 @pytest.mark.slow
