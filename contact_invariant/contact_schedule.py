@@ -10,7 +10,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from contact_invariant.character import Character
-from contact_invariant.surroundings import Surroundings
+from contact_invariant.surroundings import Surroundings, TouchableRectangle
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.behaviour import BehaviourSpec, StandTerm
@@ -202,17 +202,27 @@ def spans_of(
             if column[begin]:
                 middle = begin if begin == 0 or i in edges else (begin + k) // 2  # an edge is where its patch was
                 pin.framesForwardKinematics(scene.model, data, q[middle])
-                face = faces[column[begin]].pose
-                pose = data.oMf[frame].copy() if begin == 0 else _onto(data.oMf[frame], face)
-                found.append(Span(i, begin, k, column[begin], pose, face.rotation[:, 2].copy()))
+                face, half = faces[column[begin]], character.effectors[i].half
+                pose = data.oMf[frame].copy() if begin == 0 else _onto(data.oMf[frame], face, half)
+                found.append(Span(i, begin, k, column[begin], pose, face.pose.rotation[:, 2].copy()))
             begin = k
     return found
 
 
-def _onto(X: pin.SE3, face: pin.SE3) -> pin.SE3:
-    """Return a patch's pose moved onto a face: the smallest rotation that makes it parallel, its height 0."""
-    normal, axis = face.rotation[:, 2], X.rotation[:, 2]
+def _onto(X: pin.SE3, face: TouchableRectangle, half: Array) -> pin.SE3:
+    """Return a patch's pose moved onto a face: the smallest rotation that makes it parallel, its height 0, no overhang.
+
+    Args:
+        X: pose of the patch.
+        face: where it touches; if the patch does not fit, it is in the middle.
+        half: half extents of the patch, (2,) [m].
+    """
+    frame = face.pose.rotation
+    normal, axis = frame[:, 2], X.rotation[:, 2]
     toward = normal if axis @ normal > 0 else -normal
-    turn = pin.Quaternion.FromTwoVectors(axis, toward).matrix()
-    height = normal @ (X.translation - face.translation)
-    return pin.SE3(turn @ X.rotation, X.translation - height * normal)
+    R = pin.Quaternion.FromTwoVectors(axis, toward).matrix() @ X.rotation
+    height = normal @ (X.translation - face.pose.translation)
+    beside = frame[:, :2].T @ (X.translation - face.pose.translation)
+    room = np.maximum(face.half - np.abs(frame.T @ R)[:2, :2] @ half, 0.0)
+    over = beside - np.clip(beside, -room, room)
+    return pin.SE3(R, X.translation - height * normal - frame[:, :2] @ over)

@@ -19,8 +19,8 @@ from multi_qp_scene.schema.behaviour import BehaviourSpec
 
 #: Cubic pieces of the splines in a phase: with one, a limb that moves between two places at rest moves straight.
 PIECES = 2
-#: Instants of a phase at which dynamics and path are evaluated: multiples of the number of pieces.
-DYNAMIC_SAMPLES, PATH_SAMPLES = 8, 20
+#: Number of instants of a phase with which residuals have the weights of a stage.
+SAMPLES = 8
 
 #: Weights of what durations of phases are beyond their limits, as logarithms, and of the sum of all phases.
 DURATION_LIMIT, TOTAL = 30.0, 30.0
@@ -61,7 +61,7 @@ class SynthesisProblem:
         phases = behaviour.phases
         self.fixed, self.knots = 2 * n, 2 * n + phases * self._block
         dynamic, self._dynamics = self._instants(behaviour.samples, path=False)
-        path, self._path = self._instants(PATH_SAMPLES, path=True)
+        path, self._path = self._instants(behaviour.path_samples, path=True)
         self._terms = [dynamic, path]
         self.size = self.knots + self._dynamics.count * (6 * N + self._joints)
 
@@ -82,7 +82,7 @@ class SynthesisProblem:
             dynamic_rows(character, self.surroundings, instant, rows, **options, balanced=behaviour.balanced)
         local = ca.vertcat() if path else ca.vertcat(forces, angles)
         y = ca.vertcat(x, rate, second, a, local)
-        r = rows.column * np.sqrt(DYNAMIC_SAMPLES / samples)
+        r = rows.column * np.sqrt(SAMPLES / samples)
         places = instants(samples // PIECES), behaviour.phase_duration / PIECES
         sizes = n, N, local.numel(), self._free
         return rows.terms, Instants((y, weight, r), places, self._windows(), sizes, self.knots)

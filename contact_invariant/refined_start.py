@@ -77,9 +77,9 @@ class Refining:
         audit, iterations, seconds = after, found.iterations, found.seconds
         # With firm barriers from the start it needs more iterations, or diverges. What comes close only then is kept
         # apart when it continues.
-        for firm, overlapping in ((False, True), (True, False), (True, True)):
-            cramped = firm and not overlapping and _cramped(self._scene, after)
-            if (after.passed and not cramped) or (overlapping and not _overlapping(audit)):
+        for firm, overlaps in ((False, {"own links"}), (True, set()), (True, {"own links", "penetration"})):
+            cramped = firm and not overlaps and _cramped(self._scene, after)
+            if (after.passed and not cramped) or (overlaps and not overlaps & _missed(audit)):
                 continue
             again = self._solved(motion, touched, progress, again, firm=firm)
             audit = self._audited(motion, again.motion)
@@ -158,5 +158,5 @@ def _cramped(scene: Scene, audit: RefinedAudit) -> bool:
     return bool((room(audit.postures.q) < np.minimum(ROOM, room(scene.q0) - ROOM)).any())
 
 
-def _overlapping(audit: RefinedAudit) -> bool:
-    return any(finding.name == "own links" and not finding.met for finding in audit.findings)
+def _missed(audit: RefinedAudit) -> set[str]:
+    return {finding.name for finding in audit.findings if not finding.met}

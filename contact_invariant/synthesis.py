@@ -168,6 +168,8 @@ class Synthesiser:
                 if self._held is not None:
                     logits[0] = self._held
                 problem.weights.update(adapted(stage.weights, self._behaviour))
+                if number > 1:
+                    problem.weights["support"] *= self._behaviour.support
                 if number == len(planned) - 1:
                     problem.weights["drag"] *= self._behaviour.drag
                     if self._behaviour.object is not None:

@@ -280,6 +280,7 @@ class BehaviourSpec(CharacterSpec):
         duration_factor: factor by which the duration of each phase may differ; above 1, durations are found as well.
         samples: instants of a phase at which dynamics and collisions of links are in the cost, an even number; with few
             in a long phase, links may enter solids between two of them.
+        path_samples: the same for lengths of limbs and corners of patches, which may cut through edges.
         friction: Coulomb coefficient of all contacts.
         smoothness: factor of the accelerations in the cost, before they are squared; larger ones give the motion more
             of its time.
@@ -292,6 +293,8 @@ class BehaviourSpec(CharacterSpec):
         drag: factor of sliding along a surface without contact in the last stage, before it is squared; with larger
             ones, feet stand or lift.
         slip_cost: factor of the velocity of patches in contact in the cost, before it is squared.
+        support: factor of phases without a contact from the third stage on, before it is squared; with 1 it is small
+            beside the other costs there, and the motion may leap.
         posture_cost: factor of the distance of joint angles from the nominal posture in the cost, before it is squared;
             with larger ones, steps are shorter and more.
         extent: share of the extents of patches within which the origin of their force stays; a margin for the balance
@@ -315,6 +318,7 @@ class BehaviourSpec(CharacterSpec):
     phase_duration: Duration = 0.5
     duration_factor: Annotated[float, Field(ge=1, le=4)] = 1.0
     samples: Annotated[int, Field(ge=8, le=40, multiple_of=2)] = 8
+    path_samples: Annotated[int, Field(ge=8, le=80, multiple_of=2)] = 20
     friction: Friction = 0.7
     smoothness: Positive = 1.0
     limb_smoothness: Positive = 1.0
@@ -323,6 +327,7 @@ class BehaviourSpec(CharacterSpec):
     torque_limits: NonNegative = 0.0
     drag: Positive = 1.0
     slip_cost: Positive = 1.0
+    support: Positive = 1.0
     posture_cost: Positive = 1.0
     extent: float = Field(default=1.0, gt=0.0, le=1.0)
     balanced: bool = False

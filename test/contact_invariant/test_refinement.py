@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from contact_invariant.audit import Bounds
+from contact_invariant.audit import Bounds, Finding
 from contact_invariant.character_builder import character_of
 from contact_invariant.clearance_residual import ClearanceResidual
 from contact_invariant.contact_schedule import (
@@ -20,6 +20,7 @@ from contact_invariant.contact_schedule import (
     edges_of,
     node_times,
     overlaps_of,
+    spans_of,
     touched_at_nodes,
     touched_at_start,
     without_redundant,
@@ -28,7 +29,7 @@ from contact_invariant.contact_schedule import (
 from contact_invariant.limit_residual import LimitSpeedResidual
 from contact_invariant.motion import Motion
 from contact_invariant.optional_crocoddyl import crocoddyl
-from contact_invariant.refined_audit import RefinedAuditor
+from contact_invariant.refined_audit import RefinedAudit, RefinedAuditor
 from contact_invariant.refined_start import ROOM, Refining, _cramped
 from contact_invariant.refinement import Refinement, Refiner
 from contact_invariant.refinement_costs import (
@@ -282,6 +283,28 @@ def test_a_contact_of_the_start_that_is_made_again_at_its_place_is_held(behaviou
     assert (without_short_gaps(scene, character, times, touched, q) == touched).all()
 
 
+def test_a_patch_that_touches_a_face_is_moved_onto_it_without_overhang(behaviour):
+    scenario = behaviour(block=0.8)  # 0.4 m x 0.6 m, 0.2 m high: up to x = 1
+    scene, character = scenario.scene, character_of(scenario)
+    touched = np.array([["", "", "", "", ""], ["block/top", FLOOR, "", "", ""]])
+    data, frame = scene.model.createData(), scene.surfaces["humanoid/left_sole"].frame_id
+    pin.framesForwardKinematics(scene.model, data, scene.q0)
+    start, q = data.oMf[frame].copy(), np.tile(scene.q0, (3, 1))
+    half, R = character.effectors[0].half, start.rotation
+    extent = float(np.abs(R[0, :2]) @ half)
+
+    def placed(x):
+        q[:, 0] = scene.q0[0] + x - start.translation[0]
+        q[:, 2] = scene.q0[2] + 0.203 - start.translation[2]
+        left, right = spans_of(scene, character, surroundings_of(scene, "humanoid"), touched, q)
+        assert right.pose.translation[0] == pytest.approx(x, abs=0.01)  # the ground has room
+        return left.pose.translation
+
+    inside = 0.99 - extent
+    np.testing.assert_allclose(placed(inside), [inside, start.translation[1], 0.2], atol=1e-9)
+    np.testing.assert_allclose(placed(inside + 0.03), [1.0 - extent, start.translation[1], 0.2], atol=1e-9)
+
+
 def test_only_feet_and_trunk_hold_contacts_for_longer(behaviour):
     scenario = behaviour(effectors=EFFECTORS.replace("}}", "}, seat: {surface: seat}}"))
     character = character_of(scenario)
@@ -515,3 +538,38 @@ def test_a_lifted_foot_keeps_no_more_than_its_path_gives(behaviour):
     assert margin({}) == OUTSIDE_MARGIN
     assert margin({0: 0.004}) == pytest.approx(0.005, abs=5e-4)
     assert margin({0: 0.05}) == 0.03
+
+
+@pytest.mark.parametrize(
+    ("missed", "firmness"),
+    [
+        ([[]], [False]),
+        ([["slip"], []], [False, True]),
+        ([["own links"], ["slip"], []], [False, False, True]),
+        ([["penetration"], ["penetration"], []], [False, True, True]),  # not with soft barriers again
+        ([["slip"], ["own links"], []], [False, True, True]),
+        ([["slip"], ["slip"]], [False, True]),
+    ],
+)
+def test_a_refinement_continues_while_it_breaks_bounds(monkeypatch, missed, firmness):
+    """Firm barriers once, and again with the pairs that are near then, if links overlap or enter the surroundings."""
+    solved, audits = [], [[], *missed]  # the first is that of the simplified motion
+
+    def solve(motion, touched, progress, last=None, *, firm=False):
+        assert (last is None) == (not solved)
+        solved.append(firm)
+        return Refinement(None, None, [0.0], [0.0], 1, 0.0, 1.0, "converged")
+
+    def audit(motion, refined):
+        findings = [Finding(name, 1.0, 0.0, "", "", False) for name in audits.pop(0)]
+        return RefinedAudit(tuple(findings), 0.0, None, None, None)
+
+    refining = object.__new__(Refining)
+    refining._scene = refining._character = refining._surroundings = None
+    monkeypatch.setattr(refining, "_solved", solve)
+    monkeypatch.setattr(refining, "_audited", audit)
+    monkeypatch.setattr("contact_invariant.refined_start.refined_plan", lambda *_: None)
+    monkeypatch.setattr("contact_invariant.refined_start._cramped", lambda *_: False)
+    found = refining.refine(None, SimpleNamespace(touched=np.zeros((2, 1))), None)
+    assert solved == firmness and not audits
+    assert found.refinement.iterations == len(firmness) and found.audit.missed == len(missed[-1])

@@ -10,11 +10,14 @@ import pytest
 from contact_invariant.audit import Auditor, Bounds
 from contact_invariant.character_builder import character_of
 from contact_invariant.gait import agreement
+from contact_invariant.least_squares import Fit
 from contact_invariant.postures import postures_of
 from contact_invariant.surroundings import surroundings_of
 from contact_invariant.synthesis import FIRMING, STAGES, Synthesiser, adapted, resting_at_start, stages_of
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import load_scenario
+
+FEET = "{left_foot: {surface: left_sole}, right_foot: {surface: right_sole}}"
 
 
 def synthesiser(scenario):
@@ -219,6 +222,41 @@ def test_a_further_stage_has_weights_between_those_of_the_last_two(behaviour):
     for name, weight in between.items():
         inside = min(before[name], after[name]) < weight < max(before[name], after[name])
         assert inside or weight == pytest.approx(before[name])
+
+
+def test_support_and_drag_weigh_more_in_the_last_stages(behaviour):
+    def weights(options):
+        maker, seen = Synthesiser(behaviour(phases=1, effectors=FEET, options=options)), []
+
+        def minimise(problem, z, **_):
+            seen.append((problem.weights["support"], problem.weights["drag"]))
+            return Fit(z, [0.0], [0.0], "converged")
+
+        maker._minimise = minimise
+        maker.run(0)
+        return np.array(seen)
+
+    plain, changed = weights(""), weights("support: 3\n  drag: 2")
+    np.testing.assert_allclose(plain, [(s.weights["support"], s.weights["drag"]) for s in STAGES])
+    np.testing.assert_allclose(changed[plain[:, 0] > 0, 0] / plain[plain[:, 0] > 0, 0], [1, 3, 3])
+    np.testing.assert_allclose(changed[:, 1], plain[:, 1] * [1, 1, 1, 2])
+
+
+def test_more_instants_of_the_path_weigh_the_same(behaviour):
+    """A foot that slides along the ground."""
+    found = []
+    for count in (20, 40):
+        scenario = behaviour(phases=1, effectors=FEET, options=f"path_samples: {count}")
+        maker, q = Synthesiser(scenario), scenario.scene.q0
+        problem, x = maker.problem, maker.character.features_at(scenario.scene, q)
+        x[6] += 0.5
+        z = problem.initial(x, q[maker.character.joints.q_index])
+        z[6] -= 0.5
+        path = problem.residuals(z)[1]
+        drag = [slice(first, last) for name, _, first, last in problem._terms[1] if name == "drag"]
+        found.append((len(path), sum(float((path[:, rows] ** 2).sum()) for rows in drag)))
+    assert [count for count, _ in found] == [20, 40]
+    assert found[0][1] > 0.01 and found[1][1] == pytest.approx(found[0][1], rel=0.1)  # instants are not quite even
 
 
 @pytest.mark.slow
