@@ -12,7 +12,7 @@ from contact_invariant.character_builder import character_of
 from contact_invariant.least_squares import cost_of
 from contact_invariant.motion import Motion
 from contact_invariant.postures import postures_of
-from contact_invariant.problem import DYNAMIC_SAMPLES, SynthesisProblem
+from contact_invariant.problem import SAMPLES, SynthesisProblem
 from contact_invariant.residuals import LimbFrames, _cone, _point_cone, segment_distance
 from contact_invariant.surroundings import RAMP, SolidBox, Surroundings, surroundings_of
 from contact_invariant.symbols import angular_acceleration, angular_velocity, exponential_map
@@ -344,7 +344,7 @@ def test_a_phase_needs_a_contact_that_supports(behaviour):
     for given in ("", ", supports: false"):
         effectors = f"{{left_foot: {{surface: left_sole{given}}}, right_foot: {{surface: right_sole}}}}"
         scenario = behaviour(effectors=effectors)
-        samples = DYNAMIC_SAMPLES * scenario.spec.behaviour.phases
+        samples = SAMPLES * scenario.spec.behaviour.phases
         costs.append(costs_at_start(scenario)["support"] / (0.5 * samples))
     left, right = 1.0 / (1.0 + np.exp([-2.0, 4.0]))
     np.testing.assert_allclose(costs, [(1.0 - left - right) ** 2, (1.0 - right) ** 2], rtol=1e-6)
