@@ -31,9 +31,11 @@ from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.generators import MotionPlaybackSpec
 from multi_qp_scene.schema.tasks import Axis, CoMTaskSpec, PoseTargetSpec, PoseTaskSpec, PostureTaskSpec
 
-#: Stiffness of the tasks [1/s²]. A body over two point feet falls away with ω² = 20 to 40 1/s²: that of the centre of
-#: mass is several times this.
-COM, TRUNK, LIMB, POSTURE, OBJECT = 200.0, 100.0, 900.0, 60.0, 100.0
+#: Stiffness of the tasks [1/s²].
+COM, TRUNK, LIMB, POSTURE, OBJECT = 60.0, 100.0, 900.0, 60.0, 100.0
+#: That of the centre of mass of a refined motion, which the full model can follow. A body over two point feet falls
+#: away with ω² = 20 to 40 1/s²: it is several times this.
+REFINED_COM = 200.0
 #: Least vertical component of the normal of a level surface.
 LEVEL = 0.95
 #: Axes of a limb that ends in a point.
@@ -102,7 +104,8 @@ class MotionPlayback(MotionGenerator):
         self.feet = PlayedFeet(self._plan_of_feet(plan), math.sqrt(gravity / max(height, 0.1)), gravity * body.mass)
         self._play(plan)
         here = PoseTargetSpec(frame="entry", position=(0.0, 0.0, 0.0))
-        self.tasks["com"] = CoMTaskSpec(type="com", subsystems=[body.name], weight=spec.com, stiffness=COM)
+        stiffness = REFINED_COM if plan.refined else COM
+        self.tasks["com"] = CoMTaskSpec(type="com", subsystems=[body.name], weight=spec.com, stiffness=stiffness)
         self.tasks["trunk"] = PoseTaskSpec(
             type="pose",
             frame=body.base_link,
