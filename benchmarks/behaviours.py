@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contact_invariant.character import behaviour_of
 from motion_generation.synthesised_states import with_motion
 from multi_qp_scene.executor import Lost, executor_of, in_order
-from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.scenario import Scenario, load_scenario
 from multi_qp_simulator.robustness import RANDOMISED
 from multi_qp_simulator.runner import run_scenario
 
@@ -60,7 +61,9 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=10)
     refine = parser.add_mutually_exclusive_group()
     refine.add_argument("--simplified", dest="refine", action="store_false", default=None, help="without refinement")
-    refine.add_argument("--refine", action="store_true", default=None, help="with refinement")
+    refine.add_argument(
+        "--refine", action="store_true", default=None, help="with refinement, but for characters that touch each other"
+    )
     parser.add_argument("--backend", action="append", default=[], help="carry motions out here; repeatable")
     parser.add_argument(
         "--mismatch", dest="backend", action="append_const", const=MISMATCH, help="the same: " + MISMATCH
@@ -105,7 +108,9 @@ def _measure(row: BehaviourRow, name: str, options: argparse.Namespace) -> None:
     """Make the starts of a row, and show each."""
     from contact_invariant.starts import StartJob
 
-    jobs = [StartJob(name, refine=options.refine, seed=seed) for seed in range(options.seeds)]
+    characters = behaviour_of(load_scenario(name)).characters
+    refine = None if any(character.touchable for character in characters) else options.refine
+    jobs = [StartJob(name, refine=refine, seed=seed) for seed in range(options.seeds)]
     with executor_of(min(options.jobs, len(jobs))) as executor:
         found = in_order(executor.as_completed(partial(_trial, backends=tuple(options.backend)), jobs))
         for job, trial in zip(jobs, found, strict=True):

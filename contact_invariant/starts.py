@@ -12,6 +12,7 @@ from contact_invariant.postures import Postures
 from contact_invariant.surroundings import Surroundings
 from contact_invariant.synthesis import Progress, Synthesis, Synthesiser
 from contact_invariant.timed_plan import TimedPlan, timed_plan
+from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario, load_scenario
 
 if TYPE_CHECKING:  # crocoddyl is an optional dependency
@@ -171,8 +172,16 @@ def make_start(job: StartJob, progress: Progress | None = None) -> Start:
 
 
 def with_refinement(scenario: Scenario, refine: bool) -> Scenario:
-    """Return a scenario whose motions are, or are not, refined with the full model."""
+    """Return a scenario whose motions are, or are not, refined with the full model.
+
+    Raises:
+        MultiQpError: its characters touch each other.
+    """
     behaviour = behaviour_of(scenario).model_copy(update={"refine": refine})
+    if refine and any(character.touchable for character in behaviour.characters):
+        raise MultiQpError(
+            f"'{scenario.path}': motions with contacts between two characters (`touchable`) are not refined"
+        )
     return replace(scenario, spec=scenario.spec.model_copy(update={"behaviour": behaviour}))
 
 

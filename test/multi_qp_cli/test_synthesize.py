@@ -17,6 +17,11 @@ def test_the_number_of_seeds_is_checked(capsys):
     assert "--seeds: expected a number from 1 to 1000, got 0" in capsys.readouterr().err
 
 
+def test_characters_that_touch_each_other_are_not_refined(capsys):
+    assert main(["synthesize", "on_back", "--refine"]) == BAD_INPUT
+    assert "contacts between two characters (`touchable`) are not refined" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_all_outputs_are_written(tmp_path, capsys):
     files = {option: tmp_path / f"out.{end}" for option, end in
