@@ -78,8 +78,9 @@ def main() -> int:
         print("interrupted: the tables have the starts before it", file=sys.stderr)
         rows = [row for row in rows if row.trials]
     names = ["behaviour", "pass", "time: simplified, all", "iterations", "contacts", "not met", "torque²"]
-    print("| " + " | ".join([*names, *options.backend]) + " |")
-    print("|---" * (7 + max(1, len(options.backend))) + "|")
+    names += options.backend
+    print("| " + " | ".join(names) + " |")
+    print("|---" * len(names) + "|")
     for row in rows:
         print("| " + " | ".join(_cells(row, options.backend)) + " |")
     print("\n| behaviour | motions | knee in stance | upper arm from hanging | least height of the root | torque² |")
@@ -108,8 +109,7 @@ def _measure(row: BehaviourRow, name: str, options: argparse.Namespace) -> None:
     """Make the starts of a row, and show each."""
     from contact_invariant.starts import StartJob
 
-    characters = behaviour_of(load_scenario(name)).characters
-    refine = None if any(character.touchable for character in characters) else options.refine
+    refine = options.refine if behaviour_of(load_scenario(name)).refinable else None
     jobs = [StartJob(name, refine=refine, seed=seed) for seed in range(options.seeds)]
     with executor_of(min(options.jobs, len(jobs))) as executor:
         found = in_order(executor.as_completed(partial(_trial, backends=tuple(options.backend)), jobs))

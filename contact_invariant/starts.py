@@ -178,7 +178,7 @@ def with_refinement(scenario: Scenario, refine: bool) -> Scenario:
         MultiQpError: its characters touch each other.
     """
     behaviour = behaviour_of(scenario).model_copy(update={"refine": refine})
-    if refine and any(character.touchable for character in behaviour.characters):
+    if refine and not behaviour.refinable:
         raise MultiQpError(
             f"'{scenario.path}': motions with contacts between two characters (`touchable`) are not refined"
         )

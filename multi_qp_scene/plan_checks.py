@@ -68,7 +68,7 @@ def check_behaviour(behaviour: BehaviourSpec, scenario: ScenarioChecker) -> None
         _check_partner(behaviour, behaviour.partner, scenario)
     if behaviour.partner is None and behaviour.touchable:
         scenario.report_error(("behaviour", "touchable"), "there is no `partner` that could touch it")
-    if behaviour.refine and any(character.touchable for character in behaviour.characters):
+    if behaviour.refine and not behaviour.refinable:
         message = "motions with contacts between two characters (`touchable`) are not refined"
         scenario.report_error(("behaviour", "refine"), message)
     for key, what in (("torque_limits", "static torques need"), ("balanced", "it needs")):

@@ -344,3 +344,8 @@ class BehaviourSpec(CharacterSpec):
     def characters(self) -> tuple[CharacterSpec, ...]:
         """The first character and its partner."""
         return (self,) if self.partner is None else (self, self.partner)
+
+    @property
+    def refinable(self) -> bool:
+        """Whether its motions can be refined: crocoddyl has no contacts between two characters."""
+        return not any(character.touchable for character in self.characters)
