@@ -1,45 +1,29 @@
-"""Refinement with the full model, its derivatives, and the audit of its result."""
+"""Refinement with the full model, its derivatives, and the audit of its motions."""
 
 import subprocess
 import sys
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pinocchio as pin
 import pytest
 
-from contact_invariant.audit import Bounds, Finding
+from contact_invariant.audit import Bounds
 from contact_invariant.character_builder import character_of
 from contact_invariant.clearance_residual import ClearanceResidual
 from contact_invariant.contact_schedule import (
-    OVERLAP,
-    START,
-    TRUNK_OVERLAP,
     Span,
     edges_of,
-    node_times,
-    overlaps_of,
-    spans_of,
-    touched_at_nodes,
     touched_at_start,
-    without_redundant,
-    without_short_gaps,
 )
 from contact_invariant.limit_residual import LimitSpeedResidual
 from contact_invariant.motion import Motion
 from contact_invariant.optional_crocoddyl import crocoddyl
-from contact_invariant.refined_audit import RefinedAudit, RefinedAuditor
-from contact_invariant.refined_start import ROOM, Refining, _cramped
-from contact_invariant.refinement import Refinement, Refiner
+from contact_invariant.refined_audit import RefinedAuditor
+from contact_invariant.refinement import Refiner
 from contact_invariant.refinement_costs import (
-    CLOSE,
-    OUTSIDE_MARGIN,
-    POINT_MARGIN,
-    SWING_MARGIN,
     CostFactory,
     Guess,
-    _Pairs,
 )
 from contact_invariant.surroundings import surroundings_of
 from contact_invariant.whole_body import WholeBodyMotion, continuous
@@ -223,99 +207,6 @@ def test_speeds_towards_joint_limits_beyond_the_damper_cost(refined):
     assert value(x)[joint] == 0.0
 
 
-def test_contacts_overlap_where_the_load_moves():
-    knots = np.array([0.0, 0.5, 1.0, 1.5])
-    touched = np.array([["", "floor"], ["floor", ""], ["floor", "floor"]])
-    times = node_times(knots)
-    overlap, edge = np.full(2, OVERLAP), [(), ()]
-    found = touched_at_nodes(knots, touched, times, np.array(["floor", "floor"]), overlap, edge) != ""
-    middle = 0.5 * (times[1:] + times[:-1])
-    assert found[:, 0].tolist() == ((middle < START) | (middle > 0.5)).tolist()
-    assert found[:, 1].tolist() == ((middle < 0.62) | (middle > 1.0)).tolist()
-
-
-def test_a_link_rolls_from_a_patch_over_its_edge():
-    """Of a patch and a point of the trunk that end when a foot lands, the point is held for longer."""
-    knots = np.array([0.0, 0.5, 1.0])
-    touched = np.array([["", "floor", "floor"], ["floor", "", ""]])
-    times, edge = node_times(knots), [(), (2,), ()]
-    overlap = np.array([OVERLAP, TRUNK_OVERLAP, TRUNK_OVERLAP])
-    held = touched_at_nodes(knots, touched, times, np.array(["", "floor", "floor"]), overlap, edge)
-    found = without_redundant(held, edge) != ""
-    middle = 0.5 * (times[1:] + times[:-1])
-    assert found[:, 1].tolist() == (middle < 0.5).tolist()
-    assert found[:, 2].tolist() == ((middle > 0.5) & (middle < 0.74)).tolist()
-
-
-def test_a_link_stays_on_its_edge_until_the_next_contact():
-    """A hand lands, a foot one phase later: what rolled onto its edge keeps it until the foot has its load."""
-    knots = np.array([0.0, 0.5, 1.0, 1.5])
-    touched = np.array([["", "", "floor", "floor"], ["", "floor", "", ""], ["floor", "", "", ""]])
-    times, edge = node_times(knots), [(), (), (3,), ()]
-    overlap = np.array([OVERLAP, 0.0, TRUNK_OVERLAP, TRUNK_OVERLAP])
-    held = touched_at_nodes(knots, touched, times, np.array(["", "", "floor", "floor"]), overlap, edge)
-    middle = 0.5 * (times[1:] + times[:-1])
-    assert (held[:, 1] != "").tolist() == ((middle > 0.5) & (middle < 1.0)).tolist()
-    assert (held[:, 3] != "").tolist() == (middle < 1.24).tolist()
-
-
-def test_a_link_leaves_its_edge_when_feet_take_its_load():
-    """They land as it leaves, and one of them steps later: the edge is not held until then."""
-    knots = np.array([0.0, 0.5, 1.0, 1.5, 2.0])
-    touched = np.array([["", "", "floor"], ["floor", "", ""], ["", "", ""], ["floor", "", ""]])
-    times, overlap = node_times(knots), np.array([OVERLAP, TRUNK_OVERLAP, TRUNK_OVERLAP])
-    held = touched_at_nodes(knots, touched, times, np.array(["", "floor", "floor"]), overlap, [(), (2,), ()])
-    middle = 0.5 * (times[1:] + times[:-1])
-    assert (held[:, 2] != "").tolist() == (middle < 0.74).tolist()
-
-
-def test_a_contact_of_the_start_that_is_made_again_at_its_place_is_held(behaviour):
-    """Not if it is made elsewhere, as by a foot that steps in the first phase."""
-    scenario = behaviour()
-    scene, character = scenario.scene, character_of(scenario)
-    times = np.linspace(0.0, 0.8, 41)
-    made = np.where((times[:-1] < 0.4) | (times[:-1] > 0.45), FLOOR, "")
-    touched = np.tile(made[:, None], len(character.effectors))
-    q = np.tile(scene.q0, (len(times), 1))
-    assert (without_short_gaps(scene, character, times, touched, q) == FLOOR).all()
-    assert (without_short_gaps(scene, character, 2.0 * times, touched, q) == touched).all()  # time to lift and to land
-    q[1:, 0] += 0.02
-    assert (without_short_gaps(scene, character, times, touched, q) == touched).all()
-
-
-def test_a_patch_that_touches_a_face_is_moved_onto_it_without_overhang(behaviour):
-    scenario = behaviour(block=0.8)  # 0.4 m x 0.6 m, 0.2 m high: up to x = 1
-    scene, character = scenario.scene, character_of(scenario)
-    touched = np.array([["", "", "", "", ""], ["block/top", FLOOR, "", "", ""]])
-    data, frame = scene.model.createData(), scene.surfaces["humanoid/left_sole"].frame_id
-    pin.framesForwardKinematics(scene.model, data, scene.q0)
-    start, q = data.oMf[frame].copy(), np.tile(scene.q0, (3, 1))
-    half, R = character.effectors[0].half, start.rotation
-    extent = float(np.abs(R[0, :2]) @ half)
-
-    def placed(x):
-        q[:, 0] = scene.q0[0] + x - start.translation[0]
-        q[:, 2] = scene.q0[2] + 0.203 - start.translation[2]
-        left, right = spans_of(scene, character, surroundings_of(scene, "humanoid"), touched, q)
-        assert right.pose.translation[0] == pytest.approx(x, abs=0.01)  # the ground has room
-        return left.pose.translation
-
-    inside = 0.99 - extent
-    np.testing.assert_allclose(placed(inside), [inside, start.translation[1], 0.2], atol=1e-9)
-    np.testing.assert_allclose(placed(inside + 0.03), [1.0 - extent, start.translation[1], 0.2], atol=1e-9)
-
-
-def test_only_feet_and_trunk_hold_contacts_for_longer(behaviour):
-    scenario = behaviour(effectors=EFFECTORS.replace("}}", "}, seat: {surface: seat}}"))
-    character = character_of(scenario)
-    found = dict(
-        zip([e.name for e in character.effectors], overlaps_of(character, scenario.spec.behaviour), strict=True)
-    )
-    assert found == {"left_foot": OVERLAP, "right_foot": OVERLAP, "left_hand": 0.0, "seat": TRUNK_OVERLAP}
-    props = behaviour(effectors=EFFECTORS.replace("left_palm}", "left_palm, supports: false}"))
-    assert overlaps_of(character_of(props), props.spec.behaviour).tolist() == [OVERLAP, OVERLAP, TRUNK_OVERLAP]
-
-
 def test_redundant_contacts_of_a_lying_character_have_bounded_forces():
     scenario = load_scenario("get_up_from_back")
     scene, character = scenario.scene, character_of(scenario)
@@ -383,193 +274,3 @@ except MultiQpError as error:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.startswith("the refinement of motions needs crocoddyl: pip install")
-
-
-def test_a_link_that_touches_with_a_point_may_enter_the_surface_a_little_when_it_tilts():
-    """A link with a patch in contact is left out; one with a point is not, and keeps less before and afterwards too."""
-    scenario = load_scenario("get_up_from_back")
-    scene, character = scenario.scene, character_of(scenario)
-    q = scene.q0  # it lies
-    names = [piece.name for piece in scene.collision_model.geometryObjects]
-    ground = names.index("ground/ground_link_0")
-    spans = {e.name: Span(i, 0, 10, FLOOR, pin.SE3.Identity(), np.eye(3)[2]) for i, e in enumerate(character.effectors)}
-    pairs = _Pairs(scenario, character)
-
-    def margins(active, soon):
-        near = pairs.near({0: q}, {}, active, soon, None, OUTSIDE_MARGIN)
-        found = {names[a]: m for (a, b), m, _ in near if b == ground}
-        return found.get("humanoid/l_wrist_roll_link_0"), found.get("humanoid/l_ankle_roll_link_0")
-
-    assert margins([], []) == (OUTSIDE_MARGIN, OUTSIDE_MARGIN)
-    assert margins([spans["left_hand"]], [spans["left_hand"]]) == (POINT_MARGIN, OUTSIDE_MARGIN)
-    assert margins([], [spans["left_hand"], spans["left_foot"]]) == (POINT_MARGIN, OUTSIDE_MARGIN)
-    assert margins([spans["left_foot"]], [spans["left_foot"]]) == (OUTSIDE_MARGIN, None)
-    for high, weight in ((OUTSIDE_MARGIN, 1.0), (SWING_MARGIN, CLOSE)):  # firm barriers have the larger margin
-        near = pairs.near({0: q}, {}, [], [spans["left_hand"]], None, high)
-        found = {names[a]: w for (a, b), _, w in near if b == ground}
-        assert found["humanoid/l_wrist_roll_link_0"] == weight and found["humanoid/l_ankle_roll_link_0"] == 1.0
-
-
-@pytest.fixture
-def bent(behaviour):
-    """Return a function that makes an audit of a posture with the left knee at a distance from its upper limit."""
-    scene = behaviour().scene
-    knee = [scene.velocity_names[k] for k in scene.limits.v_index].index("humanoid/L_KNEE_P")
-
-    def make(room, *, passed=True):
-        q = scene.q0.copy()
-        q[scene.limits.q_index[knee]] = scene.limits.upper[knee] - room
-        return SimpleNamespace(postures=SimpleNamespace(q=q[None]), passed=passed, missed=int(not passed), findings=())
-
-    return scene, make
-
-
-def test_a_motion_is_cramped_if_a_joint_is_close_to_its_limit_unless_it_starts_there(bent):
-    scene, make = bent
-    assert [_cramped(scene, make(room)) for room in (ROOM + 0.001, ROOM - 0.001, -0.1)] == [False, True, True]
-    scene.q0[:] = make(0.01).postures.q[0]
-    assert [_cramped(scene, make(room)) for room in (0.01, 0.009 - ROOM)] == [False, True]
-
-
-@pytest.mark.parametrize(
-    ("audits", "solved", "kept"),
-    [
-        ([(0.1, True)], [False], 0),
-        ([(0.01, True), (0.1, True)], [False, True], 1),  # it passes, but the QP cannot follow
-        ([(0.01, True), (0.1, False)], [False, True], 0),
-        ([(0.1, False), (0.1, True)], [False, True], 1),
-    ],
-)
-def test_a_motion_that_breaks_bounds_or_is_cramped_is_refined_again_with_firm_barriers(
-    bent, monkeypatch, audits, solved, kept
-):
-    scene, make = bent
-    monkeypatch.setattr("contact_invariant.refined_start.refined_plan", lambda *given: None)
-    refining, seen = Refining.__new__(Refining), []
-    refining._scene, refining._character, refining._surroundings = scene, None, None
-    results = [make(room, passed=passed) for room, passed in audits]
-    part = Refinement(*[None] * 2, [], [], 1, 0.0, 1.0, "converged")
-
-    def solve(motion, touched, progress, last=None, *, firm=False):
-        seen.append(firm)
-        return replace(part, before=-1, motion=len(seen) - 1)
-
-    monkeypatch.setattr(refining, "_solved", solve)
-    monkeypatch.setattr(refining, "_audited", lambda motion, number: None if number < 0 else results[number])
-    found = refining.refine(None, SimpleNamespace(touched=np.zeros(1)), None)
-    assert seen == solved and found.refinement.motion == kept and found.audit is results[kept]
-    assert found.refinement.iterations == len(solved)
-
-
-def test_links_keep_the_distance_from_surroundings_of_all_postures_that_they_follow():
-    scenario = load_scenario("get_up_from_back")
-    names = [piece.name for piece in scenario.scene.collision_model.geometryObjects]
-    wrist, pairs = names.index("humanoid/l_wrist_roll_link_0"), _Pairs(scenario, character_of(scenario))
-
-    def margin(*heights):
-        postures = {k: scenario.scene.q0 + h * np.eye(scenario.scene.nq)[2] for k, h in enumerate(heights)}
-        near = pairs.near(postures, {}, [], [], None, 0.03)
-        found = {a: m for (a, b), m, _ in near if names[b].startswith("ground")}
-        return found.get(wrist)
-
-    lying = margin(0.0)
-    assert lying == OUTSIDE_MARGIN  # it touches
-    assert margin(0.025) - margin(0.018) == pytest.approx(0.007, abs=1e-4) and margin(0.05) == 0.03
-    assert margin(1.0) is None and margin(1.0, 0.05) == 0.03 and margin(0.05, 0.0) == lying
-
-
-def test_own_links_that_meet_in_a_refinement_are_kept_apart_when_it_continues():
-    """A foot beside an arm where the simplified motion has them far apart; so are surroundings."""
-    scenario = load_scenario("handstand")
-    scene, pairs = scenario.scene, _Pairs(scenario, character_of(scenario))
-    names = [piece.name for piece in scene.collision_model.geometryObjects]
-    q, refined = scene.q0.copy(), scene.q0.copy()
-    q[2] += 1.0
-    tucked = {"CHEST_P": 1.0, "L_HIP_P": -2.1, "L_HIP_R": 0.2, "L_KNEE_P": 0.4, "L_SHOULDER_P": -1.9}
-    for joint, angle in tucked.items():
-        refined[scene.model.joints[scene.model.getJointId(f"humanoid/{joint}")].idx_q] = angle
-
-    def found(last):
-        listed = pairs.near({0: q}, {}, [], [], None, OUTSIDE_MARGIN, last)
-        return {tuple(sorted((names[a], names[b]))): (margin, weight) for (a, b), margin, weight in listed}
-
-    foot_and_arm = ("humanoid/l_ankle_roll_link_0", "humanoid/l_shoulder_yaw_link_0")
-    before, after = found(None), found(refined)
-    assert foot_and_arm not in before and after[foot_and_arm] == (OUTSIDE_MARGIN, CLOSE)
-    grounded = [found for pair, found in after.items() if any("ground" in name for name in pair)]
-    assert grounded and set(grounded) == {(OUTSIDE_MARGIN, 1.0)}
-    unlisted = ("humanoid/l_shoulder_yaw_link_0", "humanoid/l_wrist_yaw_link_0")  # bent elbow: near from the start
-    assert unlisted not in before and found(q)[unlisted] == (OUTSIDE_MARGIN, CLOSE)
-    assert before.items() < found(q).items()
-
-
-def test_a_swinging_foot_keeps_the_distance_that_it_has_where_it_is_followed(behaviour):
-    """In the simplified motion it may land already; a pair that only the present solution brings close is kept too."""
-    scenario = behaviour(phases=2, effectors="{left_foot: {surface: left_sole}, right_foot: {surface: right_sole}}")
-    scene = scenario.scene
-    names = [piece.name for piece in scene.collision_model.geometryObjects]
-    foot, ground = names.index("humanoid/l_ankle_roll_link_0"), names.index("ground/ground_link_0")
-    pairs, up = _Pairs(scenario, character_of(scenario)), np.eye(scene.nq)[2]
-    postures = {10: scene.q0 + 0.001 * up, 7.5: scene.q0 + 0.025 * up}
-
-    def margin(swings, before=None, postures=postures):
-        found = {pair: m for pair, m, _ in pairs.near(postures, swings, [], [], None, 0.03, before)}
-        return found.get((foot, ground))
-
-    assert margin({0: 7.5}) == pytest.approx(0.025, abs=2e-3)
-    assert margin({}) == OUTSIDE_MARGIN
-    high = {10: scene.q0 + up}
-    assert margin({0: 10}, postures=high) is None
-    assert margin({0: 10}, scene.q0, postures=high) == OUTSIDE_MARGIN
-
-
-def test_a_lifted_foot_keeps_no_more_than_its_path_gives(behaviour):
-    """One that has to keep 1 cm as soon as it swings is thrown off the ground, and back."""
-    scenario = behaviour(phases=2, effectors="{left_foot: {surface: left_sole}, right_foot: {surface: right_sole}}")
-    scene = scenario.scene
-    names = [piece.name for piece in scene.collision_model.geometryObjects]
-    foot, ground = names.index("humanoid/l_ankle_roll_link_0"), names.index("ground/ground_link_0")
-    pairs, postures = _Pairs(scenario, character_of(scenario)), {7.5: scene.q0 + 0.001 * np.eye(scene.nq)[2]}
-
-    def margin(lifts):
-        found = {pair: m for pair, m, _ in pairs.near(postures, {0: 7.5}, [], [], None, 0.03, None, lifts)}
-        return found[foot, ground]
-
-    assert margin({}) == OUTSIDE_MARGIN
-    assert margin({0: 0.004}) == pytest.approx(0.005, abs=5e-4)
-    assert margin({0: 0.05}) == 0.03
-
-
-@pytest.mark.parametrize(
-    ("missed", "firmness"),
-    [
-        ([[]], [False]),
-        ([["slip"], []], [False, True]),
-        ([["own links"], ["slip"], []], [False, False, True]),
-        ([["penetration"], ["penetration"], []], [False, True, True]),  # not with soft barriers again
-        ([["slip"], ["own links"], []], [False, True, True]),
-        ([["slip"], ["slip"]], [False, True]),
-    ],
-)
-def test_a_refinement_continues_while_it_breaks_bounds(monkeypatch, missed, firmness):
-    """Firm barriers once, and again with the pairs that are near then, if links overlap or enter the surroundings."""
-    solved, audits = [], [[], *missed]  # the first is that of the simplified motion
-
-    def solve(motion, touched, progress, last=None, *, firm=False):
-        assert (last is None) == (not solved)
-        solved.append(firm)
-        return Refinement(None, None, [0.0], [0.0], 1, 0.0, 1.0, "converged")
-
-    def audit(motion, refined):
-        findings = [Finding(name, 1.0, 0.0, "", "", False) for name in audits.pop(0)]
-        return RefinedAudit(tuple(findings), 0.0, None, None, None)
-
-    refining = object.__new__(Refining)
-    refining._scene = refining._character = refining._surroundings = None
-    monkeypatch.setattr(refining, "_solved", solve)
-    monkeypatch.setattr(refining, "_audited", audit)
-    monkeypatch.setattr("contact_invariant.refined_start.refined_plan", lambda *_: None)
-    monkeypatch.setattr("contact_invariant.refined_start._cramped", lambda *_: False)
-    found = refining.refine(None, SimpleNamespace(touched=np.zeros((2, 1))), None)
-    assert solved == firmness and not audits
-    assert found.refinement.iterations == len(firmness) and found.audit.missed == len(missed[-1])

@@ -1,0 +1,98 @@
+"""Refinements that continue with firm barriers."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from contact_invariant.audit import Finding
+from contact_invariant.refined_audit import RefinedAudit
+from contact_invariant.refined_start import ROOM, Refining, _cramped
+from contact_invariant.refinement import Refinement
+
+
+@pytest.fixture
+def bent(behaviour):
+    """Return a function that makes an audit of a posture with the left knee at a distance from its upper limit."""
+    scene = behaviour().scene
+    knee = [scene.velocity_names[k] for k in scene.limits.v_index].index("humanoid/L_KNEE_P")
+
+    def make(room, *, passed=True):
+        q = scene.q0.copy()
+        q[scene.limits.q_index[knee]] = scene.limits.upper[knee] - room
+        return SimpleNamespace(postures=SimpleNamespace(q=q[None]), passed=passed, missed=int(not passed), findings=())
+
+    return scene, make
+
+
+def test_a_motion_is_cramped_if_a_joint_is_close_to_its_limit_unless_it_starts_there(bent):
+    scene, make = bent
+    assert [_cramped(scene, make(room)) for room in (ROOM + 0.001, ROOM - 0.001, -0.1)] == [False, True, True]
+    scene.q0[:] = make(0.01).postures.q[0]
+    assert [_cramped(scene, make(room)) for room in (0.01, 0.009 - ROOM)] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("audits", "solved", "kept"),
+    [
+        ([(0.1, True)], [False], 0),
+        ([(0.01, True), (0.1, True)], [False, True], 1),  # it passes, but the QP cannot follow
+        ([(0.01, True), (0.1, False)], [False, True], 0),
+        ([(0.1, False), (0.1, True)], [False, True], 1),
+    ],
+)
+def test_a_motion_that_breaks_bounds_or_is_cramped_is_refined_again_with_firm_barriers(
+    bent, monkeypatch, audits, solved, kept
+):
+    scene, make = bent
+    monkeypatch.setattr("contact_invariant.refined_start.refined_plan", lambda *given: None)
+    refining, seen = Refining.__new__(Refining), []
+    refining._scene, refining._character, refining._surroundings = scene, None, None
+    results = [make(room, passed=passed) for room, passed in audits]
+    part = Refinement(*[None] * 2, [], [], 1, 0.0, 1.0, "converged")
+
+    def solve(motion, touched, progress, last=None, *, firm=False):
+        seen.append(firm)
+        return replace(part, before=-1, motion=len(seen) - 1)
+
+    monkeypatch.setattr(refining, "_solved", solve)
+    monkeypatch.setattr(refining, "_audited", lambda motion, number: None if number < 0 else results[number])
+    found = refining.refine(None, SimpleNamespace(touched=np.zeros(1)), None)
+    assert seen == solved and found.refinement.motion == kept and found.audit is results[kept]
+    assert found.refinement.iterations == len(solved)
+
+
+@pytest.mark.parametrize(
+    ("missed", "firmness"),
+    [
+        ([[]], [False]),
+        ([["slip"], []], [False, True]),
+        ([["own links"], ["slip"], []], [False, False, True]),
+        ([["penetration"], ["penetration"], []], [False, True, True]),  # not with soft barriers again
+        ([["slip"], ["own links"], []], [False, True, True]),
+        ([["slip"], ["slip"]], [False, True]),
+    ],
+)
+def test_a_refinement_continues_while_it_breaks_bounds(monkeypatch, missed, firmness):
+    """Firm barriers once, and again with the pairs that are near then, if links overlap or enter the surroundings."""
+    solved, audits = [], [[], *missed]  # the first is that of the simplified motion
+
+    def solve(motion, touched, progress, last=None, *, firm=False):
+        assert (last is None) == (not solved)
+        solved.append(firm)
+        return Refinement(None, None, [0.0], [0.0], 1, 0.0, 1.0, "converged")
+
+    def audit(motion, refined):
+        findings = [Finding(name, 1.0, 0.0, "", "", False) for name in audits.pop(0)]
+        return RefinedAudit(tuple(findings), 0.0, None, None, None)
+
+    refining = object.__new__(Refining)
+    refining._scene = refining._character = refining._surroundings = None
+    monkeypatch.setattr(refining, "_solved", solve)
+    monkeypatch.setattr(refining, "_audited", audit)
+    monkeypatch.setattr("contact_invariant.refined_start.refined_plan", lambda *_: None)
+    monkeypatch.setattr("contact_invariant.refined_start._cramped", lambda *_: False)
+    found = refining.refine(None, SimpleNamespace(touched=np.zeros((2, 1))), None)
+    assert solved == firmness and not audits
+    assert found.refinement.iterations == len(firmness) and found.audit.missed == len(missed[-1])

@@ -1,0 +1,124 @@
+"""Pairs of links that a refinement keeps apart, and by how much."""
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from contact_invariant.character_builder import character_of
+from contact_invariant.contact_schedule import (
+    Span,
+)
+from contact_invariant.refinement_costs import (
+    CLOSE,
+    OUTSIDE_MARGIN,
+    POINT_MARGIN,
+    SWING_MARGIN,
+    _Pairs,
+)
+from multi_qp_scene import load_scenario
+
+FLOOR = "ground/floor"
+
+
+def test_a_link_that_touches_with_a_point_may_enter_the_surface_a_little_when_it_tilts():
+    """A link with a patch in contact is left out; one with a point is not, and keeps less before and afterwards too."""
+    scenario = load_scenario("get_up_from_back")
+    scene, character = scenario.scene, character_of(scenario)
+    q = scene.q0  # it lies
+    names = [piece.name for piece in scene.collision_model.geometryObjects]
+    ground = names.index("ground/ground_link_0")
+    spans = {e.name: Span(i, 0, 10, FLOOR, pin.SE3.Identity(), np.eye(3)[2]) for i, e in enumerate(character.effectors)}
+    pairs = _Pairs(scenario, character)
+
+    def margins(active, soon):
+        near = pairs.near({0: q}, {}, active, soon, None, OUTSIDE_MARGIN)
+        found = {names[a]: m for (a, b), m, _ in near if b == ground}
+        return found.get("humanoid/l_wrist_roll_link_0"), found.get("humanoid/l_ankle_roll_link_0")
+
+    assert margins([], []) == (OUTSIDE_MARGIN, OUTSIDE_MARGIN)
+    assert margins([spans["left_hand"]], [spans["left_hand"]]) == (POINT_MARGIN, OUTSIDE_MARGIN)
+    assert margins([], [spans["left_hand"], spans["left_foot"]]) == (POINT_MARGIN, OUTSIDE_MARGIN)
+    assert margins([spans["left_foot"]], [spans["left_foot"]]) == (OUTSIDE_MARGIN, None)
+    for high, weight in ((OUTSIDE_MARGIN, 1.0), (SWING_MARGIN, CLOSE)):  # firm barriers have the larger margin
+        near = pairs.near({0: q}, {}, [], [spans["left_hand"]], None, high)
+        found = {names[a]: w for (a, b), _, w in near if b == ground}
+        assert found["humanoid/l_wrist_roll_link_0"] == weight and found["humanoid/l_ankle_roll_link_0"] == 1.0
+
+
+def test_links_keep_the_distance_from_surroundings_of_all_postures_that_they_follow():
+    scenario = load_scenario("get_up_from_back")
+    names = [piece.name for piece in scenario.scene.collision_model.geometryObjects]
+    wrist, pairs = names.index("humanoid/l_wrist_roll_link_0"), _Pairs(scenario, character_of(scenario))
+
+    def margin(*heights):
+        postures = {k: scenario.scene.q0 + h * np.eye(scenario.scene.nq)[2] for k, h in enumerate(heights)}
+        near = pairs.near(postures, {}, [], [], None, 0.03)
+        found = {a: m for (a, b), m, _ in near if names[b].startswith("ground")}
+        return found.get(wrist)
+
+    lying = margin(0.0)
+    assert lying == OUTSIDE_MARGIN  # it touches
+    assert margin(0.025) - margin(0.018) == pytest.approx(0.007, abs=1e-4) and margin(0.05) == 0.03
+    assert margin(1.0) is None and margin(1.0, 0.05) == 0.03 and margin(0.05, 0.0) == lying
+
+
+def test_own_links_that_meet_in_a_refinement_are_kept_apart_when_it_continues():
+    """A foot beside an arm where the simplified motion has them far apart; so are surroundings."""
+    scenario = load_scenario("handstand")
+    scene, pairs = scenario.scene, _Pairs(scenario, character_of(scenario))
+    names = [piece.name for piece in scene.collision_model.geometryObjects]
+    q, refined = scene.q0.copy(), scene.q0.copy()
+    q[2] += 1.0
+    tucked = {"CHEST_P": 1.0, "L_HIP_P": -2.1, "L_HIP_R": 0.2, "L_KNEE_P": 0.4, "L_SHOULDER_P": -1.9}
+    for joint, angle in tucked.items():
+        refined[scene.model.joints[scene.model.getJointId(f"humanoid/{joint}")].idx_q] = angle
+
+    def found(last):
+        listed = pairs.near({0: q}, {}, [], [], None, OUTSIDE_MARGIN, last)
+        return {tuple(sorted((names[a], names[b]))): (margin, weight) for (a, b), margin, weight in listed}
+
+    foot_and_arm = ("humanoid/l_ankle_roll_link_0", "humanoid/l_shoulder_yaw_link_0")
+    before, after = found(None), found(refined)
+    assert foot_and_arm not in before and after[foot_and_arm] == (OUTSIDE_MARGIN, CLOSE)
+    grounded = [found for pair, found in after.items() if any("ground" in name for name in pair)]
+    assert grounded and set(grounded) == {(OUTSIDE_MARGIN, 1.0)}
+    unlisted = ("humanoid/l_shoulder_yaw_link_0", "humanoid/l_wrist_yaw_link_0")  # bent elbow: near from the start
+    assert unlisted not in before and found(q)[unlisted] == (OUTSIDE_MARGIN, CLOSE)
+    assert before.items() < found(q).items()
+
+
+def test_a_swinging_foot_keeps_the_distance_that_it_has_where_it_is_followed(behaviour):
+    """In the simplified motion it may land already; a pair that only the present solution brings close is kept too."""
+    scenario = behaviour(phases=2, effectors="{left_foot: {surface: left_sole}, right_foot: {surface: right_sole}}")
+    scene = scenario.scene
+    names = [piece.name for piece in scene.collision_model.geometryObjects]
+    foot, ground = names.index("humanoid/l_ankle_roll_link_0"), names.index("ground/ground_link_0")
+    pairs, up = _Pairs(scenario, character_of(scenario)), np.eye(scene.nq)[2]
+    postures = {10: scene.q0 + 0.001 * up, 7.5: scene.q0 + 0.025 * up}
+
+    def margin(swings, before=None, postures=postures):
+        found = {pair: m for pair, m, _ in pairs.near(postures, swings, [], [], None, 0.03, before)}
+        return found.get((foot, ground))
+
+    assert margin({0: 7.5}) == pytest.approx(0.025, abs=2e-3)
+    assert margin({}) == OUTSIDE_MARGIN
+    high = {10: scene.q0 + up}
+    assert margin({0: 10}, postures=high) is None
+    assert margin({0: 10}, scene.q0, postures=high) == OUTSIDE_MARGIN
+
+
+def test_a_lifted_foot_keeps_no_more_than_its_path_gives(behaviour):
+    """One that has to keep 1 cm as soon as it swings is thrown off the ground, and back."""
+    scenario = behaviour(phases=2, effectors="{left_foot: {surface: left_sole}, right_foot: {surface: right_sole}}")
+    scene = scenario.scene
+    names = [piece.name for piece in scene.collision_model.geometryObjects]
+    foot, ground = names.index("humanoid/l_ankle_roll_link_0"), names.index("ground/ground_link_0")
+    pairs, postures = _Pairs(scenario, character_of(scenario)), {7.5: scene.q0 + 0.001 * np.eye(scene.nq)[2]}
+
+    def margin(lifts):
+        found = {pair: m for pair, m, _ in pairs.near(postures, {0: 7.5}, [], [], None, 0.03, None, lifts)}
+        return found[foot, ground]
+
+    assert margin({}) == OUTSIDE_MARGIN
+    assert margin({0: 0.004}) == pytest.approx(0.005, abs=5e-4)
+    assert margin({0: 0.05}) == 0.03
