@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from contact_invariant.batch_function import BatchFunction
 from contact_invariant.least_squares import NormalBlocks
 from contact_invariant.symbols import ca
 from multi_qp_scene.arrays import Array, Indices
@@ -27,27 +28,6 @@ def spline_basis(u: Array, T: Array) -> Array:
     second = [12 * u - 6, 6 * u - 4, 6 - 12 * u, 6 * u - 2]
     of_one_second = np.stack([np.stack(row, axis=1) for row in (value, first, second)], axis=1)
     return np.asarray(of_one_second * T[:, None, None, None] ** _POWERS)
-
-
-class _Buffered:
-    """A CasADi function called with numpy arrays as its memory, without conversions."""
-
-    def __init__(self, function: Any) -> None:
-        self._function = function
-        self._buffer, self._call = function.buffer()
-        self._inputs = [np.zeros(function.nnz_in(k)) for k in range(function.n_in())]
-        self._outputs = [np.zeros(function.nnz_out(k)) for k in range(function.n_out())]
-        for k, array in enumerate(self._inputs):
-            self._buffer.set_arg(k, array.data)
-        for k, array in enumerate(self._outputs):
-            self._buffer.set_res(k, array.data)
-
-    def __call__(self, *arguments: Array) -> list[Array]:
-        """Return the nonzero entries of each result; valid until the next call."""
-        for array, argument in zip(self._inputs, arguments, strict=True):
-            array[:] = argument.ravel()
-        self._call()
-        return self._outputs
 
 
 class Instants:
@@ -77,12 +57,12 @@ class Instants:
         """
         y, weight, r = symbols
         self._places, self._windows, self._sizes, self._local = places, windows, sizes, local
-        self._n, count = len(windows) * len(places[0]), r.numel()
+        self._n = len(windows) * len(places[0])
         J = ca.jacobian(r, y)
         H = ca.tril(J.T @ J)
-        self._residual = _Buffered(ca.Function("r", [y, weight], [r]).map(self._n))
-        self._normal = _Buffered(ca.Function("n", [y, weight], [ca.sumsqr(r), H, ca.densify(J.T @ r)]).map(self._n))
-        self._count = count
+        normal = ca.Function("n", [y, weight], [ca.sumsqr(r), H, ca.densify(J.T @ r)])
+        self._residual = BatchFunction(ca.Function("r", [y, weight], [ca.densify(r)]), self._n)
+        self._normal = BatchFunction(normal, self._n)
         self._scatter(np.array(H.sparsity().get_triplet(), dtype=np.intp))
 
     @property
@@ -132,7 +112,7 @@ class Instants:
 
     def _residuals(self, window: Array, local: Array, weights: Array) -> Array:
         y = self._variables(window, local)
-        return self._residual(y, np.broadcast_to(weights, (len(y), weights.shape[-1])))[0].reshape(self._n, self._count)
+        return self._residual(y, np.broadcast_to(weights, (len(y), weights.shape[-1])))[0]
 
     def differences(self, z: Array, weights: Array, step: float) -> tuple[float, Array]:
         """Return the cost and its gradient by central differences, (size of z,).
@@ -167,7 +147,6 @@ class Instants:
         places, _, factors = self._split(window)
         basis, y = self._basis(factors), self._variables(window, z[self._local :] if own else z[:0])
         squares, entries, gradient = self._normal(y, np.broadcast_to(weights, (len(y), weights.shape[-1])))
-        entries, gradient = entries.reshape(self._n, -1), gradient.reshape(self._n, -1)
         found = []
         for size, (where, source) in (
             (9 * n * n, self._motion),
