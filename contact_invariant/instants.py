@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from contact_invariant.batch_function import BatchFunction
-from contact_invariant.least_squares import NormalBlocks
+from contact_invariant.least_squares import LocalBlocks, NormalBlocks
 from contact_invariant.symbols import ca
 from multi_qp_scene.arrays import Array, Indices
 
@@ -70,22 +71,27 @@ class Instants:
         """Number of instants."""
         return self._n
 
-    def _scatter(self, where: Indices) -> None:
-        """Prepare the places of the entries of JᵀJ in blocks (i, k, p, q) of motion and (row, column) of the rest."""
+    def _scatter(self, lower: Indices) -> None:
+        """Prepare the places of the entries of JᵀJ: motion variables, those on which local ones depend, local ones.
+
+        Motion variables are a, and those of x, ẋ, ẍ on which anything depends.
+        """
         n, N, own, _ = self._sizes
-        rows, columns = where
-        rows, columns = np.append(rows, columns), np.append(columns, rows)
-        entries = np.tile(np.arange(len(where[0])), 2)
-        m, size = 3 * n, N + own
-        both, mixed, rest = (
-            (rows < m) & (columns < m),
-            (rows < m) & (columns >= m),
-            (rows >= m) & (columns >= m),
-        )
-        i, p, k, q = rows // n, rows % n, columns // n, columns % n
-        self._motion = (((i * 3 + k) * n + p) * n + q)[both], entries[both]
-        self._mixed = (rows * size + columns - m)[mixed], entries[mixed]
-        self._rest = ((rows - m) * size + columns - m)[rest], entries[rest]
+        self._orders = np.unique(lower[lower < 3 * n] // n)
+        self._motion = np.concatenate([*(k * n + np.arange(n) for k in self._orders), 3 * n + np.arange(N)])
+        q, place = len(self._motion), np.zeros(3 * n + N + own, dtype=np.intp)
+        place[self._motion], place[3 * n + N :] = np.arange(q), q + np.arange(own)
+        rows, columns = place[np.hstack([lower, lower[::-1]])]
+        entries = np.tile(np.arange(lower.shape[1]), 2)
+        motion, mixed, local = (rows < q) & (columns < q), (rows < q) & (columns >= q), (rows >= q) & (columns >= q)
+        of_motion, self._height = motion_places(len(self._orders), n, N)
+        depending, row = np.unique(rows[mixed], return_inverse=True)
+        self._depending, self._places_of_depending = depending, of_motion[depending[:, None], depending]
+        self._where = [
+            (of_motion[rows[motion], columns[motion]], entries[motion]),
+            (row * own + columns[mixed] - q, entries[mixed]),
+            ((rows[local] - q) * own + columns[local] - q, entries[local]),
+        ]
 
     def _split(self, window: Array) -> tuple[Array, Array, Array]:
         """Return x_0, ẋ_0, x_1, ẋ_1 of windows, (W, 1, 4, n), their logits, (W, N), and e^τ, (W,)."""
@@ -140,52 +146,103 @@ class Instants:
         return np.einsum("ij,ij->i", r, r)
 
     def normal_equations(self, z: Array, weights: Array) -> tuple[float, NormalBlocks]:
-        """Return half the sum of squares, JᵀJ and Jᵀr, with respect to knots and local variables."""
+        """Return half the sum of squares, JᵀJ and Jᵀr, with respect to motion and local variables."""
         n, N, own, free = self._sizes
-        W, S = len(self._windows), len(self._places[0])
-        window = z[self._windows]
+        window, e = z[self._windows], len(self._depending)
         places, _, factors = self._split(window)
-        basis, y = self._basis(factors), self._variables(window, z[self._local :] if own else z[:0])
+        y, basis = self._variables(window, z[self._local :] if own else z[:0]), self._basis(factors)
         squares, entries, gradient = self._normal(y, np.broadcast_to(weights, (len(y), weights.shape[-1])))
-        found = []
-        for size, (where, source) in (
-            (9 * n * n, self._motion),
-            (3 * n * (N + own), self._mixed),
-            ((N + own) ** 2, self._rest),
-        ):
-            found.append(np.zeros((self._n, size)))
-            found[-1][:, where] = entries[:, source]
-        motion = found[0]
-        mixed, rest = found[1].reshape(W, S, 3 * n, N + own), found[2].reshape(W, S, N + own, N + own)
-        g, m = 4 * n + N + free, 3 * n
-        knots = np.concatenate([np.arange(2 * n), np.arange(2 * n + N + free, g)])
-        logits = np.arange(2 * n, 2 * n + N)
-        A, b, cross = np.zeros((W, g, g)), np.zeros((W, g)), np.zeros((W, S, g, own))
-        pairs = np.einsum("wuij,wukl->wjluik", basis, basis).reshape(W, 16, 9 * S)
-        both = np.matmul(pairs, motion.reshape(W, 9 * S, n * n)).reshape(W, 4, 4, n, n)
-        A[:, knots[:, None], knots] = both.transpose(0, 1, 3, 2, 4).reshape(W, 4 * n, 4 * n)
-        singles = basis.transpose(0, 3, 1, 2).reshape(W, 4, 3 * S)
-        with_a = mixed[..., :N].reshape(W, 3 * S, n * N)
-        A[:, knots[:, None], logits] = np.matmul(singles, with_a).reshape(W, 4 * n, N)
-        A[:, logits[:, None], knots] = A[:, knots[:, None], logits].transpose(0, 2, 1)
-        A[:, logits[:, None], logits] = rest[..., :N, :N].sum(axis=1)
-        b[:, knots] = np.matmul(singles, gradient[:, :m].reshape(W, 3 * S, n)).reshape(W, -1)
-        b[:, logits] = gradient[:, m : m + N].reshape(W, S, N).sum(axis=1)
-        turned = basis.transpose(0, 1, 3, 2)
-        cross[:, :, knots] = np.matmul(turned, mixed[..., N:].reshape(W, S, 3, n * own)).reshape(W, S, 4 * n, own)
-        cross[:, :, logits] = rest[..., :N, N:]
-        if free:
-            tau = 2 * n + N
-            d = np.matmul(_POWERS * basis, places).reshape(W, S, m)  # derivative of x, ẋ, ẍ with respect to τ
-            Hd = np.einsum("sikpq,skq->sip", motion.reshape(-1, 3, 3, n, n), d.reshape(-1, 3, n)).reshape(W, S, m)
-            on_rest = np.einsum("wsm,wsmk->wsk", d, mixed)
-            A[:, tau, knots] = A[:, knots, tau] = np.matmul(singles, Hd.reshape(W, 3 * S, n)).reshape(W, -1)
-            A[:, tau, logits] = A[:, logits, tau] = on_rest[..., :N].sum(axis=1)
-            A[:, tau, tau] = np.einsum("wsm,wsm->w", d, Hd)
-            b[:, tau] = np.einsum("wsm,wsm->w", d, gradient[:, :m].reshape(W, S, m))
-            cross[:, :, tau] = on_rest[..., N:]
-        local = self._local + own * np.arange(self._n).reshape(W, S)
-        blocks = NormalBlocks(
-            self._windows, A, b, local, cross, rest[..., N:, N:], gradient[:, m + N :].reshape(W, S, own)
+        H, cross, D = (
+            self._scattered(entries, where, size)
+            for where, size in zip(self._where, (self._height, e * own, own * own), strict=True)
         )
+        stretch = np.matmul(_POWERS * basis, places)[:, :, self._orders] if free else None
+        local = LocalBlocks(
+            first=self._local + own * np.arange(self._n),
+            columns=self._depending,
+            places=self._places_of_depending,
+            cross=cross.reshape(self._n, e, own),
+            D=D.reshape(self._n, own, own),
+            c=gradient[:, 3 * n + N :],
+        )
+        knots = SplineMap(self._windows, basis[:, :, self._orders], stretch, N)
+        blocks = NormalBlocks(H, gradient[:, self._motion], knots, local if own else None)
         return 0.5 * float(squares.sum()), blocks
+
+    def _scattered(self, entries: Array, where: tuple[Indices, Indices], size: int) -> Array:
+        found = np.zeros((self._n, size))
+        found[:, where[0]] = entries[:, where[1]]
+        return found
+
+
+def motion_places(r: int, n: int, N: int) -> tuple[Indices, int]:
+    """Return the places of the entries of JᵀJ with respect to r of x, ẋ, ẍ, and a, (r n + N, r n + N), and their count.
+
+    Entries of two motions are (derivative, derivative, feature, feature); then come (derivative, feature, logit) and
+    (logit, logit). Both triangles share the places of the second.
+    """
+    motion = np.arange(r * r * n * n).reshape(r, r, n, n).transpose(0, 2, 1, 3).reshape(r * n, r * n)
+    mixed = motion.size + np.arange(r * n * N).reshape(r * n, N)
+    logits = motion.size + mixed.size + np.arange(N * N).reshape(N, N)
+    return np.block([[motion, mixed], [mixed.T, logits]]), motion.size + mixed.size + logits.size
+
+
+@dataclass(frozen=True)
+class SplineMap:
+    """Motion variables of instants as functions of the knots of a spline, a `KnotMap`: r of x, ẋ, ẍ, and a.
+
+    Attributes:
+        windows: indices of x_0, ẋ_0, a, τ if durations are free, x_1, ẋ_1 of each piece, (W, 4 n + N + D).
+        basis: of `spline_basis`, (W, S, r, 4).
+        stretch: derivative of x, ẋ, ẍ with respect to τ, (W, S, r, n), if durations are free.
+        logits: their number N.
+    """
+
+    windows: Indices
+    basis: Array
+    stretch: Array | None
+    logits: int
+
+    def squares(self, H: Array, b: Array) -> tuple[Array, Array]:
+        """Return JᵀJ and Jᵀr with respect to the windows, (W, g, g) and (W, g)."""
+        (W, S, r, _), (knots, logits), g = self.basis.shape, self._columns(), self.windows.shape[1]
+        n, m, N = len(knots) // 4, r * len(knots) // 4, self.logits
+        motion, mixed, own = np.split(H, [m * m, m * (m + N)], axis=1)
+        mixed, own, b = mixed.reshape(W, S, m, N), own.reshape(W, S, N, N), b.reshape(W, S, m + N)
+        A, gradient = np.zeros((W, g, g)), np.zeros((W, g))
+        pairs = np.einsum("wuij,wukl->wjluik", self.basis, self.basis).reshape(W, 16, S * r * r)
+        both = np.matmul(pairs, motion.reshape(W, S * r * r, n * n)).reshape(W, 4, 4, n, n)
+        A[:, knots[:, None], knots] = both.transpose(0, 1, 3, 2, 4).reshape(W, 4 * n, 4 * n)
+        A[:, knots[:, None], logits] = self._of_knots(mixed).reshape(W, 4 * n, N)
+        A[:, logits[:, None], knots] = A[:, knots[:, None], logits].transpose(0, 2, 1)
+        A[:, logits[:, None], logits] = own.sum(axis=1)
+        gradient[:, knots], gradient[:, logits] = self._of_knots(b[..., :m]), b[..., m:].sum(axis=1)
+        if self.stretch is not None:
+            tau, d = logits[-1] + 1, self.stretch
+            Hd = np.einsum("wsikpq,wskq->wsip", motion.reshape(W, S, r, r, n, n), d)
+            A[:, tau, knots] = A[:, knots, tau] = self._of_knots(Hd)
+            A[:, tau, logits] = A[:, logits, tau] = np.einsum("wsm,wsmk->wk", d.reshape(W, S, m), mixed)
+            A[:, tau, tau] = (d * Hd).sum(axis=(1, 2, 3))
+            gradient[:, tau] = (d.reshape(W, S, m) * b[..., :m]).sum(axis=(1, 2))
+        return A, gradient
+
+    def moved(self, step: Array) -> Array:
+        """Return the step of the motion variables, (m, r n + N), for that of the windows, (W, g)."""
+        (W, S), (knots, logits) = self.basis.shape[:2], self._columns()
+        motion = np.matmul(self.basis, step[:, knots].reshape(W, 1, 4, -1))
+        if self.stretch is not None:
+            motion += self.stretch * step[:, logits[-1] + 1, None, None, None]
+        a = np.broadcast_to(step[:, None, logits], (W, S, self.logits))
+        return np.concatenate([motion.reshape(W, S, -1), a], axis=2).reshape(W * S, -1)
+
+    def _columns(self) -> tuple[Indices, Indices]:
+        """Return the places of x_0, ẋ_0, x_1, ẋ_1, (4 n,), and of a, (N,), in a window."""
+        places, free = np.arange(self.windows.shape[1]), int(self.stretch is not None)
+        n = (len(places) - self.logits - free) // 4
+        return np.delete(places, np.arange(2 * n, 2 * n + self.logits + free)), places[2 * n : 2 * n + self.logits]
+
+    def _of_knots(self, of_motion: Array) -> Array:
+        """Return the sum over instants of what belongs to x, ẋ, ẍ, (W, S, r n, …), for the knots, (W, 4 n · …)."""
+        W, S, r, _ = self.basis.shape
+        rows = self.basis.transpose(0, 3, 1, 2).reshape(W, 4, S * r)
+        return np.matmul(rows, of_motion.reshape(W, S * r, -1)).reshape(W, -1)

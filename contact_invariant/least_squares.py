@@ -19,33 +19,84 @@ REJECTED = 10
 
 
 @dataclass(frozen=True)
-class NormalBlocks:
-    """JᵀJ and Jᵀr of one group of instants or terms: W windows of g knot variables, each with S instants.
+class LocalBlocks:
+    """JᵀJ and Jᵀr of m instants, with respect to their l local variables.
 
     Attributes:
-        windows: indices of the knot variables, (W, g).
-        A: JᵀJ with respect to them, (W, g, g).
-        b: Jᵀr, (W, g).
-        local: index of the first of the l local variables of each instant, (W, S).
-        cross: JᵀJ with respect to knot and local variables, (W, S, g, l).
-        D: JᵀJ with respect to local variables, (W, S, l, l).
-        c: Jᵀr with respect to local variables, (W, S, l).
+        first: index of the first local variable of each instant, (m,).
+        columns: motion variables on which residuals with local variables depend, (e,).
+        places: of their pairs among the entries of `NormalBlocks.H`, (e, e).
+        cross: JᵀJ with respect to these and local variables, (m, e, l).
+        D: JᵀJ with respect to local variables, (m, l, l).
+        c: Jᵀr with respect to local variables, (m, l).
     """
 
-    windows: Indices
-    A: Array
-    b: Array
-    local: Indices
+    first: Indices
+    columns: Indices
+    places: Indices
     cross: Array
     D: Array
     c: Array
 
-    @classmethod
-    def of_knots(cls, window: Indices, A: Array, b: Array) -> NormalBlocks:
-        """Return the blocks of one term without local variables."""
-        g, none = len(window), np.zeros((1, 0, 0))
-        cross, D = np.zeros((1, 0, g, 0)), np.zeros((1, 0, 0, 0))
-        return cls(window[None], A[None], b[None], np.zeros((1, 0), dtype=np.intp), cross, D, none)
+    def eliminated(self, H: Array, b: Array, damping: float) -> tuple[Array, Array, Array]:
+        """Return H and b of motion variables without the damped local ones, and what these are, (m, l, e + 1)."""
+        k, D = np.arange(self.D.shape[1]), self.D.copy()
+        D[:, k, k] += damping * D[:, k, k] + 1e-8
+        solved = np.linalg.solve(D, np.concatenate([self.cross.transpose(0, 2, 1), self.c[..., None]], axis=2))
+        schur, H, b = np.matmul(self.cross, solved), H.copy(), b.copy()
+        H[:, self.places] -= schur[..., :-1]
+        b[:, self.columns] -= schur[..., -1]
+        return H, b, solved
+
+
+@dataclass(frozen=True)
+class NormalBlocks:
+    """JᵀJ and Jᵀr of m instants, with respect to their q motion variables: linear in small steps of knot variables.
+
+    Attributes:
+        H: entries of JᵀJ, (m, h).
+        b: Jᵀr, (m, q).
+        knots: what maps both to knot variables.
+        local: the same of local variables, if there are any.
+    """
+
+    H: Array
+    b: Array
+    knots: KnotMap
+    local: LocalBlocks | None = None
+
+
+class KnotMap(Protocol):
+    """Motion variables of instants as linear functions of windows of g knot variables."""
+
+    @property
+    def windows(self) -> Indices:
+        """Indices of the knot variables of each window, (W, g)."""
+
+    def squares(self, H: Array, b: Array) -> tuple[Array, Array]:
+        """Return JᵀJ and Jᵀr with respect to the windows, (W, g, g) and (W, g)."""
+
+    def moved(self, step: Array) -> Array:
+        """Return the step of the motion variables, (m, q), for that of the windows, (W, g)."""
+
+
+@dataclass(frozen=True)
+class OwnKnots:
+    """Knot variables that are themselves the motion variables of one instant in each window.
+
+    Attributes:
+        windows: their indices, (W, g).
+    """
+
+    windows: Indices
+
+    def squares(self, H: Array, b: Array) -> tuple[Array, Array]:
+        """Return the arguments, with H as a square."""
+        return H.reshape(*b.shape, -1), b
+
+    def moved(self, step: Array) -> Array:
+        """Return the argument."""
+        return step
 
 
 class Problem(Protocol):
@@ -143,7 +194,7 @@ def levenberg_marquardt(
 
 
 class _NormalEquations:
-    """JᵀJ and Jᵀr in blocks; local variables are eliminated instant by instant, knots form a banded matrix.
+    """JᵀJ and Jᵀr; local variables are eliminated instant by instant, knots form a banded matrix.
 
     What a shared residual adds to this has rank one (Sherman-Morrison).
     """
@@ -151,52 +202,52 @@ class _NormalEquations:
     def __init__(
         self, problem: Problem, parts: Sequence[NormalBlocks], shared: tuple[float, Array] | None = None
     ) -> None:
-        self._problem = problem
-        n = problem.knots
-        self._band = max(int(np.ptp(part.windows, axis=1).max()) + 1 for part in parts)
-        self._H, self._gradient = np.zeros((n, n)), np.zeros(n)
+        self._problem, n = problem, problem.knots
+        self._band, self._gradient = np.zeros((max(_width(part) for part in parts), n)), np.zeros(n)
+        self._parts, self._diagonal = parts, np.full(n, 1e-6)
         for part in parts:
-            for window, block, gradient in zip(part.windows, part.A, part.b, strict=True):
-                self._H[np.ix_(window, window)] += block
-                self._gradient[window] += gradient
+            A, b = part.knots.squares(part.H, part.b)
+            for window, block in zip(part.knots.windows, A, strict=True):
+                self._diagonal[window] += np.diagonal(block)
+            if part.local is None:
+                _add(self._band, self._gradient, part.knots.windows, A, b)
         r, self._shared = (0.0, np.zeros(n)) if shared is None else shared
         self._gradient += r * self._shared
-        self._local = [part for part in parts if part.c.size]
-        self._diagonal = np.diagonal(self._H) + 1e-6
 
     def step(self, damping: float) -> Array | None:
         """Return the step of the damped equations, (size,); None where they are numerically singular."""
-        H, gradient, eliminated = self._H.copy(), self._gradient.copy(), []
-        for part in self._local:
-            W, S, g, own = part.cross.shape
-            D, k = part.D.copy(), np.arange(own)
-            D[..., k, k] += damping * D[..., k, k] + 1e-8
-            right = np.concatenate([part.cross.transpose(0, 1, 3, 2), part.c[..., None]], axis=3)
-            solved = np.linalg.solve(D, right)
-            cross = part.cross.transpose(0, 2, 1, 3).reshape(W, g, S * own)
-            schur = np.matmul(cross, solved.reshape(W, S * own, g + 1))
-            for window, block in zip(part.windows, schur, strict=True):
-                H[np.ix_(window, window)] -= block[:, :g]
-                gradient[window] -= block[:, g]
-            eliminated.append((part, solved))
-        diagonal = np.arange(len(H))
-        H[diagonal, diagonal] += damping * self._diagonal
+        band, gradient, eliminated = self._band.copy(), self._gradient.copy(), []
+        for part in self._parts:
+            if part.local is not None:
+                H, b, solved = part.local.eliminated(part.H, part.b, damping)
+                _add(band, gradient, part.knots.windows, *part.knots.squares(H, b))
+                eliminated.append((part.knots, part.local, solved))
+        band[0] += damping * self._diagonal
         fixed = self._problem.fixed
-        H, n = H[fixed:, fixed:], len(H) - fixed
-        band = np.zeros((min(self._band, n), n))
-        for below in range(len(band)):
-            band[below, : n - below] = np.diagonal(H, -below)
+        right = np.column_stack([-gradient, self._shared])[fixed:]
         try:
-            right = np.column_stack([-gradient, self._shared])[fixed:]
-            free, turned = solveh_banded(band, right, lower=True, overwrite_ab=True, check_finite=False).T
+            free, turned = solveh_banded(band[:, fixed:], right, lower=True, overwrite_ab=True, check_finite=False).T
         except LinAlgError:
             return None
         own = self._shared[fixed:]
         free = free - turned * (own @ free) / (1.0 + own @ turned)
         step = np.zeros(self._problem.size)
         step[fixed : self._problem.knots] = free
-        for part, solved in eliminated:
-            moved = step[part.windows][:, None, :, None]
-            values = -solved[..., -1] - np.matmul(solved[..., :-1], moved)[..., 0]
-            step[part.local[..., None] + np.arange(values.shape[2])] = values
+        for knots, local, solved in eliminated:
+            moved = knots.moved(step[knots.windows])[:, local.columns]
+            values = -solved[..., -1] - np.matmul(solved[..., :-1], moved[..., None])[..., 0]
+            step[local.first[:, None] + np.arange(values.shape[1])] = values
         return step
+
+
+def _width(part: NormalBlocks) -> int:
+    return int(np.ptp(part.knots.windows, axis=1).max()) + 1
+
+
+def _add(band: Array, gradient: Array, windows: Indices, A: Array, b: Array) -> None:
+    """Add the blocks of windows to a banded matrix, of which row k has the k-th diagonal below the main one."""
+    rows, columns = np.tril_indices(windows.shape[1])
+    for window, block, values in zip(windows, A, b, strict=True):
+        one, other = window[rows], window[columns]
+        band[abs(one - other), np.minimum(one, other)] += block[rows, columns]
+        gradient[window] += values

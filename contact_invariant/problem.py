@@ -9,7 +9,7 @@ import numpy as np
 
 from contact_invariant.character import Character
 from contact_invariant.instants import Instants
-from contact_invariant.least_squares import NormalBlocks
+from contact_invariant.least_squares import NormalBlocks, OwnKnots
 from contact_invariant.residuals import WEIGHTS, Instant, Rows, dynamic_rows, path_rows
 from contact_invariant.surroundings import Surroundings
 from contact_invariant.symbols import ca
@@ -156,7 +156,9 @@ class SynthesisProblem:
         parts = [group.normal_equations(z, weights) for group, weights in self._groups()]
         for r, J, begin in self._others(z):
             window = begin + np.arange(J.shape[1])
-            parts.append((0.5 * float(r @ r), NormalBlocks.of_knots(window, J.T @ J, J.T @ r)))
+            parts.append(
+                (0.5 * float(r @ r), NormalBlocks((J.T @ J).reshape(1, -1), (J.T @ r)[None], OwnKnots(window[None])))
+            )
         shared = self.shared(z)
         cost = sum(cost for cost, _ in parts) + (0.0 if shared is None else 0.5 * shared[0] ** 2)
         return cost, [blocks for _, blocks in parts]

@@ -1,5 +1,6 @@
 """A scenario with a behaviour, for all tests of contact-invariant optimisation."""
 
+import numpy as np
 import pytest
 
 from contact_invariant.character_builder import character_of
@@ -67,3 +68,18 @@ def refusal(tmp_path):
         return str(error.value)
 
     return load
+
+
+@pytest.fixture
+def gradient_of():
+    """Return the gradient of a problem's cost, (size,), from its normal equations."""
+
+    def gradient(problem, z):
+        found = np.zeros(problem.size)
+        for part in problem.normal_equations(z)[1]:
+            np.add.at(found, part.knots.windows, part.knots.squares(part.H, part.b)[1])
+            if part.local is not None:
+                np.add.at(found, part.local.first[:, None] + np.arange(part.local.c.shape[1]), part.local.c)
+        return found
+
+    return gradient

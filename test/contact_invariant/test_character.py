@@ -162,11 +162,14 @@ def test_normal_equations_match_finite_differences(behaviour, character, surroun
     assert cost == pytest.approx(cost_of(problem.residuals(z)))
     slope = curvature = 0.0
     for part in blocks:
-        knots = along[part.windows]
-        local = along[part.local[..., None] + np.arange(part.c.shape[2])]
-        slope += (part.b * knots).sum() + (part.c * local).sum()
-        curvature += np.einsum("wg,wgh,wh->", knots, part.A, knots) + np.einsum("wsl,wslm,wsm->", local, part.D, local)
-        curvature += 2.0 * np.einsum("wg,wsgl,wsl->", knots, part.cross, local)
+        knots, (A, b) = along[part.knots.windows], part.knots.squares(part.H, part.b)
+        slope, curvature = slope + (b * knots).sum(), curvature + np.einsum("wg,wgh,wh->", knots, A, knots)
+        if part.local is not None:
+            motion = part.knots.moved(knots)[:, part.local.columns]
+            local = along[part.local.first[:, None] + np.arange(part.local.c.shape[1])]
+            slope += (part.local.c * local).sum()
+            curvature += np.einsum("sl,slm,sm->", local, part.local.D, local)
+            curvature += 2.0 * np.einsum("se,sel,sl->", motion, part.local.cross, local)
     if (shared := problem.shared(z)) is not None:
         rate = shared[1] @ along[: problem.knots]
         slope, curvature = slope + shared[0] * rate, curvature + rate**2

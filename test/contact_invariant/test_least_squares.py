@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from contact_invariant.least_squares import NormalBlocks, levenberg_marquardt
+from contact_invariant.least_squares import LocalBlocks, NormalBlocks, OwnKnots, levenberg_marquardt
 
 
 class Chain:
@@ -28,10 +28,10 @@ class Chain:
         r, shared = self.residuals(z)
         J = self.J * (1 + 2 * self.slope * z[self.columns])[:, None]
         A, b = J.transpose(0, 2, 1) @ J, np.einsum("mkj,mk->mj", J, r)
-        windows, local = self.begins[:, None] + np.arange(3), self.local[:, None]
-        blocks = NormalBlocks(
-            windows, A[:, :3, :3], b[:, :3], local, A[:, None, :3, 3:], A[:, None, 3:, 3:], b[:, None, 3:]
-        )
+        columns, places = np.arange(3), np.arange(9).reshape(3, 3)
+        local = LocalBlocks(self.local, columns, places, A[:, :3, 3:], A[:, 3:, 3:], b[:, 3:])
+        knots = OwnKnots(self.begins[:, None] + np.arange(3))
+        blocks = NormalBlocks(A[:, :3, :3].reshape(3, 9), b[:, :3], knots, local)
         return 0.5 * float((r**2).sum() + (shared**2).sum()), [blocks]
 
     def shared(self, z):

@@ -120,15 +120,11 @@ def test_forces_on_both_are_equal_and_opposite_but_for_what_the_ground_bears(cha
     np.testing.assert_allclose(wrenches[1] - wrenches[0], (1.0 - share) * of_foot, atol=1e-9)
 
 
-def test_gradients_are_derivatives(character, problem, on_top):
+def test_gradients_are_derivatives(character, problem, on_top, gradient_of):
     rng = np.random.default_rng(3)
     z = problem.initial(on_top, np.zeros(len(character.joints.indices)))
     z[problem.fixed :] += 0.02 * rng.normal(size=len(z) - problem.fixed)
-    gradient = np.zeros(len(z))
-    for part in problem.normal_equations(z)[1]:
-        np.add.at(gradient, part.windows, part.b)
-        if part.c.size:
-            np.add.at(gradient, part.local[..., None] + np.arange(part.c.shape[2]), part.c)
+    gradient = gradient_of(problem, z)
     at = character.body_features(1)
     windows = problem.knots - 2 * character.features + np.arange(2 * character.features)
     chosen = np.concatenate([windows[at], rng.choice(np.arange(problem.fixed, len(z)), 12, replace=False)])
