@@ -19,7 +19,7 @@ from contact_invariant.contact_schedule import Span, feet_of
 from contact_invariant.cost_sum import CostSum
 from contact_invariant.limit_residual import LimitSpeedResidual
 from contact_invariant.optional_crocoddyl import crocoddyl
-from contact_invariant.residuals import GRAVITY
+from contact_invariant.residuals import GRAVITY, LINK_MARGIN
 from contact_invariant.swing_paths import SwingPaths
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.geometry_data import geometry_data
@@ -31,7 +31,8 @@ from multi_qp_scene.scenario import Scenario
 TORQUE, SPEED, FRICTION, EXTENT = 0.8, 0.8, 0.8, 0.8
 #: Distances from joint limits that are kept, and when barriers are firm [rad].
 JOINT_MARGIN, FIRM_JOINT_MARGIN = 0.03, 0.06
-#: Distances that are kept [m]: from surroundings, between own links; and within which pairs are looked at.
+#: Distances that are kept [m]: from surroundings; between own links, where the simplified motion has less `LINK_MARGIN`
+#: at least; and within which pairs are looked at.
 OUTSIDE_MARGIN, INSIDE_MARGIN, NEAR = 0.01, 0.04, 0.15
 #: Distance beyond the influence of the QP's damper within which pairs are looked at that nothing but the QP lists [m].
 BEYOND = 0.03
@@ -39,7 +40,7 @@ BEYOND = 0.03
 SWING_MARGIN = 0.035
 #: The first of a link, but for feet, that touches with a point: its shape may enter the surface when it tilts [m].
 POINT_MARGIN = -0.005
-#: Duration before and after the contact of a point over which it keeps this margin [s].
+#: Duration before and after a contact over which a point keeps this margin, and another patch less than the first [s].
 LEAVING = 0.1
 #: Duration per body weight over which the normal force of a contact may rise and has to fall, and when barriers are
 #: firm [s]. With a force that ends within a node, accelerations jump, of which splines through the nodes know nothing.
@@ -153,10 +154,14 @@ class CostFactory:
             costs.squares("clearance", residual, self._firmness * factors)
         return costs.sum
 
-    def _soon(self, k: int) -> list[Span]:
-        """Return the contacts that begin or have ended within a short time of a node."""
-        times = self._guess.times
-        return [s for s in self._guess.spans if times[s.begin] - LEAVING < times[k] < times[s.end] + LEAVING]
+    def _soon(self, k: int) -> dict[int, float]:
+        """Return effectors whose contact begins or has ended within `LEAVING` of a node: how far off, 0..1, of it."""
+        times, found = self._guess.times, dict[int, float]()
+        for span in self._guess.spans:
+            off = float(max(times[span.begin] - times[k], times[k] - times[span.end], 0.0)) / LEAVING
+            if off < 1.0:
+                found[span.effector] = min(off, found.get(span.effector, 1.0))
+        return found
 
     def _solid(self, k: int) -> str | None:
         """Return the name of the object while no hand carries it, and hands do not reach for it."""
@@ -326,7 +331,7 @@ class _Pairs:
         postures: dict[float, Array],
         swings: dict[int, float],
         active: list[Span],
-        soon: list[Span],
+        soon: Mapping[int, float],
         solid: str | None,
         high: float,
         refined: Array | None = None,
@@ -338,7 +343,9 @@ class _Pairs:
             postures: of the simplified motion by node: that of the node, and those that swinging limbs follow there.
             swings: node that each swinging limb follows.
             active: contacts.
-            soon: contacts, with those that begin soon or have just ended.
+            soon: effectors whose contact begins soon or has just ended, and how far off that is, 0..1: distances are
+                by this, squared, those of the margins instead of those of the postures. With margins at once, a foot is
+                thrown off the ground, or aside from the other one, as it leaves it.
             solid: name of the object where it is to be avoided.
             high: distance from surroundings that is kept where the postures have it [m]; of a swinging patch, that
                 which it follows, as at the node itself it may land already, with 10 times the weight if it is larger
@@ -346,13 +353,13 @@ class _Pairs:
             refined: posture of the refinement that is continued: limbs without a later contact may leave the simplified
                 motion by far, and come close to what they were not near. Without it, pairs that only the QP lists are
                 left out.
-            lifts: height by which swinging limbs are lifted above that posture [m]: they keep no more than it gives,
-                since a foot that leaves the ground with `OUTSIDE_MARGIN` is thrown back.
+            lifts: height by which swinging limbs are lifted above that posture [m].
         """
         patches = [self._character.effectors[span.effector] for span in active]
-        points = [self._character.effectors[span.effector] for span in soon]
+        points = [self._character.effectors[i] for i in soon]
         flat = {joint for e in patches if not self._is_tip(e) for joint in self._joints[e.name]}
         tips = {joint for e in points if self._is_tip(e) for joint in self._joints[e.name]}
+        eased = {j: off**2 for i, off in soon.items() for j in self._joints[self._character.effectors[i].name]}
         found = []
         seen = {k: self._search.distances(q) for k, q in postures.items()}
         own = {self._surface_joint[self._character.limbs[i].name]: seen[k] for i, k in swings.items()}
@@ -361,7 +368,9 @@ class _Pairs:
         for index in dict.fromkeys(index for distances in close for index in distances):
             a, b = (int(k) for k in self._search.pairs[index])
             if (a, b) in self._inside:
-                found.append(((a, b), INSIDE_MARGIN, 1.0))
+                free = max(eased.get(self._joint[a], 1.0), eased.get(self._joint[b], 1.0))
+                had = min(*(distances.get(index, NEAR) for distances in seen.values()), INSIDE_MARGIN)
+                found.append(((a, b), had + free * max(LINK_MARGIN - had, 0.0), 1.0))
             elif (a, b) in self._within:
                 within = min(distances.get(index, NEAR) for distances in close) < self._within[a, b]
                 if refined is not None and within:
@@ -375,7 +384,8 @@ class _Pairs:
                 alike = [own[self._joint[a]]] if self._joint[a] in own else seen.values()
                 had = min(distances.get(index, NEAR) for distances in alike)
                 had = had if any(index in distances for distances in seen.values()) else OUTSIDE_MARGIN
-                had, least = had + lifted.get(self._joint[a], 0.0), 0.0 if self._joint[a] in lifted else OUTSIDE_MARGIN
+                had += lifted.get(self._joint[a], 0.0)
+                least = OUTSIDE_MARGIN * eased.get(self._joint[a], 1.0)
                 margin = POINT_MARGIN if self._joint[a] in tips else max(least, min(high, had))
                 moves_firmly = (self._joint[a] in own or self._joint[a] in tips) and high > OUTSIDE_MARGIN
                 found.append(((a, b), margin, CLOSE if moves_firmly else 1.0))

@@ -84,12 +84,26 @@ class SwingPaths:
         return np.asarray(pin.interpolate(self._scene.model, self._q[k], self._q[k + 1], at - k))
 
     def pose(self, i: int, k: int, at: float) -> pin.SE3:
-        """Return the pose of a limb's patch at a node at which it follows the simplified motion at another one."""
-        pin.framesForwardKinematics(self._scene.model, self._data, self.posture(at))
-        X = self._data.oMf[self._scene.surfaces[self._character.limbs[i].surface].frame_id].copy()
+        """Return the pose of a limb's patch at a node at which it follows the simplified motion at another one.
+
+        It begins and ends at the contacts, which are not quite where the simplified motion is at these nodes.
+        """
+        X, (begin, landed) = self._followed(i, at), self._swing(i, k)
+        left = next((s for s in self._spans if s.effector == i and s.end == begin), None)
+        s = (k - begin) / (landed.begin - begin) if landed.begin > begin else 1.0
+        for span, node, share in ((left, begin, 1.0 - s), (landed, landed.begin, s)):
+            if span is not None:
+                ends = self._followed(i, self._along(i, node))
+                X.translation = X.translation + share * (span.pose.translation - ends.translation)
+                X.rotation = X.rotation @ pin.exp3(share * pin.log3(ends.rotation.T @ span.pose.rotation))
         if (height := self.lifted(i, k)) is not None:
             X.translation = X.translation + height * self._swing(i, k)[1].normal
         return X
+
+    def _followed(self, i: int, at: float) -> pin.SE3:
+        """Return the pose of a limb's patch in the simplified motion at a node, or between two."""
+        pin.framesForwardKinematics(self._scene.model, self._data, self.posture(at))
+        return self._data.oMf[self._scene.surfaces[self._character.limbs[i].surface].frame_id].copy()
 
     def lifted(self, i: int, k: int) -> float | None:
         """Return by how much a limb is lifted at a node of its swing [m], None if it would not drag."""

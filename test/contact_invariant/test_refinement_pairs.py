@@ -5,9 +5,7 @@ import pinocchio as pin
 import pytest
 
 from contact_invariant.character_builder import character_of
-from contact_invariant.contact_schedule import (
-    Span,
-)
+from contact_invariant.contact_schedule import Span
 from contact_invariant.refinement_costs import (
     CLOSE,
     OUTSIDE_MARGIN,
@@ -15,6 +13,7 @@ from contact_invariant.refinement_costs import (
     SWING_MARGIN,
     _Pairs,
 )
+from contact_invariant.residuals import LINK_MARGIN
 from multi_qp_scene import load_scenario
 
 FLOOR = "ground/floor"
@@ -27,20 +26,22 @@ def test_a_link_that_touches_with_a_point_may_enter_the_surface_a_little_when_it
     q = scene.q0  # it lies
     names = [piece.name for piece in scene.collision_model.geometryObjects]
     ground = names.index("ground/ground_link_0")
-    spans = {e.name: Span(i, 0, 10, FLOOR, pin.SE3.Identity(), np.eye(3)[2]) for i, e in enumerate(character.effectors)}
+    index = {e.name: i for i, e in enumerate(character.effectors)}
+    spans = {name: Span(i, 0, 10, FLOOR, pin.SE3.Identity(), np.eye(3)[2]) for name, i in index.items()}
     pairs = _Pairs(scenario, character)
 
     def margins(active, soon):
-        near = pairs.near({0: q}, {}, active, soon, None, OUTSIDE_MARGIN)
+        off = {index[name]: 1.0 for name in soon}
+        near = pairs.near({0: q}, {}, [spans[name] for name in active], off, None, OUTSIDE_MARGIN)
         found = {names[a]: m for (a, b), m, _ in near if b == ground}
         return found.get("humanoid/l_wrist_roll_link_0"), found.get("humanoid/l_ankle_roll_link_0")
 
     assert margins([], []) == (OUTSIDE_MARGIN, OUTSIDE_MARGIN)
-    assert margins([spans["left_hand"]], [spans["left_hand"]]) == (POINT_MARGIN, OUTSIDE_MARGIN)
-    assert margins([], [spans["left_hand"], spans["left_foot"]]) == (POINT_MARGIN, OUTSIDE_MARGIN)
-    assert margins([spans["left_foot"]], [spans["left_foot"]]) == (OUTSIDE_MARGIN, None)
+    assert margins(["left_hand"], ["left_hand"]) == (POINT_MARGIN, OUTSIDE_MARGIN)
+    assert margins([], ["left_hand", "left_foot"]) == (POINT_MARGIN, OUTSIDE_MARGIN)
+    assert margins(["left_foot"], ["left_foot"]) == (OUTSIDE_MARGIN, None)
     for high, weight in ((OUTSIDE_MARGIN, 1.0), (SWING_MARGIN, CLOSE)):  # firm barriers have the larger margin
-        near = pairs.near({0: q}, {}, [], [spans["left_hand"]], None, high)
+        near = pairs.near({0: q}, {}, [], {index["left_hand"]: 1.0}, None, high)
         found = {names[a]: w for (a, b), _, w in near if b == ground}
         assert found["humanoid/l_wrist_roll_link_0"] == weight and found["humanoid/l_ankle_roll_link_0"] == 1.0
 
@@ -52,7 +53,7 @@ def test_links_keep_the_distance_from_surroundings_of_all_postures_that_they_fol
 
     def margin(*heights):
         postures = {k: scenario.scene.q0 + h * np.eye(scenario.scene.nq)[2] for k, h in enumerate(heights)}
-        near = pairs.near(postures, {}, [], [], None, 0.03)
+        near = pairs.near(postures, {}, [], {}, None, 0.03)
         found = {a: m for (a, b), m, _ in near if names[b].startswith("ground")}
         return found.get(wrist)
 
@@ -74,7 +75,7 @@ def test_own_links_that_meet_in_a_refinement_are_kept_apart_when_it_continues():
         refined[scene.model.joints[scene.model.getJointId(f"humanoid/{joint}")].idx_q] = angle
 
     def found(last):
-        listed = pairs.near({0: q}, {}, [], [], None, OUTSIDE_MARGIN, last)
+        listed = pairs.near({0: q}, {}, [], {}, None, OUTSIDE_MARGIN, last)
         return {tuple(sorted((names[a], names[b]))): (margin, weight) for (a, b), margin, weight in listed}
 
     foot_and_arm = ("humanoid/l_ankle_roll_link_0", "humanoid/l_shoulder_yaw_link_0")
@@ -97,7 +98,7 @@ def test_a_swinging_foot_keeps_the_distance_that_it_has_where_it_is_followed(beh
     postures = {10: scene.q0 + 0.001 * up, 7.5: scene.q0 + 0.025 * up}
 
     def margin(swings, before=None, postures=postures):
-        found = {pair: m for pair, m, _ in pairs.near(postures, swings, [], [], None, 0.03, before)}
+        found = {pair: m for pair, m, _ in pairs.near(postures, swings, [], {}, None, 0.03, before)}
         return found.get((foot, ground))
 
     assert margin({0: 7.5}) == pytest.approx(0.025, abs=2e-3)
@@ -107,18 +108,26 @@ def test_a_swinging_foot_keeps_the_distance_that_it_has_where_it_is_followed(beh
     assert margin({0: 10}, scene.q0, postures=high) == OUTSIDE_MARGIN
 
 
-def test_a_lifted_foot_keeps_no_more_than_its_path_gives(behaviour):
-    """One that has to keep 1 cm as soon as it swings is thrown off the ground, and back."""
+def test_a_foot_that_has_just_left_or_lands_soon_keeps_what_its_path_gives(behaviour):
+    """With 1 cm from the first node on, it is thrown off the ground; with 3 cm from the other foot, aside."""
     scenario = behaviour(phases=2, effectors="{left_foot: {surface: left_sole}, right_foot: {surface: right_sole}}")
     scene = scenario.scene
     names = [piece.name for piece in scene.collision_model.geometryObjects]
-    foot, ground = names.index("humanoid/l_ankle_roll_link_0"), names.index("ground/ground_link_0")
-    pairs, postures = _Pairs(scenario, character_of(scenario)), {7.5: scene.q0 + 0.001 * np.eye(scene.nq)[2]}
+    left, right = names.index("humanoid/l_ankle_roll_link_0"), names.index("humanoid/r_ankle_roll_link_0")
+    ground, q = names.index("ground/ground_link_0"), scene.q0 + 0.001 * np.eye(scene.nq)[2]
+    for side, angle in (("L", -0.03), ("R", 0.03)):  # closer than 3 cm
+        q[scene.model.joints[scene.model.getJointId(f"humanoid/{side}_HIP_R")].idx_q] += angle
+    pairs = _Pairs(scenario, character_of(scenario))
 
-    def margin(lifts):
-        found = {pair: m for pair, m, _ in pairs.near(postures, {0: 7.5}, [], [], None, 0.03, None, lifts)}
-        return found[foot, ground]
+    def margins(off, lifts=()):
+        soon = {0: off, 1: 0.0} if off < 1.0 else {1: 0.0}  # it stands on the other one
+        near = pairs.near({7.5: q}, {0: 7.5}, [], soon, None, 0.03, None, dict(lifts))
+        found = {pair: margin for pair, margin, _ in near}
+        return found[left, ground], found[min(left, right), max(left, right)]
 
-    assert margin({}) == OUTSIDE_MARGIN
-    assert margin({0: 0.004}) == pytest.approx(0.005, abs=5e-4)
-    assert margin({0: 0.05}) == 0.03
+    own, apart = margins(0.0)
+    assert own < 0.003 and apart < LINK_MARGIN - 0.001
+    assert margins(1.0) == (OUTSIDE_MARGIN, LINK_MARGIN)
+    assert own < margins(0.9)[0] < OUTSIDE_MARGIN and apart < margins(0.9)[1] < LINK_MARGIN
+    assert margins(0.0, {0: 0.004}.items())[0] == pytest.approx(own + 0.004, abs=1e-3)
+    assert margins(1.0, {0: 0.05}.items())[0] == 0.03

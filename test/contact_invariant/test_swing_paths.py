@@ -11,19 +11,27 @@ from contact_invariant.swing_paths import LIFT, SwingPaths
 FLOOR = "ground/floor"
 
 
-def swinging(behaviour, height):
-    """Return the paths of a foot that moves by 0.2 m and is lifted by at most a height; it swings at nodes 6 to 20."""
+def swinging(behaviour, height, ahead=0.0):
+    """Return the paths of a foot that moves by 0.2 m and is lifted by at most a height; it swings at nodes 6 to 20.
+
+    It lands `ahead` of where the simplified motion has it.
+    """
     scenario = behaviour(phases=2, effectors="{left_foot: {surface: left_sole}, right_foot: {surface: right_sole}}")
     scene = scenario.scene
     times, q = np.linspace(0.0, 0.4, 21), np.tile(scene.q0, (21, 1))
     turn = np.linspace(0.0, np.pi, 21)
     q[:, 0] += 0.1 * (1.0 - np.cos(turn))
     q[:, 2] += height * np.sin(turn)
-    sole = pin.SE3(np.eye(3), np.zeros(3))
-    spans = [Span(0, 0, 6, FLOOR, sole, np.eye(3)[2]), Span(0, 20, 20, FLOOR, sole, np.eye(3)[2])]
+    character, data = character_of(scenario), scene.model.createData()
+    poses = []
+    for posture, shift in ((q[0], 0.0), (q[20], ahead)):
+        pin.framesForwardKinematics(scene.model, data, posture)
+        X = data.oMf[scene.surfaces[character.limbs[0].surface].frame_id]
+        poses.append(pin.SE3(X.rotation, X.translation + [shift, 0.0, 0.0]))
+    spans = [Span(0, 0, 6, FLOOR, poses[0], np.eye(3)[2]), Span(0, 20, 20, FLOOR, poses[1], np.eye(3)[2])]
     planned = np.ones((20, 2), dtype=bool)
     planned[:, 0] = False
-    return SwingPaths(scene, character_of(scenario), (times, q), spans, planned), q
+    return SwingPaths(scene, character, (times, q), spans, planned), q
 
 
 def test_a_swing_is_followed_between_nodes(behaviour):
@@ -52,3 +60,13 @@ def test_feet_that_would_drag_are_lifted(behaviour):
     heights = places[:, 2] - places[0, 2]
     assert heights.max() > LIFT and heights[speeds > 0.5 * speeds.max()].min() > Bounds().clearance
     assert speeds[0] < 0.1 * speeds.max()
+
+
+def test_a_path_begins_and_ends_at_the_contacts(behaviour):
+    """They may be moved from where the simplified motion has the patch, onto the surface or to its place later."""
+    moved, as_it_is = swinging(behaviour, 0.05, 0.01)[0], swinging(behaviour, 0.05)[0]
+    for k, shift in ((6, 0.0), (13, 0.005), (20, 0.01)):
+        at = moved.at(k, [])[0] if k < 20 else 20
+        X, Y = moved.pose(0, k, at), as_it_is.pose(0, k, at)
+        np.testing.assert_allclose(X.translation - Y.translation, [shift, 0.0, 0.0], atol=1e-9)
+        np.testing.assert_allclose(X.rotation, Y.rotation, atol=1e-9)
