@@ -31,8 +31,8 @@ from multi_qp_scene.scenario import Scenario
 TORQUE, SPEED, FRICTION, EXTENT = 0.8, 0.8, 0.8, 0.8
 #: Distances from joint limits that are kept, and when barriers are firm [rad].
 JOINT_MARGIN, FIRM_JOINT_MARGIN = 0.03, 0.06
-#: Distances that are kept [m]: from surroundings; between own links, where the simplified motion has less `LINK_MARGIN`
-#: at least; and within which pairs are looked at.
+#: Distances that are kept [m]: from surroundings; at most between own links, at least `LINK_MARGIN`; and within which
+#: pairs are looked at.
 OUTSIDE_MARGIN, INSIDE_MARGIN, NEAR = 0.01, 0.04, 0.15
 #: Distance beyond the influence of the QP's damper within which pairs are looked at that nothing but the QP lists [m].
 BEYOND = 0.03

@@ -39,6 +39,9 @@ LYING = 1.0
 #: Least logit at the start of the later stages of these, and of contacts of the object: one that was given up while
 #: physics was weak would stay so, as it has no gradient, and the object would be thrown.
 OBJECT = 0.0
+#: Cost of phases without a contact above which the second stage begins again with other noise, and how often: two limbs
+#: that pass an obstacle in the same phase are a local minimum, in which the later stages stay.
+FLYING, RETRIES = 0.3, 2
 #: Weight of the displacement of the centre of mass by limbs where task terms hold, if the behaviour asks for it [1/m].
 BALANCE = 300.0
 #: Half of the interval over which velocities of the full model's centre of mass are differences [s].
@@ -161,12 +164,6 @@ class Synthesiser:
         planned = stages_of(self._behaviour)
         with threadpool_limits(1):  # matrices are small
             for number, stage in enumerate(planned):
-                if number and planned[number - 1].name != FIRMING:
-                    z[problem.fixed :] += NOISE * rng.normal(size=len(z) - problem.fixed)
-                logits = problem.logits(z)
-                logits[:] = self._fresh if stage.fresh else np.clip(logits, self._least, LOGIT)
-                if self._held is not None:
-                    logits[0] = self._held
                 problem.weights.update(adapted(stage.weights, self._behaviour))
                 if number > 1:
                     problem.weights["support"] *= self._behaviour.support
@@ -174,13 +171,13 @@ class Synthesiser:
                     problem.weights["drag"] *= self._behaviour.drag
                     if self._behaviour.object is not None:
                         problem.weights["creep"] = self._behaviour.object.slip
-                fit = self._minimise(
-                    problem,
-                    z,
-                    iterations=self._iterations or stage.iterations,
-                    deadline=deadline,
-                    progress=None if progress is None else _named(progress, stage.name),
-                )
+                noise = number > 0 and planned[number - 1].name != FIRMING
+                fit = self._fit(stage, z, rng if noise else None, deadline, progress)
+                for _ in range(RETRIES if stage.fresh else 0):
+                    if fit.reason == "time" or problem.breakdown(fit.z)["support"] < FLYING:
+                        break
+                    again = self._fit(stage, z, rng, deadline, progress)
+                    fit = min(fit, again, key=lambda one: one.costs[-1])
                 z = fit.z
                 stages.append((stage.name, fit))
                 if fit.reason == "time":
@@ -194,6 +191,25 @@ class Synthesiser:
             features=problem.terms.values(self._ends(motion)),
             seconds=time.process_time() - begin,
             complete=len(stages) == len(planned) and stages[-1][1].reason != "time",
+        )
+
+    def _fit(
+        self, stage: Stage, z: Array, rng: np.random.Generator | None, deadline: float, progress: Progress | None
+    ) -> Fit:
+        """Return the result of a stage that begins at z, with noise if there is a generator of it."""
+        problem, z = self.problem, z.copy()
+        if rng is not None:
+            z[problem.fixed :] += NOISE * rng.normal(size=len(z) - problem.fixed)
+        logits = problem.logits(z)
+        logits[:] = self._fresh if stage.fresh else np.clip(logits, self._least, LOGIT)
+        if self._held is not None:
+            logits[0] = self._held
+        return self._minimise(
+            problem,
+            z,
+            iterations=self._iterations or stage.iterations,
+            deadline=deadline,
+            progress=None if progress is None else _named(progress, stage.name),
         )
 
     def _ends(self, motion: Motion) -> list[tuple[Array, ...]]:

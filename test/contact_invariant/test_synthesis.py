@@ -271,3 +271,21 @@ def test_a_handstand_emerges_from_a_crouch():
     assert made["left_hand"].all() and made["right_hand"].all()
     assert not made["left_foot"][-4:].any() and not made["right_foot"][-4:].any()  # held for four phases
     assert motion.x[-1, 8] > 1.5 and motion.x[-1, 14] > 1.5  # the feet
+
+
+@pytest.mark.parametrize(("flights", "tries"), [(0, 1), (1, 2), (2, 3), (5, 3)])
+def test_contacts_are_found_again_if_a_phase_has_none(behaviour, flights, tries):
+    """With other noise, a few times; the cheapest result is kept."""
+    maker, begins = Synthesiser(behaviour()), []
+
+    def minimise(problem, z, **options):
+        begins.append(z.copy())
+        problem.logits(z)[1] = -3.0 if 1 < len(begins) <= 1 + flights else 3.0  # the first stage is the task's
+        return Fit(z, [float(100 - len(begins))], [0.0], "converged")
+
+    maker._minimise = minimise
+    synthesis = maker.run()
+    assert len(begins) == len(STAGES) - 1 + tries
+    assert [name for name, _ in synthesis.stages] == [stage.name for stage in STAGES]
+    assert synthesis.motion.contacts[1, :2].all() or flights > tries
+    assert all(np.abs(a - b).max() > 0.0 for a, b in zip(begins[1:], begins[2:], strict=False))
