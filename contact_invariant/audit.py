@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -18,7 +18,7 @@ from multi_qp_scene.arrays import Array, Indices
 from multi_qp_scene.meeting_pairs import parting_pieces
 from multi_qp_scene.overlaps import OverlapSearch
 from multi_qp_scene.scene import Scene
-from multi_qp_scene.surfaces import pyramid
+from multi_qp_scene.surfaces import PYRAMID_EDGES, pyramid
 
 #: Grid of the audit [s].
 STEP = 0.01
@@ -171,15 +171,16 @@ class Auditor:
                 surroundings, origin, R = path.frame(self._surroundings, i, m)
                 local = (path.corners[m, i] - origin) @ R
                 pushed = [(effector.body, 1.0), *([(touched, -1.0)] if touched >= 0 else [])]
-                for corner, edge in cone_edges(surroundings, self._friction, local, grip=effector.grip):
-                    place, f = origin + R @ corner, R @ edge
-                    column = np.zeros(6 * len(bodies))
-                    for k, sign in pushed:  # each body by its own weight
-                        wrench = np.append(f, np.cross(place - path.bodies[k][0][m], f))
-                        column[6 * k : 6 * k + 6] = sign / bodies[k].mass * wrench
-                    columns.append(column)
-            if columns:
-                errors[m] -= np.array(columns).T @ nnls(np.array(columns).T, needed[m])[0]
+                corners, edges = cone_edges(surroundings, self._friction, local, grip=effector.grip)
+                places, forces = origin + corners @ R.T, edges @ R.T
+                own = np.zeros((len(forces), 6 * len(bodies)))
+                for k, sign in pushed:  # each body by its own weight
+                    wrenches = np.hstack([forces, np.cross(places - path.bodies[k][0][m], forces)])
+                    own[:, 6 * k : 6 * k + 6] = sign / bodies[k].mass * wrenches
+                columns.append(own)
+            A = np.vstack(columns).T if columns else np.zeros((6 * len(bodies), 0))
+            if A.size:
+                errors[m] -= A @ nnls(A, needed[m])[0]
         found, bound = [], self._bounds.residual
         for k in range(len(bodies)):
             name, weight = self._character.label(k), "body weights" if k < len(self._character.names) else "its weight"
@@ -354,20 +355,18 @@ def _at_most(name: str, value: float, bound: float, unit: str, where: str) -> Fi
     return Finding(name, value, bound, unit, where, bool(value <= bound))
 
 
-def cone_edges(
-    surroundings: Surroundings, friction: float, corners: Array, *, grip: bool
-) -> Iterator[tuple[Array, Array]]:
-    """Yield each corner that touches with each edge of its friction cone, of unit normal force; of a grip also pulls.
+def cone_edges(surroundings: Surroundings, friction: float, corners: Array, *, grip: bool) -> tuple[Array, Array]:
+    """Return each corner that touches with each edge of its friction cone, of unit normal force, (e, 3) both.
 
     Args:
         surroundings: what is touched.
         friction: coefficient of friction.
         corners: of a patch, (k, 3) [m].
-        grip: whether the patch can pull.
+        grip: whether the patch can also pull.
     """
     near, normals = surroundings.touched(corners)
-    for corner, on, normal in zip(corners, near, normals, strict=True):
-        if np.linalg.norm(corner - on) > REACH:
-            continue
-        for force in pyramid(normal, friction):
-            yield from ((corner, f) for f in ([force, -force] if grip else [force]))
+    touching = np.linalg.norm(corners - near, axis=1) <= REACH
+    edges = np.array([pyramid(normal, friction) for normal in normals[touching]]).reshape(-1, PYRAMID_EDGES, 3)
+    if grip:
+        edges = np.concatenate([edges, -edges], axis=1)
+    return np.repeat(corners[touching], edges.shape[1], axis=0), edges.reshape(-1, 3)

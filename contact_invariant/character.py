@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pinocchio as pin
@@ -210,7 +211,7 @@ class Character:
     partners: tuple[RigidBody, ...] = ()
     touchable: tuple[tuple[str, ...], ...] = ()
 
-    @property
+    @cached_property
     def bodies(self) -> tuple[RigidBody, ...]:
         """All bodies: the characters, then the object."""
         first = RigidBody(self.name, 1.0, self.com, self.inertia, self.root, self.effort)
@@ -221,7 +222,7 @@ class Character:
         """Names of the characters."""
         return (self.name, *(partner.name for partner in self.partners))
 
-    @property
+    @cached_property
     def limbs(self) -> tuple[Effector, ...]:
         """The effectors that a limb's joints move; they are the first of `effectors`."""
         return tuple(effector for effector in self.effectors if effector.is_limb)
@@ -251,7 +252,7 @@ class Character:
         """Return the index of an effector by its name."""
         return [effector.name for effector in self.effectors].index(name)
 
-    @property
+    @cached_property
     def variables(self) -> list[int]:
         """Index of the contact variable of each effector: its own, or that of the one that it is joined to."""
         return [self.index(effector.joined) if effector.joined else i for i, effector in enumerate(self.effectors)]

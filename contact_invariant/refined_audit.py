@@ -120,15 +120,15 @@ class RefinedAuditor(Auditor):
             needed = np.asarray(pin.rnea(model, data, q[m], v[m], a[m])).copy()
             pin.computeJointJacobians(model, data, q[m])
             pin.updateFramePlacements(model, data)
-            columns, wrenches, owner = self._pushes(path, m, data)
-            explained = np.zeros(scene.nv)
-            if columns:
-                A = np.array(columns).T
+            pushes, explained = self._pushes(path, m, data), np.zeros(scene.nv)
+            if pushes:
+                A = np.vstack([columns for _, _, columns in pushes]).T
                 rows = np.vstack([A * scale[:, None] * weight, np.eye(A.shape[1]) * FORCE])
                 amounts = weight * nnls(rows, np.append(needed * scale, np.zeros(A.shape[1])))[0]
                 explained = A @ amounts
-                for amount, wrench, i in zip(amounts, wrenches, owner, strict=True):
-                    forces[m, i] += amount * wrench
+                ends = np.cumsum([len(wrenches) for _, wrenches, _ in pushes])
+                for (i, wrenches, _), own in zip(pushes, np.split(amounts, ends[:-1]), strict=True):
+                    forces[m, i] = own @ wrenches
             rest = needed - explained
             torques[m] = rest[scene.actuated_v]
             pin.centerOfMass(model, data, q[m], True)
@@ -138,30 +138,28 @@ class RefinedAuditor(Auditor):
                 residual[m, k] = np.concatenate([force, moment - np.cross(R @ data.com[body.root], force)])
         return Dynamics(forces, torques, residual)
 
-    def _pushes(self, path: _WholeBodyPath, m: int, data: pin.Data) -> tuple[list[Array], list[Array], list[int]]:
-        """Return generalised force, wrench and effector of each edge of the friction cones, of unit normal force."""
-        columns, wrenches, owner = [], [], []
+    def _pushes(self, path: _WholeBodyPath, m: int, data: pin.Data) -> list[tuple[int, Array, Array]]:
+        """Return each effector with forces, their wrenches and generalised forces, (e, 6) and (e, nv).
+
+        They are those of the edges of the friction cones, of unit normal force.
+        """
+        found = []
         for i, effector in enumerate(self._character.effectors):
             if not path.in_contact[m, i]:
                 continue
             frame = self._scene.surfaces[effector.surface].frame_id
             J = pin.getFrameJacobian(self._scene.model, data, frame, pin.LOCAL_WORLD_ALIGNED)
-            origin = data.oMf[frame].translation
             surroundings, at, R = path.frame(self._surroundings, i, m)
-            prop = self._character.prop if effector.on_prop else None
-            if prop is not None:
+            corners, edges = cone_edges(surroundings, self._friction, (path.corners[m, i] - at) @ R, grip=effector.grip)
+            places, f = at + corners @ R.T, edges @ R.T
+            wrenches = np.hstack([f, np.cross(places - data.oMf[frame].translation, f)])
+            columns, prop = wrenches @ J, self._character.prop
+            if effector.on_prop and prop is not None:
                 J_prop = pin.getJointJacobian(self._scene.model, data, prop.root, pin.LOCAL_WORLD_ALIGNED)
-                root = data.oMi[prop.root].translation
-            for place, edge in cone_edges(
-                surroundings, self._friction, (path.corners[m, i] - at) @ R, grip=effector.grip
-            ):
-                corner, f = at + R @ place, R @ edge
-                wrenches.append(np.append(f, np.cross(corner - origin, f)))
-                columns.append(J.T @ wrenches[-1])
-                if prop is not None:
-                    columns[-1] = columns[-1] - J_prop.T @ np.append(f, np.cross(corner - root, f))
-                owner.append(i)
-        return columns, wrenches, owner
+                columns -= np.hstack([f, np.cross(places - data.oMi[prop.root].translation, f)]) @ J_prop
+            if len(f):
+                found.append((i, wrenches, columns))
+        return found
 
     def _roots(self, dynamics: Dynamics, times: Array) -> list[Finding]:
         found = []
