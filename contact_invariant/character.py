@@ -47,7 +47,7 @@ class Effector:
         on_prop: whether it touches the object, and nothing else.
         unit: unit of its forces in the cost [weights of the first character].
         joined: name of the effector whose contact variable it has, "" if it has its own.
-        supports: whether it can bear the character without another contact.
+        supports: share that it has in what bears the character: with 1, it needs no other contact.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Effector:
     on_prop: bool = False
     unit: float = 1.0
     joined: str = ""
-    supports: bool = True
+    supports: float = 1.0
 
     @property
     def margin(self) -> float:

@@ -214,7 +214,7 @@ def _effector(
         upper=np.asarray(model.upperPositionLimit)[q_index],
         rest=upright[q_index],
         joined=given.joined or "",
-        supports=given.supports,
+        supports=float(given.supports),
     )
 
 

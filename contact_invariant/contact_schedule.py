@@ -112,7 +112,7 @@ def overlaps_of(character: Character, behaviour: BehaviourSpec) -> Array:
     are moved on by then.
     """
     feet = feet_of(behaviour)
-    props = [0.0 if effector.supports else TRUNK_OVERLAP for effector in character.limbs]
+    props = [0.0 if effector.supports >= 1.0 else TRUNK_OVERLAP for effector in character.limbs]
     limbs = [OVERLAP if e.name in feet else prop for e, prop in zip(character.limbs, props, strict=True)]
     return np.array(limbs + [TRUNK_OVERLAP] * (len(character.effectors) - len(limbs)))
 

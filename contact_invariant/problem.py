@@ -15,7 +15,7 @@ from contact_invariant.surroundings import Surroundings
 from contact_invariant.symbols import ca
 from contact_invariant.task_terms import TaskTerms, state_at
 from multi_qp_scene.arrays import Array, Indices
-from multi_qp_scene.schema.behaviour import BehaviourSpec
+from multi_qp_scene.schema.behaviour import BehaviourSpec, StandTerm
 
 #: Cubic pieces of the splines in a phase: with one, a limb that moves between two places at rest moves straight.
 PIECES = 2
@@ -195,7 +195,8 @@ class SynthesisProblem:
         if not self.behaviour.balanced:
             return [(self._dynamics, weights), (self._path, weights)]
         of_dynamics, last = np.tile(weights, (self._dynamics.count, 1)), self.behaviour.samples
-        other = np.setdiff1d(np.arange(len(of_dynamics)), [(phase + 1) * last - 1 for phase in self.terms.phases])
+        stands = [(t.phase or self.behaviour.phases) for t in self.behaviour.terms if isinstance(t, StandTerm)]
+        other = np.setdiff1d(np.arange(len(of_dynamics)), [phase * last - 1 for phase in stands])
         of_dynamics[other, WEIGHTS.index("balance")] = 0.0
         return [(self._dynamics, of_dynamics), (self._path, weights)]
 

@@ -174,8 +174,8 @@ def dynamic_rows(
         rows.add(f"{character.label(k)} moment", "physics", 2 * moment)
     for k in range(len(character.names)):
         own = [(i, e) for i, e in enumerate(character.effectors) if e.body == k and not e.on_prop]
-        standing = [i for i, e in own if e.supports and not e.joined]
-        rows.add("support", "support", hinge(1 - sum(at.c[i] for i in standing)))
+        standing = [e.supports * at.c[i] for i, e in own if not e.joined]
+        rows.add("support", "support", hinge(1 - sum(standing)))
         hands = [i for i, e in enumerate(character.effectors) if e.body == k and e.on_prop]
         if together > 0.0 and len(hands) > 1:
             rows.add("hands together", "support", *(together * (at.c[i] - at.c[j]) for i, j in pairwise(hands)))

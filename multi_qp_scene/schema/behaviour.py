@@ -12,6 +12,7 @@ from multi_qp_scene.schema.common import (
     Angle,
     Coordinate,
     Duration,
+    Fraction,
     Friction,
     NonNegative,
     Positive,
@@ -33,15 +34,15 @@ class EffectorSpec(StrictModel):
         effort: factor of the cost of its forces in (7); the paper's hands have 4.
         joined: name of another effector of the character; both touch at the same time, as they have one contact
             variable. Points at the ends of an edge make it a line contact.
-        supports: whether it can bear the character without another contact; each phase has at least one that can. Arms
-            of a heavy character cannot.
+        supports: whether it can bear the character without another contact, or the share of this that it has; each
+            phase has contacts whose shares sum to 1. Arms of a heavy character cannot; with 0.34, three points can.
     """
 
     surface: str
     grip: bool = False
     effort: Positive = 1.0
     joined: str | None = None
-    supports: bool = True
+    supports: bool | Fraction = True
 
 
 class TermBase(StrictModel):
@@ -299,8 +300,8 @@ class BehaviourSpec(CharacterSpec):
             with larger ones, steps are shorter and more.
         extent: share of the extents of patches within which the origin of their force stays; a margin for the balance
             when the motion is carried out.
-        balanced: whether limbs and chest leave the centre of mass where the nominal posture has it while task terms
-            hold; else a bent chest may hold it over the feet for the terms, which know that of the rigid body.
+        balanced: whether limbs and chest leave the centre of mass where the nominal posture has it while `stand`
+            terms hold; else a bent chest may hold it over the feet for the terms, which know that of the rigid body.
         firming: whether the continuation has a further stage before the last one, with weights between those of the
             last two, and no noise after it. Else more contacts are given up whose patches are a centimetre off.
         held_start: whether the contacts of the start pose are those of the first phase.
