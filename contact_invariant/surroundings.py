@@ -52,12 +52,14 @@ class SolidBox:
         half: half extents, (3,) [m].
         level: height of the origin of that frame in the start pose [m].
         up: direction in that frame in which heights are measured, (3,).
+        owner: name of the subsystem that it is of.
     """
 
     pose: pin.SE3
     half: Array
     level: float = 0.0
     up: Array = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
+    owner: str = ""
 
     @property
     def top(self) -> float:
@@ -93,6 +95,7 @@ class Surroundings:
         sharpness: k of (3) [1/m²].
         trunks: faces and solids of trunks that the other character may touch, relative to their centres of mass, by
             index in `Character.bodies`.
+        climbed: names of subsystems that terms name a surface of to stand on.
     """
 
     faces: tuple[TouchableRectangle, ...]
@@ -100,6 +103,18 @@ class Surroundings:
     prop: Surroundings | None = None
     sharpness: float = SHARPNESS
     trunks: Mapping[int, Surroundings] = field(default_factory=dict)
+    climbed: frozenset[str] = frozenset()
+
+    def only(self, name: str) -> Surroundings:
+        """Return one face.
+
+        Raises:
+            MultiQpError: it is no planar surface of the fixed environment.
+        """
+        faces = tuple(face for face in self.faces if face.name == name)
+        if not faces:
+            raise MultiQpError(f"behaviour: '{name}' is no planar surface of the fixed environment")
+        return Surroundings(faces, ())
 
     def of(self, body: int, character: Character) -> Surroundings:
         """Return faces and solids of a moving body: the object, or a trunk that can be touched."""
@@ -165,11 +180,12 @@ class Surroundings:
 
         Args:
             p: the point.
-            highest: solids above this height are left out: no limb goes over them [m].
+            highest: solids above this height are left out, as no limb goes over them, but for those that are climbed
+                [m].
         """
         found = ca.inf
         for solid in self.solids:
-            if solid.top > highest:
+            if solid.top > highest and solid.owner not in self.climbed:
                 continue
             d = ca.fabs(ca.DM(solid.pose.rotation).T @ (p - ca.DM(solid.pose.translation))) - ca.DM(solid.half)
             aside = ca.sqrt(sum(ca.fmax(d[k], 0) ** 2 for k in solid.across) + 1e-12)
@@ -249,7 +265,7 @@ def surroundings_of(scene: Scene, *characters: str, prop: RigidBody | None = Non
             raise MultiQpError(f"behaviour: expected surroundings made of boxes, '{piece.name}' is another shape")
         of_prop = owner in own
         pose = frames[of_prop].inverse() * geometry.oMg[k]
-        solids[of_prop].append(SolidBox(pose, np.asarray(piece.geometry.halfSide).copy()))
+        solids[of_prop].append(SolidBox(pose, np.asarray(piece.geometry.halfSide).copy(), owner=owner))
     moved = None if prop is None else Surroundings(tuple(faces[1]), tuple(solids[1]), sharpness=PROP_SHARPNESS)
     return Surroundings(tuple(faces[0]), tuple(solids[0]), moved)
 

@@ -169,6 +169,7 @@ class TaskTerms:
         feet = [self._character.index(name) for name in term.feet]
         middle = sum(at.places[i] for i in feet) / len(feet)
         trunk = at.bodies[self._character.effectors[feet[0]].body]
+        surroundings = self._surroundings if term.on is None else self._surroundings.only(term.on)
         found = [
             Feature("centre of mass over the feet", "m", (trunk.p - middle)[:2]),
             Feature("trunk upright", "rad", trunk.R[:, 2] - ca.DM([0, 0, 1])),
@@ -178,7 +179,7 @@ class TaskTerms:
         for i in feet:
             foot = self._character.effectors[i]
             base, length = self._hip(at, i)
-            touch = touch_of(self._character, self._surroundings, at, i)
+            touch = touch_of(self._character, surroundings, at, i)
             found += [
                 Feature(f"{foot.name} extended", "m", ca.norm_2(at.places[i] - base) - length),
                 Feature(f"{foot.name} on a surface", "m", at.places[i] - touch.near),

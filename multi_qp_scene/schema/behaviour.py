@@ -72,6 +72,7 @@ class StandTerm(TermBase):
 
     Attributes:
         feet: effectors to stand on.
+        on: full name of the surface of the surroundings to stand on; any one by default.
         phase: number of the phase at whose end it stands, counted from 1; the last one by default.
     """
 
@@ -79,6 +80,13 @@ class StandTerm(TermBase):
 
     type: Literal["stand"]
     feet: list[str] = Field(min_length=1)
+    on: str | None = None
+
+    def check(self, effectors: set[str], scenario: ScenarioChecker, key: Key) -> None:
+        """Check the names of feet and surface."""
+        super().check(effectors, scenario, key)
+        if self.on is not None:
+            scenario.known((*key, "on"), "surface", self.on, scenario.all_names.surfaces)
 
 
 class RestTerm(TermBase):

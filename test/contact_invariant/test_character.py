@@ -408,6 +408,14 @@ def test_ramps_of_high_solids_are_eased(height, factor):
     assert solid.ease == pytest.approx(factor) and inside == pytest.approx(-0.1 * factor, abs=1e-5)
 
 
+def test_solids_higher_than_a_limb_have_ramps_if_they_are_climbed():
+    solid = SolidBox(pin.SE3.Identity(), np.array([0.2, 0.3, 1.0]), owner="wall")
+    p = ca.SX.sym("p", 3)
+    found = [Surroundings((), (solid,), climbed=frozenset(names)).height_above(p, 0.7) for names in ((), ("wall",))]
+    left_out, ramp = (float(ca.Function("h", [p], [height])([0.0, 0.0, 0.5])) for height in found)
+    assert left_out == np.inf and ramp == pytest.approx(-0.5 * solid.ease, abs=1e-5)
+
+
 def test_heights_above_a_box_of_a_trunk_that_lies_are_along_its_axis_that_is_up():
     """A trunk on all fours: x of the box points down, so that -x is up."""
     solid = SolidBox(pin.SE3.Identity(), np.array([0.1, 0.2, 0.3]), up=np.array([-1.0, 0.0, 0.0]))

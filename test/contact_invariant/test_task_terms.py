@@ -4,9 +4,11 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
+from contact_invariant.character_builder import character_of
 from contact_invariant.problem import SynthesisProblem
 from contact_invariant.surroundings import surroundings_of
 from contact_invariant.task_terms import TaskTerms
+from multi_qp_scene.errors import ConfigError, MultiQpError
 
 TERMS = """{type: position, target: [0.3, 0.1, 0.8], phase: 1}, {type: direction, yaw: 0.4},
     {type: strike, effector: right_hand, target: [0.5, -0.15, 1.0], velocity: [1.5, 0, 0], phase: 2},
@@ -83,6 +85,33 @@ def test_resting_is_on_surfaces_and_without_motion(terms, character, scenario):
         "rest: left_foot on a surface": 0.05,
         "rest: rotation of right_foot": 0.2,
     }
+
+
+def test_feet_stand_on_the_surface_that_a_term_names(behaviour):
+    """Ground is 5 cm below the feet, the top of the block 0.15 m above them and 0.3 m ahead: the term knows the top."""
+    one = "{type: stand, feet: [left_foot], on: block/top}"
+    scenario = behaviour(terms=one, block=0.5)
+    character = character_of(scenario)
+    terms = TaskTerms(scenario.spec.behaviour, character, surroundings_of(scenario.scene, "humanoid"))
+    x = character.features_at(scenario.scene, scenario.scene.q0)
+    x[6:9] = [0.1, 0.1, 0.05]
+    names, function = terms.features[-1]
+    values = np.array(function(x, 0 * x, 0.0)).ravel()
+    off = [value for (name, _), value in zip(names, values, strict=True) if name == "stand: left_foot on a surface"]
+    left = character.effectors[0]
+    assert left.name == "left_foot"
+    np.testing.assert_allclose(off, [0.1 - (0.3 + left.margin), 0.0, 0.05 - 0.2], atol=1e-6)
+
+
+def test_a_surface_that_does_not_exist_is_named(behaviour):
+    with pytest.raises(ConfigError, match="block/top"):
+        behaviour(terms="{type: stand, feet: [left_foot], on: block/top}")
+
+
+def test_a_surface_to_stand_on_is_of_the_fixed_environment(behaviour):
+    scenario = behaviour(terms="{type: stand, feet: [left_foot], on: humanoid/seat}")
+    with pytest.raises(MultiQpError, match="humanoid/seat"):
+        TaskTerms(scenario.spec.behaviour, character_of(scenario), surroundings_of(scenario.scene, "humanoid"))
 
 
 def test_limbs_are_measured_from_the_trunk_where_the_centre_of_mass_is_shifted(terms, character, scenario):

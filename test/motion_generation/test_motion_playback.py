@@ -110,7 +110,7 @@ except MultiQpError as error:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "seed"), [("obstacle", 2), ("on_all_fours", 0)])
+@pytest.mark.parametrize(("name", "seed"), [("obstacle", 2), ("climb_up", 0), ("on_all_fours", 0)])
 def test_behaviours_of_few_seeds_are_carried_out_in_the_integrator(name, seed, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     file = Path(__file__).parents[1] / "contact_invariant" / f"{name}.yaml"
