@@ -44,20 +44,18 @@ class BatchFunction:
         """
         inputs = [function.nnz_in(k) for k in range(function.n_in())]
         outputs = [function.nnz_out(k) for k in range(function.n_out())]
-        self._points, self._blocks = points, -(-points // BLOCK)
+        self._points, rows = points, BLOCK * -(-points // BLOCK)
         self._code, self._constants = _instructions(function, np.cumsum([0, *inputs]), np.cumsum([0, *outputs]))
         self._ends = np.cumsum(outputs)
-        self._arguments = np.zeros((self._blocks * BLOCK, sum(inputs)))
-        self._results = np.zeros((self._blocks, sum(outputs), BLOCK))
+        self._arguments = np.zeros((rows, sum(inputs)))
+        self._results = np.zeros((rows, sum(outputs)))
         self._work = np.zeros((function.sz_w(), BLOCK))
 
     def __call__(self, *arguments: Array) -> list[Array]:
         """Return the nonzero entries of each result, (points, entries), for those of each argument."""
         np.concatenate(arguments, axis=1, out=self._arguments[: self._points])
-        columns = np.ascontiguousarray(self._arguments.reshape(self._blocks, BLOCK, -1).transpose(0, 2, 1))
-        _run(self._code, self._constants, columns, self._results, self._work)
-        rows = self._results.transpose(0, 2, 1).reshape(self._blocks * BLOCK, -1)[: self._points]
-        return np.split(rows, self._ends[:-1], axis=1)
+        _run(self._code, self._constants, self._arguments, self._results, self._work)
+        return [part.copy() for part in np.split(self._results[: self._points], self._ends[:-1], axis=1)]
 
 
 def _instructions(function: Any, inputs: Indices, outputs: Indices) -> tuple[NDArray[np.int32], Array]:
@@ -90,11 +88,11 @@ def _run(code: NDArray[np.int32], constants: Array, arguments: Array, results: A
     Args:
         code: of `_instructions`.
         constants: the same.
-        arguments: (blocks, entries, BLOCK).
-        results: (blocks, entries, BLOCK), output.
+        arguments: of each point, (points, entries); the number of points is a multiple of `BLOCK`.
+        results: the same, output.
         work: (places, BLOCK).
     """
-    for block in range(len(arguments)):
+    for first in range(0, len(arguments), BLOCK):
         for k in range(len(code)):
             operation, result, a, b = code[k, 0], code[k, 1], code[k, 2], code[k, 3]
             if operation == _MUL:
@@ -111,10 +109,10 @@ def _run(code: NDArray[np.int32], constants: Array, arguments: Array, results: A
                     work[result, j] = work[a, j] / work[b, j]
             elif operation == _OUTPUT:
                 for j in range(BLOCK):
-                    results[block, result, j] = work[a, j]
+                    results[first + j, result] = work[a, j]
             elif operation == _INPUT:
                 for j in range(BLOCK):
-                    work[result, j] = arguments[block, a, j]
+                    work[result, j] = arguments[first + j, a]
             elif operation == _CONST:
                 for j in range(BLOCK):
                     work[result, j] = constants[k]

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, solveh_banded
 
 from multi_qp_scene.arrays import Array, Indices
+from multi_qp_scene.jit import compiled
 
 #: Damping: initial, least, factors after a rejected and an accepted step.
 DAMPING, LEAST, UP, DOWN = 1e-2, 1e-7, 4.0, 1.0 / 3.0
@@ -244,10 +245,13 @@ def _width(part: NormalBlocks) -> int:
     return int(np.ptp(part.knots.windows, axis=1).max()) + 1
 
 
+@compiled
 def _add(band: Array, gradient: Array, windows: Indices, A: Array, b: Array) -> None:
     """Add the blocks of windows to a banded matrix, of which row k has the k-th diagonal below the main one."""
-    rows, columns = np.tril_indices(windows.shape[1])
-    for window, block, values in zip(windows, A, b, strict=True):
-        one, other = window[rows], window[columns]
-        band[abs(one - other), np.minimum(one, other)] += block[rows, columns]
-        gradient[window] += values
+    for w in range(len(windows)):
+        for row in range(windows.shape[1]):
+            one = windows[w, row]
+            gradient[one] += b[w, row]
+            for column in range(row + 1):
+                other = windows[w, column]
+                band[abs(one - other), min(one, other)] += A[w, row, column]
