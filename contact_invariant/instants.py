@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -47,7 +49,7 @@ class Instants:
         sizes: tuple[int, int, int, int],
         local: int,
     ) -> None:
-        """Build the functions.
+        """Prepare the functions; they are built when they are called first.
 
         Args:
             symbols: variables y, weights, residuals.
@@ -56,42 +58,22 @@ class Instants:
             sizes: number of features n, of logits N, of local variables, and D, 1 if durations are free, else 0.
             local: index of the first local variable.
         """
-        y, weight, r = symbols
-        self._places, self._windows, self._sizes, self._local = places, windows, sizes, local
+        self._symbols, self._places, self._windows, self._sizes, self._local = symbols, places, windows, sizes, local
         self._n = len(windows) * len(places[0])
-        J = ca.jacobian(r, y)
-        H = ca.tril(J.T @ J)
-        normal = ca.Function("n", [y, weight], [ca.sumsqr(r), H, ca.densify(J.T @ r)])
-        self._residual = BatchFunction(ca.Function("r", [y, weight], [ca.densify(r)]), self._n)
-        self._normal = BatchFunction(normal, self._n)
-        self._scatter(np.array(H.sparsity().get_triplet(), dtype=np.intp))
+
+    @cached_property
+    def _residual(self) -> BatchFunction:
+        y, weight, r = self._symbols
+        return BatchFunction(ca.Function("r", [y, weight], [ca.densify(r)]), self._n)
+
+    @cached_property
+    def _squares_of_jacobian(self) -> _SquaresOfJacobian:
+        return _SquaresOfJacobian(self._symbols, self._sizes, self._n)
 
     @property
     def count(self) -> int:
         """Number of instants."""
         return self._n
-
-    def _scatter(self, lower: Indices) -> None:
-        """Prepare the places of the entries of JᵀJ: motion variables, those on which local ones depend, local ones.
-
-        Motion variables are a, and those of x, ẋ, ẍ on which anything depends.
-        """
-        n, N, own, _ = self._sizes
-        self._orders = np.unique(lower[lower < 3 * n] // n)
-        self._motion = np.concatenate([*(k * n + np.arange(n) for k in self._orders), 3 * n + np.arange(N)])
-        q, place = len(self._motion), np.zeros(3 * n + N + own, dtype=np.intp)
-        place[self._motion], place[3 * n + N :] = np.arange(q), q + np.arange(own)
-        rows, columns = place[np.hstack([lower, lower[::-1]])]
-        entries = np.tile(np.arange(lower.shape[1]), 2)
-        motion, mixed, local = (rows < q) & (columns < q), (rows < q) & (columns >= q), (rows >= q) & (columns >= q)
-        of_motion, self._height = motion_places(len(self._orders), n, N)
-        depending, row = np.unique(rows[mixed], return_inverse=True)
-        self._depending, self._places_of_depending = depending, of_motion[depending[:, None], depending]
-        self._where = [
-            (of_motion[rows[motion], columns[motion]], entries[motion]),
-            (row * own + columns[mixed] - q, entries[mixed]),
-            ((rows[local] - q) * own + columns[local] - q, entries[local]),
-        ]
 
     def _split(self, window: Array) -> tuple[Array, Array, Array]:
         """Return x_0, ẋ_0, x_1, ẋ_1 of windows, (W, 1, 4, n), their logits, (W, N), and e^τ, (W,)."""
@@ -147,32 +129,64 @@ class Instants:
 
     def normal_equations(self, z: Array, weights: Array) -> tuple[float, NormalBlocks]:
         """Return half the sum of squares, JᵀJ and Jᵀr, with respect to motion and local variables."""
-        n, N, own, free = self._sizes
-        window, e = z[self._windows], len(self._depending)
+        _, N, own, free = self._sizes
+        window, form = z[self._windows], self._squares_of_jacobian
         places, _, factors = self._split(window)
         y, basis = self._variables(window, z[self._local :] if own else z[:0]), self._basis(factors)
-        squares, entries, gradient = self._normal(y, np.broadcast_to(weights, (len(y), weights.shape[-1])))
-        H, cross, D = (
-            self._scattered(entries, where, size)
-            for where, size in zip(self._where, (self._height, e * own, own * own), strict=True)
-        )
-        stretch = np.matmul(_POWERS * basis, places)[:, :, self._orders] if free else None
-        local = LocalBlocks(
-            first=self._local + own * np.arange(self._n),
-            columns=self._depending,
-            places=self._places_of_depending,
-            cross=cross.reshape(self._n, e, own),
-            D=D.reshape(self._n, own, own),
-            c=gradient[:, 3 * n + N :],
-        )
-        knots = SplineMap(self._windows, basis[:, :, self._orders], stretch, N)
-        blocks = NormalBlocks(H, gradient[:, self._motion], knots, local if own else None)
-        return 0.5 * float(squares.sum()), blocks
+        cost, (H, b), rest = form(y, np.broadcast_to(weights, (len(y), weights.shape[-1])))
+        stretch = np.matmul(_POWERS * basis, places)[:, :, form.orders] if free else None
+        knots = SplineMap(self._windows, basis[:, :, form.orders], stretch, N)
+        first = self._local + own * np.arange(self._n)
+        local = LocalBlocks(first, form.depending, form.places, *rest) if own else None
+        return cost, NormalBlocks(H, b, knots, local)
 
-    def _scattered(self, entries: Array, where: tuple[Indices, Indices], size: int) -> Array:
-        found = np.zeros((self._n, size))
-        found[:, where[0]] = entries[:, where[1]]
-        return found
+
+class _SquaresOfJacobian:
+    """JᵀJ and Jᵀr of residuals at all instants, as entries in blocks of motion variables and of local ones.
+
+    Motion variables are a, and those of x, ẋ, ẍ on which anything depends.
+
+    Attributes:
+        orders: which of x, ẋ, ẍ these are.
+        depending: motion variables on which residuals with local variables depend, (e,).
+        places: of their pairs among the entries of motion variables, (e, e).
+    """
+
+    def __init__(self, symbols: tuple[Any, Any, Any], sizes: tuple[int, int, int, int], points: int) -> None:
+        y, weight, r = symbols
+        n, N, own, _ = sizes
+        J = ca.jacobian(r, y)
+        H = ca.tril(J.T @ J)
+        function = ca.Function("n", [y, weight], [ca.sumsqr(r), H, ca.densify(J.T @ r)])
+        self._function, self._own = BatchFunction(function, points), own
+        lower = np.array(H.sparsity().get_triplet(), dtype=np.intp)
+        self.orders = np.unique(lower[lower < 3 * n] // n)
+        self._motion = np.concatenate([*(k * n + np.arange(n) for k in self.orders), 3 * n + np.arange(N)])
+        q, place = len(self._motion), np.zeros(3 * n + N + own, dtype=np.intp)
+        place[self._motion], place[3 * n + N :] = np.arange(q), q + np.arange(own)
+        rows, columns = place[np.hstack([lower, lower[::-1]])]
+        entries = np.tile(np.arange(lower.shape[1]), 2)
+        motion, mixed, local = (rows < q) & (columns < q), (rows < q) & (columns >= q), (rows >= q) & (columns >= q)
+        of_motion, count = motion_places(len(self.orders), n, N)
+        self.depending, row = np.unique(rows[mixed], return_inverse=True)
+        self.places = of_motion[self.depending[:, None], self.depending]
+        self._scatter = [  # places in a block, entries, and the block's shape
+            (of_motion[rows[motion], columns[motion]], entries[motion], (count,)),
+            (row * own + columns[mixed] - q, entries[mixed], (len(self.depending), own)),
+            ((rows[local] - q) * own + columns[local] - q, entries[local], (own, own)),
+        ]
+
+    def __call__(self, y: Array, weights: Array) -> tuple[float, tuple[Array, Array], tuple[Array, Array, Array]]:
+        """Return half the sum of squares, H and b of `NormalBlocks`, and cross, D and c of `LocalBlocks`."""
+        squares, entries, gradient = self._function(y, weights)
+        blocks = []
+        for places, source, shape in self._scatter:
+            block = np.zeros((len(y), math.prod(shape)))
+            block[:, places] = entries[:, source]
+            blocks.append(block.reshape(len(y), *shape))
+        H, cross, D = blocks
+        local = gradient[:, gradient.shape[1] - self._own :]
+        return 0.5 * float(squares.sum()), (H, gradient[:, self._motion]), (cross, D, local)
 
 
 def motion_places(r: int, n: int, N: int) -> tuple[Indices, int]:
