@@ -11,6 +11,7 @@ from contact_invariant.character_builder import character_of
 from contact_invariant.store import cache_path, store, stored
 from contact_invariant.timed_plan import TimedPlan
 from contact_invariant.window import first_window, target_of
+from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.schema.conditions import GeneratorConditionSpec
 from multi_qp_scene.schema.generator_spec import GeneratorSpec
@@ -59,7 +60,11 @@ def synthesise_scenario(
 
     starts = Starts(window)
     chosen = best(starts.until_one_passes(progress))
-    plan = starts.plan(chosen)
+    try:
+        plan = starts.plan(chosen)
+    except MultiQpError as error:
+        advice = f"`multi-qp synthesize {scenario.name}` says where"
+        raise error if chosen.passed else MultiQpError(f"{error}; not met: {chosen.missed}; {advice}") from error
     path = store(window, plan, passed=chosen.passed)
     written = with_motion(scenario, plan, path)
     return SynthesisedScenario(written, chosen.passed, computed=True, missed=chosen.missed)

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -107,6 +108,18 @@ except MultiQpError as error:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert "the synthesis of motions needs CasADi: pip install" in done.stdout
+
+
+def test_a_motion_that_cannot_be_played_is_refused_with_the_bounds_that_it_misses(tmp_path, monkeypatch):
+    def no_plan(*_):
+        raise MultiQpError("the motion ends without a contact")
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    start = SimpleNamespace(passed=False, missed="task distance, flight", rank=(True, 2, 0.0))
+    monkeypatch.setattr("contact_invariant.starts.Starts.until_one_passes", lambda *_: [start])
+    monkeypatch.setattr("contact_invariant.starts.Starts.plan", no_plan)
+    with pytest.raises(MultiQpError, match="without a contact; not met: task distance, flight; .* synthesize walk_to"):
+        synthesise_scenario(load_scenario("walk_to"))
 
 
 @pytest.mark.slow
