@@ -67,7 +67,8 @@ def _instructions(function: Any, inputs: Indices, outputs: Indices) -> tuple[NDA
     constants, code = np.zeros(count), np.zeros((count, 4), dtype=np.int32)
     operations = [function.instruction_id(k) for k in range(count)]
     if unknown := set(operations) - _KNOWN:
-        raise NotImplementedError(f"CasADi's operations {sorted(unknown)} are not among those of the kernel")
+        names = sorted(name for name, value in vars(ca).items() if name.startswith("OP_") and value in unknown)
+        raise NotImplementedError(f"the kernel has no branch for CasADi's {', '.join(names)}: add them to `_run`")
     for k, operation in enumerate(operations):
         if operation == _CONST:
             code[k, :2], constants[k] = (operation, function.instruction_output(k)[0]), function.instruction_constant(k)
@@ -155,6 +156,6 @@ def _run(code: NDArray[np.int32], constants: Array, arguments: Array, results: A
             elif operation == _SIN:
                 for j in range(BLOCK):
                     work[result, j] = math.sin(work[a, j])
-            else:
+            else:  # `_COS`: `_instructions` refuses all others
                 for j in range(BLOCK):
                     work[result, j] = math.cos(work[a, j])

@@ -63,8 +63,10 @@ def synthesise_scenario(
     try:
         plan = starts.plan(chosen)
     except MultiQpError as error:
+        if chosen.passed:
+            raise
         advice = f"`multi-qp synthesize {scenario.name}` says where"
-        raise error if chosen.passed else MultiQpError(f"{error}; not met: {chosen.missed}; {advice}") from error
+        raise MultiQpError(f"{error}; not met: {chosen.missed}; {advice}") from error
     path = store(window, plan, passed=chosen.passed)
     written = with_motion(scenario, plan, path)
     return SynthesisedScenario(written, chosen.passed, computed=True, missed=chosen.missed)
