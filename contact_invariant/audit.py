@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from contact_invariant.character import Character
@@ -135,7 +136,7 @@ class Auditor:
             *self._kinematics(postures),
             *self._penetration(postures),
             self._clearance(path),
-            self._flight(path),
+            self._flight(path, path.in_contact),
         ]
         return Audit(tuple(findings), postures)
 
@@ -256,11 +257,12 @@ class Auditor:
         value = min(least, 1.0)
         return Finding("swing clearance", value, bound, "m", where, value >= bound)
 
-    def _flight(self, path: _Path) -> Finding:
+    def _flight(self, path: _Path, bearing: NDArray[np.bool_]) -> Finding:
+        """Return how long a character has no contact that bears load; `bearing` are contacts that do, (m, N)."""
         flying = np.zeros(len(path.times), dtype=bool)
         for k in range(len(self._character.names)):
             standing = [i for i, e in enumerate(self._character.effectors) if e.body == k and not e.on_prop]
-            flying |= ~path.in_contact[:, standing].any(axis=1)
+            flying |= ~bearing[:, standing].any(axis=1)
         where = path.at(int(flying.argmax())) if flying.any() else ""
         return _at_most("flight", float(flying.sum()) * STEP, 0.0, "s", where)
 

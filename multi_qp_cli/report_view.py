@@ -15,6 +15,7 @@ _WORST = {
     "contact_twist_rad": ("angular slip", 1e3, "mrad"),
     "penetration_m": ("penetration", 1e3, "mm"),
     "torque_ratio": ("torque / limit", 1.0, ""),
+    "torque_step_ratio": ("torque step / limit", 1.0, ""),
     "joint_limit_violation_rad": ("outside joint limits", 1e3, "mrad"),
     "velocity_ratio": ("velocity / limit", 1.0, ""),
     "dynamics_residual": ("dynamics residual", 1.0, ""),

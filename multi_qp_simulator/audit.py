@@ -35,8 +35,10 @@ class RunAudit:
             limits.upper,
             limits.velocity,
         )
-        #: ratios of torque and velocity to their limits, and violation of an angle's range [rad]
-        self._ratios = np.zeros(3)
+        #: ratios of torque and velocity to their limits, violation of an angle's range [rad], and ratio of the change of
+        #: a torque in one tick to its limit
+        self._ratios = np.zeros(4)
+        self._last_tau = np.zeros(scene.na)
         self.outside_at_start = 0.0
         self._started = False
         self._slips = SlipWatch()
@@ -47,7 +49,9 @@ class RunAudit:
 
     def observe(self, state: State, command: Command, controller: Controller) -> None:
         """Update the maxima with one tick."""
-        _watch_limits(command.tau, state.q, state.v, *self._limits, self._ratios)
+        if not self._started:
+            self._last_tau[:] = command.tau
+        _watch_limits(command.tau, self._last_tau, state.q, state.v, *self._limits, self._ratios)
         if not self._started:
             self._started, self.outside_at_start = True, float(self._ratios[2])
         if command.diagnostics.status is Status.FALLBACK:
@@ -60,12 +64,13 @@ class RunAudit:
 
     def worst(self) -> dict[str, float]:
         """Return the maxima by their names in the report."""
-        torque, velocity, outside = self._ratios.tolist()
+        torque, velocity, outside, step = self._ratios.tolist()
         return {
             "contact_slip_m": self._slip,
             "contact_twist_rad": self._twist,
             "penetration_m": self._penetration,
             "torque_ratio": _at_limit(torque),
+            "torque_step_ratio": step,
             "joint_limit_violation_rad": outside,
             "velocity_ratio": _at_limit(velocity),
             "dynamics_residual": self._residual,
@@ -79,6 +84,7 @@ def _at_limit(ratio: float) -> float:
 @compiled
 def _watch_limits(
     tau: Array,
+    last_tau: Array,
     q: Array,
     v: Array,
     torque: Array,
@@ -89,9 +95,11 @@ def _watch_limits(
     velocity: Array,
     worst: Array,
 ) -> None:
-    """Update the worst ratios of torque and velocity to their limits, and violation of an angle's range, (3,)."""
+    """Update the worst figures, (4,), in the order of `RunAudit`, and the torques of the last tick."""
     for k in range(len(tau)):
         worst[0] = max(worst[0], abs(tau[k]) / torque[k])
+        worst[3] = max(worst[3], abs(tau[k] - last_tau[k]) / torque[k])
+        last_tau[k] = tau[k]
     for k in range(len(q_index)):
         angle = q[q_index[k]]
         worst[1] = max(worst[1], abs(v[v_index[k]]) / velocity[k])

@@ -97,6 +97,16 @@ def test_the_audit_finds_what_the_full_model_cannot_do(refined):
     assert "joint limits" in {f.name for f in audit(refined, replace(motion, q=bent)).findings if not f.met}
 
 
+def test_contacts_that_bear_nothing_do_not_end_a_flight(refined):
+    motion = refined[3].motion
+    q = np.tile(motion.q[0], (len(motion.times), 1))
+    flight = {f.name: f.value for f in audit(refined, replace(motion, q=q)).findings}["flight"]
+    assert flight == 0.0
+    q[:, 2] -= 0.5 * 9.81 * motion.times**2  # a free fall, feet in contact by name
+    flight = {f.name: f.value for f in audit(refined, replace(motion, q=q)).findings}["flight"]
+    assert flight > 0.8 * motion.times[-1]
+
+
 def test_velocities_and_accelerations_are_derivatives(refined):
     model, motion = refined[0].scene.model, refined[3].motion
     rng = np.random.default_rng(0)

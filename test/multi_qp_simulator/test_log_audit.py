@@ -102,6 +102,13 @@ def test_keys_and_shapes(record):
     np.testing.assert_allclose(np.diff(log["time"]), dt, rtol=1e-9)
 
 
+def test_the_largest_torque_step_is_that_of_the_log(robot_run, tmp_path):
+    scenario, result = robot_run
+    result.log.save(tmp_path / "run.npz")
+    steps = np.abs(np.diff(Record(tmp_path / "run.npz", scenario).log["tau"], axis=0)) / scenario.scene.torque_limits
+    assert result.report["worst"]["torque_step_ratio"] == pytest.approx(steps.max(), rel=1e-9) != 0.0
+
+
 def test_the_equation_of_motion_holds_for_every_body(record):
     """M a + N = S τ + Σ Jᵀ w, with +w on the first body and -w on the second, for each subsystem by itself."""
     log, model = record.log, record.model
