@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
@@ -80,6 +81,10 @@ _COPIES: dict[type[Any], Callable[[Any], Any]] = {
 }
 
 
+#: Plain form of numbers that are not finite, which JSON does not have.
+_NOT_FINITE = ("inf", "-inf", "nan")
+
+
 def plain(value: Any) -> Any:
     """Return a part of a state as nested mappings, lists, numbers, text, None and arrays, for a file."""
     if isinstance(value, pin.SE3):
@@ -94,6 +99,8 @@ def plain(value: Any) -> Any:
         return [plain(part) for part in value]
     if isinstance(value, frozenset):
         return [plain(part) for part in sorted(value)]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     return value
 
 
@@ -116,6 +123,8 @@ def _conformed(kind: Any, value: Any, scene: Any, lengths: dict[str, int]) -> An
     if kind is Any:
         return value
     if kind is float:
+        if isinstance(value, str) and value in _NOT_FINITE:
+            return float(value)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise _mismatch("a number", value)
         return float(value)

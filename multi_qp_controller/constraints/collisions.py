@@ -35,7 +35,7 @@ from multi_qp_scene.scene import Scene, columns_above
 #: Largest speed at which bodies closer than δ_s separate [m/s].
 RECOVERY_SPEED = 0.1
 #: Largest rotation of a normal between two ticks [rad] for which its rate is used; beyond, it changed features.
-MAX_NORMAL_STEP = 0.1
+MAX_NORMAL_STEP = 0.3
 
 
 @dataclass

@@ -132,6 +132,19 @@ def test_row_and_drift_are_the_second_derivative(workshop, lab, kinds):
     assert (constraint.D @ acceleration)[0] + drift_of(constraint, state, dt) == pytest.approx(second, abs=0.01)
 
 
+@pytest.mark.parametrize(("turn", "counts"), [(0.05, True), (0.2, True), (0.5, False)])
+def test_the_rate_of_the_normal_counts_up_to_a_change_of_features(workshop, lab, turn, counts):
+    """Spheres that pass each other across their normal: d̈ = v²/(d + 2 r), a foot that passes the other one."""
+    scene, pair = two_bodies(workshop, ("sphere", "sphere"), fixed="b")
+    dt, q, v = 0.005, pin.neutral(scene.model), np.zeros(scene.nv)
+    q[0] = 0.2 + 0.08
+    v[1] = turn / dt * q[0]
+    state = State(q, v)
+    constraint = row_of(scene, lab, pair, state, dt, last=lab.along(scene, state, np.zeros(scene.nv), -dt))
+    expected = v[1] ** 2 / q[0] if counts else 0.0
+    assert drift_of(constraint, state, dt) == pytest.approx(expected, rel=0.1)
+
+
 @pytest.mark.parametrize("kinds", KINDS)
 def test_neglected_sliding_of_witness_points_is_small(workshop, lab, kinds):
     """The neglected part of d̈ is of the order of (size of the body) ω²: micrometres in a tick."""

@@ -48,7 +48,8 @@ def test_any_tick_comes_out_the_same(recorded, bag, replay, data) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "dt", "duration"), [("door", 0.02, 3.0), pytest.param("king", None, 2.5, marks=pytest.mark.slow)]
+    ("name", "dt", "duration"),
+    [("door", 0.02, 3.0), ("walk", 0.01, 2.0), pytest.param("king", None, 2.5, marks=pytest.mark.slow)],
 )
 def test_other_scenes_too(name, dt, duration, tmp_path, make_recording) -> None:
     ticks = make_recording(tmp_path / "run.mcap", load_scenario(name), duration, dt=dt)
