@@ -35,8 +35,8 @@ class RunAudit:
             limits.upper,
             limits.velocity,
         )
-        #: ratios of torque and velocity to their limits, violation of an angle's range [rad], and ratio of the change of
-        #: a torque in one tick to its limit
+        #: ratios of torque and velocity to their limits, violation of an angle's range [rad], and ratio to its limit of
+        #: the change of a torque in one tick
         self._ratios = np.zeros(4)
         self._last_tau = np.zeros(scene.na)
         self.outside_at_start = 0.0
