@@ -26,6 +26,7 @@ from contact_invariant.contact_schedule import (
     without_short_gaps,
 )
 from contact_invariant.motion import Motion
+from contact_invariant.multiple_shooting import MultipleShooting
 from contact_invariant.optional_crocoddyl import crocoddyl
 from contact_invariant.postures import postures_of
 from contact_invariant.refinement_costs import CostFactory, Guess
@@ -35,14 +36,10 @@ from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
 
-#: Iterations between two looks at the clock.
-CHUNK = 5
 #: Factor of the barriers' weights when a refinement that breaks bounds is continued.
 FIRMER = 10.0
-#: Relative decrease of the cost in a chunk below which the solver has converged.
-DECREASE = 2e-3
-#: Number of chunks without this decrease after which it ends even if defects remain between nodes.
-STALL = 4
+#: Relative decrease of cost and defects in this number of iterations below which the solver has converged.
+DECREASE, STALL = 1e-2, 4
 #: Gains of the stabilisation of contacts: position [1/s²], velocity [1/s]. Steps of the integration move a patch by the
 #: velocity e, against which these hold an error of e times velocity gain over position gain.
 GAINS = np.array([400.0, 32.0])
@@ -65,7 +62,7 @@ class Refinement:
     Attributes:
         before: postures of the simplified motion on the nodes, with its contacts.
         motion: refined motion.
-        costs: cost after each chunk of iterations; the first is that of the guess, which does not keep to the dynamics.
+        costs: cost after each iteration; the first is that of the guess, which does not keep to the dynamics.
         times: computing time at each of them [s].
         iterations: number of iterations.
         gap: largest defect of the dynamics between nodes.
@@ -249,43 +246,37 @@ class Refiner:
         progress: Progress | None,
         last: Refinement | None,
     ) -> Refinement:
-        solver = crocoddyl.SolverFDDP(problem)
         xs = [np.concatenate([q, v]) for q, v in zip(guess.q, guess.v, strict=True)]
         limit = self._scenario.scene.torque_limits.max()
         us = [np.clip(u, -limit, limit) for u in problem.quasiStatic(xs[:-1])]  # redundant contacts may ask for more
         if last is not None:
             xs, us = last.candidate
-        solver.setCandidate(xs, us, False)
-        costs, times = [float(problem.calc(xs, us))], [time.process_time() - begin]
-        iterations, ended, feasible, reg = 0, "iterations", False, 1e-6
-        while iterations < ITERATIONS:
+        found = MultipleShooting(problem, xs, us)
+        costs, merits, times = [found.cost], [found.merit], [time.process_time() - begin]
+        ended = "iterations"
+        while len(costs) <= ITERATIONS:
             if time.process_time() > deadline:
                 ended = "time"
                 break
-            done = solver.solve(list(solver.xs) or xs, list(solver.us) or us, CHUNK, feasible, reg)
-            iterations += solver.iter + 1
-            feasible, reg = solver.isFeasible, max(1e-9, min(solver.preg, 1e-2))
-            costs.append(float(solver.cost))
+            if not found.step():
+                ended = "no decrease"
+                break
+            costs.append(found.cost)
+            merits.append(found.merit)
             times.append(time.process_time() - begin)
             if progress is not None:
-                progress("full dynamics", iterations, costs[-1])
-            stalled = len(costs) > STALL and costs[-STALL] - costs[-1] < DECREASE * costs[-1]
-            if done or stalled or (feasible and len(costs) > 3 and costs[-2] - costs[-1] < DECREASE * costs[-1]):
-                ended = "converged" if feasible else "no decrease"
+                progress("full dynamics", len(costs) - 1, costs[-1])
+            if len(merits) > STALL and merits[-1 - STALL] - merits[-1] < DECREASE * merits[-1]:
+                ended = "converged"
                 break
-        q = np.array(solver.xs)[:, : self._scenario.scene.nq]
         return Refinement(
             before=before,
-            motion=WholeBodyMotion(guess.times, q, held),
+            motion=WholeBodyMotion(guess.times, np.array(found.xs)[:, : self._scenario.scene.nq], held),
             costs=costs,
             times=times,
-            iterations=iterations,
-            gap=_gap(solver),
+            iterations=len(costs) - 1,
+            gap=found.gap,
             seconds=time.process_time() - begin,
             ended=ended,
-            candidate=(list(solver.xs), list(solver.us)),
+            candidate=(found.xs, found.us),
         )
-
-
-def _gap(solver: crocoddyl.SolverFDDP) -> float:
-    return float(max((np.abs(f).max() for f in solver.fs), default=0.0)) if not solver.isFeasible else 0.0
