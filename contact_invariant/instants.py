@@ -13,6 +13,7 @@ from contact_invariant.batch_function import BatchFunction
 from contact_invariant.least_squares import LocalBlocks, NormalBlocks
 from contact_invariant.symbols import ca
 from multi_qp_scene.arrays import Array, Indices
+from multi_qp_scene.jit import compiled
 
 #: Power of the duration of a piece in each entry of `spline_basis`.
 _POWERS = np.array([[0, 1, 0, 1], [-1, 0, -1, 0], [-2, -1, -2, -1]])
@@ -182,11 +183,19 @@ class _SquaresOfJacobian:
         blocks = []
         for places, source, shape in self._scatter:
             block = np.zeros((len(y), math.prod(shape)))
-            block[:, places] = entries[:, source]
+            _scatter(entries, source, places, block)
             blocks.append(block.reshape(len(y), *shape))
         H, cross, D = blocks
         local = gradient[:, gradient.shape[1] - self._own :]
         return 0.5 * float(squares.sum()), (H, gradient[:, self._motion]), (cross, D, local)
+
+
+@compiled
+def _scatter(entries: Array, source: Indices, places: Indices, block: Array) -> None:
+    """Write entries, (m, entries), from their source to their places in a block, (m, size)."""
+    for m in range(len(block)):
+        for k in range(len(places)):
+            block[m, places[k]] = entries[m, source[k]]
 
 
 def motion_places(r: int, n: int, N: int) -> tuple[Indices, int]:
@@ -239,6 +248,19 @@ class SplineMap:
             A[:, tau, tau] = (d * Hd).sum(axis=(1, 2, 3))
             gradient[:, tau] = (d.reshape(W, S, m) * b[..., :m]).sum(axis=(1, 2))
         return A, gradient
+
+    def diagonal(self, H: Array) -> Array:
+        """Return the diagonal of JᵀJ with respect to the windows, (W, g)."""
+        (W, S, r, _), (knots, logits), found = self.basis.shape, self._columns(), np.zeros(self.windows.shape)
+        n, N = len(knots) // 4, self.logits
+        motion = H[:, : (r * n) ** 2].reshape(W, S, r, r, n * n)
+        of_knots = np.einsum("wsiu,wsku,wsika->wua", self.basis, self.basis, motion[..., :: n + 1])
+        found[:, knots] = of_knots.reshape(W, -1)
+        found[:, logits] = H[:, H.shape[1] - N * N :].reshape(W, S, -1)[..., :: N + 1].sum(axis=1)
+        if (d := self.stretch) is not None:
+            pairs = motion.reshape(W, S, r, r, n, n)
+            found[:, logits[-1] + 1] = np.einsum("wsip,wsikpq,wskq->w", d, pairs, d, optimize=True)
+        return found
 
     def moved(self, step: Array) -> Array:
         """Return the step of the motion variables, (m, r n + N), for that of the windows, (W, g)."""

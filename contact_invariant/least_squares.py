@@ -44,10 +44,9 @@ class LocalBlocks:
         k, D = np.arange(self.D.shape[1]), self.D.copy()
         D[:, k, k] += damping * D[:, k, k] + 1e-8
         solved = np.linalg.solve(D, np.concatenate([self.cross.transpose(0, 2, 1), self.c[..., None]], axis=2))
-        schur, H, b = np.matmul(self.cross, solved), H.copy(), b.copy()
-        H[:, self.places] -= schur[..., :-1]
+        schur, b = np.matmul(self.cross, solved), b.copy()
         b[:, self.columns] -= schur[..., -1]
-        return H, b, solved
+        return _reduced(H, self.places, schur), b, solved
 
 
 @dataclass(frozen=True)
@@ -77,6 +76,9 @@ class KnotMap(Protocol):
     def squares(self, H: Array, b: Array) -> tuple[Array, Array]:
         """Return JᵀJ and Jᵀr with respect to the windows, (W, g, g) and (W, g)."""
 
+    def diagonal(self, H: Array) -> Array:
+        """Return the diagonal of JᵀJ with respect to the windows, (W, g)."""
+
     def moved(self, step: Array) -> Array:
         """Return the step of the motion variables, (m, q), for that of the windows, (W, g)."""
 
@@ -94,6 +96,10 @@ class OwnKnots:
     def squares(self, H: Array, b: Array) -> tuple[Array, Array]:
         """Return the arguments, with H as a square."""
         return H.reshape(*b.shape, -1), b
+
+    def diagonal(self, H: Array) -> Array:
+        """Return the diagonal of the argument as a square."""
+        return H[:, :: self.windows.shape[1] + 1]
 
     def moved(self, step: Array) -> Array:
         """Return the argument."""
@@ -207,11 +213,10 @@ class _NormalEquations:
         self._band, self._gradient = np.zeros((max(_width(part) for part in parts), n)), np.zeros(n)
         self._parts, self._diagonal = parts, np.full(n, 1e-6)
         for part in parts:
-            A, b = part.knots.squares(part.H, part.b)
-            for window, block in zip(part.knots.windows, A, strict=True):
-                self._diagonal[window] += np.diagonal(block)
+            for window, own in zip(part.knots.windows, part.knots.diagonal(part.H), strict=True):
+                self._diagonal[window] += own
             if part.local is None:
-                _add(self._band, self._gradient, part.knots.windows, A, b)
+                _add(self._band, self._gradient, part.knots.windows, *part.knots.squares(part.H, part.b))
         r, self._shared = (0.0, np.zeros(n)) if shared is None else shared
         self._gradient += r * self._shared
 
@@ -243,6 +248,20 @@ class _NormalEquations:
 
 def _width(part: NormalBlocks) -> int:
     return int(np.ptp(part.knots.windows, axis=1).max()) + 1
+
+
+@compiled
+def _reduced(H: Array, places: Indices, schur: Array) -> Array:
+    """Return the entries H, (m, h), of which those at places, (e, e), are less by the Schur complement, (m, e, e + 1).
+
+    A place may occur twice, for both triangles.
+    """
+    found = H.copy()
+    for m in range(len(H)):
+        for i in range(len(places)):
+            for j in range(len(places)):
+                found[m, places[i, j]] = H[m, places[i, j]] - schur[m, i, j]
+    return found
 
 
 @compiled

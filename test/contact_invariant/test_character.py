@@ -164,6 +164,7 @@ def test_normal_equations_match_finite_differences(behaviour, character, surroun
     for part in blocks:
         knots, (A, b) = along[part.knots.windows], part.knots.squares(part.H, part.b)
         slope, curvature = slope + (b * knots).sum(), curvature + np.einsum("wg,wgh,wh->", knots, A, knots)
+        np.testing.assert_allclose(part.knots.diagonal(part.H), np.einsum("wgg->wg", A), rtol=1e-9, atol=1e-12)
         if part.local is not None:
             motion = part.knots.moved(knots)[:, part.local.columns]
             local = along[part.local.first[:, None] + np.arange(part.local.c.shape[1])]
