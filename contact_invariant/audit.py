@@ -164,7 +164,7 @@ class Auditor:
                     needed[m, 6 * k + 3 : 6 * k + 6] += np.cross(shift, needed[m, 6 * k : 6 * k + 3])
         errors = needed.copy()
         for m in range(len(path.times)):
-            columns = []
+            columns, least = [], [np.zeros(0)]
             for i, effector in enumerate(self._character.effectors):
                 if not path.in_contact[m, i]:
                     continue
@@ -172,16 +172,18 @@ class Auditor:
                 surroundings, origin, R = path.frame(self._surroundings, i, m)
                 local = (path.corners[m, i] - origin) @ R
                 pushed = [(effector.body, 1.0), *([(touched, -1.0)] if touched >= 0 else [])]
-                corners, edges = cone_edges(surroundings, self._friction, local, grip=effector.grip)
+                corners, edges = cone_edges(surroundings, self._friction, local)
                 places, forces = origin + corners @ R.T, edges @ R.T
                 own = np.zeros((len(forces), 6 * len(bodies)))
                 for k, sign in pushed:  # each body by its own weight
                     wrenches = np.hstack([forces, np.cross(places - path.bodies[k][0][m], forces)])
                     own[:, 6 * k : 6 * k + 6] = sign / bodies[k].mass * wrenches
                 columns.append(own)
+                least.append(np.full(len(forces), -effector.grip / max(len(forces), 1)))
             A = np.vstack(columns).T if columns else np.zeros((6 * len(bodies), 0))
-            if A.size:
-                errors[m] -= A @ nnls(A, needed[m])[0]
+            if A.size:  # edges add up to normal forces: a pull is a negative least amount of each
+                pull = A @ np.concatenate(least)
+                errors[m] -= pull + A @ nnls(A, needed[m] - pull)[0]
         found, bound = [], self._bounds.residual
         for k in range(len(bodies)):
             name, weight = self._character.label(k), "body weights" if k < len(self._character.names) else "its weight"
@@ -357,18 +359,15 @@ def _at_most(name: str, value: float, bound: float, unit: str, where: str) -> Fi
     return Finding(name, value, bound, unit, where, bool(value <= bound))
 
 
-def cone_edges(surroundings: Surroundings, friction: float, corners: Array, *, grip: bool) -> tuple[Array, Array]:
+def cone_edges(surroundings: Surroundings, friction: float, corners: Array) -> tuple[Array, Array]:
     """Return each corner that touches with each edge of its friction cone, of unit normal force, (e, 3) both.
 
     Args:
         surroundings: what is touched.
         friction: coefficient of friction.
         corners: of a patch, (k, 3) [m].
-        grip: whether the patch can also pull.
     """
     near, normals = surroundings.touched(corners)
     touching = np.linalg.norm(corners - near, axis=1) <= REACH
     edges = np.array([pyramid(normal, friction) for normal in normals[touching]]).reshape(-1, PYRAMID_EDGES, 3)
-    if grip:
-        edges = np.concatenate([edges, -edges], axis=1)
     return np.repeat(corners[touching], edges.shape[1], axis=0), edges.reshape(-1, 3)

@@ -28,7 +28,7 @@ class Effector:
         name: its name in the behaviour.
         surface: full name of its surface.
         point: whether it is a point, about which its link may turn.
-        grip: whether it can pull.
+        grip: largest force with which it pulls, by which its friction cone is larger [weights of the first character].
         effort: factor of the cost of its forces.
         half: half extents of the patch along its x and y, (2,) [m].
         nominal: placement of the patch in the root frame in the nominal posture.
@@ -53,7 +53,7 @@ class Effector:
     name: str
     surface: str
     point: bool
-    grip: bool
+    grip: float
     effort: float
     half: Array
     nominal: pin.SE3

@@ -18,6 +18,8 @@ from multi_qp_scene.scenario import Scenario
 from multi_qp_scene.scene import Scene
 from multi_qp_scene.schema.behaviour import CharacterSpec, ObjectSpec
 
+#: [m/s²].
+GRAVITY = 9.81
 #: Joints without an effort limit count with this one [N m].
 DEFAULT_EFFORT = 200.0
 
@@ -54,7 +56,7 @@ def character_of(scenario: Scenario) -> Character:
         bodies.append(RigidBody(member.character, inertia.mass / mass, com, turning, root, member.effort))
         chains = _chains(scene, member, root)
         found = [_effector(scene, member, name, chains[name], root, upright) for name in member.effectors]
-        effectors += [replace(effector, body=k) for effector in found]
+        effectors += [replace(effector, body=k, grip=effector.grip / mass) for effector in found]
     effectors.sort(key=lambda effector: not effector.is_limb)
     prop = None if spec.object is None else _prop(scene, spec.object, mass)
     if prop is not None and spec.object is not None:
@@ -130,7 +132,7 @@ def _patch(scene: Scene, prop: RigidBody, name: str, surface_name: str) -> Effec
         name=name,
         surface=surface.name,
         point=False,
-        grip=False,
+        grip=0.0,
         effort=1.0,
         half=np.ptp(surface.points[:, :2], axis=0) / 2.0,
         nominal=nominal,
@@ -200,7 +202,7 @@ def _effector(
         name=name,
         surface=surface.name,
         point=surface.kind == "point",
-        grip=given.grip,
+        grip=given.grip / GRAVITY,
         effort=given.effort,
         half=np.ptp(surface.points[:, :2], axis=0) / 2.0,
         nominal=data.oMf[surface.frame_id].copy(),

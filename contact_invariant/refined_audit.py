@@ -132,7 +132,10 @@ class RefinedAuditor(Auditor):
             if pushes:
                 A = np.vstack([columns for _, _, columns in pushes]).T
                 rows = np.vstack([A * scale[:, None] * weight, np.eye(A.shape[1]) * FORCE])
-                amounts = weight * nnls(rows, np.append(needed * scale, np.zeros(A.shape[1])))[0]
+                grips = [self._character.effectors[i].grip for i, _, _ in pushes]
+                least = np.concatenate([np.full(len(w), -grip / len(w)) for grip, (_, w, _) in zip(grips, pushes)])
+                wanted = np.append(needed * scale, np.zeros(A.shape[1])) - rows @ least
+                amounts = weight * (least + nnls(rows, wanted)[0])
                 explained = A @ amounts
                 ends = np.cumsum([len(wrenches) for _, wrenches, _ in pushes])
                 for (i, wrenches, _), own in zip(pushes, np.split(amounts, ends[:-1]), strict=True):
@@ -158,7 +161,7 @@ class RefinedAuditor(Auditor):
             frame = self._scene.surfaces[effector.surface].frame_id
             J = pin.getFrameJacobian(self._scene.model, data, frame, pin.LOCAL_WORLD_ALIGNED)
             surroundings, at, R = path.frame(self._surroundings, i, m)
-            corners, edges = cone_edges(surroundings, self._friction, (path.corners[m, i] - at) @ R, grip=effector.grip)
+            corners, edges = cone_edges(surroundings, self._friction, (path.corners[m, i] - at) @ R)
             places, f = at + corners @ R.T, edges @ R.T
             wrenches = np.hstack([f, np.cross(places - data.oMf[frame].translation, f)])
             columns, prop = wrenches @ J, self._character.prop

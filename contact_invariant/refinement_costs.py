@@ -172,8 +172,6 @@ class CostFactory:
 
     def _cone(self, costs: CostSum, k: int, span: Span) -> None:
         effector = self._character.effectors[span.effector]
-        if effector.grip:
-            return
         away = 1.0 if span.pose.rotation[:, 2] @ span.normal > 0 else -1.0
         R = np.diag([1.0, away, away])  # z of the cone along the normal of the surface
         times, end = self._guess.times, len(self._guess.times) - 1
@@ -183,6 +181,7 @@ class CostFactory:
         left = np.inf if span.end in {end, *(s.begin for s in link)} else times[span.end] - times[k]
         slope = 1.0 / (RAMP if self._firmness == 1.0 else FIRM_RAMP)
         largest = self._weight * min(3.0, slope * age, slope * left)
+        pull = np.array([0.0, 0.0, min(self._weight * effector.grip, largest), 0.0, 0.0, 0.0])
         frame = self._scene.surfaces[effector.surface].frame_id
         if effector.point:
             R = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), span.normal).matrix()
@@ -192,7 +191,8 @@ class CostFactory:
             cone = crocoddyl.WrenchCone(R, self._friction, 2.0 * self._extent * effector.half, 4, True, 0.0, largest)
             residual = crocoddyl.ResidualModelContactWrenchCone(self._state, frame, cone, self._nu)
         weight = self._firmness * OVER_CONE / self._weight**2
-        costs.barrier(f"cone {effector.name}", residual, cone.lb, cone.ub, weight)
+        shift, presses = cone.A @ pull[: cone.A.shape[1]], np.isfinite(cone.lb)
+        costs.barrier(f"cone {effector.name}", residual, cone.lb - shift, cone.ub - ~presses * shift, weight)
 
     def _joint(self, span: Span) -> int:
         return int(self._scene.surfaces[self._character.effectors[span.effector].surface].joint_id)

@@ -165,9 +165,10 @@ def dynamic_rows(
         scale = ca.sqrt(count[i] * effector.effort * K0 / (at.c[i] ** 2 + K1))
         rows.add("forces without contact", "absent", scale * wrench[:3], scale * 10 * wrench[3:])
         rows.add("effort", "effort", math.sqrt(count[i] * bodies[effector.body].effort) * wrench)
-        if effector.turns and not effector.grip:
-            rows.add("friction", "cone", *_point_cone(-turn @ wrench[:3], wrench[3:], normal, friction))
-        elif not effector.grip:
+        if effector.turns:
+            grip = effector.grip / effector.unit
+            rows.add("friction", "cone", *_point_cone(-turn @ wrench[:3], wrench[3:], normal, friction, grip))
+        else:
             rows.add("friction", "cone", *_cone(wrench, effector, friction, extent))
     for k, (force, moment) in enumerate(wrenches):
         rows.add(f"{character.label(k)} force", "physics", force)
@@ -221,8 +222,11 @@ def _acceleration_scales(character: Character) -> Array:
 
 
 def _cone(wrench: Any, effector: Effector, friction: float, extent: float) -> list[Any]:
-    """Return the violations of the friction cone and of a share of the patch by the origin of force."""
-    normal, (x, y) = wrench[2], extent * effector.half
+    """Return the violations of the friction cone and of a share of the patch by the origin of force.
+
+    A patch that grips has those of a normal force that is larger by its pull.
+    """
+    normal, (x, y) = wrench[2] + effector.grip / effector.unit, extent * effector.half
     return [
         hinge(-normal),
         hinge(ca.sqrt(wrench[0] ** 2 + wrench[1] ** 2 + 1e-8) - friction * normal),
@@ -232,11 +236,11 @@ def _cone(wrench: Any, effector: Effector, friction: float, extent: float) -> li
     ]
 
 
-def _point_cone(push: Any, moment: Any, normal: Any, friction: float) -> list[Any]:
+def _point_cone(push: Any, moment: Any, normal: Any, friction: float, grip: float) -> list[Any]:
     """Return the same of a point without moment: its cone is about the normal of the surface, as its link may turn."""
     pressing = ca.dot(push, normal)
     slide = ca.sqrt(ca.sumsqr(push - pressing * normal) + 1e-8)
-    return [hinge(-pressing), hinge(slide - friction * pressing), 10 * moment]
+    return [hinge(-pressing - grip), hinge(slide - friction * (pressing + grip)), 10 * moment]
 
 
 class LimbFrames:

@@ -84,7 +84,7 @@ def with_motion(scenario: Scenario, plan: TimedPlan, path: Path) -> Scenario:
     touched = [(k, str(other)) for row in plan.touched.tolist() for k, other in enumerate(row) if other]
     if behaviour.online is not None:  # contacts of later windows are not known yet
         touched = [(k, face) for k in range(len(plan.effectors)) for face in _faces(scenario)]
-    efforts = {name: one.effort for member in behaviour.characters for name, one in member.effectors.items()}
+    given = {name: one for member in behaviour.characters for name, one in member.effectors.items()}
     names: dict[str, dict[str, str]] = {one.character: {} for one in behaviour.characters}
     contacts = {}
     for k, other in dict.fromkeys(touched):
@@ -94,7 +94,8 @@ def with_motion(scenario: Scenario, plan: TimedPlan, path: Path) -> Scenario:
         contacts[name] = ContactSpec(
             surfaces=(str(plan.surfaces[k]), other),
             friction=behaviour.friction,
-            effort=efforts.get(str(plan.effectors[k]), 1.0),
+            effort=given[effector].effort if (effector := str(plan.effectors[k])) in given else 1.0,
+            grip=given[effector].grip if effector in given else 0.0,
         )
     character, file = behaviour.character, str(path.resolve())
     play: dict[str, GeneratorSpec] = {}

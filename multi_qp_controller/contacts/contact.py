@@ -49,7 +49,9 @@ class ActiveContact(Stateful):
         second: the other surface.
         friction: Coulomb coefficient used in the cone.
         W: rays of the wrench cone, (6, nλ); those of a point contact change from tick to tick.
-        F: facets of the same cone, F w ≥ 0, (facets, rows); those of a point contact change as well.
+        F: facets of the same cone, F w ≥ low, (facets, rows); those of a point contact change as well.
+        least: least multiplier of a ray: 0, or below it if the first surface grips, since rays add up to normal forces.
+        low: lower sides of the facets, 0 without a grip, (facets,).
         rows: number of no-slip rows: 6, or 3 for a point contact.
         feedback: closed-loop feedback, or None.
         frames: frame indices of the two surfaces.
@@ -77,6 +79,7 @@ class ActiveContact(Stateful):
         kinematics: Kinematics,
         feedback: ContactFeedback | None = None,
         effort: float = 1.0,
+        grip: float = 0.0,
     ) -> None:
         self.name = name
         self.first = first
@@ -89,10 +92,13 @@ class ActiveContact(Stateful):
         self.feedback = feedback
         self.effort, self.penalty = effort, 1.0
         self.F = first.facets(self.friction).copy()
+        pulling = first.kind != "grasp"
+        self.least = -grip * math.hypot(1.0, self.friction) / self.W.shape[1] if pulling else 0.0
+        self.low = self.F @ self.W[: self.rows].sum(axis=1) * self.least
         self._W_in_second = _OPPOSED @ self.W[:3] if self.rows == 3 else None
         self._F_in_second = self.F @ _OPPOSED if self.rows == 3 else None
         self.frames: tuple[int, int] = (first.frame_id, second.frame_id)
-        self.key = name, self.frames, self.friction, feedback, effort
+        self.key = name, self.frames, self.friction, feedback, effort, grip
         self._kinematics = kinematics
         self._motion: RelativeMotion | None = None
         self.update(kinematics)

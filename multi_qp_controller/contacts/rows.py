@@ -53,7 +53,7 @@ class ContactRows:
         row_slices: rows of each contact in J.
         J: no-slip rows and couplings, (m, nv).
         rhs: their right-hand side, (m,).
-        lower: lower bound of each entry of Λ: 0, or -inf for couplings, (nλ,).
+        lower: lower bound of each entry of Λ: 0, below it for contacts that grip, -inf for couplings, (nλ,).
         n_lambda: number of entries of Λ.
         bounded: number of bounded entries of Λ.
         turns: whether the cone of any contact changes from tick to tick.
@@ -93,6 +93,8 @@ class ContactRows:
         self._penalties = [contact.penalty for contact in contacts]
         self.revision = 0
         self.lower = np.zeros(n)
+        for contact, where in zip(contacts, self.lambda_slices, strict=True):
+            self.lower[where] = contact.least
         self.lower[self.coupling_slice] = -np.inf
         self.bounded = int(n) - coupled
         self.paper_equalities = sum(3 * len(contact.first.points) for contact in contacts) + coupled
@@ -313,10 +315,13 @@ class ContactRows:
 
 
 def multipliers(contacts: Iterable[ActiveContact], reactions: Array) -> dict[str, Array]:
-    """Return the Λ ≥ 0 of least norm for the reactions of these contacts, by name."""
+    """Return the Λ of least norm above its least entries for the reactions of these contacts, by name."""
     found, first = {}, 0
     for contact in contacts:
-        found[contact.name] = _smallest_multipliers(contact.W[: contact.rows], reactions[first : first + contact.rows])
+        W, least = contact.W[: contact.rows], contact.least
+        found[contact.name] = least + _smallest_multipliers(
+            W, reactions[first : first + contact.rows] - least * W.sum(axis=1)
+        )
         first += contact.rows
     return found
 

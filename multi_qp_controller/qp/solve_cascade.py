@@ -306,7 +306,7 @@ def _slack(qp_data: QPData, physical: PhysicalSolution) -> tuple[dict[str, tuple
     for k in np.flatnonzero(beyond > SLACK_NOISE):
         found[labels.name("bound", int(k))] = float(beyond[k]), labels.unit("variable", int(k))
     for contact, rows in zip(contacts.contacts, contacts.row_slices, strict=True):
-        outside = float(-(contact.F @ physical.reactions[rows]).min(initial=0.0))
+        outside = float((contact.low - contact.F @ physical.reactions[rows]).max(initial=0.0))
         if outside > CONE_NOISE:
             found[f"friction cone {contact.name}"] = outside, "N or N m"
             involved |= (contacts.J[rows] != 0.0).any(axis=0)

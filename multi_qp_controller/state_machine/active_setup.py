@@ -251,6 +251,7 @@ class ActiveSetup(Stateful):
                 kinematics=kinematics,
                 feedback=self._feedback,
                 effort=spec.effort,
+                grip=spec.grip,
             )
         return self._contact_cache[name].as_new()
 

@@ -30,7 +30,8 @@ class EffectorSpec(StrictModel):
 
     Attributes:
         surface: name of the character's surface.
-        grip: whether it can pull as well as push, without a friction cone, as a hand that grips.
+        grip: largest force with which it pulls, as a hand that grips; its friction cone is that of a normal force that is
+            larger by it [N].
         effort: factor of the cost of its forces in (7); the paper's hands have 4.
         joined: name of another effector of the character; both touch at the same time, as they have one contact
             variable. Points at the ends of an edge make it a line contact.
@@ -39,7 +40,7 @@ class EffectorSpec(StrictModel):
     """
 
     surface: str
-    grip: bool = False
+    grip: NonNegative = 0.0
     effort: Positive = 1.0
     joined: str | None = None
     supports: bool | Fraction = True

@@ -124,7 +124,7 @@ class MujocoBackend:
             self._step = self.world.opt.timestep = dt / steps
         before = self._state
         if command.drive is None and self._motors.prompt and not self._pushed:
-            self.data.ctrl[:] = torque
+            self.data.ctrl[: len(torque)] = torque
             self._advance(steps, dt / steps)
         else:
             self._drive(torque, command.drive, steps, dt / steps)
@@ -154,7 +154,7 @@ class MujocoBackend:
             if drive is not None:
                 moved = data.qpos[self._angles] - angles
                 tau = torque + drive.torque(moved, data.qvel[self._speeds], self.time - begun)
-            data.ctrl[:] = self._motors.follow(tau)
+            data.ctrl[: len(tau)] = self._motors.follow(tau)
             self._advance(1, step)
 
     def _record(self) -> None:

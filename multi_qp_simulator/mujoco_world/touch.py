@@ -18,7 +18,9 @@ from multi_qp_scene.surfaces import Surface
 from multi_qp_simulator.backend import TouchForce
 from multi_qp_simulator.mujoco_world.pads import pad_name
 from multi_qp_simulator.mujoco_world.shapes import body_name
+from multi_qp_simulator.mujoco_world.world import gripping
 from multi_qp_simulator.mujoco_world.touch_kernel import ContactSurfaces, add_contacts, add_welds, mean_wrenches
+from multi_qp_simulator.mujoco_world.world import gripping
 
 _EQUALITY = int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)
 
@@ -41,6 +43,9 @@ class Touch:
             name: int(world.equality(name).id)
             for name, (first, _) in zip(contacts, pairs, strict=True)
             if first.kind == "grasp"
+        }
+        self._grips = {
+            name: (int(world.actuator(f"grip {name}").id), contacts[name].grip) for name in gripping(scenario)
         }
         self._surfaces = self._contact_surfaces(scene, pairs)
         self._places = [[_in_body(scene.model, surface) for surface in pair] for pair in pairs]
@@ -90,7 +95,9 @@ class Touch:
         return np.ascontiguousarray(of_bodies[np.ix_(world.geom_bodyid, world.geom_bodyid)])
 
     def hold(self, data: Any, made: Sequence[str]) -> None:
-        """Close the grasps of the active contacts at their current poses; open the others."""
+        """Close the grasps of the active contacts at their current poses, and grip with them; open the others."""
+        for name, (actuator, _) in self._grips.items():
+            data.ctrl[actuator] = float(name in made)
         for name, weld in self._welds.items():
             if name not in made:
                 data.eq_active[weld] = 0
@@ -178,6 +185,10 @@ class Touch:
             self._touched,
         )
         touched = self._touched.tolist()
+        for name, (_, pull) in self._grips.items():
+            k = self._names.index(name)
+            if touched[k] and name in made:  # what presses the shapes together is no force from outside
+                mean[k, 2] += pull
         return {name: mean[k] for k, name in enumerate(self._names) if touched[k] or name in made}
 
 

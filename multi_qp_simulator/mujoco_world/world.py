@@ -22,6 +22,9 @@ PHYSICS_STEP = 0.001
 #: Weld of a closed grasp: time constant [s] and damping ratio; and its impedance, near that of a rigid bond.
 GRASP_SOLREF, GRASP_SOLIMP = (0.004, 1.0), (0.98, 0.999, 0.001, 0.5, 2.0)
 
+#: Distance of shapes within which a grip draws them together [m].
+GRIP_REACH = 0.003
+
 
 @dataclass(frozen=True)
 class WorldOptions:
@@ -65,6 +68,8 @@ def build_world(scenario: Scenario, options: WorldOptions) -> mujoco.MjModel:
         actuator.set_to_motor()
         actuator.ctrllimited = mujoco.mjtLimited.mjLIMITED_TRUE
         actuator.ctrlrange = [-limit, limit]
+    for name in gripping(scenario):
+        _add_grip(spec, scenario, name)
     try:
         return spec.compile()
     except ValueError as error:
@@ -225,9 +230,26 @@ def _add_contacts(
         ]
         for one in shapes[0]:
             for other in shapes[1]:
-                _add_pair(spec, one, other, friction, options)
+                _add_pair(spec, one, other, friction, options, GRIP_REACH if contact.grip > 0.0 else 0.0)
         if pads[name]:  # the shapes behind a pad may protrude from it
             _exclude(spec, ends, excluded)
+
+
+def gripping(scenario: Scenario) -> list[str]:
+    """Return the names of the contacts that pull, in the order of the actuators that follow those of the joints."""
+    contacts, surfaces = scenario.spec.contacts.items(), scenario.scene.surfaces
+    return [name for name, c in contacts if c.grip > 0.0 and surfaces[c.surfaces[0]].kind != "grasp"]
+
+
+def _add_grip(spec: Any, scenario: Scenario, name: str) -> None:
+    """Add an actuator that presses the first body of a contact against what it touches."""
+    contact, scene = scenario.spec.contacts[name], scenario.scene
+    first = scene.surfaces[contact.surfaces[0]]
+    body = body_name(scene, first.joint_id, first.name.split("/")[0])
+    actuator = spec.add_actuator(name=f"grip {name}", target=body, trntype=mujoco.mjtTrn.mjTRN_BODY)
+    actuator.set_to_adhesion(gain=contact.grip)
+    actuator.ctrllimited = mujoco.mjtLimited.mjLIMITED_TRUE
+    actuator.ctrlrange = [0.0, 1.0]
 
 
 def _exclude(spec: Any, ends: list[str], excluded: set[tuple[str, ...]]) -> None:
@@ -237,12 +259,13 @@ def _exclude(spec: Any, ends: list[str], excluded: set[tuple[str, ...]]) -> None
         excluded.add(both)
 
 
-def _add_pair(spec: Any, first: str, second: str, friction: float, options: WorldOptions) -> None:
+def _add_pair(spec: Any, first: str, second: str, friction: float, options: WorldOptions, reach: float) -> None:
     name = f"{first} | {second}"
     if spec.pair(name) is not None:
         return
     pair = spec.add_pair(name=name, geomname1=first, geomname2=second, condim=3)
     pair.friction = [friction, friction, 0.005, 0.0001, 0.0001]
+    pair.gap = reach
     pair.solref = [options.compliance, 1.0]
     pair.solimp = [0.95, 0.99, 0.001, 0.5, 2.0]
 

@@ -130,6 +130,8 @@ class _Rows:
         first_d = self.first_facet + int(ends[-1])
         count = first_d + s.largest_row_count
         self.low, self.high = np.full(count, 0.0), np.full(count, np.inf)
+        for contact, where in zip(contacts.contacts, self.where, strict=True):
+            self.low[self.first_facet + where.start : self.first_facet + where.stop] = contact.low
         self.none_relaxed = np.full(count, 0.0)
         self.none_active, self.length = np.full(count, 0.0), np.full(count, 0.0)
         self.steps = np.zeros(count, dtype=np.intp)
