@@ -236,7 +236,7 @@ def _cone(wrench: Any, effector: Effector, friction: float, extent: float) -> li
     ]
 
 
-def _point_cone(push: Any, moment: Any, normal: Any, friction: float, grip: float) -> list[Any]:
+def _point_cone(push: Any, moment: Any, normal: Any, friction: float, grip: float = 0.0) -> list[Any]:
     """Return the same of a point without moment: its cone is about the normal of the surface, as its link may turn."""
     pressing = ca.dot(push, normal)
     slide = ca.sqrt(ca.sumsqr(push - pressing * normal) + 1e-8)
