@@ -132,8 +132,8 @@ class RefinedAuditor(Auditor):
             if pushes:
                 A = np.vstack([columns for _, _, columns in pushes]).T
                 rows = np.vstack([A * scale[:, None] * weight, np.eye(A.shape[1]) * FORCE])
-                grips = [self._character.effectors[i].grip for i, _, _ in pushes]
-                least = np.concatenate([np.full(len(w), -grip / len(w)) for grip, (_, w, _) in zip(grips, pushes)])
+                effectors = self._character.effectors
+                least = np.concatenate([np.full(len(w), -effectors[i].grip / len(w)) for i, w, _ in pushes])
                 wanted = np.append(needed * scale, np.zeros(A.shape[1])) - rows @ least
                 amounts = weight * (least + nnls(rows, wanted)[0])
                 explained = A @ amounts

@@ -30,8 +30,8 @@ class EffectorSpec(StrictModel):
 
     Attributes:
         surface: name of the character's surface.
-        grip: largest force with which it pulls, as a hand that grips; its friction cone is that of a normal force that is
-            larger by it [N].
+        grip: largest force with which it pulls, as a hand that grips; its friction cone is that of a normal force that
+            is larger by it [N].
         effort: factor of the cost of its forces in (7); the paper's hands have 4.
         joined: name of another effector of the character; both touch at the same time, as they have one contact
             variable. Points at the ends of an edge make it a line contact.

@@ -84,9 +84,9 @@ class ContactSpec(StrictModel):
             instead of the collision shapes of their links; `auto`: if these do not fit the surface. Grasps have none.
         effort: factor of the cost of its wrench in the QP: where several contacts can bear a load, less of it is borne
             by those that cost more.
-        grip: largest force with which the first surface pulls at the second, as a hand that grips it; the friction cone is
-            that of a normal force that is larger by it [N]. With `--backend mujoco`, it presses the shapes together as
-            long as the contact is active. Grasps pull without it.
+        grip: largest force with which the first surface pulls at the second, as a hand that grips it; the friction cone
+            is that of a normal force that is larger by it [N]. With `--backend mujoco`, it presses the shapes together
+            as long as the contact is active. Grasps pull without it.
     """
 
     surfaces: tuple[str, str]

@@ -18,7 +18,6 @@ from multi_qp_scene.surfaces import Surface
 from multi_qp_simulator.backend import TouchForce
 from multi_qp_simulator.mujoco_world.pads import pad_name
 from multi_qp_simulator.mujoco_world.shapes import body_name
-from multi_qp_simulator.mujoco_world.world import gripping
 from multi_qp_simulator.mujoco_world.touch_kernel import ContactSurfaces, add_contacts, add_welds, mean_wrenches
 from multi_qp_simulator.mujoco_world.world import gripping
 
