@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from contact_invariant.character import Character
+from contact_invariant.character import Character, Effector
 from contact_invariant.surroundings import Surroundings, TouchableRectangle
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.scene import Scene
@@ -29,6 +29,9 @@ TRUNK_OVERLAP = 0.24
 START = 0.4
 #: Distance between two places up to which they are the same contact [m].
 SAME = 0.01
+#: A patch that stays below this height between two contacts with a surface creeps along it, and is held if it moves by
+#: less than `CREEP` [m] and turns by less than `TWIST` [rad]: it slides as nothing bears on it.
+LOW, CREEP, TWIST = 0.005, 0.015, 0.2
 
 
 @dataclass(frozen=True)
@@ -163,18 +166,55 @@ def without_short_gaps(
     return found
 
 
+def without_creeping(
+    scene: Scene, character: Character, surroundings: Surroundings, touched: NDArray[np.str_], q: Array
+) -> NDArray[np.str_]:
+    """Return the same with contacts held that a patch leaves without being lifted, and makes again close by.
+
+    Args:
+        scene: the scene.
+        character: its patches.
+        surroundings: surfaces.
+        touched: by node, (M, N).
+        q: postures at the nodes, (M + 1, nq).
+    """
+    found, data = touched.copy(), scene.model.createData()
+    for i, effector in enumerate(character.effectors):
+        made = np.flatnonzero(touched[:, i])
+        for last, again in zip(made[:-1], made[1:], strict=True):
+            if again == last + 1 or touched[last, i] != touched[again, i]:
+                continue
+            poses = []
+            for k in range(int(last), int(again) + 1):
+                pin.framesForwardKinematics(scene.model, data, q[k])
+                poses.append(data.oMf[scene.surfaces[effector.surface].frame_id].copy())
+            moved = [float(np.linalg.norm(X.translation - poses[0].translation)) for X in poses]
+            turned = [np.linalg.norm(pin.log3(poses[0].rotation.T @ X.rotation)) for X in poses]
+            corners = np.vstack([_corners(effector, X) for X in poses])
+            heights = surroundings.distances(corners).reshape(len(poses), -1).min(axis=1)
+            still = max(moved) < CREEP and (effector.point or max(turned) < TWIST)
+            if still and heights.max() < LOW:
+                found[last:again, i] = touched[last, i]
+    return found
+
+
 def touched_at_start(scene: Scene, character: Character, surroundings: Surroundings) -> NDArray[np.str_]:
     """Return the name of the surface that each patch touches with all of its corners in the start pose, (N,)."""
     data, found = scene.model.createData(), []
     pin.framesForwardKinematics(scene.model, data, scene.q0)
-    signs = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
     for effector in character.effectors:
         X = data.oMf[scene.surfaces[effector.surface].frame_id]
-        corners = np.column_stack([signs * effector.half, np.zeros(4)]) @ X.rotation.T + X.translation
+        corners = _corners(effector, X)
         near, _ = surroundings.touched(corners)
         touches = np.linalg.norm(corners - near, axis=1).max() < TOUCHING
         found.append(surroundings.name_at(X.translation) if touches else "")
     return np.array(found, dtype=np.str_)
+
+
+def _corners(effector: Effector, X: pin.SE3) -> Array:
+    """Return the corners of a patch at a pose, (4, 3) [m]."""
+    signs = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
+    return np.column_stack([signs * effector.half, np.zeros(4)]) @ X.rotation.T + X.translation
 
 
 def spans_of(
@@ -206,7 +246,29 @@ def spans_of(
                 pose = data.oMf[frame].copy() if begin == 0 else _onto(data.oMf[frame], face, half)
                 found.append(Span(i, begin, k, column[begin], pose, face.pose.rotation[:, 2].copy()))
             begin = k
-    return found
+    return _rolling(scene, character, found)
+
+
+def _rolling(scene: Scene, character: Character, spans: list[Span]) -> list[Span]:
+    """Return the same with each link that rolls from a point to a patch, or back, where the contact before has it."""
+    found: list[Span] = []
+    for span in sorted(spans, key=lambda one: one.begin):
+        own = scene.model.frames[scene.surfaces[character.effectors[span.effector].surface].frame_id]
+        for last in found:
+            other = scene.model.frames[scene.surfaces[character.effectors[last.effector].surface].frame_id]
+            points = character.effectors[span.effector].point + character.effectors[last.effector].point
+            rolls = own.parentJoint == other.parentJoint and last.begin < span.begin == last.end and points == 1
+            if rolls and last.surface == span.surface:
+                arm = own.placement.inverse() * other.placement
+                if character.effectors[span.effector].point:
+                    arm, pose = arm.inverse(), last.pose
+                    off = pose.act(arm.translation) - span.pose.translation
+                else:
+                    off = last.pose.translation - span.pose.act(arm.translation)
+                off = off - span.normal * (span.normal @ off)
+                span = replace(span, pose=pin.SE3(span.pose.rotation, span.pose.translation + off))
+        found.append(span)
+    return sorted(found, key=lambda one: one.effector)
 
 
 def _onto(X: pin.SE3, face: TouchableRectangle, half: Array) -> pin.SE3:

@@ -77,7 +77,8 @@ class Refining:
         audit, iterations, seconds = after, found.iterations, found.seconds
         # With firm barriers from the start it needs more iterations, or diverges. What comes close only then is kept
         # apart when it continues.
-        for firm, overlaps in ((False, {"own links"}), (True, set()), (True, {"own links", "penetration"})):
+        near, low = {"own links", "penetration"}, {"own links", "swing clearance"}
+        for firm, overlaps in ((False, low), (True, set()), (True, near)):
             cramped = firm and not overlaps and _cramped(self._scene, after)
             if (after.passed and not cramped) or (overlaps and not overlaps & _missed(audit)):
                 continue

@@ -22,6 +22,7 @@ from contact_invariant.contact_schedule import (
     spans_of,
     touched_at_nodes,
     touched_at_start,
+    without_creeping,
     without_redundant,
     without_short_gaps,
 )
@@ -35,6 +36,7 @@ from contact_invariant.whole_body import WholeBodyMotion
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.errors import MultiQpError
 from multi_qp_scene.scenario import Scenario
+from multi_qp_scene.schema.behaviour import DirectionTerm, UprightTerm
 
 #: Factor of the barriers' weights when a refinement that breaks bounds is continued.
 FIRMER = 10.0
@@ -120,6 +122,9 @@ class Refiner:
         if missing:
             raise MultiQpError(f"behaviour.refine: joint '{scene.velocity_names[missing[0]]}' has no motor")
         self._start = touched_at_start(scene, character, surroundings)
+        behaviour = behaviour_of(scenario)
+        turned = [term for term in behaviour.terms if isinstance(term, UprightTerm | DirectionTerm)]
+        self._turned = {(term.phase or behaviour.phases) - 1 for term in turned}
         model = pin.Model(scene.model)
         model.names[1] = "root_joint"  # by this name crocoddyl finds the joint without motors
         self._state = crocoddyl.StateMultibody(model)
@@ -172,15 +177,19 @@ class Refiner:
         overlap = overlaps_of(self._character, behaviour_of(self._scenario))
         edge = edges_of(scene, self._character)
         held = touched_at_nodes(motion.spline_knots, touched, times, self._start, overlap, edge)
-        held = without_redundant(without_short_gaps(scene, self._character, times, held, q), edge)
+        held = without_short_gaps(scene, self._character, times, held, q)
+        held = without_creeping(scene, self._character, self._surroundings, held, q)
+        held = without_redundant(held, edge)
         spans = spans_of(scene, self._character, self._surroundings, held, q)
         v = np.zeros((len(q), scene.nv))
         v[1:-1] = [pin.difference(scene.model, a, b) for a, b in zip(q[:-2], q[2:], strict=True)]
         v[1:-1] /= (times[2:] - times[:-2])[:, None]
-        nodes = {int(np.abs(times - motion.knots[k + 1]).argmin()) for k in strict}
+        nodes, turned = (
+            {int(np.abs(times - motion.knots[k + 1]).argmin()) for k in phases} for phases in (strict, self._turned)
+        )
         pieces = np.searchsorted(motion.spline_knots, 0.5 * (times[1:] + times[:-1])) - 1
         before = WholeBodyMotion(times, q, touched[pieces])
-        return Guess(times, q, v, spans, before.touched != "", nodes, carried(times)), before, held
+        return Guess(times, q, v, spans, before.touched != "", nodes, turned, carried(times)), before, held
 
     def _problem(self, guess: Guess, firmness: float) -> crocoddyl.ShootingProblem:
         costs = CostFactory(self._scenario, self._character, self._actuation.nu, guess, firmness)

@@ -83,6 +83,7 @@ class Guess:
         spans: contacts.
         planned: whether each effector touches a surface from node to node in the simplified motion, (M, N).
         strict: nodes at which task terms hold.
+        turned: those of which are of the rotation of the trunk.
         carried: the object at the nodes.
         refined: postures of the refinement that is continued, (M + 1, nq); None if there is none.
     """
@@ -93,6 +94,7 @@ class Guess:
     spans: list[Span]
     planned: NDArray[np.bool_]
     strict: set[int]
+    turned: set[int]
     carried: Carried | None = None
     refined: Array | None = None
 
@@ -113,8 +115,8 @@ class CostFactory:
         self._limit[~np.isfinite(self._limit)] = 200.0
         self._pairs, self._feet = _Pairs(scenario, character), feet_of(behaviour_of(scenario))
         self._paths = SwingPaths(self._scene, character, (guess.times, guess.q), guess.spans, guess.planned)
-        if firmness > 1.0:
-            self._paths.lift(self._feet)
+        if firmness > 1.0 or guess.refined is not None:
+            self._paths.lift({limb.name for limb in character.limbs if not limb.on_prop})
 
     def at(self, k: int, state: crocoddyl.StateMultibody, active: list[Span]) -> crocoddyl.CostModelSum:
         """Return the costs of a node with its contacts; at the last node they are not integrated over time."""
@@ -231,14 +233,16 @@ class CostFactory:
                 self._pose(costs, limb, limb.name, landing.pose, (self._firmness * LANDING,) * 2)
                 self._velocity(costs, limb, f"{limb.name} at rest", pin.Motion.Zero(), LANDING_SPEED)
             elif i in swings:
-                self._pose(costs, limb, limb.name, self._paths.pose(i, k, swings[i]), swinging, swings=True)
+                lifted = self._paths.lifted(i, k) is not None  # at its ends an error of 3 mm is a slip
+                weights = (LANDING, FIRM_SWING_TURN) if lifted else swinging
+                self._pose(costs, limb, limb.name, self._paths.pose(i, k, swings[i]), weights, swings=not lifted)
 
     def _task(self, costs: CostSum, k: int, scale: float, *, rest: bool) -> None:
         """Hold centre of mass and patches where the simplified motion has them when a task term holds."""
         model = self._scene.model
         com = crocoddyl.ResidualModelCoMPosition(self._state, self._com(k), self._nu)
         costs.add("task", com, END_COM * scale)
-        if self._firmness > 1.0 and not rest:
+        if (self._firmness > 1.0 or k in self._guess.turned) and not rest:
             at = np.concatenate([self._guess.q[k], np.zeros(self._scene.nv)])
             turned = np.concatenate([np.zeros(3), np.full(3, END_POSE * scale), np.zeros(2 * self._scene.nv - 6)])
             residual = crocoddyl.ResidualModelState(self._state, at, self._nu)

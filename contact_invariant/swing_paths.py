@@ -17,6 +17,8 @@ from multi_qp_scene.scene import Scene
 
 #: Height by which the middle of a swing is lifted whose foot would drag along the ground [m].
 LIFT = 0.05
+#: Shares of its duration at the beginning and the end in which it moves up or down only.
+UPRIGHT = 0.15
 
 
 class SwingPaths:
@@ -24,7 +26,8 @@ class SwingPaths:
 
     A foot drags that leaves a surface and returns to it, and is below the bound of the swing clearance where it moves
     at half of its top speed or above, as the audit has it. It is lifted by 16 s² (1 - s)² `LIFT`, s from 0 at the
-    beginning to 1 at the end of the swing, and moves with the speed of minimum jerk, so that it moves while it is high.
+    beginning to 1 at the end of the swing, and moves with the speed of minimum jerk in the middle of its duration, so
+    that it moves while it is high.
     """
 
     def __init__(
@@ -90,7 +93,7 @@ class SwingPaths:
         """
         X, (begin, landed) = self._followed(i, at), self._swing(i, k)
         left = next((s for s in self._spans if s.effector == i and s.end == begin), None)
-        s = (k - begin) / (landed.begin - begin) if landed.begin > begin else 1.0
+        s = self._share(i, k, begin, landed.begin) if landed.begin > begin else 1.0
         for span, node, share in ((left, begin, 1.0 - s), (landed, landed.begin, s)):
             if span is not None:
                 ends = self._followed(i, self._along(i, node))
@@ -129,5 +132,11 @@ class SwingPaths:
         planned = int(contacts[-1]) + 1 if len(contacts) else 0
         if planned >= end or begin >= end:
             return k
+        return planned + (end - planned) * self._share(i, k, begin, end)
+
+    def _share(self, i: int, k: int, begin: int, end: int) -> float:
+        """Return the share of its way that a patch has made at a node of its swing."""
         share = (k - begin) / (end - begin)
-        return planned + (end - planned) * (minimum_jerk(share, 1.0)[0] if (i, end) in self._lifted else share)
+        if (i, end) not in self._lifted:
+            return share
+        return float(minimum_jerk(np.clip((share - UPRIGHT) / (1.0 - 2.0 * UPRIGHT), 0.0, 1.0), 1.0)[0])

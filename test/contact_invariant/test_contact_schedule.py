@@ -13,10 +13,12 @@ from contact_invariant.contact_schedule import (
     overlaps_of,
     spans_of,
     touched_at_nodes,
+    without_creeping,
     without_redundant,
     without_short_gaps,
 )
 from contact_invariant.surroundings import surroundings_of
+from multi_qp_scene.scenario import load_scenario
 
 EFFECTORS = "{left_foot: {surface: left_sole}, right_foot: {surface: right_sole}, left_hand: {surface: left_palm}}"
 FLOOR = "ground/floor"
@@ -80,6 +82,42 @@ def test_a_contact_of_the_start_that_is_made_again_at_its_place_is_held(behaviou
     assert (without_short_gaps(scene, character, 2.0 * times, touched, q) == touched).all()  # time to lift and to land
     q[1:, 0] += 0.02
     assert (without_short_gaps(scene, character, times, touched, q) == touched).all()
+
+
+def test_a_patch_that_creeps_is_held(behaviour):
+    """Not one that moves by more than a patch creeps, or is lifted: it swings."""
+    scenario = behaviour()
+    scene, character = scenario.scene, character_of(scenario)
+    surroundings = surroundings_of(scene, "humanoid")
+    touched = np.full((20, len(character.effectors)), "", dtype="<U12")
+    touched[:5, :2] = touched[15:, :2] = FLOOR
+
+    def held(ahead, height):
+        q = np.tile(scene.q0, (21, 1))
+        q[10:, 0] += ahead
+        q[10, 2] += height
+        found = without_creeping(scene, character, surroundings, touched, q)
+        assert (found[:, 2:] == "").all()
+        return bool((found[:, :2] == FLOOR).all())
+
+    assert [held(*one) for one in ((0.01, 0.0), (0.02, 0.0), (0.01, 0.01))] == [True, False, False]
+
+
+def test_a_foot_rolls_onto_its_sole_about_the_point_that_touches():
+    """In the simplified motion, the toes have moved by 3 cm as the sole lands."""
+    scenario = load_scenario("get_up_from_belly")
+    scene, character = scenario.scene, character_of(scenario)
+    names = [effector.name for effector in character.effectors]
+    touched = np.full((20, len(names)), "", dtype="<U12")
+    touched[2:10, names.index("left_toes")] = touched[10:, names.index("left_foot")] = FLOOR
+    q = np.tile(scene.q0, (21, 1))
+    q[10:, 0] += 0.03
+    found = spans_of(scene, character, surroundings_of(scene, "humanoid"), touched, q)
+    sole, toes = sorted(found, key=lambda span: -span.begin)
+    own, point = (scene.model.frames[scene.surfaces[f"humanoid/left_{name}"].frame_id] for name in ("sole", "toes"))
+    place = sole.pose.act((own.placement.inverse() * point.placement).translation)
+    np.testing.assert_allclose(place[:2], toes.pose.translation[:2], atol=1e-9)
+    assert sole.pose.translation[2] == pytest.approx(0.0, abs=1e-9)
 
 
 def test_a_patch_that_touches_a_face_is_moved_onto_it_without_overhang(behaviour):

@@ -69,6 +69,7 @@ def test_a_motion_that_breaks_bounds_or_is_cramped_is_refined_again_with_firm_ba
         ([[]], [False]),
         ([["slip"], []], [False, True]),
         ([["own links"], ["slip"], []], [False, False, True]),
+        ([["swing clearance"], []], [False, False]),
         ([["penetration"], ["penetration"], []], [False, True, True]),  # not with soft barriers again
         ([["slip"], ["own links"], []], [False, True, True]),
         ([["slip"], ["slip"]], [False, True]),

@@ -250,7 +250,7 @@ def test_forces_end_before_their_contact_does(behaviour):
         Span(i, 0, end, FLOOR, data.oMf[scene.surfaces[effector.surface].frame_id].copy(), np.eye(3)[2])
         for i, (effector, end) in enumerate(zip(character.effectors, (50, 25), strict=True))
     ]
-    guess = Guess(times, q, np.zeros((51, scene.nv)), spans, np.ones((50, 2), bool), set())
+    guess = Guess(times, q, np.zeros((51, scene.nv)), spans, np.ones((50, 2), bool), set(), set())
     factory = CostFactory(scenario, character, scene.nv - 6, guess, 1.0)
     model = pin.Model(scene.model)
     model.names[1] = "root_joint"
