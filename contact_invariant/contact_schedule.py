@@ -29,9 +29,9 @@ TRUNK_OVERLAP = 0.24
 START = 0.4
 #: Distance between two places up to which they are the same contact [m].
 SAME = 0.01
-#: A patch that stays below this height between two contacts with a surface creeps along it, and is held if it moves by
-#: less than `CREEP` [m] and turns by less than `TWIST` [rad]: it slides as nothing bears on it.
-LOW, CREEP, TWIST = 0.005, 0.015, 0.2
+#: A patch that stays below this height between two contacts with a surface creeps along it as nothing bears on it, and
+#: is held if it moves by less than `CREEP` [m] and turns by less than `TWIST` [rad].
+LOW, CREEP, TWIST = 0.006, 0.015, 0.2
 
 
 @dataclass(frozen=True)

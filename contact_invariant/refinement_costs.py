@@ -55,6 +55,8 @@ EFFORT, ACCELERATION = 20.0, 2e-3
 ROOT, POSTURE, VELOCITY, COM = 5.0, 2.0, 0.03, 10.0
 #: ... swinging patches [m], [rad], and the latter when barriers are firm; ends of swings: pose and velocity.
 SWING, SWING_TURN, FIRM_SWING_TURN, LANDING, LANDING_SPEED = 5000.0, 20.0, 2000.0, 2e6, 1e5
+#: ... swings that are lifted [m], which are short.
+LIFTED_SWING = 5e5
 #: Factor of a swinging foot that is a point, whose swings may be short, and of the height of any point that swings,
 #: which no rotation keeps from cutting its path short.
 SWING_FOOT, SWING_HEIGHT = 16.0, 10.0
@@ -233,8 +235,8 @@ class CostFactory:
                 self._pose(costs, limb, limb.name, landing.pose, (self._firmness * LANDING,) * 2)
                 self._velocity(costs, limb, f"{limb.name} at rest", pin.Motion.Zero(), LANDING_SPEED)
             elif i in swings:
-                lifted = self._paths.lifted(i, k) is not None  # at its ends an error of 3 mm is a slip
-                weights = (LANDING, FIRM_SWING_TURN) if lifted else swinging
+                lifted = self._paths.lifted(i, k) is not None  # an error of 3 mm would end in haste
+                weights = (LIFTED_SWING, FIRM_SWING_TURN) if lifted else swinging
                 self._pose(costs, limb, limb.name, self._paths.pose(i, k, swings[i]), weights, swings=not lifted)
 
     def _task(self, costs: CostSum, k: int, scale: float, *, rest: bool) -> None:

@@ -1,4 +1,4 @@
-"""Paths that swinging limbs follow in a refinement: those of the simplified motion, lifted where feet would drag."""
+"""Paths that swinging limbs follow in a refinement: those of the simplified motion, lifted where they would drag."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from multi_qp_controller.references.minimum_jerk import minimum_jerk
 from multi_qp_scene.arrays import Array
 from multi_qp_scene.scene import Scene
 
-#: Height by which the middle of a swing is lifted whose foot would drag along the ground [m].
-LIFT = 0.05
+#: Height by which the middle of a swing is lifted whose limb would drag along the ground [m].
+LIFT = 0.04
 #: Shares of its duration at the beginning and the end in which it moves up or down only.
 UPRIGHT = 0.15
 
@@ -24,8 +24,8 @@ UPRIGHT = 0.15
 class SwingPaths:
     """Where limbs are between their contacts.
 
-    A foot drags that leaves a surface and returns to it, and is below the bound of the swing clearance where it moves
-    at half of its top speed or above, as the audit has it. It is lifted by 16 s² (1 - s)² `LIFT`, s from 0 at the
+    A limb drags that leaves a surface and returns to it, and is below the bound of the swing clearance where it moves
+    at half of its top speed or above, as the audit has it. It is lifted by 64 s³ (1 - s)³ `LIFT`, s from 0 at the
     beginning to 1 at the end of the swing, and moves with the speed of minimum jerk in the middle of its duration, so
     that it moves while it is high.
     """
@@ -51,16 +51,16 @@ class SwingPaths:
         (self._times, self._q), self._spans, self._planned = nodes, spans, planned
         self._lifted: set[tuple[int, int]] = set()
 
-    def lift(self, feet: set[str]) -> None:
-        """Lift the feet of these names in the swings in which they would drag."""
+    def lift(self, limbs: set[str]) -> None:
+        """Lift the limbs of these names in the swings in which they would drag."""
         for i, limb in enumerate(self._character.limbs):
             own = sorted((s for s in self._spans if s.effector == i), key=lambda span: span.begin)
             for left, landed in pairwise(own):
-                if limb.name in feet and left.surface == landed.surface and self._drags(left, landed):
+                if limb.name in limbs and left.surface == landed.surface and self._drags(left, landed):
                     self._lifted.add((i, landed.begin))
 
     def _drags(self, left: Span, landed: Span) -> bool:
-        """Return whether a foot is low where it is fast between two contacts with a surface."""
+        """Return whether a limb is low where it is fast between two contacts with a surface."""
         nodes = np.arange(left.end, landed.begin + 1)
         if len(nodes) < 3:
             return False
@@ -114,7 +114,7 @@ class SwingPaths:
         if (i, landed.begin) not in self._lifted:
             return None
         s = (k - begin) / (landed.begin - begin)
-        return LIFT * 16.0 * (s * (1.0 - s)) ** 2
+        return LIFT * 64.0 * (s * (1.0 - s)) ** 3
 
     def _swing(self, i: int, k: int) -> tuple[int, Span]:
         """Return the node at which a swing begins, and the contact that it leads to."""
