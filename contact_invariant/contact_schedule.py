@@ -261,8 +261,7 @@ def _rolling(scene: Scene, character: Character, spans: list[Span]) -> list[Span
             if rolls and last.surface == span.surface:
                 arm = own.placement.inverse() * other.placement
                 if character.effectors[span.effector].point:
-                    arm, pose = arm.inverse(), last.pose
-                    off = pose.act(arm.translation) - span.pose.translation
+                    off = last.pose.act(arm.inverse().translation) - span.pose.translation
                 else:
                     off = last.pose.translation - span.pose.act(arm.translation)
                 off = off - span.normal * (span.normal @ off)

@@ -184,9 +184,8 @@ class Refiner:
         v = np.zeros((len(q), scene.nv))
         v[1:-1] = [pin.difference(scene.model, a, b) for a, b in zip(q[:-2], q[2:], strict=True)]
         v[1:-1] /= (times[2:] - times[:-2])[:, None]
-        nodes, turned = (
-            {int(np.abs(times - motion.knots[k + 1]).argmin()) for k in phases} for phases in (strict, self._turned)
-        )
+        ends = {k: int(np.abs(times - motion.knots[k + 1]).argmin()) for k in strict}
+        nodes, turned = set(ends.values()), {ends[k] for k in strict & self._turned}
         pieces = np.searchsorted(motion.spline_knots, 0.5 * (times[1:] + times[:-1])) - 1
         before = WholeBodyMotion(times, q, touched[pieces])
         return Guess(times, q, v, spans, before.touched != "", nodes, turned, carried(times)), before, held
